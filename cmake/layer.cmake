@@ -1,0 +1,34 @@
+# railpass_header_layer(NAME DEPENDS layers...): an interface target railpass_NAME (railpass::NAME
+# outside) with the allowed dependencies. Headers are found as "railpass/...", "models/..." and
+# "collectives/...", in the source tree as in an installed one.
+function(railpass_header_layer name)
+  cmake_parse_arguments(layer "" "" "DEPENDS" ${ARGN})
+  add_library(railpass_${name} INTERFACE)
+  add_library(railpass::${name} ALIAS railpass_${name})
+  set_target_properties(railpass_${name} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(railpass_${name} INTERFACE cxx_std_20)
+  target_include_directories(railpass_${name} INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/railpass>)
+  foreach(dependency IN LISTS layer_DEPENDS)
+    target_link_libraries(railpass_${name} INTERFACE railpass_${dependency})
+  endforeach()
+endfunction()
+
+# railpass_compiled_layer(NAME SOURCES files... DEPENDS layers or targets...): an object library;
+# all of them together are the one library users link, librailpass.
+function(railpass_compiled_layer name)
+  cmake_parse_arguments(layer "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_library(railpass_${name} OBJECT ${layer_SOURCES})
+  target_include_directories(railpass_${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(railpass_${name} PUBLIC ${layer_DEPENDS})
+  railpass_warnings(railpass_${name})
+endfunction()
+
+function(railpass_warnings target)
+  if(RAILPASS_DEVELOPER)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Werror)
+  endif()
+endfunction()

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The descriptor every algorithm fills in, and the arms that follow from it.
+#pragma once
+
+#include "models/machine.hpp"
+#include "railpass/schedule/builder.hpp"
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace railpass {
+
+enum class collective : std::uint8_t { broadcast, all_reduce };
+inline constexpr std::array collective_names{std::string_view{"broadcast"},
+                                             std::string_view{"all_reduce"}};
+
+constexpr std::string_view name_of(collective c) { return collective_names[std::size_t(c)]; }
+
+/// One parameter of an algorithm with the values that become arms; the first is the default.
+struct parameter {
+  static constexpr int max_values = 16;
+  std::string_view name;
+  std::array<std::int64_t, max_values> values{};
+  int num_values = 0;
+  bool in_bytes = false;  ///< print and parse as a size (8KiB)
+
+  constexpr parameter() = default;
+  constexpr parameter(std::string_view n, std::initializer_list<std::int64_t> v, bool bytes = false)
+      : name(n), in_bytes(bytes) {
+    for (const std::int64_t x : v) values[std::size_t(num_values++)] = x;
+  }
+};
+
+/// 0 means: not segmented.
+inline constexpr parameter segment_bytes_parameter{
+    "segment_bytes",
+    {0, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10,
+     512 << 10, 1 << 20},
+    true};
+
+inline constexpr int max_parameters = 3;
+
+/// One value per parameter of the descriptor, in its order.
+using parameters = std::array<std::int64_t, max_parameters>;
+
+/// What must hold before an algorithm is chosen. All of it is known equally on all ranks.
+struct preconditions {
+  bool commutative = false;   ///< only commutative operations
+  bool power_of_two = false;  ///< only a power of two of ranks
+  int min_ranks = 2;
+  std::int64_t min_units_per_rank = 0;  ///< message units >= this many times num_ranks
+};
+
+/// An algorithm as the rest of railpass sees it. Everything about it stands in its own header.
+/// `build` is null for the native arm alone: it is opaque and has neither schedule nor closed form.
+struct algorithm {
+  collective op = collective::broadcast;
+  std::string_view name;
+  std::string_view source;  ///< paper and doi
+  preconditions needs;
+  std::array<parameter, max_parameters> parameter_list{};
+  schedule (*build)(const shape&, const parameters&) = nullptr;
+  /// Closed form of the time the collective takes, in seconds, cheap enough for thousands of arms;
+  /// the simulator checks and calibrates it.
+  double (*cost_s)(const cost_query&, const parameters&) = nullptr;
+
+  constexpr bool is_native() const { return build == nullptr; }
+  constexpr int num_parameters() const {
+    int n = 0;
+    while (n < max_parameters && parameter_list[std::size_t(n)].num_values > 0) ++n;
+    return n;
+  }
+};
+
+}  // namespace railpass

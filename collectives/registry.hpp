@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// All algorithms of collectives/algorithms.def, and the arms that follow from them. An arm is an
+// algorithm with a value for each of its parameters; its number is its place in arms_of(op) and is
+// the same on all ranks of a build.
+#pragma once
+
+#include "collectives/algorithm.hpp"
+#include "collectives/algorithms.def"
+#include "railpass/base/error.hpp"
+#include "railpass/base/units.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace railpass {
+
+#define RAILPASS_LIST_ALGORITHM(op, name) &collectives::op::name,
+inline constexpr const algorithm* all_algorithms[] = {
+#include "collectives/algorithms.def"
+};
+#undef RAILPASS_LIST_ALGORITHM
+
+/// An algorithm with its parameters: what a policy chooses.
+struct arm {
+  const algorithm* base = nullptr;
+  parameters values{};
+  friend bool operator==(const arm&, const arm&) = default;
+};
+
+/// What the preconditions are checked against. Equal on all ranks.
+struct eligibility {
+  int num_ranks = 1;
+  std::int64_t units = 0;
+  bool commutative = true;
+};
+
+constexpr bool eligible(const algorithm& a, const eligibility& e) {
+  const preconditions& n = a.needs;
+  return e.num_ranks >= n.min_ranks && (!n.commutative || e.commutative) &&
+         (!n.power_of_two || (e.num_ranks & (e.num_ranks - 1)) == 0) &&
+         e.units >= n.min_units_per_rank * e.num_ranks;
+}
+
+/// "pipeline+segment_bytes=8KiB": the algorithm's name, then each parameter that is not at its
+/// default (its first value).
+inline std::string name_of(const arm& a) {
+  std::string text(a.base->name);
+  for (int i = 0; i < a.base->num_parameters(); ++i) {
+    const parameter& p = a.base->parameter_list[std::size_t(i)];
+    const std::int64_t v = a.values[std::size_t(i)];
+    if (v == p.values[0]) continue;
+    text += '+';
+    text += p.name;
+    text += '=';
+    text += p.in_bytes ? format_bytes(v) : std::to_string(v);
+  }
+  return text;
+}
+
+/// The arm with every parameter at its default.
+constexpr arm default_arm(const algorithm& a) {
+  arm result{&a, {}};
+  for (int i = 0; i < a.num_parameters(); ++i)
+    result.values[std::size_t(i)] = a.parameter_list[std::size_t(i)].values[0];
+  return result;
+}
+
+/// All arms of a collective: every combination of parameter values, `native` first.
+inline std::vector<arm> arms_of(collective op) {
+  std::vector<arm> arms;
+  for (const algorithm* a : all_algorithms) {
+    if (a->op != op) continue;
+    std::vector<arm> mine{default_arm(*a)};
+    for (int i = 0; i < a->num_parameters(); ++i) {
+      const parameter& p = a->parameter_list[std::size_t(i)];
+      std::vector<arm> product;
+      for (const arm& base : mine)
+        for (int v = 0; v < p.num_values; ++v) {
+          product.push_back(base);
+          product.back().values[std::size_t(i)] = p.values[std::size_t(v)];
+        }
+      mine = std::move(product);
+    }
+    arms.insert(arms.end(), mine.begin(), mine.end());
+  }
+  return arms;
+}
+
+inline const algorithm* find_algorithm(collective op, std::string_view name) {
+  for (const algorithm* a : all_algorithms)
+    if (a->op == op && a->name == name) return a;
+  return nullptr;
+}
+
+inline std::optional<collective> find_collective(std::string_view name) {
+  for (std::size_t i = 0; i < collective_names.size(); ++i)
+    if (collective_names[i] == name) return collective(i);
+  return std::nullopt;
+}
+
+/// The inverse of name_of. Any value of a parameter is accepted that lies between its smallest and
+/// largest one (an arm need not be in arms_of to be pinned). Throws error naming the wrong word.
+inline arm parse_arm(collective op, std::string_view text) {
+  const auto fail = [&](const std::string& what) {
+    return error("arm '" + std::string(text) + "' of " + std::string(name_of(op)) + ": " + what);
+  };
+  std::string_view rest = text;
+  const auto next_word = [&] {
+    const std::size_t plus = rest.find('+');
+    const std::string_view word = rest.substr(0, plus);
+    rest = plus == std::string_view::npos ? std::string_view{} : rest.substr(plus + 1);
+    return word;
+  };
+  const std::string_view name = next_word();
+  const algorithm* a = find_algorithm(op, name);
+  if (!a) throw fail("there is no algorithm '" + std::string(name) + "' (see railpass algorithms)");
+  arm result = default_arm(*a);
+  while (!rest.empty()) {
+    const std::string_view word = next_word();
+    const std::size_t equals = word.find('=');
+    const std::string_view key = word.substr(0, equals);
+    int index = -1;
+    for (int i = 0; i < a->num_parameters(); ++i)
+      if (a->parameter_list[std::size_t(i)].name == key) index = i;
+    if (index < 0 || equals == std::string_view::npos)
+      throw fail("'" + std::string(word) + "' is not one of its parameters with a value");
+    const parameter& p = a->parameter_list[std::size_t(index)];
+    const auto value = parse_bytes(word.substr(equals + 1));
+    const auto [low, high] = std::minmax_element(p.values.begin(), p.values.begin() + p.num_values);
+    if (!value || *value < *low || *value > *high)
+      throw fail("'" + std::string(word) + "': expected a number from " + std::to_string(*low) +
+                 " to " + std::to_string(*high));
+    result.values[std::size_t(index)] = *value;
+  }
+  return result;
+}
+
+}  // namespace railpass

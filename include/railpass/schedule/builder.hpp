@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include "railpass/base/error.hpp"
+#include "railpass/schedule/schedule.hpp"
+
+#include <initializer_list>
+#include <utility>
+
+namespace railpass {
+
+/// What a schedule may depend on. Only values that are equal on all ranks, apart from `rank`.
+struct shape {
+  std::int32_t rank = 0;  ///< virtual: (rank - root) mod num_ranks
+  std::int32_t num_ranks = 1;
+  bool commutative = true;  ///< reductions: the operands may be exchanged
+};
+
+/// Names a step while a schedule is being built. Negative: no step (depending on it is allowed
+/// and means nothing), which spares algorithms an `if` for the first round.
+using step_id = std::int32_t;
+inline constexpr step_id no_step = -1;
+
+/// A dependency as algorithms write it.
+struct after {
+  step_id step;
+  std::int32_t lag;
+};
+/// Wait for the end of `step`.
+constexpr after whole(step_id step) { return {step, dependency::all}; }
+/// Instance (round, segment) waits for instance (round - lag, segment) of `step`.
+constexpr after each(step_id step, std::int32_t lag = 0) { return {step, lag}; }
+
+/// The repetition of a step. Aggregate, so that algorithms write {.rounds = p - 1, .peer_stride =
+/// 1}.
+struct loop {
+  std::int32_t rounds = 1;
+  std::int32_t peer_stride = 0;
+  bool segmented = false;
+};
+inline constexpr loop once{};
+inline constexpr loop by_segments{.segmented = true};
+
+/// Collects the steps of one rank. Steps must be added in an order in which they could run one
+/// after the other; `finish` works out what the executor needs.
+class builder {
+ public:
+  explicit builder(const shape& s, std::int64_t segment_bytes = 0) {
+    result_.rank = s.rank;
+    result_.num_ranks = s.num_ranks;
+    result_.segment_bytes = segment_bytes;
+  }
+
+  step_id send(buffer from, const block_range& blocks, std::int32_t peer,
+               std::initializer_list<after> waits = {}, loop l = once) {
+    return add({.kind = step_kind::send, .from = from, .to = from}, blocks, peer, waits, l);
+  }
+  step_id receive(buffer to, const block_range& blocks, std::int32_t peer,
+                  std::initializer_list<after> waits = {}, loop l = once) {
+    return add({.kind = step_kind::receive, .from = to, .to = to}, blocks, peer, waits, l);
+  }
+  /// to = from op to
+  step_id reduce(buffer from, buffer to, const block_range& blocks,
+                 std::initializer_list<after> waits = {}, loop l = once) {
+    return add({.kind = step_kind::reduce, .from = from, .to = to}, blocks, 0, waits, l);
+  }
+  step_id copy(buffer from, buffer to, const block_range& blocks,
+               std::initializer_list<after> waits = {}, loop l = once) {
+    return add({.kind = step_kind::copy, .from = from, .to = to}, blocks, 0, waits, l);
+  }
+
+  /// The finished schedule; the builder is empty afterwards.
+  schedule finish() {
+    link_successors();
+    result_.steps.shrink_to_fit();
+    result_.dependencies.shrink_to_fit();
+    result_.successors.shrink_to_fit();
+    return std::move(result_);
+  }
+
+ private:
+  step_id add(step s, const block_range& blocks, std::int32_t peer,
+              std::initializer_list<after> waits, loop l) {
+    if (l.rounds <= 0) return no_step;
+    s.blocks = blocks;
+    s.peer = peer;
+    s.peer_stride = l.peer_stride;
+    s.rounds = l.rounds;
+    s.segmented = l.segmented;
+    s.first_dependency = static_cast<std::int32_t>(result_.dependencies.size());
+    const step_id id = static_cast<step_id>(result_.steps.size());
+    for (const after& a : waits) {
+      if (a.step == no_step) continue;
+      if (a.step >= id) throw error("a step of a schedule may only wait for earlier steps");
+      add_dependency(s, {a.step, a.lag});
+    }
+    order_messages(s, id);
+    for (const buffer b : {s.from, s.to})
+      if (b >= buffer::scratch0) result_.scratch_mask |= 1u << static_cast<unsigned>(b);
+    result_.steps.push_back(s);
+    return id;
+  }
+
+  void link_successors() {
+    std::vector<std::vector<std::int32_t>> lists(result_.steps.size());
+    for (std::size_t i = 0; i < result_.steps.size(); ++i)
+      for (const dependency& d : result_.dependencies_of(result_.steps[i]))
+        if (auto& list = lists[std::size_t(d.step)]; list.empty() || list.back() != std::int32_t(i))
+          list.push_back(std::int32_t(i));
+    for (std::size_t i = 0; i < result_.steps.size(); ++i) {
+      result_.steps[i].first_successor = std::int32_t(result_.successors.size());
+      result_.steps[i].num_successors = std::int32_t(lists[i].size());
+      result_.successors.insert(result_.successors.end(), lists[i].begin(), lists[i].end());
+    }
+  }
+
+  // Makes the step wait until every earlier send (receive) with a peer in common has been posted.
+  void order_messages(step& s, step_id id) {
+    if (s.kind != step_kind::send && s.kind != step_kind::receive) return;
+    auto& latest = latest_[s.kind == step_kind::send ? 0 : 1];
+    latest.resize(std::size_t(result_.num_ranks), no_step);
+    const std::int32_t peers = s.peer_stride == 0 ? 1 : std::min(s.rounds, result_.num_ranks);
+    for (std::int32_t r = 0; r < peers; ++r) {
+      step_id& before = latest[std::size_t(peer_of(s, r, result_.num_ranks))];
+      if (before != no_step && before != id && !waits_for_posting(s, before))
+        add_dependency(s, {before, dependency::posted});
+      before = id;
+    }
+  }
+  bool waits_for_posting(const step& s, step_id other) const {
+    const auto known = result_.dependencies_of(s);
+    return std::any_of(known.begin(), known.end(), [&](const dependency& d) {
+      return d.step == other && d.lag == dependency::posted;
+    });
+  }
+  void add_dependency(step& s, dependency d) {
+    result_.dependencies.push_back(d);
+    ++s.num_dependencies;
+  }
+
+  std::vector<step_id> latest_[2];  // per peer: the last step that sends to it, receives from it
+  schedule result_;
+};
+
+}  // namespace railpass

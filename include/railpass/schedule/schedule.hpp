@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The one description of a collective algorithm: a small graph of steps that performs nothing.
+// The executor runs it, the simulator times it, the checker proves it, the trace draws it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace railpass {
+
+/// The memory a step may name. All buffers share one coordinate system, the units of the message:
+/// unit u of `output` and unit u of a scratch buffer belong to the same place in the message.
+/// `input` is read only; in an in-place call it is the same memory as `output`.
+enum class buffer : std::uint8_t { input, output, scratch0, scratch1, scratch2, scratch3 };
+inline constexpr int max_buffers = 6;
+
+enum class step_kind : std::uint8_t { send, receive, reduce, copy };
+
+/// A contiguous part of the message: `count` adjacent blocks of the `parts` nearly equal ones into
+/// which the message is cut, starting with block (first + round * stride) mod parts. The range
+/// never wraps around the end. The first (units mod parts) blocks are one unit longer.
+struct block_range {
+  std::int32_t parts = 1;
+  std::int32_t first = 0;
+  std::int32_t stride = 0;
+  std::int32_t count = 1;
+};
+
+/// Units [begin, end) of the message.
+struct extent {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  constexpr std::int64_t size() const { return end - begin; }
+  friend bool operator==(const extent&, const extent&) = default;
+};
+
+/// One step of a schedule, possibly a loop: it stands for rounds x segments instances, which run
+/// in the order instance = round * segments + segment. Whatever the number of segments, a step has
+/// this one size.
+///
+/// send     sends `blocks` of `from` to `peer`
+/// receive  receives `blocks` of `to` from `peer`
+/// reduce   to = from op to on `blocks` ("right = left op right", as MPI_Reduce_local writes it)
+/// copy     to = from on `blocks`
+///
+/// Peers are virtual ranks, (rank - root) mod num_ranks; the peer of a round is
+/// (peer + round * peer_stride) mod num_ranks. An instance whose extent is empty does nothing, on
+/// both sides alike.
+struct step {
+  step_kind kind = step_kind::send;
+  buffer from = buffer::output;
+  buffer to = buffer::output;
+  bool segmented = false;  ///< cut each round's extent in segments of the schedule's segment size
+  std::int32_t peer = 0;
+  std::int32_t peer_stride = 0;
+  std::int32_t rounds = 1;
+  block_range blocks{};
+  std::int32_t first_dependency = 0;  ///< index into schedule::dependencies
+  std::int32_t num_dependencies = 0;
+  std::int32_t first_successor = 0;  ///< index into schedule::successors
+  std::int32_t num_successors = 0;
+};
+
+/// What an instance of a step waits for.
+struct dependency {
+  /// `all`: for the end of the other step. Otherwise instance (round, segment) waits for instance
+  /// (round - lag, segment) of the other step; there is nothing to wait for if round < lag. A step
+  /// that depends so must have as many segments per round as the other one; if the other has fewer
+  /// rounds, the wait is for its last round.
+  static constexpr std::int32_t all = -1;
+  /// Wait until all instances of the other step, a send or receive, have been posted (not done).
+  /// The builder adds it where two sends (receives) of a rank have a peer in common: messages of an
+  /// ordered pair of ranks are thus posted in the order of the steps, at both ends.
+  static constexpr std::int32_t posted = -2;
+  std::int32_t step = 0;
+  std::int32_t lag = 0;
+};
+
+/// What one rank does. Independent of the message's size, the root and the buffers: those are
+/// bound when it runs, so one schedule serves all sizes and roots.
+struct schedule {
+  std::int32_t rank = 0;  ///< virtual
+  std::int32_t num_ranks = 1;
+  std::int64_t segment_bytes = 0;  ///< 0: segmented steps have one segment per round
+  std::uint32_t scratch_mask = 0;  ///< bit b: the buffer with value b (a scratch one) is used
+  std::vector<step> steps;         ///< in an order in which they can run one after the other
+  std::vector<dependency> dependencies;
+  std::vector<std::int32_t> successors;  ///< steps to look at again when a step moves on
+
+  std::span<const dependency> dependencies_of(const step& s) const {
+    return {dependencies.data() + s.first_dependency, std::size_t(s.num_dependencies)};
+  }
+  std::span<const std::int32_t> successors_of(const step& s) const {
+    return {successors.data() + s.first_successor, std::size_t(s.num_successors)};
+  }
+  /// Number of scratch buffers, each as long as the message.
+  int num_scratch() const { return __builtin_popcount(scratch_mask); }
+  std::size_t memory_bytes() const {
+    return sizeof(*this) + steps.capacity() * sizeof(step) +
+           dependencies.capacity() * sizeof(dependency) +
+           successors.capacity() * sizeof(std::int32_t);
+  }
+};
+
+/// First unit of block k when `units` are cut in `parts` blocks.
+constexpr std::int64_t block_begin(std::int64_t units, std::int64_t parts, std::int64_t k) {
+  return k * (units / parts) + std::min(k, units % parts);
+}
+
+/// a mod n in [0, n), also for negative a.
+constexpr std::int32_t wrap(std::int64_t a, std::int32_t n) {
+  const std::int64_t r = a % n;
+  return static_cast<std::int32_t>(r < 0 ? r + n : r);
+}
+
+/// The physical rank of a virtual one.
+constexpr std::int32_t physical_rank(std::int32_t virtual_rank, std::int32_t root,
+                                     std::int32_t num_ranks) {
+  return wrap(std::int64_t{virtual_rank} + root, num_ranks);
+}
+
+/// The size of the message a schedule is run with.
+struct message_size {
+  std::int64_t units = 0;       ///< elements of a reduction, bytes otherwise
+  std::int64_t unit_bytes = 1;  ///< packed bytes of one unit
+  constexpr std::int64_t bytes() const { return units * unit_bytes; }
+  /// Units per segment, at least 1; `units` if the schedule is not segmented.
+  constexpr std::int64_t segment_units(std::int64_t segment_bytes) const {
+    return segment_bytes > 0 ? std::max<std::int64_t>(1, segment_bytes / unit_bytes)
+                             : std::max<std::int64_t>(1, units);
+  }
+};
+
+constexpr std::int32_t peer_of(const step& s, std::int32_t round, std::int32_t num_ranks) {
+  return wrap(s.peer + std::int64_t{round} * s.peer_stride, num_ranks);
+}
+
+/// The units of one round of a step, before segmentation.
+constexpr extent round_extent(const block_range& b, std::int32_t round, std::int64_t units) {
+  const std::int32_t first = wrap(b.first + std::int64_t{round} * b.stride, b.parts);
+  return {block_begin(units, b.parts, first), block_begin(units, b.parts, first + b.count)};
+}
+
+/// Segments per round: the same in every round and at both ends of a message, however long the
+/// particular block is (the blocks differ by one unit; a segment beyond the end is empty).
+constexpr std::int64_t segments_per_round(const step& s, std::int64_t segment_units,
+                                          std::int64_t units) {
+  if (!s.segmented) return 1;
+  const std::int64_t longest = block_begin(units, s.blocks.parts, s.blocks.count);
+  return std::max<std::int64_t>(1, (longest + segment_units - 1) / segment_units);
+}
+
+/// The units of one instance.
+constexpr extent instance_extent(const step& s, std::int32_t round, std::int64_t segment,
+                                 std::int64_t segment_units, std::int64_t units) {
+  const extent whole = round_extent(s.blocks, round, units);
+  if (!s.segmented) return whole;
+  const std::int64_t begin = std::min(whole.end, whole.begin + segment * segment_units);
+  return {begin, std::min(whole.end, begin + segment_units)};
+}
+
+/// How many instances of the step depended on must be done (posted, for dependency::posted) before
+/// (round, segment) may start.
+constexpr std::int64_t instances_awaited(const dependency& d, std::int32_t round,
+                                         std::int64_t segment, std::int64_t segments,
+                                         std::int32_t other_rounds, std::int64_t other_instances) {
+  if (d.lag < 0) return other_instances;
+  if (round < d.lag) return 0;
+  const std::int64_t other_round = std::min(round - d.lag, other_rounds - 1);
+  return other_round * segments + segment + 1;
+}
+
+}  // namespace railpass

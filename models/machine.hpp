@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What railpass knows about a machine: plain numbers, no I/O. `railpass sample` measures,
+// models/fit.hpp fits, lib/files reads and writes, the simulator and the closed forms use them.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+namespace railpass {
+
+/// Piecewise LogGP of one link class (Alexandrov et al., LogGP, SPAA'95,
+/// doi:10.1145/215399.215427). A message of n bytes between two idle ranks takes
+///     send_overhead_s + latency_s + n * gap_s_per_byte + receive_overhead_s
+/// with the numbers of the piece n falls in; the sender may start its next message after
+/// max(send_overhead_s, gap_s) + n * gap_s_per_byte.
+struct link_piece {
+  double from_bytes = 0;          ///< first size this piece is for
+  double latency_s = 0;           ///< L
+  double send_overhead_s = 0;     ///< o at the sender
+  double receive_overhead_s = 0;  ///< o at the receiver
+  double gap_s = 0;               ///< g: time between two small messages
+  double gap_s_per_byte = 0;      ///< G
+};
+
+struct link_model {
+  std::vector<link_piece>
+      pieces;  ///< ascending from_bytes, the first at 0; never empty once fitted
+  double eager_limit_bytes = 65536;  ///< larger messages wait for the receiver (rendezvous)
+  double residual_spread = 0.3;      ///< standard deviation of ln(measured / model)
+
+  const link_piece& piece(double bytes) const {
+    auto after = std::upper_bound(pieces.begin(), pieces.end(), bytes,
+                                  [](double b, const link_piece& p) { return b < p.from_bytes; });
+    return after == pieces.begin() ? pieces.front() : *(after - 1);
+  }
+  /// One-way time of a message between two idle ranks.
+  double one_way_s(double bytes) const {
+    const link_piece& p = piece(bytes);
+    return p.send_overhead_s + p.latency_s + bytes * p.gap_s_per_byte + p.receive_overhead_s;
+  }
+  /// How long the sender's side of the link is busy with one message.
+  double busy_s(double bytes) const {
+    const link_piece& p = piece(bytes);
+    return std::max(p.send_overhead_s, p.gap_s) + bytes * p.gap_s_per_byte;
+  }
+};
+
+/// Work a rank does on its own memory: start-up time and time per byte.
+struct local_model {
+  double alpha_s = 1e-7;
+  double s_per_byte = 1e-10;
+  double time_s(double bytes) const { return alpha_s + bytes * s_per_byte; }
+};
+
+struct machine_model {
+  link_model same_node;
+  link_model across_nodes;
+  local_model copy;
+  local_model reduce;
+  int rails_per_node = 1;
+};
+
+/// What a closed form is asked.
+struct cost_query {
+  const machine_model& machine;
+  int num_ranks = 1;
+  int ranks_per_node = 1;
+  double bytes = 0;       ///< message size per rank
+  double unit_bytes = 1;  ///< smallest piece that can be sent alone
+
+  /// The link the slowest messages of a collective over all ranks go by.
+  const link_model& slowest_link() const {
+    return num_ranks > ranks_per_node ? machine.across_nodes : machine.same_node;
+  }
+};
+
+}  // namespace railpass
