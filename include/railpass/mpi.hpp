@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Tuned collectives with MPI's signatures. Everything else (the Boost.MPI facade, the preload
+// library) is thin over this. All names are in namespace railpass::mpi.
+//
+// Arguments, semantics and error codes are those of the MPI call of the same meaning (MPI 4.0,
+// chapter 6); errors go to the communicator's error handler and are returned if that returns.
+// Tuning trouble never fails a call: the MPI library's own collective runs then, on all ranks.
+// Calls on inter-communicators and on communicators of one rank always go to the MPI library.
+//
+// All ranks of a communicator must call the same collectives through railpass: a rank that calls
+// MPI_Bcast where another calls railpass::mpi::broadcast does not meet it.
+#pragma once
+
+#include "railpass/base/error.hpp"
+#include "railpass/base/log.hpp"
+#include "railpass/options.hpp"
+
+#include <mpi.h>
+
+#include <string>
+#include <string_view>
+
+namespace railpass::mpi {
+
+/// MPI_Bcast. Collective over `comm`.
+int broadcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm,
+              const call_options& options = {});
+
+/// MPI_Allreduce. Collective over `comm`; `send` may be MPI_IN_PLACE (on all ranks or on none).
+/// All ranks obtain bitwise the same result.
+int all_reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
+               MPI_Comm comm, const call_options& options = {});
+
+/// Gives `comm` its own value of a setting (a name of `railpass settings`, for example "policy" or
+/// "enable"), from its next call on. To be called equally on all ranks of `comm` and before the
+/// communicator is tuned (before its call number RAILPASS_FIRST_CALL); does not communicate.
+/// Throws railpass::error if there is no such setting, the value is not one, or it is too late.
+void configure(MPI_Comm comm, std::string_view setting, std::string_view value);
+
+/// The arm that ran in this rank's last call on `comm`, such as "pipeline+segment_bytes=8KiB";
+/// "native" if the MPI library's collective ran; empty if there was no call yet. Local.
+std::string last_arm(MPI_Comm comm);
+
+/// Writes what was learnt so far on all communicators whose rank 0 is this process, as versioned
+/// JSON (`railpass stats` shows it). Local; atomic. Throws railpass::error if it cannot be written.
+void dump_statistics(const std::string& path);
+
+}  // namespace railpass::mpi
