@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 namespace railpass {
@@ -46,6 +47,13 @@ struct link_model {
   }
 };
 
+/// The link of the Hockney model with one port: a message of n bytes takes, and keeps the sender
+/// busy for, alpha_s + n * beta_s_per_byte (Hockney, doi:10.1016/S0167-8191(06)80021-9).
+inline link_model hockney_link(double alpha_s, double beta_s_per_byte) {
+  return {.pieces = {{.latency_s = alpha_s, .gap_s = alpha_s, .gap_s_per_byte = beta_s_per_byte}},
+          .eager_limit_bytes = std::numeric_limits<double>::infinity()};
+}
+
 /// Work a rank does on its own memory: start-up time and time per byte.
 struct local_model {
   double alpha_s = 1e-7;
@@ -54,10 +62,10 @@ struct local_model {
 };
 
 struct machine_model {
-  link_model same_node;
-  link_model across_nodes;
-  local_model copy;
-  local_model reduce;
+  link_model same_node{};
+  link_model across_nodes{};
+  local_model copy{};
+  local_model reduce{};
   int rails_per_node = 1;
 };
 

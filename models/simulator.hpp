@@ -1,0 +1,629 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Plays the schedules of all ranks on a machine model: the same steps, segments, dependencies and
+// windows as the executor's, with time taken from piecewise LogGP links instead of a clock.
+//
+// What takes time
+//   rank     does one thing at a time: send overhead o of each message, receive overhead o of each,
+//            reductions, copies; in the order in which they become possible.
+//   NIC      of a node sends one message at a time and receives one at a time (full duplex): a
+//            message of n bytes occupies it for link_model::busy_s(n) = max(o, g) + n G. A node
+//            with several rails puts a message on the rail that is free first. Between ranks of
+//            one node each rank has such a port of its own, and no NIC is used.
+//   message  larger than the eager limit waits until its receiver has posted; the hand-shake itself
+//            is in the latency of the link's pieces for these sizes, as it was measured there.
+// Not modelled: contention inside the network or a node's memory, and noise.
+//
+// Alexandrov, Ionescu, Schauser, Scheiman: LogGP, SPAA'95, doi:10.1145/215399.215427.
+#pragma once
+
+#include "models/machine.hpp"
+#include "railpass/base/error.hpp"
+#include "railpass/schedule/schedule.hpp"
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace railpass {
+
+/// Which node each (physical) rank runs on, nodes numbered from 0.
+struct node_layout {
+  std::vector<std::int32_t> node_of_rank;
+
+  /// Ranks 0 .. ranks_per_node-1 on node 0, the next ones on node 1, and so on.
+  static node_layout blocks(std::int32_t num_ranks, std::int32_t ranks_per_node) {
+    node_layout result;
+    for (std::int32_t r = 0; r < num_ranks; ++r)
+      result.node_of_rank.push_back(r / std::max(1, ranks_per_node));
+    return result;
+  }
+  std::int32_t num_nodes() const {
+    return node_of_rank.empty() ? 0
+                                : 1 + *std::max_element(node_of_rank.begin(), node_of_rank.end());
+  }
+};
+
+/// One thing a rank did, for the trace.
+struct timeline_event {
+  step_kind kind = step_kind::send;
+  std::int32_t rank = 0;  ///< physical
+  std::int32_t peer = 0;  ///< physical; the rank itself for reduce and copy
+  std::int32_t step = 0;  ///< index into the schedule of the rank
+  std::int32_t round = 0;
+  std::int64_t segment = 0;
+  std::int64_t bytes = 0;
+  std::int64_t message = -1;  ///< the same number at both ends of a message; -1: none
+  double begin_s = 0;
+  double end_s = 0;
+};
+
+/// What is played.
+struct simulation_setup {
+  const machine_model& machine;
+  const node_layout& nodes;             ///< one entry per rank
+  std::span<const schedule> schedules;  ///< by virtual rank
+  message_size size{};
+  std::int32_t root = 0;     ///< physical rank of virtual rank 0
+  bool in_place = false;     ///< input is output: copies between them are free
+  std::int32_t window = 64;  ///< sends, and receives, a rank has in flight at most
+  bool record = false;       ///< fill simulation::events
+};
+
+struct simulation {
+  double time_s = 0;             ///< when the last rank is done
+  std::vector<double> finish_s;  ///< by physical rank; all ranks start at 0
+  std::int64_t messages = 0;     ///< delivered, those without bytes not counted
+  std::vector<timeline_event> events;
+};
+
+/// Keeps its memory from run to run. Two runs with equal arguments give equal results to the bit.
+class simulator {
+ public:
+  /// Plays the schedules to their end. The result lives until the next run. Throws error if the
+  /// arguments do not fit together or the schedules cannot end (a rank waits for ever).
+  const simulation& run(const simulation_setup& setup) {
+    prepare(setup);
+    for (std::int32_t v = 0; v < p_; ++v)
+      for (std::size_t s = first_step_[std::size_t(v)]; s < first_step_[std::size_t(v) + 1]; ++s)
+        ready_.push_back(std::int32_t(s));
+    std::reverse(ready_.begin(), ready_.end());
+    advance_ready();
+    while (!heap_.empty()) {
+      const event e = pop();
+      now_ = e.time_s;
+      handle(e);
+      advance_ready();
+    }
+    check_ended();
+    for (std::int32_t v = 0; v < p_; ++v) {
+      const double t = ranks_[std::size_t(v)].finish_s;
+      result_.finish_s[std::size_t(physical(v))] = t;
+      result_.time_s = std::max(result_.time_s, t);
+    }
+    return result_;
+  }
+
+ private:
+  static constexpr std::int32_t none = -1;
+
+  struct step_state {
+    const step* what = nullptr;
+    std::int32_t rank = 0;        // virtual
+    std::int32_t channel = none;  // of a send or receive with one peer
+    std::int32_t round = 0;       // of the next instance
+    std::int64_t segment = 0;
+    std::int64_t segments = 1;  // per round
+    std::int64_t issued = 0;
+    std::int64_t done = 0;    // all instances before this one are done
+    std::uint64_t later = 0;  // bit k: instance done + k is done
+    std::int64_t instances = 0;
+    bool waits_for_window = false;
+  };
+  struct rank_state {
+    double cpu_free_s = 0;
+    double finish_s = 0;
+    double received_s = 0;  // end of the last receive drawn
+    std::int32_t sends = 0;
+    std::int32_t receives = 0;
+    std::int32_t waiting_steps = 0;  // for a window
+  };
+  // Times of a message, looked up once for equal neighbours.
+  struct message_cost {
+    std::int64_t bytes = -1;
+    double send_overhead_s = 0, latency_s = 0, transfer_s = 0, receive_overhead_s = 0, pause_s = 0;
+    bool eager = true;
+  };
+  // A message from its first end being posted to both ends being done, or a local operation.
+  struct task {
+    std::int32_t send_step = none;
+    std::int32_t receive_step = none;
+    std::int64_t send_instance = 0;
+    std::int64_t receive_instance = 0;
+    std::int64_t number = 0;
+    double posted_s = 0;   // by the receiver
+    double started_s = 0;  // on the sender's CPU
+    double ready_s = 0;    // the sender's CPU is done with it
+    double head_s = 0;     // drawn begin of the receive
+    message_cost cost;
+    std::int32_t next = none;  // in the queue of a channel, or of the free ones
+    std::int32_t rail = 0;
+    bool arrived = false;
+    bool send_ended = false;
+    bool receive_ended = false;
+  };
+  // An ordered pair of ranks: messages that only one end has posted, all of the same end.
+  struct channel {
+    std::int64_t pair = none;
+    std::int32_t first = none;
+    std::int32_t last = none;
+    bool same_node = false;
+  };
+  enum class happening : std::uint32_t { send_ready, sent, head, arrived, received, computed };
+  struct event {
+    double time_s;
+    std::uint64_t order;  // sequence number, then what happens to which task
+  };
+
+  // --- set-up
+
+  void prepare(const simulation_setup& setup) {
+    p_ = std::int32_t(setup.schedules.size());
+    setup_machine_ = &setup.machine;
+    size_ = setup.size;
+    root_ = setup.root;
+    window_ = setup.window;
+    in_place_ = setup.in_place;
+    record_ = setup.record;
+    if (p_ < 1) throw error("simulator: expected the schedules of at least one rank");
+    if (setup.nodes.node_of_rank.size() != std::size_t(p_))
+      throw error("simulator: the node layout has " +
+                  std::to_string(setup.nodes.node_of_rank.size()) + " ranks, expected " +
+                  std::to_string(p_));
+    if (root_ < 0 || root_ >= p_) throw error("simulator: expected a root below the rank count");
+    if (window_ < 1) throw error("simulator: expected a window of at least 1");
+    if (size_.units < 0 || size_.unit_bytes < 1)
+      throw error("simulator: expected units >= 0 of at least one byte");
+    if (setup.machine.rails_per_node < 1)
+      throw error("simulator: expected at least one rail per node");
+    if (setup.machine.same_node.pieces.empty() || setup.machine.across_nodes.pieces.empty())
+      throw error("simulator: the machine model has a link class without pieces");
+
+    node_of_rank_.resize(std::size_t(p_));
+    for (std::int32_t v = 0; v < p_; ++v)
+      node_of_rank_[std::size_t(v)] = setup.nodes.node_of_rank[std::size_t(physical(v))];
+    rails_ = setup.machine.rails_per_node;
+    const auto nics = std::size_t(setup.nodes.num_nodes()) * std::size_t(rails_);
+    nic_out_free_s_.assign(nics, 0);
+    nic_in_free_s_.assign(nics, 0);
+    own_out_free_s_.assign(std::size_t(p_), 0);
+    own_in_free_s_.assign(std::size_t(p_), 0);
+    last_cost_[0].bytes = last_cost_[1].bytes = -1;
+
+    ranks_.assign(std::size_t(p_), {});
+    steps_.clear();
+    first_step_.assign(1, 0);
+    std::size_t pairs = 0;
+    for (std::int32_t v = 0; v < p_; ++v) {
+      const schedule& s = setup.schedules[std::size_t(v)];
+      if (s.rank != v || s.num_ranks != p_)
+        throw error("simulator: schedule " + std::to_string(v) + " is of rank " +
+                    std::to_string(s.rank) + " of " + std::to_string(s.num_ranks));
+      const std::int64_t segment_units = size_.segment_units(s.segment_bytes);
+      for (const step& what : s.steps) {
+        step_state state{.what = &what, .rank = v};
+        state.segments = segments_per_round(what, segment_units, size_.units);
+        state.instances = state.segments * what.rounds;
+        if (what.kind == step_kind::send)
+          pairs += std::size_t(what.peer_stride == 0 ? 1 : std::min(what.rounds, p_));
+        steps_.push_back(state);
+      }
+      first_step_.push_back(steps_.size());
+    }
+    schedules_ = setup.schedules;
+    channels_.assign(std::bit_ceil(2 * pairs + 1), {});
+
+    tasks_.clear();
+    free_task_ = none;
+    heap_.clear();
+    ready_.clear();
+    sequence_ = 0;
+    now_ = 0;
+    result_.time_s = 0;
+    result_.messages = 0;
+    result_.finish_s.assign(std::size_t(p_), 0);
+    result_.events.clear();
+  }
+
+  std::int32_t physical(std::int32_t v) const { return physical_rank(v, root_, p_); }
+
+  // The channel of a pair, found by hashing. A receive nobody sends to may fill the table.
+  std::int32_t channel_of(std::int32_t sender, std::int32_t receiver) {
+    const std::int64_t pair = std::int64_t{sender} * p_ + receiver;
+    const std::size_t mask = channels_.size() - 1;
+    std::size_t i = (std::uint64_t(pair) * 0x9e3779b97f4a7c15u >> 32) & mask;
+    for (std::size_t tries = 0; tries <= mask; ++tries, i = (i + 1) & mask) {
+      channel& c = channels_[i];
+      if (c.pair == pair) return std::int32_t(i);
+      if (c.pair == none) {
+        c.pair = pair;
+        c.same_node = node_of_rank_[std::size_t(sender)] == node_of_rank_[std::size_t(receiver)];
+        return std::int32_t(i);
+      }
+    }
+    throw error("simulator: rank " + std::to_string(receiver) +
+                " receives from ranks that do not send to it");
+  }
+
+  // --- events, a binary heap by time and then by order of creation
+
+  void push(double time_s, happening what, std::int32_t task_number) {
+    heap_.push_back({time_s, (std::uint64_t(sequence_++) << 32) | (std::uint64_t(what) << 28) |
+                                 std::uint64_t(task_number)});
+    std::push_heap(heap_.begin(), heap_.end(), later);
+  }
+  event pop() {
+    std::pop_heap(heap_.begin(), heap_.end(), later);
+    const event e = heap_.back();
+    heap_.pop_back();
+    return e;
+  }
+  static bool later(const event& a, const event& b) {
+    return a.time_s != b.time_s ? a.time_s > b.time_s : a.order > b.order;
+  }
+
+  std::int32_t new_task() {
+    if (free_task_ == none) {
+      if (tasks_.size() >= (1u << 28)) throw error("simulator: more than 2^28 messages in flight");
+      tasks_.emplace_back();
+      return std::int32_t(tasks_.size() - 1);
+    }
+    const std::int32_t t = free_task_;
+    free_task_ = tasks_[std::size_t(t)].next;
+    tasks_[std::size_t(t)] = {};
+    return t;
+  }
+  void free_task(std::int32_t t) {
+    tasks_[std::size_t(t)].next = free_task_;
+    free_task_ = t;
+  }
+
+  // Occupies the CPU of a rank from the moment it is free; returns the begin.
+  double compute(std::int32_t rank, double seconds) {
+    rank_state& r = ranks_[std::size_t(rank)];
+    const double begin = std::max(now_, r.cpu_free_s);
+    r.cpu_free_s = begin + seconds;
+    return begin;
+  }
+
+  const message_cost& cost_of(bool same_node, std::int64_t bytes) {
+    message_cost& c = last_cost_[same_node ? 0 : 1];
+    if (c.bytes == bytes) return c;
+    const link_model& link = same_node ? setup_machine_->same_node : setup_machine_->across_nodes;
+    const link_piece& piece = link.piece(double(bytes));
+    c.bytes = bytes;
+    c.send_overhead_s = piece.send_overhead_s;
+    c.latency_s = piece.latency_s;
+    c.transfer_s = double(bytes) * piece.gap_s_per_byte;
+    c.receive_overhead_s = piece.receive_overhead_s;
+    c.pause_s = std::max(piece.gap_s, piece.send_overhead_s);
+    c.eager = double(bytes) <= link.eager_limit_bytes;
+    return c;
+  }
+
+  // --- what a rank may do
+
+  void advance_ready() {
+    while (!ready_.empty()) {
+      const std::int32_t s = ready_.back();
+      ready_.pop_back();
+      advance(s);
+    }
+  }
+
+  bool may_issue(const step_state& s) const {
+    const std::size_t base = first_step_[std::size_t(s.rank)];
+    for (const dependency& d : schedules_[std::size_t(s.rank)].dependencies_of(*s.what)) {
+      const step_state& other = steps_[base + std::size_t(d.step)];
+      const std::int64_t awaited =
+          instances_awaited(d, s.round, s.segment, s.segments, other.what->rounds, other.instances);
+      if ((d.lag == dependency::posted ? other.issued : other.done) < awaited) return false;
+    }
+    return true;
+  }
+
+  // Issues every instance of the step that may start now.
+  void advance(std::int32_t index) {
+    step_state& s = steps_[std::size_t(index)];
+    const step& what = *s.what;
+    const schedule& plan = schedules_[std::size_t(s.rank)];
+    const std::int64_t segment_units = size_.segment_units(plan.segment_bytes);
+    const bool message = what.kind == step_kind::send || what.kind == step_kind::receive;
+    rank_state& r = ranks_[std::size_t(s.rank)];
+    const std::int64_t done_before = s.done;
+    // 64 at most beyond the first one not done: `later` has as many bits.
+    while (s.issued < s.instances && s.issued - s.done < 64 && may_issue(s)) {
+      const extent e = instance_extent(what, s.round, s.segment, segment_units, size_.units);
+      if (e.size() == 0) {
+        mark_done(s, s.issued);
+      } else if (message) {
+        std::int32_t& in_flight = what.kind == step_kind::send ? r.sends : r.receives;
+        if (in_flight >= window_) {
+          if (!s.waits_for_window) ++r.waiting_steps;
+          s.waits_for_window = true;
+          break;
+        }
+        ++in_flight;
+        if (what.kind == step_kind::send)
+          issue_send(index, e.size() * size_.unit_bytes);
+        else
+          issue_receive(index);
+      } else {
+        issue_local(index, e.size() * size_.unit_bytes);
+      }
+      ++s.issued;
+      if (++s.segment == s.segments) {
+        s.segment = 0;
+        ++s.round;
+      }
+      if (s.issued == s.instances) wake_successors(index);
+    }
+    if (s.done != done_before) wake_successors(index);
+  }
+
+  void mark_done(step_state& s, std::int64_t instance) {
+    s.later |= std::uint64_t{1} << (instance - s.done);
+    const int more = std::countr_one(s.later);
+    s.later = more == 64 ? 0 : s.later >> more;
+    s.done += more;
+    ranks_[std::size_t(s.rank)].finish_s = std::max(ranks_[std::size_t(s.rank)].finish_s, now_);
+  }
+
+  void wake_successors(std::int32_t index) {
+    const step_state& s = steps_[std::size_t(index)];
+    const auto successors = schedules_[std::size_t(s.rank)].successors_of(*s.what);
+    const auto base = std::int32_t(first_step_[std::size_t(s.rank)]);
+    for (auto it = successors.rbegin(); it != successors.rend(); ++it) ready_.push_back(base + *it);
+  }
+
+  // The end of one instance: the step itself, those behind it and those waiting for a window.
+  void finish(std::int32_t index, std::int64_t instance) {
+    step_state& s = steps_[std::size_t(index)];
+    rank_state& r = ranks_[std::size_t(s.rank)];
+    const std::int64_t done_before = s.done;
+    mark_done(s, instance);
+    if (s.what->kind == step_kind::send) --r.sends;
+    if (s.what->kind == step_kind::receive) --r.receives;
+    if (r.waiting_steps > 0) {
+      for (std::size_t i = first_step_[std::size_t(s.rank) + 1];
+           i-- > first_step_[std::size_t(s.rank)];) {
+        if (!steps_[i].waits_for_window) continue;
+        steps_[i].waits_for_window = false;
+        --r.waiting_steps;
+        ready_.push_back(std::int32_t(i));
+      }
+    }
+    if (s.done != done_before) {
+      wake_successors(index);
+      ready_.push_back(index);
+    }
+  }
+
+  std::int32_t channel_of_instance(step_state& s) {
+    if (s.channel != none) return s.channel;
+    const std::int32_t peer = peer_of(*s.what, s.round, p_);
+    const std::int32_t c =
+        s.what->kind == step_kind::send ? channel_of(s.rank, peer) : channel_of(peer, s.rank);
+    if (s.what->peer_stride == 0) s.channel = c;
+    return c;
+  }
+
+  // Takes the oldest message the other end has posted, or queues a new one.
+  // Returns whether the other end has posted it.
+  bool match(channel& c, bool other_is_receive, std::int32_t& number) {
+    if (c.first != none && (tasks_[std::size_t(c.first)].send_step == none) == other_is_receive) {
+      number = c.first;
+      c.first = tasks_[std::size_t(number)].next;
+      return true;
+    }
+    number = new_task();
+    if (c.first == none)
+      c.first = number;
+    else
+      tasks_[std::size_t(c.last)].next = number;
+    c.last = number;
+    return false;
+  }
+
+  void issue_send(std::int32_t index, std::int64_t bytes) {
+    step_state& s = steps_[std::size_t(index)];
+    channel& c = channels_[std::size_t(channel_of_instance(s))];
+    std::int32_t number = none;
+    const bool posted = match(c, true, number);
+    task& t = tasks_[std::size_t(number)];
+    t.send_step = index;
+    t.send_instance = s.issued;
+    t.number = result_.messages++;
+    t.cost = cost_of(c.same_node, bytes);
+    t.started_s = compute(s.rank, t.cost.send_overhead_s);
+    t.ready_s = t.started_s + t.cost.send_overhead_s;
+    if (t.cost.eager)
+      push(t.ready_s, happening::send_ready, number);
+    else if (posted)
+      push(std::max(t.ready_s, t.posted_s), happening::send_ready, number);
+  }
+
+  void issue_receive(std::int32_t index) {
+    step_state& s = steps_[std::size_t(index)];
+    channel& c = channels_[std::size_t(channel_of_instance(s))];
+    std::int32_t number = none;
+    const bool sent = match(c, false, number);
+    task& t = tasks_[std::size_t(number)];
+    t.receive_step = index;
+    t.receive_instance = s.issued;
+    t.posted_s = std::max(now_, ranks_[std::size_t(s.rank)].cpu_free_s);
+    if (!sent) return;
+    if (!t.cost.eager)
+      push(std::max(t.ready_s, t.posted_s), happening::send_ready, number);
+    else if (t.arrived)
+      receive(number);
+  }
+
+  void issue_local(std::int32_t index, std::int64_t bytes) {
+    step_state& s = steps_[std::size_t(index)];
+    const step& what = *s.what;
+    const auto is_message = [](buffer b) { return b == buffer::input || b == buffer::output; };
+    const bool free =
+        in_place_ && what.kind == step_kind::copy && is_message(what.from) && is_message(what.to);
+    const local_model& model =
+        what.kind == step_kind::copy ? setup_machine_->copy : setup_machine_->reduce;
+    const double seconds = free ? 0 : model.time_s(double(bytes));
+    const double begin = compute(s.rank, seconds);
+    const std::int32_t number = new_task();
+    task& t = tasks_[std::size_t(number)];
+    t.send_step = index;
+    t.send_instance = s.issued;
+    push(begin + seconds, happening::computed, number);
+    if (record_) draw(what.kind, s, s.issued, s.rank, bytes, -1, begin, begin + seconds);
+  }
+
+  // --- what happens to a message
+
+  void handle(const event& e) {
+    const auto number = std::int32_t(e.order & ((1u << 28) - 1));
+    task& t = tasks_[std::size_t(number)];
+    switch (happening((e.order >> 28) & 15)) {
+      case happening::send_ready:
+        return depart(number);
+      case happening::head:
+        return land(number);
+      case happening::sent:
+        t.send_ended = true;
+        finish(t.send_step, t.send_instance);
+        if (t.receive_ended) free_task(number);
+        return;
+      case happening::arrived:
+        t.arrived = true;
+        if (t.receive_step != none) receive(number);
+        return;
+      case happening::received:
+        t.receive_ended = true;
+        finish(t.receive_step, t.receive_instance);
+        if (t.send_ended) free_task(number);
+        return;
+      case happening::computed:
+        finish(t.send_step, t.send_instance);
+        free_task(number);
+        return;
+    }
+  }
+
+  // The message leaves by the port that is free first.
+  void depart(std::int32_t number) {
+    task& t = tasks_[std::size_t(number)];
+    const step_state& s = steps_[std::size_t(t.send_step)];
+    const bool same_node = is_local(t);
+    double* port = &own_out_free_s_[std::size_t(s.rank)];
+    if (!same_node) {
+      double* const first =
+          &nic_out_free_s_[std::size_t(node_of_rank_[std::size_t(s.rank)]) * std::size_t(rails_)];
+      port = std::min_element(first, first + rails_);
+      t.rail = std::int32_t(port - first);
+    }
+    const double begin = std::max(now_, *port), end = begin + t.cost.transfer_s;
+    if (record_)
+      draw(step_kind::send, s, t.send_instance, peer_of_instance(s, t.send_instance), t.cost.bytes,
+           t.number, std::max(t.started_s, std::min(*port, begin)), end);
+    *port = end + t.cost.pause_s;
+    push(end, happening::sent, number);
+    push(begin + t.cost.latency_s, happening::head, number);
+  }
+
+  // The first byte is at the receiver's port.
+  void land(std::int32_t number) {
+    task& t = tasks_[std::size_t(number)];
+    const step_state& s = steps_[std::size_t(t.send_step)];
+    const std::int32_t receiver = peer_of_instance(s, t.send_instance);
+    double& port = is_local(t) ? own_in_free_s_[std::size_t(receiver)]
+                               : nic_in_free_s_[std::size_t(node_of_rank_[std::size_t(receiver)]) *
+                                                    std::size_t(rails_) +
+                                                std::size_t(t.rail)];
+    const double begin = std::max(now_, port), end = begin + t.cost.transfer_s;
+    port = end + t.cost.pause_s;
+    t.head_s = begin;
+    push(end, happening::arrived, number);
+  }
+
+  void receive(std::int32_t number) {
+    task& t = tasks_[std::size_t(number)];
+    const step_state& s = steps_[std::size_t(t.receive_step)];
+    const double end = compute(s.rank, t.cost.receive_overhead_s) + t.cost.receive_overhead_s;
+    push(end, happening::received, number);
+    if (!record_) return;
+    rank_state& r = ranks_[std::size_t(s.rank)];
+    draw(step_kind::receive, s, t.receive_instance, peer_of_instance(s, t.receive_instance),
+         t.cost.bytes, t.number, std::min(end, std::max(t.head_s, r.received_s)), end);
+    r.received_s = end;
+  }
+
+  std::int32_t peer_of_instance(const step_state& s, std::int64_t instance) const {
+    return s.what->peer_stride == 0 ? s.what->peer
+                                    : peer_of(*s.what, std::int32_t(instance / s.segments), p_);
+  }
+  bool is_local(const task& t) const {
+    const step_state& s = steps_[std::size_t(t.send_step)];
+    return node_of_rank_[std::size_t(s.rank)] ==
+           node_of_rank_[std::size_t(peer_of_instance(s, t.send_instance))];
+  }
+
+  void draw(step_kind kind, const step_state& s, std::int64_t instance, std::int32_t peer,
+            std::int64_t bytes, std::int64_t message, double begin_s, double end_s) {
+    const auto index = std::size_t(&s - steps_.data());
+    result_.events.push_back({.kind = kind,
+                              .rank = physical(s.rank),
+                              .peer = physical(peer),
+                              .step = std::int32_t(index - first_step_[std::size_t(s.rank)]),
+                              .round = std::int32_t(instance / s.segments),
+                              .segment = instance % s.segments,
+                              .bytes = bytes,
+                              .message = message,
+                              .begin_s = begin_s,
+                              .end_s = end_s});
+  }
+
+  void check_ended() const {
+    for (const step_state& s : steps_)
+      if (s.done != s.instances)
+        throw error(
+            "simulator: the schedules do not end: step " +
+            std::to_string(std::size_t(&s - steps_.data()) - first_step_[std::size_t(s.rank)]) +
+            " of virtual rank " + std::to_string(s.rank) + " waits for ever, " +
+            std::to_string(s.done) + " of " + std::to_string(s.instances) + " instances are done");
+  }
+
+  std::int32_t p_ = 0, root_ = 0, window_ = 64, rails_ = 1;
+  bool in_place_ = false, record_ = false;
+  const machine_model* setup_machine_ = nullptr;
+  message_size size_;
+  std::span<const schedule> schedules_;
+  std::vector<std::int32_t> node_of_rank_;              // by virtual rank
+  std::vector<double> nic_out_free_s_, nic_in_free_s_;  // node * rails + rail
+  std::vector<double> own_out_free_s_, own_in_free_s_;  // by virtual rank
+  message_cost last_cost_[2];                           // same node, across nodes
+  std::vector<rank_state> ranks_;
+  std::vector<step_state> steps_;  // of all ranks
+  std::vector<std::size_t> first_step_;
+  std::vector<channel> channels_;  // hash table
+  std::vector<task> tasks_;
+  std::int32_t free_task_ = none;
+  std::vector<event> heap_;
+  std::vector<std::int32_t> ready_;  // a stack of steps to look at
+  std::uint32_t sequence_ = 0;
+  double now_ = 0;
+  simulation result_;
+};
+
+}  // namespace railpass

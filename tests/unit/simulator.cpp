@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "models/simulator.hpp"
+
+#include "collectives/registry.hpp"
+#include "support/catch.hpp"
+
+#include <map>
+#include <random>
+
+using namespace railpass;
+
+namespace {
+
+constexpr double alpha_s = 10e-6, beta_s_per_byte = 2e-9;
+
+machine_model hockney_machine() {
+  machine_model m{.same_node = hockney_link(alpha_s, beta_s_per_byte),
+                  .across_nodes = hockney_link(alpha_s, beta_s_per_byte)};
+  m.copy = m.reduce = {.alpha_s = 0, .s_per_byte = 0};
+  return m;
+}
+
+machine_model rich_machine() {
+  machine_model m;
+  m.same_node = {.pieces = {{0, 0.3e-6, 0.1e-6, 0.2e-6, 0.2e-6, 0.1e-9},
+                            {4096, 1e-6, 0.2e-6, 0.3e-6, 0.4e-6, 0.08e-9}},
+                 .eager_limit_bytes = 4095};
+  m.across_nodes = {
+      .pieces = {{0, 12e-6, 1e-6, 2e-6, 1.5e-6, 1.2e-9}, {65536, 40e-6, 2e-6, 3e-6, 2.5e-6, 1e-9}},
+      .eager_limit_bytes = 65535};
+  return m;
+}
+
+std::vector<schedule> schedules_of(const arm& a, std::int32_t p) {
+  std::vector<schedule> all;
+  for (std::int32_t r = 0; r < p; ++r)
+    all.push_back(a.base->build({.rank = r, .num_ranks = p, .commutative = true}, a.values));
+  return all;
+}
+
+double hockney_time(const std::vector<schedule>& all, std::int64_t bytes) {
+  const machine_model m = hockney_machine();
+  const auto nodes = node_layout::blocks(std::int32_t(all.size()), 1);
+  simulator s;
+  return s.run({.machine = m, .nodes = nodes, .schedules = all, .size = {bytes, 1}}).time_s;
+}
+
+// The default arm of every algorithm and, where it has one, a segmented one.
+std::vector<arm> some_arms() {
+  std::vector<arm> arms;
+  for (const algorithm* a : all_algorithms) {
+    if (a->is_native()) continue;
+    arms.push_back(default_arm(*a));
+    for (int i = 0; i < a->num_parameters(); ++i)
+      if (a->parameter_list[std::size_t(i)].in_bytes) {
+        arms.push_back(default_arm(*a));
+        arms.back().values[std::size_t(i)] = 1024;
+      }
+  }
+  return arms;
+}
+
+template <class Check>
+void for_each_case(const Check& check) {
+  for (const arm& a : some_arms())
+    for (const std::int32_t p : {2, 3, 4, 5, 8, 13, 16})
+      for (const std::int64_t bytes : {1, 1000, 5000, 150000}) {
+        if (!eligible(*a.base, {.num_ranks = p, .units = bytes})) continue;
+        CAPTURE(name_of(a.base->op), name_of(a), p, bytes);
+        check(a, p, bytes);
+      }
+}
+
+}  // namespace
+
+TEST_CASE("one message between two idle ranks takes the one-way time of its link") {
+  const machine_model m = rich_machine();
+  simulator s;
+  for (const std::int64_t bytes : {1, 100, 4095, 4096, 65535, 65536, 1 << 20})
+    for (const std::int32_t per_node : {1, 2}) {
+      CAPTURE(bytes, per_node);
+      builder sender({.rank = 0, .num_ranks = 2}), receiver({.rank = 1, .num_ranks = 2});
+      sender.send(buffer::output, {}, 1);
+      receiver.receive(buffer::output, {}, 0);
+      const schedule both[] = {sender.finish(), receiver.finish()};
+      const auto nodes = node_layout::blocks(2, per_node);
+      const simulation& r =
+          s.run({.machine = m, .nodes = nodes, .schedules = both, .size = {bytes, 1}});
+      const link_model& link = per_node == 1 ? m.across_nodes : m.same_node;
+      CHECK(r.time_s == Approx(link.one_way_s(double(bytes))).epsilon(1e-12));
+      CHECK(r.messages == 1);
+    }
+}
+
+TEST_CASE("a stream of messages leaves at the pace of busy_s") {
+  const machine_model m = rich_machine();
+  const std::int64_t bytes = 2000;
+  const int count = 50;
+  builder sender({.rank = 0, .num_ranks = 2}), receiver({.rank = 1, .num_ranks = 2});
+  sender.send(buffer::output, {}, 1, {}, {.rounds = count});
+  receiver.receive(buffer::output, {}, 0, {}, {.rounds = count});
+  const schedule both[] = {sender.finish(), receiver.finish()};
+  const auto nodes = node_layout::blocks(2, 1);
+  simulator s;
+  const double t =
+      s.run({.machine = m, .nodes = nodes, .schedules = both, .size = {bytes, 1}}).time_s;
+  CHECK(t == Approx(m.across_nodes.one_way_s(bytes) + (count - 1) * m.across_nodes.busy_s(bytes)));
+}
+
+TEST_CASE("with Hockney links the textbook formulas come out") {
+  const std::int64_t bytes = 64000;
+  const double message_s = alpha_s + double(bytes) * beta_s_per_byte;
+
+  for (const std::int32_t p : {2, 5, 16}) {
+    CAPTURE(p);
+    std::vector<schedule> linear, pipeline;
+    const std::int64_t segment = 1000;
+    for (std::int32_t r = 0; r < p; ++r) {
+      builder l({.rank = r, .num_ranks = p}), c({.rank = r, .num_ranks = p}, segment);
+      if (r == 0)
+        for (std::int32_t child = 1; child < p; ++child) l.send(buffer::output, {}, child);
+      else
+        l.receive(buffer::output, {}, 0);
+      linear.push_back(l.finish());
+      const step_id arrived =
+          r == 0 ? no_step : c.receive(buffer::output, {}, r - 1, {}, by_segments);
+      if (r + 1 < p) c.send(buffer::output, {}, r + 1, {each(arrived)}, by_segments);
+      pipeline.push_back(c.finish());
+    }
+    CHECK(hockney_time(linear, bytes) == Approx((p - 1) * message_s));
+    CHECK(hockney_time(pipeline, bytes) ==
+          Approx((p - 2 + 64) * (alpha_s + double(segment) * beta_s_per_byte)));
+  }
+  const arm binomial = default_arm(collectives::broadcast::binomial);
+  CHECK(hockney_time(schedules_of(binomial, 2), bytes) == Approx(message_s));
+  CHECK(hockney_time(schedules_of(binomial, 8), bytes) == Approx(3 * message_s));
+  CHECK(hockney_time(schedules_of(binomial, 16), bytes) == Approx(4 * message_s));
+  CHECK(hockney_time(schedules_of(binomial, 13), bytes) == Approx(4 * message_s));
+  const arm ring = default_arm(collectives::all_reduce::ring);
+  CHECK(hockney_time(schedules_of(ring, 8), bytes) ==
+        Approx(14 * (alpha_s + double(bytes) / 8 * beta_s_per_byte)));
+}
+
+TEST_CASE("every message of every algorithm is delivered once, whole, in time and in order") {
+  const machine_model m = rich_machine();
+  simulator s;
+  for_each_case([&](const arm& a, std::int32_t p, std::int64_t bytes) {
+    const auto all = schedules_of(a, p);
+    const auto nodes = node_layout::blocks(p, 1 + p / 4);
+    const simulation& r = s.run({.machine = m,
+                                 .nodes = nodes,
+                                 .schedules = all,
+                                 .size = {bytes, 1},
+                                 .root = p / 2,
+                                 .record = true});
+
+    std::int64_t expected_messages = 0, expected_bytes = 0;
+    for (const schedule& one : all)
+      for (const step& what : one.steps) {
+        if (what.kind != step_kind::send) continue;
+        const std::int64_t units = message_size{bytes, 1}.segment_units(one.segment_bytes);
+        for (std::int32_t round = 0; round < what.rounds; ++round)
+          for (std::int64_t g = 0; g < segments_per_round(what, units, bytes); ++g) {
+            const auto size = instance_extent(what, round, g, units, bytes).size();
+            expected_messages += size > 0;
+            expected_bytes += size;
+          }
+      }
+    CHECK(r.messages == expected_messages);
+
+    struct ends {
+      const timeline_event* sent = nullptr;
+      const timeline_event* received = nullptr;
+    };
+    std::vector<ends> messages(std::size_t(r.messages));
+    std::int64_t sent_bytes = 0;
+    for (const timeline_event& e : r.events) {
+      REQUIRE(e.begin_s <= e.end_s);
+      REQUIRE(e.end_s <= r.finish_s[std::size_t(e.rank)]);
+      if (e.message < 0) continue;
+      auto& [sent, received] = messages[std::size_t(e.message)];
+      const timeline_event*& mine = e.kind == step_kind::send ? sent : received;
+      REQUIRE(mine == nullptr);
+      mine = &e;
+      if (e.kind == step_kind::send) sent_bytes += e.bytes;
+    }
+    CHECK(sent_bytes == expected_bytes);
+    for (const auto& [sent, received] : messages) {
+      REQUIRE(sent);
+      REQUIRE(received);
+      REQUIRE(sent->bytes == received->bytes);
+      REQUIRE(sent->rank == received->peer);
+      REQUIRE(sent->peer == received->rank);
+      const bool local = nodes.node_of_rank[std::size_t(sent->rank)] ==
+                         nodes.node_of_rank[std::size_t(sent->peer)];
+      const link_model& link = local ? m.same_node : m.across_nodes;
+      const double fastest =
+          link.one_way_s(double(sent->bytes)) - link.piece(double(sent->bytes)).send_overhead_s;
+      REQUIRE(received->end_s >=
+              sent->end_s - link.piece(double(sent->bytes)).gap_s_per_byte * double(sent->bytes) +
+                  fastest - 1e-12);
+    }
+    for (const double t : r.finish_s) CHECK(t <= r.time_s);
+  });
+}
+
+TEST_CASE("nothing starts before what it waits for has ended") {
+  const machine_model m = rich_machine();
+  simulator s;
+  for_each_case([&](const arm& a, std::int32_t p, std::int64_t bytes) {
+    const auto all = schedules_of(a, p);
+    const auto nodes = node_layout::blocks(p, 1);
+    const simulation& r =
+        s.run({.machine = m, .nodes = nodes, .schedules = all, .size = {bytes, 1}, .record = true});
+    // (rank, step) -> end of each instance, those without bytes at 0.
+    std::map<std::pair<std::int32_t, std::int32_t>, std::vector<double>> ends;
+    const auto segments_of = [&](const timeline_event& e, std::int32_t index) {
+      const schedule& one = all[std::size_t(e.rank)];
+      return segments_per_round(one.steps[std::size_t(index)],
+                                message_size{bytes, 1}.segment_units(one.segment_bytes), bytes);
+    };
+    for (const timeline_event& e : r.events) {
+      auto& list = ends[{e.rank, e.step}];
+      const std::int64_t segments = segments_of(e, e.step);
+      list.resize(
+          std::size_t(segments * all[std::size_t(e.rank)].steps[std::size_t(e.step)].rounds));
+      list[std::size_t(e.round * segments + e.segment)] = e.end_s;
+    }
+    for (const timeline_event& e : r.events) {
+      if (e.kind == step_kind::receive) continue;  // drawn from the arrival, which may be earlier
+      const schedule& one = all[std::size_t(e.rank)];
+      for (const dependency& d : one.dependencies_of(one.steps[std::size_t(e.step)])) {
+        if (d.lag == dependency::posted) continue;
+        const auto it = ends.find({e.rank, d.step});
+        if (it == ends.end()) continue;
+        const std::int64_t awaited = instances_awaited(
+            d, e.round, e.segment, segments_of(e, e.step), one.steps[std::size_t(d.step)].rounds,
+            std::int64_t(it->second.size()));
+        for (std::int64_t i = 0; i < awaited; ++i)
+          REQUIRE(e.begin_s >= it->second[std::size_t(i)] - 1e-15);
+      }
+    }
+  });
+}
+
+TEST_CASE("no rank that needs the whole message is done before the wire could carry it") {
+  const machine_model m = hockney_machine();
+  simulator s;
+  for_each_case([&](const arm& a, std::int32_t p, std::int64_t bytes) {
+    const auto all = schedules_of(a, p);
+    const auto nodes = node_layout::blocks(p, 1);
+    const simulation& r =
+        s.run({.machine = m, .nodes = nodes, .schedules = all, .size = {bytes, 1}});
+    for (std::int32_t rank = 0; rank < p; ++rank)
+      if (rank != 0 || a.base->op != collective::broadcast)
+        CHECK(r.finish_s[std::size_t(rank)] >= alpha_s + double(bytes) * beta_s_per_byte - 1e-12);
+  });
+}
+
+TEST_CASE("a NIC sends one message at a time, whichever of its node's ranks they come from") {
+  const machine_model m = hockney_machine();
+  simulator s;
+  for_each_case([&](const arm& a, std::int32_t p, std::int64_t bytes) {
+    const auto all = schedules_of(a, p);
+    const auto nodes = node_layout::blocks(p, 2);
+    const simulation& r =
+        s.run({.machine = m, .nodes = nodes, .schedules = all, .size = {bytes, 1}, .record = true});
+    std::map<std::int32_t, std::vector<std::pair<double, double>>> busy;
+    for (const timeline_event& e : r.events) {
+      const std::int32_t node = nodes.node_of_rank[std::size_t(e.rank)];
+      if (e.kind == step_kind::send && node != nodes.node_of_rank[std::size_t(e.peer)])
+        busy[node].emplace_back(e.end_s - double(e.bytes) * beta_s_per_byte, e.end_s + alpha_s);
+    }
+    for (auto& [node, list] : busy) {
+      std::sort(list.begin(), list.end());
+      for (std::size_t i = 1; i < list.size(); ++i)
+        REQUIRE(list[i].first >= list[i - 1].second - 1e-12);
+    }
+  });
+}
+
+TEST_CASE("unsegmented trees take longer for more bytes") {
+  for (const std::int32_t p : {2, 3, 7, 16}) {
+    double before = 0;
+    for (std::int64_t bytes = 1; bytes < 4 << 20; bytes = bytes * 3 + 1) {
+      const double t =
+          hockney_time(schedules_of(default_arm(collectives::broadcast::binomial), p), bytes);
+      CHECK(t > before);
+      before = t;
+    }
+  }
+}
+
+TEST_CASE("equal runs give equal bits, and the root only renames ranks of a uniform layout") {
+  const machine_model m = rich_machine();
+  for_each_case([&](const arm& a, std::int32_t p, std::int64_t bytes) {
+    const auto all = schedules_of(a, p);
+    const auto nodes = node_layout::blocks(p, 1);
+    simulator fresh, used;
+    const auto run = [&](simulator& s, std::int32_t root) {
+      return s.run({.machine = m,
+                    .nodes = nodes,
+                    .schedules = all,
+                    .size = {bytes, 1},
+                    .root = root,
+                    .record = true});
+    };
+    const simulation first = run(fresh, 0);
+    run(used, p - 1);
+    const simulation second = run(used, 0), moved = run(used, p - 1);
+    CHECK(first.finish_s == second.finish_s);
+    CHECK(first.events.size() == second.events.size());
+    for (std::int32_t r = 0; r < p; ++r)
+      CHECK(moved.finish_s[std::size_t(wrap(r - 1, p))] == first.finish_s[std::size_t(r)]);
+  });
+}
+
+TEST_CASE("schedules end with windows of one, eager and rendezvous alike") {
+  machine_model m = rich_machine();
+  m.same_node.eager_limit_bytes = m.across_nodes.eager_limit_bytes = 0;
+  simulator s;
+  for_each_case([&](const arm& a, std::int32_t p, std::int64_t bytes) {
+    if (a.base->num_parameters() == 0 && a.values[0] != 0) return;
+    const auto all = schedules_of(a, p);
+    const auto nodes = node_layout::blocks(p, 1);
+    const double t =
+        s.run({.machine = m, .nodes = nodes, .schedules = all, .size = {bytes, 1}}).time_s;
+    CHECK(t > 0);
+  });
+}
+
+TEST_CASE("a large message waits for a receiver that is busy, a small one does not") {
+  machine_model m = rich_machine();
+  m.copy = {.alpha_s = 5e-3, .s_per_byte = 0};
+  simulator s;
+  for (const std::int64_t bytes : {1000, 100000}) {
+    builder sender({.rank = 0, .num_ranks = 2}), receiver({.rank = 1, .num_ranks = 2});
+    sender.send(buffer::output, {}, 1);
+    const step_id late = receiver.copy(buffer::input, buffer::output, {});
+    receiver.receive(buffer::scratch0, {}, 0, {whole(late)});
+    const schedule both[] = {sender.finish(), receiver.finish()};
+    const auto nodes = node_layout::blocks(2, 1);
+    const simulation& r =
+        s.run({.machine = m, .nodes = nodes, .schedules = both, .size = {bytes, 1}});
+    const link_piece& piece = m.across_nodes.piece(double(bytes));
+    const double without_send = m.across_nodes.one_way_s(double(bytes)) - piece.send_overhead_s;
+    if (bytes == 1000) {
+      CHECK(r.finish_s[1] == Approx(5e-3 + piece.receive_overhead_s));
+      CHECK(r.finish_s[0] < 1e-3);
+    } else {
+      CHECK(r.finish_s[1] == Approx(5e-3 + without_send));
+      CHECK(r.finish_s[0] > 5e-3);
+    }
+  }
+}
+
+TEST_CASE("two rails carry twice as much") {
+  machine_model m = hockney_machine();
+  const std::int32_t p = 9;
+  builder root({.rank = 0, .num_ranks = p});
+  for (std::int32_t r = 1; r < p; ++r) root.send(buffer::output, {}, r);
+  std::vector<schedule> all{root.finish()};
+  for (std::int32_t r = 1; r < p; ++r) {
+    builder leaf({.rank = r, .num_ranks = p});
+    leaf.receive(buffer::output, {}, 0);
+    all.push_back(leaf.finish());
+  }
+  const auto nodes = node_layout::blocks(p, 1);
+  simulator s;
+  const simulation_setup setup{
+      .machine = m, .nodes = nodes, .schedules = all, .size = {1 << 20, 1}};
+  const double one = s.run(setup).time_s;
+  m.rails_per_node = 2;
+  CHECK(s.run(setup).time_s == Approx(one / 2));
+}
+
+TEST_CASE("an in-place call copies nothing") {
+  machine_model m = hockney_machine();
+  m.copy = {.alpha_s = 1, .s_per_byte = 0};
+  builder alone({.rank = 0, .num_ranks = 1});
+  alone.copy(buffer::input, buffer::output, {});
+  const schedule one[] = {alone.finish()};
+  const auto nodes = node_layout::blocks(1, 1);
+  simulator s;
+  simulation_setup setup{.machine = m, .nodes = nodes, .schedules = one, .size = {8, 1}};
+  CHECK(s.run(setup).time_s == 1);
+  setup.in_place = true;
+  CHECK(s.run(setup).time_s == 0);
+}
+
+TEST_CASE("schedules that cannot end and arguments that do not fit are refused") {
+  const machine_model m = hockney_machine();
+  std::vector<schedule> stuck;
+  for (std::int32_t r = 0; r < 2; ++r) {
+    builder b({.rank = r, .num_ranks = 2});
+    const step_id first = b.receive(buffer::output, {}, 1 - r);
+    b.send(buffer::output, {}, 1 - r, {whole(first)});
+    stuck.push_back(b.finish());
+  }
+  auto nodes = node_layout::blocks(2, 1);
+  simulator s;
+  simulation_setup setup{.machine = m, .nodes = nodes, .schedules = stuck, .size = {8, 1}};
+  CHECK_THROWS_AS(s.run(setup), error);
+  nodes.node_of_rank.push_back(2);
+  CHECK_THROWS_WITH(s.run(setup), "simulator: the node layout has 3 ranks, expected 2");
+  nodes.node_of_rank.pop_back();
+  setup.root = 2;
+  CHECK_THROWS_AS(s.run(setup), error);
+  setup.root = 0;
+  setup.window = 0;
+  CHECK_THROWS_AS(s.run(setup), error);
+}
