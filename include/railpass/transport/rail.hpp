@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What moves bytes between ranks. The executor posts messages and asks which have ended; a single
+// network is a rail, and so is anything that spreads messages over several of them.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace railpass {
+
+/// Names a posted message to the one who posted it; the rail hands it back when the message ended.
+using rail_token = std::uint64_t;
+
+enum class post_result : std::uint8_t {
+  pending,  ///< poll will return the token
+  done,     ///< ended at once; poll will not return the token
+  failed    ///< see error_code()
+};
+
+/// A rail of one communicator. Not thread safe.
+///
+/// post_send, post_receive(peer, tag, memory, bytes, token): begin a message of bytes > 0 to or
+///     from the physical rank `peer`. The memory belongs to the rail until the message has ended.
+///     The messages of an ordered pair of ranks with the same tag are matched in the order in which
+///     they are posted, at both ends, and have the same size at both ends. They end in any order.
+/// poll(completed): lets the rail work, without blocking, and writes the tokens of messages that
+///     have ended, each once. Returns their number, or -1 if the rail failed: see error_code().
+/// pending(): messages posted and not yet returned by poll.
+/// sleep_descriptor(): a file descriptor that becomes readable when poll has something to do, or -1
+///     for a rail that advances only while it is polled.
+/// error_code(): the code of the last failure, 0 if there was none (for MPI an MPI error code).
+/// abandon(): forgets all pending messages after a failure; what they left in memory is undefined.
+template <class R>
+concept rail = requires(R r, const R c, std::int32_t peer, std::int32_t tag, const std::byte* from,
+                        std::byte* to, std::int64_t bytes, rail_token token,
+                        std::span<rail_token> completed) {
+  { r.post_send(peer, tag, from, bytes, token) } -> std::same_as<post_result>;
+  { r.post_receive(peer, tag, to, bytes, token) } -> std::same_as<post_result>;
+  { r.poll(completed) } -> std::same_as<int>;
+  { c.pending() } -> std::same_as<int>;
+  { c.sleep_descriptor() } -> std::same_as<int>;
+  { c.error_code() } -> std::same_as<int>;
+  { r.abandon() } -> std::same_as<void>;
+};
+
+}  // namespace railpass

@@ -1,0 +1,629 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// One run of a schedule: what the executor keeps between two looks at the rail.
+#pragma once
+
+#include "railpass/schedule/schedule.hpp"
+#include "railpass/transport/rail.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+#include <vector>
+
+namespace railpass {
+
+/// Messages a call may have in flight, sends and receives counted apart. A step has at most 64.
+struct windows {
+  int sends = 64;
+  int receives = 64;
+};
+
+/// What the executor does not know about the user's data. Codes are 0 or an error code, which
+/// becomes the call's. The functions are called from inside the executor and must not throw.
+struct data_hooks {
+  void* user_data = nullptr;
+  /// right = left op right, element by element, in the layout of the user's memory. Null: the
+  /// schedule has no reduction.
+  int (*reduce)(void* user_data, const std::byte* left, std::byte* right,
+                std::int64_t units) = nullptr;
+  /// Copies units from the user's layout to unit_bytes packed bytes each, and back without touching
+  /// the gaps. Null, both: a unit is unit_bytes contiguous bytes, its extent is no larger.
+  int (*pack)(void* user_data, const std::byte* memory, std::int64_t units,
+              std::byte* packed) = nullptr;
+  int (*unpack)(void* user_data, const std::byte* packed, std::int64_t units,
+                std::byte* memory) = nullptr;
+};
+
+/// How units lie in memory where they are packed for sending; see MPI_Type_get_true_extent.
+struct unit_layout {
+  std::int64_t extent_bytes = 0;  ///< from one unit to the next, not negative
+  std::int64_t true_lower_bound_bytes = 0;
+  std::int64_t true_extent_bytes = 0;
+};
+
+/// What a schedule is run with. The memory stays the caller's.
+struct binding {
+  const std::byte* input = nullptr;  ///< address of unit 0, as MPI takes it; in place: the output's
+  std::byte* output = nullptr;
+  message_size size{};
+  std::int32_t root = 0;  ///< the physical rank of virtual rank 0
+  data_hooks hooks{};
+  unit_layout layout{};  ///< only looked at if there is a pack hook
+};
+
+/// A rank that a call waits for.
+struct awaited_peer {
+  std::int32_t rank = 0;      ///< physical
+  std::int32_t sends = 0;     ///< messages to it that have not ended
+  std::int32_t receives = 0;  ///< messages from it that have not ended
+};
+
+/// Memory is allocated when a larger schedule or message than ever before is bound, and then only;
+/// it does not grow with the number of segments: each step has a cursor, the number of instances
+/// done in order, and a mask of the (at most 64) later ones.
+class execution {
+ public:
+  execution() = default;
+  execution(const execution&) = delete;
+  execution& operator=(const execution&) = delete;
+
+  /// Makes everything ready to run. The tokens of its messages are `first_token` + 32 bits.
+  void bind(const schedule& s, const binding& b, const windows& w, rail_token first_token,
+            std::int32_t tag) {
+    schedule_ = &s;
+    binding_ = b;
+    first_token_ = first_token;
+    tag_ = tag;
+    free_[sending] = w.sends;
+    free_[receiving] = w.receives;
+    code_ = 0;
+    num_unfinished_ = 0;
+    if (b.size.units == 0) return;  // every extent is empty, at all ranks
+    place_buffers();
+    bind_steps();
+  }
+
+  bool done() const { return num_unfinished_ == 0; }
+  int code() const { return code_; }
+  void fail(int code) {
+    code_ = code;
+    num_unfinished_ = 0;
+  }
+  bool has_work() const {
+    if (done()) return false;
+    std::uint64_t any = 0;
+    for (const std::uint64_t w : work_) any |= w;
+    return any != 0;
+  }
+
+  /// Starts what can be started; local work only for a while, so that the rail is not forgotten.
+  /// False if the rail failed.
+  template <rail R>
+  bool advance(R& r) {
+    std::int64_t local_bytes = local_bytes_per_turn;
+    while (!done()) {
+      int step = take_message_step();
+      if (step >= 0) {
+        const bool ok = steps_[std::size_t(step)].kind == step_kind::send
+                            ? start_messages<sending>(r, step)
+                            : start_messages<receiving>(r, step);
+        if (!ok) return false;
+        continue;
+      }
+      if (local_bytes <= 0) break;
+      step = take_local_step();
+      if (step < 0) break;
+      local_bytes -= work_locally(step);
+    }
+    return true;
+  }
+
+  /// A message has ended; `token` without first_token.
+  void complete(std::uint32_t token) {
+    const auto index = static_cast<int>(token / max_in_flight);
+    const unsigned bit = token % max_in_flight;
+    bound_step& s = steps_[std::size_t(index)];
+    const int direction = s.kind == step_kind::send ? sending : receiving;
+    if (binding_.hooks.unpack && direction == receiving) unpack(s, bit);
+    ++free_[direction];
+    retry_starved(direction);
+    s.mask |= std::uint64_t{1} << bit;
+    if (bit == s.done % max_in_flight) {
+      count_done(s);
+      publish(s, index);
+    }
+    if (s.next < s.total) put(work_, index);
+  }
+
+  /// Ranks with messages under way, ascending.
+  std::vector<awaited_peer> awaited() const {
+    std::vector<awaited_peer> peers;
+    if (done()) return peers;
+    const auto entry = [&](std::int32_t rank) -> awaited_peer& {
+      auto place = std::lower_bound(
+          peers.begin(), peers.end(), rank,
+          [](const awaited_peer& p, std::int32_t wanted) { return p.rank < wanted; });
+      if (place == peers.end() || place->rank != rank)
+        place = peers.insert(place, awaited_peer{.rank = rank});
+      return *place;
+    };
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const bound_step& s = steps_[i];
+      if (s.kind != step_kind::send && s.kind != step_kind::receive) continue;
+      for (std::int64_t k = s.done; k < s.next; ++k) {
+        if (s.mask >> (k % max_in_flight) & 1) continue;
+        const std::int32_t peer =
+            peer_of(schedule_->steps[i], std::int32_t(k / s.segments), schedule_->num_ranks);
+        awaited_peer& p = entry(physical_rank(peer, binding_.root, schedule_->num_ranks));
+        ++(s.kind == step_kind::send ? p.sends : p.receives);
+      }
+    }
+    return peers;
+  }
+
+  static std::int64_t scratch_bytes(const schedule& s, const binding& b) {
+    const unsigned scratch = s.scratch_mask, mirrors = mirror_mask(s, b);
+    const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    std::int64_t memory = 0, packed = 0;
+    if (b.size.units == 0) return 0;
+    if (!memory_bytes(b, &memory) ||
+        __builtin_mul_overflow(b.size.units, b.size.unit_bytes, &packed))
+      return most;
+    if (memory > most - cache_line || packed > most - cache_line) return most;
+    std::int64_t all_memory = 0, all_packed = 0, sum = 0;
+    if (__builtin_mul_overflow(std::int64_t{std::popcount(scratch)}, aligned(memory),
+                               &all_memory) ||
+        __builtin_mul_overflow(std::int64_t{std::popcount(mirrors)}, aligned(packed),
+                               &all_packed) ||
+        __builtin_add_overflow(all_memory, all_packed, &sum))
+      return most;
+    return sum;
+  }
+
+ private:
+  static constexpr int sending = 0, receiving = 1;
+  static constexpr int messages = 0, locals = 1;
+  static constexpr unsigned max_in_flight = 64;  // bits of a mask
+  static constexpr std::int64_t cache_line = 64;
+  // How long the rail may be left alone, and how much is done before messages that became possible
+  // are posted.
+  static constexpr std::int64_t local_bytes_per_turn = 64 * 1024;
+  static constexpr std::int64_t local_bytes_per_look = 8 * 1024;
+  // A number of instances larger than any, and what makes a dependency wait until its step has
+  // published that: sums of the two and of real numbers of instances stay far from overflow.
+  static constexpr std::int64_t ended = std::int64_t{1} << 62;
+  static constexpr std::int64_t until_ended = -(std::int64_t{1} << 61);
+
+  struct bound_step {
+    std::byte* memory = nullptr;  // message: where its bytes are; else: the target
+    std::int64_t begin = 0;       // units of instance `next`: [begin, min(begin + segment, end))
+    std::int64_t round_end = 0;
+    std::int64_t segment_units = 0;
+    std::int64_t next = 0;   // instances started
+    std::int64_t done = 0;   // instances done, without those after a gap
+    std::uint64_t mask = 0;  // bit k mod 64: instance k >= done is done
+    std::int64_t total = 0;
+    std::int32_t peer = 0;  // physical, of this round
+    std::int32_t peer_stride = 0;
+    std::int64_t segment = 0;  // of `next`, in its round
+    std::int64_t segments = 1;
+    std::int64_t part_units = 0;  // block k begins at k * part_units + min(k, longer_parts)
+    std::int64_t longer_parts = 0;
+    std::int32_t parts = 1;
+    std::int32_t block = 0;
+    std::int32_t block_stride = 0;
+    std::int32_t block_count = 1;
+    step_kind kind = step_kind::send;
+    bool idle = false;  // a copy from a place to itself
+    buffer from = buffer::output;
+    buffer to = buffer::output;
+    std::int32_t first_dependency = 0;
+    std::int32_t num_dependencies = 0;
+    std::int32_t first_successor = 0;
+    std::int32_t num_successors = 0;
+  };
+  // An instance may start once published_[index] + offset is larger than its number.
+  struct bound_dependency {
+    std::int64_t offset = 0;
+    std::size_t index = 0;
+  };
+  using bits = std::vector<std::uint64_t>;
+
+  static std::int64_t aligned(std::int64_t bytes) {
+    return (bytes + cache_line - 1) / cache_line * cache_line;
+  }
+
+  // ---- binding ----
+
+  // Bytes from the first to the last byte of data in a buffer with the user's layout.
+  static bool memory_bytes(const binding& b, std::int64_t* bytes) {
+    const unit_layout& l = b.layout;
+    if (!b.hooks.pack) return !__builtin_mul_overflow(b.size.units, b.size.unit_bytes, bytes);
+    return !__builtin_mul_overflow(b.size.units - 1, l.extent_bytes, bytes) &&
+           !__builtin_add_overflow(*bytes, l.true_extent_bytes, bytes);
+  }
+  // Buffers that need a twin of packed bytes.
+  static unsigned mirror_mask(const schedule& s, const binding& b) {
+    unsigned mask = 0;
+    if (b.hooks.pack)
+      for (const step& x : s.steps)
+        if (x.kind != step_kind::reduce) mask |= 1u << static_cast<unsigned>(x.to);
+    return mask;
+  }
+
+  void place_buffers() {
+    const std::int64_t needed = scratch_bytes(*schedule_, binding_);
+    if (needed > arena_bytes_) {
+      arena_.reset();
+      arena_bytes_ = 0;
+      arena_.reset(static_cast<std::byte*>(
+          ::operator new (static_cast<std::size_t>(needed), std::align_val_t{cache_line})));
+      arena_bytes_ = needed;
+    }
+    // The input is only ever read: the builder's steps write to `to`, which is never it.
+    memory_[0] = const_cast<std::byte*>(binding_.input);
+    memory_[1] = binding_.output;
+    if (needed == 0) return;
+    std::int64_t bytes = 0;
+    memory_bytes(binding_, &bytes);
+    const std::int64_t shift = binding_.hooks.pack ? binding_.layout.true_lower_bound_bytes : 0;
+    std::byte* place = arena_.get();
+    const unsigned mirrors = mirror_mask(*schedule_, binding_);
+    for (unsigned i = 0; i < max_buffers; ++i) {
+      if (schedule_->scratch_mask >> i & 1) {
+        memory_[i] = place - shift;
+        place += aligned(bytes);
+      }
+      if (mirrors >> i & 1) {
+        mirror_[i] = place;
+        place += aligned(binding_.size.bytes());
+      }
+    }
+  }
+
+  void bind_steps() {
+    const schedule& s = *schedule_;
+    const std::size_t n = s.steps.size();
+    steps_.resize(n);
+    published_.assign(2 * n, 0);
+    dependencies_.resize(s.dependencies.size());
+    const std::size_t words = (n + 63) / 64;
+    work_.assign(words, ~std::uint64_t{0});
+    if (n % 64 != 0) work_.back() = (std::uint64_t{1} << (n % 64)) - 1;
+    local_.assign(words, 0);
+    starved_[sending].assign(words, 0);
+    starved_[receiving].assign(words, 0);
+    any_starved_[sending] = any_starved_[receiving] = false;
+    turn_[messages] = turn_[locals] = 0;
+    num_unfinished_ = static_cast<int>(n);
+
+    const std::int64_t units = binding_.size.units;
+    const std::int64_t segment_units = binding_.size.segment_units(s.segment_bytes);
+    // Divisions are slow; nearly all steps of a schedule cut the message in the same way.
+    std::int64_t parts = 1, part_units = units, longer_parts = 0;
+    std::int64_t longest = units;
+    std::int64_t longest_segments = (units + segment_units - 1) / segment_units;
+    for (std::size_t i = 0; i < n; ++i) {
+      const step& from = s.steps[i];
+      bound_step& to = steps_[i];
+      const block_range& blocks = from.blocks;
+      if (blocks.parts != parts) {
+        parts = blocks.parts;
+        part_units = units / parts;
+        longer_parts = units % parts;
+      }
+      to.next = to.done = to.segment = 0;
+      to.mask = 0;
+      to.kind = from.kind;
+      to.from = from.from;
+      to.to = from.to;
+      const bool message = from.kind == step_kind::send || from.kind == step_kind::receive;
+      const auto place = static_cast<std::size_t>(from.to);
+      to.memory = message && binding_.hooks.pack ? mirror_[place] : memory_[place];
+      to.idle = from.kind == step_kind::copy &&
+                memory_[static_cast<std::size_t>(from.from)] == memory_[place];
+      if (!message) put(local_, static_cast<int>(i));
+      to.part_units = part_units;
+      to.longer_parts = longer_parts;
+      to.parts = blocks.parts;
+      to.block = in_range(blocks.first, blocks.parts);
+      to.block_stride = in_range(blocks.stride, blocks.parts);
+      to.block_count = blocks.count;
+      to.peer = in_range(in_range(from.peer, s.num_ranks) + binding_.root, s.num_ranks);
+      to.peer_stride = in_range(from.peer_stride, s.num_ranks);
+      to.segments = 1;
+      to.segment_units = units;
+      if (from.segmented) {
+        to.segment_units = segment_units;
+        const std::int64_t whole =
+            blocks.count * part_units + std::min<std::int64_t>(blocks.count, longer_parts);
+        if (whole != longest) {
+          longest = whole;
+          longest_segments = (whole + segment_units - 1) / segment_units;
+        }
+        to.segments = std::max<std::int64_t>(1, longest_segments);
+      }
+      to.total = from.rounds * to.segments;
+      to.first_dependency = from.first_dependency;
+      to.num_dependencies = from.num_dependencies;
+      to.first_successor = from.first_successor;
+      to.num_successors = from.num_successors;
+      for (std::int32_t d = 0; d < from.num_dependencies; ++d) {
+        const dependency& wait = s.dependencies[std::size_t(from.first_dependency + d)];
+        // instances_awaited() solved for the instance: with k instances of the other step done,
+        // those below k + lag * segments may start, and all once it has ended.
+        dependencies_[std::size_t(from.first_dependency + d)] = {
+            wait.lag >= 0 ? wait.lag * to.segments : until_ended,
+            2 * std::size_t(wait.step) + (wait.lag == dependency::posted ? 1 : 0)};
+      }
+      enter_round(to);
+    }
+  }
+
+  static std::int32_t in_range(std::int32_t a, std::int32_t n) {
+    if (a >= 0 && a < n) return a;
+    if (a >= n && a < 2 * std::int64_t{n}) return a - n;
+    return wrap(a, n);
+  }
+
+  // ---- cursors ----
+
+  static void enter_round(bound_step& s) {
+    const auto block_start = [&](std::int64_t k) {
+      return k * s.part_units + std::min(k, s.longer_parts);
+    };
+    s.begin = block_start(s.block);
+    s.round_end = block_start(s.block + s.block_count);
+  }
+  static std::int64_t current_units(const bound_step& s) {
+    return std::min(s.segment_units, s.round_end - s.begin);
+  }
+  void step_on(bound_step& s) const {
+    ++s.next;
+    if (++s.segment < s.segments) {
+      s.begin = std::min(s.begin + s.segment_units, s.round_end);
+      return;
+    }
+    s.segment = 0;
+    s.block += s.block_stride;
+    if (s.block >= s.parts) s.block -= s.parts;
+    s.peer += s.peer_stride;
+    if (s.peer >= schedule_->num_ranks) s.peer -= schedule_->num_ranks;
+    enter_round(s);
+  }
+
+  // Instances below this number may start.
+  std::int64_t limit(const bound_step& s) const {
+    std::int64_t least = s.total;
+    const bound_dependency* d = dependencies_.data() + s.first_dependency;
+    for (const bound_dependency* end = d + s.num_dependencies; d != end; ++d)
+      least = std::min(least, published_[d->index] + d->offset);
+    return least;
+  }
+
+  // ---- which steps to look at ----
+
+  static void put(bits& set, int index) {
+    set[std::size_t(index) / 64] |= std::uint64_t{1} << (index % 64);
+  }
+  int take_message_step() {
+    const int step = take_next(turn_[messages], 0, ~std::uint64_t{0});
+    if (step >= 0) turn_[messages] = step + 1;
+    return step;
+  }
+  int take_local_step() {
+    const int step = take_next(turn_[locals], ~std::uint64_t{0}, 0);
+    if (step >= 0) turn_[locals] = step + 1;
+    return step;
+  }
+  // The first step of the work, from step `turn` on and around, among the local steps
+  // (if_local all ones) or the messages (if_message all ones).
+  int take_next(int turn, std::uint64_t if_local, std::uint64_t if_message) {
+    const auto candidates = [&](std::size_t w) {
+      return work_[w] & ((local_[w] & if_local) | (~local_[w] & if_message));
+    };
+    const std::size_t words = work_.size(), start = std::size_t(turn) / 64;
+    if (start < words) {
+      if (const auto found = candidates(start) & (~std::uint64_t{0} << (turn % 64)))
+        return take(start, found);
+      for (std::size_t w = start + 1; w < words; ++w)
+        if (const auto found = candidates(w)) return take(w, found);
+    }
+    for (std::size_t w = 0; w < words && w <= start; ++w)
+      if (const auto found = candidates(w)) return take(w, found);
+    return -1;
+  }
+  bool other_messages_to_start() const {
+    for (std::size_t w = 0; w < work_.size(); ++w)
+      if (work_[w] & ~local_[w]) return true;
+    return false;
+  }
+  int take(std::size_t word, std::uint64_t found) {
+    work_[word] &= ~(found & (0 - found));
+    return static_cast<int>(word * 64) + std::countr_zero(found);
+  }
+  void retry_starved(int direction) {
+    if (!any_starved_[direction]) return;
+    any_starved_[direction] = false;
+    for (std::size_t w = 0; w < work_.size(); ++w) {
+      work_[w] |= starved_[direction][w];
+      starved_[direction][w] = 0;
+    }
+  }
+
+  // Tells those that wait for the step how far it is.
+  void publish(const bound_step& s, int index) {
+    std::int64_t* published = published_.data() + 2 * index;
+    if (s.done == s.total) {
+      published[0] = ended;
+      --num_unfinished_;
+    } else {
+      published[0] = s.done;
+    }
+    if (s.next == s.total) published[1] = ended;
+    const std::int32_t* successor = schedule_->successors.data() + s.first_successor;
+    for (const std::int32_t* end = successor + s.num_successors; successor != end; ++successor)
+      put(work_, *successor);
+  }
+
+  static void count_done(bound_step& s) {
+    const auto from = static_cast<int>(s.done % max_in_flight);
+    const int more = std::countr_one(std::rotr(s.mask, from));
+    s.done += more;
+    s.mask = more == 64 ? 0 : s.mask & ~std::rotl((std::uint64_t{1} << more) - 1, from);
+  }
+
+  // ---- doing it ----
+
+  template <int direction, rail R>
+  bool start_messages(R& r, int index) {
+    bound_step& s = steps_[std::size_t(index)];
+    const std::int64_t end = limit(s);
+    const std::int64_t done_before = s.done, next_before = s.next;
+    const std::int64_t unit_bytes = binding_.size.unit_bytes;
+    // Steps take turns, one message each: thus the segments for several peers interleave.
+    bool my_turn = true;
+    const bool alone = !other_messages_to_start();
+    while (s.next < end && s.next - s.done < std::int64_t{max_in_flight}) {
+      const std::int64_t units = current_units(s);
+      bool ended_at_once = true;
+      if (units > 0) {
+        if (!my_turn) {
+          put(work_, index);
+          break;
+        }
+        my_turn = alone;
+        if (free_[direction] == 0) {
+          put(starved_[direction], index);
+          any_starved_[direction] = true;
+          break;
+        }
+        const unsigned bit = s.next % max_in_flight;
+        const rail_token token = first_token_ + std::uint64_t(index) * max_in_flight + bit;
+        std::byte* bytes = s.memory + s.begin * unit_bytes;
+        post_result posted;
+        if constexpr (direction == sending) {
+          if (binding_.hooks.pack) pack(s.from, s.begin, units);
+          posted = r.post_send(s.peer, tag_, bytes, units * unit_bytes, token);
+        } else {
+          posted = r.post_receive(s.peer, tag_, bytes, units * unit_bytes, token);
+        }
+        if (posted == post_result::failed) return false;
+        ended_at_once = posted == post_result::done;
+        if (!ended_at_once)
+          --free_[direction];
+        else if (direction == receiving && binding_.hooks.unpack)
+          unpack(s.to, s.begin, units);
+      }
+      if (ended_at_once) {
+        if (s.next == s.done)
+          ++s.done;
+        else
+          s.mask |= std::uint64_t{1} << (s.next % max_in_flight);
+      }
+      step_on(s);
+    }
+    if (s.mask != 0) count_done(s);
+    if (s.done != done_before || (s.next != next_before && s.next == s.total)) publish(s, index);
+    return true;
+  }
+
+  // Returns the bytes worked on.
+  std::int64_t work_locally(int index) {
+    bound_step& s = steps_[std::size_t(index)];
+    const std::int64_t end = limit(s);
+    if (s.next >= end) return 0;
+    std::int64_t bytes = 0;
+    if (s.idle) {
+      s.next = end;
+    } else {
+      do {
+        const std::int64_t units = current_units(s);
+        if (units > 0) {
+          if (s.kind == step_kind::reduce)
+            reduce(s, units);
+          else
+            copy(s, units);
+          bytes += units * binding_.size.unit_bytes;
+        }
+        step_on(s);
+      } while (s.next < end && bytes < local_bytes_per_look);
+      if (s.next < end) put(work_, index);
+    }
+    s.done = s.next;
+    publish(s, index);
+    return bytes;
+  }
+
+  std::byte* unit_address(buffer b, std::int64_t unit) const {
+    const std::int64_t distance =
+        binding_.hooks.pack ? binding_.layout.extent_bytes : binding_.size.unit_bytes;
+    return memory_[static_cast<std::size_t>(b)] + unit * distance;
+  }
+  std::byte* packed_address(buffer b, std::int64_t unit) const {
+    return mirror_[static_cast<std::size_t>(b)] + unit * binding_.size.unit_bytes;
+  }
+  void note(int code) {
+    if (code_ == 0) code_ = code;
+  }
+  void reduce(const bound_step& s, std::int64_t units) {
+    note(binding_.hooks.reduce(binding_.hooks.user_data, unit_address(s.from, s.begin),
+                               unit_address(s.to, s.begin), units));
+  }
+  void copy(const bound_step& s, std::int64_t units) {
+    const data_hooks& hooks = binding_.hooks;
+    const std::byte* from = unit_address(s.from, s.begin);
+    std::byte* to = unit_address(s.to, s.begin);
+    if (!hooks.pack) {
+      std::memcpy(to, from, static_cast<std::size_t>(units * binding_.size.unit_bytes));
+      return;
+    }
+    std::byte* packed = packed_address(s.to, s.begin);
+    note(hooks.pack(hooks.user_data, from, units, packed));
+    note(hooks.unpack(hooks.user_data, packed, units, to));
+  }
+  void pack(buffer b, std::int64_t begin, std::int64_t units) {
+    note(binding_.hooks.pack(binding_.hooks.user_data, unit_address(b, begin), units,
+                             packed_address(b, begin)));
+  }
+  void unpack(buffer b, std::int64_t begin, std::int64_t units) {
+    note(binding_.hooks.unpack(binding_.hooks.user_data, packed_address(b, begin), units,
+                               unit_address(b, begin)));
+  }
+  // The receive whose bit in the mask is `bit` has ended.
+  void unpack(const bound_step& s, unsigned bit) {
+    const std::int64_t instance = s.done + (bit - static_cast<unsigned>(s.done)) % max_in_flight;
+    const auto index = static_cast<std::size_t>(&s - steps_.data());
+    const extent e = instance_extent(schedule_->steps[index], std::int32_t(instance / s.segments),
+                                     instance % s.segments, s.segment_units, binding_.size.units);
+    unpack(s.to, e.begin, e.size());
+  }
+
+  struct arena_deleter {
+    void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{cache_line}); }
+  };
+
+  const schedule* schedule_ = nullptr;
+  binding binding_{};
+  rail_token first_token_ = 0;
+  std::int32_t tag_ = 0;
+  int free_[2] = {0, 0};
+  bool any_starved_[2] = {false, false};
+  int num_unfinished_ = 0;
+  int code_ = 0;
+  std::vector<bound_step> steps_;
+  std::vector<bound_dependency> dependencies_;
+  std::vector<std::int64_t> published_;  // per step: instances done; `ended` once all are posted
+  bits work_, local_, starved_[2];
+  int turn_[2] = {0, 0};  // messages, locals: the step that is next in turn
+  std::byte* memory_[max_buffers] = {};
+  std::byte* mirror_[max_buffers] = {};
+  std::unique_ptr<std::byte, arena_deleter> arena_;
+  std::int64_t arena_bytes_ = 0;
+};
+
+}  // namespace railpass

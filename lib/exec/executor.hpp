@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Runs schedules over a rail. One engine for blocking, nonblocking and persistent calls: a call is
+// started, then progress() is called until it is done; a blocking call is both at once.
+#pragma once
+
+#include "lib/exec/execution.hpp"
+#include "railpass/base/clock.hpp"
+#include "railpass/base/error.hpp"
+
+#include <array>
+#include <memory>
+#include <poll.h>
+#include <sched.h>
+#include <span>
+#include <time.h>
+#include <vector>
+
+namespace railpass {
+
+/// Who is told when a call takes suspiciously long. `report` is called once per call, from inside
+/// the wait loop; the list is valid during the call only.
+struct hang_watch {
+  clock_function clock = steady_clock_s;
+  double after_s = 0;  ///< 0: never
+  void (*report)(void* user_data, std::span<const awaited_peer>) = nullptr;
+  void* user_data = nullptr;
+};
+
+/// Runs schedules over one rail. All ranks of the rail's communicator must start the same schedules
+/// in the same order: the number of the call is the tag of its messages. Not thread safe.
+///
+/// Codes returned are 0 or the rail's error code (for MPI an MPI error code) or the first one that
+/// a data hook returned. After a rail's failure all calls in progress have failed; a hook's failure
+/// is local, the call goes on so that the other ranks do not hang.
+template <rail R>
+class executor {
+ public:
+  /// A call in progress.
+  using call = int;
+
+  /// The rail stays the caller's.
+  explicit executor(R& r, const windows& w = {}) : rail_(r), windows_(w) {}
+  executor(const executor&) = delete;
+  executor& operator=(const executor&) = delete;
+
+  /// Runs the schedule to its end. Collective over the rail's communicator. Throws std::bad_alloc
+  /// before the first message if there is no memory for the scratch buffers.
+  int run(const schedule& s, const binding& b, const hang_watch& watch = {}) {
+    return wait(start(s, b), watch);
+  }
+
+  /// Starts a call and does what can be done at once. Schedule, buffers and what the hooks need
+  /// must live until the call has been finished.
+  call start(const schedule& s, const binding& b) {
+    const call c = free_call();
+    const auto tag = static_cast<std::int32_t>(sequence_++ % num_tags);
+    active_.push_back(c);
+    execution& e = calls_[std::size_t(c)]->work;
+    calls_[std::size_t(c)]->used = true;
+    e.bind(s, b, windows_, std::uint64_t(c) << 32, tag);
+    if (!e.advance(rail_)) fail();
+    return c;
+  }
+
+  /// Lets all calls in progress advance, without blocking. Whether anything moved.
+  bool progress() {
+    bool moved = false;
+    if (rail_.pending() > 0) {
+      const int ended = rail_.poll(completed_);
+      if (ended < 0) {
+        fail();
+        return true;
+      }
+      for (int i = 0; i < ended; ++i) {
+        const rail_token token = completed_[std::size_t(i)];
+        calls_[std::size_t(token >> 32)]->work.complete(static_cast<std::uint32_t>(token));
+      }
+      moved = ended > 0;
+    }
+    for (const call c : active_) {
+      execution& e = calls_[std::size_t(c)]->work;
+      if (!e.has_work()) continue;
+      moved = true;
+      if (!e.advance(rail_)) {
+        fail();
+        break;
+      }
+    }
+    return moved;
+  }
+
+  bool done(call c) const { return calls_[std::size_t(c)]->work.done(); }
+
+  /// Ends a call that is done and returns its code; the handle is free for the next call.
+  int finish(call c) {
+    active_.erase(std::find(active_.begin(), active_.end(), c));
+    calls_[std::size_t(c)]->used = false;
+    return calls_[std::size_t(c)]->work.code();
+  }
+
+  /// Blocks until the call is done, and finishes it.
+  int wait(call c, const hang_watch& watch = {}) {
+    const execution& e = calls_[std::size_t(c)]->work;
+    if (!e.done()) wait_loop(e, watch);
+    return finish(c);
+  }
+
+  /// Bytes of scratch memory that a call would use on this rank; the largest integer if that number
+  /// does not fit.
+  static std::int64_t scratch_bytes(const schedule& s, const binding& b) {
+    return execution::scratch_bytes(s, b);
+  }
+
+ private:
+  // Below the 32767 that every MPI guarantees; far more than calls can be in flight.
+  static constexpr std::uint32_t num_tags = 16384;
+  static constexpr int empty_polls_before_yield = 4;
+  static constexpr unsigned polls_per_clock = 1024;  // a power of two
+
+  struct slot {
+    execution work;
+    bool used = false;
+  };
+
+  call free_call() {
+    for (std::size_t c = 0; c < calls_.size(); ++c)
+      if (!calls_[c]->used) return static_cast<call>(c);
+    calls_.push_back(std::make_unique<slot>());
+    active_.reserve(calls_.size());
+    return static_cast<call>(calls_.size() - 1);
+  }
+
+  void wait_loop(const execution& e, const hang_watch& watch) {
+    unsigned polls = 0;
+    int empty = 0;
+    double started_s = -1;
+    bool watching = watch.report != nullptr && watch.after_s > 0;
+    do {
+      if (progress()) {
+        empty = 0;
+      } else {
+        if (rail_.pending() == 0)
+          throw error("the schedule cannot end: nothing is under way and no step can start");
+        if (++empty >= empty_polls_before_yield) give_way();
+      }
+      if (watching && (++polls & (polls_per_clock - 1)) == 0) {
+        const double now_s = watch.clock();
+        if (started_s < 0) started_s = now_s;
+        if (now_s - started_s >= watch.after_s) {
+          watching = false;
+          const std::vector<awaited_peer> peers = e.awaited();
+          watch.report(watch.user_data, peers);
+        }
+      }
+    } while (!e.done());
+  }
+
+  // A rank that sleeps progresses no MPI for others: yield only. Other rails wake us.
+  void give_way() {
+    const int descriptor = rail_.sleep_descriptor();
+    if (descriptor < 0) {
+      sched_yield();
+      return;
+    }
+    pollfd readable{.fd = descriptor, .events = POLLIN, .revents = 0};
+    const timespec at_most{.tv_sec = 0, .tv_nsec = 200'000};
+    ppoll(&readable, 1, &at_most, nullptr);
+  }
+
+  void fail() {
+    const int code = rail_.error_code();
+    rail_.abandon();
+    for (const call c : active_) calls_[std::size_t(c)]->work.fail(code);
+  }
+
+  R& rail_;
+  windows windows_;
+  std::uint32_t sequence_ = 0;
+  std::vector<std::unique_ptr<slot>> calls_;
+  std::vector<call> active_;
+  std::array<rail_token, 64> completed_{};
+};
+
+}  // namespace railpass

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include "collectives/algorithm.hpp"
+#include "railpass/base/error.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace railpass {
+
+/// Schedules built lately. They depend on neither size nor buffers, so the key is the arm and the
+/// shape. When `capacity` schedules are there the one not used for longest makes room. Local.
+class schedule_cache {
+ public:
+  explicit schedule_cache(std::size_t capacity = 128) : capacity_(capacity) {
+    if (capacity == 0) throw error("schedule_cache: capacity is 0, expected at least 1");
+    hashes_.reserve(capacity);
+    entries_.reserve(capacity);
+  }
+
+  /// The schedule, built now if need be. `a` must not be a native arm. The reference is valid until
+  /// the next call; copy the pointer to keep the schedule for longer.
+  const std::shared_ptr<const schedule>& find_or_build(const algorithm& a, const parameters& values,
+                                                       const shape& s) {
+    const std::uint64_t hash = hash_of(a, values, s);
+    ++now_;
+    for (std::size_t i = 0; i < hashes_.size(); ++i) {
+      if (hashes_[i] != hash) continue;
+      entry& e = entries_[i];
+      if (e.base != &a || e.values != values || e.rank != s.rank || e.num_ranks != s.num_ranks ||
+          e.commutative != s.commutative)
+        continue;
+      e.last_used = now_;
+      return e.built;
+    }
+    auto built = std::make_shared<const schedule>(a.build(s, values));
+    std::size_t place = entries_.size();
+    if (place < capacity_) {
+      hashes_.emplace_back();
+      entries_.emplace_back();
+    } else {
+      place = 0;
+      for (std::size_t i = 1; i < entries_.size(); ++i)
+        if (entries_[i].last_used < entries_[place].last_used) place = i;
+    }
+    hashes_[place] = hash;
+    entries_[place] = {&a, values, s.rank, s.num_ranks, s.commutative, now_, std::move(built)};
+    return entries_[place].built;
+  }
+
+  std::size_t size() const { return entries_.size(); }
+
+ private:
+  struct entry {
+    const algorithm* base = nullptr;
+    parameters values{};
+    std::int32_t rank = 0;
+    std::int32_t num_ranks = 1;
+    bool commutative = true;
+    std::uint64_t last_used = 0;
+    std::shared_ptr<const schedule> built;
+  };
+
+  static std::uint64_t hash_of(const algorithm& a, const parameters& values, const shape& s) {
+    std::uint64_t h = reinterpret_cast<std::uintptr_t>(&a);
+    const auto mix = [&](std::uint64_t x) {
+      h = (h ^ x) * 0x9e3779b97f4a7c15u;
+      h ^= h >> 29;
+    };
+    for (const std::int64_t v : values) mix(static_cast<std::uint64_t>(v));
+    mix(std::uint64_t(std::uint32_t(s.rank)) << 32 | std::uint32_t(s.num_ranks));
+    mix(s.commutative);
+    return h;
+  }
+
+  std::size_t capacity_;
+  std::uint64_t now_ = 0;
+  std::vector<std::uint64_t> hashes_;  // apart from the entries: a search touches few cache lines
+  std::vector<entry> entries_;
+};
+
+}  // namespace railpass

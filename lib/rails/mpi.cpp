@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/rails/mpi.hpp"
+
+#include <algorithm>
+
+namespace railpass {
+
+static_assert(rail<mpi_rail>);
+
+int make_byte_type(std::int64_t bytes, std::int64_t largest_count, MPI_Datatype* type) {
+  const std::int64_t chunks = bytes / largest_count, rest = bytes % largest_count;
+  MPI_Datatype chunk = MPI_DATATYPE_NULL;
+  int code = MPI_Type_contiguous(static_cast<int>(largest_count), MPI_BYTE, &chunk);
+  if (code != MPI_SUCCESS) return code;
+  int lengths[2] = {static_cast<int>(chunks), static_cast<int>(rest)};
+  MPI_Aint places[2] = {0, static_cast<MPI_Aint>(chunks * largest_count)};
+  MPI_Datatype types[2] = {chunk, MPI_BYTE};
+  code = MPI_Type_create_struct(2, lengths, places, types, type);
+  MPI_Type_free(&chunk);
+  if (code != MPI_SUCCESS) return code;
+  return MPI_Type_commit(type);
+}
+
+mpi_rail::mpi_rail(MPI_Comm communicator, std::int64_t largest_count)
+    : communicator_(communicator), largest_count_(largest_count) {
+  MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
+}
+
+post_result mpi_rail::added(int code, MPI_Request request, rail_token token) {
+  if (code != MPI_SUCCESS) {
+    error_code_ = code;
+    return post_result::failed;
+  }
+  requests_.push_back(request);
+  tokens_.push_back(token);
+  return post_result::pending;
+}
+
+post_result mpi_rail::post_send(std::int32_t peer, std::int32_t tag, const std::byte* from,
+                                std::int64_t bytes, rail_token token) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (bytes <= largest_count_) [[likely]]
+    return added(
+        MPI_Isend(from, static_cast<int>(bytes), MPI_BYTE, peer, tag, communicator_, &request),
+        request, token);
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  int code = make_byte_type(bytes, largest_count_, &type);
+  if (code == MPI_SUCCESS) {
+    code = MPI_Isend(from, 1, type, peer, tag, communicator_, &request);
+    MPI_Type_free(&type);
+  }
+  return added(code, request, token);
+}
+
+post_result mpi_rail::post_receive(std::int32_t peer, std::int32_t tag, std::byte* to,
+                                   std::int64_t bytes, rail_token token) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (bytes <= largest_count_) [[likely]]
+    return added(
+        MPI_Irecv(to, static_cast<int>(bytes), MPI_BYTE, peer, tag, communicator_, &request),
+        request, token);
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  int code = make_byte_type(bytes, largest_count_, &type);
+  if (code == MPI_SUCCESS) {
+    code = MPI_Irecv(to, 1, type, peer, tag, communicator_, &request);
+    MPI_Type_free(&type);
+  }
+  return added(code, request, token);
+}
+
+int mpi_rail::poll(std::span<rail_token> completed) {
+  // As many as fit in `completed`, in turn, so that no request is left out for good.
+  if (next_tested_ >= requests_.size()) next_tested_ = 0;
+  const std::size_t first = next_tested_;
+  const std::size_t tested = std::min(requests_.size() - first, completed.size());
+  if (tested == 0) return 0;
+  if (indices_.size() < tested) {
+    indices_.resize(requests_.capacity());
+    statuses_.resize(requests_.capacity());
+  }
+  next_tested_ = first + tested;
+  int found = 0;
+  const int code = MPI_Testsome(static_cast<int>(tested), requests_.data() + first, &found,
+                                indices_.data(), statuses_.data());
+  if (code != MPI_SUCCESS) {
+    error_code_ = code;
+    if (code == MPI_ERR_IN_STATUS)
+      for (int i = 0; i < found; ++i)
+        if (const int failure = statuses_[std::size_t(i)].MPI_ERROR; failure != MPI_SUCCESS)
+          error_code_ = failure;
+    return -1;
+  }
+  if (found == MPI_UNDEFINED) return 0;
+  for (int i = 0; i < found; ++i)
+    completed[std::size_t(i)] = tokens_[first + std::size_t(indices_[std::size_t(i)])];
+  // MPI set what ended to MPI_REQUEST_NULL: fill those gaps from the back.
+  for (int i = 0; i < found; ++i) {
+    drop_ended_at_back();
+    const std::size_t gap = first + std::size_t(indices_[std::size_t(i)]);
+    if (gap >= requests_.size()) continue;
+    requests_[gap] = requests_.back();
+    tokens_[gap] = tokens_.back();
+    requests_.back() = MPI_REQUEST_NULL;
+  }
+  drop_ended_at_back();
+  return found;
+}
+
+void mpi_rail::drop_ended_at_back() {
+  while (!requests_.empty() && requests_.back() == MPI_REQUEST_NULL) {
+    requests_.pop_back();
+    tokens_.pop_back();
+  }
+}
+
+void mpi_rail::abandon() {
+  for (MPI_Request& request : requests_)
+    if (request != MPI_REQUEST_NULL) {
+      MPI_Cancel(&request);
+      MPI_Request_free(&request);
+    }
+  requests_.clear();
+  tokens_.clear();
+}
+
+}  // namespace railpass

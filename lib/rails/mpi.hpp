@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The rail that every machine has: MPI point-to-point.
+#pragma once
+
+#include "railpass/transport/rail.hpp"
+
+#include <mpi.h>
+
+#include <limits>
+#include <vector>
+
+namespace railpass {
+
+/// Sends and receives bytes on a communicator that nobody else uses; see the concept `rail`.
+/// Errors are MPI error codes; the constructor sets MPI_ERRORS_RETURN on the communicator.
+class mpi_rail {
+ public:
+  /// `communicator` stays the caller's and must outlive the rail. Messages of more than
+  /// `largest_count` bytes are described by a derived datatype (MPI counts are int); both ends must
+  /// use the same value. Local.
+  explicit mpi_rail(MPI_Comm communicator,
+                    std::int64_t largest_count = std::numeric_limits<int>::max());
+  mpi_rail(const mpi_rail&) = delete;
+  mpi_rail& operator=(const mpi_rail&) = delete;
+  ~mpi_rail() = default;
+
+  post_result post_send(std::int32_t peer, std::int32_t tag, const std::byte* from,
+                        std::int64_t bytes, rail_token token);
+  post_result post_receive(std::int32_t peer, std::int32_t tag, std::byte* to, std::int64_t bytes,
+                           rail_token token);
+  int poll(std::span<rail_token> completed);
+  int pending() const { return static_cast<int>(requests_.size()); }
+  int sleep_descriptor() const { return -1; }  // MPI advances only inside MPI calls
+  int error_code() const { return error_code_; }
+  void abandon();
+
+ private:
+  post_result added(int code, MPI_Request request, rail_token token);
+  void drop_ended_at_back();
+
+  MPI_Comm communicator_;
+  std::int64_t largest_count_;
+  int error_code_ = MPI_SUCCESS;
+  // Active requests only, without gaps: testing idle ones costs 4 ns each.
+  std::vector<MPI_Request> requests_;
+  std::vector<rail_token> tokens_;
+  std::size_t next_tested_ = 0;
+  std::vector<int> indices_;          // what MPI_Testsome found
+  std::vector<MPI_Status> statuses_;  // for the error code of the request that failed
+};
+
+/// A datatype of `bytes` contiguous bytes made of counts of at most `largest_count`, committed;
+/// free it with MPI_Type_free. Returns an MPI error code.
+int make_byte_type(std::int64_t bytes, std::int64_t largest_count, MPI_Datatype* type);
+
+}  // namespace railpass
