@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The statistics dump: what a communicator's session learnt and why it does what it does. Plain
+// data; the session fills it, lib/files writes and reads it, `railpass stats` shows it.
+#pragma once
+
+#include "models/profile.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace railpass::select {
+
+/// A time that is believed: the mean, and the standard deviation of its logarithm.
+struct belief_record {
+  double mean_s = 0;
+  double spread = 0;
+};
+
+struct arm_statistics {
+  std::string arm;
+  std::int64_t calls = 0;
+  std::int64_t samples = 0;                ///< calls that were timed and merged
+  double time_s = 0;                       ///< calls * mean, or the clock's where all were timed
+  std::optional<double> mean_s;            ///< of the samples
+  std::optional<double> spread;            ///< standard deviation of ln(seconds) of the samples
+  std::optional<belief_record> prior;      ///< nothing: no prediction
+  std::optional<belief_record> posterior;  ///< nothing: neither predicted nor measured
+  double probability = 0;                  ///< of being taken by the next calls
+  double exploration_cost_s = 0;           ///< lost against the incumbent by trying this arm
+};
+
+struct context_statistics {
+  std::string communicator;  ///< its name, or a number that tells several apart
+  std::string collective;
+  int num_ranks = 0;
+  int ranks_per_node = 1;
+  std::int64_t from_bytes = 0;  ///< sizes from here
+  std::int64_t to_bytes = 0;    ///< to here, inclusive
+  std::string operation;        ///< class of the reduction, "none" otherwise
+  std::string policy;
+  std::string current_arm;
+  std::string reason;  ///< one sentence: why the current arm is taken
+  std::int64_t calls = 0;
+  double time_s = 0;
+  double exploration_cost_s = 0;
+  std::vector<arm_statistics> arms;
+};
+
+struct statistics_dump {
+  fingerprint machine_id;
+  std::string written_at;  ///< UTC, 2026-01-31T12:00:00Z
+  std::int64_t merges = 0;
+  double merge_cost_s = 0;  ///< of all merges together
+  std::vector<context_statistics> contexts;
+};
+
+}  // namespace railpass::select

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A profile: what was learnt about one machine, with the marks by which that machine is recognised.
+// Plain data; lib/files reads and writes it.
+#pragma once
+
+#include "models/machine.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace railpass {
+
+/// What a machine and its MPI are recognised by; nothing that names one host.
+struct fingerprint {
+  int num_hosts = 1;        ///< hosts that took part
+  int cores_per_host = 0;   ///< 0: unknown
+  std::string cpu_model;    ///< as the kernel says it; empty: unknown
+  std::string mpi_library;  ///< first line of MPI_Get_library_version; empty: unknown
+  friend bool operator==(const fingerprint&, const fingerprint&) = default;
+};
+
+/// Why measurements made on `from` do not hold on `here`, as the end of a sentence; empty if they
+/// do. Unknown marks are not compared. The number of hosts may differ, except that one host alone
+/// has no link across nodes.
+inline std::string mismatch(const fingerprint& from, const fingerprint& here) {
+  const auto differ = [](std::string_view what, const std::string& there, const std::string& now) {
+    return "it is from a machine with " + std::string(what) + " '" + there + "', this one has '" +
+           now + "'";
+  };
+  if (!from.cpu_model.empty() && !here.cpu_model.empty() && from.cpu_model != here.cpu_model)
+    return differ("the CPU", from.cpu_model, here.cpu_model);
+  if (from.cores_per_host > 0 && here.cores_per_host > 0 &&
+      from.cores_per_host != here.cores_per_host)
+    return differ("cores per host", std::to_string(from.cores_per_host),
+                  std::to_string(here.cores_per_host));
+  if (!from.mpi_library.empty() && !here.mpi_library.empty() &&
+      from.mpi_library != here.mpi_library)
+    return differ("the MPI library", from.mpi_library, here.mpi_library);
+  if (from.num_hosts == 1 && here.num_hosts > 1)
+    return "it was sampled on one host and knows no link across hosts, here are " +
+           std::to_string(here.num_hosts);
+  return {};
+}
+
+/// What an algorithm's closed form is multiplied with to meet what was measured.
+struct algorithm_correction {
+  std::string collective;
+  std::string algorithm;
+  double factor = 1;
+  double residual_spread = 0.3;  ///< standard deviation of ln(measured / (factor * closed form))
+  std::int64_t samples = 0;      ///< measurements it comes from
+};
+
+/// A collective's time as measured: the median over runs.
+struct collective_time {
+  std::string collective;
+  std::string arm;
+  int num_ranks = 0;
+  int ranks_per_node = 1;
+  std::int64_t bytes = 0;
+  double median_s = 0;
+};
+
+struct profile {
+  fingerprint machine_id;
+  std::string sampled_at;  ///< UTC, 2026-01-31T12:00:00Z; empty: unknown
+  machine_model machine;
+  std::vector<algorithm_correction> corrections;
+  /// What no closed form tells: the native arm's times.
+  std::vector<collective_time> measured;
+
+  /// Null if the algorithm was never measured.
+  const algorithm_correction* correction(std::string_view collective,
+                                         std::string_view algorithm) const {
+    for (const algorithm_correction& c : corrections)
+      if (c.collective == collective && c.algorithm == algorithm) return &c;
+    return nullptr;
+  }
+};
+
+}  // namespace railpass

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Measurements that models are fitted from. Plain data; lib/files reads and writes it.
+#pragma once
+
+#include "models/profile.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace railpass {
+
+enum class link_class : std::uint8_t { same_node, across_nodes };
+
+/// Medians for messages of one size on one link class.
+struct link_sample {
+  link_class link = link_class::across_nodes;
+  std::int64_t bytes = 0;
+  double one_way_s = 0;                      ///< half a round trip
+  std::optional<double> send_overhead_s;     ///< CPU time of the sender
+  std::optional<double> receive_overhead_s;  ///< CPU time of the receiver
+  std::optional<double> busy_s;              ///< time per message of a long stream of them
+};
+
+/// Work on a rank's own memory.
+struct local_sample {
+  std::int64_t bytes = 0;
+  double seconds = 0;
+};
+
+/// What models/fit.hpp takes: one file's measurements, or several files' put together.
+struct measurements {
+  std::vector<link_sample> links;
+  std::vector<local_sample> copies;
+  std::vector<local_sample> reductions;
+  std::vector<collective_time> collectives;
+
+  void append(const measurements& more) {
+    links.insert(links.end(), more.links.begin(), more.links.end());
+    copies.insert(copies.end(), more.copies.begin(), more.copies.end());
+    reductions.insert(reductions.end(), more.reductions.begin(), more.reductions.end());
+    collectives.insert(collectives.end(), more.collectives.begin(), more.collectives.end());
+  }
+};
+
+/// What `railpass sample` writes. `collectives` is empty there.
+struct sample_set {
+  fingerprint machine_id;
+  std::string sampled_at;  ///< UTC, as profile::sampled_at
+  measurements measured;
+};
+
+/// One row of `railpass bench`.
+struct bench_result {
+  std::string collective;
+  std::int64_t bytes = 0;
+  std::string arm;  ///< "native", "tuned" or an arm's name
+  double median_s = 0;
+  double p90_s = 0;
+  std::int64_t runs = 0;
+  std::optional<double> ratio_to_native;  ///< of medians of the same run
+  std::optional<double> ratio_low;        ///< bootstrap interval of that ratio
+  std::optional<double> ratio_high;
+  std::optional<double> ratio_to_best;  ///< to the fastest arm measured in the same run
+  std::optional<double> spread_s;       ///< robust spread of the runs
+};
+
+/// What `railpass bench --json` writes.
+struct bench_results {
+  fingerprint machine_id;
+  std::string measured_at;  ///< UTC, as profile::sampled_at
+  int num_ranks = 0;
+  int ranks_per_node = 1;
+  std::map<std::string, std::string> notes;  ///< more about the environment
+  std::vector<bench_result> results;
+};
+
+}  // namespace railpass
