@@ -20,6 +20,8 @@ struct link_sample {
   link_class link = link_class::across_nodes;
   std::int64_t bytes = 0;
   double one_way_s = 0;                      ///< half a round trip
+  std::optional<double> spread_s;            ///< robust spread of what one_way_s is the median of
+  std::optional<double> rendezvous_s;        ///< as one_way_s, sent in synchronous mode
   std::optional<double> send_overhead_s;     ///< CPU time of the sender
   std::optional<double> receive_overhead_s;  ///< CPU time of the receiver
   std::optional<double> busy_s;              ///< time per message of a long stream of them
@@ -34,12 +36,15 @@ struct local_sample {
 /// What models/fit.hpp takes: one file's measurements, or several files' put together.
 struct measurements {
   std::vector<link_sample> links;
+  /// Largest message that leaves before its receiver has posted, where that was measured.
+  std::map<link_class, std::int64_t> eager_limits_bytes;
   std::vector<local_sample> copies;
   std::vector<local_sample> reductions;
   std::vector<collective_time> collectives;
 
   void append(const measurements& more) {
     links.insert(links.end(), more.links.begin(), more.links.end());
+    eager_limits_bytes.insert(more.eager_limits_bytes.begin(), more.eager_limits_bytes.end());
     copies.insert(copies.end(), more.copies.begin(), more.copies.end());
     reductions.insert(reductions.end(), more.reductions.begin(), more.reductions.end());
     collectives.insert(collectives.end(), more.collectives.begin(), more.collectives.end());
@@ -68,6 +73,19 @@ struct bench_result {
   std::optional<double> spread_s;       ///< robust spread of the runs
 };
 
+/// `railpass bench --learning`: the first calls of a context that knows nothing yet, each taken
+/// beside a call of the arm that proved the fastest.
+struct learning_result {
+  std::string collective;
+  std::int64_t bytes = 0;
+  std::int64_t calls = 0;
+  double total_s = 0;
+  std::string best_arm;
+  double best_total_s = 0;  ///< of as many calls of the best arm
+  double worst_call_s = 0;  ///< the slowest of the calls
+  double best_median_s = 0;
+};
+
 /// What `railpass bench --json` writes.
 struct bench_results {
   fingerprint machine_id;
@@ -76,6 +94,7 @@ struct bench_results {
   int ranks_per_node = 1;
   std::map<std::string, std::string> notes;  ///< more about the environment
   std::vector<bench_result> results;
+  std::vector<learning_result> learning;
 };
 
 }  // namespace railpass
