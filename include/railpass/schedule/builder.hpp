@@ -31,6 +31,19 @@ constexpr after whole(step_id step) { return {step, dependency::all}; }
 /// Instance (round, segment) waits for instance (round - lag, segment) of `step`.
 constexpr after each(step_id step, std::int32_t lag = 0) { return {step, lag}; }
 
+/// What a step waits for: a list in braces, or a vector where the list grows round by round. Only
+/// valid during the call it is an argument of.
+class wait_list {
+ public:
+  wait_list(std::initializer_list<after> list) : list_(list.begin(), list.size()) {}
+  wait_list(const std::vector<after>& list) : list_(list) {}
+  auto begin() const { return list_.begin(); }
+  auto end() const { return list_.end(); }
+
+ private:
+  std::span<const after> list_;
+};
+
 /// The repetition of a step. Aggregate, so that algorithms write {.rounds = p - 1, .peer_stride =
 /// 1}.
 struct loop {
@@ -51,21 +64,21 @@ class builder {
     result_.segment_bytes = segment_bytes;
   }
 
-  step_id send(buffer from, const block_range& blocks, std::int32_t peer,
-               std::initializer_list<after> waits = {}, loop l = once) {
+  step_id send(buffer from, const block_range& blocks, std::int32_t peer, wait_list waits = {},
+               loop l = once) {
     return add({.kind = step_kind::send, .from = from, .to = from}, blocks, peer, waits, l);
   }
-  step_id receive(buffer to, const block_range& blocks, std::int32_t peer,
-                  std::initializer_list<after> waits = {}, loop l = once) {
+  step_id receive(buffer to, const block_range& blocks, std::int32_t peer, wait_list waits = {},
+                  loop l = once) {
     return add({.kind = step_kind::receive, .from = to, .to = to}, blocks, peer, waits, l);
   }
   /// to = from op to
-  step_id reduce(buffer from, buffer to, const block_range& blocks,
-                 std::initializer_list<after> waits = {}, loop l = once) {
+  step_id reduce(buffer from, buffer to, const block_range& blocks, wait_list waits = {},
+                 loop l = once) {
     return add({.kind = step_kind::reduce, .from = from, .to = to}, blocks, 0, waits, l);
   }
-  step_id copy(buffer from, buffer to, const block_range& blocks,
-               std::initializer_list<after> waits = {}, loop l = once) {
+  step_id copy(buffer from, buffer to, const block_range& blocks, wait_list waits = {},
+               loop l = once) {
     return add({.kind = step_kind::copy, .from = from, .to = to}, blocks, 0, waits, l);
   }
 
@@ -79,8 +92,8 @@ class builder {
   }
 
  private:
-  step_id add(step s, const block_range& blocks, std::int32_t peer,
-              std::initializer_list<after> waits, loop l) {
+  step_id add(step s, const block_range& blocks, std::int32_t peer, const wait_list& waits,
+              loop l) {
     if (l.rounds <= 0) return no_step;
     s.blocks = blocks;
     s.peer = peer;

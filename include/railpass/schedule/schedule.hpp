@@ -47,6 +47,9 @@ struct extent {
 /// reduce   to = from op to on `blocks` ("right = left op right", as MPI_Reduce_local writes it)
 /// copy     to = from on `blocks`
 ///
+/// Steps whose next instance may start take turns, one instance each, in the order of the steps: so
+/// the segments a rank sends to its children interleave instead of serving one child after another.
+///
 /// Peers are virtual ranks, (rank - root) mod num_ranks; the peer of a round is
 /// (peer + round * peer_stride) mod num_ranks. An instance whose extent is empty does nothing, on
 /// both sides alike.
