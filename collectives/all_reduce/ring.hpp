@@ -15,47 +15,53 @@ RAILPASS_LIST_ALGORITHM(all_reduce, ring)
 #elif !defined(RAILPASS_COLLECTIVES_ALL_REDUCE_RING)
 #define RAILPASS_COLLECTIVES_ALL_REDUCE_RING
 
-#include "collectives/algorithm.hpp"
+#include "collectives/parts.hpp"
 
 namespace railpass::collectives::all_reduce {
 
-inline schedule build_ring(const shape& s, const parameters&) {
-  builder b(s);
+/// The ring with blocks cut in segments (segment_bytes 0: one per block); see segmented_ring.hpp.
+inline schedule build_segmented_ring_of(const shape& s, std::int64_t segment_bytes) {
+  builder b(s, segment_bytes);
   const int p = s.num_ranks, r = s.rank;
   const int right = wrap(r + 1, p), left = wrap(r - 1, p);
-  const step_id mine = b.copy(buffer::input, buffer::output, {});
-
-  // Round i: send block r-i, receive and reduce block r-1-i. What arrives is the sum over the
-  // ranks before this one, so it is the left operand.
-  const auto block = [&](int first) {
-    return block_range{.parts = p, .first = first, .stride = -1};
+  const auto from_block = [p](int first) {
+    return block_range{.parts = p, .first = wrap(first, p), .stride = -1};
   };
-  const loop rounds{.rounds = p - 1};
-  const step_id seed = b.send(buffer::output, {.parts = p, .first = r}, right, {whole(mine)});
-  const step_id partial = b.receive(buffer::scratch0, block(wrap(r - 1, p)), left, {}, rounds);
-  const step_id sum = b.reduce(buffer::scratch0, buffer::output, block(wrap(r - 1, p)),
-                               {whole(mine), each(partial)}, rounds);
-  const step_id pass =
-      b.send(buffer::output, block(wrap(r - 1, p)), right, {each(sum)}, {.rounds = p - 1});
-  // `pass` sends the sum of round i in round i + 1; its last round sends this rank's complete
-  // block, the first message of the all-gather.
-  const step_id complete = b.receive(buffer::output, block(wrap(r, p)), left,
-                                     {whole(sum), whole(seed), whole(pass)}, {.rounds = p - 1});
-  b.send(buffer::output, block(wrap(r, p)), right, {each(complete)}, {.rounds = p - 2});
+  const loop rounds{.rounds = p - 1, .segmented = true};
+
+  // Round i receives the partial block r-1-i and adds this rank's part to it where it arrived: the
+  // input is not written, and no copy of it is needed. The next round passes the sum on; what the
+  // last round passes on is this rank's complete block, the first message of the all-gather.
+  const step_id seed = b.send(buffer::input, from_block(r), right, {}, by_segments);
+  const step_id partial = b.receive(buffer::scratch0, from_block(r - 1), left, {}, rounds);
+  const step_id sum =
+      b.reduce(buffer::input, buffer::scratch0, from_block(r - 1), {each(partial)}, rounds);
+  b.send(buffer::scratch0, from_block(r - 1), right, {each(sum)}, rounds);
+  b.copy(buffer::scratch0, buffer::output, from_block(r + 1), {whole(sum)}, by_segments);
+
+  // Round i receives the complete block r-i. In an in-place call it overwrites a part of the input
+  // that was sent at the start (i = 0) or added in round i-1.
+  const step_id complete =
+      b.receive(buffer::output, from_block(r), left, {each(seed), each(sum, 1)}, rounds);
+  b.send(buffer::output, from_block(r), right, {each(complete)},
+         {.rounds = p - 2, .segmented = true});
   return b.finish();
+}
+
+inline schedule build_ring(const shape& s, const parameters&) {
+  return build_segmented_ring_of(s, 0);
 }
 
 inline double cost_ring(const cost_query& q, const parameters&) {
   const link_model& link = q.slowest_link();
   const double block = q.bytes / q.num_ranks, rounds = q.num_ranks - 1;
-  return q.machine.copy.time_s(q.bytes) + 2 * rounds * link.one_way_s(block) +
-         rounds * q.machine.reduce.time_s(block);
+  return 2 * rounds * link.one_way_s(block) + rounds * q.machine.reduce.time_s(block);
 }
 
 inline constexpr algorithm ring{.op = collective::all_reduce,
                                 .name = "ring",
                                 .source = "Patarasuk and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002",
-                                .needs = {.commutative = true, .min_units_per_rank = 1},
+                                .needs = {.commutative = true},
                                 .build = build_ring,
                                 .cost_s = cost_ring};
 

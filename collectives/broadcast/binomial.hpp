@@ -6,16 +6,16 @@
 //
 // Cost: ceil(log2 p) * (alpha + n beta) unsegmented; the root's link carries ceil(log2 p) * n.
 // Good when: messages are short. Poor when: n beta dominates (the root sends everything log2 p
-// times). Source: Thakur, Rabenseifner, Gropp: Optimization of Collective Communication Operations
+// times).
+// Needs: nothing.
+// Source: Thakur, Rabenseifner, Gropp: Optimization of Collective Communication Operations
 // in MPICH, IJHPCA 19(1), 2005, doi:10.1177/1094342005051521.
 #ifdef RAILPASS_LIST_ALGORITHM
 RAILPASS_LIST_ALGORITHM(broadcast, binomial)
 #elif !defined(RAILPASS_COLLECTIVES_BROADCAST_BINOMIAL)
 #define RAILPASS_COLLECTIVES_BROADCAST_BINOMIAL
 
-#include "collectives/algorithm.hpp"
-
-#include <bit>
+#include "collectives/parts.hpp"
 
 namespace railpass::collectives::broadcast {
 
@@ -33,10 +33,9 @@ inline schedule build_binomial(const shape& s, const parameters& values) {
 
 inline double cost_binomial(const cost_query& q, const parameters& values) {
   const link_model& link = q.slowest_link();
-  const double segment = values[0] > 0 ? std::min(double(values[0]), q.bytes) : q.bytes;
-  const double segments = segment > 0 ? q.bytes / segment : 1;
-  const double rounds = std::bit_width(static_cast<unsigned>(q.num_ranks - 1));
-  return rounds * link.one_way_s(segment) + (segments - 1) * rounds * link.busy_s(segment);
+  const stream st(q.bytes, values[0], q.unit_bytes);
+  const double rounds = ceil_log2(q.num_ranks);
+  return rounds * (link.one_way_s(st.segment) + st.busy_s(link) - link.busy_s(st.segment));
 }
 
 inline constexpr algorithm binomial{.op = collective::broadcast,

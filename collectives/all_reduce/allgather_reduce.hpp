@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// All-gather and local reduction: every rank sends its input to every other one and reduces all
+// contributions itself, from the last rank's to the first's.
+// p = 8: one round, r -> r+1, r+2, ..., r+7.
+//
+// The contributions are not kept side by side: they pass through three buffers that take turns.
+//
+// Cost: alpha + (p-1) n beta + (p-1) n gamma.
+// Good when: messages are a few bytes and ranks are few (one hop). Poor otherwise.
+// Needs: nothing; rank order is kept.
+// Source: Chan, Heimlich, Purkayastha, van de Geijn: Collective communication: theory, practice,
+// and experience, CCPE 19(13), 2007, doi:10.1002/cpe.1206.
+#ifdef RAILPASS_LIST_ALGORITHM
+RAILPASS_LIST_ALGORITHM(all_reduce, allgather_reduce)
+#elif !defined(RAILPASS_COLLECTIVES_ALL_REDUCE_ALLGATHER_REDUCE)
+#define RAILPASS_COLLECTIVES_ALL_REDUCE_ALLGATHER_REDUCE
+
+#include "collectives/parts.hpp"
+
+namespace railpass::collectives::all_reduce {
+
+inline schedule build_allgather_reduce(const shape& s, const parameters&) {
+  builder b(s);
+  const int p = s.num_ranks, r = s.rank;
+  const step_id sent =
+      b.send(buffer::input, {}, wrap(r + 1, p), {}, {.rounds = p - 1, .peer_stride = 1});
+  // sum = contribution op sum, in descending rank order, so that the operands are in rank order.
+  const buffer sum_at = buffer::scratch0;
+  step_id sum = r == p - 1 ? b.copy(buffer::input, sum_at, {}) : b.receive(sum_at, {}, p - 1);
+  std::array arrivals{buffer::scratch1, buffer::scratch2, buffer::scratch3};
+  std::array<step_id, 3> used{no_step, no_step, no_step};
+  std::size_t turn = 0;
+  for (int from = p - 2; from >= 0; --from) {
+    if (from == r) {
+      sum = b.reduce(buffer::input, sum_at, {}, {whole(sum)});
+      continue;
+    }
+    const step_id part = b.receive(arrivals[turn], {}, from, {whole(used[turn])});
+    sum = b.reduce(arrivals[turn], sum_at, {}, {whole(part), whole(sum)});
+    used[turn] = sum;
+    turn = (turn + 1) % arrivals.size();
+  }
+  // In an in-place call the output is what is being sent.
+  b.copy(sum_at, buffer::output, {}, {whole(sum), whole(sent)});
+  return b.finish();
+}
+
+inline double cost_allgather_reduce(const cost_query& q, const parameters&) {
+  const link_model& link = q.slowest_link();
+  const double others = q.num_ranks - 1;
+  return (others - 1) * link.busy_s(q.bytes) + link.one_way_s(q.bytes) +
+         others * q.machine.reduce.time_s(q.bytes) + q.machine.copy.time_s(q.bytes);
+}
+
+inline constexpr algorithm allgather_reduce{.op = collective::all_reduce,
+                                            .name = "allgather_reduce",
+                                            .source = "Chan et al. 2007, doi:10.1002/cpe.1206",
+                                            .needs = {},
+                                            .build = build_allgather_reduce,
+                                            .cost_s = cost_allgather_reduce};
+
+}  // namespace railpass::collectives::all_reduce
+
+#endif

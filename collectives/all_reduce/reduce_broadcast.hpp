@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Reduce and broadcast on one tree, segment by segment: partial results go up, results come down,
+// and both directions work at once. The subtree of every rank is a contiguous range of ranks that
+// begins with it: the rest of the range is cut in fan_out nearly equal parts, whose first ranks are
+// the children. fan_out 1 is a chain; with p-1 and more the tree is flat.
+// p = 8, fan_out 2: 0 has 1 and 5; 1 has 2 and 4; 2 has 3; 5 has 6 and 7.
+//
+// Cost, in S segments of m bytes, fan_out f, depth d: 2 d (alpha + f m beta) + d f m gamma to fill,
+// then S (f+1) m beta on an inner rank's link.
+// Good when: flat, messages of a few bytes and few ranks; chain, long messages; binary between.
+// Poor when: there are few segments and the tree is deep.
+// Needs: nothing; rank order is kept.
+// Source: Pjesivac-Grbovic et al.: Performance analysis of MPI collective operations, Cluster
+// Computing 10(2), 2007, doi:10.1007/s10586-007-0012-0.
+#ifdef RAILPASS_LIST_ALGORITHM
+RAILPASS_LIST_ALGORITHM(all_reduce, reduce_broadcast)
+#elif !defined(RAILPASS_COLLECTIVES_ALL_REDUCE_REDUCE_BROADCAST)
+#define RAILPASS_COLLECTIVES_ALL_REDUCE_REDUCE_BROADCAST
+
+#include "collectives/parts.hpp"
+
+namespace railpass::collectives::all_reduce {
+
+inline schedule build_reduce_broadcast(const shape& s, const parameters& values) {
+  builder b(s, values[1]);
+  const int v = s.rank;
+  // Down from rank 0, whose range is all ranks, to the range of this one.
+  int parent = -1, first = 0, end = s.num_ranks;
+  const auto child_begin = [&](std::int64_t k) {  // the first rank of part k
+    const int below = end - first - 1;
+    return first + 1 +
+           int(block_begin(below,
+                           std::max<std::int64_t>(1, std::min<std::int64_t>(values[0], below)), k));
+  };
+  const auto num_children = [&] { return int(std::min<std::int64_t>(values[0], end - first - 1)); };
+  while (first != v) {
+    int k = 0;
+    while (child_begin(k + 1) <= v) ++k;
+    const int child = child_begin(k), child_end = child_begin(k + 1);
+    parent = first;
+    first = child;
+    end = child_end;
+  }
+
+  // The parts come in rank order; each is the right operand and takes up the sum so far, which so
+  // alternates between two buffers. No copy of the input is made.
+  buffer sum_at = buffer::input, arrival = buffer::scratch0;
+  step_id sum = no_step;
+  for (int k = 0; k < num_children(); ++k) {
+    const step_id part = b.receive(arrival, {}, child_begin(k),
+                                   k < 2 ? wait_list{} : wait_list{each(sum)}, by_segments);
+    sum = b.reduce(sum_at, arrival, {}, {each(part), each(sum)}, by_segments);
+    sum_at = arrival;
+    arrival = arrival == buffer::scratch0 ? buffer::scratch1 : buffer::scratch0;
+  }
+
+  buffer result_at = buffer::output;
+  step_id result = sum;
+  if (parent < 0) {
+    result_at = sum_at;
+    b.copy(sum_at, buffer::output, {}, {each(sum)}, by_segments);
+  } else {
+    // The result may overwrite the input once that has been used. Waiting for it keeps a receive
+    // window from filling with results that cannot come before more parts have been received.
+    const step_id handed = b.send(sum_at, {}, parent, {each(sum)}, by_segments);
+    result =
+        b.receive(buffer::output, {}, parent, {each(sum == no_step ? handed : sum)}, by_segments);
+  }
+  for (int k = 0; k < num_children(); ++k)
+    b.send(result_at, {}, child_begin(k), {each(result)}, by_segments);
+  return b.finish();
+}
+
+inline double cost_reduce_broadcast(const cost_query& q, const parameters& values) {
+  const link_model& link = q.slowest_link();
+  const stream st(q.bytes, values[1], q.unit_bytes);
+  const double children = std::min(double(values[0]), q.num_ranks - 1.0);
+  double depth = 0;
+  for (double below = q.num_ranks - 1; below >= 1; ++depth)
+    below = std::ceil(below / std::min(children, below)) - 1;
+  const double segment_s = link.busy_s(st.segment);
+  const double hop_s = link.one_way_s(st.segment) + (children - 1) * segment_s;
+  const double link_s = depth > 1 ? children + 1 : children;
+  return depth * (2 * hop_s + q.machine.reduce.time_s(st.segment)) +
+         link_s * (st.busy_s(link) - segment_s);
+}
+
+inline constexpr algorithm reduce_broadcast{
+    .op = collective::all_reduce,
+    .name = "reduce_broadcast",
+    .source = "Pjesivac-Grbovic et al. 2007, doi:10.1007/s10586-007-0012-0",
+    .needs = {},
+    .parameter_list = {parameter{"fan_out", {2, 1, 8}}, segment_bytes_parameter},
+    .build = build_reduce_broadcast,
+    .cost_s = cost_reduce_broadcast};
+
+}  // namespace railpass::collectives::all_reduce
+
+#endif

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Segmented ring: the ring with every block cut in segments, so that a rank adds one segment while
+// the next arrives, and passes it on before the block is complete.
+// p = 8: seven rounds r -> r+1 with reduction, seven without, S segments in each.
+//
+// Cost, in S segments of m bytes per block: 2 (p-1) (alpha + m beta) + (p-1) m gamma to fill, then
+// 2 (p-1)/p n beta for all of it; the reductions are hidden.
+// Good when: n beta dominates and the blocks are long. Poor when: p alpha dominates.
+// Needs: a commutative operation (each block is summed beginning at another rank).
+// Source: Pjesivac-Grbovic et al.: Performance analysis of MPI collective operations, Cluster
+// Computing 10(2), 2007, doi:10.1007/s10586-007-0012-0; the ring itself: Patarasuk, Yuan, JPDC
+// 69(2), 2009, doi:10.1016/j.jpdc.2008.09.002.
+#ifdef RAILPASS_LIST_ALGORITHM
+RAILPASS_LIST_ALGORITHM(all_reduce, segmented_ring)
+#elif !defined(RAILPASS_COLLECTIVES_ALL_REDUCE_SEGMENTED_RING)
+#define RAILPASS_COLLECTIVES_ALL_REDUCE_SEGMENTED_RING
+
+#include "collectives/all_reduce/ring.hpp"
+
+namespace railpass::collectives::all_reduce {
+
+inline schedule build_segmented_ring(const shape& s, const parameters& values) {
+  return build_segmented_ring_of(s, values[0]);
+}
+
+inline double cost_segmented_ring(const cost_query& q, const parameters& values) {
+  const link_model& link = q.slowest_link();
+  const stream st(q.bytes / q.num_ranks, values[0], q.unit_bytes);
+  const double rounds = q.num_ranks - 1;
+  // One segment's way around the ring twice, or the bytes through one link, whichever is longer.
+  const double way_s =
+      2 * rounds * link.one_way_s(st.segment) + rounds * q.machine.reduce.time_s(st.segment);
+  const double link_s = 2 * rounds * st.busy_s(link);
+  return std::max(way_s, link_s) + link.one_way_s(st.segment);
+}
+
+inline constexpr algorithm segmented_ring{
+    .op = collective::all_reduce,
+    .name = "segmented_ring",
+    .source =
+        "Pjesivac-Grbovic et al. 2007, doi:10.1007/s10586-007-0012-0; Patarasuk and Yuan "
+        "2009, doi:10.1016/j.jpdc.2008.09.002",
+    .needs = {.commutative = true},
+    // Without segments it is the ring.
+    .parameter_list = {parameter{"segment_bytes",
+                                 {32 << 10, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 64 << 10,
+                                  128 << 10, 256 << 10, 512 << 10, 1 << 20},
+                                 true}},
+    .build = build_segmented_ring,
+    .cost_s = cost_segmented_ring};
+
+}  // namespace railpass::collectives::all_reduce
+
+#endif

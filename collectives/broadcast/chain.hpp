@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Chain: the other ranks stand in fan_out chains of nearly equal length; the root feeds the head of
+// each, and every rank passes on what it gets.
+// p = 8, fan_out 2: 0->1->2->3->4 and 0->5->6->7.
+//
+// Cost, in S segments of m bytes: (p/f - 1) (alpha + m beta) + S f m beta.
+// Good when: the pipeline of one chain would be too long to fill. Poor when: messages are short.
+// Needs: nothing.
+// Source: Pjesivac-Grbovic et al.: Performance analysis of MPI collective operations, Cluster
+// Computing 10(2), 2007, doi:10.1007/s10586-007-0012-0.
+#ifdef RAILPASS_LIST_ALGORITHM
+RAILPASS_LIST_ALGORITHM(broadcast, chain)
+#elif !defined(RAILPASS_COLLECTIVES_BROADCAST_CHAIN)
+#define RAILPASS_COLLECTIVES_BROADCAST_CHAIN
+
+#include "collectives/parts.hpp"
+
+namespace railpass::collectives::broadcast {
+
+inline schedule build_chain(const shape& s, const parameters& values) {
+  builder b(s, values[1]);
+  const int others = s.num_ranks - 1;
+  const int chains = int(std::min<std::int64_t>(values[0], others));
+  for (int c = 0; c < chains; ++c) {
+    const int head = 1 + int(block_begin(others, chains, c));
+    const int end = 1 + int(block_begin(others, chains, c + 1));
+    if (s.rank == 0) b.send(buffer::output, {}, head, {}, by_segments);
+    if (s.rank < head || s.rank >= end) continue;
+    const int previous = s.rank == head ? 0 : s.rank - 1;
+    const step_id arrived = b.receive(buffer::output, {}, previous, {}, by_segments);
+    if (s.rank + 1 < end) b.send(buffer::output, {}, s.rank + 1, {each(arrived)}, by_segments);
+  }
+  return b.finish();
+}
+
+inline double cost_chain(const cost_query& q, const parameters& values) {
+  const link_model& link = q.slowest_link();
+  const stream st(q.bytes, values[1], q.unit_bytes);
+  const double others = q.num_ranks - 1, chains = std::min(double(values[0]), others);
+  const double hops = std::ceil(others / chains);
+  return hops * link.one_way_s(st.segment) + chains * st.busy_s(link) - link.busy_s(st.segment);
+}
+
+inline constexpr algorithm chain{
+    .op = collective::broadcast,
+    .name = "chain",
+    .source = "Pjesivac-Grbovic et al. 2007, doi:10.1007/s10586-007-0012-0",
+    .needs = {},
+    .parameter_list = {parameter{"fan_out", {4, 2, 8}}, segment_bytes_parameter},
+    .build = build_chain,
+    .cost_s = cost_chain};
+
+}  // namespace railpass::collectives::broadcast
+
+#endif

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Split binary tree: the ranks below the root form two binary trees of nearly equal size. The left
+// one is given the first half of the message, the right one the second half, segment by segment;
+// at the same time each left rank and its counterpart on the right exchange halves.
+// p = 8: left 1..4, right 5..7: 0->1 0->5, then 1->2 1->3 5->6 5->7, then 2->4, and the exchanges
+// 1<->5, 2<->6, 3<->7. Rank 4 has no counterpart: the right tree's last leaf, 7, serves it too.
+//
+// Cost, in S segments of m bytes: log2 p (alpha + 2 m beta) + 3/2 n beta.
+// Good when: messages are long and a pipeline would be too long to fill.
+// Poor when: messages are short (one more message than a binary tree).
+// Needs: nothing.
+// Source: Pjesivac-Grbovic et al.: Performance analysis of MPI collective operations, Cluster
+// Computing 10(2), 2007, doi:10.1007/s10586-007-0012-0.
+#ifdef RAILPASS_LIST_ALGORITHM
+RAILPASS_LIST_ALGORITHM(broadcast, split_binary)
+#elif !defined(RAILPASS_COLLECTIVES_BROADCAST_SPLIT_BINARY)
+#define RAILPASS_COLLECTIVES_BROADCAST_SPLIT_BINARY
+
+#include "collectives/parts.hpp"
+
+namespace railpass::collectives::broadcast {
+
+inline schedule build_split_binary(const shape& s, const parameters& values) {
+  builder b(s, values[0]);
+  const int left = s.num_ranks / 2, right = s.num_ranks - 1 - left;  // left is right or one more
+  const auto half = [](int side) { return block_range{.parts = 2, .first = side}; };
+  if (s.rank == 0) {
+    b.send(buffer::output, half(0), 1, {}, by_segments);
+    // With two ranks there is no right tree: the root is rank 1's counterpart as well.
+    b.send(buffer::output, half(1), right > 0 ? 1 + left : 1, {}, by_segments);
+    return b.finish();
+  }
+  const int side = s.rank > left ? 1 : 0;
+  const int size = side == 0 ? left : right, offset = side == 0 ? 1 : 1 + left;
+  const int i = s.rank - offset;
+  const step_id arrived =
+      b.receive(buffer::output, half(side), i == 0 ? 0 : offset + (i - 1) / 2, {}, by_segments);
+  for (const int child : {2 * i + 1, 2 * i + 2})
+    if (child < size)
+      b.send(buffer::output, half(side), offset + child, {each(arrived)}, by_segments);
+
+  const bool paired = side == 1 || i < right;
+  const int counterpart = side == 1 ? 1 + i : paired ? 1 + left + i : right > 0 ? left + right : 0;
+  b.receive(buffer::output, half(1 - side), counterpart, {}, by_segments);
+  if (paired) b.send(buffer::output, half(side), counterpart, {each(arrived)}, by_segments);
+  if (side == 1 && i == right - 1 && left > right)
+    b.send(buffer::output, half(1), left, {each(arrived)}, by_segments);
+  return b.finish();
+}
+
+inline double cost_split_binary(const cost_query& q, const parameters& values) {
+  const link_model& link = q.slowest_link();
+  const stream st(q.bytes / 2, values[0], q.unit_bytes);
+  const double side = q.num_ranks / 2;
+  const double depth = std::floor(std::log2(side)) + 1;
+  // An inner rank sends each segment of its half to two children and to its counterpart.
+  const double copies = side > 2 ? 3 : 2;
+  return depth * (link.one_way_s(st.segment) + (copies - 2) * link.busy_s(st.segment)) +
+         copies * (st.busy_s(link) - link.busy_s(st.segment)) + link.one_way_s(st.segment);
+}
+
+inline constexpr algorithm split_binary{
+    .op = collective::broadcast,
+    .name = "split_binary",
+    .source = "Pjesivac-Grbovic et al. 2007, doi:10.1007/s10586-007-0012-0",
+    .needs = {},
+    .parameter_list = {segment_bytes_parameter},
+    .build = build_split_binary,
+    .cost_s = cost_split_binary};
+
+}  // namespace railpass::collectives::broadcast
+
+#endif
