@@ -15,16 +15,20 @@ namespace railpass {
 
 enum class link_class : std::uint8_t { same_node, across_nodes };
 
-/// Medians for messages of one size on one link class.
+/// Medians for messages of one size on one link class, one at a time.
 struct link_sample {
   link_class link = link_class::across_nodes;
   std::int64_t bytes = 0;
-  double one_way_s = 0;                      ///< half a round trip
-  std::optional<double> spread_s;            ///< robust spread of what one_way_s is the median of
-  std::optional<double> rendezvous_s;        ///< as one_way_s, sent in synchronous mode
-  std::optional<double> send_overhead_s;     ///< CPU time of the sender
-  std::optional<double> receive_overhead_s;  ///< CPU time of the receiver
-  std::optional<double> busy_s;              ///< time per message of a long stream of them
+  double one_way_s = 0;                        ///< half a round trip
+  std::optional<double> send_overhead_s{};     ///< CPU time of the sender
+  std::optional<double> receive_overhead_s{};  ///< CPU time of the receiver
+};
+
+/// Messages of one size sent one after the other without waiting for answers.
+struct stream_sample {
+  link_class link = link_class::across_nodes;
+  std::int64_t bytes = 0;
+  double busy_s = 0;  ///< time per message
 };
 
 /// Work on a rank's own memory.
@@ -36,6 +40,7 @@ struct local_sample {
 /// What models/fit.hpp takes: one file's measurements, or several files' put together.
 struct measurements {
   std::vector<link_sample> links;
+  std::vector<stream_sample> streams;
   /// Largest message that leaves before its receiver has posted, where that was measured.
   std::map<link_class, std::int64_t> eager_limits_bytes;
   std::vector<local_sample> copies;
@@ -45,6 +50,7 @@ struct measurements {
   void append(const measurements& more) {
     links.insert(links.end(), more.links.begin(), more.links.end());
     eager_limits_bytes.insert(more.eager_limits_bytes.begin(), more.eager_limits_bytes.end());
+    streams.insert(streams.end(), more.streams.begin(), more.streams.end());
     copies.insert(copies.end(), more.copies.begin(), more.copies.end());
     reductions.insert(reductions.end(), more.reductions.begin(), more.reductions.end());
     collectives.insert(collectives.end(), more.collectives.begin(), more.collectives.end());
@@ -66,11 +72,11 @@ struct bench_result {
   double median_s = 0;
   double p90_s = 0;
   std::int64_t runs = 0;
-  std::optional<double> ratio_to_native;  ///< of medians of the same run
-  std::optional<double> ratio_low;        ///< bootstrap interval of that ratio
-  std::optional<double> ratio_high;
-  std::optional<double> ratio_to_best;  ///< to the fastest arm measured in the same run
-  std::optional<double> spread_s;       ///< robust spread of the runs
+  std::optional<double> ratio_to_native{};  ///< of medians of the same run
+  std::optional<double> ratio_low{};        ///< bootstrap interval of that ratio
+  std::optional<double> ratio_high{};
+  std::optional<double> ratio_to_best{};  ///< to the fastest arm measured in the same run
+  std::optional<double> spread_s{};       ///< robust spread of the runs
 };
 
 /// `railpass bench --learning`: the first calls of a context that knows nothing yet, each taken

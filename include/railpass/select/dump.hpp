@@ -22,14 +22,14 @@ struct belief_record {
 struct arm_statistics {
   std::string arm;
   std::int64_t calls = 0;
-  std::int64_t samples = 0;                ///< calls that were timed and merged
-  double time_s = 0;                       ///< calls * mean, or the clock's where all were timed
-  std::optional<double> mean_s;            ///< of the samples
-  std::optional<double> spread;            ///< standard deviation of ln(seconds) of the samples
-  std::optional<belief_record> prior;      ///< nothing: no prediction
-  std::optional<belief_record> posterior;  ///< nothing: neither predicted nor measured
-  double probability = 0;                  ///< of being taken by the next calls
-  double exploration_cost_s = 0;           ///< lost against the incumbent by trying this arm
+  std::int64_t samples = 0;                  ///< calls that were timed and merged
+  double time_s = 0;                         ///< calls * mean, or the clock's where all were timed
+  std::optional<double> mean_s{};            ///< of the samples
+  std::optional<double> spread{};            ///< standard deviation of ln(seconds) of the samples
+  std::optional<belief_record> prior{};      ///< nothing: no prediction
+  std::optional<belief_record> posterior{};  ///< nothing: neither predicted nor measured
+  double probability = 0;                    ///< of being taken by the next calls
+  double exploration_cost_s = 0;             ///< lost against the incumbent by trying it; < 0: won
 };
 
 struct context_statistics {
@@ -37,9 +37,10 @@ struct context_statistics {
   std::string collective;
   int num_ranks = 0;
   int ranks_per_node = 1;
-  std::int64_t from_bytes = 0;  ///< sizes from here
-  std::int64_t to_bytes = 0;    ///< to here, inclusive
-  std::string operation;        ///< class of the reduction, "none" otherwise
+  std::int64_t from_bytes = 0;   ///< sizes from here
+  std::int64_t to_bytes = 0;     ///< to here, inclusive
+  std::int64_t first_bytes = 0;  ///< size of the first call; 0: unknown
+  std::string operation;         ///< class of the reduction, "none" otherwise
   std::string policy;
   std::string current_arm;
   std::string reason;  ///< one sentence: why the current arm is taken

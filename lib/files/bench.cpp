@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/files/files.hpp"
+#include "lib/files/fingerprint.hpp"
+
+namespace railpass::files {
+
+namespace {
+
+constexpr std::string_view format = "railpass bench";
+constexpr int version = 1;
+
+}  // namespace
+
+std::string to_json(const bench_results& b) {
+  json environment{{"machine_id", fingerprint_json(b.machine_id)},
+                   {"measured_at", b.measured_at},
+                   {"num_ranks", b.num_ranks},
+                   {"ranks_per_node", b.ranks_per_node},
+                   {"notes", b.notes}};
+  if (b.notes.empty()) environment["notes"] = json::object();
+  json results = json::array();
+  for (const bench_result& r : b.results) {
+    json j{{"collective", r.collective}, {"bytes", r.bytes}, {"arm", r.arm},
+           {"median_s", r.median_s},     {"p90_s", r.p90_s}, {"runs", r.runs}};
+    // Always there: its readers divide by nothing else.
+    if (r.ratio_to_native)
+      j["ratio_to_native"] = *r.ratio_to_native;
+    else
+      j["ratio_to_native"] = nullptr;
+    put_optional(j, "ratio_low", r.ratio_low);
+    put_optional(j, "ratio_high", r.ratio_high);
+    put_optional(j, "ratio_to_best", r.ratio_to_best);
+    put_optional(j, "spread_s", r.spread_s);
+    results.push_back(std::move(j));
+  }
+  return document_text({{"format", format},
+                        {"version", version},
+                        {"environment", std::move(environment)},
+                        {"results", std::move(results)}});
+}
+
+bench_results parse_bench(std::string_view text, const std::string& name) {
+  const json_document document(text, name);
+  const json_reader top = document.expect(format, version);
+  top.expect_fields({"format", "version", "environment", "results"});
+  const json_reader environment = top.field("environment");
+  environment.expect_fields({"machine_id", "measured_at", "num_ranks", "ranks_per_node", "notes"});
+  bench_results b;
+  b.machine_id = read_fingerprint(environment.field("machine_id"));
+  b.measured_at = environment.text("measured_at");
+  b.num_ranks = int(environment.integer("num_ranks", 1, largest_count));
+  b.ranks_per_node = int(environment.integer("ranks_per_node", 1, largest_count));
+  b.notes = environment.texts("notes");
+  for (const json_reader& r : top.list("results")) {
+    r.expect_fields({"collective", "bytes", "arm", "median_s", "p90_s", "runs", "ratio_to_native",
+                     "ratio_low", "ratio_high", "ratio_to_best", "spread_s"});
+    b.results.push_back({.collective = r.name("collective"),
+                         .bytes = r.integer("bytes"),
+                         .arm = r.name("arm"),
+                         .median_s = r.positive("median_s"),
+                         .p90_s = r.positive("p90_s"),
+                         .runs = r.integer("runs", 1),
+                         .ratio_to_native = r.optional_number("ratio_to_native"),
+                         .ratio_low = r.optional_number("ratio_low"),
+                         .ratio_high = r.optional_number("ratio_high"),
+                         .ratio_to_best = r.optional_number("ratio_to_best"),
+                         .spread_s = r.optional_number("spread_s")});
+  }
+  return b;
+}
+
+bench_results read_bench(const std::string& path) { return parse_bench(read_text(path), path); }
+
+}  // namespace railpass::files

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Reads a JSON document field by field; whatever is not as expected is an error that says where.
+#pragma once
+
+#include "railpass/base/error.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace railpass::files {
+
+inline constexpr std::int64_t largest_integer = std::int64_t{1} << 53;  // exact in any JSON reader
+inline constexpr int largest_count = 1 << 24;                           // ranks, hosts, cores
+
+/// A value inside a document and the way to it, for error messages.
+class json_reader {
+ public:
+  json_reader(const nlohmann::json& value, std::string place)
+      : value_(&value), place_(std::move(place)) {}
+
+  [[noreturn]] void fail(const std::string& what) const { throw error(place_ + ": " + what); }
+
+  /// The value must be an object and may have these fields only.
+  void expect_fields(std::initializer_list<std::string_view> known) const {
+    if (!value_->is_object()) fail("expected an object, found " + shown());
+    for (const auto& [key, ignored] : value_->items())
+      if (std::find(known.begin(), known.end(), key) == known.end())
+        fail("there is no field '" + key.substr(0, 40) + "' in this format");
+  }
+
+  bool has(std::string_view key) const {
+    const auto it = value_->find(key);
+    return it != value_->end() && !it->is_null();
+  }
+  json_reader field(std::string_view key) const {
+    if (!value_->is_object()) fail("expected an object, found " + shown());
+    const auto it = value_->find(key);
+    if (it == value_->end()) fail("the field '" + std::string(key) + "' is missing");
+    return {*it, place_ + (place_.back() == ':' ? " " : ".") + std::string(key)};
+  }
+  std::vector<json_reader> list(std::string_view key) const {
+    const json_reader array = field(key);
+    if (!array.value_->is_array()) array.fail("expected a list, found " + array.shown());
+    std::vector<json_reader> items;
+    items.reserve(array.value_->size());
+    for (std::size_t i = 0; i < array.value_->size(); ++i)
+      items.emplace_back((*array.value_)[i], array.place_ + '[' + std::to_string(i) + ']');
+    return items;
+  }
+
+  double finite(std::string_view key) const {
+    const json_reader f = field(key);
+    if (!f.value_->is_number()) f.fail("expected a number, found " + f.shown());
+    const double x = f.value_->get<double>();
+    if (!std::isfinite(x)) f.fail("expected a finite number, found " + f.shown());
+    return x;
+  }
+  /// A finite number >= 0.
+  double number(std::string_view key) const {
+    const double x = finite(key);
+    if (x < 0) field(key).fail("expected a number >= 0, found " + field(key).shown());
+    return x;
+  }
+  double positive(std::string_view key) const {
+    const double x = number(key);
+    if (x == 0) field(key).fail("expected a number > 0, found 0");
+    return x;
+  }
+  std::optional<double> optional_number(std::string_view key) const {
+    return has(key) ? std::optional(number(key)) : std::nullopt;
+  }
+  std::int64_t integer(std::string_view key, std::int64_t low = 0,
+                       std::int64_t high = largest_integer) const {
+    const json_reader f = field(key);
+    const bool in_range = f.value_->is_number_unsigned()
+                              ? f.value_->get<std::uint64_t>() <= std::uint64_t(high) &&
+                                    std::int64_t(f.value_->get<std::uint64_t>()) >= low
+                              : f.value_->is_number_integer() &&
+                                    f.value_->get<std::int64_t>() >= low &&
+                                    f.value_->get<std::int64_t>() <= high;
+    if (!in_range)
+      f.fail("expected an integer from " + std::to_string(low) + " to " + std::to_string(high) +
+             ", found " + f.shown());
+    return f.value_->get<std::int64_t>();
+  }
+  std::string text(std::string_view key) const {
+    const json_reader f = field(key);
+    if (!f.value_->is_string()) f.fail("expected a text, found " + f.shown());
+    return f.value_->get<std::string>();
+  }
+  std::string name(std::string_view key) const {
+    std::string word = text(key);
+    if (word.empty()) field(key).fail("expected a name, found an empty text");
+    return word;
+  }
+  /// Every field of an object of texts.
+  std::map<std::string, std::string> texts(std::string_view key) const {
+    const json_reader object = field(key);
+    if (!object.value_->is_object()) object.fail("expected an object, found " + object.shown());
+    std::map<std::string, std::string> result;
+    for (const auto& [k, ignored] : object.value_->items()) result[k] = object.text(k);
+    return result;
+  }
+
+ private:
+  std::string shown() const {
+    std::string text =
+        value_->dump(-1, ' ', true, nlohmann::json::error_handler_t::replace).substr(0, 40);
+    return text.size() == 40 ? text + "..." : text;
+  }
+
+  const nlohmann::json* value_;
+  std::string place_;
+};
+
+/// The document of one of railpass' formats: a JSON object with the fields `format` and `version`.
+class json_document {
+ public:
+  /// Throws if the text is not such a document.
+  json_document(std::string_view text, const std::string& name) : name_(name) {
+    try {
+      value_ = nlohmann::json::parse(text);
+    } catch (const nlohmann::json::parse_error& e) {
+      throw error(name + ": " + place_of(text, e.byte) + ": not JSON, or cut short");
+    }
+    if (!value_.is_object()) throw error(name + ": expected a JSON object");
+  }
+  json_reader root() const { return {value_, name_ + ':'}; }
+  std::string format() const { return root().text("format"); }
+
+  /// The document's fields, once it is known to be of this format and of no newer version.
+  json_reader expect(std::string_view expected, int newest_version) const {
+    if (const std::string found = format(); found != expected)
+      throw error(name_ + ": expected a file of format '" + std::string(expected) + "', this is '" +
+                  found.substr(0, 60) + "'");
+    const std::int64_t found = root().integer("version", 1);
+    if (found > newest_version)
+      throw error(name_ + ": its version " + std::to_string(found) +
+                  " is newer than this railpass reads (" + std::to_string(newest_version) + ")");
+    return root();
+  }
+
+ private:
+  static std::string place_of(std::string_view text, std::size_t byte) {
+    const std::string_view before = text.substr(0, byte == 0 ? 0 : byte - 1);
+    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    const std::size_t line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
+    return "line " + std::to_string(line) + ", column " +
+           std::to_string(before.size() - line_begin + 1);
+  }
+
+  nlohmann::json value_;
+  std::string name_;
+};
+
+}  // namespace railpass::files

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/files/files.hpp"
+#include "lib/files/fingerprint.hpp"
+
+namespace railpass::files {
+
+namespace {
+
+constexpr std::string_view format = "railpass profile";
+constexpr int version = 1;
+
+json link_json(const link_model& link) {
+  json pieces = json::array();
+  for (const link_piece& p : link.pieces)
+    pieces.push_back({{"from_bytes", p.from_bytes},
+                      {"latency_s", p.latency_s},
+                      {"send_overhead_s", p.send_overhead_s},
+                      {"receive_overhead_s", p.receive_overhead_s},
+                      {"gap_s", p.gap_s},
+                      {"gap_s_per_byte", p.gap_s_per_byte}});
+  json j;
+  // A link that never waits for the receiver has no limit: null.
+  if (std::isfinite(link.eager_limit_bytes))
+    j["eager_limit_bytes"] = link.eager_limit_bytes;
+  else
+    j["eager_limit_bytes"] = nullptr;
+  j["residual_spread"] = link.residual_spread;
+  j["pieces"] = std::move(pieces);
+  return j;
+}
+
+link_model read_link(const json_reader& r) {
+  r.expect_fields({"eager_limit_bytes", "residual_spread", "pieces"});
+  link_model link;
+  link.eager_limit_bytes = r.has("eager_limit_bytes") ? r.number("eager_limit_bytes")
+                                                      : std::numeric_limits<double>::infinity();
+  link.residual_spread = r.number("residual_spread");
+  for (const json_reader& p : r.list("pieces")) {
+    p.expect_fields({"from_bytes", "latency_s", "send_overhead_s", "receive_overhead_s", "gap_s",
+                     "gap_s_per_byte"});
+    const link_piece piece{.from_bytes = p.number("from_bytes"),
+                           .latency_s = p.number("latency_s"),
+                           .send_overhead_s = p.number("send_overhead_s"),
+                           .receive_overhead_s = p.number("receive_overhead_s"),
+                           .gap_s = p.number("gap_s"),
+                           .gap_s_per_byte = p.number("gap_s_per_byte")};
+    if (link.pieces.empty() ? piece.from_bytes != 0
+                            : piece.from_bytes <= link.pieces.back().from_bytes)
+      p.fail("expected from_bytes 0 in the first piece and larger than before in the others");
+    link.pieces.push_back(piece);
+  }
+  if (link.pieces.empty()) r.fail("expected at least one piece");
+  return link;
+}
+
+json local_json(const local_model& m) {
+  return {{"alpha_s", m.alpha_s}, {"s_per_byte", m.s_per_byte}};
+}
+
+local_model read_local(const json_reader& r) {
+  r.expect_fields({"alpha_s", "s_per_byte"});
+  return {.alpha_s = r.number("alpha_s"), .s_per_byte = r.number("s_per_byte")};
+}
+
+}  // namespace
+
+std::string to_json(const profile& p) {
+  json corrections = json::array(), measured = json::array();
+  for (const algorithm_correction& c : p.corrections)
+    corrections.push_back({{"collective", c.collective},
+                           {"algorithm", c.algorithm},
+                           {"factor", c.factor},
+                           {"residual_spread", c.residual_spread},
+                           {"samples", c.samples}});
+  for (const collective_time& t : p.measured) measured.push_back(collective_time_json(t));
+  return document_text({{"format", format},
+                        {"version", version},
+                        {"machine_id", fingerprint_json(p.machine_id)},
+                        {"sampled_at", p.sampled_at},
+                        {"machine",
+                         {{"same_node", link_json(p.machine.same_node)},
+                          {"across_nodes", link_json(p.machine.across_nodes)},
+                          {"copy", local_json(p.machine.copy)},
+                          {"reduce", local_json(p.machine.reduce)},
+                          {"rails_per_node", p.machine.rails_per_node}}},
+                        {"corrections", std::move(corrections)},
+                        {"measured", std::move(measured)}});
+}
+
+profile parse_profile(std::string_view text, const std::string& name) {
+  const json_document document(text, name);
+  const json_reader top = document.expect(format, version);
+  top.expect_fields(
+      {"format", "version", "machine_id", "sampled_at", "machine", "corrections", "measured"});
+  profile p;
+  p.machine_id = read_fingerprint(top.field("machine_id"));
+  p.sampled_at = top.text("sampled_at");
+  const json_reader machine = top.field("machine");
+  machine.expect_fields({"same_node", "across_nodes", "copy", "reduce", "rails_per_node"});
+  p.machine.same_node = read_link(machine.field("same_node"));
+  p.machine.across_nodes = read_link(machine.field("across_nodes"));
+  p.machine.copy = read_local(machine.field("copy"));
+  p.machine.reduce = read_local(machine.field("reduce"));
+  p.machine.rails_per_node = int(machine.integer("rails_per_node", 1, 1024));
+  for (const json_reader& c : top.list("corrections")) {
+    c.expect_fields({"collective", "algorithm", "factor", "residual_spread", "samples"});
+    p.corrections.push_back({.collective = c.name("collective"),
+                             .algorithm = c.name("algorithm"),
+                             .factor = c.positive("factor"),
+                             .residual_spread = c.number("residual_spread"),
+                             .samples = c.integer("samples")});
+  }
+  for (const json_reader& t : top.list("measured")) p.measured.push_back(read_collective_time(t));
+  return p;
+}
+
+profile read_profile(const std::string& path) { return parse_profile(read_text(path), path); }
+
+profile read_profile(const std::string& path, const fingerprint& here) {
+  profile p = read_profile(path);
+  if (const std::string why = mismatch(p.machine_id, here); !why.empty())
+    throw error(path + ": this profile is for another machine: " + why);
+  return p;
+}
+
+}  // namespace railpass::files

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/files/files.hpp"
+#include "lib/files/fingerprint.hpp"
+
+namespace railpass::files {
+
+namespace {
+
+constexpr std::string_view format = "railpass samples";
+constexpr int version = 1;
+
+json local_json(const std::vector<local_sample>& samples) {
+  json list = json::array();
+  for (const local_sample& s : samples)
+    list.push_back({{"bytes", s.bytes}, {"seconds", s.seconds}});
+  return list;
+}
+
+std::string_view name_of(link_class link) {
+  return link == link_class::same_node ? "same_node" : "across_nodes";
+}
+
+link_class read_link(const json_reader& r) {
+  const std::string name = r.text("link");
+  for (const link_class link : {link_class::same_node, link_class::across_nodes})
+    if (name == name_of(link)) return link;
+  r.field("link").fail("expected \"same_node\" or \"across_nodes\"");
+}
+
+std::vector<local_sample> read_local(const json_reader& top, std::string_view key) {
+  std::vector<local_sample> samples;
+  for (const json_reader& s : top.list(key)) {
+    s.expect_fields({"bytes", "seconds"});
+    samples.push_back({.bytes = s.integer("bytes"), .seconds = s.number("seconds")});
+  }
+  return samples;
+}
+
+}  // namespace
+
+std::string to_json(const sample_set& s) {
+  json links = json::array();
+  for (const link_sample& l : s.measured.links) {
+    json j{{"link", name_of(l.link)}, {"bytes", l.bytes}, {"one_way_s", l.one_way_s}};
+    put_optional(j, "send_overhead_s", l.send_overhead_s);
+    put_optional(j, "receive_overhead_s", l.receive_overhead_s);
+    links.push_back(std::move(j));
+  }
+  json streams = json::array();
+  for (const stream_sample& l : s.measured.streams)
+    streams.push_back({{"link", name_of(l.link)}, {"bytes", l.bytes}, {"busy_s", l.busy_s}});
+  json collectives = json::array();
+  for (const collective_time& t : s.measured.collectives)
+    collectives.push_back(collective_time_json(t));
+  return document_text({{"format", format},
+                        {"version", version},
+                        {"machine_id", fingerprint_json(s.machine_id)},
+                        {"sampled_at", s.sampled_at},
+                        {"links", std::move(links)},
+                        {"streams", std::move(streams)},
+                        {"copies", local_json(s.measured.copies)},
+                        {"reductions", local_json(s.measured.reductions)},
+                        {"collectives", std::move(collectives)}});
+}
+
+sample_set parse_samples(std::string_view text, const std::string& name) {
+  const json_document document(text, name);
+  const json_reader top = document.expect(format, version);
+  top.expect_fields({"format", "version", "machine_id", "sampled_at", "links", "streams", "copies",
+                     "reductions", "collectives"});
+  sample_set s;
+  s.machine_id = read_fingerprint(top.field("machine_id"));
+  s.sampled_at = top.text("sampled_at");
+  for (const json_reader& l : top.list("links")) {
+    l.expect_fields({"link", "bytes", "one_way_s", "send_overhead_s", "receive_overhead_s"});
+    s.measured.links.push_back({.link = read_link(l),
+                                .bytes = l.integer("bytes"),
+                                .one_way_s = l.positive("one_way_s"),
+                                .send_overhead_s = l.optional_number("send_overhead_s"),
+                                .receive_overhead_s = l.optional_number("receive_overhead_s")});
+  }
+  for (const json_reader& l : top.list("streams")) {
+    l.expect_fields({"link", "bytes", "busy_s"});
+    s.measured.streams.push_back(
+        {.link = read_link(l), .bytes = l.integer("bytes"), .busy_s = l.positive("busy_s")});
+  }
+  s.measured.copies = read_local(top, "copies");
+  s.measured.reductions = read_local(top, "reductions");
+  for (const json_reader& t : top.list("collectives"))
+    s.measured.collectives.push_back(read_collective_time(t));
+  return s;
+}
+
+sample_set read_samples(const std::string& path) { return parse_samples(read_text(path), path); }
+
+}  // namespace railpass::files

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/files/files.hpp"
+#include "lib/files/fingerprint.hpp"
+
+namespace railpass::files {
+
+namespace {
+
+constexpr std::string_view format = "railpass statistics";
+constexpr int version = 1;
+
+void put_belief(json& j, const char* key, const std::optional<select::belief_record>& b) {
+  if (b) j[key] = {{"mean_s", b->mean_s}, {"spread", b->spread}};
+}
+
+std::optional<select::belief_record> read_belief(const json_reader& r, std::string_view key) {
+  if (!r.has(key)) return std::nullopt;
+  const json_reader b = r.field(key);
+  b.expect_fields({"mean_s", "spread"});
+  return select::belief_record{.mean_s = b.number("mean_s"), .spread = b.number("spread")};
+}
+
+json arm_json(const select::arm_statistics& a) {
+  json j{{"arm", a.arm}, {"calls", a.calls}, {"samples", a.samples}, {"time_s", a.time_s}};
+  put_optional(j, "mean_s", a.mean_s);
+  put_optional(j, "spread", a.spread);
+  put_belief(j, "prior", a.prior);
+  put_belief(j, "posterior", a.posterior);
+  j["probability"] = a.probability;
+  j["exploration_cost_s"] = a.exploration_cost_s;
+  return j;
+}
+
+select::arm_statistics read_arm(const json_reader& r) {
+  r.expect_fields({"arm", "calls", "samples", "time_s", "mean_s", "spread", "prior", "posterior",
+                   "probability", "exploration_cost_s"});
+  select::arm_statistics a{.arm = r.name("arm"),
+                           .calls = r.integer("calls"),
+                           .samples = r.integer("samples"),
+                           .time_s = r.number("time_s"),
+                           .mean_s = r.optional_number("mean_s"),
+                           .spread = r.optional_number("spread"),
+                           .prior = read_belief(r, "prior"),
+                           .posterior = read_belief(r, "posterior"),
+                           .probability = r.number("probability"),
+                           .exploration_cost_s = r.finite("exploration_cost_s")};
+  if (a.probability > 1 + 1e-9) r.field("probability").fail("expected at most 1");
+  return a;
+}
+
+json context_json(const select::context_statistics& c) {
+  json arms = json::array();
+  for (const select::arm_statistics& a : c.arms) arms.push_back(arm_json(a));
+  return {{"communicator", c.communicator},
+          {"collective", c.collective},
+          {"num_ranks", c.num_ranks},
+          {"ranks_per_node", c.ranks_per_node},
+          {"from_bytes", c.from_bytes},
+          {"to_bytes", c.to_bytes},
+          {"first_bytes", c.first_bytes},
+          {"operation", c.operation},
+          {"policy", c.policy},
+          {"current_arm", c.current_arm},
+          {"reason", c.reason},
+          {"calls", c.calls},
+          {"time_s", c.time_s},
+          {"exploration_cost_s", c.exploration_cost_s},
+          {"arms", std::move(arms)}};
+}
+
+select::context_statistics read_context(const json_reader& r) {
+  r.expect_fields({"communicator", "collective", "num_ranks", "ranks_per_node", "from_bytes",
+                   "to_bytes", "first_bytes", "operation", "policy", "current_arm", "reason",
+                   "calls", "time_s", "exploration_cost_s", "arms"});
+  select::context_statistics c{.communicator = r.text("communicator"),
+                               .collective = r.name("collective"),
+                               .num_ranks = int(r.integer("num_ranks", 1, largest_count)),
+                               .ranks_per_node = int(r.integer("ranks_per_node", 1, largest_count)),
+                               .from_bytes = r.integer("from_bytes"),
+                               .to_bytes = r.integer("to_bytes"),
+                               .first_bytes = r.integer("first_bytes"),
+                               .operation = r.text("operation"),
+                               .policy = r.text("policy"),
+                               .current_arm = r.text("current_arm"),
+                               .reason = r.text("reason"),
+                               .calls = r.integer("calls"),
+                               .time_s = r.number("time_s"),
+                               .exploration_cost_s = r.finite("exploration_cost_s"),
+                               .arms = {}};
+  if (c.to_bytes < c.from_bytes) r.field("to_bytes").fail("expected at least from_bytes");
+  for (const json_reader& a : r.list("arms")) c.arms.push_back(read_arm(a));
+  return c;
+}
+
+}  // namespace
+
+std::string to_json(const select::statistics_dump& d) {
+  json contexts = json::array();
+  for (const select::context_statistics& c : d.contexts) contexts.push_back(context_json(c));
+  return document_text({{"format", format},
+                        {"version", version},
+                        {"machine_id", fingerprint_json(d.machine_id)},
+                        {"written_at", d.written_at},
+                        {"merges", d.merges},
+                        {"merge_cost_s", d.merge_cost_s},
+                        {"contexts", std::move(contexts)}});
+}
+
+select::statistics_dump parse_statistics(std::string_view text, const std::string& name) {
+  const json_document document(text, name);
+  const json_reader top = document.expect(format, version);
+  top.expect_fields(
+      {"format", "version", "machine_id", "written_at", "merges", "merge_cost_s", "contexts"});
+  select::statistics_dump d{.machine_id = read_fingerprint(top.field("machine_id")),
+                            .written_at = top.text("written_at"),
+                            .merges = top.integer("merges"),
+                            .merge_cost_s = top.number("merge_cost_s"),
+                            .contexts = {}};
+  for (const json_reader& c : top.list("contexts")) d.contexts.push_back(read_context(c));
+  return d;
+}
+
+select::statistics_dump read_statistics(const std::string& path) {
+  return parse_statistics(read_text(path), path);
+}
+
+}  // namespace railpass::files
