@@ -61,6 +61,8 @@ struct algorithm {
   std::string_view name;
   std::string_view source;  ///< paper and doi
   preconditions needs;
+  /// Scratch buffers of the message's length that a rank may need, at most.
+  int scratch_buffers = 0;
   std::array<parameter, max_parameters> parameter_list{};
   schedule (*build)(const shape&, const parameters&) = nullptr;
   /// Closed form of the time the collective takes, in seconds, cheap enough for thousands of arms;

@@ -57,6 +57,7 @@ inline constexpr algorithm allgather_reduce{.op = collective::all_reduce,
                                             .name = "allgather_reduce",
                                             .source = "Chan et al. 2007, doi:10.1002/cpe.1206",
                                             .needs = {},
+                                            .scratch_buffers = 4,
                                             .build = build_allgather_reduce,
                                             .cost_s = cost_allgather_reduce};
 

@@ -91,6 +91,7 @@ inline constexpr algorithm reduce_broadcast{
     .name = "reduce_broadcast",
     .source = "Pjesivac-Grbovic et al. 2007, doi:10.1007/s10586-007-0012-0",
     .needs = {},
+    .scratch_buffers = 2,
     .parameter_list = {parameter{"fan_out", {2, 1, 8}}, segment_bytes_parameter},
     .build = build_reduce_broadcast,
     .cost_s = cost_reduce_broadcast};
