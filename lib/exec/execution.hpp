@@ -16,7 +16,9 @@
 
 namespace railpass {
 
-/// Messages a call may have in flight, sends and receives counted apart. A step has at most 64.
+/// Messages a call may have in flight, sends and receives counted apart. A step has at most 64, and
+/// one that has none may always start one: so a window never keeps a schedule from ending, whatever
+/// its other steps wait for.
 struct windows {
   int sends = 64;
   int receives = 64;
@@ -447,7 +449,7 @@ class execution {
     return static_cast<int>(word * 64) + std::countr_zero(found);
   }
   void retry_starved(int direction) {
-    if (!any_starved_[direction]) return;
+    if (!any_starved_[direction] || free_[direction] <= 0) return;
     any_starved_[direction] = false;
     for (std::size_t w = 0; w < work_.size(); ++w) {
       work_[w] |= starved_[direction][w];
@@ -497,7 +499,7 @@ class execution {
           break;
         }
         my_turn = alone;
-        if (free_[direction] == 0) {
+        if (free_[direction] <= 0 && std::popcount(s.mask) != s.next - s.done) {
           put(starved_[direction], index);
           any_starved_[direction] = true;
           break;

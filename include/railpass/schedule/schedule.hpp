@@ -49,6 +49,8 @@ struct extent {
 ///
 /// Steps whose next instance may start take turns, one instance each, in the order of the steps: so
 /// the segments a rank sends to its children interleave instead of serving one child after another.
+/// Whoever runs a schedule may bound the messages in flight, but not below one per step: a step
+/// without a message in flight may always start its next one.
 ///
 /// Peers are virtual ranks, (rank - root) mod num_ranks; the peer of a round is
 /// (peer + round * peer_stride) mod num_ranks. An instance whose extent is empty does nothing, on
