@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A context: the calls that share one decision. Only what MPI makes equal on all ranks may enter
+// (the number of ranks and the node layout are fixed per communicator).
+#pragma once
+
+#include "collectives/algorithm.hpp"
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <string_view>
+
+namespace railpass::select {
+
+/// What distinguishes the operations of reductions; `none` for collectives that only move data.
+enum class operation_class : std::uint8_t { none, builtin, user_commutative, user_ordered };
+inline constexpr std::array operation_class_names{
+    std::string_view{"none"}, std::string_view{"builtin"}, std::string_view{"user_commutative"},
+    std::string_view{"user_ordered"}};
+
+/// Size class c holds the sizes from 2^c to 2^(c+1) - 1 bytes; class 0 also holds 0.
+constexpr std::uint8_t size_class_of(std::int64_t bytes) {
+  return bytes <= 1
+             ? std::uint8_t{0}
+             : static_cast<std::uint8_t>(std::bit_width(static_cast<std::uint64_t>(bytes)) - 1);
+}
+constexpr std::int64_t smallest_bytes(std::uint8_t size_class) {
+  return size_class == 0 ? 0 : std::int64_t{1} << size_class;
+}
+
+struct context_key {
+  collective op = collective::broadcast;
+  std::uint8_t size_class = 0;
+  operation_class operation = operation_class::none;
+  std::uint8_t policy = 0;  ///< 0: the communicator's; else 1 + index of the call's own policy
+
+  constexpr std::uint32_t packed() const {
+    return std::uint32_t(op) << 24 | std::uint32_t(size_class) << 16 |
+           std::uint32_t(operation) << 8 | policy;
+  }
+  friend constexpr bool operator==(const context_key&, const context_key&) = default;
+};
+
+/// Which rank's time is the time of a call. Where nobody leaves before all have come, the last to
+/// come measures the pure cost: the minimum over ranks. Rooted collectives let late ranks see
+/// almost nothing: the maximum.
+constexpr bool is_synchronising(collective op) { return op != collective::broadcast; }
+
+}  // namespace railpass::select

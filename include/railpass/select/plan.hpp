@@ -1,0 +1,693 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How all ranks of a communicator take the same arm in every call without a message per call: a
+// state machine without I/O that every rank feeds with the same calls. Rank 0, the leader, holds
+// the policies; the others only follow.
+//
+//   * Contexts are numbered in order of first use. Each has a current plan: an incumbent, a list of
+//     calls that run another arm, and how often the incumbent is timed.
+//   * A new context gets its first plan by one broadcast of a fixed-size message in its first call.
+//   * Times of timed calls travel in a merge: one MIN-reduction of 32-bit integers over all ranks,
+//     posted at an agreed call of the communicator and consumed an agreed number of calls later.
+//     The same words carry the leader's next plans (the others contribute the neutral value) and
+//     when to merge next; they are active when the merge is consumed.
+//   * Sequence number, contexts, calls and plans are hashed into every merge. If the ranks differ,
+//     all see it in the same merge, and the communicator stays native for good.
+//
+// What a caller does in each blocking call, with `ls` the communicator's lockstep:
+//
+//     if (ls.begin_call()) {                              // rarely: a merge has a step to make
+//       const double t0 = clock();
+//       for (merge_step s; (s = ls.due()) != merge_step::none;) {
+//         if (s == merge_step::post) start MPI_Iallreduce(MPI_IN_PLACE, MIN, MPI_INT32_T,
+//         ls.post()) else { MPI_Wait; if (ls.consume() == merge_outcome::mismatch) report once; }
+//       }
+//       ls.charge_merge(clock() - t0);
+//     }
+//     timed_call c = ls.next_call(key);
+//     if (c.needs_first_plan) {
+//       plan_message m;
+//       if (rank == 0) m = ls.lead(c.context, make_policy(...));
+//       MPI_Bcast(m, root 0);
+//       ls.adopt(c.context, m);
+//       c = ls.next_call(key);
+//     }
+//     run c.arm; if (c.timed) ls.record(c, seconds);
+#pragma once
+
+#include "railpass/select/context.hpp"
+#include "railpass/select/policy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace railpass::select {
+
+/// The number of the native arm in every arms_of(op).
+inline constexpr int native_arm = 0;
+
+/// Equal on all ranks of a communicator.
+struct lockstep_settings {
+  int max_contexts = 256;               ///< later ones run the native arm, untimed
+  std::uint32_t agreement = 0;          ///< hash of whatever else must be equal on all ranks
+  double initial_merge_cost_s = 30e-6;  ///< guess until merges were measured; used by the leader
+};
+
+/// What a call is to do. `context` and `slot` belong to the lockstep.
+struct timed_call {
+  int context = -1;
+  int arm = native_arm;
+  int slot = -1;
+  bool timed = false;
+  bool needs_first_plan = false;
+};
+
+enum class merge_step : std::uint8_t { none, post, consume };
+enum class merge_outcome : std::uint8_t { agreed, mismatch };
+
+/// A first plan as it is broadcast.
+inline constexpr int plan_message_words = 64;
+using plan_message = std::array<std::int32_t, plan_message_words>;
+
+/// What the leader saw of one arm of a context; for statistics.
+struct arm_record {
+  int arm = 0;
+  std::int64_t calls = 0;
+  std::int64_t samples = 0;    ///< timed calls that were merged
+  double sum_s = 0;            ///< of the samples
+  double sum_log = 0;          ///< of ln(seconds)
+  double sum_log_squared = 0;  ///< of ln(seconds)^2
+  double exploration_cost_s =
+      0;  ///< of samples of exploring calls: time beyond the incumbent's mean
+};
+
+class lockstep {
+ public:
+  static constexpr int protocol_version = 1;
+  static constexpr int max_merge_words = 256;
+  static constexpr int no_context = -1;
+
+  lockstep(const lockstep_settings& settings, bool is_leader)
+      : settings_(settings),
+        leader_(is_leader),
+        fingerprint_(mix(protocol_version, settings.agreement)) {
+    std::size_t slots = 16;
+    while (slots < 2 * std::size_t(std::max(1, settings.max_contexts))) slots *= 2;
+    index_.assign(slots, -1);
+    words_.reserve(max_merge_words);
+    queue_.reserve(max_samples);
+    in_flight_.reserve(max_samples);
+  }
+
+  /// Counts one blocking call on the communicator; true if due() has something to do.
+  bool begin_call() { return ++sequence_ >= next_step_at_; }
+
+  merge_step due() const {
+    if (sequence_ < next_step_at_) return merge_step::none;
+    return posted_ ? merge_step::consume : merge_step::post;
+  }
+
+  /// The words to be reduced in place with MIN over all ranks; their number is equal on all ranks.
+  /// They stay the lockstep's and must not be touched otherwise until consume().
+  std::span<std::int32_t> post();
+
+  /// After the reduction has ended: takes over its result. `mismatch` is returned once, on all
+  /// ranks in the same call; from then on every call is native and no merge is due.
+  merge_outcome consume();
+
+  /// Wall time this rank spent on merge steps in the current call. The largest over the ranks is
+  /// what a merge is taken to cost.
+  void charge_merge(double seconds) { charged_s_ += seconds; }
+
+  bool merge_outstanding() const { return posted_; }
+  bool native_for_good() const { return native_for_good_; }
+
+  /// Which arm the call takes. A settled call costs a few nanoseconds; nothing is allocated except
+  /// in the first call of a context.
+  timed_call next_call(const context_key& key) {
+    if (native_for_good_) return {};
+    const int c = find(key);
+    if (c < 0) return {};
+    context_state& s = contexts_[std::size_t(c)];
+    if (s.calls != s.next_event) {
+      ++s.calls;
+      return {.context = c, .arm = s.incumbent};
+    }
+    return eventful_call(c);
+  }
+
+  /// Leader only: makes the context's first plan with its policy, which it keeps. A null policy
+  /// means: native, untimed, for good.
+  plan_message lead(int context, std::unique_ptr<policy> chosen);
+
+  /// All ranks: the first plan of a context.
+  void adopt(int context, const plan_message& message);
+
+  /// The time of a timed call on this rank. A call that failed is not recorded.
+  void record(const timed_call& call, double seconds) {
+    if (call.slot >= 0 && std::size_t(call.slot) < queue_.size())
+      queue_[std::size_t(call.slot)].seconds = float(seconds);
+  }
+
+  int num_contexts() const { return int(contexts_.size()); }
+  const context_key& key(int context) const { return contexts_[std::size_t(context)].key; }
+  std::int64_t calls(int context) const { return contexts_[std::size_t(context)].calls; }
+  int incumbent(int context) const { return contexts_[std::size_t(context)].incumbent; }
+  /// How often the current plan runs an arm: the share of its calls, the same on all ranks.
+  double share(int context, int arm) const;
+
+  std::int64_t calls() const { return sequence_; }
+  std::int64_t merges() const { return merges_; }
+  /// Leader only: what a merge costs, as measured so far.
+  double merge_cost_s() const {
+    return merge_cost_s_ > 0 ? merge_cost_s_ : settings_.initial_merge_cost_s;
+  }
+  /// Leader only; null if the context is native for good.
+  const policy* policy_of(int context) const { return led_[std::size_t(context)].chosen.get(); }
+  /// Leader only: arms that ran, in the order of their first call.
+  std::vector<arm_record> records(int context) const;
+
+ private:
+  static constexpr int min_samples = 16;
+  static constexpr int max_samples = 64;
+  static constexpr int incumbent_samples_per_merge = 16;  // per context
+  static constexpr std::int32_t neutral = std::numeric_limits<std::int32_t>::max();
+  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::int32_t longest = 1 << 30;
+
+  // The first words of a merge. A value and its negative under MIN give minimum and maximum.
+  enum header : std::size_t {
+    sequence_word,
+    sequence_negative,
+    fingerprint_word,
+    fingerprint_negative,
+    charge_negative,  // in units of 100 ns
+    gap_word,         // from here on the leader's: calls from consuming this merge to the next one
+    lag_word,         // calls from posting the next merge to consuming it
+    samples_word,     // room for samples in the next merge
+    size_word,        // words of the next merge
+    plans_word,       // how many plans follow the samples
+    header_words
+  };
+  // A plan in words: these, then its explorations, position << arm_bits | arm.
+  enum plan_word : std::size_t {
+    context_word,
+    incumbent_word,
+    stride_word,  // times 2, plus 1 if the list repeats
+    length_word,
+    explore_word,
+    plan_header_words
+  };
+  static constexpr int arm_bits = 11;
+  static constexpr int max_arms = 1 << arm_bits;
+  static constexpr int max_position = (1 << 20) - 1;
+  static constexpr std::size_t largest_plan = plan_header_words + epoch_plan::max_explore;
+  static_assert(2 + largest_plan <= plan_message_words);
+  static constexpr int first_merge_words = 96;
+  static_assert(header_words + min_samples + largest_plan <= first_merge_words);
+
+  // What merging may cost: so much of the time spent in the calls, after a few free ones.
+  static constexpr double merge_share = 0.0075;
+  static constexpr double free_merges = 2;
+  static constexpr int early_merges = 8;  // while results are waited for: the shortest lag
+  static constexpr int late_lag = 4;
+
+  struct context_state {
+    std::int64_t calls = 0;
+    std::int64_t next_event = 0;  // the call at which more is to do than running the incumbent
+    std::int32_t incumbent = native_arm;
+    std::int32_t stride = 0;  // 0: the incumbent is never timed
+    context_key key;
+    bool has_plan = false;
+    bool repeat = false;
+    std::int32_t length = 0;
+    std::int64_t activated_at = 0;
+    std::int64_t next_timed = never;
+    std::int64_t list_start = 0;  // where the positions of the list count from
+    std::int64_t quota_merge = -1;
+    std::int32_t quota_used = 0;
+    std::uint16_t next_explore = 0;
+    std::uint16_t num_explore = 0;
+    std::array<std::int32_t, epoch_plan::max_explore> explore{};
+
+    exploration explored(std::size_t i) const {
+      return {.position = explore[i] >> arm_bits, .arm = explore[i] & (max_arms - 1)};
+    }
+  };
+
+  struct sample {
+    std::int32_t context;
+    std::int32_t arm;
+    bool explored;
+    float seconds;  // negative: not recorded
+  };
+
+  // What the leader knows of a context.
+  struct led_context {
+    std::unique_ptr<policy> chosen;
+    std::optional<epoch_plan> outbox;
+    std::int64_t wanted_at = 0;        // call of the context at which a new plan is wanted
+    std::int64_t calls_at_post = 0;    // when the last merge was posted
+    std::int64_t calls_accounted = 0;  // in `records`
+    std::int64_t explored_since = 0;   // exploring calls among those not yet accounted
+    double rate = 1;                   // calls of the context per call of the communicator
+    double last_seconds = 0;           // of its latest timed call, on this rank
+    std::vector<observation> merged;   // of the merge being consumed
+    std::vector<arm_record> records;
+
+    arm_record& record_of(int arm) {
+      for (arm_record& r : records)
+        if (r.arm == arm) return r;
+      records.push_back({.arm = arm});
+      return records.back();
+    }
+  };
+
+  static constexpr std::uint32_t mix(std::uint32_t hash, std::uint64_t value) {
+    std::uint64_t h = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    h ^= h >> 29;
+    h *= 0xbf58476d1ce4e5b9u;
+    return static_cast<std::uint32_t>(h >> 32);
+  }
+
+  int find(const context_key& key) {
+    const std::uint32_t packed = key.packed();
+    if (packed == last_key_) return last_context_;
+    const std::size_t mask = index_.size() - 1;
+    std::size_t i = mix(0, packed) & mask;
+    while (index_[i] >= 0 && contexts_[std::size_t(index_[i])].key != key) i = (i + 1) & mask;
+    if (index_[i] < 0) {
+      if (num_contexts() >= settings_.max_contexts) return no_context;
+      index_[i] = num_contexts();
+      contexts_.push_back({.key = key});
+      if (leader_) led_.emplace_back();
+      fingerprint_ = mix(fingerprint_, packed);
+    }
+    last_key_ = packed;
+    return last_context_ = index_[i];
+  }
+
+  timed_call eventful_call(int context);
+  bool admit(context_state& s, bool explored) const;
+  static void schedule_event(context_state& s);
+  static std::size_t encode(const epoch_plan& p, int context, std::span<std::int32_t> words);
+  std::size_t activate(std::span<const std::int32_t> words);
+  void account_calls(int context);
+
+  void compose_plans();
+  double mean_call_s(int context) const;
+  std::int32_t gap_before_next_merge();
+  void learn();
+  void plan_next();
+
+  lockstep_settings settings_;
+  bool leader_ = false;
+  bool posted_ = false;
+  bool native_for_good_ = false;
+  bool poisoned_ = false;  // this rank saw that the ranks differ; the next merge tells the others
+  std::int64_t sequence_ = 0;
+  std::int64_t next_step_at_ = 2;
+  std::int64_t merges_ = 0;
+  std::int32_t lag_ = 1;
+  std::int32_t samples_room_ = min_samples;
+  std::int32_t in_flight_room_ = min_samples;  // of the merge under way
+  std::int32_t next_words_ = first_merge_words;
+  std::uint32_t fingerprint_ = 0;
+  std::uint32_t last_key_ = ~0u;
+  int last_context_ = no_context;
+  double charged_s_ = 0;
+  std::vector<std::int32_t> index_;  // open addressing: context or -1
+  std::vector<context_state> contexts_;
+  std::vector<sample> queue_;
+  std::vector<sample> in_flight_;
+  std::vector<std::int32_t> words_;
+
+  // The leader's.
+  std::vector<led_context> led_;
+  double merge_cost_s_ = 0;   // of one; 0: not measured yet
+  double merges_cost_s_ = 0;  // of all
+  double elapsed_s_ = 0;      // in calls with a plan
+  std::int64_t sequence_at_post_ = 0;
+};
+
+// ---- calls
+
+inline timed_call lockstep::eventful_call(int context) {
+  context_state& s = contexts_[std::size_t(context)];
+  if (!s.has_plan) return {.context = context, .needs_first_plan = true};
+  timed_call call{.context = context, .arm = s.incumbent};
+  bool explores = false;
+  if (s.next_explore < s.num_explore) {
+    const exploration e = s.explored(s.next_explore);
+    if (s.list_start + e.position <= s.calls) {
+      call.arm = e.arm;
+      explores = true;
+      if (++s.next_explore == s.num_explore && s.repeat) {
+        s.next_explore = 0;
+        s.list_start += s.length;
+      }
+    }
+  }
+  if (explores || s.calls >= s.next_timed) {
+    if (admit(s, explores)) {
+      call.timed = true;
+      call.slot = int(queue_.size());
+      queue_.push_back({context, call.arm, explores, -1.0F});
+    }
+    fingerprint_ = mix(fingerprint_, std::uint64_t(context) << 32 | std::uint32_t(call.arm) << 1 |
+                                         std::uint32_t(call.timed));
+  }
+  if (s.calls >= s.next_timed) {
+    // Not exactly every stride calls: the application may have a period, too.
+    const auto jitter = std::int32_t(mix(std::uint32_t(s.calls), s.key.packed()) >> 1) % s.stride;
+    s.next_timed = s.calls + (s.stride + 1) / 2 + jitter;
+  }
+  if (leader_ && explores) {
+    led_context& led = led_[std::size_t(context)];
+    ++led.explored_since;
+    ++led.record_of(call.arm).calls;
+  }
+  ++s.calls;
+  schedule_event(s);
+  return call;
+}
+
+/// Whether one more timed call fits in the next merge: a decision from values that are equal on all
+/// ranks. Explored calls are worth more than further samples of an incumbent.
+inline bool lockstep::admit(context_state& s, bool explored) const {
+  // While a merge is under way, the room of the next one is not known yet.
+  const int room = posted_ ? min_samples : samples_room_;
+  const int used = int(queue_.size());
+  if (explored) return used < room;
+  if (used >= room * 3 / 4) return false;
+  if (s.quota_merge != merges_) {
+    s.quota_merge = merges_;
+    s.quota_used = 0;
+  }
+  return s.quota_used++ < incumbent_samples_per_merge;
+}
+
+inline void lockstep::schedule_event(context_state& s) {
+  std::int64_t next = s.next_timed;
+  if (s.next_explore < s.num_explore)
+    next = std::min(next, s.list_start + s.explored(s.next_explore).position);
+  s.next_event = std::max(next, s.calls);
+}
+
+// ---- plans
+
+/// Writes a plan as words; returns how many, 0 if it does not fit.
+inline std::size_t lockstep::encode(const epoch_plan& p, int context,
+                                    std::span<std::int32_t> words) {
+  const std::size_t count = std::min(p.explore.size(), epoch_plan::max_explore);
+  if (plan_header_words + count > words.size()) return 0;
+  int position = -1;
+  for (std::size_t i = 0; i < count; ++i) {
+    position = std::min(std::max(p.explore[i].position, position + 1), max_position);
+    words[plan_header_words + i] = position << arm_bits | p.explore[i].arm;
+  }
+  words[context_word] = context;
+  words[incumbent_word] = p.incumbent;
+  words[stride_word] = std::clamp(p.timed_stride, 0, longest / 2) * 2 + (p.repeat ? 1 : 0);
+  words[length_word] = std::clamp(p.length, position + 1, longest);
+  words[explore_word] = std::int32_t(count);
+  return plan_header_words + count;
+}
+
+/// Makes the plan in `words` its context's current one; returns how many words it has.
+inline std::size_t lockstep::activate(std::span<const std::int32_t> words) {
+  const int context = words[context_word];
+  if (leader_) account_calls(context);
+  context_state& s = contexts_[std::size_t(context)];
+  s.has_plan = true;
+  s.incumbent = words[incumbent_word];
+  s.stride = words[stride_word] / 2;
+  s.repeat = words[stride_word] % 2 != 0;
+  s.length = words[length_word];
+  s.activated_at = s.list_start = s.calls;
+  s.next_timed = s.stride > 0 ? s.calls : never;
+  s.next_explore = 0;
+  s.num_explore = std::uint16_t(words[explore_word]);
+  std::copy_n(words.begin() + plan_header_words, s.num_explore, s.explore.begin());
+  schedule_event(s);
+  for (std::size_t i = 0; i < plan_header_words + s.num_explore; ++i)
+    fingerprint_ = mix(fingerprint_, std::uint32_t(words[i]));
+  return plan_header_words + s.num_explore;
+}
+
+inline plan_message lockstep::lead(int context, std::unique_ptr<policy> chosen) {
+  led_context& led = led_[std::size_t(context)];
+  led.chosen = std::move(chosen);
+  epoch_plan p{.incumbent = native_arm, .explore = {}, .length = longest, .timed_stride = 0};
+  if (led.chosen) p = led.chosen->plan({.calls = 0, .merge_cost_s = merge_cost_s(), .pending = {}});
+  led.wanted_at = p.length;
+  plan_message message{};
+  message[0] = std::int32_t(contexts_[std::size_t(context)].key.packed() & 0x7fffffff);
+  message[1] = std::int32_t(sequence_ & 0x7fffffff);
+  encode(p, context, std::span(message).subspan(2));
+  return message;
+}
+
+inline void lockstep::adopt(int context, const plan_message& message) {
+  const context_state& s = contexts_[std::size_t(context)];
+  if (message[0] == std::int32_t(s.key.packed() & 0x7fffffff) &&
+      message[1] == std::int32_t(sequence_ & 0x7fffffff) && message[2] == context) {
+    activate(std::span(message).subspan(2));
+    return;
+  }
+  poisoned_ = true;
+  std::array<std::int32_t, plan_header_words> native{};
+  encode({.incumbent = native_arm, .explore = {}, .length = longest, .timed_stride = 0}, context,
+         native);
+  activate(native);
+}
+
+inline void lockstep::account_calls(int context) {
+  const context_state& s = contexts_[std::size_t(context)];
+  led_context& led = led_[std::size_t(context)];
+  const std::int64_t calls = s.calls - led.calls_accounted - led.explored_since;
+  if (calls > 0) led.record_of(s.incumbent).calls += calls;
+  led.calls_accounted = s.calls;
+  led.explored_since = 0;
+}
+
+inline std::vector<arm_record> lockstep::records(int context) const {
+  const context_state& s = contexts_[std::size_t(context)];
+  const led_context& led = led_[std::size_t(context)];
+  std::vector<arm_record> result = led.records;
+  const std::int64_t calls = s.calls - led.calls_accounted - led.explored_since;
+  if (calls <= 0) return result;
+  const auto current = std::find_if(result.begin(), result.end(),
+                                    [&](const arm_record& r) { return r.arm == s.incumbent; });
+  if (current != result.end()) {
+    current->calls += calls;
+  } else {
+    result.push_back({.arm = s.incumbent, .calls = calls});
+  }
+  return result;
+}
+
+inline double lockstep::share(int context, int arm) const {
+  const context_state& s = contexts_[std::size_t(context)];
+  const bool exhausted = s.next_explore == s.num_explore;
+  if (exhausted || s.length == 0) return arm == s.incumbent ? 1 : 0;
+  int explored = 0;
+  for (std::size_t i = 0; i < s.num_explore; ++i)
+    if (s.explored(i).arm == arm) ++explored;
+  const int others = arm == s.incumbent ? s.length - s.num_explore : 0;
+  return double(explored + others) / s.length;
+}
+
+// ---- merges
+
+inline std::span<std::int32_t> lockstep::post() {
+  for (const context_state& s : contexts_) fingerprint_ = mix(fingerprint_, std::uint64_t(s.calls));
+  std::swap(queue_, in_flight_);
+  queue_.clear();
+  in_flight_room_ = samples_room_;
+  words_.assign(std::size_t(next_words_), neutral);
+
+  const auto sequence = std::int32_t(sequence_ & 0x7fffffff);
+  const auto fingerprint = std::int32_t(fingerprint_ & 0x7fffffff);
+  words_[sequence_word] = sequence;
+  words_[sequence_negative] = -sequence;
+  words_[fingerprint_word] = poisoned_ ? -1 : fingerprint;
+  words_[fingerprint_negative] = poisoned_ ? -1 : -fingerprint;
+  words_[charge_negative] = -std::int32_t(std::clamp(charged_s_ * 1e7, 0.0, 1e9));
+  charged_s_ = 0;
+
+  // The logarithm times 2^20. Negated where the maximum over ranks counts.
+  for (std::size_t i = 0; i < in_flight_.size(); ++i) {
+    const sample& one = in_flight_[i];
+    if (one.seconds < 0) continue;
+    const double scaled = std::log(std::max(double(one.seconds), 1e-9)) * 0x1p20;
+    const auto quantised = std::int32_t(std::lround(std::min(scaled, 0x1p30)));
+    const collective op = contexts_[std::size_t(one.context)].key.op;
+    words_[header_words + i] = is_synchronising(op) ? quantised : -quantised;
+  }
+  if (leader_) compose_plans();
+  posted_ = true;
+  next_step_at_ = sequence_ + lag_;
+  return words_;
+}
+
+inline merge_outcome lockstep::consume() {
+  posted_ = false;
+  ++merges_;
+  if (words_[sequence_word] != -words_[sequence_negative] ||
+      words_[fingerprint_word] != -words_[fingerprint_negative]) {
+    native_for_good_ = true;
+    next_step_at_ = never;
+    return merge_outcome::mismatch;
+  }
+  next_step_at_ = sequence_ + words_[gap_word];
+  lag_ = words_[lag_word];
+  samples_room_ = words_[samples_word];
+  next_words_ = words_[size_word];
+  if (leader_) learn();
+  auto rest =
+      std::span<const std::int32_t>(words_).subspan(header_words + std::size_t(in_flight_room_));
+  for (int left = words_[plans_word]; left > 0; --left) rest = rest.subspan(activate(rest));
+  if (leader_) plan_next();
+  return merge_outcome::agreed;
+}
+
+/// What a call of the context takes on average, as far as the leader knows.
+inline double lockstep::mean_call_s(int context) const {
+  const led_context& led = led_[std::size_t(context)];
+  if (led.chosen)
+    if (const auto p = led.chosen->posterior(contexts_[std::size_t(context)].incumbent))
+      return p->mean_s;
+  return led.last_seconds;
+}
+
+inline void lockstep::compose_plans() {
+  for (const sample& one : in_flight_)
+    if (one.seconds > 0) led_[std::size_t(one.context)].last_seconds = one.seconds;
+
+  auto rest = std::span(words_).subspan(header_words + std::size_t(in_flight_room_));
+  std::int32_t shipped = 0, waiting = 0;
+  for (int c = 0; c < num_contexts(); ++c) {
+    led_context& led = led_[std::size_t(c)];
+    if (!led.outbox) continue;
+    const std::size_t used = encode(*led.outbox, c, rest);
+    if (used == 0) {
+      ++waiting;
+      continue;
+    }
+    rest = rest.subspan(used);
+    ++shipped;
+    // The plan becomes active lag_ calls from now.
+    led.wanted_at =
+        contexts_[std::size_t(c)].calls + std::int64_t(lag_ * led.rate) + led.outbox->length;
+    led.outbox.reset();
+  }
+  words_[plans_word] = shipped;
+
+  std::vector<bool> seen(contexts_.size());
+  for (const sample& one : in_flight_)
+    if (!seen[std::size_t(one.context)]) {
+      seen[std::size_t(one.context)] = true;
+      ++waiting;
+    }
+  const std::int32_t gap = gap_before_next_merge();
+  words_[gap_word] = gap;
+  words_[lag_word] = merges_ < early_merges ? 1 : late_lag;
+  const int calls = gap > max_samples ? max_samples : lag_ + gap;
+  const int samples = calls <= min_samples       ? min_samples
+                      : calls <= 2 * min_samples ? 2 * min_samples
+                                                 : max_samples;
+  const int size = int(header_words) + samples + std::max(1, waiting) * int(largest_plan);
+  words_[samples_word] = samples;
+  words_[size_word] = std::min(max_merge_words, (size + 31) / 32 * 32);
+}
+
+/// Calls of the communicator between consuming the merge being composed and posting the next one:
+/// as soon as a context wants a plan, as late as the cost of merging asks.
+inline std::int32_t lockstep::gap_before_next_merge() {
+  const double calls = double(std::max<std::int64_t>(1, sequence_ - sequence_at_post_));
+  sequence_at_post_ = sequence_;
+  double gap = longest, call_s = 0;
+  for (int c = 0; c < num_contexts(); ++c) {
+    const context_state& s = contexts_[std::size_t(c)];
+    led_context& led = led_[std::size_t(c)];
+    const double new_calls = double(s.calls - led.calls_at_post);
+    led.calls_at_post = s.calls;
+    led.rate = new_calls / calls;
+    if (new_calls == 0 || !led.chosen) continue;
+    const double mean_s = mean_call_s(c);
+    elapsed_s_ += new_calls * mean_s;
+    call_s += led.rate * mean_s;
+    const double remaining = led.outbox ? 0 : double(led.wanted_at - s.calls);
+    gap = std::min(gap, remaining / led.rate - lag_);
+  }
+  if (gap == longest) gap = 2 * calls;  // no tuned context was used: look again later, ever later
+  const double spare_s = free_merges * merge_cost_s() + call_s + merge_share * elapsed_s_ -
+                         merges_cost_s_ - 2 * merge_cost_s();  // after this merge and the next
+  if (spare_s < 0 && call_s > 0) gap = std::max(gap, -spare_s / (merge_share * call_s) - lag_);
+  return std::int32_t(std::clamp(gap, 0.0, double(longest)));
+}
+
+inline void lockstep::learn() {
+  const double cost_s = -1e-7 * words_[charge_negative];
+  if (merges_ > 1) {  // the first merge carries no charge of an earlier one
+    // One late rank must not silence the learning: a single merge counts four times the usual.
+    const double usual_s = merge_cost_s();
+    merge_cost_s_ = usual_s + 0.25 * (std::min(cost_s, 4 * usual_s) - usual_s);
+  }
+  merges_cost_s_ += merge_cost_s();
+
+  for (std::size_t i = 0; i < in_flight_.size(); ++i) {
+    const sample& one = in_flight_[i];
+    const std::int32_t word = words_[header_words + i];
+    if (word == neutral) continue;
+    const context_state& s = contexts_[std::size_t(one.context)];
+    led_context& led = led_[std::size_t(one.context)];
+    if (!led.chosen) continue;
+    const double log_s = (is_synchronising(s.key.op) ? 1.0 : -1.0) * word * 0x1p-20;
+    const double seconds = std::exp(log_s);
+    led.merged.push_back({one.arm, seconds});
+    arm_record& record = led.record_of(one.arm);
+    ++record.samples;
+    record.sum_s += seconds;
+    record.sum_log += log_s;
+    record.sum_log_squared += log_s * log_s;
+    if (one.explored)
+      if (const auto incumbent = led.chosen->posterior(s.incumbent))
+        record.exploration_cost_s += seconds - incumbent->mean_s;
+  }
+  for (led_context& led : led_)
+    if (!led.merged.empty()) led.chosen->learn(led.merged);
+}
+
+/// New plans for the contexts that have learnt something; they travel in the next merge.
+inline void lockstep::plan_next() {
+  std::vector<int> pending;
+  for (int c = 0; c < num_contexts(); ++c) {
+    const context_state& s = contexts_[std::size_t(c)];
+    led_context& led = led_[std::size_t(c)];
+    if (led.merged.empty()) {
+      // Wanted a plan, but had nothing to learn from: do not make everybody wait for it.
+      if (led.chosen && !led.outbox && led.wanted_at <= s.calls) led.wanted_at = s.calls + s.length;
+      continue;
+    }
+    led.merged.clear();
+    pending.clear();
+    for (const sample& one : queue_)
+      if (one.context == c) pending.push_back(one.arm);
+    for (std::size_t i = s.next_explore; i < s.num_explore && !s.repeat; ++i)
+      pending.push_back(s.explored(i).arm);
+    led.outbox =
+        led.chosen->plan({.calls = s.calls, .merge_cost_s = merge_cost_s(), .pending = pending});
+  }
+}
+
+}  // namespace railpass::select
