@@ -74,8 +74,8 @@ struct step {
 struct dependency {
   /// `all`: for the end of the other step. Otherwise instance (round, segment) waits for instance
   /// (round - lag, segment) of the other step; there is nothing to wait for if round < lag. A step
-  /// that depends so must have as many segments per round as the other one; if the other has fewer
-  /// rounds, the wait is for its last round.
+  /// that depends so must have as many segments per round as the other one; beyond the other's last
+  /// round, the wait is for its end.
   static constexpr std::int32_t all = -1;
   /// Wait until all instances of the other step, a send or receive, have been posted (not done).
   /// The builder adds it where two sends (receives) of a rank have a peer in common: messages of an
@@ -175,8 +175,8 @@ constexpr std::int64_t instances_awaited(const dependency& d, std::int32_t round
                                          std::int32_t other_rounds, std::int64_t other_instances) {
   if (d.lag < 0) return other_instances;
   if (round < d.lag) return 0;
-  const std::int64_t other_round = std::min(round - d.lag, other_rounds - 1);
-  return other_round * segments + segment + 1;
+  if (round - d.lag >= other_rounds) return other_instances;
+  return (round - d.lag) * segments + segment + 1;
 }
 
 }  // namespace railpass
