@@ -120,19 +120,24 @@ void find_schedule(benchmark::State& state) {
 }
 BENCHMARK(find_schedule)->Arg(1)->Arg(128);
 
-#define RUN(name, op, text, rank, ranks, bytes)                              \
-  BENCHMARK_CAPTURE(run<instant_rail>, instant_##name, collective::op, text, \
-                    shape{.rank = rank, .num_ranks = ranks}, bytes);         \
-  BENCHMARK_CAPTURE(run<polled_rail>, polled_##name, collective::op, text,   \
-                    shape{.rank = rank, .num_ranks = ranks}, bytes)
+void instant(benchmark::State& state, collective op, const char* arm, shape s, std::int64_t bytes) {
+  run<instant_rail>(state, op, arm, s, bytes);
+}
+void polled(benchmark::State& state, collective op, const char* arm, shape s, std::int64_t bytes) {
+  run<polled_rail>(state, op, arm, s, bytes);
+}
+#define RUN(name, op, text, ...)                                             \
+  BENCHMARK_CAPTURE(instant, name, collective::op, text, shape __VA_ARGS__); \
+  BENCHMARK_CAPTURE(polled, name, collective::op, text, shape __VA_ARGS__)
 
-RUN(pipeline_1MiB_8KiB, broadcast, "pipeline+segment_bytes=8KiB", 3, 8, 1 << 20);
-RUN(binomial_root_1MiB_8KiB, broadcast, "binomial+segment_bytes=8KiB", 0, 8, 1 << 20);
-RUN(binomial_root_8B, broadcast, "binomial", 0, 8, 8);
-RUN(recursive_doubling_8B, all_reduce, "recursive_doubling", 3, 8, 8);
-RUN(recursive_doubling_64_ranks_8B, all_reduce, "recursive_doubling", 3, 64, 8);
-RUN(ring_1KiB, all_reduce, "ring", 3, 8, 1024);
-RUN(segmented_ring_1MiB_8KiB, all_reduce, "segmented_ring+segment_bytes=8KiB", 3, 8, 1 << 20);
-RUN(reduce_scatter_allgather_1KiB, all_reduce, "reduce_scatter_allgather", 3, 8, 1024);
+constexpr std::int64_t one_MiB = 1 << 20;
+RUN(pipeline_1MiB_8KiB, broadcast, "pipeline+segment_bytes=8KiB", {3, 8}, one_MiB);
+RUN(binomial_root_1MiB_8KiB, broadcast, "binomial+segment_bytes=8KiB", {0, 8}, one_MiB);
+RUN(binomial_root_8B, broadcast, "binomial", {0, 8}, 8);
+RUN(recursive_doubling_8B, all_reduce, "recursive_doubling", {3, 8}, 8);
+RUN(recursive_doubling_64_ranks_8B, all_reduce, "recursive_doubling", {3, 64}, 8);
+RUN(ring_1KiB, all_reduce, "ring", {3, 8}, 1024);
+RUN(segmented_ring_1MiB_8KiB, all_reduce, "segmented_ring+segment_bytes=8KiB", {3, 8}, one_MiB);
+RUN(reduce_scatter_allgather_1KiB, all_reduce, "reduce_scatter_allgather", {3, 8}, 1024);
 
 }  // namespace

@@ -294,8 +294,7 @@ class execution {
     published_.assign(2 * n, 0);
     dependencies_.resize(s.dependencies.size());
     const std::size_t words = (n + 63) / 64;
-    work_.assign(words, ~std::uint64_t{0});
-    if (n % 64 != 0) work_.back() = (std::uint64_t{1} << (n % 64)) - 1;
+    work_.assign(words, 0);
     local_.assign(words, 0);
     starved_[sending].assign(words, 0);
     starved_[receiving].assign(words, 0);
@@ -354,14 +353,17 @@ class execution {
       to.num_dependencies = from.num_dependencies;
       to.first_successor = from.first_successor;
       to.num_successors = from.num_successors;
+      bool waits = false;
       for (std::int32_t d = 0; d < from.num_dependencies; ++d) {
         const dependency& wait = s.dependencies[std::size_t(from.first_dependency + d)];
         // instances_awaited() solved for the instance: with k instances of the other step done,
         // those below k + lag * segments may start, and all once it has ended.
+        const std::int64_t offset = wait.lag >= 0 ? wait.lag * to.segments : until_ended;
+        waits = waits || offset <= 0;
         dependencies_[std::size_t(from.first_dependency + d)] = {
-            wait.lag >= 0 ? wait.lag * to.segments : until_ended,
-            2 * std::size_t(wait.step) + (wait.lag == dependency::posted ? 1 : 0)};
+            offset, 2 * std::size_t(wait.step) + (wait.lag == dependency::posted ? 1 : 0)};
       }
+      if (!waits) put(work_, static_cast<int>(i));
       enter_round(to);
     }
   }
