@@ -15,10 +15,10 @@ namespace railpass {
 
 /// What a machine and its MPI are recognised by; nothing that names one host.
 struct fingerprint {
-  int num_hosts = 1;        ///< hosts that took part
-  int cores_per_host = 0;   ///< 0: unknown
-  std::string cpu_model;    ///< as the kernel says it; empty: unknown
-  std::string mpi_library;  ///< first line of MPI_Get_library_version; empty: unknown
+  int num_hosts = 1;          ///< hosts that took part
+  int cores_per_host = 0;     ///< 0: unknown
+  std::string cpu_model{};    ///< as the kernel says it; empty: unknown
+  std::string mpi_library{};  ///< first line of MPI_Get_library_version; empty: unknown
   friend bool operator==(const fingerprint&, const fingerprint&) = default;
 };
 
@@ -47,8 +47,8 @@ inline std::string mismatch(const fingerprint& from, const fingerprint& here) {
 
 /// What an algorithm's closed form is multiplied with to meet what was measured.
 struct algorithm_correction {
-  std::string collective;
-  std::string algorithm;
+  std::string collective{};
+  std::string algorithm{};
   double factor = 1;
   double residual_spread = 0.3;  ///< standard deviation of ln(measured / (factor * closed form))
   std::int64_t samples = 0;      ///< measurements it comes from
@@ -56,8 +56,8 @@ struct algorithm_correction {
 
 /// A collective's time as measured: the median over runs.
 struct collective_time {
-  std::string collective;
-  std::string arm;
+  std::string collective{};
+  std::string arm{};
   int num_ranks = 0;
   int ranks_per_node = 1;
   std::int64_t bytes = 0;
@@ -65,12 +65,12 @@ struct collective_time {
 };
 
 struct profile {
-  fingerprint machine_id;
-  std::string sampled_at;  ///< UTC, 2026-01-31T12:00:00Z; empty: unknown
-  machine_model machine;
-  std::vector<algorithm_correction> corrections;
+  fingerprint machine_id{};
+  std::string sampled_at{};  ///< UTC, 2026-01-31T12:00:00Z; empty: unknown
+  machine_model machine{};
+  std::vector<algorithm_correction> corrections{};
   /// What no closed form tells: the native arm's times.
-  std::vector<collective_time> measured;
+  std::vector<collective_time> measured{};
 
   /// Null if the algorithm was never measured.
   const algorithm_correction* correction(std::string_view collective,

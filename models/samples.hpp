@@ -20,6 +20,8 @@ struct link_sample {
   link_class link = link_class::across_nodes;
   std::int64_t bytes = 0;
   double one_way_s = 0;                        ///< half a round trip
+  std::optional<double> spread_s{};            ///< robust spread of the values behind one_way_s
+  std::optional<double> rendezvous_s{};        ///< as one_way_s, sent in synchronous mode
   std::optional<double> send_overhead_s{};     ///< CPU time of the sender
   std::optional<double> receive_overhead_s{};  ///< CPU time of the receiver
 };
@@ -39,13 +41,13 @@ struct local_sample {
 
 /// What models/fit.hpp takes: one file's measurements, or several files' put together.
 struct measurements {
-  std::vector<link_sample> links;
-  std::vector<stream_sample> streams;
+  std::vector<link_sample> links{};
+  std::vector<stream_sample> streams{};
   /// Largest message that leaves before its receiver has posted, where that was measured.
-  std::map<link_class, std::int64_t> eager_limits_bytes;
-  std::vector<local_sample> copies;
-  std::vector<local_sample> reductions;
-  std::vector<collective_time> collectives;
+  std::map<link_class, std::int64_t> eager_limits_bytes{};
+  std::vector<local_sample> copies{};
+  std::vector<local_sample> reductions{};
+  std::vector<collective_time> collectives{};
 
   void append(const measurements& more) {
     links.insert(links.end(), more.links.begin(), more.links.end());
@@ -59,16 +61,16 @@ struct measurements {
 
 /// What `railpass sample` writes. `collectives` is empty there.
 struct sample_set {
-  fingerprint machine_id;
-  std::string sampled_at;  ///< UTC, as profile::sampled_at
-  measurements measured;
+  fingerprint machine_id{};
+  std::string sampled_at{};  ///< UTC, as profile::sampled_at
+  measurements measured{};
 };
 
 /// One row of `railpass bench`.
 struct bench_result {
-  std::string collective;
+  std::string collective{};
   std::int64_t bytes = 0;
-  std::string arm;  ///< "native", "tuned" or an arm's name
+  std::string arm{};  ///< "native", "tuned" or an arm's name
   double median_s = 0;
   double p90_s = 0;
   std::int64_t runs = 0;
@@ -82,11 +84,11 @@ struct bench_result {
 /// `railpass bench --learning`: the first calls of a context that knows nothing yet, each taken
 /// beside a call of the arm that proved the fastest.
 struct learning_result {
-  std::string collective;
+  std::string collective{};
   std::int64_t bytes = 0;
   std::int64_t calls = 0;
   double total_s = 0;
-  std::string best_arm;
+  std::string best_arm{};
   double best_total_s = 0;  ///< of as many calls of the best arm
   double worst_call_s = 0;  ///< the slowest of the calls
   double best_median_s = 0;
@@ -94,13 +96,13 @@ struct learning_result {
 
 /// What `railpass bench --json` writes.
 struct bench_results {
-  fingerprint machine_id;
-  std::string measured_at;  ///< UTC, as profile::sampled_at
+  fingerprint machine_id{};
+  std::string measured_at{};  ///< UTC, as profile::sampled_at
   int num_ranks = 0;
   int ranks_per_node = 1;
-  std::map<std::string, std::string> notes;  ///< more about the environment
-  std::vector<bench_result> results;
-  std::vector<learning_result> learning;
+  std::map<std::string, std::string> notes{};  ///< more about the environment
+  std::vector<bench_result> results{};
+  std::vector<learning_result> learning{};
 };
 
 }  // namespace railpass

@@ -26,8 +26,8 @@ inline constexpr int largest_count = 1 << 24;                           // ranks
 /// A value inside a document and the way to it, for error messages.
 class json_reader {
  public:
-  json_reader(const nlohmann::json& value, std::string place)
-      : value_(&value), place_(std::move(place)) {}
+  json_reader(const nlohmann::json& value, std::string place, bool is_document = false)
+      : value_(&value), place_(std::move(place)), is_document_(is_document) {}
 
   [[noreturn]] void fail(const std::string& what) const { throw error(place_ + ": " + what); }
 
@@ -47,7 +47,7 @@ class json_reader {
     if (!value_->is_object()) fail("expected an object, found " + shown());
     const auto it = value_->find(key);
     if (it == value_->end()) fail("the field '" + std::string(key) + "' is missing");
-    return {*it, place_ + (place_.back() == ':' ? " " : ".") + std::string(key)};
+    return {*it, place_ + (is_document_ ? ": " : ".") + std::string(key)};
   }
   std::vector<json_reader> list(std::string_view key) const {
     const json_reader array = field(key);
@@ -122,6 +122,7 @@ class json_reader {
 
   const nlohmann::json* value_;
   std::string place_;
+  bool is_document_;
 };
 
 /// The document of one of railpass' formats: a JSON object with the fields `format` and `version`.
@@ -133,10 +134,12 @@ class json_document {
       value_ = nlohmann::json::parse(text);
     } catch (const nlohmann::json::parse_error& e) {
       throw error(name + ": " + place_of(text, e.byte) + ": not JSON, or cut short");
+    } catch (const nlohmann::json::out_of_range&) {
+      throw error(name + ": not JSON: a number is too large to be one");
     }
     if (!value_.is_object()) throw error(name + ": expected a JSON object");
   }
-  json_reader root() const { return {value_, name_ + ':'}; }
+  json_reader root() const { return {value_, name_, true}; }
   std::string format() const { return root().text("format"); }
 
   /// The document's fields, once it is known to be of this format and of no newer version.

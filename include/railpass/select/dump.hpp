@@ -20,7 +20,7 @@ struct belief_record {
 };
 
 struct arm_statistics {
-  std::string arm;
+  std::string arm{};
   std::int64_t calls = 0;
   std::int64_t samples = 0;                  ///< calls that were timed and merged
   double time_s = 0;                         ///< calls * mean, or the clock's where all were timed
@@ -33,29 +33,29 @@ struct arm_statistics {
 };
 
 struct context_statistics {
-  std::string communicator;  ///< its name, or a number that tells several apart
-  std::string collective;
+  std::string communicator{};  ///< its name, or a number that tells several apart
+  std::string collective{};
   int num_ranks = 0;
   int ranks_per_node = 1;
   std::int64_t from_bytes = 0;   ///< sizes from here
   std::int64_t to_bytes = 0;     ///< to here, inclusive
   std::int64_t first_bytes = 0;  ///< size of the first call; 0: unknown
-  std::string operation;         ///< class of the reduction, "none" otherwise
-  std::string policy;
-  std::string current_arm;
-  std::string reason;  ///< one sentence: why the current arm is taken
+  std::string operation{};       ///< class of the reduction, "none" otherwise
+  std::string policy{};
+  std::string current_arm{};
+  std::string reason{};  ///< one sentence: why the current arm is taken
   std::int64_t calls = 0;
   double time_s = 0;
   double exploration_cost_s = 0;
-  std::vector<arm_statistics> arms;
+  std::vector<arm_statistics> arms{};
 };
 
 struct statistics_dump {
-  fingerprint machine_id;
-  std::string written_at;  ///< UTC, 2026-01-31T12:00:00Z
+  fingerprint machine_id{};
+  std::string written_at{};  ///< UTC, 2026-01-31T12:00:00Z
   std::int64_t merges = 0;
   double merge_cost_s = 0;  ///< of all merges together
-  std::vector<context_statistics> contexts;
+  std::vector<context_statistics> contexts{};
 };
 
 }  // namespace railpass::select

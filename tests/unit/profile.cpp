@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The JSON files: whatever is written is read back equal, whatever else is read is refused with a
+// sentence.
+#include "lib/files/files.hpp"
+#include "railpass/base/error.hpp"
+#include "support/catch.hpp"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <random>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace railpass;
+
+namespace {
+
+const fingerprint here{.num_hosts = 8,
+                       .cores_per_host = 2,
+                       .cpu_model = "Example CPU \"quoted\" @ 2 GHz",
+                       .mpi_library = "Open MPI v4.1.4"};
+
+profile example_profile() {
+  profile p;
+  p.machine_id = here;
+  p.sampled_at = "2026-11-21T04:00:00Z";
+  p.machine.same_node.pieces = {{0, 3.1e-7, 1e-7, 2e-7, 1.5e-7, 1e-10},
+                                {4096, 1.0 / 3.0, 1e-7, 2e-7, 0, 1e-11}};
+  p.machine.across_nodes = hockney_link(12e-6, 4e-8);
+  p.machine.reduce = {.alpha_s = 1e-7, .s_per_byte = 2e-10};
+  p.corrections = {{"broadcast", "binomial", 1.17, 0.09, 14}};
+  p.measured = {{"broadcast", "native", 8, 1, 65536, 19.1e-3}};
+  return p;
+}
+
+sample_set example_samples() {
+  sample_set s{.machine_id = here, .sampled_at = "", .measured = {}};
+  s.measured.links = {{.link = link_class::same_node, .bytes = 8, .one_way_s = 4e-7},
+                      {.link = link_class::across_nodes,
+                       .bytes = 1 << 20,
+                       .one_way_s = 44e-3,
+                       .send_overhead_s = 1e-6,
+                       .receive_overhead_s = 0}};
+  s.measured.streams = {{link_class::across_nodes, 8, 2e-6}};
+  s.measured.copies = {{0, 0}, {4096, 3e-7}};
+  s.measured.reductions = {{4096, 9e-7}};
+  return s;
+}
+
+bench_results example_bench() {
+  bench_results b{.machine_id = here,
+                  .measured_at = "2026-11-21T04:00:00Z",
+                  .num_ranks = 8,
+                  .ranks_per_node = 1,
+                  .notes = {{"network", "200 Mbit"}},
+                  .results = {}};
+  b.results = {{.collective = "broadcast",
+                .bytes = 65536,
+                .arm = "native",
+                .median_s = 0.0191,
+                .p90_s = 0.02,
+                .runs = 40,
+                .ratio_to_native = 1},
+               {.collective = "all_reduce",
+                .bytes = std::int64_t{1} << 40,
+                .arm = "ring",
+                .median_s = 1,
+                .p90_s = 2,
+                .runs = 1}};
+  return b;
+}
+
+select::statistics_dump example_statistics() {
+  select::statistics_dump d{.machine_id = here,
+                            .written_at = "2026-11-21T04:00:00Z",
+                            .merges = 31,
+                            .merge_cost_s = 1e-3,
+                            .contexts = {}};
+  select::context_statistics c{.communicator = "MPI_COMM_WORLD",
+                               .collective = "broadcast",
+                               .num_ranks = 8,
+                               .ranks_per_node = 1,
+                               .from_bytes = 65536,
+                               .to_bytes = 131071,
+                               .first_bytes = 100000,
+                               .operation = "none",
+                               .policy = "learned",
+                               .current_arm = "binomial",
+                               .reason = "fastest of 3 arms measured",
+                               .calls = 100,
+                               .time_s = 0.3,
+                               .exploration_cost_s = 0.01,
+                               .arms = {}};
+  c.arms = {{.arm = "native",
+             .calls = 40,
+             .samples = 20,
+             .time_s = 0.2,
+             .mean_s = 5e-3,
+             .spread = 0.1,
+             .probability = 0.25},
+            {.arm = "binomial",
+             .calls = 60,
+             .samples = 30,
+             .time_s = 0.1,
+             .mean_s = 2e-3,
+             .spread = 0.05,
+             .prior = select::belief_record{1e-3, 0.3},
+             .posterior = select::belief_record{2e-3, 0.02},
+             .probability = 0.75,
+             .exploration_cost_s = -1e-3}};
+  d.contexts = {c};
+  return d;
+}
+
+// Every format as (text, parser that writes again what it read).
+struct format_case {
+  std::string name;
+  std::string text;
+  std::function<std::string(std::string_view)> again;
+};
+std::vector<format_case> all_formats() {
+  using namespace files;
+  return {
+      {"profile", to_json(example_profile()),
+       [](std::string_view t) { return to_json(parse_profile(t, "f")); }},
+      {"samples", to_json(example_samples()),
+       [](std::string_view t) { return to_json(parse_samples(t, "f")); }},
+      {"bench", to_json(example_bench()),
+       [](std::string_view t) { return to_json(parse_bench(t, "f")); }},
+      {"statistics", to_json(example_statistics()),
+       [](std::string_view t) { return to_json(parse_statistics(t, "f")); }},
+  };
+}
+
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+class scratch_directory {
+ public:
+  scratch_directory() {
+    std::string name = (std::filesystem::temp_directory_path() / "railpass.XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~scratch_directory() { std::filesystem::remove_all(path_); }
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace
+
+TEST_CASE("what is written is read back equal, to the last bit of every number") {
+  for (const format_case& f : all_formats()) {
+    CAPTURE(f.name);
+    CHECK(f.again(f.text) == f.text);
+  }
+  const profile p = files::parse_profile(files::to_json(example_profile()), "f");
+  CHECK(p.machine_id == here);
+  CHECK(p.machine.same_node.pieces[1].latency_s == 1.0 / 3.0);
+  CHECK(std::isinf(p.machine.across_nodes.eager_limit_bytes));
+  CHECK(p.correction("broadcast", "binomial")->factor == 1.17);
+  CHECK(p.correction("all_reduce", "binomial") == nullptr);
+  CHECK(p.measured[0].median_s == 19.1e-3);
+  const sample_set s = files::parse_samples(files::to_json(example_samples()), "f");
+  CHECK_FALSE(s.measured.links[0].send_overhead_s);
+  CHECK(s.measured.links[1].receive_overhead_s == 0.0);
+  CHECK(s.measured.streams[0].busy_s == 2e-6);
+  const bench_results b = files::parse_bench(files::to_json(example_bench()), "f");
+  CHECK(b.results[1].bytes == std::int64_t{1} << 40);
+  CHECK_FALSE(b.results[1].ratio_to_native);
+  const auto d = files::parse_statistics(files::to_json(example_statistics()), "f");
+  CHECK(d.contexts[0].arms[1].posterior->mean_s == 2e-3);
+  CHECK_FALSE(d.contexts[0].arms[0].prior);
+}
+
+TEST_CASE("a file that ends too early is refused wherever it ends") {
+  for (const format_case& f : all_formats()) {
+    const std::size_t last = f.text.rfind('}');
+    for (std::size_t length = 0; length <= last; ++length) {
+      CAPTURE(f.name, length);
+      CHECK_THROWS_AS(f.again(std::string_view(f.text).substr(0, length)), error);
+    }
+  }
+}
+
+TEST_CASE("a damaged file is refused or read as something sound, and nothing else happens") {
+  for (const format_case& f : all_formats())
+    for (unsigned seed = 0; seed < 3000; ++seed) {
+      CAPTURE(f.name, seed);
+      std::mt19937_64 random(seed);
+      std::string text = f.text;
+      for (unsigned i = 0, n = 1 + unsigned(random() % 3); i < n; ++i) {
+        const std::size_t at = random() % text.size();
+        switch (random() % 4) {
+          case 0:
+            text[at] = char(random());
+            break;
+          case 1:
+            text.erase(at, 1 + random() % 20);
+            break;
+          case 2:
+            text.insert(at, 1, "-0e.,\"[]{}9:"[random() % 12]);
+            break;
+          default:
+            text.insert(at, text.substr(random() % text.size(), random() % 30));
+        }
+      }
+      try {
+        const std::string read = f.again(text);
+        CHECK(f.again(read) == read);
+      } catch (const error& e) {
+        CHECK(std::string(e.what()).rfind("f:", 0) == 0);
+      }
+    }
+}
+
+TEST_CASE("errors name the file, the place and what was expected") {
+  const std::string text = files::to_json(example_profile());
+  const auto message = [](const std::string& changed) {
+    return message_of([&] { files::parse_profile(changed, "p.json"); });
+  };
+  CHECK(message(replaced(text, "\"latency_s\": 0.3333333333333333", "\"latency_s\": -1")) ==
+        "p.json: machine.same_node.pieces[1].latency_s: expected a number >= 0, found -1");
+  CHECK(message(replaced(text, "\"factor\": 1.17", "\"factor\": 0")) ==
+        "p.json: corrections[0].factor: expected a number > 0, found 0");
+  CHECK(message(replaced(text, "\"factor\": 1.17", "\"factor\": \"fast\"")) ==
+        "p.json: corrections[0].factor: expected a number, found \"fast\"");
+  CHECK(message(replaced(text, "\"factor\": 1.17", "\"factor\": NaN")).rfind("p.json: line ", 0) ==
+        0);
+  CHECK(message(replaced(text, "\"factor\": 1.17", "\"factor\": 1e999")).find("not JSON") !=
+        std::string::npos);
+  CHECK(message(replaced(text, "\"bytes\": 65536", "\"bytes\": 99999999999999999999"))
+            .find("measured[0].bytes: expected an integer from 0 to") != std::string::npos);
+  CHECK(message(replaced(text, "\"bytes\": 65536", "\"bytes\": -1")).find("found -1") !=
+        std::string::npos);
+  CHECK(message(replaced(text, "\"bytes\": 65536", "\"bytes\": 1.5")).find("found 1.5") !=
+        std::string::npos);
+  CHECK(message(replaced(text, "\"from_bytes\": 4096", "\"from_bytes\": 0"))
+            .find("larger than before") != std::string::npos);
+  CHECK(message(replaced(text, "\"factor\"", "\"faktor\"")) ==
+        "p.json: corrections[0]: there is no field 'faktor' in this format");
+  CHECK(message(replaced(text, "\"version\": 1", "\"version\": 2")) ==
+        "p.json: its version 2 is newer than this railpass reads (1)");
+  CHECK(message(files::to_json(example_bench())) ==
+        "p.json: expected a file of format 'railpass profile', this is 'railpass bench'");
+  CHECK(message("[1, 2]") == "p.json: expected a JSON object");
+  CHECK(message("{}") == "p.json: the field 'format' is missing");
+  CHECK(message("{\n  \"format\": oops\n}").rfind("p.json: line 2, column 13", 0) == 0);
+  CHECK(message("").find("cut short") != std::string::npos);
+}
+
+TEST_CASE("deep nesting exhausts nothing") {
+  std::string deep;
+  for (int i = 0; i < 200000; ++i) deep += "{\"a\":";
+  CHECK_THROWS_AS(files::parse_profile(deep, "f"), error);
+  deep += '1' + std::string(200000, '}');
+  CHECK_THROWS_AS(files::parse_profile(deep, "f"), error);
+}
+
+TEST_CASE("numbers that a reader would refuse are not written") {
+  profile p = example_profile();
+  p.corrections[0].factor = std::nan("");
+  CHECK_THROWS_AS(files::to_json(p), error);
+  bench_results b = example_bench();
+  b.results[0].ratio_to_native = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_AS(files::to_json(b), error);
+}
+
+TEST_CASE("a profile of another machine is refused with the difference") {
+  const scratch_directory directory;
+  const std::string path = directory.file("profile.json");
+  files::write_text(path, files::to_json(example_profile()));
+  CHECK(files::read_profile(path, here).machine_id == here);
+  fingerprint other = here;
+  other.num_hosts = 100;
+  CHECK_NOTHROW(files::read_profile(path, other));
+  other.mpi_library = "MPICH 4.0.2";
+  CHECK(message_of([&] { files::read_profile(path, other); }) ==
+        path +
+            ": this profile is for another machine: it is from a machine with the MPI library "
+            "'Open MPI v4.1.4', this one has 'MPICH 4.0.2'");
+  other = here;
+  other.cpu_model = "Other";
+  CHECK_THROWS_AS(files::read_profile(path, other), error);
+  profile single = example_profile();
+  single.machine_id.num_hosts = 1;
+  files::write_text(path, files::to_json(single));
+  CHECK_THROWS_AS(files::read_profile(path, here), error);
+}
+
+TEST_CASE("files that are not there or cannot be read or written are said so") {
+  const scratch_directory directory;
+  const std::string missing = directory.file("none.json");
+  CHECK(message_of([&] { files::read_profile(missing); }) ==
+        missing + ": cannot be opened for reading: No such file or directory");
+  CHECK(message_of([&] { files::read_text(directory.path().string()); }).find("cannot be read") !=
+        std::string::npos);
+  CHECK(message_of([&] {
+          files::write_text(directory.file("no/such/place"), "x");
+        }).find("cannot be created: No such file or directory") != std::string::npos);
+}
+
+TEST_CASE("writing replaces the file in one step and leaves nothing beside it") {
+  const scratch_directory directory;
+  const std::string path = directory.file("f.json");
+  files::write_text(path, "old");
+  std::ifstream reader(path);  // holds the old file open
+  files::write_text(path, "new");
+  std::string seen;
+  reader >> seen;
+  CHECK(seen == "old");
+  CHECK(files::read_text(path) == "new");
+  std::size_t entries = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory.path()))
+    ++entries;
+  CHECK(entries == 1);
+  files::write_text("/dev/null", "gone");
+  CHECK(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST_CASE("this machine is recognised again") {
+  const fingerprint f = files::this_machine(1, std::string_view("MPICH 4.0.2\nmore\0", 17));
+  CHECK(f.mpi_library == "MPICH 4.0.2");
+  CHECK(f.cores_per_host >= 1);
+  CHECK(mismatch(f, files::this_machine(1, "MPICH 4.0.2")).empty());
+  CHECK(files::utc_now().size() == 20);
+}
