@@ -33,16 +33,27 @@ std::string to_json(const bench_results& b) {
     put_optional(j, "spread_s", r.spread_s);
     results.push_back(std::move(j));
   }
+  json learning = json::array();
+  for (const learning_result& l : b.learning)
+    learning.push_back({{"collective", l.collective},
+                        {"bytes", l.bytes},
+                        {"calls", l.calls},
+                        {"total_s", l.total_s},
+                        {"best_arm", l.best_arm},
+                        {"best_total_s", l.best_total_s},
+                        {"worst_call_s", l.worst_call_s},
+                        {"best_median_s", l.best_median_s}});
   return document_text({{"format", format},
                         {"version", version},
                         {"environment", std::move(environment)},
-                        {"results", std::move(results)}});
+                        {"results", std::move(results)},
+                        {"learning", std::move(learning)}});
 }
 
 bench_results parse_bench(std::string_view text, const std::string& name) {
   const json_document document(text, name);
   const json_reader top = document.expect(format, version);
-  top.expect_fields({"format", "version", "environment", "results"});
+  top.expect_fields({"format", "version", "environment", "results", "learning"});
   const json_reader environment = top.field("environment");
   environment.expect_fields({"machine_id", "measured_at", "num_ranks", "ranks_per_node", "notes"});
   bench_results b;
@@ -65,6 +76,18 @@ bench_results parse_bench(std::string_view text, const std::string& name) {
                          .ratio_high = r.optional_number("ratio_high"),
                          .ratio_to_best = r.optional_number("ratio_to_best"),
                          .spread_s = r.optional_number("spread_s")});
+  }
+  for (const json_reader& l : top.list("learning")) {
+    l.expect_fields({"collective", "bytes", "calls", "total_s", "best_arm", "best_total_s",
+                     "worst_call_s", "best_median_s"});
+    b.learning.push_back({.collective = l.name("collective"),
+                          .bytes = l.integer("bytes"),
+                          .calls = l.integer("calls", 1),
+                          .total_s = l.positive("total_s"),
+                          .best_arm = l.name("best_arm"),
+                          .best_total_s = l.positive("best_total_s"),
+                          .worst_call_s = l.positive("worst_call_s"),
+                          .best_median_s = l.positive("best_median_s")});
   }
   return b;
 }

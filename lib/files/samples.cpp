@@ -42,6 +42,8 @@ std::string to_json(const sample_set& s) {
   json links = json::array();
   for (const link_sample& l : s.measured.links) {
     json j{{"link", name_of(l.link)}, {"bytes", l.bytes}, {"one_way_s", l.one_way_s}};
+    put_optional(j, "spread_s", l.spread_s);
+    put_optional(j, "rendezvous_s", l.rendezvous_s);
     put_optional(j, "send_overhead_s", l.send_overhead_s);
     put_optional(j, "receive_overhead_s", l.receive_overhead_s);
     links.push_back(std::move(j));
@@ -49,6 +51,9 @@ std::string to_json(const sample_set& s) {
   json streams = json::array();
   for (const stream_sample& l : s.measured.streams)
     streams.push_back({{"link", name_of(l.link)}, {"bytes", l.bytes}, {"busy_s", l.busy_s}});
+  json eager = json::object();
+  for (const auto& [link, bytes] : s.measured.eager_limits_bytes)
+    eager[std::string(name_of(link))] = bytes;
   json collectives = json::array();
   for (const collective_time& t : s.measured.collectives)
     collectives.push_back(collective_time_json(t));
@@ -58,6 +63,7 @@ std::string to_json(const sample_set& s) {
                         {"sampled_at", s.sampled_at},
                         {"links", std::move(links)},
                         {"streams", std::move(streams)},
+                        {"eager_limits_bytes", std::move(eager)},
                         {"copies", local_json(s.measured.copies)},
                         {"reductions", local_json(s.measured.reductions)},
                         {"collectives", std::move(collectives)}});
@@ -66,16 +72,19 @@ std::string to_json(const sample_set& s) {
 sample_set parse_samples(std::string_view text, const std::string& name) {
   const json_document document(text, name);
   const json_reader top = document.expect(format, version);
-  top.expect_fields({"format", "version", "machine_id", "sampled_at", "links", "streams", "copies",
-                     "reductions", "collectives"});
+  top.expect_fields({"format", "version", "machine_id", "sampled_at", "links", "streams",
+                     "eager_limits_bytes", "copies", "reductions", "collectives"});
   sample_set s;
   s.machine_id = read_fingerprint(top.field("machine_id"));
   s.sampled_at = top.text("sampled_at");
   for (const json_reader& l : top.list("links")) {
-    l.expect_fields({"link", "bytes", "one_way_s", "send_overhead_s", "receive_overhead_s"});
+    l.expect_fields({"link", "bytes", "one_way_s", "spread_s", "rendezvous_s", "send_overhead_s",
+                     "receive_overhead_s"});
     s.measured.links.push_back({.link = read_link(l),
                                 .bytes = l.integer("bytes"),
                                 .one_way_s = l.positive("one_way_s"),
+                                .spread_s = l.optional_number("spread_s"),
+                                .rendezvous_s = l.optional_number("rendezvous_s"),
                                 .send_overhead_s = l.optional_number("send_overhead_s"),
                                 .receive_overhead_s = l.optional_number("receive_overhead_s")});
   }
@@ -84,6 +93,11 @@ sample_set parse_samples(std::string_view text, const std::string& name) {
     s.measured.streams.push_back(
         {.link = read_link(l), .bytes = l.integer("bytes"), .busy_s = l.positive("busy_s")});
   }
+  const json_reader eager = top.field("eager_limits_bytes");
+  eager.expect_fields({name_of(link_class::same_node), name_of(link_class::across_nodes)});
+  for (const link_class link : {link_class::same_node, link_class::across_nodes})
+    if (eager.has(name_of(link)))
+      s.measured.eager_limits_bytes[link] = eager.integer(name_of(link));
   s.measured.copies = read_local(top, "copies");
   s.measured.reductions = read_local(top, "reductions");
   for (const json_reader& t : top.list("collectives"))

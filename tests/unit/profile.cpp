@@ -43,9 +43,12 @@ sample_set example_samples() {
                       {.link = link_class::across_nodes,
                        .bytes = 1 << 20,
                        .one_way_s = 44e-3,
+                       .spread_s = 1e-4,
+                       .rendezvous_s = 45e-3,
                        .send_overhead_s = 1e-6,
                        .receive_overhead_s = 0}};
   s.measured.streams = {{link_class::across_nodes, 8, 2e-6}};
+  s.measured.eager_limits_bytes = {{link_class::across_nodes, 65536}};
   s.measured.copies = {{0, 0}, {4096, 3e-7}};
   s.measured.reductions = {{4096, 9e-7}};
   return s;
@@ -57,7 +60,15 @@ bench_results example_bench() {
                   .num_ranks = 8,
                   .ranks_per_node = 1,
                   .notes = {{"network", "200 Mbit"}},
-                  .results = {}};
+                  .results = {},
+                  .learning = {{.collective = "broadcast",
+                                .bytes = 65536,
+                                .calls = 100,
+                                .total_s = 0.5,
+                                .best_arm = "pipeline",
+                                .best_total_s = 0.4,
+                                .worst_call_s = 0.02,
+                                .best_median_s = 0.004}}};
   b.results = {{.collective = "broadcast",
                 .bytes = 65536,
                 .arm = "native",
@@ -184,6 +195,8 @@ TEST_CASE("what is written is read back equal, to the last bit of every number")
   CHECK_FALSE(s.measured.links[0].send_overhead_s);
   CHECK(s.measured.links[1].receive_overhead_s == 0.0);
   CHECK(s.measured.streams[0].busy_s == 2e-6);
+  CHECK(s.measured.links[1].rendezvous_s == 45e-3);
+  CHECK(s.measured.eager_limits_bytes.at(link_class::across_nodes) == 65536);
   const bench_results b = files::parse_bench(files::to_json(example_bench()), "f");
   CHECK(b.results[1].bytes == std::int64_t{1} << 40);
   CHECK_FALSE(b.results[1].ratio_to_native);
