@@ -5,7 +5,8 @@
 //
 // What takes time
 //   rank     does one thing at a time: send overhead o of each message, receive overhead o of each,
-//            reductions, copies; in the order in which they become possible.
+//            reductions, copies; in the order in which they become possible, steps taking turns
+//            and messages before local work.
 //   NIC      of a node sends one message at a time and receives one at a time (full duplex): a
 //            message of n bytes occupies it for link_model::busy_s(n) = max(o, g) + n G. A node
 //            with several rails puts a message on the rail that is free first. Between ranks of
@@ -26,6 +27,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace railpass {
@@ -69,7 +71,7 @@ struct simulation_setup {
   message_size size{};
   std::int32_t root = 0;     ///< physical rank of virtual rank 0
   bool in_place = false;     ///< input is output: copies between them are free
-  std::int32_t window = 64;  ///< sends, and receives, a rank has in flight at most
+  std::int32_t window = 64;  ///< sends, and receives, a rank has in flight
   bool record = false;       ///< fill simulation::events
 };
 
@@ -87,16 +89,11 @@ class simulator {
   /// arguments do not fit together or the schedules cannot end (a rank waits for ever).
   const simulation& run(const simulation_setup& setup) {
     prepare(setup);
-    for (std::int32_t v = 0; v < p_; ++v)
-      for (std::size_t s = first_step_[std::size_t(v)]; s < first_step_[std::size_t(v) + 1]; ++s)
-        ready_.push_back(std::int32_t(s));
-    std::reverse(ready_.begin(), ready_.end());
-    advance_ready();
+    for (std::int32_t v = 0; v < p_; ++v) run_rank(v);
     while (!heap_.empty()) {
       const event e = pop();
       now_ = e.time_s;
       handle(e);
-      advance_ready();
     }
     check_ended();
     for (std::int32_t v = 0; v < p_; ++v) {
@@ -121,7 +118,6 @@ class simulator {
     std::int64_t done = 0;    // all instances before this one are done
     std::uint64_t later = 0;  // bit k: instance done + k is done
     std::int64_t instances = 0;
-    bool waits_for_window = false;
   };
   struct rank_state {
     double cpu_free_s = 0;
@@ -129,7 +125,8 @@ class simulator {
     double received_s = 0;  // end of the last receive drawn
     std::int32_t sends = 0;
     std::int32_t receives = 0;
-    std::int32_t waiting_steps = 0;  // for a window
+    std::int32_t turn[2] = {0, 0};  // the step after the last started: messages, local
+    bool computing = false;         // a reduction or copy is under way
   };
   // Times of a message, looked up once for equal neighbours.
   struct message_cost {
@@ -206,6 +203,8 @@ class simulator {
     ranks_.assign(std::size_t(p_), {});
     steps_.clear();
     first_step_.assign(1, 0);
+    first_word_.assign(1, 0);
+    local_.clear();
     std::size_t pairs = 0;
     for (std::int32_t v = 0; v < p_; ++v) {
       const schedule& s = setup.schedules[std::size_t(v)];
@@ -213,23 +212,31 @@ class simulator {
         throw error("simulator: schedule " + std::to_string(v) + " is of rank " +
                     std::to_string(s.rank) + " of " + std::to_string(s.num_ranks));
       const std::int64_t segment_units = size_.segment_units(s.segment_bytes);
+      local_.resize(first_word_.back() + (s.steps.size() + 63) / 64, 0);
+      first_word_.push_back(local_.size());
       for (const step& what : s.steps) {
         step_state state{.what = &what, .rank = v};
         state.segments = segments_per_round(what, segment_units, size_.units);
         state.instances = state.segments * what.rounds;
         if (what.kind == step_kind::send)
           pairs += std::size_t(what.peer_stride == 0 ? 1 : std::min(what.rounds, p_));
+        if (what.kind != step_kind::send && what.kind != step_kind::receive)
+          set(local_, v, steps_.size() - first_step_.back());
         steps_.push_back(state);
       }
       first_step_.push_back(steps_.size());
     }
     schedules_ = setup.schedules;
+    candidates_.assign(local_.size(), 0);
+    starved_.assign(local_.size(), 0);
+    for (const step_state& state : steps_)
+      set(candidates_, state.rank,
+          std::size_t(&state - steps_.data()) - first_step_[std::size_t(state.rank)]);
     channels_.assign(std::bit_ceil(2 * pairs + 1), {});
 
     tasks_.clear();
     free_task_ = none;
     heap_.clear();
-    ready_.clear();
     sequence_ = 0;
     now_ = 0;
     result_.time_s = 0;
@@ -316,11 +323,45 @@ class simulator {
 
   // --- what a rank may do
 
-  void advance_ready() {
-    while (!ready_.empty()) {
-      const std::int32_t s = ready_.back();
-      ready_.pop_back();
-      advance(s);
+  using bits = std::vector<std::uint64_t>;  // of the steps of all ranks, each from a new word
+
+  void set(bits& b, std::int32_t rank, std::size_t step_of_rank) {
+    b[first_word_[std::size_t(rank)] + step_of_rank / 64] |= std::uint64_t{1}
+                                                             << (step_of_rank % 64);
+  }
+
+  // Takes the candidate whose turn it is; none if there is none of this kind.
+  std::int32_t take(std::int32_t rank, bool local) {
+    const std::size_t first = first_word_[std::size_t(rank)];
+    const std::size_t words = first_word_[std::size_t(rank) + 1] - first;
+    std::int32_t& turn = ranks_[std::size_t(rank)].turn[local ? 1 : 0];
+    std::size_t word = std::size_t(turn) / 64;
+    std::uint64_t mask = ~std::uint64_t{0} << (std::size_t(turn) % 64);
+    for (std::size_t looked = 0; looked <= words; ++looked) {
+      if (word >= words) word = 0;
+      const std::uint64_t kind = local_[first + word];
+      const std::uint64_t found =
+          words == 0 ? 0 : candidates_[first + word] & (local ? kind : ~kind) & mask;
+      if (found != 0) {
+        const int bit = std::countr_zero(found);
+        candidates_[first + word] &= ~(std::uint64_t{1} << bit);
+        turn = std::int32_t(word * 64) + bit + 1;
+        return turn - 1;
+      }
+      mask = ~std::uint64_t{0};
+      ++word;
+    }
+    return none;
+  }
+
+  // Starts whatever a rank may start now: steps take turns, messages go before local work.
+  void run_rank(std::int32_t rank) {
+    const auto base = std::int32_t(first_step_[std::size_t(rank)]);
+    for (;;) {
+      std::int32_t s = take(rank, false);
+      if (s == none && !ranks_[std::size_t(rank)].computing) s = take(rank, true);
+      if (s == none) return;
+      start(base + s);
     }
   }
 
@@ -335,43 +376,42 @@ class simulator {
     return true;
   }
 
-  // Issues every instance of the step that may start now.
-  void advance(std::int32_t index) {
+  // Starts the next instance of a step, if it may start now.
+  void start(std::int32_t index) {
     step_state& s = steps_[std::size_t(index)];
     const step& what = *s.what;
-    const schedule& plan = schedules_[std::size_t(s.rank)];
-    const std::int64_t segment_units = size_.segment_units(plan.segment_bytes);
-    const bool message = what.kind == step_kind::send || what.kind == step_kind::receive;
     rank_state& r = ranks_[std::size_t(s.rank)];
-    const std::int64_t done_before = s.done;
-    // 64 at most beyond the first one not done: `later` has as many bits.
-    while (s.issued < s.instances && s.issued - s.done < 64 && may_issue(s)) {
-      const extent e = instance_extent(what, s.round, s.segment, segment_units, size_.units);
-      if (e.size() == 0) {
-        mark_done(s, s.issued);
-      } else if (message) {
-        std::int32_t& in_flight = what.kind == step_kind::send ? r.sends : r.receives;
-        if (in_flight >= window_) {
-          if (!s.waits_for_window) ++r.waiting_steps;
-          s.waits_for_window = true;
-          break;
-        }
-        ++in_flight;
-        if (what.kind == step_kind::send)
-          issue_send(index, e.size() * size_.unit_bytes);
-        else
-          issue_receive(index);
-      } else {
-        issue_local(index, e.size() * size_.unit_bytes);
-      }
-      ++s.issued;
-      if (++s.segment == s.segments) {
-        s.segment = 0;
-        ++s.round;
-      }
-      if (s.issued == s.instances) wake_successors(index);
+    const std::size_t own_number = std::size_t(index) - first_step_[std::size_t(s.rank)];
+    // At most 64 beyond the first one not done: `later` has as many bits.
+    if (s.issued == s.instances || s.issued - s.done >= 64 || !may_issue(s)) return;
+    const std::int64_t segment_units =
+        size_.segment_units(schedules_[std::size_t(s.rank)].segment_bytes);
+    const extent e = instance_extent(what, s.round, s.segment, segment_units, size_.units);
+    const std::int64_t bytes = e.size() * size_.unit_bytes;
+    if (bytes == 0) {
+      mark_done(s, s.issued);
+      wake_successors(index);
+    } else if (what.kind == step_kind::send || what.kind == step_kind::receive) {
+      std::int32_t& in_flight = what.kind == step_kind::send ? r.sends : r.receives;
+      const bool has_one = s.issued > s.done + std::popcount(s.later);
+      if (in_flight >= window_ && has_one) return set(starved_, s.rank, own_number);
+      ++in_flight;
+      if (what.kind == step_kind::send)
+        issue_send(index, bytes);
+      else
+        issue_receive(index);
+    } else {
+      issue_local(index, bytes);
     }
-    if (s.done != done_before) wake_successors(index);
+    ++s.issued;
+    if (++s.segment == s.segments) {
+      s.segment = 0;
+      ++s.round;
+    }
+    if (s.issued < s.instances)
+      set(candidates_, s.rank, own_number);
+    else
+      wake_successors(index);
   }
 
   void mark_done(step_state& s, std::int64_t instance) {
@@ -384,9 +424,8 @@ class simulator {
 
   void wake_successors(std::int32_t index) {
     const step_state& s = steps_[std::size_t(index)];
-    const auto successors = schedules_[std::size_t(s.rank)].successors_of(*s.what);
-    const auto base = std::int32_t(first_step_[std::size_t(s.rank)]);
-    for (auto it = successors.rbegin(); it != successors.rend(); ++it) ready_.push_back(base + *it);
+    for (const std::int32_t other : schedules_[std::size_t(s.rank)].successors_of(*s.what))
+      set(candidates_, s.rank, std::size_t(other));
   }
 
   // The end of one instance: the step itself, those behind it and those waiting for a window.
@@ -395,21 +434,18 @@ class simulator {
     rank_state& r = ranks_[std::size_t(s.rank)];
     const std::int64_t done_before = s.done;
     mark_done(s, instance);
-    if (s.what->kind == step_kind::send) --r.sends;
-    if (s.what->kind == step_kind::receive) --r.receives;
-    if (r.waiting_steps > 0) {
-      for (std::size_t i = first_step_[std::size_t(s.rank) + 1];
-           i-- > first_step_[std::size_t(s.rank)];) {
-        if (!steps_[i].waits_for_window) continue;
-        steps_[i].waits_for_window = false;
-        --r.waiting_steps;
-        ready_.push_back(std::int32_t(i));
-      }
-    }
-    if (s.done != done_before) {
-      wake_successors(index);
-      ready_.push_back(index);
-    }
+    if (s.what->kind == step_kind::send)
+      --r.sends;
+    else if (s.what->kind == step_kind::receive)
+      --r.receives;
+    else
+      r.computing = false;
+    for (std::size_t w = first_word_[std::size_t(s.rank)]; w < first_word_[std::size_t(s.rank) + 1];
+         ++w)
+      candidates_[w] |= std::exchange(starved_[w], 0);
+    if (s.done != done_before) wake_successors(index);
+    set(candidates_, s.rank, std::size_t(index) - first_step_[std::size_t(s.rank)]);
+    run_rank(s.rank);
   }
 
   std::int32_t channel_of_instance(step_state& s) {
@@ -482,6 +518,7 @@ class simulator {
         what.kind == step_kind::copy ? setup_machine_->copy : setup_machine_->reduce;
     const double seconds = free ? 0 : model.time_s(double(bytes));
     const double begin = compute(s.rank, seconds);
+    ranks_[std::size_t(s.rank)].computing = true;
     const std::int32_t number = new_task();
     task& t = tasks_[std::size_t(number)];
     t.send_step = index;
@@ -502,23 +539,22 @@ class simulator {
         return land(number);
       case happening::sent:
         t.send_ended = true;
-        finish(t.send_step, t.send_instance);
-        if (t.receive_ended) free_task(number);
-        return;
+        return end(number, t.receive_ended, t.send_step, t.send_instance);
       case happening::arrived:
         t.arrived = true;
         if (t.receive_step != none) receive(number);
         return;
       case happening::received:
         t.receive_ended = true;
-        finish(t.receive_step, t.receive_instance);
-        if (t.send_ended) free_task(number);
-        return;
+        return end(number, t.send_ended, t.receive_step, t.receive_instance);
       case happening::computed:
-        finish(t.send_step, t.send_instance);
-        free_task(number);
-        return;
+        return end(number, true, t.send_step, t.send_instance);
     }
+  }
+
+  void end(std::int32_t number, bool is_last, std::int32_t step_number, std::int64_t instance) {
+    if (is_last) free_task(number);
+    finish(step_number, instance);
   }
 
   // The message leaves by the port that is free first.
@@ -620,7 +656,10 @@ class simulator {
   std::vector<task> tasks_;
   std::int32_t free_task_ = none;
   std::vector<event> heap_;
-  std::vector<std::int32_t> ready_;  // a stack of steps to look at
+  std::vector<std::size_t> first_word_;  // by virtual rank
+  bits local_;                           // reductions and copies
+  bits candidates_;                      // steps to look at
+  bits starved_;                         // steps that wait for a window
   std::uint32_t sequence_ = 0;
   double now_ = 0;
   simulation result_;
