@@ -51,13 +51,15 @@ inline schedule build_reduce_scatter_allgather(const shape& s, const parameters&
     mine = kept;
   }
 
-  std::vector<after> held{whole(partial.to_output(mine))};
+  const step_id reduced = partial.to_output(mine);
+  std::vector<after> held{whole(reduced)}, free = partial.readers_of_output();
+  free.push_back(whole(reduced));
   for (int bit = fold.power / 2; bit > 0; bit /= 2) {
     const int peer = fold.rank_at(place ^ bit);
     block_range theirs = mine;
     theirs.first += (place & bit) == 0 ? mine.count : -mine.count;
     b.send(buffer::output, mine, peer, held);
-    held.push_back(whole(b.receive(buffer::output, theirs, peer, partial.readers_of_output())));
+    held.push_back(whole(b.receive(buffer::output, theirs, peer, free)));
     mine.first = std::min(mine.first, theirs.first);
     mine.count *= 2;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Split binary tree: the ranks below the root form two binary trees of nearly equal size. The left
-// one is given the first half of the message, the right one the second half, segment by segment;
-// at the same time each left rank and its counterpart on the right exchange halves.
+// one is given the first half of the message, the right one the second half, segment by segment.
+// Then each left rank and its counterpart on the right exchange halves.
 // p = 8: left 1..4, right 5..7: 0->1 0->5, then 1->2 1->3 5->6 5->7, then 2->4, and the exchanges
 // 1<->5, 2<->6, 3<->7. Rank 4 has no counterpart: the right tree's last leaf, 7, serves it too.
 //
@@ -28,7 +28,10 @@ inline schedule build_split_binary(const shape& s, const parameters& values) {
   if (s.rank == 0) {
     b.send(buffer::output, half(0), 1, {}, by_segments);
     // With two ranks there is no right tree: the root is rank 1's counterpart as well.
-    b.send(buffer::output, half(1), right > 0 ? 1 + left : 1, {}, by_segments);
+    if (right > 0)
+      b.send(buffer::output, half(1), 1 + left, {}, by_segments);
+    else
+      b.send(buffer::output, half(1), 1);
     return b.finish();
   }
   const int side = s.rank > left ? 1 : 0;
@@ -42,22 +45,25 @@ inline schedule build_split_binary(const shape& s, const parameters& values) {
 
   const bool paired = side == 1 || i < right;
   const int counterpart = side == 1 ? 1 + i : paired ? 1 + left + i : right > 0 ? left + right : 0;
-  b.receive(buffer::output, half(1 - side), counterpart, {}, by_segments);
-  if (paired) b.send(buffer::output, half(side), counterpart, {each(arrived)}, by_segments);
+  // Not before the own half is complete: messages that wait for the counterpart must not fill the
+  // windows that the tree needs.
+  b.receive(buffer::output, half(1 - side), counterpart, {whole(arrived)});
+  if (paired) b.send(buffer::output, half(side), counterpart, {whole(arrived)});
   if (side == 1 && i == right - 1 && left > right)
-    b.send(buffer::output, half(1), left, {each(arrived)}, by_segments);
+    b.send(buffer::output, half(1), left, {whole(arrived)});
   return b.finish();
 }
 
 inline double cost_split_binary(const cost_query& q, const parameters& values) {
   const link_model& link = q.slowest_link();
   const stream st(q.bytes / 2, values[0], q.unit_bytes);
-  const double side = q.num_ranks / 2;
-  const double depth = std::floor(std::log2(side)) + 1;
-  // An inner rank sends each segment of its half to two children and to its counterpart.
-  const double copies = side > 2 ? 3 : 2;
-  return depth * (link.one_way_s(st.segment) + (copies - 2) * link.busy_s(st.segment)) +
-         copies * (st.busy_s(link) - link.busy_s(st.segment)) + link.one_way_s(st.segment);
+  const unsigned side = unsigned(q.num_ranks) / 2;  // ranks of the larger tree
+  const double depth = std::bit_width(side);
+  const double children = std::min(2u, side - 1), segment_s = link.busy_s(st.segment);
+  const double tree_s = depth * link.one_way_s(st.segment) +
+                        (depth - 1) * std::max(0.0, children - 1) * segment_s +
+                        std::max(1.0, children) * (st.busy_s(link) - segment_s);
+  return tree_s + link.one_way_s(q.bytes / 2);
 }
 
 inline constexpr algorithm split_binary{

@@ -28,6 +28,7 @@ struct block_range {
   std::int32_t first = 0;
   std::int32_t stride = 0;
   std::int32_t count = 1;
+  friend bool operator==(const block_range&, const block_range&) = default;
 };
 
 /// Units [begin, end) of the message.
@@ -68,6 +69,7 @@ struct step {
   std::int32_t num_dependencies = 0;
   std::int32_t first_successor = 0;  ///< index into schedule::successors
   std::int32_t num_successors = 0;
+  friend bool operator==(const step&, const step&) = default;
 };
 
 /// What an instance of a step waits for.
@@ -83,6 +85,7 @@ struct dependency {
   static constexpr std::int32_t posted = -2;
   std::int32_t step = 0;
   std::int32_t lag = 0;
+  friend bool operator==(const dependency&, const dependency&) = default;
 };
 
 /// What one rank does. Independent of the message's size, the root and the buffers: those are
