@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/cli/verb.hpp"
+#include "railpass/base/units.hpp"
+
+#include <iostream>
+#include <memory>
+
+namespace railpass::cli {
+namespace {
+
+std::vector<std::string> names_of(const preconditions& needs) {
+  std::vector<std::string> names;
+  if (needs.commutative) names.emplace_back("commutative operation");
+  if (needs.power_of_two) names.emplace_back("power of two of ranks");
+  if (needs.min_ranks > 2)
+    names.push_back("at least " + std::to_string(needs.min_ranks) + " ranks");
+  if (needs.min_units_per_rank > 0)
+    names.push_back("at least " + std::to_string(needs.min_units_per_rank) + " unit per rank");
+  return names;
+}
+
+std::string join(const std::vector<std::string>& words, std::string_view separator) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : std::string(separator)) + word;
+  return text;
+}
+
+// The values of a long list are those between the first two and the last.
+std::string show(const parameter& p) {
+  std::string text(p.name);
+  for (int i = 0; i < p.num_values; ++i) {
+    if (p.num_values > 5 && i > 1 && i + 1 < p.num_values) continue;
+    if (p.num_values > 5 && i + 1 == p.num_values) text += ",..";
+    const std::int64_t value = p.values[std::size_t(i)];
+    text += (i ? "," : "=") + (p.in_bytes ? format_bytes(value) : std::to_string(value));
+  }
+  return text;
+}
+
+nlohmann::ordered_json to_json(const algorithm& a) {
+  nlohmann::ordered_json values = nlohmann::ordered_json::object();
+  for (int i = 0; i < a.num_parameters(); ++i) {
+    const parameter& p = a.parameter_list[std::size_t(i)];
+    values[std::string(p.name)] =
+        std::vector<std::int64_t>(p.values.begin(), p.values.begin() + p.num_values);
+  }
+  return {{"collective", name_of(a.op)},
+          {"name", a.name},
+          {"parameters", values},
+          {"needs", names_of(a.needs)},
+          {"source", a.source}};
+}
+
+struct options {
+  std::string collective_name;
+  bool markdown = false;
+  json_output json;
+};
+
+int run(const options& o) {
+  auto list = nlohmann::ordered_json::array();
+  table lines({"collective", "algorithm", "parameters", "needs", "source"});
+  for (const algorithm* a : all_algorithms) {
+    if (!o.collective_name.empty() && a->op != parse_collective("--collective", o.collective_name))
+      continue;
+    list.push_back(to_json(*a));
+    std::vector<std::string> shown;
+    for (int i = 0; i < a->num_parameters(); ++i)
+      shown.push_back(show(a->parameter_list[std::size_t(i)]));
+    lines.add({std::string(name_of(a->op)), std::string(a->name), join(shown, " "),
+               join(names_of(a->needs), "; "), std::string(a->source)});
+  }
+  if (o.json.text()) std::cout << (o.markdown ? lines.markdown() : lines.text());
+  o.json.write(list);
+  return succeeded;
+}
+
+}  // namespace
+
+const verb algorithms_verb{
+    "algorithms", "List the algorithms: parameters, what each needs, and where it is published",
+    "  railpass algorithms --collective broadcast\n"
+    "  railpass algorithms --json -\n",
+    [](CLI::App& app) -> std::function<int()> {
+      const auto o = std::make_shared<options>();
+      app.add_option("--collective", o->collective_name, "only this one")->type_name("NAME");
+      app.add_flag("--markdown", o->markdown, "print the table as Markdown");
+      o->json.declare(app);
+      return [o] { return run(*o); };
+    }};
+
+}  // namespace railpass::cli

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The railpass program: finds the verb, runs it, turns errors into one sentence and a status.
+#include "lib/cli/parallel.hpp"
+#include "lib/cli/verb.hpp"
+
+#include <exception>
+#include <iostream>
+
+namespace railpass::cli {
+namespace {
+
+constexpr const verb* verbs[] = {
+#define RAILPASS_VERB(name) &name##_verb,
+#include "lib/cli/verbs.def"
+#undef RAILPASS_VERB
+};
+
+// One sentence on standard error. Under mpirun every rank comes here, and one of them speaks.
+int complain(std::string_view who, std::string_view what, int status) {
+  if (speaks_for_the_job()) std::cerr << who << ": " << what << '\n';
+  return status;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+int run(int argc, char** argv) {
+  CLI::App app("MPI collectives that learn the machine they run on", "railpass");
+  app.set_version_flag("--version", "railpass " RAILPASS_VERSION);
+  app.require_subcommand(1);
+  app.footer("railpass VERB --help says more, with an example.");
+  std::string who = "railpass";
+  int status = succeeded;
+  for (const verb* v : verbs) {
+    CLI::App* const sub = app.add_subcommand(std::string(v->name), std::string(v->summary));
+    sub->footer("Examples:\n" + std::string(v->examples));
+    sub->callback([v, &who, &status, work = v->declare(*sub)] {
+      who += ' ';
+      who += v->name;
+      status = work();
+    });
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& shown) {
+    if (speaks_for_the_job()) app.exit(shown);
+    return succeeded;
+  } catch (const CLI::ParseError& wrong) {
+    if (app.get_subcommands().empty() && argc > 1)
+      return complain(
+          who,
+          "there is no verb or option '" + std::string(argv[1]) + "' (railpass --help lists them)",
+          wrong_use);
+    for (const CLI::App* sub : app.get_subcommands()) who += ' ' + sub->get_name();
+    return complain(who, first_line(wrong.what()) + " (" + who + " --help says how)", wrong_use);
+  } catch (const usage_error& wrong) {
+    return complain(who, wrong.what(), wrong_use);
+  } catch (const std::bad_alloc&) {
+    return complain(who, "not enough memory for what was asked", failed);
+  } catch (const std::exception& problem) {
+    return complain(who, problem.what(), failed);
+  }
+  std::cout.flush();
+  if (!std::cout) return complain(who, "standard output cannot be written", failed);
+  return status;
+}
+
+}  // namespace
+}  // namespace railpass::cli
+
+int main(int argc, char** argv) { return railpass::cli::run(argc, argv); }

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/cli/parallel.hpp"
+
+#include "lib/cli/verb.hpp"
+#include "lib/files/files.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <time.h>
+
+namespace railpass::cli {
+
+bool speaks_for_the_job() {
+  int initialized = 0, finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  if (initialized && !finalized) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank == 0;
+  }
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+    if (const char* rank = std::getenv(variable)) return std::atoi(rank) == 0;
+  return true;
+}
+
+fingerprint machine_marks(int num_hosts) {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  MPI_Get_library_version(version, &length);
+  return files::this_machine(num_hosts, version);
+}
+
+int job::most_ranks_per_node() const {
+  int most = 0;
+  for (int node = 0; node < num_nodes(); ++node)
+    most = std::max(most, int(std::count(node_of_rank.begin(), node_of_rank.end(), node)));
+  return most;
+}
+
+void job::on_rank_0(const std::function<void()>& work) const {
+  std::string problem;
+  enum : int { well, misused, broken } outcome = well;
+  if (rank == 0) try {
+      work();
+    } catch (const usage_error& wrong) {
+      outcome = misused;
+      problem = wrong.what();
+    } catch (const std::exception& wrong) {
+      outcome = broken;
+      problem = wrong.what();
+    }
+  const int agreed_outcome = agreed(int(outcome));
+  if (agreed_outcome == misused) throw usage_error(problem);
+  if (agreed_outcome == broken) throw error(problem);
+}
+
+namespace {
+
+job describe_job() {
+  job j;
+  MPI_Comm_rank(MPI_COMM_WORLD, &j.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &j.num_ranks);
+  MPI_Comm node = MPI_COMM_NULL;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  int first = j.rank;
+  MPI_Bcast(&first, 1, MPI_INT, 0, node);
+  MPI_Comm_free(&node);
+  std::vector<int> firsts(std::size_t(j.num_ranks), 0);
+  MPI_Allgather(&first, 1, MPI_INT, firsts.data(), 1, MPI_INT, MPI_COMM_WORLD);
+
+  char name[MPI_MAX_PROCESSOR_NAME] = {};
+  int length = 0;
+  MPI_Get_processor_name(name, &length);
+  std::vector<char> names(std::size_t(j.num_ranks) * MPI_MAX_PROCESSOR_NAME);
+  MPI_Allgather(name, MPI_MAX_PROCESSOR_NAME, MPI_CHAR, names.data(), MPI_MAX_PROCESSOR_NAME,
+                MPI_CHAR, MPI_COMM_WORLD);
+  std::map<int, int> node_of_first;
+  for (int r = 0; r < j.num_ranks; ++r) {
+    const auto [place, is_new] = node_of_first.emplace(firsts[std::size_t(r)], j.num_nodes());
+    if (is_new) j.hosts.emplace_back(&names[std::size_t(r) * MPI_MAX_PROCESSOR_NAME]);
+    j.node_of_rank.push_back(place->second);
+  }
+  return j;
+}
+
+}  // namespace
+
+int run_job(const std::function<int(const job&)>& body) {
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  const job j = describe_job();
+  int status = succeeded;
+  std::exception_ptr problem;  // rank 0 passes it on to be printed
+  try {
+    status = body(j);
+  } catch (const usage_error&) {
+    status = wrong_use;
+    if (j.rank == 0) problem = std::current_exception();
+  } catch (const error&) {
+    status = failed;
+    if (j.rank == 0) problem = std::current_exception();
+  } catch (const std::exception& broken) {
+    std::cerr << "railpass: rank " << j.rank << ": " << broken.what() << std::endl;
+    MPI_Abort(MPI_COMM_WORLD, failed);
+  }
+  MPI_Finalize();
+  if (problem) std::rethrow_exception(problem);
+  return status;
+}
+
+void wait_asleep(MPI_Request& request) {
+  for (int done = 0;;) {
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (done) return;
+    const timespec nap{.tv_sec = 0, .tv_nsec = 500'000};
+    nanosleep(&nap, nullptr);
+  }
+}
+
+void quiet_barrier(MPI_Comm comm) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Ibarrier(comm, &request);
+  wait_asleep(request);
+}
+
+double agreed(double value, int from) {
+  MPI_Bcast(&value, 1, MPI_DOUBLE, from, MPI_COMM_WORLD);
+  return value;
+}
+
+int agreed(int value, int from) {
+  MPI_Bcast(&value, 1, MPI_INT, from, MPI_COMM_WORLD);
+  return value;
+}
+
+}  // namespace railpass::cli

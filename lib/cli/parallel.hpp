@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the verbs that run under mpirun share.
+#pragma once
+
+#include "models/profile.hpp"
+
+#include <mpi.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace railpass::cli {
+
+/// Whether this process is to print: alone, or rank 0 of the job as far as the environment tells.
+/// Works before MPI is initialised, which matters for wrong use.
+bool speaks_for_the_job();
+
+/// The marks of this machine with the MPI library this program runs with. Works without MPI_Init.
+fingerprint machine_marks(int num_hosts);
+
+/// The ranks of MPI_COMM_WORLD and where they run.
+struct job {
+  int rank = 0;
+  int num_ranks = 1;
+  std::vector<int> node_of_rank;   ///< nodes numbered from 0 in order of their first rank
+  std::vector<std::string> hosts;  ///< name of each node
+  int num_nodes() const { return int(hosts.size()); }
+  int most_ranks_per_node() const;
+
+  /// Runs `work` on rank 0 alone. Collective: what it throws there is thrown on all ranks, so that
+  /// all of them end alike.
+  void on_rank_0(const std::function<void()>& work) const;
+};
+
+/// Initialises MPI, runs `body` on all ranks and finalizes. Errors that `body` throws must be
+/// thrown on all ranks; what only one rank meets ends the job.
+int run_job(const std::function<int(const job&)>& body);
+
+/// Waits for a request without taking the processor from the ranks that measure.
+void wait_asleep(MPI_Request& request);
+
+/// Barrier in which those who come early sleep.
+void quiet_barrier(MPI_Comm comm);
+
+/// A value of rank `from`, on all ranks.
+double agreed(double value, int from = 0);
+int agreed(int value, int from = 0);
+
+}  // namespace railpass::cli

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/cli/sampler.hpp"
+#include "lib/cli/verb.hpp"
+#include "lib/files/files.hpp"
+#include "railpass/base/units.hpp"
+
+#include <iostream>
+#include <memory>
+
+namespace railpass::cli {
+namespace {
+
+struct options {
+  std::string budget = "20s";
+  json_output json;
+};
+
+void print(const sample_set& samples) {
+  const auto optional_time = [](const std::optional<double>& s) {
+    return s ? format_seconds(*s) : std::string("-");
+  };
+  for (const link_class link : {link_class::same_node, link_class::across_nodes}) {
+    table lines(
+        {"bytes", "one way", "spread", "rendezvous", "send o.", "receive o.", "busy", "MB/s"});
+    for (const link_sample& s : samples.measured.links) {
+      if (s.link != link) continue;
+      std::optional<double> busy_s;
+      for (const stream_sample& stream : samples.measured.streams)
+        if (stream.link == link && stream.bytes == s.bytes) busy_s = stream.busy_s;
+      lines.add({format_bytes(s.bytes), format_seconds(s.one_way_s), optional_time(s.spread_s),
+                 optional_time(s.rendezvous_s), optional_time(s.send_overhead_s),
+                 optional_time(s.receive_overhead_s), optional_time(busy_s),
+                 busy_s ? fixed(double(s.bytes) / *busy_s / 1e6, 1) : "-"});
+    }
+    if (lines.empty()) continue;
+    std::cout << (link == link_class::same_node ? "Same node" : "Across nodes") << ", eager up to "
+              << format_bytes(samples.measured.eager_limits_bytes.at(link)) << "\n"
+              << lines.text() << '\n';
+  }
+  table lines({"bytes", "copy", "reduce (sum of doubles)"});
+  for (std::size_t i = 0; i < samples.measured.copies.size(); ++i)
+    lines.add({format_bytes(samples.measured.copies[i].bytes),
+               format_seconds(samples.measured.copies[i].seconds),
+               format_seconds(samples.measured.reductions[i].seconds)});
+  std::cout << lines.text();
+}
+
+int run(const options& o) {
+  const double budget_s = parse_duration_s("--budget", o.budget);
+  return run_job([&](const job& j) {
+    if (j.num_ranks < 2)
+      throw usage_error("expected at least 2 ranks: mpirun -n 2 railpass sample");
+    j.on_rank_0([&] { o.json.check(); });
+    sample_set samples;
+    {
+      progress_bar bar("sample", j.rank == 0);
+      samples.measured = sample_machine(
+          j, budget_s,
+          [&](double fraction, const std::string& doing) { bar.show(fraction, doing); });
+    }
+    j.on_rank_0([&] {
+      samples.machine_id = machine_marks(j.num_nodes());
+      samples.sampled_at = files::utc_now();
+      if (o.json.text()) print(samples);
+      o.json.write(files::to_json(samples));
+    });
+    return succeeded;
+  });
+}
+
+}  // namespace
+
+const verb sample_verb{
+    "sample", "Measure messages, copies and reductions on this machine (under mpirun)",
+    "  mpirun -n 2 railpass sample --json samples.json\n"
+    "  mpirun -n 2 --map-by node railpass sample --budget 30s --json samples.json\n"
+    "Two ranks on one node measure the link within a node, two nodes the link across them.\n",
+    [](CLI::App& app) -> std::function<int()> {
+      const auto o = std::make_shared<options>();
+      app.add_option("--budget", o->budget, "about how long to measure")
+          ->capture_default_str()
+          ->type_name("TIME");
+      o->json.declare(app);
+      return [o] { return run(*o); };
+    }};
+
+}  // namespace railpass::cli

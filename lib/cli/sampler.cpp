@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Measures messages between two ranks at a time. One rank of the pair leads: it alone looks at the
+// clock, and each command it sends says what both do next, so the two never disagree. The others
+// sleep meanwhile. Commands go through all cells (what is measured, at which size) again and again
+// until the budget is used: a disturbance of a second then hits all cells a little instead of one.
+#include "lib/cli/sampler.hpp"
+
+#include "lib/cli/verb.hpp"
+#include "railpass/base/clock.hpp"
+#include "railpass/base/statistics.hpp"
+#include "railpass/base/units.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <optional>
+
+namespace railpass::cli {
+namespace {
+
+constexpr std::array<std::int64_t, 18> sizes_bytes{
+    1,        8,        64,       256,       512,       1 << 10,   2 << 10, 4 << 10, 8 << 10,
+    16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20};
+
+enum class task : std::int32_t {
+  stop,
+  one_way,           // half of a round trip
+  rendezvous,        // the same with synchronous sends
+  send_overhead,     // inside MPI_Isend, the receive being posted
+  receive_overhead,  // inside MPI_Recv, the message being there
+  stream,            // time per message of a burst
+  eager_probe,       // does a send end before its receive is posted?
+};
+
+struct command {
+  task what = task::stop;
+  std::int32_t values = 0;  // measured values wanted
+  std::int64_t bytes = 0;
+  std::int32_t inner = 1;  // rounds behind one value
+};
+
+constexpr int tag = 1;  // one tag: order says what is what
+
+int burst_of(std::int64_t bytes) { return bytes <= 64 << 10 ? 16 : bytes <= 512 << 10 ? 4 : 2; }
+
+// One end of a measured pair.
+class endpoint {
+ public:
+  endpoint(MPI_Comm comm, int other)
+      : comm_(comm), other_(other), out_(std::size_t(sizes_bytes.back()), 1), in_(out_) {}
+
+  // --- the leader
+
+  /// The values of one command, in seconds.
+  std::vector<double> lead(const command& c) {
+    MPI_Send(&c, sizeof c, MPI_BYTE, other_, tag, comm_);
+    std::vector<double> values;
+    for (int v = -1; v < c.values; ++v) {  // the first one warms up
+      const double value_s = lead_one(c);
+      if (v >= 0 && value_s > 0) values.push_back(value_s);
+    }
+    return values;
+  }
+
+  /// Largest size that is sent eagerly, between neighbours of the list of sizes refined by halving.
+  std::int64_t find_eager_limit() {
+    if (!is_eager(sizes_bytes.front())) return 0;
+    std::int64_t low = sizes_bytes.front(), high = 0;
+    for (const std::int64_t bytes : sizes_bytes) {
+      if (is_eager(bytes)) {
+        low = bytes;
+        continue;
+      }
+      high = bytes;
+      break;
+    }
+    if (high == 0) return low;
+    while (high - low > std::max<std::int64_t>(1, low / 64)) {
+      const std::int64_t middle = (low + high) / 2;
+      (is_eager(middle) ? low : high) = middle;
+    }
+    return low;
+  }
+
+  // --- the follower: does what it is told until it is told to stop
+
+  void follow() {
+    for (;;) {
+      command c;
+      MPI_Recv(&c, sizeof c, MPI_BYTE, other_, tag, comm_, MPI_STATUS_IGNORE);
+      if (c.what == task::stop) return;
+      for (int v = -1; v < c.values; ++v) follow_one(c);
+    }
+  }
+  void stop() {
+    const command c;
+    MPI_Send(&c, sizeof c, MPI_BYTE, other_, tag, comm_);
+  }
+
+ private:
+  bool is_eager(std::int64_t bytes) {
+    const command c{.what = task::eager_probe, .values = 0, .bytes = bytes};
+    MPI_Send(&c, sizeof c, MPI_BYTE, other_, tag, comm_);
+    return lead_one(c) > 0;
+  }
+
+  void send(std::int64_t bytes) { MPI_Send(out_.data(), int(bytes), MPI_BYTE, other_, tag, comm_); }
+  void send_synchronous(std::int64_t bytes) {
+    MPI_Ssend(out_.data(), int(bytes), MPI_BYTE, other_, tag, comm_);
+  }
+  void receive(std::int64_t bytes) {
+    MPI_Recv(in_.data(), int(bytes), MPI_BYTE, other_, tag, comm_, MPI_STATUS_IGNORE);
+  }
+  MPI_Request start_send(std::int64_t bytes) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Isend(out_.data(), int(bytes), MPI_BYTE, other_, tag, comm_, &request);
+    return request;
+  }
+  MPI_Request start_receive(std::int64_t bytes) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Irecv(in_.data(), int(bytes), MPI_BYTE, other_, tag, comm_, &request);
+    return request;
+  }
+  static void wait(MPI_Request& request) { MPI_Wait(&request, MPI_STATUS_IGNORE); }
+
+  double lead_one(const command& c) {
+    const double begin_s = steady_clock_s();
+    switch (c.what) {
+      case task::one_way:
+        for (int i = 0; i < c.inner; ++i) send(c.bytes), receive(c.bytes);
+        return (steady_clock_s() - begin_s) / (2 * c.inner);
+      case task::rendezvous:
+        for (int i = 0; i < c.inner; ++i) send_synchronous(c.bytes), receive(c.bytes);
+        return (steady_clock_s() - begin_s) / (2 * c.inner);
+      case task::send_overhead: {
+        receive(0);
+        const double posted_s = steady_clock_s();
+        MPI_Request request = start_send(c.bytes);
+        const double spent_s = steady_clock_s() - posted_s;
+        wait(request);
+        return spent_s;
+      }
+      case task::receive_overhead: {
+        send(0);
+        receive(0);  // was sent behind the message to be timed
+        const double waiting_s = steady_clock_s();
+        MPI_Recv(in_.data(), int(c.bytes), MPI_BYTE, other_, tag + 1, comm_, MPI_STATUS_IGNORE);
+        return steady_clock_s() - waiting_s;
+      }
+      case task::stream: {
+        // What more messages add to one: latency and acknowledgement cancel out.
+        const double one_s = lead_burst(c.bytes, 1);
+        const int burst = burst_of(c.bytes);
+        return (lead_burst(c.bytes, burst) - one_s) / (burst - 1);
+      }
+      case task::eager_probe: {
+        MPI_Request request = start_send(c.bytes);
+        int done = 0;
+        while (!done && steady_clock_s() - begin_s < 2e-3)
+          MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        MPI_Send(nullptr, 0, MPI_BYTE, other_, tag + 1, comm_);
+        if (!done) wait(request);
+        return done ? 1 : 0;
+      }
+      case task::stop:
+        break;
+    }
+    return 0;
+  }
+
+  void follow_one(const command& c) {
+    switch (c.what) {
+      case task::one_way:
+        for (int i = 0; i < c.inner; ++i) receive(c.bytes), send(c.bytes);
+        return;
+      case task::rendezvous:
+        for (int i = 0; i < c.inner; ++i) receive(c.bytes), send_synchronous(c.bytes);
+        return;
+      case task::send_overhead: {
+        MPI_Request request = start_receive(c.bytes);
+        send(0);
+        wait(request);
+        return;
+      }
+      case task::receive_overhead: {
+        receive(0);
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Isend(out_.data(), int(c.bytes), MPI_BYTE, other_, tag + 1, comm_, &request);
+        send(0);
+        wait(request);
+        return;
+      }
+      case task::stream:
+        follow_burst(c.bytes, 1);
+        follow_burst(c.bytes, burst_of(c.bytes));
+        return;
+      case task::eager_probe:
+        MPI_Recv(nullptr, 0, MPI_BYTE, other_, tag + 1, comm_, MPI_STATUS_IGNORE);
+        receive(c.bytes);
+        return;
+      case task::stop:
+        return;
+    }
+  }
+
+  double lead_burst(std::int64_t bytes, int burst) {
+    receive(0);  // the receives are posted
+    const double begin_s = steady_clock_s();
+    for (int i = 0; i < burst; ++i) requests_[std::size_t(i)] = start_send(bytes);
+    MPI_Waitall(burst, requests_.data(), MPI_STATUSES_IGNORE);
+    receive(0);
+    return steady_clock_s() - begin_s;
+  }
+  // All receives of a burst may go to one buffer: nobody looks at it.
+  void follow_burst(std::int64_t bytes, int burst) {
+    for (int i = 0; i < burst; ++i) requests_[std::size_t(i)] = start_receive(bytes);
+    send(0);
+    MPI_Waitall(burst, requests_.data(), MPI_STATUSES_IGNORE);
+    send(0);
+  }
+
+  MPI_Comm comm_;
+  int other_;
+  std::vector<char> out_, in_;
+  std::array<MPI_Request, 16> requests_{};
+};
+
+using cell = std::pair<task, std::int64_t>;
+using cell_values = std::map<cell, std::vector<double>>;
+
+struct pair_result {
+  cell_values values;
+  std::int64_t eager_limit_bytes = 0;
+};
+
+// The leader's part of a pair.
+pair_result lead_pair(endpoint& end, double budget_s, const std::string& what,
+                      const progress_report& progress) {
+  constexpr int most_passes = 40, values_per_pass = 5;
+  constexpr double value_s = 20e-6;  // rounds are repeated until one value takes about this long
+  const double begin_s = steady_clock_s();
+  pair_result result;
+  result.eager_limit_bytes = end.find_eager_limit();
+
+  std::vector<cell> cells;
+  for (const std::int64_t bytes : sizes_bytes)
+    for (const task t : {task::one_way, task::stream, task::send_overhead, task::receive_overhead,
+                         task::rendezvous})
+      // A receive of a larger message would time its transfer.
+      if (t != task::receive_overhead || bytes <= result.eager_limit_bytes)
+        cells.emplace_back(t, bytes);
+
+  for (int pass = 0; pass < most_passes; ++pass)
+    for (const cell& at : cells) {
+      const double spent_s = steady_clock_s() - begin_s;
+      if (spent_s > budget_s) return result;
+      progress(std::max(spent_s / budget_s, double(pass) / most_passes),
+               what + ", " + format_bytes(at.second));
+      std::vector<double>& known = result.values[at];
+      const bool round_trips = at.first == task::one_way || at.first == task::rendezvous;
+      const int inner = !round_trips    ? 1
+                        : known.empty() ? 1
+                                        : std::clamp(int(value_s / (2 * known.back())), 1, 32);
+      const auto more = end.lead({.what = at.first,
+                                  .values = pass == 0 ? 2 : values_per_pass,
+                                  .bytes = at.second,
+                                  .inner = inner});
+      known.insert(known.end(), more.begin(), more.end());
+    }
+  return result;
+}
+
+struct robust_value {
+  double median_s = 0, spread_s = 0;
+};
+
+// Nothing for fewer than two values: one may be anything.
+std::optional<robust_value> robust(const cell_values& values, task what, std::int64_t bytes) {
+  const auto found = values.find({what, bytes});
+  if (found == values.end() || found->second.size() < 2) return std::nullopt;
+  const std::vector<double> kept = without_outliers(found->second);
+  return robust_value{median(kept), robust_spread(kept)};
+}
+
+void add_link(measurements& all, link_class link, const pair_result& pair) {
+  const auto value_of = [&](task what, std::int64_t bytes) -> std::optional<double> {
+    const auto value = robust(pair.values, what, bytes);
+    if (!value) return std::nullopt;
+    return value->median_s;
+  };
+  for (const std::int64_t bytes : sizes_bytes) {
+    if (const auto one_way = robust(pair.values, task::one_way, bytes))
+      all.links.push_back({.link = link,
+                           .bytes = bytes,
+                           .one_way_s = one_way->median_s,
+                           .spread_s = one_way->spread_s,
+                           .rendezvous_s = value_of(task::rendezvous, bytes),
+                           .send_overhead_s = value_of(task::send_overhead, bytes),
+                           .receive_overhead_s = value_of(task::receive_overhead, bytes)});
+    if (const auto busy_s = value_of(task::stream, bytes))
+      all.streams.push_back({.link = link, .bytes = bytes, .busy_s = *busy_s});
+  }
+  all.eager_limits_bytes[link] = pair.eager_limit_bytes;
+}
+
+// Time of `work`, repeated so often that the clock does not matter.
+double time_of(const std::function<void()>& work) {
+  for (int repeat = 1;; repeat *= 4) {
+    const double begin_s = steady_clock_s();
+    for (int i = 0; i < repeat; ++i) work();
+    const double spent_s = steady_clock_s() - begin_s;
+    if (spent_s > 20e-6) return spent_s / repeat;
+  }
+}
+
+void sample_memory(measurements& all, double budget_s, const progress_report& progress) {
+  std::vector<double> from(std::size_t(sizes_bytes.back()) / sizeof(double), 1), to(from);
+  cell_values values;
+  constexpr task copy = task::send_overhead, reduce = task::receive_overhead;  // keys only
+  const double begin_s = steady_clock_s();
+  for (int pass = 0; pass < 20; ++pass)
+    for (const std::int64_t bytes : sizes_bytes) {
+      const double spent_s = steady_clock_s() - begin_s;
+      if (pass > 2 && spent_s > budget_s) break;
+      progress(std::max(spent_s / budget_s, pass / 20.0), "copy and reduce");
+      if (bytes < std::int64_t(sizeof(double))) continue;
+      values[{copy, bytes}].push_back(time_of([&] {
+        std::memcpy(to.data(), from.data(), std::size_t(bytes));
+        asm volatile("" : : "r"(to.data()) : "memory");  // the copy must really happen
+      }));
+      const int count = int(bytes / std::int64_t(sizeof(double)));
+      values[{reduce, bytes}].push_back(
+          time_of([&] { MPI_Reduce_local(from.data(), to.data(), count, MPI_DOUBLE, MPI_SUM); }));
+    }
+  for (const std::int64_t bytes : sizes_bytes) {
+    if (const auto value = robust(values, copy, bytes))
+      all.copies.push_back({bytes, value->median_s});
+    if (const auto value = robust(values, reduce, bytes))
+      all.reductions.push_back({bytes, value->median_s});
+  }
+}
+
+struct rank_pair {
+  int leader = -1, follower = -1;
+  bool exists() const { return leader >= 0; }
+};
+
+// Rank 0 if it can, else the first pair there is.
+rank_pair pair_on_one_node(const job& j) {
+  for (int a = 0; a < j.num_ranks; ++a)
+    for (int b = a + 1; b < j.num_ranks; ++b)
+      if (j.node_of_rank[std::size_t(a)] == j.node_of_rank[std::size_t(b)]) return {a, b};
+  return {};
+}
+rank_pair pair_across_nodes(const job& j) {
+  for (int b = 1; b < j.num_ranks; ++b)
+    if (j.node_of_rank[std::size_t(b)] != j.node_of_rank[0]) return {0, b};
+  return {};
+}
+
+// The leader's measurements, brought to rank 0 as a flat list.
+pair_result bring_to_rank_0(const job& j, const pair_result& mine, int leader) {
+  if (leader == 0) return mine;
+  std::vector<double> flat;
+  if (j.rank == leader) {
+    flat.push_back(double(mine.eager_limit_bytes));
+    for (const auto& [at, values] : mine.values)
+      for (const double value : values)
+        flat.insert(flat.end(), {double(int(at.first)), double(at.second), value});
+    MPI_Send(flat.data(), int(flat.size()), MPI_DOUBLE, 0, tag, MPI_COMM_WORLD);
+  }
+  pair_result result;
+  if (j.rank != 0) return result;
+  MPI_Status status;
+  MPI_Probe(leader, tag, MPI_COMM_WORLD, &status);
+  int count = 0;
+  MPI_Get_count(&status, MPI_DOUBLE, &count);
+  flat.resize(std::size_t(count));
+  MPI_Recv(flat.data(), count, MPI_DOUBLE, leader, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  result.eager_limit_bytes = std::int64_t(flat[0]);
+  for (std::size_t i = 1; i + 2 < flat.size(); i += 3)
+    result.values[{task(int(flat[i])), std::int64_t(flat[i + 1])}].push_back(flat[i + 2]);
+  return result;
+}
+
+}  // namespace
+
+measurements sample_machine(const job& j, double budget_s, const progress_report& progress) {
+  struct part {
+    link_class link;
+    rank_pair pair;
+    std::string name;
+  };
+  std::vector<part> parts;
+  for (const part& p : {part{link_class::same_node, pair_on_one_node(j), "same node"},
+                        part{link_class::across_nodes, pair_across_nodes(j), "across nodes"}})
+    if (p.pair.exists()) parts.push_back(p);
+
+  measurements all;
+  const double memory_budget_s = 0.1 * budget_s;
+  const double part_budget_s = 0.9 * budget_s / double(parts.size());
+  double done = 0;
+  for (const part& p : parts) {
+    pair_result mine;
+    if (j.rank == p.pair.leader) {
+      endpoint end(MPI_COMM_WORLD, p.pair.follower);
+      mine = lead_pair(end, part_budget_s, p.name, [&](double fraction, const std::string& doing) {
+        progress(done + std::min(1.0, fraction) * 0.9 / double(parts.size()), doing);
+      });
+      end.stop();
+    } else if (j.rank == p.pair.follower) {
+      endpoint(MPI_COMM_WORLD, p.pair.leader).follow();
+    }
+    quiet_barrier(MPI_COMM_WORLD);
+    const pair_result pair = bring_to_rank_0(j, mine, p.pair.leader);
+    if (j.rank == 0) add_link(all, p.link, pair);
+    done += 0.9 / double(parts.size());
+    const int num_sizes =
+        agreed(int(std::count_if(all.links.begin(), all.links.end(),
+                                 [&](const link_sample& s) { return s.link == p.link; })));
+    if (num_sizes < 3)
+      throw error("--budget: the time was enough for " + std::to_string(num_sizes) + " sizes " +
+                  p.name + ", expected at least 3: give more");
+  }
+  if (j.rank == 0)
+    sample_memory(all, memory_budget_s, [&](double fraction, const std::string& doing) {
+      progress(0.9 + 0.1 * fraction, doing);
+    });
+  quiet_barrier(MPI_COMM_WORLD);
+  return all;
+}
+
+}  // namespace railpass::cli

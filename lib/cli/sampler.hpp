@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include "lib/cli/parallel.hpp"
+#include "models/samples.hpp"
+
+#include <functional>
+#include <string>
+
+namespace railpass::cli {
+
+/// Reports how far the measurement is: a fraction and what is being done.
+using progress_report = std::function<void(double, const std::string&)>;
+
+/// Measures the machine for about `budget_s`: messages within a node and across nodes, copies and
+/// reductions. Collective; the result is that of rank 0 and empty elsewhere. Throws error (on all
+/// ranks) if the budget is not enough for the smallest messages.
+measurements sample_machine(const job& j, double budget_s, const progress_report& progress);
+
+}  // namespace railpass::cli

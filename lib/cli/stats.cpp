@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/cli/verb.hpp"
+#include "lib/files/files.hpp"
+#include "railpass/base/units.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+
+namespace railpass::cli {
+namespace {
+
+struct options {
+  std::string file;
+  bool csv = false;
+  bool markdown = false;
+  bool all = false;
+  json_output json;
+};
+
+std::string show(const select::belief_record& belief) {
+  return format_seconds(belief.mean_s) + " x/" + fixed(std::exp(belief.spread), 2);
+}
+
+// The arms that ran or may run, the most used first.
+std::vector<const select::arm_statistics*> arms_to_show(const select::context_statistics& c,
+                                                        bool all) {
+  std::vector<const select::arm_statistics*> arms;
+  for (const select::arm_statistics& a : c.arms)
+    if (all || a.calls > 0 || a.probability >= 0.005 || a.arm == c.current_arm) arms.push_back(&a);
+  std::stable_sort(arms.begin(), arms.end(),
+                   [](const auto* a, const auto* b) { return a->calls > b->calls; });
+  return arms;
+}
+
+std::string title_of(const select::context_statistics& c) {
+  std::string title = c.collective + " of " + format_bytes(c.from_bytes) + " to " +
+                      format_bytes(c.to_bytes) + " on " + std::to_string(c.num_ranks) + " ranks (" +
+                      std::to_string(c.ranks_per_node) + " per node)";
+  if (c.operation != "none") title += ", operation " + c.operation;
+  if (!c.communicator.empty()) title += ", communicator " + c.communicator;
+  return title;
+}
+
+std::vector<std::string> titles(bool machine) {
+  return machine ? std::vector<std::string>{"communicator",
+                                            "collective",
+                                            "num_ranks",
+                                            "ranks_per_node",
+                                            "from_bytes",
+                                            "to_bytes",
+                                            "operation",
+                                            "policy",
+                                            "arm",
+                                            "calls",
+                                            "samples",
+                                            "time_s",
+                                            "mean_s",
+                                            "spread",
+                                            "prior_mean_s",
+                                            "prior_spread",
+                                            "posterior_mean_s",
+                                            "posterior_spread",
+                                            "probability",
+                                            "exploration_cost_s",
+                                            "current"}
+                 : std::vector<std::string>{"arm",   "calls",     "time", "mean",        "spread",
+                                            "prior", "posterior", "next", "explored for"};
+}
+
+std::string number(double value) { return nlohmann::json(value).dump(); }
+std::string number(const std::optional<double>& value) { return value ? number(*value) : ""; }
+
+// One line per context and arm, numbers in full.
+std::string as_csv(const select::statistics_dump& dump) {
+  table lines(titles(true));
+  for (const select::context_statistics& c : dump.contexts)
+    for (const select::arm_statistics& a : c.arms) {
+      const auto mean_of = [](const std::optional<select::belief_record>& b) {
+        return b ? number(b->mean_s) : std::string();
+      };
+      const auto spread_of = [](const std::optional<select::belief_record>& b) {
+        return b ? number(b->spread) : std::string();
+      };
+      lines.add({c.communicator,
+                 c.collective,
+                 std::to_string(c.num_ranks),
+                 std::to_string(c.ranks_per_node),
+                 std::to_string(c.from_bytes),
+                 std::to_string(c.to_bytes),
+                 c.operation,
+                 c.policy,
+                 a.arm,
+                 std::to_string(a.calls),
+                 std::to_string(a.samples),
+                 number(a.time_s),
+                 number(a.mean_s),
+                 number(a.spread),
+                 mean_of(a.prior),
+                 spread_of(a.prior),
+                 mean_of(a.posterior),
+                 spread_of(a.posterior),
+                 number(a.probability),
+                 number(a.exploration_cost_s),
+                 a.arm == c.current_arm ? "1" : "0"});
+    }
+  return lines.csv();
+}
+
+std::string as_tables(const select::statistics_dump& dump, const options& o) {
+  std::string text;
+  for (const select::context_statistics& c : dump.contexts) {
+    table lines(titles(false));
+    const auto shown = arms_to_show(c, o.all);
+    for (const select::arm_statistics* a : shown)
+      lines.add({(a->arm == c.current_arm ? "* " : "  ") + a->arm, std::to_string(a->calls),
+                 format_seconds(a->time_s), a->mean_s ? format_seconds(*a->mean_s) : "-",
+                 a->spread ? percent(*a->spread) : "-", a->prior ? show(*a->prior) : "-",
+                 a->posterior ? show(*a->posterior) : "-", percent(a->probability),
+                 format_seconds(a->exploration_cost_s)});
+    text += (o.markdown ? "### " : "") + title_of(c) + (o.markdown ? "\n\n" : "\n");
+    text += o.markdown ? lines.markdown() + '\n' : lines.text();
+    text += std::to_string(c.calls) + " calls, " + format_seconds(c.time_s) + ", of which " +
+            format_seconds(c.exploration_cost_s) + " for exploring; policy " + c.policy + "\n";
+    if (!c.reason.empty()) text += "* " + c.current_arm + ": " + c.reason + '\n';
+    if (shown.size() < c.arms.size())
+      text += std::to_string(c.arms.size() - shown.size()) +
+              " arms that never ran are left out (--all shows them)\n";
+    text += '\n';
+  }
+  if (dump.contexts.empty()) text += "No context was tuned.\n";
+  text += std::to_string(dump.merges) + " merges, which took " + format_seconds(dump.merge_cost_s) +
+          "; written at " + dump.written_at + '\n';
+  return text;
+}
+
+int run(const options& o) {
+  const select::statistics_dump dump = files::read_statistics(o.file);
+  if (o.json.text()) std::cout << (o.csv ? as_csv(dump) : as_tables(dump, o));
+  o.json.write(files::to_json(dump));
+  return succeeded;
+}
+
+}  // namespace
+
+const verb stats_verb{
+    "stats", "Show what a program's collectives learnt, from a statistics dump",
+    "  RAILPASS_STATS=dump.json mpirun -n 4 ./program && railpass stats dump.json\n"
+    "  railpass stats dump.json --csv > dump.csv\n"
+    "prior and posterior are mean times, x/1.20 that the truth is likely within a factor 1.20;\n"
+    "next is the probability that the next call takes the arm.\n",
+    [](CLI::App& app) -> std::function<int()> {
+      const auto o = std::make_shared<options>();
+      app.add_option("dump", o->file, "what RAILPASS_STATS or dump_statistics wrote")
+          ->type_name("FILE")
+          ->required();
+      auto* csv = app.add_flag("--csv", o->csv, "one line per context and arm, all numbers");
+      app.add_flag("--markdown", o->markdown, "tables as Markdown")->excludes(csv);
+      app.add_flag("--all", o->all, "also the arms that never ran");
+      o->json.declare(app);
+      return [o] { return run(*o); };
+    }};
+
+}  // namespace railpass::cli

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/cli/verb.hpp"
+
+#include "lib/files/files.hpp"
+#include "railpass/base/clock.hpp"
+#include "railpass/base/units.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <sstream>
+#include <unistd.h>
+
+namespace railpass::cli {
+
+void json_output::declare(CLI::App& app) {
+  app.add_option("--json", file_, "write the results as JSON to this file; - is standard output")
+      ->type_name("FILE");
+}
+
+void json_output::check() const {
+  if (!wanted() || !text()) return;
+  const std::size_t slash = file_.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : file_.substr(0, slash + 1);
+  if (access(folder.c_str(), W_OK) != 0)
+    throw error("--json '" + file_ + "': expected a file in a folder that can be written");
+}
+
+void json_output::write(const nlohmann::ordered_json& result) const {
+  write(result.dump(2) + '\n');
+}
+
+void json_output::write(const std::string& json) const {
+  if (wanted()) write_output(file_, json);
+}
+
+void write_output(const std::string& path, const std::string& text) {
+  if (path == "-")
+    std::cout << text;
+  else
+    files::write_text(path, text);
+}
+
+std::vector<std::string> split_list(std::string_view option, std::string_view text) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    words.emplace_back(text.substr(begin, end - begin));
+    if (words.back().empty())
+      throw usage_error(std::string(option) + " '" + std::string(text) +
+                        "': expected a list such as a,b without empty words");
+    begin = end + 1;
+  }
+  return words;
+}
+
+std::int64_t parse_size(std::string_view option, std::string_view text, std::int64_t largest) {
+  const auto size = parse_bytes(text);
+  if (!size)
+    throw usage_error(std::string(option) + " '" + std::string(text) +
+                      "': expected a size such as 65536 or 64KiB");
+  if (*size > largest)
+    throw usage_error(std::string(option) + " '" + std::string(text) + "': expected at most " +
+                      std::to_string(largest) + " bytes");
+  return *size;
+}
+
+std::vector<std::int64_t> parse_sizes(std::string_view option, std::string_view text,
+                                      std::int64_t largest) {
+  std::vector<std::int64_t> sizes;
+  for (const std::string& word : split_list(option, text)) {
+    const std::int64_t size = parse_size(option, word, largest);
+    if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.push_back(size);
+  }
+  return sizes;
+}
+
+double parse_duration_s(std::string_view option, std::string_view text) {
+  double number = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, failure] = std::from_chars(text.data(), last, number);
+  const std::string_view unit(end, std::size_t(last - end));
+  const double factor = unit.empty() || unit == "s" ? 1
+                        : unit == "ms"              ? 1e-3
+                        : unit == "min"             ? 60
+                                                    : 0;
+  const double value_s = number * factor;
+  if (failure != std::errc{} || factor == 0 || !std::isfinite(value_s) || value_s <= 0 ||
+      value_s > 1e6)
+    throw usage_error(std::string(option) + " '" + std::string(text) +
+                      "': expected a positive time such as 20s, 500ms or 2min");
+  return value_s;
+}
+
+collective parse_collective(std::string_view option, std::string_view name) {
+  if (const auto op = find_collective(name)) return *op;
+  std::string names;
+  for (const std::string_view known : collective_names)
+    names += (names.empty() ? "" : ", ") + std::string(known);
+  throw usage_error(std::string(option) + " '" + std::string(name) + "': expected one of " + names);
+}
+
+arm arm_of_option(std::string_view option, collective op, std::string_view text) {
+  try {
+    return parse_arm(op, text);
+  } catch (const error& wrong) {
+    throw usage_error(std::string(option) + ": " + wrong.what());
+  }
+}
+
+void check_root(int root, int num_ranks) {
+  if (root < 0 || root >= num_ranks)
+    throw usage_error("--root " + std::to_string(root) + ": expected a rank from 0 to " +
+                      std::to_string(num_ranks - 1));
+}
+
+std::string fixed(double value, int decimals) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", decimals, value);
+  return text;
+}
+
+std::string percent(double fraction, int decimals) {
+  return fixed(100 * fraction, decimals) + " %";
+}
+
+namespace {
+
+// Columns as wide as their widest cell counted in characters, not bytes (UTF-8).
+std::size_t width_of(const std::string& text) {
+  return std::size_t(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+bool is_number_like(const std::string& text) {
+  return text.empty() || text == "-" || (text[0] >= '0' && text[0] <= '9') ||
+         ((text[0] == '-' || text[0] == '+') && text.size() > 1);
+}
+
+}  // namespace
+
+std::string table::text() const {
+  std::vector<std::size_t> widths;
+  std::vector<bool> right;
+  for (std::size_t c = 0; c < titles_.size(); ++c) {
+    std::size_t width = width_of(titles_[c]);
+    bool numbers = c > 0;
+    for (const auto& row : rows_) {
+      width = std::max(width, width_of(row[c]));
+      numbers = numbers && is_number_like(row[c]);
+    }
+    widths.push_back(width);
+    right.push_back(numbers && !rows_.empty());
+  }
+  std::string result;
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::string text;
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      const std::string padding(widths[c] - width_of(cells[c]), ' ');
+      text += (c ? "  " : "") + (right[c] ? padding + cells[c] : cells[c] + padding);
+    }
+    result += text.substr(0, text.find_last_not_of(' ') + 1) + '\n';
+  };
+  line(titles_);
+  for (const auto& row : rows_) line(row);
+  return result;
+}
+
+std::string table::markdown() const {
+  std::string result;
+  const auto line = [&](const std::vector<std::string>& cells) {
+    result += '|';
+    for (const std::string& cell : cells) {
+      std::string escaped;
+      for (const char c : cell) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
+      result += ' ' + escaped + " |";
+    }
+    result += '\n';
+  };
+  line(titles_);
+  result += '|';
+  for (std::size_t c = 0; c < titles_.size(); ++c) result += "---|";
+  result += '\n';
+  for (const auto& row : rows_) line(row);
+  return result;
+}
+
+std::string table::csv() const {
+  std::string result;
+  const auto line = [&](const std::vector<std::string>& cells) {
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      if (c) result += ',';
+      if (cells[c].find_first_of(",\"\n") == std::string::npos) {
+        result += cells[c];
+        continue;
+      }
+      result += '"';
+      for (const char character : cells[c])
+        result += character == '"' ? std::string("\"\"") : std::string(1, character);
+      result += '"';
+    }
+    result += '\n';
+  };
+  line(titles_);
+  for (const auto& row : rows_) line(row);
+  return result;
+}
+
+progress_bar::progress_bar(std::string title, bool enabled)
+    : title_(std::move(title)), shown_(enabled && isatty(STDERR_FILENO) == 1) {}
+
+progress_bar::~progress_bar() {
+  if (shown_) std::fputs("\r\033[K", stderr);
+}
+
+void progress_bar::show(double fraction, const std::string& doing) {
+  const double now_s = steady_clock_s();
+  if (!shown_ || now_s - last_s_ < 0.1) return;  // drawing must not disturb what is measured
+  last_s_ = now_s;
+  constexpr int width = 30;
+  const int full = int(width * std::clamp(fraction, 0.0, 1.0));
+  std::string bar(std::size_t(full), '#');
+  bar.resize(width, '.');
+  std::fprintf(stderr, "\r\033[K%s [%s] %3.0f %%  %s", title_.c_str(), bar.c_str(),
+               100 * std::clamp(fraction, 0.0, 1.0), doing.c_str());
+  std::fflush(stderr);
+}
+
+}  // namespace railpass::cli

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "collectives/verify.hpp"
+
+#include "lib/cli/verb.hpp"
+
+#include <iostream>
+#include <memory>
+
+namespace railpass::cli {
+namespace {
+
+struct options {
+  std::string collective_name;
+  int num_ranks = 0;
+  int root = 0;
+  json_output json;
+};
+
+std::string show(const verification& v) {
+  std::string text;
+  for (const auto& [name, value] : v.parameters)
+    text += (text.empty() ? "" : " ") + name + "=" + std::to_string(value);
+  return text;
+}
+
+int run(const options& o) {
+  const collective op = parse_collective("--collective", o.collective_name);
+  check_root(o.root, o.num_ranks);
+  const std::vector<verification> results = verify(op, o.num_ranks, o.root);
+  auto list = nlohmann::ordered_json::array();
+  table lines({"algorithm", "parameters", "steps", "ok", "message"});
+  std::int64_t wrong = 0, steps = 0;
+  for (const verification& v : results) {
+    nlohmann::ordered_json values = nlohmann::ordered_json::object();
+    for (const auto& [name, value] : v.parameters) values[name] = value;
+    list.push_back({{"algorithm", v.algorithm},
+                    {"parameters", values},
+                    {"ok", v.ok},
+                    {"steps", v.steps},
+                    {"message", v.message}});
+    lines.add({std::string(v.algorithm), show(v), std::to_string(v.steps), v.ok ? "yes" : "NO",
+               v.message});
+    wrong += v.ok ? 0 : 1;
+    steps += v.steps;
+  }
+  if (o.json.text())
+    std::cout << lines.text() << '\n'
+              << results.size() << " arms of " << name_of(op) << " for " << o.num_ranks
+              << " ranks, root " << o.root << ": " << steps << " steps checked, " << wrong
+              << " arms wrong\n";
+  o.json.write(list);
+  return wrong == 0 ? succeeded : failed;
+}
+
+}  // namespace
+
+const verb verify_verb{"verify",
+                       "Prove every algorithm of a collective for a number of ranks, without MPI",
+                       "  railpass verify --collective broadcast -p 37 --root 11\n"
+                       "  railpass verify --collective all_reduce -p 64 --json -\n"
+                       "The exit status is 1 if any algorithm is wrong.\n",
+                       [](CLI::App& app) -> std::function<int()> {
+                         const auto o = std::make_shared<options>();
+                         app.add_option("--collective", o->collective_name, "which one")
+                             ->type_name("NAME")
+                             ->required();
+                         app.add_option("-p,--ranks", o->num_ranks, "number of ranks")
+                             ->type_name("RANKS")
+                             ->required()
+                             ->check(CLI::Range(1, 4096));
+                         app.add_option("--root", o->root, "root of the collective")
+                             ->type_name("RANK")
+                             ->capture_default_str();
+                         o->json.declare(app);
+                         return [o] { return run(*o); };
+                       }};
+
+}  // namespace railpass::cli
