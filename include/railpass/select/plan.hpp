@@ -201,8 +201,9 @@ class lockstep {
   enum plan_word : std::size_t {
     context_word,
     incumbent_word,
-    stride_word,  // times 2, plus 1 if the list repeats
+    stride_word,
     length_word,
+    period_word,
     explore_word,
     plan_header_words
   };
@@ -227,8 +228,8 @@ class lockstep {
     std::int32_t stride = 0;  // 0: the incumbent is never timed
     context_key key;
     bool has_plan = false;
-    bool repeat = false;
     std::int32_t length = 0;
+    std::int32_t period = 0;  // 0: the list runs once
     std::int64_t activated_at = 0;
     std::int64_t next_timed = never;
     std::int64_t list_start = 0;  // where the positions of the list count from
@@ -350,9 +351,9 @@ inline timed_call lockstep::eventful_call(int context) {
     if (s.list_start + e.position <= s.calls) {
       call.arm = e.arm;
       explores = true;
-      if (++s.next_explore == s.num_explore && s.repeat) {
+      if (++s.next_explore == s.num_explore && s.period > 0) {
         s.next_explore = 0;
-        s.list_start += s.length;
+        s.list_start += s.period;
       }
     }
   }
@@ -416,8 +417,9 @@ inline std::size_t lockstep::encode(const epoch_plan& p, int context,
   }
   words[context_word] = context;
   words[incumbent_word] = p.incumbent;
-  words[stride_word] = std::clamp(p.timed_stride, 0, longest / 2) * 2 + (p.repeat ? 1 : 0);
-  words[length_word] = std::clamp(p.length, position + 1, longest);
+  words[stride_word] = std::clamp(p.timed_stride, 0, longest);
+  words[length_word] = std::clamp(p.length, 1, longest);
+  words[period_word] = p.period > 0 ? std::clamp(p.period, position + 1, longest) : 0;
   words[explore_word] = std::int32_t(count);
   return plan_header_words + count;
 }
@@ -429,9 +431,9 @@ inline std::size_t lockstep::activate(std::span<const std::int32_t> words) {
   context_state& s = contexts_[std::size_t(context)];
   s.has_plan = true;
   s.incumbent = words[incumbent_word];
-  s.stride = words[stride_word] / 2;
-  s.repeat = words[stride_word] % 2 != 0;
+  s.stride = words[stride_word];
   s.length = words[length_word];
+  s.period = words[period_word];
   s.activated_at = s.list_start = s.calls;
   s.next_timed = s.stride > 0 ? s.calls : never;
   s.next_explore = 0;
@@ -497,13 +499,13 @@ inline std::vector<arm_record> lockstep::records(int context) const {
 
 inline double lockstep::share(int context, int arm) const {
   const context_state& s = contexts_[std::size_t(context)];
-  const bool exhausted = s.next_explore == s.num_explore;
-  if (exhausted || s.length == 0) return arm == s.incumbent ? 1 : 0;
+  const std::int32_t calls = s.period > 0 ? s.period : s.length;
+  if (s.next_explore == s.num_explore || calls < s.num_explore) return arm == s.incumbent ? 1 : 0;
   int explored = 0;
   for (std::size_t i = 0; i < s.num_explore; ++i)
     if (s.explored(i).arm == arm) ++explored;
-  const int others = arm == s.incumbent ? s.length - s.num_explore : 0;
-  return double(explored + others) / s.length;
+  const int others = arm == s.incumbent ? calls - s.num_explore : 0;
+  return double(explored + others) / calls;
 }
 
 // ---- merges
@@ -664,8 +666,8 @@ inline void lockstep::learn() {
       if (const auto incumbent = led.chosen->posterior(s.incumbent))
         record.exploration_cost_s += seconds - incumbent->mean_s;
   }
-  for (led_context& led : led_)
-    if (!led.merged.empty()) led.chosen->learn(led.merged);
+  for (std::size_t c = 0; c < led_.size(); ++c)
+    if (!led_[c].merged.empty()) led_[c].chosen->learn(led_[c].merged, contexts_[c].calls);
 }
 
 /// New plans for the contexts that have learnt something; they travel in the next merge.
@@ -683,7 +685,7 @@ inline void lockstep::plan_next() {
     pending.clear();
     for (const sample& one : queue_)
       if (one.context == c) pending.push_back(one.arm);
-    for (std::size_t i = s.next_explore; i < s.num_explore && !s.repeat; ++i)
+    for (std::size_t i = s.next_explore; i < s.num_explore && s.period == 0; ++i)
       pending.push_back(s.explored(i).arm);
     led.outbox =
         led.chosen->plan({.calls = s.calls, .merge_cost_s = merge_cost_s(), .pending = pending});

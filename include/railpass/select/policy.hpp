@@ -41,22 +41,22 @@ struct exploration {
 };
 
 /// What the context does until its next plan. Beyond `length` calls, or once the list is exhausted,
-/// the incumbent runs; with `repeat` the list starts again every `length` calls.
+/// the incumbent runs; with a `period` the list starts again every so many calls.
 struct epoch_plan {
   static constexpr std::size_t max_explore = 48;
 
   int incumbent = 0;
-  std::vector<exploration> explore;  ///< ascending positions, at most max_explore
-  int length = 2;                    ///< calls after which a new plan is wanted
-  int timed_stride = 1;              ///< one in so many calls of the incumbent is timed
-  bool repeat = false;
+  std::vector<exploration> explore{};  ///< ascending positions, at most max_explore
+  int length = 2;                      ///< calls after which a new plan is wanted
+  int timed_stride = 1;                ///< one in so many calls of the incumbent is timed
+  int period = 0;                      ///< more than the last position, or 0: the list runs once
 };
 
 /// What a policy is told when it is asked for a plan.
 struct planning_input {
-  std::int64_t calls = 0;        ///< calls of this context so far
-  double merge_cost_s = 0;       ///< what learning once costs the calls around it
-  std::span<const int> pending;  ///< arms of calls that were or will be timed, not yet observed
+  std::int64_t calls = 0;          ///< calls of this context so far
+  double merge_cost_s = 0;         ///< what learning once costs the calls around it
+  std::span<const int> pending{};  ///< arms of calls that were or will be timed, not yet observed
 };
 
 /// Mean and spread (standard deviation of the logarithm of the mean) of an arm's time.
@@ -69,7 +69,8 @@ class policy {
  public:
   virtual ~policy() = default;
 
-  virtual void learn(std::span<const observation> merged) = 0;
+  /// Takes over what was measured; `calls` is the number of calls of the context so far.
+  virtual void learn(std::span<const observation> merged, std::int64_t calls) = 0;
   virtual epoch_plan plan(const planning_input& now) = 0;
 
   /// The arms of the context, as given, ineligible ones left out.
@@ -84,10 +85,11 @@ class policy {
 
 /// What every policy is made from; each takes what it needs.
 struct policy_input {
-  std::vector<arm_prior> priors;  ///< the eligible arms; exactly one is `native`
-  std::uint64_t seed = 1;         ///< equal seeds, equal plans
-  double pass_exponent = 4;       ///< policy `pass`: g
-  int fixed_arm = 0;              ///< policy `fixed`: its arm's number
+  std::vector<arm_prior> priors{};  ///< the eligible arms; exactly one is `native`
+  std::uint64_t seed = 1;           ///< equal seeds, equal plans
+  double pass_exponent = 4;         ///< policy `pass`: g
+  int fixed_arm = 0;                ///< policy `fixed`: its arm's number
+  double common_spread = 1;         ///< standard deviation of the error all predictions share
 };
 
 }  // namespace railpass::select
