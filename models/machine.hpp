@@ -12,7 +12,7 @@ namespace railpass {
 
 /// Piecewise LogGP of one link class (Alexandrov et al., LogGP, SPAA'95,
 /// doi:10.1145/215399.215427). A message of n bytes between two idle ranks takes
-///     send_overhead_s + latency_s + n * gap_s_per_byte + receive_overhead_s
+///     send_overhead_s + latency_s + n * (gap_s_per_byte + latency_s_per_byte) + receive_overhead_s
 /// with the numbers of the piece n falls in; the sender may start its next message after
 /// max(send_overhead_s, gap_s) + n * gap_s_per_byte.
 struct link_piece {
@@ -21,7 +21,10 @@ struct link_piece {
   double send_overhead_s = 0;     ///< o at the sender
   double receive_overhead_s = 0;  ///< o at the receiver
   double gap_s = 0;               ///< g: time between two small messages
-  double gap_s_per_byte = 0;      ///< G
+  double gap_s_per_byte = 0;      ///< G: time per byte of many messages in a row
+  /// What a byte of a message alone takes beyond G. Not in LogGP: larger than 0 where a message is
+  /// stored and forwarded, smaller where a network lets bursts pass faster than it lets a stream.
+  double latency_s_per_byte = 0;
 };
 
 struct link_model {
@@ -38,7 +41,8 @@ struct link_model {
   /// One-way time of a message between two idle ranks.
   double one_way_s(double bytes) const {
     const link_piece& p = piece(bytes);
-    return p.send_overhead_s + p.latency_s + bytes * p.gap_s_per_byte + p.receive_overhead_s;
+    return p.send_overhead_s + p.latency_s + bytes * (p.gap_s_per_byte + p.latency_s_per_byte) +
+           p.receive_overhead_s;
   }
   /// How long the sender's side of the link is busy with one message.
   double busy_s(double bytes) const {

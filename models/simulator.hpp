@@ -131,7 +131,7 @@ class simulator {
   // Times of a message, looked up once for equal neighbours.
   struct message_cost {
     std::int64_t bytes = -1;
-    double send_overhead_s = 0, latency_s = 0, transfer_s = 0, receive_overhead_s = 0, pause_s = 0;
+    double send_overhead_s = 0, latency_s = 0, transfer_s = 0, receive_overhead_s = 0, busy_s = 0;
     bool eager = true;
   };
   // A message from its first end being posted to both ends being done, or a local operation.
@@ -314,9 +314,9 @@ class simulator {
     c.bytes = bytes;
     c.send_overhead_s = piece.send_overhead_s;
     c.latency_s = piece.latency_s;
-    c.transfer_s = double(bytes) * piece.gap_s_per_byte;
+    c.transfer_s = double(bytes) * (piece.gap_s_per_byte + piece.latency_s_per_byte);
     c.receive_overhead_s = piece.receive_overhead_s;
-    c.pause_s = std::max(piece.gap_s, piece.send_overhead_s);
+    c.busy_s = link.busy_s(double(bytes));
     c.eager = double(bytes) <= link.eager_limit_bytes;
     return c;
   }
@@ -573,7 +573,7 @@ class simulator {
     if (record_)
       draw(step_kind::send, s, t.send_instance, peer_of_instance(s, t.send_instance), t.cost.bytes,
            t.number, std::max(t.started_s, std::min(*port, begin)), end);
-    *port = end + t.cost.pause_s;
+    *port = begin + t.cost.busy_s;
     push(end, happening::sent, number);
     push(begin + t.cost.latency_s, happening::head, number);
   }
@@ -588,7 +588,7 @@ class simulator {
                                                     std::size_t(rails_) +
                                                 std::size_t(t.rail)];
     const double begin = std::max(now_, port), end = begin + t.cost.transfer_s;
-    port = end + t.cost.pause_s;
+    port = begin + t.cost.busy_s;
     t.head_s = begin;
     push(end, happening::arrived, number);
   }

@@ -17,7 +17,8 @@ json link_json(const link_model& link) {
                       {"send_overhead_s", p.send_overhead_s},
                       {"receive_overhead_s", p.receive_overhead_s},
                       {"gap_s", p.gap_s},
-                      {"gap_s_per_byte", p.gap_s_per_byte}});
+                      {"gap_s_per_byte", p.gap_s_per_byte},
+                      {"latency_s_per_byte", p.latency_s_per_byte}});
   json j;
   // A link that never waits for the receiver has no limit: null.
   if (std::isfinite(link.eager_limit_bytes))
@@ -37,13 +38,16 @@ link_model read_link(const json_reader& r) {
   link.residual_spread = r.number("residual_spread");
   for (const json_reader& p : r.list("pieces")) {
     p.expect_fields({"from_bytes", "latency_s", "send_overhead_s", "receive_overhead_s", "gap_s",
-                     "gap_s_per_byte"});
+                     "gap_s_per_byte", "latency_s_per_byte"});
     const link_piece piece{.from_bytes = p.number("from_bytes"),
                            .latency_s = p.number("latency_s"),
                            .send_overhead_s = p.number("send_overhead_s"),
                            .receive_overhead_s = p.number("receive_overhead_s"),
                            .gap_s = p.number("gap_s"),
-                           .gap_s_per_byte = p.number("gap_s_per_byte")};
+                           .gap_s_per_byte = p.number("gap_s_per_byte"),
+                           .latency_s_per_byte = p.finite("latency_s_per_byte")};
+    if (piece.gap_s_per_byte + piece.latency_s_per_byte < 0)
+      p.fail("expected latency_s_per_byte to be at least -gap_s_per_byte");
     if (link.pieces.empty() ? piece.from_bytes != 0
                             : piece.from_bytes <= link.pieces.back().from_bytes)
       p.fail("expected from_bytes 0 in the first piece and larger than before in the others");

@@ -107,6 +107,24 @@ TEST_CASE("a stream of messages leaves at the pace of busy_s") {
   CHECK(t == Approx(m.across_nodes.one_way_s(bytes) + (count - 1) * m.across_nodes.busy_s(bytes)));
 }
 
+TEST_CASE("a burst passes at its own speed, a stream at the network's") {
+  machine_model m = hockney_machine();
+  m.across_nodes.pieces[0].latency_s_per_byte = -0.75 * beta_s_per_byte;
+  const std::int64_t bytes = 10000;
+  for (const int count : {1, 20}) {
+    builder sender({.rank = 0, .num_ranks = 2}), receiver({.rank = 1, .num_ranks = 2});
+    sender.send(buffer::output, {}, 1, {}, {.rounds = count});
+    receiver.receive(buffer::output, {}, 0, {}, {.rounds = count});
+    const schedule both[] = {sender.finish(), receiver.finish()};
+    const auto nodes = node_layout::blocks(2, 1);
+    simulator s;
+    const double t =
+        s.run({.machine = m, .nodes = nodes, .schedules = both, .size = {bytes, 1}}).time_s;
+    CHECK(t == Approx(alpha_s + 0.25 * double(bytes) * beta_s_per_byte +
+                      (count - 1) * (alpha_s + double(bytes) * beta_s_per_byte)));
+  }
+}
+
 TEST_CASE("with Hockney links the textbook formulas come out") {
   const std::int64_t bytes = 64000;
   const double message_s = alpha_s + double(bytes) * beta_s_per_byte;
