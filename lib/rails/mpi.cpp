@@ -39,15 +39,16 @@ post_result mpi_rail::added(int code, MPI_Request request, rail_token token) {
 post_result mpi_rail::post_send(std::int32_t peer, std::int32_t tag, const std::byte* from,
                                 std::int64_t bytes, rail_token token) {
   MPI_Request request = MPI_REQUEST_NULL;
-  if (bytes <= largest_count_) [[likely]]
-    return added(
-        MPI_Isend(from, static_cast<int>(bytes), MPI_BYTE, peer, tag, communicator_, &request),
-        request, token);
-  MPI_Datatype type = MPI_DATATYPE_NULL;
-  int code = make_byte_type(bytes, largest_count_, &type);
-  if (code == MPI_SUCCESS) {
-    code = MPI_Isend(from, 1, type, peer, tag, communicator_, &request);
-    MPI_Type_free(&type);
+  int code = MPI_SUCCESS;
+  if (bytes <= largest_count_) [[likely]] {
+    code = MPI_Isend(from, static_cast<int>(bytes), MPI_BYTE, peer, tag, communicator_, &request);
+  } else {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    code = make_byte_type(bytes, largest_count_, &type);
+    if (code == MPI_SUCCESS) {
+      code = MPI_Isend(from, 1, type, peer, tag, communicator_, &request);
+      MPI_Type_free(&type);
+    }
   }
   return added(code, request, token);
 }
@@ -55,15 +56,16 @@ post_result mpi_rail::post_send(std::int32_t peer, std::int32_t tag, const std::
 post_result mpi_rail::post_receive(std::int32_t peer, std::int32_t tag, std::byte* to,
                                    std::int64_t bytes, rail_token token) {
   MPI_Request request = MPI_REQUEST_NULL;
-  if (bytes <= largest_count_) [[likely]]
-    return added(
-        MPI_Irecv(to, static_cast<int>(bytes), MPI_BYTE, peer, tag, communicator_, &request),
-        request, token);
-  MPI_Datatype type = MPI_DATATYPE_NULL;
-  int code = make_byte_type(bytes, largest_count_, &type);
-  if (code == MPI_SUCCESS) {
-    code = MPI_Irecv(to, 1, type, peer, tag, communicator_, &request);
-    MPI_Type_free(&type);
+  int code = MPI_SUCCESS;
+  if (bytes <= largest_count_) [[likely]] {
+    code = MPI_Irecv(to, static_cast<int>(bytes), MPI_BYTE, peer, tag, communicator_, &request);
+  } else {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    code = make_byte_type(bytes, largest_count_, &type);
+    if (code == MPI_SUCCESS) {
+      code = MPI_Irecv(to, 1, type, peer, tag, communicator_, &request);
+      MPI_Type_free(&type);
+    }
   }
   return added(code, request, token);
 }
