@@ -13,7 +13,8 @@
 namespace railpass {
 
 /// Sends and receives bytes on a communicator that nobody else uses; see the concept `rail`.
-/// Errors are MPI error codes; the constructor sets MPI_ERRORS_RETURN on the communicator.
+/// Errors are MPI error codes; the constructor sets MPI_ERRORS_RETURN on the communicator. What
+/// MPI_Testsome finds is raised on MPI_COMM_WORLD by some MPI libraries, which is the user's.
 class mpi_rail {
  public:
   /// `communicator` stays the caller's and must outlive the rail. Messages of more than

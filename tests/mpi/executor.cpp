@@ -244,7 +244,7 @@ TEST_CASE("a rail asked for a few at a time leaves no message out") {
   std::array<rail_token, 7> tokens;
   while (to_come > 0) {
     const int n = rail.poll(tokens);
-    REQUIRE(n >= 0);
+    if (n < 0) FAIL("MPI error " << rail.error_code());
     for (int i = 0; i < n; ++i) {
       REQUIRE(!ended[tokens[std::size_t(i)]]);
       ended[tokens[std::size_t(i)]] = true;
@@ -276,6 +276,8 @@ TEST_CASE("a message longer than its receive is reported as truncated") {
   own_communicator c;
   if (c.size < 2) return;
   mpi_rail rail(c.comm);
+  // MPICH raises errors found by MPI_Testsome on MPI_COMM_WORLD.
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   std::array<std::byte, 64> data{};
   if (c.rank == 1) {
     std::array<rail_token, 4> tokens;
@@ -291,6 +293,7 @@ TEST_CASE("a message longer than its receive is reported as truncated") {
   } else if (c.rank == 0) {
     MPI_Send(data.data(), 64, MPI_BYTE, 1, 3, c.comm);
   }
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
 TEST_CASE("two calls in progress at once, finished in another order than started") {
