@@ -88,7 +88,7 @@ struct policy_input {
   std::vector<arm_prior> priors{};  ///< the eligible arms; exactly one is `native`
   std::uint64_t seed = 1;           ///< equal seeds, equal plans
   double pass_exponent = 4;         ///< policy `pass`: g
-  int fixed_arm = 0;                ///< policy `fixed`: its arm's number
+  std::optional<int> fixed_arm{};   ///< policy `fixed`: the number of the arm asked for
   double common_spread = 1;         ///< standard deviation of the error all predictions share
 };
 

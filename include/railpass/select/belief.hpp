@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a context believes about the times of its arms: a Gaussian over the logarithms of their mean
+// times in which arms of one algorithm err together, neighbouring segment sizes more so, and all
+// arms together (a machine that is twice as slow as predicted changes no decision). Three such
+// beliefs, which trust the prior to different degrees, are kept side by side; the one that explains
+// the measurements best speaks.
+//
+// Correlated beliefs: Ryzhov, Powell, Frazier: The knowledge gradient algorithm for a general class
+// of online learning problems, Operations Research 60(1), 2012, doi:10.1287/opre.1110.0999.
+// Change detection by cumulated sums: Page: Continuous inspection schemes, Biometrika 41, 1954,
+// doi:10.1093/biomet/41.1-2.100.
+#pragma once
+
+#include "railpass/select/policy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace railpass::select {
+
+/// A symmetric matrix of the arms' covariances, row by row.
+class covariance {
+ public:
+  covariance() = default;
+  explicit covariance(int size) : size_(size), values_(std::size_t(size) * std::size_t(size)) {}
+
+  int size() const { return size_; }
+  double& operator()(int i, int j) {
+    return values_[std::size_t(i) * std::size_t(size_) + std::size_t(j)];
+  }
+  double operator()(int i, int j) const {
+    return values_[std::size_t(i) * std::size_t(size_) + std::size_t(j)];
+  }
+  /// Variance of the difference of two arms.
+  double of_difference(int i, int j) const {
+    return std::max(0.0, (*this)(i, i) + (*this)(j, j) - 2 * (*this)(i, j));
+  }
+  /// Adds factor * c c', where c is the column of arm `a` as it is now.
+  void add_column_square(int a, double factor) {
+    if (factor == 0) return;
+    column_.resize(std::size_t(size_));
+    for (int i = 0; i < size_; ++i) column_[std::size_t(i)] = (*this)(i, a);
+    for (int i = 0; i < size_; ++i) {
+      const double scaled = factor * column_[std::size_t(i)];
+      for (int j = 0; j < size_; ++j) (*this)(i, j) += scaled * column_[std::size_t(j)];
+    }
+  }
+  /// What is left after arm `a` was observed with this variance.
+  void observe(int a, double variance) { add_column_square(a, -1 / ((*this)(a, a) + variance)); }
+
+ private:
+  int size_ = 0;
+  std::vector<double> values_;
+  std::vector<double> column_;
+};
+
+class belief {
+ public:
+  /// Samples of one arm never tell its mean better than this (their noise is not independent).
+  static constexpr double separation_variance = 0.01 * 0.01;
+
+  /// `common_spread`: standard deviation of the error that all predictions share.
+  belief(std::span<const arm_prior> arms, double common_spread);
+
+  int size() const { return int(arms_.size()); }
+  /// Mean of ln(seconds) and its covariances.
+  double mean(int a) const { return current().mean[std::size_t(a)]; }
+  const covariance& covariances() const { return current().cov; }
+  double variance(int a) const { return current().cov(a, a); }
+  /// ln of the cost of a call: the mean of its logarithm and what its algorithm's tail adds.
+  double cost(int a) const { return mean(a) + tail(a); }
+  /// Variance of ln(seconds) from call to call.
+  double noise_variance() const { return noise_variance_; }
+  /// Samples applied so far.
+  std::int64_t samples(int a) const { return arms_[std::size_t(a)].samples; }
+  /// Number of the call at which the arm was last seen.
+  std::int64_t last_seen(int a) const { return arms_[std::size_t(a)].last_seen; }
+  /// Standard deviation of the arms' own errors before any sample.
+  double prior_spread() const { return prior_spread_; }
+  /// Whether the last epoch showed a change of the incumbent, or suspiciously many outliers.
+  bool changed() const { return changed_; }
+  bool suspicious() const { return suspicious_; }
+
+  /// The cheapest arm in expectation.
+  int cheapest() const {
+    int best = 0;
+    for (int a = 1; a < size(); ++a)
+      if (expected(a) < expected(best)) best = a;
+    return best;
+  }
+  /// ln of the expected cost of a call.
+  double expected(int a) const { return cost(a) + variance(a) / 2; }
+  /// How many standard deviations arm `a` is cheaper than arm `b`.
+  double lead(int a, int b) const {
+    const double spread = std::sqrt(covariances().of_difference(a, b) + 1e-12);
+    return (cost(b) - cost(a)) / spread;
+  }
+
+  /// One merged epoch: what was measured, how many calls it lasted, and which arm was the
+  /// incumbent. `observation::arm` is an index here.
+  void learn(std::span<const observation> merged, std::int64_t calls, std::int64_t calls_before,
+             int incumbent);
+
+ private:
+  static constexpr std::array scales{1.0, 2.0, 4.0};
+  static constexpr double least_noise = 0.02, largest_noise = 0.5, first_noise = 0.2;
+  // A first sample includes opening connections and touching pages.
+  static constexpr double first_sample_variance = 0.1 * 0.1;
+
+  struct hypothesis {
+    std::vector<double> mean;
+    covariance cov;
+    double log_weight = 0;
+  };
+  struct arm_state {
+    int family = 0;
+    double log2_segment = 24;
+    bool native = false;
+    double own_spread = 0.35;
+    std::int64_t samples = 0;
+    std::int64_t last_seen = 0;
+    int doubted = 0;  // samples in a row that looked like outliers
+  };
+  struct family_tail {
+    double calls = 0, outliers = 0, excess = 0, excess_squared = 0;
+  };
+  // What one epoch says about one arm; times are logarithms.
+  struct summary {
+    int arm = 0;
+    int kept = 0;
+    double mean = 0;
+    double squares = 0;
+    int outliers = 0;
+    double excess = 0, excess_squared = 0;
+    int total() const { return kept + outliers; }
+  };
+
+  const hypothesis& current() const { return hypotheses_[speaking_]; }
+  double tail(int a) const;
+  static double correlated(const arm_state& a, const arm_state& b) {
+    return std::exp(-std::abs(a.log2_segment - b.log2_segment) / 2);
+  }
+  std::vector<summary> summarise(std::span<const observation> merged) const;
+  void spread_out(double common, double family, double own);
+  void watch(const summary& s, std::int64_t elapsed);
+  void apply(const summary& s);
+
+  std::vector<arm_state> arms_;
+  std::vector<family_tail> tails_;
+  std::vector<hypothesis> hypotheses_;
+  std::size_t speaking_ = 0;
+  double prior_spread_ = 0.35;
+  double heavy_tail_weight_ = 0.04;
+  double noise_variance_ = first_noise * first_noise;
+  double noise_weight_ = 5;
+  double drift_variance_ = least_drift;  // of the common offset, per call
+  double above_ = 0, below_ = 0;         // cumulated sums of the incumbent's surprises
+  std::int64_t epochs_ = 0, last_change_ = 0;
+  bool changed_ = false, suspicious_ = false;
+  static constexpr double least_drift = 0.005 * 0.005, largest_drift = 0.03 * 0.03;
+};
+
+inline belief::belief(std::span<const arm_prior> arms, double common_spread) {
+  std::vector<int> families;
+  double best = 0, squares = 0;
+  int predicted = 0;
+  for (const arm_prior& p : arms) {
+    const auto known = std::find(families.begin(), families.end(), p.family);
+    arm_state s{.family = int(known - families.begin()),
+                .log2_segment = p.log2_segment,
+                .native = p.native,
+                .own_spread = p.spread};
+    if (known == families.end()) families.push_back(p.family);
+    arms_.push_back(s);
+    if (p.measured_only) continue;
+    best = predicted == 0 ? p.log_seconds : std::min(best, p.log_seconds);
+    ++predicted;
+    squares += p.spread * p.spread;
+  }
+  if (predicted > 0) prior_spread_ = std::sqrt(squares / predicted);
+  if (prior_spread_ < 0.12) heavy_tail_weight_ = 0.01;
+  tails_.resize(families.size());
+
+  // An arm without a prediction is thought to be somewhat slower than the best predicted one, with
+  // much doubt; without any prediction nothing is known, and 100 microseconds is as good as any.
+  const double unknown = predicted > 0 ? best + 0.35 : std::log(1e-4);
+  const double unknown_spread = predicted > 0 ? 0.8 : 4.0;
+  const int k = size();
+  for (const double scale : scales) {
+    hypothesis h{.mean = {}, .cov = covariance(k)};
+    for (int i = 0; i < k; ++i) {
+      const arm_prior& p = arms[std::size_t(i)];
+      arm_state& a = arms_[std::size_t(i)];
+      if (p.measured_only) a.own_spread = unknown_spread;
+      h.mean.push_back(p.measured_only ? unknown : p.log_seconds);
+      for (int j = 0; j < k; ++j) {
+        const arm_state& b = arms_[std::size_t(j)];
+        double c = common_spread * common_spread;
+        const double z = p.measured_only ? 1 : scale;
+        // The shares of the algorithm, the segment size and the arm itself in an arm's own error.
+        if (a.family == b.family)
+          c += z * z * a.own_spread * b.own_spread * (0.50 + 0.29 * correlated(a, b));
+        if (i == j) c += z * z * a.own_spread * a.own_spread * 0.21;
+        h.cov(i, j) = c;
+      }
+    }
+    hypotheses_.push_back(std::move(h));
+  }
+}
+
+/// What the rare slow calls of an arm's algorithm add to the logarithm of its cost: nothing unless
+/// they are clearly more or slower than those of the other algorithms.
+inline double belief::tail(int a) const {
+  const family_tail& mine = tails_[std::size_t(arms_[std::size_t(a)].family)];
+  if (mine.outliers < 4) return 0;
+  double calls = 200, excess = 200 * 0.35, squared = 200 * 8.0;  // pseudo-calls
+  for (const family_tail& t : tails_)
+    if (&t != &mine) {
+      calls += t.calls;
+      excess += t.excess;
+      squared += t.excess_squared;
+    }
+  const double usual = excess / calls;
+  if (mine.excess - mine.calls * usual <= 6 * std::sqrt(mine.calls * squared / calls)) return 0;
+  const double own = (mine.excess + 20 * usual) / (mine.calls + 20);
+  return std::max(0.0, std::log((1 + own) / (1 + usual)));
+}
+
+inline std::vector<belief::summary> belief::summarise(std::span<const observation> merged) const {
+  std::vector<std::vector<double>> logs(arms_.size());
+  for (const observation& o : merged)
+    if (o.seconds > 0 && std::isfinite(o.seconds))
+      logs[std::size_t(o.arm)].push_back(std::log(o.seconds));
+  const double limit = std::max(3 * std::sqrt(noise_variance_), 0.25);
+  std::vector<summary> result;
+  for (int a = 0; a < size(); ++a) {
+    auto& values = logs[std::size_t(a)];
+    if (values.empty()) continue;
+    std::sort(values.begin(), values.end());
+    const double middle = values[(values.size() - 1) / 2];
+    summary s{.arm = a};
+    for (const double y : values)
+      if (std::abs(y - middle) <= limit) {
+        s.mean += y;
+        ++s.kept;
+      }
+    s.mean /= s.kept;
+    for (const double y : values) {
+      if (std::abs(y - middle) <= limit) {
+        s.squares += (y - s.mean) * (y - s.mean);
+      } else if (y > middle) {
+        const double excess = std::min(100.0, std::exp(y - s.mean) - 1);
+        ++s.outliers;
+        s.excess += excess;
+        s.excess_squared += excess * excess;
+      }
+    }
+    result.push_back(s);
+  }
+  return result;
+}
+
+/// Time passes: the beliefs become less certain, by these variances.
+inline void belief::spread_out(double common, double family, double own) {
+  for (hypothesis& h : hypotheses_)
+    for (int i = 0; i < size(); ++i)
+      for (int j = 0; j < size(); ++j) {
+        const arm_state &a = arms_[std::size_t(i)], &b = arms_[std::size_t(j)];
+        double more = common;
+        if (a.family == b.family) more += family + own * correlated(a, b);
+        if (i == j) more += own;
+        h.cov(i, j) += more;
+      }
+}
+
+/// Looks for a change in the incumbent's times, and learns how much they drift.
+inline void belief::watch(const summary& s, std::int64_t elapsed) {
+  const family_tail& seen = tails_[std::size_t(arms_[std::size_t(s.arm)].family)];
+  const double v = variance(s.arm) + noise_variance_ / s.kept + separation_variance;
+  const double surprise = s.mean - mean(s.arm);
+  const double squared = std::min(surprise * surprise, 9 * v);
+  drift_variance_ = std::clamp(
+      0.9 * drift_variance_ +
+          0.1 * std::max(0.0, drift_variance_ +
+                                  (squared - v) / double(std::max<std::int64_t>(1, elapsed))),
+      least_drift, largest_drift);
+  const double usual_outliers = (seen.outliers + 2) / (seen.calls + 100);
+  suspicious_ = s.outliers >= 3 && s.outliers > 3 + 5 * usual_outliers * s.total();
+
+  const double z = std::clamp(surprise / std::sqrt(v), -6.0, 6.0);
+  above_ = std::max(0.0, above_ + z - 0.75);
+  below_ = std::max(0.0, below_ - z - 0.75);
+  changed_ = (above_ > 4 || below_ > 4) && std::abs(surprise) > 0.08 && epochs_ - last_change_ >= 2;
+}
+
+inline void belief::apply(const summary& s) {
+  arm_state& a = arms_[std::size_t(s.arm)];
+  const bool first = a.samples == 0;
+  const double v = noise_variance_ / s.kept + separation_variance +
+                   (first && s.kept == 1 ? first_sample_variance : 0);
+  a.samples += s.total();
+  bool doubtful = false;
+  for (std::size_t b = 0; b < hypotheses_.size(); ++b) {
+    hypothesis& h = hypotheses_[b];
+    const double variance = h.cov(s.arm, s.arm) + v, r = s.mean - h.mean[std::size_t(s.arm)];
+    // A mixture: what the belief expects (with heavy tails), or an outlier.
+    const auto normal = [&](double width) {
+      return std::exp(-0.5 * r * r / (variance * width * width)) /
+             (std::sqrt(2 * std::numbers::pi * variance) * width);
+    };
+    const double fits = (1 - heavy_tail_weight_) * normal(1) + heavy_tail_weight_ * normal(3);
+    const double outlier = r > 0 ? std::pow(0.03, std::ceil(s.total() / 2.0) + a.doubted) : 1e-9;
+    const double strange = r < 4.2 ? 0.25 : 1e-3;
+    const double total = (1 - outlier) * fits + outlier * strange;
+    const double w = (1 - outlier) * fits / total;
+    h.log_weight += std::log(std::max(total, 1e-12));
+    if (b == speaking_ && w < 0.5) doubtful = true;
+    for (int i = 0; i < size(); ++i) h.mean[std::size_t(i)] += w * h.cov(i, s.arm) * r / variance;
+    h.cov.add_column_square(s.arm, -w / variance + w * (1 - w) * r * r / (variance * variance));
+  }
+  a.doubted = doubtful ? std::min(3, a.doubted + 1) : 0;
+}
+
+inline void belief::learn(std::span<const observation> merged, std::int64_t calls,
+                          std::int64_t calls_before, int incumbent) {
+  const std::int64_t elapsed = std::max<std::int64_t>(0, calls - calls_before);
+  std::vector<summary> epoch = summarise(merged);
+  changed_ = suspicious_ = false;
+  if (epoch.empty()) return;
+  ++epochs_;
+
+  double squares = 0, freedom = 0;
+  for (const summary& s : epoch)
+    if (s.kept >= 3) {
+      squares += s.squares;
+      freedom += s.kept - 1;
+    }
+  const auto refine_noise = [&](double sum, double weight) {
+    noise_variance_ = std::clamp((noise_weight_ * noise_variance_ + sum) / (noise_weight_ + weight),
+                                 least_noise * least_noise, largest_noise * largest_noise);
+    noise_weight_ = std::min(200.0, noise_weight_ + weight);
+  };
+  if (freedom > 0) refine_noise(squares, freedom);
+  double tail_calls = 0;
+  for (const summary& s : epoch) {
+    arm_state& a = arms_[std::size_t(s.arm)];
+    a.last_seen = calls;
+    family_tail& t = tails_[std::size_t(a.family)];
+    t.calls += s.total();
+    t.outliers += s.outliers;
+    t.excess += s.excess;
+    t.excess_squared += s.excess_squared;
+  }
+  for (const family_tail& t : tails_) tail_calls += t.calls;
+  if (tail_calls > 4000)
+    for (family_tail& t : tails_)
+      t = {t.calls / 2, t.outliers / 2, t.excess / 2, t.excess_squared / 2};
+
+  // The common offset first: arms in the order of how little they deviate from the typical one.
+  std::vector<std::pair<double, int>> residuals;
+  int weights = 0;
+  for (const summary& s : epoch) {
+    residuals.emplace_back(s.mean - mean(s.arm), std::min(s.kept, 4));
+    weights += std::min(s.kept, 4);
+  }
+  std::sort(residuals.begin(), residuals.end());
+  double typical = 0;
+  for (int seen = 0; const auto& [residual, weight] : residuals)
+    if (2 * (seen += weight) >= weights) {
+      typical = residual;
+      break;
+    }
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t i = 0; i < epoch.size(); ++i)
+    order.emplace_back(std::abs(epoch[i].mean - mean(epoch[i].arm) - typical), i);
+  std::sort(order.begin(), order.end());
+
+  spread_out(drift_variance_ * double(elapsed), 0.03 * 0.03 / 1000 * double(elapsed),
+             0.02 * 0.02 / 1000 * double(elapsed));
+  for (const summary& s : epoch)
+    if (s.arm == incumbent && s.kept >= 2 && arms_[std::size_t(s.arm)].samples > 8)
+      watch(s, elapsed);
+  if (changed_) {
+    above_ = below_ = 0;
+    last_change_ = epochs_;
+    spread_out(0.30 * 0.30, 0.30 * 0.30, 0.5 * 0.15 * 0.15);
+  }
+
+  const bool incumbent_new = arms_[std::size_t(incumbent)].samples == 0;
+  for (const auto& [distance, i] : order) {
+    const summary& s = epoch[i];
+    arm_state& a = arms_[std::size_t(s.arm)];
+    if (a.samples == 0 && s.total() == 1 && a.doubted == 0 && s.arm != incumbent && !a.native) {
+      // A bad first sample is an upper bound, not a value: the arm is given a second chance.
+      const double difference = covariances().of_difference(s.arm, incumbent);
+      const double surprise = s.mean - mean(s.arm) - (incumbent_new ? typical : 0);
+      if (surprise >
+          2.5 * std::sqrt(std::min(difference, prior_spread_ * prior_spread_) + noise_variance_)) {
+        a.doubted = 1;
+        continue;
+      }
+    }
+    const bool doubted_before = a.doubted > 0;
+    apply(s);
+    if (s.kept < 3 && a.samples > 2 + s.total() && !doubted_before) {
+      const double r = s.mean - mean(s.arm);
+      refine_noise(0.5 * std::min(r * r, 9 * noise_variance_ / s.kept) * s.kept, 0.5);
+    }
+  }
+
+  // Which scale of the prior's errors explains the measurements best; ties go to the smaller one.
+  double heaviest = hypotheses_[0].log_weight;
+  for (const hypothesis& h : hypotheses_) heaviest = std::max(heaviest, h.log_weight);
+  speaking_ = 0;
+  for (std::size_t b = 0; b < hypotheses_.size(); ++b) {
+    hypotheses_[b].log_weight = std::max(hypotheses_[b].log_weight - heaviest, -6.0);
+    if (hypotheses_[b].log_weight > hypotheses_[speaking_].log_weight + 1e-12) speaking_ = b;
+  }
+}
+
+}  // namespace railpass::select

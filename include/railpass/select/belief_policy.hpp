@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the policies that keep a belief have in common: which arms are active, which is the
+// incumbent, how long an epoch is.
+#pragma once
+
+#include "railpass/base/units.hpp"
+#include "railpass/select/belief.hpp"
+#include "railpass/select/policy.hpp"
+#include "railpass/select/random.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace railpass::select {
+
+namespace detail {
+
+/// At most `limit` arms by their prior and the native one: first the best of each algorithm that is
+/// not hopeless, so that one well predicted algorithm with many parameters does not hide the
+/// others, then whatever is predicted fastest. Indices in `priors`, native first. A segment as
+/// large as the message is no other arm than no segment: it counts once.
+inline std::vector<int> active_arms(std::span<const arm_prior> priors, std::size_t limit) {
+  static constexpr double hopeless = 1.1;  // ln 3
+  std::vector<int> order;
+  std::vector<int> result;
+  for (int i = 0; i < int(priors.size()); ++i) {
+    const arm_prior& p = priors[std::size_t(i)];
+    if (p.native) {
+      result.push_back(i);
+      continue;
+    }
+    const bool again = std::any_of(order.begin(), order.end(), [&](int j) {
+      const arm_prior& q = priors[std::size_t(j)];
+      return p.family == q.family && p.log_seconds == q.log_seconds &&
+             p.log2_segment == q.log2_segment;
+    });
+    if (!again) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return priors[std::size_t(a)].log_seconds < priors[std::size_t(b)].log_seconds;
+  });
+  const std::size_t natives = result.size();
+  const auto take = [&](int i) {
+    if (result.size() < limit + natives &&
+        std::find(result.begin(), result.end(), i) == result.end())
+      result.push_back(i);
+  };
+  std::vector<int> families;
+  for (const int i : order) {
+    const arm_prior& p = priors[std::size_t(i)];
+    if (p.log_seconds > priors[std::size_t(order[0])].log_seconds + hopeless) break;
+    if (std::find(families.begin(), families.end(), p.family) != families.end()) continue;
+    families.push_back(p.family);
+    take(i);
+  }
+  for (const int i : order) take(i);
+  return result;
+}
+
+}  // namespace detail
+
+class belief_policy : public policy {
+ public:
+  static constexpr std::size_t max_active = 24;
+
+  explicit belief_policy(policy_input input)
+      : priors_(std::move(input.priors)),
+        active_(detail::active_arms(priors_, max_active)),
+        random_(input.seed),
+        belief_(selected(priors_, active_), input.common_spread) {
+    const auto native = std::find_if(active_.begin(), active_.end(),
+                                     [&](int i) { return priors_[std::size_t(i)].native; });
+    if (native == active_.end()) throw error("policy: expected a native arm among the arms");
+    native_ = int(native - active_.begin());
+    incumbent_ = native_;
+  }
+
+  void learn(std::span<const observation> merged, std::int64_t calls) override {
+    std::vector<observation> known;
+    for (const observation& o : merged)
+      if (const int a = index_of(o.arm); a >= 0) known.push_back({a, o.seconds});
+    belief_.learn(known, calls, learnt_at_, incumbent_);
+    learnt_at_ = calls;
+    ++epoch_;
+    if (belief_.changed()) {
+      change_epoch_ = epoch_;
+      spent_ = std::min(spent_, budget_share() * double(calls));
+    }
+  }
+
+  std::span<const arm_prior> arms() const override { return priors_; }
+
+  std::optional<arm_posterior> posterior(int arm) const override {
+    if (const int a = index_of(arm); a >= 0) {
+      if (active_prior(a).measured_only && belief_.samples(a) == 0) return std::nullopt;
+      return arm_posterior{std::exp(belief_.expected(a)), std::sqrt(belief_.variance(a))};
+    }
+    for (const arm_prior& p : priors_)
+      if (p.arm == arm && !p.measured_only)
+        return arm_posterior{std::exp(p.log_seconds + p.spread * p.spread / 2), p.spread};
+    return std::nullopt;
+  }
+
+  std::string reason() const override {
+    char text[256];
+    const auto seconds = [&](int a) { return format_seconds(std::exp(belief_.expected(a))); };
+    const auto percent = [](double z) { return 50 * std::erfc(-z / std::numbers::sqrt2); };
+    const int best_rival = rival();
+    if (active_.size() == 1) return "the MPI library's own collective is the only eligible arm";
+    if (incumbent_ == native_) {
+      std::snprintf(text, sizeof text,
+                    "native at %s stays until another arm is faster with %.0f %% confidence; the "
+                    "best other one is believed to take %s (%.0f %% sure to be faster)",
+                    seconds(native_).c_str(), percent(confident), seconds(best_rival).c_str(),
+                    percent(belief_.lead(best_rival, native_)));
+    } else {
+      std::snprintf(
+          text, sizeof text,
+          "believed to take %s after %lld samples, %.2f times faster than native (%.1f %% sure) "
+          "and %.2f times as fast as the next arm",
+          seconds(incumbent_).c_str(), static_cast<long long>(belief_.samples(incumbent_)),
+          std::exp(belief_.expected(native_) - belief_.expected(incumbent_)),
+          percent(belief_.lead(incumbent_, native_)),
+          std::exp(belief_.expected(best_rival) - belief_.expected(incumbent_)));
+    }
+    return text;
+  }
+
+ protected:
+  /// Native gives way to an arm that is cheaper by so many standard deviations.
+  static constexpr double confident = 1.64;
+  /// Predictions with less spread are believed before anything was measured.
+  static constexpr double trusted_spread = 0.45;
+
+  const belief& beliefs() const { return belief_; }
+  int num_active() const { return int(active_.size()); }
+  int native() const { return native_; }
+  int incumbent() const { return incumbent_; }
+  int number_of(int a) const { return active_prior(a).arm; }
+  const arm_prior& active_prior(int a) const {
+    return priors_[std::size_t(active_[std::size_t(a)])];
+  }
+  random_stream& random() { return random_; }
+  int epochs_since_change() const { return epoch_ - change_epoch_; }
+  /// The share of calls that exploring may cost in the long run.
+  double budget_share() const {
+    return std::clamp(0.02 * belief_.prior_spread() / 0.35, 0.01, 0.1);
+  }
+  double& spent() { return spent_; }
+
+  /// Index among the active arms, -1 if it is none of them.
+  int index_of(int arm) const {
+    for (int a = 0; a < num_active(); ++a)
+      if (number_of(a) == arm) return a;
+    return -1;
+  }
+
+  /// The cheapest arm in expectation, but native as long as that is not clear. Returns true if the
+  /// choice rests on predictions alone and native should be timed now.
+  bool choose_incumbent() {
+    const int best = belief_.cheapest();
+    if (best == native_) {
+      incumbent_ = native_;
+      return false;
+    }
+    const arm_prior& p = active_prior(best);
+    const bool unmeasured = belief_.samples(native_) == 0 && active_prior(native_).measured_only;
+    if (unmeasured && p.spread <= trusted_spread && !p.measured_only) {
+      incumbent_ = best;
+      return true;
+    }
+    const double needed = incumbent_ == native_ ? confident : 0.25;
+    incumbent_ = belief_.lead(best, native_) >= needed ? best : native_;
+    return false;
+  }
+
+  /// Calls of an epoch while much is to be learnt, and at most (it grows with the calls, so that
+  /// merges become rare without bound).
+  double early_length() const {
+    return first_length * std::pow(1.25, std::min(64, epochs_since_change()));
+  }
+  double longest_length(const planning_input& now) const {
+    if (belief_.suspicious()) return 6;
+    const double kappa = now.merge_cost_s / std::exp(belief_.expected(incumbent_));
+    const double start = std::clamp(3 / belief_.prior_spread(), 4.0, 16.0);
+    const double usual = std::clamp(kappa / 0.0075, 16.0, 128.0);
+    return std::min(std::max(usual, double(now.calls) / 32),
+                    start * std::pow(2.0, std::min(30, epochs_since_change())));
+  }
+  static constexpr double first_length = 2;
+
+  /// One in so many incumbent calls is timed: about 16 per epoch are enough.
+  static int stride_for(double length) { return int(std::clamp(length / 16, 1.0, 64.0)); }
+
+  /// Spreads the explored arms (active indices) over the epoch in a random order and remembers each
+  /// arm's share of its calls.
+  epoch_plan shuffled(const std::vector<int>& explore, int length, int stride) {
+    epoch_plan p{.incumbent = number_of(incumbent_), .length = length, .timed_stride = stride};
+    std::vector<int> calls(explore);
+    calls.resize(std::size_t(std::max(length, int(explore.size()))), -1);
+    random_.shuffle(calls);
+    for (std::size_t i = 0; i < calls.size(); ++i)
+      if (calls[i] >= 0) p.explore.push_back({int(i), number_of(calls[i])});
+    return p;
+  }
+
+  /// The cheapest arm apart from the incumbent.
+  int rival() const {
+    int best = -1;
+    for (int a = 0; a < num_active(); ++a)
+      if (a != incumbent_ && (best < 0 || belief_.expected(a) < belief_.expected(best))) best = a;
+    return std::max(best, 0);
+  }
+
+  /// In the order of arms(), from values by active index.
+  std::vector<double> by_arm(std::span<const double> of_active) const {
+    std::vector<double> result(priors_.size());
+    for (int a = 0; a < num_active(); ++a)
+      result[std::size_t(active_[std::size_t(a)])] = of_active[std::size_t(a)];
+    return result;
+  }
+
+ private:
+  static std::vector<arm_prior> selected(std::span<const arm_prior> priors,
+                                         std::span<const int> indices) {
+    std::vector<arm_prior> result;
+    for (const int i : indices) result.push_back(priors[std::size_t(i)]);
+    return result;
+  }
+
+  std::vector<arm_prior> priors_;
+  std::vector<int> active_;
+  random_stream random_;
+  belief belief_;
+  int native_ = 0;
+  int incumbent_ = 0;
+  int epoch_ = 0, change_epoch_ = 0;
+  std::int64_t learnt_at_ = 0;
+  double spent_ = 0;  // on exploring, in calls of the incumbent
+};
+
+}  // namespace railpass::select

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// All policies of policies.def, by name.
+#pragma once
+
+#include "railpass/base/error.hpp"
+#include "railpass/select/policies.def"
+#include "railpass/select/policy.hpp"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace railpass::select {
+
+struct policy_description {
+  std::string_view name;
+  std::string_view text;
+  std::unique_ptr<policy> (*make)(policy_input input);
+};
+
+#define RAILPASS_LIST_POLICY(name, text)                                              \
+  policy_description{#name, text, [](policy_input input) -> std::unique_ptr<policy> { \
+                       return std::make_unique<name##_policy>(std::move(input));      \
+                     }},
+inline constexpr policy_description policies[] = {
+#include "railpass/select/policies.def"
+};
+#undef RAILPASS_LIST_POLICY
+
+/// The policy of this name. Throws error listing the known ones if there is none.
+inline const policy_description& require_policy(std::string_view name) {
+  std::string known;
+  for (const policy_description& p : policies) {
+    if (p.name == name) return p;
+    known += (known.empty() ? "" : ", ") + std::string(p.name);
+  }
+  throw error("policy '" + std::string(name) + "': expected one of " + known);
+}
+
+/// A policy for one context. Throws error if there is none of this name, or if `input` has no
+/// native arm or a setting out of range.
+inline std::unique_ptr<policy> make_policy(std::string_view name, policy_input input) {
+  return require_policy(name).make(std::move(input));
+}
+
+}  // namespace railpass::select

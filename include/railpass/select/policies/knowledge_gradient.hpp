@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Knowledge gradient: in each epoch the arms are tried whose measurement is expected to make the
+// coming calls cheaper by more than it costs, the best value per call first, within a budget. The
+// horizon is as long as the past: H = min(2000, 60 + calls).
+// Source: Ryzhov, Powell, Frazier: The knowledge gradient algorithm for a general class of online
+// learning problems, Operations Research 60(1), 2012, doi:10.1287/opre.1110.0999; several samples
+// at once (KG*): Frazier, Powell: Paradoxes in learning and the marginal value of information,
+// Decision Analysis 7(4), 2010, doi:10.1287/deca.1100.0190.
+#ifdef RAILPASS_LIST_POLICY
+RAILPASS_LIST_POLICY(knowledge_gradient,
+                     "tries the arms whose measurement is worth more than it costs, learns from "
+                     "the models and from similar arms")
+#elif !defined(RAILPASS_SELECT_POLICIES_KNOWLEDGE_GRADIENT)
+#define RAILPASS_SELECT_POLICIES_KNOWLEDGE_GRADIENT
+
+#include "railpass/select/belief_policy.hpp"
+
+#include <array>
+
+namespace railpass::select {
+
+class knowledge_gradient_policy final : public belief_policy {
+ public:
+  explicit knowledge_gradient_policy(policy_input input) : belief_policy(std::move(input)) {
+    double heavy_sum = 0, plain_sum = 0;
+    for (std::size_t k = 0; k < points; ++k) {
+      const double z = at(k), wide = z / 3;
+      plain_[k] = std::exp(-0.5 * z * z);
+      heavy_[k] = 0.96 * plain_[k] + 0.04 * std::exp(-0.5 * wide * wide) / 3;
+      plain_sum += plain_[k];
+      heavy_sum += heavy_[k];
+    }
+    for (double& w : plain_) w /= plain_sum;
+    for (double& w : heavy_) w /= heavy_sum;
+    probability_.assign(std::size_t(num_active()), 0);
+    probability_[std::size_t(incumbent())] = 1;
+  }
+
+  epoch_plan plan(const planning_input& now) override {
+    const bool try_native = choose_incumbent();
+    if (try_native) {
+      // Predictions are good and nothing is known about native: it is timed in the very first call,
+      // the best predicted arm in the next ones, and then what was measured decides.
+      epoch_plan first{.incumbent = number_of(incumbent()),
+                       .explore = {{0, number_of(native())}},
+                       .length = int(first_length),
+                       .timed_stride = 1};
+      publish(std::vector{native()}, first.length);
+      return first;
+    }
+    double length = early_length();
+    std::vector<int> explore = worth_exploring(now, length);
+    maintain(now, length, explore);
+    const int calls = int(std::clamp(length, 1.0, double(1 << 30)));
+    publish(explore, std::max(calls, int(explore.size())));
+    return shuffled_plan(explore, calls);
+  }
+
+  std::vector<double> probabilities() const override { return by_arm(probability_); }
+
+ private:
+  static constexpr std::size_t points = 21;  // of the quadrature, from -5 to 5
+  static constexpr double at(std::size_t k) { return -5 + 0.5 * double(k); }
+  static constexpr double explored_share = 0.75;  // of an epoch
+  static constexpr int most_samples = 64;         // of one arm at once
+  static constexpr int least_maintenance_age = 300;
+
+  epoch_plan shuffled_plan(const std::vector<int>& explore, int calls) {
+    // A long epoch explores early: what is found is then used longer.
+    constexpr int window = 4096;
+    epoch_plan p = shuffled(explore, std::min(calls, window), stride_for(calls));
+    p.length = calls;
+    return p;
+  }
+
+  /// ln of how many times slower than the incumbent a call that only explores may be, by a
+  /// cautious estimate: 3 in the first 128 calls, then slowly more.
+  static double largest_slowdown(std::int64_t calls) {
+    return std::log(3.0) + std::max(0.0, std::log(double(calls) / 128));
+  }
+
+  /// The arms to try (active indices, one entry per call). `length` grows if it pays.
+  std::vector<int> worth_exploring(const planning_input& now, double& length) {
+    const belief& b = beliefs();
+    const int best = incumbent(), k = num_active();
+    const double noise = b.noise_variance();
+    covariance after = b.covariances();  // when everything under way will have been observed
+    std::vector<int> under_way(std::size_t(k), 0);
+    for (const int arm : now.pending)
+      if (const int a = index_of(arm); a >= 0) ++under_way[std::size_t(a)];
+    for (int a = 0; a < k; ++a)
+      if (under_way[std::size_t(a)] > 0)
+        after.observe(a, noise / under_way[std::size_t(a)] + belief::separation_variance);
+    after.observe(best, noise / std::max(1.0, length / 2) + belief::separation_variance);
+
+    const double horizon = std::min(2000.0, 60.0 + double(now.calls));
+    const double doubt = b.prior_spread() / 0.35;
+    double budget = 1 + 6 * doubt + budget_share() * double(now.calls) - spent();
+    int left = int(std::lround(explored_share * length));
+    double gained = 0;
+    bool extended = false;
+    std::vector<int> explore;
+    std::vector<double> excess(std::size_t(k), 0), spread_squared(std::size_t(k), 0);
+    while (explore.size() < epoch_plan::max_explore) {
+      if (left <= 0) {
+        if (extended) break;
+        extended = true;
+        const double longer = extended_length(now, length, gained);
+        left = int(explored_share * (longer - length));
+        length = longer;
+        if (left <= 0) break;
+      }
+      std::vector<int> candidates;
+      for (int a = 0; a < k; ++a) {
+        excess[std::size_t(a)] = b.cost(a) - b.cost(best);
+        spread_squared[std::size_t(a)] = after.of_difference(a, best);
+        if (a != best && excess[std::size_t(a)] < 4.5 * std::sqrt(spread_squared[std::size_t(a)]))
+          candidates.push_back(a);
+      }
+      int chosen = -1, chosen_samples = 0;
+      double chosen_value = 0, chosen_price = 0, chosen_gain = 0;
+      for (const int a : candidates) {
+        const double d = excess[std::size_t(a)], v = spread_squared[std::size_t(a)];
+        if (d + std::sqrt(v) > largest_slowdown(now.calls)) continue;
+        const double price = std::exp(d + v / 2) - 1;
+        for (int n = 1; n <= most_samples && n <= left && n * price <= budget; n *= 2) {
+          const double gain = value_of(a, n, candidates, after, excess, spread_squared, noise);
+          const double value = (horizon * gain - n * price) / n;
+          if (value <= chosen_value) continue;
+          chosen = a;
+          chosen_samples = n;
+          chosen_value = value;
+          chosen_price = price;
+          chosen_gain = gain;
+        }
+      }
+      if (chosen < 0) break;
+      const int room = int(epoch_plan::max_explore - explore.size());
+      chosen_samples = std::min(chosen_samples, room);
+      const double paid = std::max(0.0, chosen_price * chosen_samples);
+      budget -= paid;
+      spent() += paid;
+      explore.insert(explore.end(), std::size_t(chosen_samples), chosen);
+      left -= chosen_samples;
+      gained += chosen_gain;
+      after.observe(chosen, noise / chosen_samples + belief::separation_variance);
+    }
+    if (!extended) length = extended_length(now, length, gained);
+    return explore;
+  }
+
+  /// Nothing worth exploring: long epochs. Otherwise they end before the merge costs more than
+  /// knowing earlier is worth.
+  double extended_length(const planning_input& now, double length, double gained) const {
+    const double kappa = now.merge_cost_s / std::exp(beliefs().expected(incumbent()));
+    return std::min(longest_length(now), std::max(length, 2 * kappa / std::max(1e-9, gained)));
+  }
+
+  /// Expected relative saving per call if the best arm is chosen after `n` samples of arm `a`.
+  double value_of(int a, int n, const std::vector<int>& candidates, const covariance& after,
+                  const std::vector<double>& excess, const std::vector<double>& spread_squared,
+                  double noise) const {
+    const double scale = 1 / std::sqrt(after(a, a) + noise / n + belief::separation_variance);
+    const double own = after(incumbent(), a);
+    std::array<double, points> best{};
+    for (const int j : candidates) {
+      const double slope = (after(j, a) - own) * scale;
+      const double level = excess[std::size_t(j)] +
+                           0.5 * std::max(0.0, spread_squared[std::size_t(j)] - slope * slope);
+      if (level > 5 * std::abs(slope)) continue;
+      for (std::size_t k = 0; k < points; ++k) best[k] = std::min(best[k], level + slope * at(k));
+    }
+    const auto& weights = beliefs().samples(a) > 0 ? plain_ : heavy_;
+    double value = 0;
+    for (std::size_t k = 0; k < points; ++k)
+      if (best[k] < 0) value += weights[k] * (1 - std::exp(best[k]));
+    return value;
+  }
+
+  /// Arms that nobody has looked at for long are tried again, for a thousandth of the time.
+  void maintain(const planning_input& now, double length, std::vector<int>& explore) {
+    const belief& b = beliefs();
+    credit_ = std::min(2.0, credit_ + 0.001 * length);
+    if (now.calls == 0 || explore.size() >= epoch_plan::max_explore ||
+        double(explore.size()) >= length - 1)
+      return;
+    int chosen = -1;
+    double chosen_value = 0, chosen_price = 0;
+    for (int a = 0; a < num_active(); ++a) {
+      const double age = double(now.calls - std::max(b.last_seen(a), last_maintained(a)));
+      if (a == incumbent() || age < least_maintenance_age) continue;
+      const double excess = b.cost(a) - b.cost(incumbent());
+      const double price = std::max(0.02, std::exp(std::min(5.0, excess)) - 1);
+      if (price >= 2) continue;
+      const double slower = std::max(0.0, excess);
+      const double unlikely =
+          1 + slower * slower / (b.covariances().of_difference(a, incumbent()) + 0.04) / 3;
+      const double value = age / ((price + 0.1) * unlikely * unlikely *
+                                  (1 + double(std::min<std::int64_t>(20, b.samples(a)))));
+      if (value <= chosen_value) continue;
+      chosen = a;
+      chosen_value = value;
+      chosen_price = price;
+    }
+    if (chosen < 0 || chosen_price > credit_) return;
+    credit_ -= chosen_price;
+    explore.push_back(chosen);
+    maintained_at_.resize(std::size_t(num_active()));
+    maintained_at_[std::size_t(chosen)] = now.calls;
+  }
+  std::int64_t last_maintained(int a) const {
+    return std::size_t(a) < maintained_at_.size() ? maintained_at_[std::size_t(a)] : 0;
+  }
+
+  void publish(const std::vector<int>& explore, int calls) {
+    std::fill(probability_.begin(), probability_.end(), 0.0);
+    for (const int a : explore) probability_[std::size_t(a)] += 1.0 / calls;
+    probability_[std::size_t(incumbent())] += 1 - double(explore.size()) / calls;
+  }
+
+  std::array<double, points> plain_{}, heavy_{};
+  std::vector<double> probability_;  // by active index
+  std::vector<std::int64_t> maintained_at_;
+  double credit_ = 0;
+};
+
+}  // namespace railpass::select
+
+#endif
