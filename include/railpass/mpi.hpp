@@ -33,10 +33,14 @@ int all_reduce(const void* send, void* receive, int count, MPI_Datatype type, MP
                MPI_Comm comm, const call_options& options = {});
 
 /// Gives `comm` its own value of a setting (a name of `railpass settings`, for example "policy" or
-/// "enable"), from its next call on. To be called equally on all ranks of `comm` and before the
-/// communicator is tuned (before its call number RAILPASS_FIRST_CALL); does not communicate.
-/// Throws railpass::error if there is no such setting, the value is not one, or it is too late.
+/// "enable"). To be called equally on all ranks of `comm`, before it is tuned; does not
+/// communicate. Throws railpass::error if there is no such setting, the value is not one, or it is
+/// too late.
 void configure(MPI_Comm comm, std::string_view setting, std::string_view value);
+
+/// Tunes `comm` from its next call on; otherwise that begins at its 8th call, so that short-lived
+/// communicators cost nothing. Collective over `comm`; returns an MPI error code.
+int start_tuning(MPI_Comm comm);
 
 /// The arm that ran in this rank's last call on `comm`, such as "pipeline+segment_bytes=8KiB";
 /// "native" if the MPI library's collective ran; empty if there was no call yet. Local.

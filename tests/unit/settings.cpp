@@ -10,7 +10,7 @@ using namespace railpass;
 TEST_CASE("values of every kind are read from the environment") {
   const char* environment[] = {"PATH=/bin",
                                "RAILPASS_ENABLE=off",
-                               "RAILPASS_FIRST_CALL=3",
+                               "RAILPASS_SEED=3",
                                "RAILPASS_MIN_BYTES=64KiB",
                                "RAILPASS_HANG_REPORT=1.5",
                                "RAILPASS_POLICY=pass",
@@ -18,7 +18,7 @@ TEST_CASE("values of every kind are read from the environment") {
   const environment_settings read = read_environment(environment);
   CHECK(read.problems.empty());
   CHECK_FALSE(read.values.enable);
-  CHECK(read.values.first_call == 3);
+  CHECK(read.values.seed == 3);
   CHECK(read.values.min_bytes == 65536);
   CHECK(read.values.hang_report == 1.5);
   CHECK(read.values.policy == "pass");
@@ -27,10 +27,10 @@ TEST_CASE("values of every kind are read from the environment") {
 
 TEST_CASE("nonsense is reported with the variable and what was expected, and leaves the default") {
   const char* environment[] = {"RAILPASS_ENABLE=maybe",
-                               "RAILPASS_FIRST_CALL=-1",
+                               "RAILPASS_SEED=-1",
                                "RAILPASS_MIN_BYTES=1e99",
                                "RAILPASS_HANG_REPORT=nan",
-                               "RAILPASS_SEED=9999999999999999999999",
+                               "RAILPASS_CONTEXTS=9999999999999999999999",
                                "RAILPASS_ENABEL=1",
                                "RAILPASS_=x",
                                nullptr};
@@ -39,7 +39,7 @@ TEST_CASE("nonsense is reported with the variable and what was expected, and lea
   CHECK(read.problems[0] == "RAILPASS_ENABLE='maybe': expected on or off");
   CHECK(read.problems[5].find("there is no setting 'enabel'") != std::string::npos);
   CHECK(read.values.enable);
-  CHECK(read.values.first_call == settings{}.first_call);
+  CHECK(read.values.seed == settings{}.seed);
 }
 
 TEST_CASE("every setting is described once, with a text, and its shown default is read back") {

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/session/communicator_state.hpp"
+
+#include "railpass/base/error.hpp"
+
+#include <new>
+
+namespace railpass {
+
+namespace {
+
+// The same on all ranks whatever their environment says: at this call the ranks find out whether
+// they agree about everything else, even about whether to tune at all.
+constexpr int agreement_call = 8;
+
+std::string name_of_communicator(MPI_Comm comm) {
+  char name[MPI_MAX_OBJECT_NAME + 1] = "";
+  int length = 0;
+  PMPI_Comm_get_name(comm, name, &length);
+  return {name, std::size_t(length)};
+}
+
+}  // namespace
+
+communicator_state::communicator_state(MPI_Comm comm, process& owner)
+    : process_(owner), settings_(owner.values()) {
+  int is_inter = 0;
+  PMPI_Comm_test_inter(comm, &is_inter);
+  PMPI_Comm_size(comm, &num_ranks_);
+  native_ = is_inter || num_ranks_ < 2;
+}
+
+communicator_state* communicator_state::of(MPI_Comm comm) {
+  process* const owner = process::get();
+  if (!owner || comm == MPI_COMM_NULL) return nullptr;
+  void* known = nullptr;
+  int found = 0;
+  if (PMPI_Comm_get_attr(comm, owner->communicator_key(), &known, &found) != MPI_SUCCESS)
+    return nullptr;
+  if (found) return static_cast<communicator_state*>(known);
+  auto* fresh = new (std::nothrow) communicator_state(comm, *owner);
+  if (!fresh) return nullptr;
+  if (PMPI_Comm_set_attr(comm, owner->communicator_key(), fresh) != MPI_SUCCESS) {
+    delete fresh;
+    return nullptr;
+  }
+  owner->add(*fresh);
+  return fresh;
+}
+
+int communicator_state::on_free(MPI_Comm, int, void* value, void*) {
+  auto* const state = static_cast<communicator_state*>(value);
+  // After MPI_Finalize has begun only memory is freed: others may not be here any more.
+  if (process* const owner = process::get()) {
+    owner->remove(*state);
+    if (state->session_) {
+      state->session_->finish_merge();
+      state->session_->free_private_communicator();
+    }
+  }
+  delete state;
+  return MPI_SUCCESS;
+}
+
+int communicator_state::start_tuning(MPI_Comm comm) {
+  if (native_ || agreed_) return MPI_SUCCESS;
+  agreed_ = true;
+  session::outcome outcome = session::create(comm, settings_, process_, name_of_communicator(comm));
+  session_ = std::move(outcome.made);
+  native_ = session_ == nullptr;
+  if (outcome.error_code != MPI_SUCCESS) PMPI_Comm_call_errhandler(comm, outcome.error_code);
+  return outcome.error_code;
+}
+
+int communicator_state::run(const call& c, const call_options& options) {
+  if (!native_ && !agreed_ && ++calls_ >= agreement_call)
+    if (const int failure = start_tuning(c.comm)) return failure;
+  if (!session_) return run_native(c);
+  return session_->run(c, options);
+}
+
+void communicator_state::configure(std::string_view setting, std::string_view value) {
+  if (agreed_)
+    throw error("setting '" + std::string(setting) +
+                "' comes too late: the communicator is tuned already");
+  assign(settings_, setting, value, setting);
+}
+
+std::string communicator_state::last_arm() const {
+  if (session_ && session_->last_arm().base) return name_of(session_->last_arm());
+  return calls_ > 0 ? "native" : "";
+}
+
+void communicator_state::add_statistics(select::statistics_dump& dump) const {
+  if (session_) session_->add_statistics(dump);
+}
+
+}  // namespace railpass

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include "lib/session/process.hpp"
+#include "lib/session/session.hpp"
+
+#include <memory>
+#include <string>
+
+namespace railpass {
+
+/// What railpass keeps with a communicator of the user, as its attribute: from its first call on
+/// until it is freed. Made and destroyed without communication.
+class communicator_state {
+ public:
+  /// The state of a communicator, made now if need be. Null if there is none: MPI is not running,
+  /// or memory or attributes are exhausted.
+  static communicator_state* of(MPI_Comm comm);
+  /// The delete callback of the attribute.
+  static int on_free(MPI_Comm comm, int key, void* value, void* extra);
+
+  /// Runs a call whose arguments have been checked. Returns an MPI error code after the error
+  /// handler has been called.
+  int run(const call& c, const call_options& options);
+
+  /// Whether all calls go to the MPI library, now and for ever.
+  bool native() const { return native_; }
+  int num_ranks() const { return num_ranks_; }
+
+  /// Makes the session now. Collective.
+  int start_tuning(MPI_Comm comm);
+
+  void configure(std::string_view setting, std::string_view value);
+  std::string last_arm() const;
+
+  void finish_merge() {
+    if (session_) session_->finish_merge();
+  }
+  void add_statistics(select::statistics_dump& dump) const;
+
+ private:
+  communicator_state(MPI_Comm comm, process& owner);
+  ~communicator_state() = default;
+  process& process_;
+  bool native_ = false;
+  int num_ranks_ = 1;
+  int calls_ = 0;  // until the ranks have agreed
+  bool agreed_ = false;
+  settings settings_;
+  std::unique_ptr<session> session_;
+};
+
+}  // namespace railpass

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/session/log.hpp"
+
+#include "railpass/base/log.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <unistd.h>
+
+namespace railpass {
+
+namespace {
+
+// Outside the process object because a program may set its handler before MPI is initialised.
+struct sink {
+  std::mutex mutex;
+  log_handler handler = nullptr;
+  void* user_data = nullptr;
+};
+sink& the_sink() {
+  static sink s;
+  return s;
+}
+
+}  // namespace
+
+void set_log_handler(log_handler handler, void* user_data) {
+  sink& s = the_sink();
+  const std::lock_guard lock(s.mutex);
+  s.handler = handler;
+  s.user_data = user_data;
+}
+
+void write_record(const std::string& place, const std::string& text) {
+  sink& s = the_sink();
+  const std::lock_guard lock(s.mutex);
+  if (s.handler) {
+    s.handler(text.c_str(), s.user_data);
+  } else if (place == "stderr") {
+    std::fprintf(stderr, "railpass: %s\n", text.c_str());
+  } else if (!place.empty()) {
+    if (std::FILE* file = std::fopen(place.c_str(), "ae")) {
+      std::fprintf(file, "railpass[%ld]: %s\n", long(getpid()), text.c_str());
+      std::fclose(file);
+    }
+  }
+}
+
+}  // namespace railpass

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <mpi.h>
+
+#include <utility>
+
+namespace railpass {
+
+/// A communicator of railpass' own with the ranks of a user's one, so that no message of ours can
+/// meet one of theirs. Errors on it are returned.
+struct private_communicator {
+  MPI_Comm handle = MPI_COMM_NULL;
+  int rank = 0;
+  int num_ranks = 1;
+  int ranks_per_node = 1;  ///< the largest number on any node; this and the next equal on all ranks
+  int num_hosts = 1;
+
+  /// Collective. Afterwards there is none.
+  void free() {
+    if (handle != MPI_COMM_NULL) PMPI_Comm_free(&handle);
+  }
+};
+
+/// Collective over `user`. Split, not duplicated: MPI_Comm_dup would run the user's attribute
+/// callbacks. Returns an MPI error code.
+int make_private_communicator(MPI_Comm user, private_communicator& result);
+
+}  // namespace railpass

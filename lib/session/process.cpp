@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/session/process.hpp"
+
+#include "lib/files/files.hpp"
+#include "lib/session/communicator_state.hpp"
+#include "lib/session/datatype.hpp"
+#include "lib/session/log.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+extern "C" char** environ;
+
+namespace railpass {
+
+namespace {
+
+std::mutex making;
+std::atomic<process*> running{nullptr};  // null before the first call and once MPI is finalized
+std::unique_ptr<process> made;           // lives on: communicators may be freed after that
+
+std::string mpi_library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  PMPI_Get_library_version(text, &length);
+  return {text, std::size_t(length)};
+}
+
+int world_rank() {
+  int rank = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+}  // namespace
+
+process* process::get() {
+  if (process* const known = running.load(std::memory_order_acquire)) return known;
+  int initialized = 0, finalized = 0;
+  PMPI_Initialized(&initialized);
+  PMPI_Finalized(&finalized);
+  if (!initialized || finalized) return nullptr;
+  const std::lock_guard lock(making);
+  if (!made) {
+    made.reset(new process);
+    running.store(made.get(), std::memory_order_release);
+  }
+  return running.load(std::memory_order_acquire);
+}
+
+process::process() {
+  environment_settings read = read_environment(environ);
+  values_ = std::move(read.values);
+  for (const std::string& problem : read.problems) record(problem + "; the default is used");
+
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, communicator_state::on_free, &communicator_key_,
+                          nullptr);
+  create_datatype_key(&datatype_key_);
+  // Attributes of MPI_COMM_SELF are deleted at the beginning of MPI_Finalize, while messages still
+  // travel; those of MPI_COMM_WORLD too late.
+  int key = MPI_KEYVAL_INVALID;
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_finalize, &key, nullptr);
+  PMPI_Comm_set_attr(MPI_COMM_SELF, key, this);
+  PMPI_Comm_free_keyval(&key);
+
+  if (!values_.trace.empty()) {
+    const std::string path = values_.trace + "." + std::to_string(world_rank());
+    trace_.open(path);
+    if (!trace_) record("RAILPASS_TRACE: cannot write '" + path + "'");
+    trace_ << "time_s,communicator,call,collective,bytes,arm,probability,timed,seconds\n";
+  }
+}
+
+int process::on_finalize(MPI_Comm, int, void* value, void*) {
+  static_cast<process*>(value)->finalize();
+  return MPI_SUCCESS;
+}
+
+void process::finalize() {
+  {
+    const std::lock_guard lock(mutex_);
+    for (communicator_state* const state : communicators_) state->finish_merge();
+    if (!values_.stats.empty()) {
+      try {
+        const select::statistics_dump dump = statistics();
+        const int rank = world_rank();
+        if (rank == 0)
+          files::write_text(values_.stats, files::to_json(dump));
+        else if (!dump.contexts.empty())
+          files::write_text(values_.stats + ".rank" + std::to_string(rank), files::to_json(dump));
+      } catch (const std::exception& problem) {
+        record(std::string("RAILPASS_STATS: ") + problem.what());
+      }
+    }
+    trace_.close();
+  }
+  running.store(nullptr, std::memory_order_release);
+}
+
+const profile* process::read_profile(const std::string& path, int num_hosts) {
+  if (path.empty()) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const auto known = profiles_.find(path);
+  if (known != profiles_.end()) return known->second.get();
+  std::unique_ptr<profile>& place = profiles_[path];
+  try {
+    place = std::make_unique<profile>(
+        files::read_profile(path, files::this_machine(num_hosts, mpi_library())));
+  } catch (const std::exception& problem) {
+    record(std::string("the profile is not used: ") + problem.what());
+  }
+  return place.get();
+}
+
+void process::record(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (recorded_.insert(text).second) write_record(values_.log, text);
+}
+
+void process::trace(const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  trace_ << line << '\n';
+}
+
+void process::add(communicator_state& state) {
+  const std::lock_guard lock(mutex_);
+  communicators_.push_back(&state);
+}
+
+void process::note_hosts(int num_hosts) {
+  const std::lock_guard lock(mutex_);
+  num_hosts_ = std::max(num_hosts_, num_hosts);
+}
+
+void process::remove(communicator_state& state) {
+  const std::lock_guard lock(mutex_);
+  state.add_statistics(freed_);
+  std::erase(communicators_, &state);
+}
+
+select::statistics_dump process::statistics() {
+  const std::lock_guard lock(mutex_);
+  select::statistics_dump dump = freed_;
+  for (const communicator_state* const state : communicators_) state->add_statistics(dump);
+  dump.machine_id = files::this_machine(num_hosts_, mpi_library());
+  dump.written_at = files::utc_now();
+  return dump;
+}
+
+}  // namespace railpass

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What one process shares between its communicators. Everything else hangs on a communicator.
+#pragma once
+
+#include "models/profile.hpp"
+#include "railpass/base/clock.hpp"
+#include "railpass/base/settings.hpp"
+#include "railpass/select/dump.hpp"
+
+#include <mpi.h>
+
+#include <fstream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace railpass {
+
+class communicator_state;
+
+class process {
+ public:
+  /// The process' one object, made at the first call after MPI_Init; null while MPI is not
+  /// initialised or has begun to finalize.
+  static process* get();
+
+  const settings& values() const { return values_; }
+  int communicator_key() const { return communicator_key_; }
+  int datatype_key() const { return datatype_key_; }
+  clock_function clock() const { return steady_clock_s; }
+
+  /// The profile a setting names, read once; null if none is named or it cannot be used on this
+  /// machine, which is recorded.
+  const profile* read_profile(const std::string& path, int num_hosts);
+
+  /// One sentence for the log sink; the same sentence is passed on only once.
+  void record(const std::string& text);
+  /// One line for RAILPASS_TRACE.
+  void trace(const std::string& line);
+  bool tracing() const { return trace_.is_open(); }
+
+  void add(communicator_state& state);
+  /// Keeps what the communicator has learnt for the dump.
+  void remove(communicator_state& state);
+
+  /// Everything learnt on communicators whose rank 0 is this process, those freed included.
+  select::statistics_dump statistics();
+  /// For the dump: the most hosts that any communicator had.
+  void note_hosts(int num_hosts);
+
+ private:
+  process();
+  static int on_finalize(MPI_Comm, int, void*, void*);
+  void finalize();
+
+  settings values_;
+  int communicator_key_ = MPI_KEYVAL_INVALID;
+  int datatype_key_ = MPI_KEYVAL_INVALID;
+  std::recursive_mutex mutex_;  // calls on several communicators from several threads meet here
+  std::map<std::string, std::unique_ptr<profile>> profiles_;  // null: unusable
+  std::set<std::string> recorded_;
+  std::ofstream trace_;
+  std::vector<communicator_state*> communicators_;
+  select::statistics_dump freed_;  // of communicators that are gone
+  int num_hosts_ = 1;
+};
+
+}  // namespace railpass

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/session/session.hpp"
+
+#include "lib/session/datatype.hpp"
+#include "lib/session/process.hpp"
+#include "lib/session/verify.hpp"
+#include "railpass/base/settings.hpp"
+#include "railpass/select/policies.hpp"
+#include "railpass/select/prior.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <sched.h>
+
+namespace railpass {
+
+namespace {
+
+// Settings that only concern one process; all others must be equal on all ranks.
+constexpr std::array private_settings{std::string_view{"log"},         std::string_view{"stats"},
+                                      std::string_view{"trace"},       std::string_view{"profile"},
+                                      std::string_view{"hang_report"}, std::string_view{"strict"}};
+
+std::int64_t hash_of_settings(const settings& values) {
+  std::uint64_t hash = 14695981039346656037u;  // FNV-1a
+  const auto add = [&](std::string_view text) {
+    for (const char c : text) hash = (hash ^ std::uint8_t(c)) * 1099511628211u;
+    hash = (hash ^ 0xffu) * 1099511628211u;
+  };
+  for (const setting_description& d : describe(values))
+    if (std::ranges::find(private_settings, d.name) == private_settings.end()) {
+      add(d.name);
+      add(d.value);
+    }
+  return std::int64_t(hash >> 1);
+}
+
+// The elements of a reduction for the executor.
+struct reduction {
+  MPI_Datatype type;
+  MPI_Op operation;
+  int size;  // packed bytes of an element
+
+  static int apply(void* self, const std::byte* left, std::byte* right, std::int64_t units) {
+    const auto& r = *static_cast<const reduction*>(self);
+    return PMPI_Reduce_local(left, right, int(units), r.type, r.operation);
+  }
+  static int pack(void* self, const std::byte* memory, std::int64_t units, std::byte* packed) {
+    const auto& r = *static_cast<const reduction*>(self);
+    int position = 0;
+    return PMPI_Pack(memory, int(units), r.type, packed, int(units) * r.size, &position,
+                     MPI_COMM_SELF);
+  }
+  static int unpack(void* self, const std::byte* packed, std::int64_t units, std::byte* memory) {
+    const auto& r = *static_cast<const reduction*>(self);
+    int position = 0;
+    return PMPI_Unpack(packed, int(units) * r.size, &position, memory, int(units), r.type,
+                       MPI_COMM_SELF);
+  }
+};
+
+bool is_builtin(MPI_Op op) {
+  for (const MPI_Op builtin : {MPI_SUM, MPI_MAX, MPI_MIN, MPI_PROD, MPI_LAND, MPI_BAND, MPI_LOR,
+                               MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC})
+    if (op == builtin) return true;
+  return false;
+}
+
+bool is_commutative(const call& c) {
+  if (!c.is_reduction()) return true;
+  int commutative = 0;
+  PMPI_Op_commutative(c.operation, &commutative);
+  return commutative != 0;
+}
+
+select::operation_class class_of(const call& c) {
+  if (!c.is_reduction()) return select::operation_class::none;
+  if (is_builtin(c.operation)) return select::operation_class::builtin;
+  return is_commutative(c) ? select::operation_class::user_commutative
+                           : select::operation_class::user_ordered;
+}
+
+// `reproducible`: the same algorithm for the same size on every machine and in every run.
+const algorithm& reproducible_algorithm(const call& c) {
+  static constexpr std::int64_t from_bytes = 64 << 10;
+  const bool large = c.bytes() >= from_bytes && is_commutative(c);
+  return *find_algorithm(c.op, large ? "reduce_scatter_allgather" : "recursive_doubling");
+}
+
+std::vector<std::string_view> words(std::string_view list) {
+  std::vector<std::string_view> result;
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    if (comma != 0) result.push_back(list.substr(0, comma));
+    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
+  }
+  return result;
+}
+
+}  // namespace
+
+session::outcome session::create(MPI_Comm user, const settings& values, process& owner,
+                                 std::string name) {
+  // One reduction tells all ranks whether all of them agree and whether one of them is strict.
+  const std::int64_t hash = hash_of_settings(values);
+  std::int64_t words[4] = {hash, -hash, values.strict ? 0 : 1, values.enable ? 1 : 0};
+  if (const int failure = PMPI_Allreduce(MPI_IN_PLACE, words, 4, MPI_INT64_T, MPI_MIN, user))
+    return {nullptr, failure};
+  if (words[0] != -words[1]) {
+    owner.record(
+        "the ranks of a communicator have different settings (RAILPASS_ variables must be the same "
+        "on all ranks); it is not tuned");
+    return {nullptr, words[2] == 0 ? MPI_ERR_OTHER : MPI_SUCCESS};
+  }
+  if (words[3] == 0) return {};
+
+  private_communicator comm;
+  std::int64_t ok = make_private_communicator(user, comm) == MPI_SUCCESS ? 1 : 0;
+  std::unique_ptr<session> made;
+  try {
+    if (ok) made.reset(new session(values, owner, comm, std::move(name)));
+  } catch (const std::exception& problem) {
+    owner.record(std::string("a communicator is not tuned: ") + problem.what());
+    ok = 0;
+  }
+  if (const int failure = PMPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT64_T, MPI_MIN, user))
+    return {nullptr, failure};
+  if (!ok) {
+    owner.record("a communicator is not tuned: not all ranks could make their part of it");
+    return {};
+  }
+  return {std::move(made), MPI_SUCCESS};
+}
+
+session::session(const settings& values, process& owner, const private_communicator& comm,
+                 std::string name)
+    : settings_(values),
+      process_(owner),
+      private_(comm),
+      name_(std::move(name)),
+      lockstep_(
+          {.max_contexts = int(std::min<std::int64_t>(values.contexts, 1 << 16)), .agreement = 0},
+          comm.rank == 0),
+      rail_(comm.handle),
+      executor_(rail_),
+      policies_{values.policy} {
+  const auto all = words(values.collectives);
+  for (std::size_t i = 0; i < collective_names.size(); ++i) {
+    arms_[i] = arms_of(collective(i));
+    tuned_[i] =
+        values.collectives == "all" || std::ranges::find(all, collective_names[i]) != all.end();
+  }
+  for (const std::string_view word : all)
+    if (word != "all" && !find_collective(word))
+      owner.record("RAILPASS_COLLECTIVES: there is no collective '" + std::string(word) + "'");
+  for (const std::string_view word : words(values.use)) {
+    const std::size_t colon = word.find(':');
+    const auto op = find_collective(word.substr(0, colon));
+    if (!op || colon == std::string_view::npos)
+      throw error("RAILPASS_USE: '" + std::string(word) + "' is not collective:arm");
+    pinned_by_setting_[std::size_t(*op)] = parse_arm(*op, word.substr(colon + 1));
+  }
+  select::require_policy(values.policy);
+  owner.note_hosts(comm.num_hosts);
+  if (comm.rank == 0) {
+    profile_ = owner.read_profile(values.profile, comm.num_hosts);
+    machine_ = profile_ ? profile_->machine : select::generic_machine();
+  }
+}
+
+int session::run(const call& c, const call_options& options) {
+  ++call_number_;
+  if (failed_) return run_native(c);
+  merge_steps();
+  if (const arm* const fixed = pinned(c, options)) return run_arm(c, *fixed);
+  if (!tuned_[std::size_t(c.op)] || c.bytes() < settings_.min_bytes)
+    return run_arm(c, arms_[std::size_t(c.op)][select::native_arm]);
+  if (settings_.reproducible && c.is_reduction())
+    return run_arm(c, default_arm(reproducible_algorithm(c)));
+  return run_tuned(c, policy_index(options.policy));
+}
+
+int session::run_tuned(const call& c, std::uint8_t policy) {
+  const select::context_key key{.op = c.op,
+                                .size_class = select::size_class_of(c.bytes()),
+                                .operation = class_of(c),
+                                .policy = policy};
+  select::timed_call chosen = lockstep_.next_call(key);
+  if (chosen.needs_first_plan) {
+    select::plan_message message{};
+    if (private_.rank == 0) message = first_plan(key, chosen.context, c);
+    if (const int failure =
+            PMPI_Bcast(message.data(), int(message.size()), MPI_INT32_T, 0, private_.handle))
+      return raise(c, failure);
+    lockstep_.adopt(chosen.context, message);
+    chosen = lockstep_.next_call(key);
+  }
+  const arm& a = arms_[std::size_t(c.op)][std::size_t(chosen.arm)];
+  if (!chosen.timed && !process_.tracing()) return run_arm(c, a);
+
+  const double started_s = process_.clock()();
+  const int code = run_arm(c, a);
+  const double seconds = process_.clock()() - started_s;
+  if (chosen.timed && code == MPI_SUCCESS) lockstep_.record(chosen, seconds);
+  if (process_.tracing()) trace(c, chosen, started_s, seconds);
+  return code;
+}
+
+// A failure of our own messages, reported as MPI reports one of its collective. What is under way
+// on the private communicator is unknown then: the communicator stays native.
+int session::raise(const call& c, int code) {
+  if (code == MPI_SUCCESS) return code;
+  failed_ = true;
+  PMPI_Comm_call_errhandler(c.comm, code);
+  return code;
+}
+
+bool session::eligible_here(const algorithm& a, const call& c) const {
+  // Reductions are cut between elements, everything else between bytes.
+  const std::int64_t units = c.is_reduction() ? c.count : c.bytes();
+  return eligible(
+             a,
+             {.num_ranks = private_.num_ranks, .units = units, .commutative = is_commutative(c)}) &&
+         a.scratch_buffers * c.bytes() <= settings_.scratch_limit;
+}
+
+int session::run_arm(const call& c, const arm& a) {
+  // Known equally on all ranks, so all of them fall back.
+  const bool native = a.base->is_native() || !eligible_here(*a.base, c);
+  const arm& runs = native ? arms_[std::size_t(c.op)][select::native_arm] : a;
+  if (!(last_arm_ == runs)) last_arm_ = runs;
+  if (settings_.verify && !native)
+    return run_verified(c, process_,
+                        [&](const call& same) { return raise(same, run_schedule(same, runs)); });
+  return native ? run_native(c) : raise(c, run_schedule(c, runs));
+}
+
+int session::run_schedule(const call& c, const arm& a) {
+  const shape s{.rank = wrap(private_.rank - c.root, private_.num_ranks),
+                .num_ranks = private_.num_ranks,
+                .commutative = is_commutative(c)};
+  const std::shared_ptr<const schedule> plan = schedules_.find_or_build(*a.base, a.values, s);
+  datatype_layout layout;
+  if (const int failure = layout_of(c.type, process_.datatype_key(), layout)) return failure;
+  const hang_watch watch{.clock = process_.clock(),
+                         .after_s = settings_.hang_report,
+                         .report = report_hang,
+                         .user_data = this};
+  binding b{.output = static_cast<std::byte*>(c.receive), .root = c.root};
+  if (!c.is_reduction()) {
+    b.size = {.units = c.bytes(), .unit_bytes = 1};
+    return layout.packed ? executor_.run(*plan, b, watch) : run_staged(c, *plan, b, watch);
+  }
+  reduction r{.type = c.type, .operation = c.operation, .size = int(layout.size)};
+  b.input = c.in_place() ? b.output : static_cast<const std::byte*>(c.send);
+  b.size = {.units = c.count, .unit_bytes = layout.size};
+  b.hooks = {.user_data = &r, .reduce = reduction::apply};
+  if (!layout.packed) {
+    b.hooks.pack = reduction::pack;
+    b.hooks.unpack = reduction::unpack;
+    b.layout = {.extent_bytes = layout.extent,
+                .true_lower_bound_bytes = layout.true_lower_bound,
+                .true_extent_bytes = layout.true_extent};
+  }
+  return executor_.run(*plan, b, watch);
+}
+
+// Memory that is not the wire format: the packed message is what travels. Other ranks may use
+// another layout for the same bytes, so this is no reason for another arm.
+int session::run_staged(const call& c, const schedule& plan, binding b, const hang_watch& watch) {
+  staging_.resize(std::max(staging_.size(), std::size_t(c.bytes())));
+  b.output = staging_.data();
+  const bool is_root = private_.rank == c.root;
+  const int bytes = int(c.bytes());
+  int position = 0;
+  if (is_root)
+    if (const int failure =
+            PMPI_Pack(c.receive, c.count, c.type, staging_.data(), bytes, &position, MPI_COMM_SELF))
+      return failure;
+  if (const int failure = executor_.run(plan, b, watch)) return failure;
+  return is_root ? MPI_SUCCESS
+                 : PMPI_Unpack(staging_.data(), bytes, &position, c.receive, c.count, c.type,
+                               MPI_COMM_SELF);
+}
+
+const arm* session::pinned(const call& c, const call_options& options) {
+  if (options.arm.empty() && options.segment_bytes < 0) {
+    const auto& by_setting = pinned_by_setting_[std::size_t(c.op)];
+    return by_setting ? &*by_setting : nullptr;
+  }
+  for (const pinned_arm& known : pinned_by_option_)
+    if (known.op == c.op && known.text == options.arm &&
+        known.segment_bytes == options.segment_bytes)
+      return &known.chosen;
+  arm chosen = arms_[std::size_t(c.op)][select::native_arm];
+  try {
+    if (options.arm.empty())
+      throw error("the option segment_bytes needs the option use, which names the algorithm");
+    std::string text(options.arm);
+    if (options.segment_bytes >= 0)
+      text += "+segment_bytes=" + std::to_string(options.segment_bytes);
+    chosen = parse_arm(c.op, text);
+  } catch (const error& problem) {
+    process_.record(std::string(problem.what()) + "; the MPI library's own collective is used");
+  }
+  if (pinned_by_option_.size() >= max_pinned_options)
+    pinned_by_option_.erase(pinned_by_option_.begin());
+  pinned_by_option_.push_back({c.op, std::string(options.arm), options.segment_bytes, chosen});
+  return &pinned_by_option_.back().chosen;
+}
+
+std::uint8_t session::policy_index(std::string_view name) {
+  if (name.empty()) return 0;
+  for (std::size_t i = 0; i < policies_.size(); ++i)
+    if (policies_[i] == name) return std::uint8_t(i);
+  try {
+    select::require_policy(name);
+    if (policies_.size() > std::numeric_limits<std::uint8_t>::max())
+      throw error("too many policies are named in calls");
+    policies_.emplace_back(name);
+    return std::uint8_t(policies_.size() - 1);
+  } catch (const error& problem) {
+    process_.record(std::string(problem.what()) + "; the communicator's policy is used");
+    return 0;
+  }
+}
+
+select::plan_message session::first_plan(const select::context_key& key, int context,
+                                         const call& c) {
+  const select::prior_query query{.machine = machine_,
+                                  .knowledge = profile_,
+                                  .key = key,
+                                  .num_ranks = private_.num_ranks,
+                                  .ranks_per_node = private_.ranks_per_node,
+                                  .unit_bytes = c.is_reduction() ? double(c.element_bytes) : 1.0,
+                                  .bytes = double(c.bytes())};
+  select::policy_input input{.priors = {},
+                             .seed = std::uint64_t(settings_.seed) + std::uint64_t(context),
+                             .pass_exponent = settings_.pass_exponent};
+  const auto& arms = arms_[std::size_t(c.op)];
+  for (std::size_t i = 0; i < arms.size(); ++i)
+    if (eligible_here(*arms[i].base, c))
+      input.priors.push_back(select::prior_of(arms[i], int(i), query));
+  return lockstep_.lead(context, select::make_policy(policies_[key.policy], std::move(input)));
+}
+
+void session::merge_steps() {
+  if (!lockstep_.begin_call()) return;
+  const double started_s = process_.clock()();
+  for (auto step = lockstep_.due(); step != select::merge_step::none; step = lockstep_.due()) {
+    if (step == select::merge_step::post) {
+      const std::span<std::int32_t> words = lockstep_.post();
+      PMPI_Iallreduce(MPI_IN_PLACE, words.data(), int(words.size()), MPI_INT32_T, MPI_MIN,
+                      private_.handle, &merge_);
+    } else {
+      finish_merge();
+      if (lockstep_.consume() == select::merge_outcome::mismatch)
+        process_.record(
+            "the ranks of a communicator did not make the same calls through railpass; it is not "
+            "tuned any more");
+    }
+  }
+  lockstep_.charge_merge(process_.clock()() - started_s);
+}
+
+void session::finish_merge() {
+  int done = merge_ == MPI_REQUEST_NULL;
+  while (!done) {
+    if (PMPI_Test(&merge_, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
+    if (!done) sched_yield();
+  }
+}
+
+void session::report_hang(void* self, std::span<const awaited_peer> peers) {
+  const auto& s = *static_cast<const session*>(self);
+  std::string text = "rank " + std::to_string(s.private_.rank) + " of " +
+                     std::to_string(s.private_.num_ranks) + " is inside call " +
+                     std::to_string(s.call_number_) + " of communicator '" + s.name_ + "' (arm " +
+                     name_of(s.last_arm_) + ") for more than " +
+                     detail::show_setting(s.settings_.hang_report) + " s and waits for";
+  for (const awaited_peer& p : peers)
+    text += " rank " + std::to_string(p.rank) + " (" + std::to_string(p.sends) + " sends, " +
+            std::to_string(p.receives) + " receives)";
+  s.process_.record(text);
+}
+
+void session::trace(const call& c, const select::timed_call& chosen, double started_s,
+                    double seconds) {
+  char text[256];
+  std::snprintf(text, sizeof text, "%.9f,%s,%lld,%s,%lld,%s,%.6f,%d,%.9f", started_s, name_.c_str(),
+                static_cast<long long>(call_number_), name_of(c.op).data(),
+                static_cast<long long>(c.bytes()), name_of(last_arm_).c_str(),
+                lockstep_.share(chosen.context, chosen.arm), chosen.timed ? 1 : 0, seconds);
+  process_.trace(text);
+}
+
+}  // namespace railpass

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The tuned state of one communicator: which arm a call takes, how it runs, and what is learnt.
+#pragma once
+
+#include "collectives/registry.hpp"
+#include "lib/exec/mpi_executor.hpp"
+#include "lib/exec/schedule_cache.hpp"
+#include "lib/session/call.hpp"
+#include "lib/session/private_communicator.hpp"
+#include "models/profile.hpp"
+#include "railpass/options.hpp"
+#include "railpass/select/dump.hpp"
+#include "railpass/select/plan.hpp"
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace railpass {
+
+class process;
+struct settings;
+
+class session {
+ public:
+  /// A session, or none: the communicator stays native for good, or, if `error_code` is not
+  /// MPI_SUCCESS, the user's call fails with it (strict=on and settings that differ).
+  struct outcome {
+    std::unique_ptr<session> made;
+    int error_code = MPI_SUCCESS;
+  };
+
+  /// Agrees on everything that must be equal on all ranks and makes the private communicator.
+  /// Collective over `user`, an intra-communicator of at least 2 ranks; `name` is what dumps and
+  /// records call it. `values` must outlive the session.
+  static outcome create(MPI_Comm user, const settings& values, process& owner, std::string name);
+
+  session(const session&) = delete;
+  session& operator=(const session&) = delete;
+  ~session() = default;
+
+  /// Runs a call of more than 0 bytes with valid arguments. Returns an MPI error code; the error
+  /// handler has not been called unless the MPI library's own collective failed.
+  int run(const call& c, const call_options& options);
+
+  /// The arm of the last call.
+  const arm& last_arm() const { return last_arm_; }
+
+  /// Waits for the merge that is under way, if any: before the communicator or MPI ends. All ranks
+  /// have posted it at the same call, so this waits for nothing else.
+  void finish_merge();
+  /// Collective, as MPI_Comm_free is.
+  void free_private_communicator() { private_.free(); }
+
+  /// Adds what rank 0 has learnt; nothing on the other ranks.
+  void add_statistics(select::statistics_dump& dump) const;
+
+ private:
+  static constexpr std::size_t max_pinned_options = 64;
+
+  session(const settings& values, process& owner, const private_communicator& comm,
+          std::string name);
+
+  struct pinned_arm {
+    collective op;
+    std::string text;  // as the option said it
+    std::int64_t segment_bytes;
+    arm chosen;
+  };
+
+  int run_tuned(const call& c, std::uint8_t policy);
+  int run_arm(const call& c, const arm& a);
+  int run_schedule(const call& c, const arm& a);
+  int raise(const call& c, int code);
+  int run_staged(const call& c, const schedule& plan, binding b, const hang_watch& watch);
+  const arm* pinned(const call& c, const call_options& options);
+  std::uint8_t policy_index(std::string_view name);
+  select::plan_message first_plan(const select::context_key& key, int context, const call& c);
+  bool eligible_here(const algorithm& a, const call& c) const;
+  void merge_steps();
+  void trace(const call& c, const select::timed_call& chosen, double started_s, double seconds);
+  static void report_hang(void* self, std::span<const awaited_peer> peers);
+
+  const settings& settings_;
+  process& process_;
+  private_communicator private_;
+  std::string name_;
+  machine_model machine_;             // rank 0 only, as the next one
+  const profile* profile_ = nullptr;  // none: machine_ holds generic constants
+  select::lockstep lockstep_;
+  mpi_rail rail_;
+  executor<mpi_rail> executor_;
+  schedule_cache schedules_;
+  std::array<std::vector<arm>, collective_names.size()> arms_;  // by their numbers
+  std::array<std::optional<arm>, collective_names.size()> pinned_by_setting_;
+  std::vector<pinned_arm> pinned_by_option_;
+  std::vector<std::string> policies_;  // 0: the setting's; the others were named by calls
+  std::array<bool, collective_names.size()> tuned_{};
+  MPI_Request merge_ = MPI_REQUEST_NULL;
+  std::int64_t call_number_ = 0;
+  bool failed_ = false;
+  arm last_arm_{};
+  std::vector<std::byte> staging_;
+};
+
+}  // namespace railpass

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/session/session.hpp"
+#include "railpass/base/settings.hpp"
+
+#include <cmath>
+
+namespace railpass {
+
+namespace {
+
+// Mean and spread of the samples.
+void add_samples(const select::arm_record& r, select::arm_statistics& result) {
+  result.samples = r.samples;
+  result.exploration_cost_s = r.exploration_cost_s;
+  if (r.samples == 0) return;
+  const double n = double(r.samples), mean_log = r.sum_log / n;
+  result.mean_s = r.sum_s / n;
+  result.spread = std::sqrt(std::max(0.0, r.sum_log_squared / n - mean_log * mean_log));
+}
+
+}  // namespace
+
+void session::add_statistics(select::statistics_dump& dump) const {
+  if (private_.rank != 0) return;
+  dump.merges += lockstep_.merges();
+  dump.merge_cost_s += double(lockstep_.merges()) * lockstep_.merge_cost_s();
+  for (int i = 0; i < lockstep_.num_contexts(); ++i) {
+    const select::policy* const policy = lockstep_.policy_of(i);
+    if (!policy) continue;
+    const select::context_key& key = lockstep_.key(i);
+    const auto& arms = arms_[std::size_t(key.op)];
+    select::context_statistics context{
+        .communicator = name_,
+        .collective = std::string(name_of(key.op)),
+        .num_ranks = private_.num_ranks,
+        .ranks_per_node = private_.ranks_per_node,
+        .from_bytes = select::smallest_bytes(key.size_class),
+        .to_bytes = 2 * std::max<std::int64_t>(1, select::smallest_bytes(key.size_class)) - 1,
+        .operation = std::string(select::operation_class_names[std::size_t(key.operation)]),
+        .policy = policies_[key.policy],
+        .current_arm = name_of(arms[std::size_t(lockstep_.incumbent(i))]),
+        .reason = policy->reason(),
+        .calls = lockstep_.calls(i),
+        .arms = {}};
+
+    const std::vector<select::arm_record> records = lockstep_.records(i);
+    const std::vector<double> probabilities = policy->probabilities();
+    std::size_t index = 0;
+    for (const select::arm_prior& prior : policy->arms()) {
+      select::arm_statistics a{.arm = name_of(arms[std::size_t(prior.arm)]),
+                               .probability = probabilities[index++]};
+      for (const select::arm_record& r : records)
+        if (r.arm == prior.arm) {
+          a.calls = r.calls;
+          add_samples(r, a);
+        }
+      if (!prior.measured_only)
+        a.prior = {.mean_s = std::exp(prior.log_seconds), .spread = prior.spread};
+      if (const auto posterior = policy->posterior(prior.arm))
+        a.posterior = {.mean_s = posterior->mean_s, .spread = posterior->spread};
+      const double mean_s = a.mean_s ? *a.mean_s : a.posterior ? a.posterior->mean_s : 0;
+      a.time_s = double(a.calls) * mean_s;
+      context.time_s += a.time_s;
+      context.exploration_cost_s += a.exploration_cost_s;
+      context.arms.push_back(std::move(a));
+    }
+    dump.contexts.push_back(std::move(context));
+  }
+}
+
+}  // namespace railpass
