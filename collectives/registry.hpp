@@ -113,6 +113,7 @@ inline arm parse_arm(collective op, std::string_view text) {
     rest = plus == std::string_view::npos ? std::string_view{} : rest.substr(plus + 1);
     return word;
   };
+  if (text.ends_with('+')) throw fail("nothing follows the last '+'");
   const std::string_view name = next_word();
   const algorithm* a = find_algorithm(op, name);
   if (!a) throw fail("there is no algorithm '" + std::string(name) + "' (see railpass algorithms)");

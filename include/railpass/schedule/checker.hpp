@@ -31,6 +31,7 @@
 #include "railpass/schedule/schedule.hpp"
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <deque>
 #include <span>

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSL-1.0
+// Every algorithm, proved by the checker at every number of ranks up to 64, and run with real
+// values in random order by an interpreter that shares nothing with the checker.
+#include "collectives/verify.hpp"
+#include "support/catch.hpp"
+
+#include <cstring>
+#include <map>
+#include <random>
+
+using namespace railpass;
+
+namespace {
+
+// x -> a x + b modulo a prime: composition is associative and does not commute.
+struct affine {
+  std::uint64_t a = 0, b = 0;
+  static constexpr std::uint64_t prime = 2147483647;
+  friend affine operator*(const affine& f, const affine& g) {  // first g, then f
+    return {f.a * g.a % prime, (f.a * g.b + f.b) % prime};
+  }
+  friend bool operator==(const affine&, const affine&) = default;
+};
+double add(double a, double b) { return a + b; }
+affine add(const affine& a, const affine& b) { return a * b; }
+
+// Runs the schedules of all ranks; which instance that may start does so next is random. Sends are
+// buffered. Outputs by virtual rank.
+template <class Value>
+std::vector<std::vector<Value>> run(const std::vector<schedule>& all, const message_size& size,
+                                    bool in_place, const std::vector<std::vector<Value>>& inputs,
+                                    bool is_broadcast, std::mt19937& random) {
+  struct place {
+    std::int64_t started = 0;
+    std::vector<bool> done;
+    std::int64_t first_done() const {
+      return std::find(done.begin(), done.end(), false) - done.begin();
+    }
+  };
+  const std::size_t p = all.size();
+  const std::int64_t units = size.units;
+  const auto segment_units = size.segment_units(all[0].segment_bytes);
+  std::vector<std::array<std::vector<Value>, max_buffers>> memory(p);
+  std::vector<std::vector<place>> places(p);
+  // Messages in the order of posting, and receives that wait for theirs: (step, instance).
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<std::vector<Value>>> sent;
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<std::pair<std::size_t, std::int64_t>>>
+      waiting;
+  for (std::size_t v = 0; v < p; ++v) {
+    for (auto& m : memory[v]) m.resize(std::size_t(units));
+    memory[v][0] = inputs[v];
+    if (in_place || (is_broadcast && v == 0)) memory[v][1] = inputs[v];
+    for (const step& s : all[v].steps)
+      places[v].push_back(
+          {0, std::vector<bool>(std::size_t(s.rounds * segments_per_round(s, segment_units, units)),
+                                false)});
+  }
+  const auto extent_of = [&](const step& s, std::int64_t i) {
+    const std::int64_t segments = segments_per_round(s, segment_units, units);
+    return instance_extent(s, std::int32_t(i / segments), i % segments, segment_units, units);
+  };
+  const auto place_of = [&](buffer b) {
+    return in_place && b == buffer::input ? std::size_t(1) : std::size_t(b);
+  };
+  const auto may_start = [&](std::size_t v, std::size_t i) {
+    const step& s = all[v].steps[i];
+    const place& mine = places[v][i];
+    if (mine.started == std::int64_t(mine.done.size())) return false;
+    const std::int64_t segments = segments_per_round(s, segment_units, units);
+    for (const dependency& d : all[v].dependencies_of(s)) {
+      const place& other = places[v][std::size_t(d.step)];
+      const std::int64_t awaited = instances_awaited(
+          d, std::int32_t(mine.started / segments), mine.started % segments, segments,
+          all[v].steps[std::size_t(d.step)].rounds, std::int64_t(other.done.size()));
+      if ((d.lag == dependency::posted ? other.started : other.first_done()) < awaited)
+        return false;
+    }
+    return true;
+  };
+  for (;;) {
+    // What can happen: a step starts an instance, or the oldest message of a pair is received.
+    std::vector<std::pair<std::size_t, std::size_t>> starts, pairs;
+    for (std::size_t v = 0; v < p; ++v)
+      for (std::size_t i = 0; i < places[v].size(); ++i)
+        if (may_start(v, i)) starts.emplace_back(v, i);
+    for (const auto& [pair, messages] : sent)
+      if (!messages.empty() && !waiting[pair].empty()) pairs.push_back(pair);
+    if (starts.empty() && pairs.empty()) break;
+    // Several at a time make it quicker; each is still at random.
+    std::shuffle(starts.begin(), starts.end(), random);
+    std::shuffle(pairs.begin(), pairs.end(), random);
+    starts.resize((starts.size() + 1) / 2);
+    if (random() % 2 == 0) pairs.resize((pairs.size() + 1) / 2);
+    for (const auto& [v, i] : starts) {
+      const step& s = all[v].steps[i];
+      place& mine = places[v][i];
+      const std::int64_t k = mine.started++;
+      const extent e = extent_of(s, k);
+      auto &from = memory[v][place_of(s.from)], &to = memory[v][place_of(s.to)];
+      const auto peer = std::size_t(
+          peer_of(s, std::int32_t(k / segments_per_round(s, segment_units, units)), int(p)));
+      if (s.kind == step_kind::receive && e.size() > 0) {
+        waiting[{peer, v}].emplace_back(i, k);
+        continue;
+      }
+      mine.done[std::size_t(k)] = true;
+      if (s.kind == step_kind::send && e.size() > 0)
+        sent[{v, peer}].emplace_back(from.begin() + e.begin, from.begin() + e.end);
+      for (std::int64_t u = e.begin; u < e.end; ++u) {
+        if (s.kind == step_kind::copy) to[std::size_t(u)] = from[std::size_t(u)];
+        if (s.kind == step_kind::reduce)
+          to[std::size_t(u)] = add(from[std::size_t(u)], to[std::size_t(u)]);
+      }
+    }
+    for (const auto& pair : pairs) {
+      const auto [i, k] = waiting[pair].front();
+      const extent e = extent_of(all[pair.second].steps[i], k);
+      const auto& message = sent[pair].front();
+      REQUIRE(std::int64_t(message.size()) == e.size());
+      std::copy(message.begin(), message.end(),
+                memory[pair.second][std::size_t(all[pair.second].steps[i].to)].begin() + e.begin);
+      places[pair.second][i].done[std::size_t(k)] = true;
+      waiting[pair].erase(waiting[pair].begin());
+      sent[pair].erase(sent[pair].begin());
+    }
+  }
+  std::vector<std::vector<Value>> outputs;
+  for (std::size_t v = 0; v < p; ++v) {
+    for (const place& x : places[v]) REQUIRE(x.first_done() == std::int64_t(x.done.size()));
+    outputs.push_back(memory[v][1]);
+  }
+  return outputs;
+}
+
+// The default arm of every algorithm, one with other values and one with segments.
+std::vector<arm> some_arms(collective op, bool commutative) {
+  std::vector<arm> arms;
+  for (const algorithm* a : all_algorithms) {
+    if (a->op != op || a->is_native() || (a->needs.commutative && !commutative)) continue;
+    arms.push_back(default_arm(*a));
+    arm other = arms.back();
+    for (int i = 0; i < a->num_parameters(); ++i)
+      other.values[std::size_t(i)] = a->parameter_list[std::size_t(i)].values[1];
+    if (!(other == arms.back())) arms.push_back(other);
+  }
+  return arms;
+}
+
+}  // namespace
+
+TEST_CASE("every arm is proved at every number of ranks up to 64") {
+  std::int64_t steps = 0;
+  std::size_t arms = 0;
+  for (const collective op : {collective::broadcast, collective::all_reduce})
+    for (std::int32_t p = 1; p <= 64; ++p)
+      // Any root will do: see checker.hpp, and the test of physical_rank.
+      for (const verification& v : verify(op, p, p / 2)) {
+        CAPTURE(name_of(op), p, v.algorithm, v.message);
+        CHECK(v.ok);
+        CHECK(v.memory_bytes <= max_schedule_bytes);
+        steps += v.steps;
+        ++arms;
+      }
+  // Everything but native, from 2 ranks on.
+  REQUIRE(arms == 63 * (arms_of(collective::broadcast).size() +
+                        arms_of(collective::all_reduce).size() - 2));
+  REQUIRE(steps > 10'000'000);
+}
+
+TEST_CASE("one rank has nothing to prove, and nonsense is refused") {
+  REQUIRE(verify(collective::broadcast, 1, 0).empty());
+  REQUIRE_THROWS_AS(verify(collective::broadcast, 0, 0), error);
+  REQUIRE_THROWS_AS(verify(collective::broadcast, 4, 4), error);
+  REQUIRE_THROWS_AS(verify(collective::broadcast, 4, -1), error);
+}
+
+TEST_CASE("only allgather_reduce's schedules grow with the number of ranks") {
+  for (const collective op : {collective::broadcast, collective::all_reduce})
+    for (const arm& a : arms_of(op)) {
+      if (a.base->is_native() || a.base->name == "allgather_reduce") continue;
+      CAPTURE(name_of(a));
+      std::size_t largest = 0;
+      for (std::int32_t v = 0; v < 4095; v += v < 64 ? 1 : 63)
+        largest = std::max(largest,
+                           a.base->build({.rank = v, .num_ranks = 4095}, a.values).memory_bytes());
+      CHECK(largest <= 16 * 1024);
+    }
+}
+
+TEST_CASE("real values, random order: a broadcast gives every rank the root's") {
+  const unsigned seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  for (const arm& a : some_arms(collective::broadcast, true))
+    for (const int p : {2, 3, 5, 8, 13}) {
+      const message_size size{std::int64_t(random() % 40), 400};
+      CAPTURE(name_of(a), p, size.units);
+      std::vector<std::vector<double>> inputs(std::size_t(p),
+                                              std::vector<double>(std::size_t(size.units)));
+      for (auto& in : inputs)
+        for (double& x : in) x = double(random());
+      const auto outputs = run(build_all(a, p, true), size, false, inputs, true, random);
+      for (const auto& out : outputs) REQUIRE(out == inputs[0]);
+    }
+}
+
+TEST_CASE("real values, random order: all_reduce keeps rank order for what does not commute") {
+  const unsigned seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  for (const arm& a : some_arms(collective::all_reduce, false))
+    for (const int p : {2, 3, 5, 8, 13})
+      for (const bool in_place : {false, true}) {
+        const message_size size{std::int64_t(random() % 40), 400};
+        CAPTURE(name_of(a), p, size.units, in_place);
+        std::vector<std::vector<affine>> inputs(std::size_t(p),
+                                                std::vector<affine>(std::size_t(size.units)));
+        for (auto& in : inputs)
+          for (affine& x : in) x = {random() % affine::prime, random() % affine::prime};
+        std::vector<affine> expected = inputs[0];
+        for (std::size_t v = 1; v < inputs.size(); ++v)
+          for (std::size_t u = 0; u < expected.size(); ++u)
+            expected[u] = expected[u] * inputs[v][u];
+        const auto outputs = run(build_all(a, p, false), size, in_place, inputs, false, random);
+        for (const auto& out : outputs) REQUIRE(out == expected);
+      }
+}
+
+TEST_CASE("real values, random order: all_reduce gives all ranks the same bits") {
+  const unsigned seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal(0, 1e3);
+  for (const arm& a : some_arms(collective::all_reduce, true))
+    for (const int p : {2, 3, 5, 8, 13})
+      for (const bool in_place : {false, true}) {
+        const message_size size{std::int64_t(random() % 40), 400};
+        CAPTURE(name_of(a), p, size.units, in_place);
+        std::vector<std::vector<double>> inputs(std::size_t(p),
+                                                std::vector<double>(std::size_t(size.units)));
+        for (auto& in : inputs)
+          for (double& x : in) x = normal(random);
+        const auto outputs = run(build_all(a, p, true), size, in_place, inputs, false, random);
+        for (const auto& out : outputs) {
+          REQUIRE(std::memcmp(out.data(), outputs[0].data(), out.size() * sizeof(double)) == 0);
+          for (std::size_t u = 0; u < out.size(); ++u) {
+            double sum = 0;
+            for (const auto& in : inputs) sum += in[u];
+            REQUIRE(out[u] == Approx(sum).margin(1e-6));
+          }
+        }
+      }
+}
