@@ -12,6 +12,16 @@
 
 namespace railpass::cli {
 
+namespace {
+constexpr const char* rank_variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                          "SLURM_PROCID"};
+}
+
+bool under_launcher() {
+  return std::any_of(std::begin(rank_variables), std::end(rank_variables),
+                     [](const char* variable) { return std::getenv(variable) != nullptr; });
+}
+
 bool speaks_for_the_job() {
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);
@@ -21,7 +31,7 @@ bool speaks_for_the_job() {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     return rank == 0;
   }
-  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+  for (const char* variable : rank_variables)
     if (const char* rank = std::getenv(variable)) return std::atoi(rank) == 0;
   return true;
 }
@@ -134,6 +144,30 @@ double agreed(double value, int from) {
 int agreed(int value, int from) {
   MPI_Bcast(&value, 1, MPI_INT, from, MPI_COMM_WORLD);
   return value;
+}
+
+void broadcast_text(std::string& text) {
+  text.resize(std::size_t(agreed(int(text.size()))));
+  MPI_Bcast(text.data(), int(text.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
+}
+
+std::vector<std::string> gather_texts(const job& j, const std::string& mine) {
+  const int length = int(mine.size());
+  std::vector<int> lengths(std::size_t(j.num_ranks)), begins(std::size_t(j.num_ranks));
+  MPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
+  int total = 0;
+  for (std::size_t r = 0; r < lengths.size(); ++r) {
+    begins[r] = total;
+    total += lengths[r];
+  }
+  std::string all(std::size_t(total), ' ');
+  MPI_Gatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), begins.data(), MPI_CHAR, 0,
+              MPI_COMM_WORLD);
+  std::vector<std::string> texts;
+  if (j.rank == 0)
+    for (std::size_t r = 0; r < lengths.size(); ++r)
+      texts.push_back(all.substr(std::size_t(begins[r]), std::size_t(lengths[r])));
+  return texts;
 }
 
 }  // namespace railpass::cli

@@ -14,6 +14,9 @@
 
 namespace railpass::cli {
 
+/// Whether mpirun or its like started this process.
+bool under_launcher();
+
 /// Whether this process is to print: alone, or rank 0 of the job as far as the environment tells.
 /// Works before MPI is initialised, which matters for wrong use.
 bool speaks_for_the_job();
@@ -48,5 +51,9 @@ void quiet_barrier(MPI_Comm comm);
 /// A value of rank `from`, on all ranks.
 double agreed(double value, int from = 0);
 int agreed(int value, int from = 0);
+/// Gives all ranks rank 0's text.
+void broadcast_text(std::string& text);
+/// The texts of all ranks, on rank 0.
+std::vector<std::string> gather_texts(const job& j, const std::string& mine);
 
 }  // namespace railpass::cli

@@ -212,7 +212,9 @@ std::string table::csv() const {
 progress_bar::progress_bar(std::string title, bool enabled)
     : title_(std::move(title)), shown_(enabled && isatty(STDERR_FILENO) == 1) {}
 
-progress_bar::~progress_bar() {
+progress_bar::~progress_bar() { hide(); }
+
+void progress_bar::hide() {
   if (shown_) std::fputs("\r\033[K", stderr);
 }
 

@@ -114,6 +114,8 @@ class progress_bar {
   progress_bar(const progress_bar&) = delete;
   progress_bar& operator=(const progress_bar&) = delete;
   void show(double fraction, const std::string& doing);
+  /// Clears the line; the next show() draws it again.
+  void hide();
 
  private:
   std::string title_;

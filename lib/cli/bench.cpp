@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/cli/bench_cell.hpp"
+#include "lib/cli/environment.hpp"
+#include "lib/cli/verb.hpp"
+#include "lib/files/files.hpp"
+#include "railpass/base/clock.hpp"
+#include "railpass/base/units.hpp"
+#include "railpass/select/prior.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+namespace railpass::cli {
+namespace {
+
+struct options {
+  std::string collectives = "broadcast,all_reduce";
+  std::string bytes = "64KiB,1MiB";
+  std::string arms;
+  std::string budget = "60s";
+  int root = 0;
+  int learning = 0;
+  bool all = false;
+  json_output json;
+};
+
+struct request {
+  std::vector<collective> ops;
+  std::vector<std::int64_t> sizes;
+  std::vector<std::string> arms;  // empty: all
+  double budget_s = 60;
+};
+
+// Everything that can be wrong is found before MPI is initialised.
+request parse(const options& o) {
+  request r;
+  for (const std::string& name : split_list("--collectives", o.collectives)) {
+    const collective op = parse_collective("--collectives", name);
+    if (std::find(r.ops.begin(), r.ops.end(), op) == r.ops.end()) r.ops.push_back(op);
+  }
+  r.sizes = parse_sizes("--bytes", o.bytes, largest_message_bytes);
+  r.budget_s = parse_duration_s("--budget", o.budget);
+  if (o.arms.empty()) return r;
+  for (const std::string& name : split_list("--arms", o.arms)) {
+    if (std::find(r.arms.begin(), r.arms.end(), name) != r.arms.end()) continue;
+    r.arms.push_back(name);
+    if (name == "native" || name == "tuned") continue;
+    // An arm must be one of some collective; where it is not, it is not measured.
+    std::optional<usage_error> wrong;
+    bool known = false;
+    for (const collective op : r.ops) try {
+        arm_of_option("--arms", op, name);
+        known = true;
+      } catch (const usage_error& why) {
+        if (!wrong) wrong = why;
+      }
+    if (!known) throw *wrong;
+  }
+  return r;
+}
+
+bool is_arm_of(collective op, const std::string& name) {
+  return find_algorithm(op, std::string_view(name).substr(0, name.find('+'))) != nullptr;
+}
+
+// Who is measured at one size, the arms in the order of their predictions. Equal on all ranks:
+// the profile is rank 0's.
+std::vector<contestant> contestants_of(const request& r, collective op, std::int64_t bytes,
+                                       const job& j, const profile* knowledge) {
+  const std::int64_t unit_bytes = op == collective::all_reduce ? reduction_unit_bytes(bytes) : 1;
+  const eligibility here{
+      .num_ranks = j.num_ranks, .units = bytes / unit_bytes, .commutative = true};
+  const machine_model machine = knowledge ? knowledge->machine : select::generic_machine();
+  const auto predicted_s = [&](const arm& a) {
+    const select::prior_query q{.machine = machine,
+                                .knowledge = knowledge,
+                                .key = {.op = op, .size_class = select::size_class_of(bytes)},
+                                .num_ranks = j.num_ranks,
+                                .ranks_per_node = j.most_ranks_per_node(),
+                                .unit_bytes = double(unit_bytes),
+                                .bytes = double(std::max<std::int64_t>(1, bytes))};
+    return std::exp(select::prior_of(a, 0, q).log_seconds);
+  };
+  std::vector<contestant> all;
+  const auto add_arm = [&](const arm& a, const std::string& label, bool asked_for) {
+    if (!a.base->is_native() && eligible(*a.base, here))
+      all.push_back({.what = contestant::kind::pinned,
+                     .label = label,
+                     .pinned = a,
+                     .predicted_s = predicted_s(a),
+                     .asked_for = asked_for});
+  };
+  const auto wants = [&](const char* name) {
+    return r.arms.empty() || std::find(r.arms.begin(), r.arms.end(), name) != r.arms.end();
+  };
+  if (r.arms.empty())
+    for (const arm& a : arms_of(op)) {
+      // A segment as long as the message is the unsegmented arm again.
+      const auto& parameters = a.base->parameter_list;
+      bool repeated = false;
+      for (int i = 0; i < a.base->num_parameters(); ++i)
+        repeated = repeated || (parameters[std::size_t(i)].name == segment_bytes_parameter.name &&
+                                a.values[std::size_t(i)] >= std::max<std::int64_t>(1, bytes) &&
+                                parameters[std::size_t(i)].values[0] == 0);
+      if (!repeated) add_arm(a, name_of(a), false);
+    }
+  else
+    for (const std::string& name : r.arms)
+      if (name != "native" && name != "tuned" && is_arm_of(op, name))
+        add_arm(parse_arm(op, name), name, true);
+  std::stable_sort(all.begin(), all.end(), [](const contestant& a, const contestant& b) {
+    return a.predicted_s < b.predicted_s;
+  });
+  if (wants("tuned"))
+    all.insert(all.begin(), {.what = contestant::kind::tuned, .label = "tuned", .asked_for = true});
+  if (wants("native"))
+    all.insert(all.begin(),
+               {.what = contestant::kind::native, .label = "native", .asked_for = true});
+  return all;
+}
+
+std::string join(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+void print_cell(const cell_result& cell, const std::string& title, bool all) {
+  constexpr std::size_t shown_arms = 10;
+  std::vector<const bench_result*> rows;
+  for (const bench_result& row : cell.rows) rows.push_back(&row);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto* a, const auto* b) { return a->median_s < b->median_s; });
+  table lines({"arm", "median", "p90", "spread", "runs", "/native", "95 %", "/best arm"});
+  std::size_t arms = 0;
+  for (const bench_result* row : rows) {
+    const bool always = row->arm == "native" || row->arm == "tuned";
+    if (!always && ++arms > shown_arms && !all) continue;
+    lines.add({row->arm, format_seconds(row->median_s), format_seconds(row->p90_s),
+               percent(row->spread_s.value_or(0) / row->median_s), std::to_string(row->runs),
+               row->ratio_to_native ? fixed(*row->ratio_to_native, 3) : "-",
+               row->ratio_low ? fixed(*row->ratio_low, 3) + ".." + fixed(*row->ratio_high, 3) : "-",
+               row->ratio_to_best ? fixed(*row->ratio_to_best, 3) : "-"});
+  }
+  std::cout << title << '\n' << lines.text();
+  if (arms > shown_arms && !all)
+    std::cout << arms - shown_arms
+              << " slower arms are measured but not shown (--all shows them)\n";
+  if (!cell.tuned_arm.empty()) std::cout << "tuned had settled on " << cell.tuned_arm << '\n';
+  if (!cell.left_out.empty()) {
+    std::cout << cell.left_out.size()
+              << " arms were left out, the first: " << cell.left_out[0].first << ", "
+              << cell.left_out[0].second << '\n';
+  }
+  for (const learning_result& l : cell.learning)
+    std::cout << "first " << l.calls << " calls: " << format_seconds(l.total_s) << ", "
+              << fixed(l.total_s / l.best_total_s, 3) << " x those of " << l.best_arm
+              << "; the slowest took " << format_seconds(l.worst_call_s) << ", "
+              << fixed(l.worst_call_s / l.best_median_s, 2) << " x its median\n";
+  std::cout << std::endl;
+}
+
+int run(const options& o) {
+  const request wanted = parse(o);
+  return run_job([&](const job& j) {
+    if (j.num_ranks < 2) throw usage_error("expected at least 2 ranks: mpirun -n 2 railpass bench");
+    check_root(o.root, j.num_ranks);
+    std::optional<profile> knowledge;
+    std::string profile_text;
+    bench_results all;
+    const std::string profile_path = read_environment(environ).values.profile;
+    j.on_rank_0([&] {
+      o.json.check();
+      all.machine_id = machine_marks(j.num_nodes());
+      if (!profile_path.empty())
+        profile_text = files::to_json(files::read_profile(profile_path, all.machine_id));
+    });
+    broadcast_text(profile_text);
+    if (!profile_text.empty()) knowledge = files::parse_profile(profile_text, profile_path);
+
+    all.measured_at = files::utc_now();
+    all.num_ranks = j.num_ranks;
+    all.ranks_per_node = j.most_ranks_per_node();
+    all.notes = {{"railpass_version", RAILPASS_VERSION},
+                 {"hosts", join(j.hosts)},
+                 {"cpu_model", all.machine_id.cpu_model},
+                 {"mpi_library", all.machine_id.mpi_library},
+                 {"profile", profile_path},
+                 {"policy", read_environment(environ).values.policy},
+                 {"budget_s", fixed(wanted.budget_s, 3)},
+                 {"root", std::to_string(o.root)}};
+    const bool speaks = j.rank == 0 && o.json.text();
+    if (speaks)
+      std::cout << all.measured_at << ", railpass " RAILPASS_VERSION ", "
+                << all.machine_id.mpi_library << "\n"
+                << j.num_ranks << " ranks, at most " << all.ranks_per_node << " per node, on "
+                << j.num_nodes() << " hosts; " << all.machine_id.cpu_model << "\nprofile: "
+                << (profile_path.empty() ? "none, generic constants" : profile_path) << "\n\n";
+
+    const double begin_s = steady_clock_s();
+    const auto cells = double(wanted.ops.size() * wanted.sizes.size());
+    std::vector<std::string> wrong;
+    double done = 0;
+    {
+      progress_bar bar("bench", j.rank == 0);
+      for (const collective op : wanted.ops)
+        for (const std::int64_t bytes : wanted.sizes) {
+          const double left_s = agreed(wanted.budget_s - (steady_clock_s() - begin_s));
+          cell_request cell{.op = op,
+                            .bytes = bytes,
+                            .root = o.root,
+                            .contestants = contestants_of(wanted, op, bytes, j,
+                                                          knowledge ? &*knowledge : nullptr),
+                            .budget_s = std::max(left_s, 0.05 * wanted.budget_s) / (cells - done),
+                            .learning = o.learning};
+          if (cell.contestants.empty())
+            throw usage_error("--arms '" + o.arms + "': none of them can run " +
+                              std::string(name_of(op)) + " of " + format_bytes(bytes) + " on " +
+                              std::to_string(j.num_ranks) + " ranks");
+          const cell_result result =
+              measure_cell(j, cell, [&](double fraction, const std::string& doing) {
+                bar.show((done + std::min(1.0, fraction)) / cells, doing);
+              });
+          done += 1;
+          const std::string title = std::string(name_of(op)) + " of " + format_bytes(bytes);
+          if (speaks) {
+            bar.hide();
+            print_cell(result, title, o.all);
+          }
+          all.results.insert(all.results.end(), result.rows.begin(), result.rows.end());
+          all.learning.insert(all.learning.end(), result.learning.begin(), result.learning.end());
+          const std::string key = std::string(name_of(op)) + "/" + std::to_string(bytes) + "/";
+          all.notes[key + "repetitions"] = std::to_string(result.repetitions);
+          if (!result.tuned_arm.empty()) all.notes[key + "tuned_arm"] = result.tuned_arm;
+          for (const auto& [label, why] : result.left_out)
+            all.notes[key + "left_out/" + label] = why;
+          for (const std::string& label : result.wrong) wrong.push_back(title + " by " + label);
+        }
+    }
+    j.on_rank_0([&] { o.json.write(files::to_json(all)); });
+    if (!wrong.empty()) throw error("wrong results: " + join(wrong));
+    return int(succeeded);
+  });
+}
+
+}  // namespace
+
+const verb bench_verb{
+    "bench", "Measure the MPI library's collectives, every arm and the tuned call (under mpirun)",
+    "  mpirun -n 4 railpass bench --bytes 64KiB,1MiB --budget 60s --json bench.json\n"
+    "  mpirun -n 8 railpass bench --collectives broadcast --arms native,tuned,binomial\n"
+    "  RAILPASS_PROFILE=profile.json mpirun -n 8 railpass bench --learning 100\n"
+    "All are measured in one run, taking turns. The exit status is 1 if a result was wrong.\n",
+    [](CLI::App& app) -> std::function<int()> {
+      const auto o = std::make_shared<options>();
+      app.add_option("--collectives", o->collectives, "which ones")
+          ->type_name("NAMES")
+          ->capture_default_str();
+      app.add_option("--bytes", o->bytes, "message sizes")
+          ->type_name("SIZES")
+          ->capture_default_str();
+      app.add_option("--arms", o->arms,
+                     "what to measure: native, tuned, or arms such as pipeline+segment_bytes=8KiB; "
+                     "all of them if not given")
+          ->type_name("NAMES");
+      app.add_option("--budget", o->budget, "about how long to measure in all")
+          ->type_name("TIME")
+          ->capture_default_str();
+      app.add_option("--root", o->root, "root of the broadcasts")
+          ->type_name("RANK")
+          ->capture_default_str();
+      app.add_option("--learning", o->learning,
+                     "also measure the first N calls of contexts that know nothing yet")
+          ->type_name("N")
+          ->check(CLI::Range(1, 1000000));
+      app.add_flag("--all", o->all, "print all arms, not only the fastest");
+      o->json.declare(app);
+      return [o] { return run(*o); };
+    }};
+
+}  // namespace railpass::cli

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// One cell of the benchmark. Every value is the largest over the ranks of the time a call took
+// behind a barrier. In each repetition all contestants run once, in a new random order that is the
+// same on all ranks, so that whatever disturbs the machine disturbs all of them alike. All
+// decisions come from values that a reduction has made equal on all ranks, rank 0's clock included.
+#include "lib/cli/bench_cell.hpp"
+
+#include "lib/cli/verb.hpp"
+#include "railpass/base/clock.hpp"
+#include "railpass/base/statistics.hpp"
+#include "railpass/base/units.hpp"
+#include "railpass/mpi.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <numeric>
+#include <random>
+
+namespace railpass::cli {
+namespace {
+
+// The data of a cell: what goes in, and whether what comes out is right.
+class workload {
+ public:
+  workload(const job& j, const cell_request& r)
+      : job_(j),
+        op_(r.op),
+        root_(r.root),
+        bytes_(r.bytes),
+        unit_bytes_(reduction_unit_bytes(r.bytes)) {
+    out_.resize(std::size_t(bytes_) + 1);
+    if (op_ == collective::all_reduce) in_.resize(std::size_t(bytes_) + 1);
+    prepare();
+  }
+
+  /// Sets inputs and spoils outputs.
+  void prepare() {
+    if (op_ == collective::broadcast) {
+      for (std::size_t i = 0; i < std::size_t(bytes_); ++i)
+        out_[i] =
+            job_.rank == root_ ? expected_byte(i) : static_cast<unsigned char>(~expected_byte(i));
+      return;
+    }
+    std::fill(out_.begin(), out_.end(), static_cast<unsigned char>(0xAA));
+    with_elements([&](auto* element, std::int64_t count) {
+      using T = std::remove_pointer_t<decltype(element)>;
+      T* const in = reinterpret_cast<T*>(in_.data());
+      // Small whole numbers: their sums are exact in every order.
+      for (std::int64_t i = 0; i < count; ++i) in[i] = T(i % 13 + job_.rank % 5);
+    });
+  }
+
+  bool is_right() const {
+    if (op_ == collective::broadcast) {
+      for (std::size_t i = 0; i < std::size_t(bytes_); ++i)
+        if (out_[i] != expected_byte(i)) return false;
+      return true;
+    }
+    std::int64_t ranks_sum = 0;
+    for (int r = 0; r < job_.num_ranks; ++r) ranks_sum += r % 5;
+    bool right = true;
+    with_elements([&](auto* element, std::int64_t count) {
+      using T = std::remove_pointer_t<decltype(element)>;
+      const T* const out = reinterpret_cast<const T*>(out_.data());
+      for (std::int64_t i = 0; i < count; ++i)
+        right = right && out[i] == T(std::int64_t(job_.num_ranks) * (i % 13) + ranks_sum);
+    });
+    return right;
+  }
+
+  void call_native(MPI_Comm comm) {
+    if (op_ == collective::broadcast)
+      PMPI_Bcast(out_.data(), int(bytes_), MPI_BYTE, root_, comm);
+    else
+      PMPI_Allreduce(in_.data(), out_.data(), int(bytes_ / unit_bytes_), type(), MPI_SUM, comm);
+  }
+  void call_railpass(MPI_Comm comm, const call_options& options) {
+    if (op_ == collective::broadcast)
+      mpi::broadcast(out_.data(), int(bytes_), MPI_BYTE, root_, comm, options);
+    else
+      mpi::all_reduce(in_.data(), out_.data(), int(bytes_ / unit_bytes_), type(), MPI_SUM, comm,
+                      options);
+  }
+
+ private:
+  static unsigned char expected_byte(std::size_t i) {
+    return static_cast<unsigned char>(i * 131 + (i >> 8) * 17 + 7);
+  }
+  MPI_Datatype type() const {
+    return unit_bytes_ == 8 ? MPI_DOUBLE : unit_bytes_ == 4 ? MPI_FLOAT : MPI_UNSIGNED_CHAR;
+  }
+  template <class F>
+  void with_elements(F&& f) const {
+    const std::int64_t count = bytes_ / unit_bytes_;
+    if (unit_bytes_ == 8)
+      f(static_cast<double*>(nullptr), count);
+    else if (unit_bytes_ == 4)
+      f(static_cast<float*>(nullptr), count);
+    else
+      f(static_cast<unsigned char*>(nullptr), count);
+  }
+
+  const job& job_;
+  collective op_;
+  int root_;
+  std::int64_t bytes_;
+  std::int64_t unit_bytes_;
+  std::vector<unsigned char> out_, in_;
+};
+
+// A communicator of all ranks that is tuned from its first call on.
+class tuned_communicator {
+ public:
+  tuned_communicator() {
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+    mpi::start_tuning(comm_);
+  }
+  ~tuned_communicator() { MPI_Comm_free(&comm_); }
+  tuned_communicator(const tuned_communicator&) = delete;
+  tuned_communicator& operator=(const tuned_communicator&) = delete;
+  MPI_Comm get() const { return comm_; }
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+class cell {
+ public:
+  cell(const job& j, const cell_request& r,
+       const std::function<void(double, const std::string&)>& p)
+      : job_(j), request_(r), progress_(p), data_(j, r), begin_s_(steady_clock_s()) {
+    for (const contestant& c : r.contestants) runners_.push_back({.who = &c});
+  }
+
+  cell_result measure() {
+    try_everyone();
+    settle();
+    repeat();
+    summarize();
+    if (request_.learning > 0) learn();
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr int most_repetitions = 1000, fewest_repetitions = 5;
+
+  struct runner {
+    const contestant* who;
+    std::vector<double> times{};  // largest over the ranks
+    int stride = 1;               // takes part in one of so many repetitions
+    int turns = 1;                // and so often in each of those
+    bool out = false;
+  };
+
+  std::string name() const {
+    return std::string(name_of(request_.op)) + " " + format_bytes(request_.bytes);
+  }
+
+  void call(const runner& r) {
+    switch (r.who->what) {
+      case contestant::kind::native:
+        return data_.call_native(MPI_COMM_WORLD);
+      case contestant::kind::tuned:
+        return data_.call_railpass(tuned_.get(), {});
+      case contestant::kind::pinned:
+        return data_.call_railpass(pinned_.get(), pin(r));
+    }
+  }
+
+  static call_options pin(const runner& r) {
+    call_options options;
+    options.arm = r.who->label;
+    return options;
+  }
+
+  // This rank's time.
+  template <class F>
+  static double time_of(F&& work) {
+    PMPI_Barrier(MPI_COMM_WORLD);
+    const double begin_s = steady_clock_s();
+    work();
+    return steady_clock_s() - begin_s;
+  }
+
+  // Makes values equal on all ranks: the largest. The time rank 0 has spent comes with them.
+  double agree(std::vector<double>& values) const {
+    values.push_back(job_.rank == 0 ? steady_clock_s() - begin_s_ : 0);
+    PMPI_Allreduce(MPI_IN_PLACE, values.data(), int(values.size()), MPI_DOUBLE, MPI_MAX,
+                   MPI_COMM_WORLD);
+    const double spent_s = values.back();
+    values.pop_back();
+    return spent_s;
+  }
+
+  // Everyone once with the result checked, then once with the time taken. Arms come in the order
+  // of their predictions; if half of the time is gone, the rest of them is left out.
+  void try_everyone() {
+    double spent_s = 0;
+    for (runner& r : runners_) {
+      progress_(0.3 * spent_s / request_.budget_s, name() + ", trying " + r.who->label);
+      if (spent_s > request_.budget_s / 2 && !r.who->asked_for) {
+        leave_out(r, "the time was not enough; predicted " + format_seconds(r.who->predicted_s));
+        continue;
+      }
+      data_.prepare();
+      PMPI_Barrier(MPI_COMM_WORLD);
+      call(r);
+      std::vector<double> seen{data_.is_right() ? 0.0 : 1.0, 0.0, 0.0};
+      if (r.who->what == contestant::kind::pinned &&
+          mpi::last_arm(pinned_.get()) != name_of(r.who->pinned))
+        seen[1] = 1;
+      seen[2] = time_of([&] { call(r); });
+      spent_s = agree(seen);
+      if (seen[0] > 0) result_.wrong.push_back(r.who->label);
+      if (seen[1] > 0)
+        leave_out(r, "it cannot run here; the MPI library's own ran instead");
+      else
+        r.times.push_back(seen[2]);
+    }
+  }
+
+  void leave_out(runner& r, const std::string& why) {
+    r.out = true;
+    result_.left_out.emplace_back(r.who->label, why);
+  }
+
+  double best_median_s() const {
+    double best_s = INFINITY;
+    for (const runner& r : runners_)
+      if (!r.out) best_s = std::min(best_s, median(r.times));
+    return best_s;
+  }
+
+  // Lets the tuned call learn: until the last calls all took the same arm.
+  void settle() {
+    constexpr int fewest_calls = 60, most_calls = 400, same_calls = 30, calls_per_look = 10;
+    const auto tuned = std::find_if(runners_.begin(), runners_.end(), [](const runner& r) {
+      return r.who->what == contestant::kind::tuned;
+    });
+    if (tuned == runners_.end()) return;
+    std::deque<std::string> arms;
+    for (int calls = 0; calls < most_calls; calls += calls_per_look) {
+      for (int i = 0; i < calls_per_look; ++i) {
+        time_of([&] { call(*tuned); });
+        arms.push_back(mpi::last_arm(tuned_.get()));
+      }
+      while (arms.size() > same_calls) arms.pop_front();
+      const bool same = arms.size() == same_calls &&
+                        std::all_of(arms.begin(), arms.end(),
+                                    [&](const std::string& a) { return a == arms.front(); });
+      std::vector<double> none;
+      const double spent_s = agree(none);
+      progress_(0.3 + 0.2 * calls / most_calls, name() + ", learning");
+      if (agreed(int(same)) && calls + calls_per_look >= fewest_calls) break;
+      if (spent_s > 0.6 * request_.budget_s && calls + calls_per_look >= 2 * calls_per_look) break;
+    }
+    tuned->times.assign(1, time_of([&] { call(*tuned); }));
+    agree(tuned->times);
+    if (!arms.empty()) result_.tuned_arm = arms.back();
+  }
+
+  // Slow arms take part in fewer repetitions; the two that are compared most take part more often.
+  void set_strides() {
+    const double best_s = best_median_s();
+    const auto arms =
+        std::count_if(runners_.begin(), runners_.end(), [](const runner& r) { return !r.out; });
+    for (runner& r : runners_) {
+      if (r.out) continue;
+      const bool arm = r.who->what == contestant::kind::pinned;
+      r.turns = arm ? 1 : std::clamp(int(arms / 8), 1, 8);
+      r.stride = arm ? std::clamp(int(median(r.times) / (2 * best_s)), 1, 16) : 1;
+    }
+  }
+
+  void repeat() {
+    std::mt19937_64 random(request_.seed);
+    for (int repetition = 0; repetition < most_repetitions; ++repetition) {
+      if ((repetition & (repetition - 1)) == 0) set_strides();  // at 0, 1, 2, 4, 8, ...
+      std::vector<runner*> order;
+      for (runner& r : runners_)
+        if (!r.out && repetition % r.stride == 0)
+          order.insert(order.end(), std::size_t(r.turns), &r);
+      std::shuffle(order.begin(), order.end(), random);
+      std::vector<double> times;
+      for (const runner* r : order) times.push_back(time_of([&] { call(*r); }));
+      const double spent_s = agree(times);
+      if (repetition == 0)
+        for (runner& r : runners_) r.times.clear();  // the trials
+      for (std::size_t i = 0; i < order.size(); ++i) order[i]->times.push_back(times[i]);
+      result_.repetitions = repetition + 1;
+      progress_(std::max(spent_s / request_.budget_s, double(repetition) / most_repetitions),
+                name() + ", repetition " + std::to_string(repetition + 1));
+      const bool enough = repetition + 1 >= fewest_repetitions;
+      if (spent_s > (enough ? 1.0 : 3.0) * request_.budget_s) break;
+    }
+  }
+
+  void summarize() {
+    const auto native = std::find_if(runners_.begin(), runners_.end(), [](const runner& r) {
+      return r.who->what == contestant::kind::native;
+    });
+    double best_arm_s = INFINITY;
+    for (const runner& r : runners_)
+      if (!r.out && r.who->what != contestant::kind::tuned) {
+        const double m = median(r.times);
+        if (m < best_arm_s) best_ = &r;
+        best_arm_s = std::min(best_arm_s, m);
+      }
+    for (const runner& r : runners_) {
+      if (r.out) continue;
+      bench_result row{.collective = std::string(name_of(request_.op)),
+                       .bytes = request_.bytes,
+                       .arm = r.who->label,
+                       .median_s = median(r.times),
+                       .p90_s = quantile(r.times, 0.9),
+                       .runs = std::int64_t(r.times.size()),
+                       .spread_s = robust_spread(r.times)};
+      if (std::isfinite(best_arm_s)) row.ratio_to_best = row.median_s / best_arm_s;
+      if (native != runners_.end()) {
+        row.ratio_to_native = row.median_s / median(native->times);
+        if (&r != &*native) {
+          const interval likely = ratio_of_medians(r.times, native->times, 0.95, 200);
+          row.ratio_low = likely.low;
+          row.ratio_high = likely.high;
+        }
+      }
+      result_.rows.push_back(std::move(row));
+    }
+  }
+
+  // The first calls of a context that knows nothing, each beside one of the arm that is best.
+  void learn() {
+    if (!best_) return;
+    const tuned_communicator fresh;
+    std::vector<double> times, best_times;
+    for (int i = 0; i < request_.learning; ++i) {
+      best_times.push_back(time_of([&] { call(*best_); }));
+      times.push_back(time_of([&] { data_.call_railpass(fresh.get(), {}); }));
+      if (i % 16 == 0) progress_(double(i) / request_.learning, name() + ", first calls");
+    }
+    agree(times);
+    agree(best_times);
+    result_.learning.push_back(
+        {.collective = std::string(name_of(request_.op)),
+         .bytes = request_.bytes,
+         .calls = request_.learning,
+         .total_s = std::accumulate(times.begin(), times.end(), 0.0),
+         .best_arm = best_->who->label,
+         .best_total_s = std::accumulate(best_times.begin(), best_times.end(), 0.0),
+         .worst_call_s = *std::max_element(times.begin(), times.end()),
+         .best_median_s = median(best_times)});
+  }
+
+  const job& job_;
+  const cell_request& request_;
+  const std::function<void(double, const std::string&)>& progress_;
+  workload data_;
+  double begin_s_;
+  tuned_communicator tuned_, pinned_;
+  std::vector<runner> runners_;
+  const runner* best_ = nullptr;
+  cell_result result_;
+};
+
+}  // namespace
+
+std::int64_t reduction_unit_bytes(std::int64_t bytes) {
+  return bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
+}
+
+cell_result measure_cell(const job& j, const cell_request& request,
+                         const std::function<void(double, const std::string&)>& progress) {
+  return cell(j, request, progress).measure();
+}
+
+}  // namespace railpass::cli

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include "collectives/registry.hpp"
+#include "lib/cli/parallel.hpp"
+#include "models/samples.hpp"
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace railpass::cli {
+
+/// What is measured side by side: the MPI library's call, the tuned call, or one arm.
+struct contestant {
+  enum class kind { native, tuned, pinned };
+  kind what = kind::native;
+  std::string label;       ///< as the results name it
+  arm pinned{};            ///< of a pinned one
+  double predicted_s = 0;  ///< order in which the arms are tried first
+  bool asked_for = false;  ///< by the user: measured whatever it costs
+};
+
+/// One collective at one size.
+struct cell_request {
+  collective op = collective::broadcast;
+  std::int64_t bytes = 0;
+  int root = 0;
+  std::vector<contestant> contestants;
+  double budget_s = 10;
+  int learning = 0;  ///< first calls of a fresh context to measure; 0: none
+  std::uint64_t seed = 1;
+};
+
+/// Equal on all ranks.
+struct cell_result {
+  std::vector<bench_result> rows;                             ///< in the order of the contestants
+  std::vector<learning_result> learning;                      ///< one or none
+  std::vector<std::pair<std::string, std::string>> left_out;  ///< label, why
+  std::vector<std::string> wrong;  ///< labels of those with a wrong result
+  std::int64_t repetitions = 0;
+  std::string tuned_arm;  ///< what the tuned call had settled on
+};
+
+/// The element type a reduction of so many bytes uses: double if that divides them, else float,
+/// else bytes.
+std::int64_t reduction_unit_bytes(std::int64_t bytes);
+
+/// Measures. Collective over MPI_COMM_WORLD.
+cell_result measure_cell(const job& j, const cell_request& request,
+                         const std::function<void(double, const std::string&)>& progress);
+
+}  // namespace railpass::cli

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/cli/environment.hpp"
+#include "lib/cli/parallel.hpp"
+#include "lib/cli/verb.hpp"
+#include "lib/files/files.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <stdlib.h>
+
+namespace railpass::cli {
+namespace {
+
+struct options {
+  std::string profile;
+  json_output json;
+};
+
+struct finding {
+  std::string check;
+  std::string host;  ///< empty: holds for the job
+  bool ok = true;
+  std::string message;
+};
+
+// What the headers that railpass was built with call their MPI, as the library calls itself.
+std::string mpi_of_build() {
+#if defined(OMPI_MAJOR_VERSION)
+  return "Open MPI v" + std::to_string(OMPI_MAJOR_VERSION) + '.' +
+         std::to_string(OMPI_MINOR_VERSION) + '.' + std::to_string(OMPI_RELEASE_VERSION);
+#elif defined(I_MPI_VERSION)
+  return "Intel(R) MPI Library " I_MPI_VERSION;
+#elif defined(MPICH_VERSION)
+  return "MPICH Version: " MPICH_VERSION;
+#else
+  return {};
+#endif
+}
+
+// Words apart, so that tabs and version suffixes of the same release do not matter.
+std::string squeezed(const std::string& text) {
+  std::string result;
+  for (const char c : text)
+    if (c != ' ' && c != '\t') result += c;
+  return result;
+}
+
+finding check_mpi(const fingerprint& here) {
+  const std::string built = mpi_of_build();
+  if (built.empty()) return {.check = "mpi library", .message = here.mpi_library};
+  if (squeezed(here.mpi_library).starts_with(squeezed(built)))
+    return {.check = "mpi library", .message = "runs with the " + built + " it was built for"};
+  return {.check = "mpi library",
+          .ok = false,
+          .message = "railpass was built for " + built + " but runs with " + here.mpi_library +
+                     ": build it again for this MPI, or start it with the other one"};
+}
+
+finding check_settings(const environment_settings& read) {
+  if (read.problems.empty())
+    return {.check = "settings",
+            .message = std::to_string(read.from_environment.size()) + " set, all understood"};
+  std::string text;
+  for (const std::string& problem : read.problems) text += (text.empty() ? "" : "; ") + problem;
+  return {.check = "settings", .ok = false, .message = text};
+}
+
+finding check_profile(const std::string& path, const fingerprint& here) {
+  if (path.empty())
+    return {.check = "profile",
+            .message =
+                "none is set: learning starts from generic constants (railpass sample and "
+                "fit make one)"};
+  try {
+    files::read_profile(path, here);
+    return {.check = "profile", .message = path + " is of this machine"};
+  } catch (const error& problem) {
+    return {.check = "profile", .ok = false, .message = problem.what()};
+  }
+}
+
+finding check_ranks(int ranks_here, const fingerprint& here) {
+  finding f{.check = "ranks and cores",
+            .message = std::to_string(ranks_here) + " ranks on " +
+                       std::to_string(here.cores_per_host) + " cores"};
+  if (here.cores_per_host <= 0 || ranks_here <= here.cores_per_host) return f;
+  if (here.mpi_library.find("Open MPI") == std::string::npos) {
+    f.ok = false;
+    f.message += ": waiting ranks take the processor from working ones; start fewer";
+    return f;
+  }
+  const char* yields = std::getenv("OMPI_MCA_mpi_yield_when_idle");
+  if (yields && std::string_view(yields) != "0") {
+    f.message += ", and waiting ranks give way";
+    return f;
+  }
+  f.ok = false;
+  f.message +=
+      ": waiting ranks take the processor from working ones, which costs 10 to 1000 times; "
+      "start with mpirun --mca mpi_yield_when_idle 1";
+  return f;
+}
+
+finding check_governor() {
+  std::vector<std::string> governors;
+  std::error_code ignored;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/sys/devices/system/cpu", ignored)) {
+    std::ifstream file(entry.path() / "cpufreq/scaling_governor");
+    std::string governor;
+    if (file >> governor &&
+        std::find(governors.begin(), governors.end(), governor) == governors.end())
+      governors.push_back(governor);
+  }
+  if (governors.empty()) return {.check = "frequency governor", .message = "not visible here"};
+  std::string names;
+  for (const std::string& name : governors) names += (names.empty() ? "" : ", ") + name;
+  const bool steady = governors == std::vector<std::string>{"performance"};
+  return {.check = "frequency governor",
+          .ok = steady,
+          .message = steady ? names
+                            : names +
+                                  ": the frequency changes with the load, and times with it; "
+                                  "cpupower frequency-set -g performance"};
+}
+
+finding check_load(int ranks_here, const fingerprint& here) {
+  double load = 0;
+  if (getloadavg(&load, 1) != 1) return {.check = "load", .message = "not visible here"};
+  const int free_cores = here.cores_per_host - std::min(ranks_here, here.cores_per_host);
+  finding f{.check = "load",
+            .message = fixed(load, 2) + " on " + std::to_string(here.cores_per_host) + " cores"};
+  // One core's half is noise; more means that somebody else works here.
+  f.ok = here.cores_per_host <= 0 || load < 0.5 + free_cores;
+  if (!f.ok) f.message += ": other programs need the processors, times will not be steady";
+  return f;
+}
+
+std::vector<finding> examine_host(int ranks_here, const fingerprint& here) {
+  return {check_ranks(ranks_here, here), check_governor(), check_load(ranks_here, here)};
+}
+
+std::vector<finding> examine_job(const options& o, const fingerprint& here) {
+  const environment_settings read = read_settings();
+  return {check_mpi(here), check_settings(read),
+          check_profile(o.profile.empty() ? read.values.profile : o.profile, here)};
+}
+
+nlohmann::ordered_json to_json(const std::vector<finding>& findings) {
+  auto list = nlohmann::ordered_json::array();
+  for (const finding& f : findings)
+    list.push_back({{"check", f.check}, {"host", f.host}, {"ok", f.ok}, {"message", f.message}});
+  return list;
+}
+
+int conclude(const options& o, const std::vector<finding>& findings) {
+  std::int64_t wrong = 0;
+  for (const finding& f : findings) {
+    wrong += f.ok ? 0 : 1;
+    if (o.json.text())
+      std::cout << (f.ok ? "  ok      " : "  PROBLEM ") << f.check
+                << (f.host.empty() ? "" : " on " + f.host) << ": " << f.message << '\n';
+  }
+  if (o.json.text())
+    std::cout << (wrong == 0 ? "Nothing was found.\n" : std::to_string(wrong) + " found.\n");
+  o.json.write(to_json(findings));
+  return wrong == 0 ? succeeded : failed;
+}
+
+// Under mpirun: what holds for the job is rank 0's view, each host is examined by its first rank.
+int examine_all(const options& o, const job& j) {
+  const fingerprint here = machine_marks(j.num_nodes());
+  const int node = j.node_of_rank[std::size_t(j.rank)];
+  const int ranks_here = int(std::count(j.node_of_rank.begin(), j.node_of_rank.end(), node));
+  const auto texts = gather_texts(j, to_json(examine_host(ranks_here, here)).dump());
+  int status = succeeded;
+  j.on_rank_0([&] {
+    std::vector<finding> findings = examine_job(o, here);
+    for (int n = 0; n < j.num_nodes(); ++n) {
+      const auto first = std::find(j.node_of_rank.begin(), j.node_of_rank.end(), n);
+      for (const auto& f :
+           nlohmann::json::parse(texts[std::size_t(first - j.node_of_rank.begin())]))
+        findings.push_back({.check = f["check"],
+                            .host = j.hosts[std::size_t(n)],
+                            .ok = f["ok"],
+                            .message = f["message"]});
+    }
+    status = conclude(o, findings);
+  });
+  return agreed(status);
+}
+
+int run(const options& o) {
+  if (under_launcher()) return run_job([&](const job& j) { return examine_all(o, j); });
+  const fingerprint here = machine_marks(1);
+  std::vector<finding> findings = examine_job(o, here);
+  const std::vector<finding> host = examine_host(1, here);
+  findings.insert(findings.end(), host.begin(), host.end());
+  return conclude(o, findings);
+}
+
+}  // namespace
+
+const verb doctor_verb{
+    "doctor", "Find what spoils a measurement or a run on this machine",
+    "  railpass doctor\n"
+    "  mpirun -n 8 railpass doctor --profile profile.json --json -\n"
+    "Under mpirun it also examines the ranks and every host. The exit status is 1 if something is "
+    "found.\n",
+    [](CLI::App& app) -> std::function<int()> {
+      const auto o = std::make_shared<options>();
+      app.add_option("--profile", o->profile, "a profile to check instead of RAILPASS_PROFILE")
+          ->type_name("FILE");
+      o->json.declare(app);
+      return [o] { return run(*o); };
+    }};
+
+}  // namespace railpass::cli
