@@ -1,0 +1,618 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// From measurements to models. The one header of railpass that includes Eigen.
+//
+// Links: one-way times against size are cut in pieces where a straight line stops fitting (eager
+// and rendezvous protocols, caches), by dynamic programming over the sizes with a price per piece.
+// Lines are fitted to relative errors with Huber's weights (doi:10.1214/aoms/1177703732), so that
+// short messages count as much as long ones and outliers hardly count.
+//
+// Collectives: from the times of algorithms whose closed forms are known, the scales of the link
+// parameters and one factor per algorithm are estimated together (Levenberg-Marquardt,
+// doi:10.1137/0111030, on the logarithms, Huber's weights again, weak priors that keep what the
+// data does not tell where it was).
+#pragma once
+
+#include "collectives/registry.hpp"
+#include "models/samples.hpp"
+#include "railpass/base/statistics.hpp"
+#include "railpass/select/prior.hpp"
+
+#include <Eigen/Dense>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace railpass {
+
+/// A straight line through times: alpha_s + bytes * s_per_byte, neither negative.
+struct line_fit {
+  double alpha_s = 0;
+  double s_per_byte = 0;
+  double at(double bytes) const { return alpha_s + bytes * s_per_byte; }
+};
+
+namespace detail {
+
+struct timed_size {
+  double bytes = 0;
+  double seconds = 0;
+};
+
+// Huber's weight of a residual in units of its scale.
+inline double huber_weight(double x) { return std::abs(x) <= 1.5 ? 1 : 1.5 / std::abs(x); }
+inline double huber_cost(double x) {
+  const double a = std::abs(x);
+  return a <= 1.5 ? 0.5 * a * a : 1.5 * (a - 0.75);
+}
+
+// Relative errors below this are noise that no piece need explain.
+inline constexpr double line_noise = 0.04;
+
+// Weighted least squares of the relative errors, neither coefficient negative. With `through`, the
+// line starts there and only its slope is free.
+inline line_fit weighted_line(std::span<const timed_size> points,
+                              const std::vector<double>& weights, const timed_size* through) {
+  if (through) {
+    double above = 0, below = 0;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const double x = (points[i].bytes - through->bytes) / points[i].seconds;
+      above += weights[i] * x * (1 - through->seconds / points[i].seconds);
+      below += weights[i] * x * x;
+    }
+    // Not so steep that the line would cross zero time before zero bytes.
+    const double steepest = through->bytes > 0 ? through->seconds / through->bytes
+                                               : std::numeric_limits<double>::infinity();
+    const double slope = std::clamp(below > 0 ? above / below : 0.0, 0.0, steepest);
+    return {through->seconds - slope * through->bytes, slope};
+  }
+  Eigen::Matrix2d normal = Eigen::Matrix2d::Zero();
+  Eigen::Vector2d right = Eigen::Vector2d::Zero();
+  double scale = 1;  // of the sizes, so that the two columns are comparable
+  for (const timed_size& p : points) scale = std::max(scale, p.bytes);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const Eigen::Vector2d row(1 / points[i].seconds, points[i].bytes / scale / points[i].seconds);
+    normal += weights[i] * row * row.transpose();
+    right += weights[i] * row;
+  }
+  const auto alone = [&](int k) { return normal(k, k) > 0 ? right(k) / normal(k, k) : 0.0; };
+  Eigen::Vector2d x(alone(0), 0);
+  if (normal.determinant() > 1e-12 * normal(0, 0) * normal(1, 1)) {
+    x = normal.ldlt().solve(right);
+    if (x(0) < 0) x = Eigen::Vector2d(0, alone(1));
+    if (x(1) < 0) x = Eigen::Vector2d(alone(0), 0);
+  }
+  return {x(0), x(1) / scale};
+}
+
+inline line_fit robust_line(std::span<const timed_size> points,
+                            const timed_size* through = nullptr) {
+  std::vector<double> weights(points.size(), 1), errors(points.size());
+  line_fit line;
+  for (int iteration = 0; iteration < 20; ++iteration) {
+    line = weighted_line(points, weights, through);
+    for (std::size_t i = 0; i < points.size(); ++i)
+      errors[i] = std::abs(line.at(points[i].bytes) / points[i].seconds - 1);
+    const double scale = std::max(line_noise, 1.4826 * median(errors));
+    for (std::size_t i = 0; i < points.size(); ++i) weights[i] = huber_weight(errors[i] / scale);
+  }
+  return line;
+}
+
+inline double line_cost(std::span<const timed_size> points, const line_fit& line) {
+  double cost = 0;
+  for (const timed_size& p : points)
+    cost += huber_cost((line.at(p.bytes) / p.seconds - 1) / line_noise);
+  return cost;
+}
+
+inline std::vector<timed_size> between(const std::vector<timed_size>& sorted, double from_bytes,
+                                       double below_bytes) {
+  std::vector<timed_size> some;
+  for (const timed_size& p : sorted)
+    if (p.bytes >= from_bytes && p.bytes < below_bytes) some.push_back(p);
+  return some;
+}
+
+// Where pieces begin: the cut with the least cost of both curves, at least three sizes in each
+// piece. Both sorted by size; `streams` may be empty.
+inline std::vector<double> find_pieces(const std::vector<timed_size>& one_way,
+                                       const std::vector<timed_size>& streams) {
+  constexpr std::size_t least_sizes = 3;
+  constexpr double price = 6;  // of a piece, about ln(cost) of its three numbers and its place
+  std::vector<double> sizes;
+  for (const timed_size& p : one_way)
+    if (sizes.empty() || p.bytes > sizes.back()) sizes.push_back(p.bytes);
+  const std::size_t n = sizes.size();
+  const double beyond = std::numeric_limits<double>::infinity();
+  std::vector<double> best(n + 1, beyond);
+  std::vector<std::size_t> begin(n + 1, 0);
+  best[0] = 0;
+  for (std::size_t end = 1; end <= n; ++end)
+    for (std::size_t first = 0; first < end; ++first) {
+      if (best[first] == beyond || (end - first < least_sizes && (first > 0 || end < n))) continue;
+      const double from = first == 0 ? 0 : sizes[first], below = end == n ? beyond : sizes[end];
+      double cost = best[first] + price;
+      for (const auto* curve : {&one_way, &streams}) {
+        const auto points = between(*curve, from, below);
+        if (!points.empty()) cost += line_cost(points, robust_line(points));
+      }
+      if (cost < best[end]) {
+        best[end] = cost;
+        begin[end] = first;
+      }
+    }
+  // Limits of protocols are mostly sizes that were measured: the next byte begins the new piece.
+  std::vector<double> starts;
+  for (std::size_t end = n; end > 0; end = begin[end])
+    starts.push_back(begin[end] == 0 ? 0 : sizes[begin[end] - 1] + 1);
+  std::reverse(starts.begin(), starts.end());
+  return starts;
+}
+
+struct curve_piece {
+  double from_bytes = 0;
+  line_fit line;
+};
+
+inline const line_fit& line_for(const std::vector<curve_piece>& curve, double bytes) {
+  const auto after =
+      std::upper_bound(curve.begin(), curve.end(), bytes,
+                       [](double b, const curve_piece& piece) { return b < piece.from_bytes; });
+  return after == curve.begin() ? curve.front().line : (after - 1)->line;
+}
+
+// One line per piece, and a level one between where the next would begin below the end of the one
+// before: no step down anywhere.
+inline std::vector<curve_piece> monotone_curve(const std::vector<timed_size>& points,
+                                               const std::vector<double>& starts) {
+  std::vector<curve_piece> curve;
+  for (std::size_t k = 0; k < starts.size(); ++k) {
+    const double below =
+        k + 1 < starts.size() ? starts[k + 1] : std::numeric_limits<double>::infinity();
+    const auto mine = between(points, starts[k], below);
+    if (mine.empty()) continue;
+    line_fit line = robust_line(mine);
+    if (curve.empty()) {
+      curve.push_back({0, line});
+      continue;
+    }
+    const timed_size before{starts[k] - 1, curve.back().line.at(starts[k] - 1)};
+    if (line.at(starts[k]) < before.seconds) {
+      const double meeting =
+          line.s_per_byte > 0 ? (before.seconds - line.alpha_s) / line.s_per_byte : below;
+      if (meeting <= mine.front().bytes) {
+        curve.push_back({starts[k], {before.seconds, 0}});
+        curve.push_back({meeting, line});
+        continue;
+      }
+      line = robust_line(mine, &before);  // the measurements themselves step down
+    }
+    curve.push_back({starts[k], line});
+  }
+  return curve;
+}
+
+inline void sort_by_size(std::vector<timed_size>& points) {
+  std::stable_sort(points.begin(), points.end(),
+                   [](const timed_size& a, const timed_size& b) { return a.bytes < b.bytes; });
+}
+
+inline constexpr double least_residual_spread = 0.02;
+
+template <class Model>
+double residual_spread(const std::vector<timed_size>& points, const Model& model) {
+  std::vector<double> logs;
+  for (const timed_size& p : points)
+    if (const double predicted = model(p.bytes); predicted > 0)
+      logs.push_back(std::log(p.seconds / predicted));
+  return logs.empty() ? 1 : std::max(least_residual_spread, robust_spread(logs));
+}
+
+}  // namespace detail
+
+/// Hockney's two numbers and how far measurements lie off: the standard deviation of
+/// ln(measured / model).
+struct hockney_fit {
+  line_fit line;
+  double residual_spread = 0;
+};
+
+/// Throws error without a sample of the link class.
+inline hockney_fit fit_hockney(std::span<const link_sample> samples, link_class link) {
+  std::vector<detail::timed_size> points;
+  for (const link_sample& s : samples)
+    if (s.link == link) points.push_back({double(s.bytes), s.one_way_s});
+  if (points.empty()) throw error("fit: expected at least one one-way time of the link class");
+  const line_fit line = detail::robust_line(points);
+  return {line, detail::residual_spread(points, [&](double n) { return line.at(n); })};
+}
+
+/// Piecewise LogGP of one link class; one_way_s and busy_s of the result grow with the size.
+/// Throws error without a one-way time of the class.
+inline link_model fit_link(const measurements& m, link_class link) {
+  std::vector<detail::timed_size> one_way, streams;
+  for (const link_sample& s : m.links)
+    if (s.link == link) one_way.push_back({double(s.bytes), s.one_way_s});
+  for (const stream_sample& s : m.streams)
+    if (s.link == link) streams.push_back({double(s.bytes), s.busy_s});
+  if (one_way.empty()) throw error("fit: expected at least one one-way time of the link class");
+  detail::sort_by_size(one_way);
+  detail::sort_by_size(streams);
+
+  std::vector<double> starts = detail::find_pieces(one_way, streams);
+  const auto largest_below = [&](double bytes) {
+    double largest = 0;
+    for (const auto& p : one_way)
+      if (p.bytes < bytes) largest = p.bytes;
+    return largest;
+  };
+
+  link_model result;
+  // The eager limit: as measured; else where synchronous mode stops costing more; else the cut with
+  // the largest step.
+  if (const auto known = m.eager_limits_bytes.find(link); known != m.eager_limits_bytes.end()) {
+    result.eager_limit_bytes = double(known->second);
+    for (std::size_t k = 1; k < starts.size(); ++k) {
+      const auto next = std::find_if(one_way.begin(), one_way.end(),
+                                     [&](const auto& p) { return p.bytes >= starts[k]; });
+      if (starts[k] <= result.eager_limit_bytes && result.eager_limit_bytes < next->bytes)
+        starts[k] = result.eager_limit_bytes + 1;
+    }
+  } else {
+    bool known_from_modes = false;
+    for (const link_sample& s : m.links)
+      if (s.link == link && s.rendezvous_s && s.one_way_s < 0.9 * *s.rendezvous_s &&
+          (!known_from_modes || double(s.bytes) > result.eager_limit_bytes)) {
+        result.eager_limit_bytes = double(s.bytes);
+        known_from_modes = true;
+      }
+    double largest = 1.1;
+    for (std::size_t k = 1; k < starts.size() && !known_from_modes; ++k) {
+      const double before = starts[k - 1];
+      const double below =
+          k + 1 < starts.size() ? starts[k + 1] : std::numeric_limits<double>::infinity();
+      const double step =
+          detail::robust_line(detail::between(one_way, starts[k], below)).at(starts[k]) /
+          detail::robust_line(detail::between(one_way, before, starts[k])).at(starts[k]);
+      if (step <= largest) continue;
+      largest = step;
+      result.eager_limit_bytes = largest_below(starts[k]);
+    }
+  }
+
+  const auto alone = detail::monotone_curve(one_way, starts);
+  const auto busy = detail::monotone_curve(streams, starts);
+  std::vector<double> ends;  // of pieces of either curve
+  for (const auto* curve : {&alone, &busy})
+    for (const detail::curve_piece& piece : *curve) ends.push_back(piece.from_bytes);
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  for (const double from : ends) {
+    // Overheads are told apart as coarsely as the pieces were found.
+    const auto next = std::upper_bound(starts.begin(), starts.end(), from);
+    std::vector<double> send, receive;
+    for (const link_sample& s : m.links) {
+      if (s.link != link || double(s.bytes) < *(next - 1) ||
+          (next != starts.end() && double(s.bytes) >= *next))
+        continue;
+      if (s.send_overhead_s) send.push_back(*s.send_overhead_s);
+      if (s.receive_overhead_s) receive.push_back(*s.receive_overhead_s);
+    }
+    const line_fit& line = detail::line_for(alone, from);
+    link_piece piece{.from_bytes = from};
+    piece.send_overhead_s = send.empty() ? 0 : median(send);
+    piece.receive_overhead_s = receive.empty() ? 0 : median(receive);
+    // The overheads are part of the one-way time, whatever their measurement says.
+    if (const double sum = piece.send_overhead_s + piece.receive_overhead_s; sum > line.alpha_s) {
+      piece.send_overhead_s *= std::max(0.0, line.alpha_s) / sum;
+      piece.receive_overhead_s *= std::max(0.0, line.alpha_s) / sum;
+    }
+    piece.latency_s =
+        std::max(0.0, line.alpha_s - piece.send_overhead_s - piece.receive_overhead_s);
+    piece.gap_s = piece.send_overhead_s;
+    piece.gap_s_per_byte = line.s_per_byte;
+    if (!busy.empty()) {
+      const line_fit& stream = detail::line_for(busy, from);
+      piece.gap_s = stream.alpha_s;
+      piece.gap_s_per_byte = stream.s_per_byte;
+      piece.latency_s_per_byte = line.s_per_byte - stream.s_per_byte;
+    }
+    result.pieces.push_back(piece);
+  }
+  result.residual_spread =
+      detail::residual_spread(one_way, [&](double n) { return result.one_way_s(n); });
+  return result;
+}
+
+/// Line through the times of local work; the default model without samples.
+inline local_model fit_local(std::span<const local_sample> samples) {
+  std::vector<detail::timed_size> points;
+  for (const local_sample& s : samples)
+    if (s.seconds > 0) points.push_back({double(s.bytes), s.seconds});
+  if (points.empty()) return {};
+  const line_fit line = detail::robust_line(points);
+  return {.alpha_s = line.alpha_s, .s_per_byte = line.s_per_byte};
+}
+
+/// Link parameters and one factor per algorithm from times of collectives.
+struct collective_fit {
+  machine_model machine;
+  std::vector<algorithm_correction> corrections;
+  double residual_spread = 0;  ///< of ln(measured / corrected closed form) over all of them
+};
+
+namespace detail {
+
+struct known_time {
+  arm what;
+  int family = 0;  // index into the algorithms that occur
+  const collective_time* measured = nullptr;
+};
+
+// The unknowns: logarithms of what the machine's parameters and the algorithms' closed forms are
+// multiplied with. Pieces of a link share their scales if their proportions were sampled.
+class collective_problem {
+ public:
+  collective_problem(machine_model start, std::span<const known_time> known, int num_families,
+                     bool shared_scales, double trust_spread)
+      : start_(std::move(start)), known_(known), shared_(shared_scales) {
+    int next = 1;  // 0: local work
+    for (const link_model* link : {&start_.same_node, &start_.across_nodes}) {
+      first_scale_.push_back(next);
+      next += 1 + 2 * (shared_ ? 1 : int(link->pieces.size()));
+    }
+    num_scales_ = next;
+    prior_ = Eigen::VectorXd::Constant(num_scales_ + num_families, 0.25);
+    prior_.head(num_scales_).setConstant(trust_spread);
+    theta_ = Eigen::VectorXd::Zero(prior_.size());
+    residuals_ = residuals_at(theta_);
+    solve();
+  }
+
+  machine_model machine() const { return machine_at(theta_); }
+  double factor(int family) const { return std::exp(theta_(num_scales_ + family)); }
+  const Eigen::VectorXd& residuals() const { return residuals_; }
+  /// Comparable between problems with the same times.
+  double cost() const { return cost_at(residuals_, theta_, 0.1); }
+
+ private:
+  machine_model machine_at(const Eigen::VectorXd& theta) const {
+    machine_model m = start_;
+    for (local_model* l : {&m.copy, &m.reduce}) {
+      l->alpha_s *= std::exp(theta(0));
+      l->s_per_byte *= std::exp(theta(0));
+    }
+    std::size_t number = 0;
+    for (link_model* link : {&m.same_node, &m.across_nodes}) {
+      const int first = first_scale_[number++];
+      const double overhead = std::exp(theta(first));
+      for (std::size_t k = 0; k < link->pieces.size(); ++k) {
+        link_piece& p = link->pieces[k];
+        const int mine = first + 1 + (shared_ ? 0 : 2 * int(k));
+        p.send_overhead_s *= overhead;
+        p.receive_overhead_s *= overhead;
+        p.gap_s *= overhead;
+        p.latency_s *= std::exp(theta(mine));
+        p.gap_s_per_byte *= std::exp(theta(mine + 1));
+        p.latency_s_per_byte *= std::exp(theta(mine + 1));
+        if (k == 0) continue;
+        // Scaling one piece more than its neighbour must not make a step down.
+        const link_piece& before = link->pieces[k - 1];
+        const auto end_s = [&](const link_piece& piece) {
+          return piece.send_overhead_s + piece.latency_s + piece.receive_overhead_s +
+                 p.from_bytes * (piece.gap_s_per_byte + piece.latency_s_per_byte);
+        };
+        p.latency_s += std::max(0.0, end_s(before) - end_s(p));
+      }
+    }
+    return m;
+  }
+
+  Eigen::VectorXd residuals_at(const Eigen::VectorXd& theta) const {
+    const machine_model machine = machine_at(theta);
+    Eigen::VectorXd r(Eigen::Index(known_.size()));
+    for (std::size_t i = 0; i < known_.size(); ++i) {
+      const collective_time& t = *known_[i].measured;
+      const double closed_form = known_[i].what.base->cost_s({.machine = machine,
+                                                              .num_ranks = t.num_ranks,
+                                                              .ranks_per_node = t.ranks_per_node,
+                                                              .bytes = double(t.bytes)},
+                                                             known_[i].what.values);
+      r(Eigen::Index(i)) = std::log(t.median_s / std::max(closed_form, 1e-12)) -
+                           theta(num_scales_ + known_[i].family);
+    }
+    return r;
+  }
+
+  double cost_at(const Eigen::VectorXd& r, const Eigen::VectorXd& theta, double spread) const {
+    double cost = 0.5 * theta.cwiseQuotient(prior_).squaredNorm();
+    for (const double x : r) cost += huber_cost(x / spread);
+    return cost;
+  }
+
+  void solve() {
+    double damping = 1e-2;
+    for (int iteration = 0; iteration < 100; ++iteration) {
+      const double spread =
+          std::max(0.05, robust_spread({residuals_.data(), std::size_t(residuals_.size())}));
+      Eigen::MatrixXd jacobian = Eigen::MatrixXd::Zero(residuals_.size(), theta_.size());
+      constexpr double step = 1e-4;
+      for (int k = 0; k < num_scales_; ++k) {
+        Eigen::VectorXd moved = theta_;
+        moved(k) += step;
+        jacobian.col(k) = (residuals_at(moved) - residuals_) / step;
+      }
+      Eigen::VectorXd weights(residuals_.size());
+      for (Eigen::Index i = 0; i < residuals_.size(); ++i) {
+        jacobian(i, num_scales_ + known_[std::size_t(i)].family) = -1;
+        weights(i) = huber_weight(residuals_(i) / spread) / (spread * spread);
+      }
+      const Eigen::VectorXd precision = prior_.array().square().inverse();
+      const Eigen::MatrixXd normal = jacobian.transpose() * weights.asDiagonal() * jacobian +
+                                     Eigen::MatrixXd(precision.asDiagonal());
+      const Eigen::VectorXd gradient = jacobian.transpose() * (weights.asDiagonal() * residuals_) +
+                                       precision.cwiseProduct(theta_);
+      const double cost = cost_at(residuals_, theta_, spread);
+      double change = 0;
+      for (; damping < 1e8; damping *= 4) {
+        Eigen::MatrixXd damped = normal;
+        damped.diagonal() *= 1 + damping;
+        const Eigen::VectorXd trial = theta_ - damped.ldlt().solve(gradient);
+        const Eigen::VectorXd trial_residuals = residuals_at(trial);
+        if (!trial_residuals.allFinite() || cost_at(trial_residuals, trial, spread) >= cost)
+          continue;
+        change = (trial - theta_).cwiseAbs().maxCoeff();
+        theta_ = trial;
+        residuals_ = trial_residuals;
+        damping /= 10;
+        break;
+      }
+      if (change < 1e-6) return;
+    }
+  }
+
+  machine_model start_;
+  std::span<const known_time> known_;
+  bool shared_;
+  std::vector<int> first_scale_;
+  int num_scales_ = 0;
+  Eigen::VectorXd prior_, theta_, residuals_;
+};
+
+}  // namespace detail
+
+/// How far the machine that a fit of collectives starts from may be off: its links were sampled, or
+/// only their order of magnitude is guessed.
+enum class machine_trust { sampled, guessed };
+
+/// Fits what `times` tell about `start`: times of arms without a closed form, of one rank, and of
+/// messages without bytes tell nothing and are passed over. Where the links are guessed they may
+/// get a second piece, for a change of protocol. Throws error if an arm is unknown or nothing is
+/// left.
+inline collective_fit fit_collectives(const machine_model& start,
+                                      std::span<const collective_time> times, machine_trust trust) {
+  std::vector<detail::known_time> known;
+  std::vector<const algorithm*> families;
+  for (const collective_time& t : times) {
+    const auto op = find_collective(t.collective);
+    if (!op) throw error("fit: there is no collective '" + t.collective + "'");
+    const arm a = parse_arm(*op, t.arm);
+    if (!a.base->cost_s || t.num_ranks < 2 || t.bytes < 1) continue;
+    const auto family = std::find(families.begin(), families.end(), a.base);
+    known.push_back({a, int(family - families.begin()), &t});
+    if (family == families.end()) families.push_back(a.base);
+  }
+  if (known.empty())
+    throw error("fit: expected times of at least one algorithm with a closed form");
+
+  const bool sampled = trust == machine_trust::sampled;
+  detail::collective_problem best(start, known, int(families.size()), sampled, sampled ? 0.1 : 2.5);
+  if (!sampled) {
+    constexpr double price = 4;  // of two more numbers and a place
+    const double one_piece = best.cost() - price;
+    double least = one_piece;
+    for (double cut = 2048; cut <= 256 * 1024; cut *= 2) {
+      machine_model two = start;
+      for (link_model* link : {&two.same_node, &two.across_nodes}) {
+        link->pieces = {link->pieces.front(), link->pieces.front()};
+        link->pieces[1].from_bytes = cut + 1;
+      }
+      detail::collective_problem trial(two, known, int(families.size()), false, 2.5);
+      if (trial.cost() >= least) continue;
+      least = trial.cost();
+      best = std::move(trial);
+    }
+  }
+
+  const Eigen::VectorXd& r = best.residuals();
+  collective_fit result{
+      .machine = best.machine(),
+      .corrections = {},
+      .residual_spread = std::max(detail::least_residual_spread,
+                                  robust_spread({r.data(), std::size_t(r.size())}))};
+  for (std::size_t f = 0; f < families.size(); ++f) {
+    std::vector<double> mine;
+    for (std::size_t i = 0; i < known.size(); ++i)
+      if (known[i].family == int(f)) mine.push_back(r(Eigen::Index(i)));
+    // Few residuals say little about their spread: the whole fit's stands beside them.
+    const double own = robust_spread(mine), n = double(mine.size());
+    const double all = result.residual_spread;
+    result.corrections.push_back(
+        {.collective = std::string(name_of(families[f]->op)),
+         .algorithm = std::string(families[f]->name),
+         .factor = best.factor(int(f)),
+         .residual_spread = std::sqrt((n * own * own + 4 * all * all) / (n + 4)),
+         .samples = std::int64_t(mine.size())});
+  }
+  return result;
+}
+
+/// Everything that measurements tell about a machine. A link class without samples gets the other
+/// one's model and a wide spread. Throws error if there is neither a one-way time of a link nor a
+/// time of a collective.
+inline profile fit_profile(const measurements& m, const fingerprint& machine_id,
+                           std::string sampled_at) {
+  profile result{.machine_id = machine_id, .sampled_at = std::move(sampled_at)};
+  result.machine = select::generic_machine();
+  if (!m.copies.empty()) result.machine.copy = fit_local(m.copies);
+  if (!m.reductions.empty()) result.machine.reduce = fit_local(m.reductions);
+
+  const auto sampled = [&](link_class link) {
+    return std::any_of(m.links.begin(), m.links.end(),
+                       [&](const link_sample& s) { return s.link == link; });
+  };
+  const bool same_node = sampled(link_class::same_node), across = sampled(link_class::across_nodes);
+  if (same_node) result.machine.same_node = fit_link(m, link_class::same_node);
+  if (across) result.machine.across_nodes = fit_link(m, link_class::across_nodes);
+  constexpr double unknown_spread = 1;
+  if (same_node && !across) {
+    result.machine.across_nodes = result.machine.same_node;
+    result.machine.across_nodes.residual_spread = unknown_spread;
+  }
+  if (across && !same_node) {
+    result.machine.same_node = result.machine.across_nodes;
+    result.machine.same_node.residual_spread = unknown_spread;
+  }
+
+  bool any_closed_form = false;
+  std::map<std::tuple<std::string, int, int, std::int64_t>, std::vector<double>> native;
+  for (const collective_time& t : m.collectives) {
+    const auto op = find_collective(t.collective);
+    const algorithm* base =
+        op ? find_algorithm(*op, std::string_view(t.arm).substr(0, t.arm.find('+'))) : nullptr;
+    if (base && base->is_native())
+      native[{t.collective, t.num_ranks, t.ranks_per_node, t.bytes}].push_back(t.median_s);
+    else
+      any_closed_form = true;
+  }
+  for (const auto& [key, seconds] : native) {
+    const auto& [collective, num_ranks, ranks_per_node, bytes] = key;
+    result.measured.push_back({.collective = collective,
+                               .arm = "native",
+                               .num_ranks = num_ranks,
+                               .ranks_per_node = ranks_per_node,
+                               .bytes = bytes,
+                               .median_s = median(seconds)});
+  }
+  if (any_closed_form) {
+    collective_fit fit =
+        fit_collectives(result.machine, m.collectives,
+                        same_node || across ? machine_trust::sampled : machine_trust::guessed);
+    result.machine = std::move(fit.machine);
+    result.corrections = std::move(fit.corrections);
+    if (!same_node && !across)
+      result.machine.same_node.residual_spread = result.machine.across_nodes.residual_spread =
+          fit.residual_spread;
+  } else if (!same_node && !across) {
+    throw error("fit: expected one-way times of a link or times of algorithms, found neither");
+  }
+  return result;
+}
+
+}  // namespace railpass

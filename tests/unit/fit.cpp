@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "models/fit.hpp"
+
+#include "models/simulator.hpp"
+#include "support/catch.hpp"
+
+#include <random>
+
+using namespace railpass;
+
+namespace {
+
+link_model true_link() {
+  link_model link;
+  link.pieces = {{0, 20e-6, 1e-6, 2e-6, 1.5e-6, 2e-9},
+                 {16385, 60e-6, 2e-6, 4e-6, 3e-6, 1.2e-9, 0.3e-9}};
+  link.eager_limit_bytes = 16384;
+  return link;
+}
+
+// Times of `link` with noise, and now and then a time that is ten times too long.
+measurements noisy_samples(const link_model& link, double noise, double outliers, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal(0, noise);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  const auto noisy = [&](double t) {
+    return t * std::exp(normal(random)) * (uniform(random) < outliers ? 10 : 1);
+  };
+  measurements m;
+  for (std::int64_t bytes = 1; bytes <= 4 << 20; bytes *= 2)
+    for (int repetition = 0; repetition < 3; ++repetition) {
+      const link_piece& piece = link.piece(double(bytes));
+      m.links.push_back({.link = link_class::across_nodes,
+                         .bytes = bytes,
+                         .one_way_s = noisy(link.one_way_s(double(bytes))),
+                         .send_overhead_s = noisy(piece.send_overhead_s),
+                         .receive_overhead_s = noisy(piece.receive_overhead_s)});
+      m.streams.push_back({link_class::across_nodes, bytes, noisy(link.busy_s(double(bytes)))});
+    }
+  return m;
+}
+
+void check_monotone(const link_model& link) {
+  double one_way = 0, busy = 0;
+  for (double bytes = 0; bytes < 8 << 20; bytes = bytes * 1.01 + 1) {
+    REQUIRE(link.one_way_s(bytes) >= one_way * (1 - 1e-12));
+    REQUIRE(link.busy_s(bytes) >= 0);
+    one_way = link.one_way_s(bytes);
+    busy = link.busy_s(bytes);
+  }
+  CHECK(busy > 0);
+}
+
+machine_model true_machine() {
+  machine_model m;
+  m.across_nodes = true_link();
+  m.same_node.pieces = {{0, 0.5e-6, 0.1e-6, 0.2e-6, 0.2e-6, 0.2e-9}};
+  m.copy = {.alpha_s = 1e-7, .s_per_byte = 1e-10};
+  m.reduce = {.alpha_s = 1e-7, .s_per_byte = 4e-10};
+  return m;
+}
+
+std::vector<arm> modelled_arms() {
+  std::vector<arm> arms;
+  for (const collective op : {collective::broadcast, collective::all_reduce})
+    for (const arm& a : arms_of(op)) {
+      if (a.base->is_native()) continue;
+      bool usual = true;  // three segment sizes are enough
+      for (int i = 0; i < a.base->num_parameters(); ++i)
+        if (a.base->parameter_list[std::size_t(i)].in_bytes)
+          usual = usual && (a.values[std::size_t(i)] == 0 || a.values[std::size_t(i)] == 8 << 10 ||
+                            a.values[std::size_t(i)] == 64 << 10);
+      if (usual) arms.push_back(a);
+    }
+  return arms;
+}
+
+// What a bench of `machine` would measure: the simulated time, off by a factor that each algorithm
+// has for itself, with noise.
+std::vector<collective_time> bench(const machine_model& machine, std::int32_t p,
+                                   const std::vector<std::int64_t>& sizes, double noise,
+                                   unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal(0, 1);
+  std::map<const algorithm*, double> perturbed;
+  for (const algorithm* a : all_algorithms) perturbed[a] = std::exp(0.15 * normal(random));
+  const auto nodes = node_layout::blocks(p, 1);
+  simulator sim;
+  std::vector<collective_time> times;
+  for (const arm& a : modelled_arms()) {
+    std::vector<schedule> all;
+    for (std::int32_t r = 0; r < p; ++r)
+      all.push_back(a.base->build({.rank = r, .num_ranks = p, .commutative = true}, a.values));
+    for (const std::int64_t bytes : sizes) {
+      if (!eligible(*a.base, {.num_ranks = p, .units = bytes})) continue;
+      const double t =
+          sim.run({.machine = machine, .nodes = nodes, .schedules = all, .size = {bytes, 1}})
+              .time_s;
+      times.push_back({.collective = std::string(name_of(a.base->op)),
+                       .arm = name_of(a),
+                       .num_ranks = p,
+                       .ranks_per_node = 1,
+                       .bytes = bytes,
+                       .median_s = t * perturbed[a.base] * std::exp(noise * normal(random))});
+    }
+  }
+  return times;
+}
+
+double predicted_s(const profile& p, const collective_time& t) {
+  const arm a = parse_arm(*find_collective(t.collective), t.arm);
+  return p.correction(t.collective, a.base->name)->factor *
+         a.base->cost_s({.machine = p.machine,
+                         .num_ranks = t.num_ranks,
+                         .ranks_per_node = t.ranks_per_node,
+                         .bytes = double(t.bytes)},
+                        a.values);
+}
+
+// The median of |predicted / measured - 1|.
+double median_error(const profile& p, const std::vector<collective_time>& measured) {
+  std::vector<double> errors;
+  for (const collective_time& t : measured)
+    errors.push_back(std::abs(predicted_s(p, t) / t.median_s - 1));
+  return median(errors);
+}
+
+}  // namespace
+
+TEST_CASE("Hockney's numbers are found through noise and outliers") {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    const measurements m = noisy_samples(hockney_link(25e-6, 2e-9), 0.05, 0.1, seed);
+    const hockney_fit fit = fit_hockney(m.links, link_class::across_nodes);
+    CHECK(fit.line.alpha_s == Approx(25e-6).epsilon(0.06));
+    CHECK(fit.line.s_per_byte == Approx(2e-9).epsilon(0.06));
+    CHECK(fit.residual_spread > 0.02);
+    CHECK(fit.residual_spread < 0.12);
+  }
+  CHECK_THROWS_AS(fit_hockney({}, link_class::same_node), error);
+}
+
+TEST_CASE("a link's pieces, overheads, gap and eager limit are found in noisy samples") {
+  const link_model truth = true_link();
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    const measurements m = noisy_samples(truth, 0.03, 0.05, seed);
+    const link_model fit = fit_link(m, link_class::across_nodes);
+    check_monotone(fit);
+    CHECK(fit.pieces.front().from_bytes == 0);
+    for (double bytes = 1; bytes <= 4 << 20; bytes *= 2) {
+      CAPTURE(bytes);
+      CHECK(fit.one_way_s(bytes) == Approx(truth.one_way_s(bytes)).epsilon(0.12));
+      CHECK(fit.busy_s(bytes) == Approx(truth.busy_s(bytes)).epsilon(0.15));
+    }
+    CHECK(fit.eager_limit_bytes >= 8192);
+    CHECK(fit.eager_limit_bytes <= 32768);
+    CHECK(fit.pieces.front().send_overhead_s == Approx(1e-6).epsilon(0.1));
+    CHECK(fit.pieces.front().receive_overhead_s == Approx(2e-6).epsilon(0.1));
+    CHECK(fit.residual_spread > 0.02);
+    CHECK(fit.residual_spread < 0.06);
+  }
+}
+
+TEST_CASE("a straight line is one piece") {
+  int pieces = 0;
+  for (unsigned seed = 0; seed < 20; ++seed)
+    pieces += int(
+        fit_link(noisy_samples(hockney_link(25e-6, 2e-9), 0.03, 0, seed), link_class::across_nodes)
+            .pieces.size());
+  CHECK(pieces <= 22);
+}
+
+TEST_CASE("a measured eager limit is kept, and one is found from synchronous mode") {
+  measurements m = noisy_samples(true_link(), 0.01, 0, 1);
+  for (link_sample& s : m.links)
+    s.rendezvous_s = s.bytes <= 16384 ? s.one_way_s * 1.8 : s.one_way_s * 1.01;
+  CHECK(fit_link(m, link_class::across_nodes).eager_limit_bytes == 16384);
+  m.eager_limits_bytes[link_class::across_nodes] = 20000;
+  const link_model fit = fit_link(m, link_class::across_nodes);
+  CHECK(fit.eager_limit_bytes == 20000);
+  CHECK(std::any_of(fit.pieces.begin(), fit.pieces.end(),
+                    [](const link_piece& p) { return p.from_bytes == 20001; }));
+}
+
+TEST_CASE("a link that is slower for a shorter message is still fitted without a step down") {
+  measurements m;
+  for (std::int64_t bytes = 1; bytes <= 1 << 20; bytes *= 2)
+    m.links.push_back({.link = link_class::same_node,
+                       .bytes = bytes,
+                       .one_way_s = bytes <= 4096 ? 50e-6 : 20e-6 + double(bytes) * 1e-9});
+  check_monotone(fit_link(m, link_class::same_node));
+}
+
+TEST_CASE("one sample is enough for a link, none is not") {
+  measurements m;
+  CHECK_THROWS_AS(fit_link(m, link_class::same_node), error);
+  m.links.push_back({.link = link_class::same_node, .bytes = 8, .one_way_s = 1e-6});
+  CHECK(fit_link(m, link_class::same_node).one_way_s(8) == Approx(1e-6));
+}
+
+TEST_CASE("local work is a line, whatever the noise of single values") {
+  std::vector<local_sample> samples;
+  for (std::int64_t bytes = 64; bytes <= 1 << 24; bytes *= 2)
+    samples.push_back({bytes, (2e-7 + double(bytes) * 3e-10) * (bytes == 4096 ? 8 : 1)});
+  const local_model fit = fit_local(samples);
+  CHECK(fit.alpha_s == Approx(2e-7).epsilon(0.02));
+  CHECK(fit.s_per_byte == Approx(3e-10).epsilon(0.02));
+  CHECK(fit_local({}).s_per_byte == local_model{}.s_per_byte);
+}
+
+TEST_CASE("times of 1 KiB to 256 KiB on 8 hosts predict 1 MiB within 15 %, without link samples") {
+  std::vector<double> errors;
+  for (unsigned seed = 0; seed < 8; ++seed) {
+    CAPTURE(seed);
+    measurements m;
+    m.collectives =
+        bench(true_machine(), 8, {1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10}, 0.1, seed);
+    const profile fit = fit_profile(m, {.num_hosts = 8}, "");
+    // What comes out of the same machine, without the noise of a measurement.
+    const auto truth = bench(true_machine(), 8, {1 << 20}, 0, seed);
+    errors.push_back(median_error(fit, truth));
+    CHECK(errors.back() <= 0.15);
+    check_monotone(fit.machine.across_nodes);
+    for (const algorithm_correction& c : fit.corrections) {
+      CAPTURE(c.algorithm, c.factor, c.residual_spread);
+      CHECK(c.factor > 0.3);
+      CHECK(c.factor < 3);
+      CHECK(c.residual_spread > 0.02);
+    }
+  }
+  INFO("median errors, mean over seeds: " << median(errors));
+  CHECK(median(errors) < 0.12);
+}
+
+TEST_CASE("link samples and times of collectives together predict better than closed forms alone") {
+  measurements m = noisy_samples(true_machine().across_nodes, 0.05, 0.02, 3);
+  const profile links_only = fit_profile(m, {.num_hosts = 8}, "");
+  m.collectives = bench(true_machine(), 8, {1 << 10, 16 << 10, 256 << 10}, 0.1, 3);
+  m.collectives.push_back({"broadcast", "native", 8, 1, 1024, 3e-4});
+  m.collectives.push_back({"broadcast", "native", 8, 1, 1024, 5e-4});
+  const profile both = fit_profile(m, {.num_hosts = 8}, "");
+  REQUIRE(both.measured.size() == 1);
+  CHECK(both.measured[0].median_s == Approx(4e-4));
+
+  profile uncorrected = links_only;
+  for (const algorithm_correction& c : both.corrections)
+    uncorrected.corrections.push_back({c.collective, c.algorithm, 1, 0.3, 0});
+  const auto truth = bench(true_machine(), 8, {1 << 20}, 0, 3);
+  CHECK(median_error(both, truth) < 0.12);
+  CHECK(median_error(both, truth) < median_error(uncorrected, truth));
+}
+
+TEST_CASE("a few absurd times do not spoil a fit") {
+  measurements m;
+  m.collectives =
+      bench(true_machine(), 8, {1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10}, 0.1, 5);
+  for (std::size_t i = 0; i < m.collectives.size(); i += 15) m.collectives[i].median_s *= 50;
+  const profile fit = fit_profile(m, {.num_hosts = 8}, "");
+  CHECK(median_error(fit, bench(true_machine(), 8, {1 << 20}, 0, 5)) <= 0.15);
+}
+
+TEST_CASE("what cannot be fitted is said") {
+  CHECK_THROWS_AS(fit_profile({}, {}, ""), error);
+  measurements m;
+  m.collectives = {{"broadcast", "native", 8, 1, 8, 1e-5}};
+  CHECK_THROWS_AS(fit_profile(m, {}, ""), error);
+  m.collectives = {{"broadcast", "no_such_arm", 8, 1, 8, 1e-5}};
+  CHECK_THROWS_AS(fit_profile(m, {}, ""), error);
+  m.collectives = {{"no_such_collective", "binomial", 8, 1, 8, 1e-5}};
+  CHECK_THROWS_AS(fit_profile(m, {}, ""), error);
+}
