@@ -43,7 +43,8 @@ void configure(MPI_Comm comm, std::string_view setting, std::string_view value);
 int start_tuning(MPI_Comm comm);
 
 /// The arm that ran in this rank's last call on `comm`, such as "pipeline+segment_bytes=8KiB";
-/// "native" if the MPI library's collective ran; empty if there was no call yet. Local.
+/// "native" if the MPI library's collective ran or will always run; empty before the first call of
+/// a communicator that may be tuned. Local.
 std::string last_arm(MPI_Comm comm);
 
 /// Writes what was learnt so far on all communicators whose rank 0 is this process, as versioned

@@ -88,7 +88,7 @@ void communicator_state::configure(std::string_view setting, std::string_view va
 
 std::string communicator_state::last_arm() const {
   if (session_ && session_->last_arm().base) return name_of(session_->last_arm());
-  return calls_ > 0 ? "native" : "";
+  return native_ || calls_ > 0 ? "native" : "";
 }
 
 void communicator_state::add_statistics(select::statistics_dump& dump) const {
