@@ -21,9 +21,9 @@ struct options {
 
 struct finding {
   std::string check;
-  std::string host;  ///< empty: holds for the job
+  std::string host{};  ///< empty: holds for the job
   bool ok = true;
-  std::string message;
+  std::string message{};
 };
 
 // What the headers that railpass was built with call their MPI, as the library calls itself.

@@ -12,12 +12,11 @@ namespace railpass::cli {
 namespace {
 
 void check_policy(const std::string& name) {
-  std::string names;
-  for (const select::policy_description& p : select::policies) {
-    if (p.name == name) return;
-    names += (names.empty() ? "" : ", ") + std::string(p.name);
+  try {
+    select::require_policy(name);
+  } catch (const error& problem) {
+    throw error(std::string("RAILPASS_POLICY: ") + problem.what());
   }
-  throw error("RAILPASS_POLICY='" + name + "': expected one of " + names);
 }
 
 void check_collectives(const std::string& list) {
