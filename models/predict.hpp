@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a profile says about collectives nobody has run yet: the time of every arm, the sizes where
+// the best arm changes, and the same by simulation.
+#pragma once
+
+#include "models/profile.hpp"
+#include "models/simulator.hpp"
+#include "railpass/select/prior.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace railpass {
+
+struct prediction_query {
+  collective op = collective::broadcast;
+  int num_ranks = 2;
+  int ranks_per_node = 1;
+  std::int64_t bytes = 1;
+  std::int64_t unit_bytes = 1;  ///< smallest piece that can be sent alone
+  bool commutative = true;      ///< reductions: the operands may be exchanged
+};
+
+struct arm_prediction {
+  arm what;
+  std::optional<double> seconds;  ///< nothing: no closed form and no measurement
+  double spread = 0;              ///< standard deviation of ln(true / predicted)
+};
+
+namespace detail {
+
+inline arm_prediction predict_arm(const profile& p, const arm& a, const prediction_query& q) {
+  const select::arm_prior prior =
+      select::prior_of(a, 0,
+                       {.machine = p.machine,
+                        .knowledge = &p,
+                        .key = {.op = q.op, .size_class = select::size_class_of(q.bytes)},
+                        .num_ranks = q.num_ranks,
+                        .ranks_per_node = q.ranks_per_node,
+                        .unit_bytes = double(q.unit_bytes),
+                        .bytes = double(std::max<std::int64_t>(1, q.bytes))});
+  if (prior.measured_only) return {.what = a, .seconds = {}, .spread = 0};
+  return {.what = a, .seconds = std::exp(prior.log_seconds), .spread = prior.spread};
+}
+
+inline bool eligible_at(const arm& a, const prediction_query& q) {
+  return eligible(
+      *a.base,
+      {.num_ranks = q.num_ranks, .units = q.bytes / q.unit_bytes, .commutative = q.commutative});
+}
+
+}  // namespace detail
+
+/// Every arm that may run, the fastest first, those without a prediction last.
+inline std::vector<arm_prediction> predict_arms(const profile& p, const prediction_query& q) {
+  std::vector<arm_prediction> result;
+  for (const arm& a : arms_of(q.op))
+    if (detail::eligible_at(a, q)) result.push_back(detail::predict_arm(p, a, q));
+  std::stable_sort(result.begin(), result.end(),
+                   [](const arm_prediction& x, const arm_prediction& y) {
+                     if (!x.seconds || !y.seconds) return x.seconds && !y.seconds;
+                     return *x.seconds < *y.seconds;
+                   });
+  return result;
+}
+
+/// From this size on, up to the next crossover, this arm is the best.
+struct crossover {
+  std::int64_t from_bytes = 0;
+  arm best;
+};
+
+/// The best arms for q.op, num_ranks and ranks_per_node from `from_bytes` to `to_bytes`, the first
+/// entry at from_bytes. An arm stays until another is faster by more than `least_gain` (a fraction)
+/// somewhere; the size named is where that one becomes as fast, to the unit. Changes that last for
+/// less than a quarter of an octave may be missed. A native time far from all measured sizes does
+/// not take part. Throws error for sizes below 1 or out of order.
+inline std::vector<crossover> crossovers(const profile& p, prediction_query q,
+                                         std::int64_t from_bytes, std::int64_t to_bytes,
+                                         double least_gain = 0.01) {
+  if (from_bytes < 1 || to_bytes < from_bytes)
+    throw error("predict: expected sizes from at least 1 byte up");
+  constexpr double untrusted_spread = 0.5, quarter_octave = 1.189207115;
+  const std::vector<arm> arms = arms_of(q.op);
+  // Nothing: the arm cannot run, or nobody can say.
+  const auto time_of = [&](const arm& a, std::int64_t bytes) -> std::optional<double> {
+    q.bytes = bytes;
+    if (!detail::eligible_at(a, q)) return std::nullopt;
+    const arm_prediction known = detail::predict_arm(p, a, q);
+    return known.spread <= untrusted_spread || !a.base->is_native() ? known.seconds : std::nullopt;
+  };
+  const auto best_at = [&](std::int64_t bytes) {
+    std::pair<const arm*, double> best{nullptr, 0};
+    for (const arm& a : arms)
+      if (const auto t = time_of(a, bytes); t && (!best.first || *t < best.second)) best = {&a, *t};
+    return best;
+  };
+
+  std::vector<crossover> result;
+  const arm* current = nullptr;
+  std::int64_t before = from_bytes;
+  for (std::int64_t bytes = from_bytes;;) {
+    const auto [best, seconds] = best_at(bytes);
+    const auto now = current ? time_of(*current, bytes) : std::nullopt;
+    if (best && best != current && (!now || *now > seconds * (1 + least_gain))) {
+      // Back to where the new arm was still slower, then to the unit.
+      std::int64_t slower = before, faster = bytes;
+      const auto as_fast = [&](std::int64_t size) {
+        const auto mine = time_of(*current, size), its = time_of(*best, size);
+        return its && (!mine || *its <= *mine);
+      };
+      const std::int64_t earliest = current ? result.back().from_bytes : from_bytes;
+      while (current && slower > earliest && as_fast(slower)) {
+        faster = slower;
+        slower = std::max(earliest, std::int64_t(double(slower) / quarter_octave));
+      }
+      while (current && faster - slower > 1) {
+        const std::int64_t middle = slower + (faster - slower) / 2;
+        (as_fast(middle) ? faster : slower) = middle;
+      }
+      result.push_back({current ? faster : from_bytes, *best});
+      current = best;
+    }
+    if (bytes >= to_bytes) return result;
+    before = bytes;
+    bytes = std::min(to_bytes, std::max(bytes + 1, std::int64_t(double(bytes) * quarter_octave)));
+  }
+}
+
+/// Plays one arm on all ranks of the layout; the result is the simulator's. The arm must have a
+/// schedule (not be native) and be eligible. Throws error if it has none.
+inline const simulation& simulate_arm(simulator& s, const machine_model& machine, const arm& a,
+                                      const node_layout& nodes, const message_size& size,
+                                      std::int32_t root = 0, bool record = false) {
+  if (!a.base->build)
+    throw error("predict: " + name_of(a) + " of " + std::string(name_of(a.base->op)) +
+                " is opaque, it cannot be simulated");
+  std::vector<schedule> schedules;
+  const auto p = std::int32_t(nodes.node_of_rank.size());
+  schedules.reserve(std::size_t(p));
+  for (std::int32_t rank = 0; rank < p; ++rank)
+    schedules.push_back(
+        a.base->build({.rank = rank, .num_ranks = p, .commutative = true}, a.values));
+  return s.run({.machine = machine,
+                .nodes = nodes,
+                .schedules = schedules,
+                .size = size,
+                .root = root,
+                .record = record});
+}
+
+}  // namespace railpass

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "models/predict.hpp"
+
+#include "support/catch.hpp"
+
+using namespace railpass;
+
+namespace {
+
+profile cluster_profile() {
+  profile p;
+  p.machine.across_nodes.pieces = {{0, 20e-6, 1e-6, 2e-6, 1.5e-6, 2e-9}};
+  p.machine.same_node.pieces = {{0, 0.5e-6, 0.1e-6, 0.2e-6, 0.2e-6, 0.2e-9}};
+  return p;
+}
+
+const prediction_query eight{.op = collective::broadcast, .num_ranks = 8, .bytes = 65536};
+
+double time_of(const profile& p, prediction_query q, const arm& a, std::int64_t bytes) {
+  q.bytes = bytes;
+  for (const arm_prediction& x : predict_arms(p, q))
+    if (x.what == a) return x.seconds.value();
+  return std::numeric_limits<double>::infinity();  // not eligible
+}
+
+}  // namespace
+
+TEST_CASE("every eligible arm is predicted, the fastest first") {
+  const auto all = predict_arms(cluster_profile(), eight);
+  CHECK(all.size() == arms_of(collective::broadcast).size());
+  for (std::size_t i = 1; i < all.size(); ++i)
+    if (all[i].seconds) CHECK(all[i - 1].seconds.value() <= *all[i].seconds);
+  CHECK(all.back().what.base->is_native());
+  CHECK_FALSE(all.back().seconds);
+
+  prediction_query ordered{.op = collective::all_reduce, .num_ranks = 8, .bytes = 1 << 20};
+  const std::size_t commutative = predict_arms(cluster_profile(), ordered).size();
+  ordered.commutative = false;
+  const auto rest = predict_arms(cluster_profile(), ordered);
+  CHECK(rest.size() < commutative);
+  for (const arm_prediction& a : rest) CHECK_FALSE(a.what.base->needs.commutative);
+}
+
+TEST_CASE("corrections and measured native times enter") {
+  profile p = cluster_profile();
+  const arm binomial = parse_arm(collective::broadcast, "binomial");
+  const double before = time_of(p, eight, binomial, 65536);
+  p.corrections.push_back({"broadcast", "binomial", 2, 0.1, 5});
+  CHECK(time_of(p, eight, binomial, 65536) == Approx(2 * before));
+  p.measured.push_back({"broadcast", "native", 8, 1, 65536, 1e-9});
+  CHECK(predict_arms(p, eight).front().what.base->is_native());
+}
+
+TEST_CASE(
+    "between two crossovers no arm is better than the one named, and at each the new one is") {
+  const profile p = cluster_profile();
+  for (const collective op : {collective::broadcast, collective::all_reduce})
+    for (const int ranks : {2, 3, 8, 64, 100}) {
+      const prediction_query q{.op = op, .num_ranks = ranks, .ranks_per_node = 1 + ranks / 20};
+      const std::int64_t from = 1, to = 8 << 20;
+      const double gain = 0.01;
+      const auto changes = crossovers(p, q, from, to, gain);
+      CAPTURE(name_of(op), ranks);
+      REQUIRE_FALSE(changes.empty());
+      CHECK(changes.front().from_bytes == from);
+      for (std::size_t i = 1; i < changes.size(); ++i) {
+        CAPTURE(i, changes[i].from_bytes, name_of(changes[i].best));
+        const std::int64_t at = changes[i].from_bytes;
+        CHECK(at > changes[i - 1].from_bytes);
+        CHECK(time_of(p, q, changes[i].best, at) <= time_of(p, q, changes[i - 1].best, at));
+        CHECK(time_of(p, q, changes[i].best, at - 1) >
+              time_of(p, q, changes[i - 1].best, at - 1) * (1 - gain));
+      }
+      // Brute force over a coarse set of sizes.
+      for (std::int64_t bytes = from; bytes <= to; bytes = bytes * 2) {
+        std::size_t i = 0;
+        while (i + 1 < changes.size() && changes[i + 1].from_bytes <= bytes) ++i;
+        prediction_query here = q;
+        here.bytes = bytes;
+        const double best = predict_arms(p, here).front().seconds.value();
+        CAPTURE(bytes, name_of(changes[i].best));
+        CHECK(time_of(p, q, changes[i].best, bytes) <= best * (1 + gain) * 1.05);
+      }
+    }
+}
+
+TEST_CASE("short broadcasts want a tree, long ones a pipeline") {
+  const auto changes = crossovers(cluster_profile(), eight, 1, 64 << 20);
+  CHECK(changes.size() >= 2);
+  const std::string_view last = changes.back().best.base->name;
+  CHECK(last == "pipeline");
+  CHECK(changes.front().best.base->name != last);
+}
+
+TEST_CASE("sizes that make no sense are refused") {
+  CHECK_THROWS_AS(crossovers(cluster_profile(), eight, 0, 8), error);
+  CHECK_THROWS_AS(crossovers(cluster_profile(), eight, 9, 8), error);
+}
+
+TEST_CASE("an arm is simulated, the native one cannot be") {
+  simulator s;
+  const profile p = cluster_profile();
+  const auto nodes = node_layout::blocks(8, 1);
+  const arm ring = parse_arm(collective::all_reduce, "ring");
+  const simulation& r = simulate_arm(s, p.machine, ring, nodes, {1 << 20, 1}, 0, true);
+  CHECK(r.time_s > 0);
+  CHECK_FALSE(r.events.empty());
+  CHECK_THROWS_WITH(
+      simulate_arm(s, p.machine, parse_arm(collective::broadcast, "native"), nodes, {8, 1}),
+      "predict: native of broadcast is opaque, it cannot be simulated");
+}
+
+TEST_CASE("closed forms agree with the simulator") {
+  // Where a closed form leaves out an overlap or a queue, it does so by a bounded factor; the
+  // profile's correction takes out what is systematic.
+  const profile p = cluster_profile();
+  simulator s;
+  for (const collective op : {collective::broadcast, collective::all_reduce})
+    for (const arm& a : arms_of(op)) {
+      if (a.base->is_native()) continue;
+      for (const int ranks : {2, 3, 8, 13, 32})
+        for (const std::int64_t bytes : {64, 8 << 10, 1 << 20}) {
+          const prediction_query q{.op = op, .num_ranks = ranks, .bytes = bytes};
+          if (!detail::eligible_at(a, q)) continue;
+          const double simulated =
+              simulate_arm(s, p.machine, a, node_layout::blocks(ranks, 1), {bytes, 1}).time_s;
+          CAPTURE(name_of(op), name_of(a), ranks, bytes, simulated);
+          const double ratio = detail::predict_arm(p, a, q).seconds.value() / simulated;
+          CHECK(ratio > 0.5);
+          CHECK(ratio < 2);
+        }
+    }
+}
