@@ -121,21 +121,88 @@ class partial_result {
 
 constexpr int ceil_log2(int p) { return std::bit_width(static_cast<unsigned>(p - 1)); }
 
-/// A message of `bytes` cut in segments of `segment` bytes.
-struct stream {
-  double bytes;
-  double segment;
-  double segments;
+/// Times of one message on a link.
+struct hop {
+  double one_way_s;  ///< from one idle rank to another
+  double busy_s;     ///< of the link at either end
+  double send_s;     ///< of the sender's processor
+  double receive_s;  ///< of the receiver's processor
 
-  stream(double message_bytes, std::int64_t segment_bytes, double unit_bytes)
-      : bytes(message_bytes),
-        segment(segment_bytes > 0 ? std::min(std::max(double(segment_bytes), unit_bytes), bytes)
-                                  : bytes),
-        segments(segment > 0 ? std::ceil(bytes / segment) : 1) {}
-  /// How long one direction of a link is busy with all segments.
-  double busy_s(const link_model& link) const {
-    return segments * link.busy_s(segments > 1 ? bytes / segments : segment);
+  hop(const link_model& link, double bytes)
+      : one_way_s(link.one_way_s(bytes)),
+        busy_s(link.busy_s(bytes)),
+        send_s(link.piece(bytes).send_overhead_s),
+        receive_s(link.piece(bytes).receive_overhead_s) {}
+  /// How long a rank takes for each segment of a long stream, if it sends it `out` times, receives
+  /// it `in` times and works on it for local_s: link directions and processor work side by side.
+  double stage_s(double out, double in, double local_s = 0) const {
+    return std::max(std::max(out, in) * busy_s, out * send_s + in * receive_s + local_s);
   }
 };
+
+/// A message of `bytes` cut in segments: their number, and their mean size.
+struct stream {
+  double segments;
+  double segment_bytes;
+
+  stream(double bytes, std::int64_t largest_bytes, double unit_bytes)
+      : segments(largest_bytes > 0 && bytes > 0
+                     ? std::ceil(bytes / std::max(double(largest_bytes), unit_bytes))
+                     : 1),
+        segment_bytes(bytes / segments) {}
+};
+
+/// When the last rank of a k-nomial tree gets a message that the root has at time 0: the rank in
+/// whose way down the most hops and waits for earlier children come together. In base `radix` a
+/// digit other than 0 is a hop, behind as many siblings as the digit is large; zeros before it are
+/// the larger subtrees served before. That rank is the last one, or one below it in one digit and
+/// as large as possible in all that follow.
+inline double knomial_depth_s(int p, std::int64_t radix, const hop& h) {
+  std::int64_t top = 1;
+  while (top * radix < p) top *= radix;
+  const auto arrival_s = [&](std::int64_t rank) {
+    double total_s = 0, waits = 0;
+    for (std::int64_t place = top; place > 0; place /= radix) {
+      const std::int64_t digit = rank / place % radix;
+      if (digit == 0) {
+        waits += double(place == top ? (p - 1) / top : radix - 1);
+      } else {
+        total_s += (waits + double(digit - 1)) * h.busy_s + h.one_way_s;
+        waits = 0;
+      }
+    }
+    return total_s;
+  };
+  const std::int64_t last = p - 1;
+  double latest_s = arrival_s(last);
+  for (std::int64_t place = top; place > 0; place /= radix)
+    if (last / place % radix > 0)
+      latest_s = std::max(latest_s, arrival_s(last / place * place - 1));
+  return latest_s;
+}
+
+/// The same for a complete binary tree (children 2v+1, 2v+2): rank v is depth floor(log2(v+1)), and
+/// the ones after the leading one in v+1 are the ways to second children.
+inline double binary_depth_s(int p, const hop& h) {
+  const auto arrival_s = [&](unsigned v_plus_1) {
+    return (std::bit_width(v_plus_1) - 1) * h.one_way_s + (std::popcount(v_plus_1) - 1) * h.busy_s;
+  };
+  const auto last = static_cast<unsigned>(p);
+  double latest_s = arrival_s(last);
+  for (unsigned bit = 1; bit <= last; bit *= 2)
+    if (const unsigned other = last / bit * bit - 1; (last & bit) != 0 && other > 0)
+      latest_s = std::max(latest_s, arrival_s(other));
+  return latest_s;
+}
+
+/// When the last rank has its block of a binomial scatter of `bytes`.
+inline double binomial_scatter_s(const link_model& link, int p, double bytes) {
+  const double block = bytes / p;
+  const int largest = int(std::bit_floor(static_cast<unsigned>(p)));
+  // If p is not a power of two the root first serves the ranks beyond the last one.
+  double total_s = largest < p ? link.busy_s((p - largest) * block) : 0;
+  for (int blocks = largest / 2; blocks > 0; blocks /= 2) total_s += link.one_way_s(blocks * block);
+  return total_s;
+}
 
 }  // namespace railpass::collectives

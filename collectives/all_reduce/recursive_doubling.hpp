@@ -43,11 +43,15 @@ inline schedule build_recursive_doubling(const shape& s, const parameters&) {
 
 inline double cost_recursive_doubling(const cost_query& q, const parameters&) {
   const folding fold(q.num_ranks);
-  const double hop = q.slowest_link().one_way_s(q.bytes);
-  const double folding_hops = fold.folded > 0 ? 2 : 0, folding_reductions = fold.folded > 0 ? 1 : 0;
-  return (fold.rounds() + folding_hops) * hop +
-         (fold.rounds() + folding_reductions) * q.machine.reduce.time_s(q.bytes) +
-         q.machine.copy.time_s(q.bytes);
+  const hop h(q.slowest_link(), q.bytes);
+  const double extra = fold.folded > 0 ? 1 : 0;
+  double total_s = (fold.rounds() + 2 * extra) * h.one_way_s +
+                   (fold.rounds() + extra) * q.machine.reduce.time_s(q.bytes) +
+                   q.machine.copy.time_s(q.bytes);
+  // A rank that stands for two has its partners' data in time. Only if more than half of the ranks
+  // do must it wait for one that was as late as itself.
+  if (fold.folded > 0 && 2 * fold.folded <= fold.power) total_s -= h.one_way_s - h.busy_s;
+  return total_s;
 }
 
 inline constexpr algorithm recursive_doubling{

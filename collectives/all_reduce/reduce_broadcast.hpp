@@ -73,17 +73,41 @@ inline schedule build_reduce_broadcast(const shape& s, const parameters& values)
 }
 
 inline double cost_reduce_broadcast(const cost_query& q, const parameters& values) {
-  const link_model& link = q.slowest_link();
   const stream st(q.bytes, values[1], q.unit_bytes);
-  const double children = std::min(double(values[0]), q.num_ranks - 1.0);
-  double depth = 0;
-  for (double below = q.num_ranks - 1; below >= 1; ++depth)
-    below = std::ceil(below / std::min(children, below)) - 1;
-  const double segment_s = link.busy_s(st.segment);
-  const double hop_s = link.one_way_s(st.segment) + (children - 1) * segment_s;
-  const double link_s = depth > 1 ? children + 1 : children;
-  return depth * (2 * hop_s + q.machine.reduce.time_s(st.segment)) +
-         link_s * (st.busy_s(link) - segment_s);
+  const hop h(q.slowest_link(), st.segment_bytes);
+  const int p = q.num_ranks, fan_out = int(std::min<std::int64_t>(values[0], p - 1));
+  const double reduce_s = q.machine.reduce.time_s(st.segment_bytes);
+  // The first segment's way up and down through the largest part of each level.
+  double up_s = 0, down_s = 0;
+  int inner_ranks = 0;
+  if (fan_out == 1) {
+    up_s = (p - 1) * (h.one_way_s + reduce_s);
+    down_s = (p - 1) * h.one_way_s;
+    inner_ranks = p - 2;
+  } else {
+    std::array<int, 32> level;  // ranks of the largest part, from the root's down
+    int depth = 0;
+    for (int ranks = p; ranks > 1; ranks = (ranks - 1 + fan_out - 1) / fan_out)
+      level[std::size_t(depth++)] = ranks;
+    inner_ranks = depth - 1;
+    while (depth-- > 0) {
+      const int below = level[std::size_t(depth)] - 1, children = std::min(fan_out, below);
+      const int larger = below % children == 0 ? children : below % children;
+      // Where the larger parts have two ranks, the others have one and are done earlier.
+      const bool others_early = larger < children && (below + children - 1) / children == 2;
+      const int late = others_early ? larger : children;
+      up_s = std::max(up_s, (children - late) * h.stage_s(0, 1)) +
+             (late - 1) * h.stage_s(0, 1, reduce_s) + h.one_way_s +
+             (children - late + 1) * reduce_s;
+      down_s = std::max((late - 1) * h.busy_s + h.one_way_s + down_s,
+                        (children - 1) * h.busy_s + h.one_way_s);
+    }
+  }
+  const double copy_s = q.machine.copy.time_s(st.segment_bytes);
+  const double root_s = h.stage_s(fan_out, fan_out, fan_out * reduce_s + copy_s);
+  const double inner_s =
+      inner_ranks > 0 ? h.stage_s(fan_out + 1, fan_out + 1, fan_out * reduce_s) : 0;
+  return up_s + down_s + (st.segments - 1) * std::max(root_s, inner_s);
 }
 
 inline constexpr algorithm reduce_broadcast{

@@ -25,14 +25,14 @@ inline schedule build_segmented_ring(const shape& s, const parameters& values) {
 }
 
 inline double cost_segmented_ring(const cost_query& q, const parameters& values) {
-  const link_model& link = q.slowest_link();
   const stream st(q.bytes / q.num_ranks, values[0], q.unit_bytes);
-  const double rounds = q.num_ranks - 1;
-  // One segment's way around the ring twice, or the bytes through one link, whichever is longer.
-  const double way_s =
-      2 * rounds * link.one_way_s(st.segment) + rounds * q.machine.reduce.time_s(st.segment);
-  const double link_s = 2 * rounds * st.busy_s(link);
-  return std::max(way_s, link_s) + link.one_way_s(st.segment);
+  const hop h(q.slowest_link(), st.segment_bytes);
+  const double rounds = q.num_ranks - 1, reduce_s = q.machine.reduce.time_s(st.segment_bytes);
+  // One segment's way around the ring twice, or all segments through one rank.
+  const double way_s = rounds * (2 * h.one_way_s + reduce_s);
+  const double rank_s =
+      rounds * st.segments * (h.stage_s(1, 1, reduce_s) + h.stage_s(1, 1)) + h.one_way_s - h.busy_s;
+  return std::max(way_s, rank_s);
 }
 
 inline constexpr algorithm segmented_ring{

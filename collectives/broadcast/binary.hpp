@@ -29,12 +29,12 @@ inline schedule build_binary(const shape& s, const parameters& values) {
 }
 
 inline double cost_binary(const cost_query& q, const parameters& values) {
-  const link_model& link = q.slowest_link();
   const stream st(q.bytes, values[0], q.unit_bytes);
-  const double children = std::min(2, q.num_ranks - 1);
-  const double depth = std::bit_width(static_cast<unsigned>(q.num_ranks)) - 1;
-  return depth * (link.one_way_s(st.segment) + (children - 1) * link.busy_s(st.segment)) +
-         children * (st.busy_s(link) - link.busy_s(st.segment));
+  const hop h(q.slowest_link(), st.segment_bytes);
+  const int p = q.num_ranks;
+  const double root_s = h.stage_s(std::min(2, p - 1), 0);
+  const double inner_s = p > 3 ? h.stage_s(std::min(2, p - 3), 1) : 0;
+  return binary_depth_s(p, h) + (st.segments - 1) * std::max(root_s, inner_s);
 }
 
 inline constexpr algorithm binary{

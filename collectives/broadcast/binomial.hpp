@@ -32,10 +32,11 @@ inline schedule build_binomial(const shape& s, const parameters& values) {
 }
 
 inline double cost_binomial(const cost_query& q, const parameters& values) {
-  const link_model& link = q.slowest_link();
   const stream st(q.bytes, values[0], q.unit_bytes);
-  const double rounds = ceil_log2(q.num_ranks);
-  return rounds * (link.one_way_s(st.segment) + st.busy_s(link) - link.busy_s(st.segment));
+  const hop h(q.slowest_link(), st.segment_bytes);
+  // The root's link carries every segment once per round.
+  return knomial_depth_s(q.num_ranks, 2, h) +
+         (st.segments - 1) * h.stage_s(ceil_log2(q.num_ranks), 0);
 }
 
 inline constexpr algorithm binomial{.op = collective::broadcast,

@@ -35,11 +35,17 @@ inline schedule build_chain(const shape& s, const parameters& values) {
 }
 
 inline double cost_chain(const cost_query& q, const parameters& values) {
-  const link_model& link = q.slowest_link();
   const stream st(q.bytes, values[1], q.unit_bytes);
-  const double others = q.num_ranks - 1, chains = std::min(double(values[0]), others);
-  const double hops = std::ceil(others / chains);
-  return hops * link.one_way_s(st.segment) + chains * st.busy_s(link) - link.busy_s(st.segment);
+  const hop h(q.slowest_link(), st.segment_bytes);
+  const int others = q.num_ranks - 1;
+  const int chains = int(std::min<std::int64_t>(values[0], others));
+  const int shortest = others / chains, longer = others % chains;
+  // The last of the longer chains, or the last of all.
+  const double depth_s =
+      std::max((chains - 1) * h.busy_s + shortest * h.one_way_s,
+               longer > 0 ? (longer - 1) * h.busy_s + (shortest + 1) * h.one_way_s : 0);
+  return depth_s +
+         (st.segments - 1) * std::max(h.stage_s(chains, 0), others > chains ? h.stage_s(1, 1) : 0);
 }
 
 inline constexpr algorithm chain{

@@ -36,17 +36,12 @@ inline schedule build_knomial(const shape& s, const parameters& values) {
 }
 
 inline double cost_knomial(const cost_query& q, const parameters& values) {
-  const link_model& link = q.slowest_link();
   const stream st(q.bytes, values[1], q.unit_bytes);
-  const double segment = link.busy_s(st.segment);
-  // The root sends `copies` messages; the last of the `rounds` hops starts when all have left.
-  double copies = 0, rounds = 0;
-  for (std::int64_t place = 1; place < q.num_ranks; place *= values[0]) {
-    copies += double(std::min(values[0], (q.num_ranks + place - 1) / place) - 1);
-    ++rounds;
-  }
-  return rounds * link.one_way_s(st.segment) + (copies - rounds) * segment +
-         copies * (st.busy_s(link) - segment);
+  const hop h(q.slowest_link(), st.segment_bytes);
+  double children = 0;  // of the root
+  for (std::int64_t place = 1; place < q.num_ranks; place *= values[0])
+    children += double(std::min(values[0], (q.num_ranks + place - 1) / place) - 1);
+  return knomial_depth_s(q.num_ranks, values[0], h) + (st.segments - 1) * h.stage_s(children, 0);
 }
 
 inline constexpr algorithm knomial{

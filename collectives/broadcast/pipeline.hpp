@@ -28,9 +28,10 @@ inline schedule build_pipeline(const shape& s, const parameters& values) {
 }
 
 inline double cost_pipeline(const cost_query& q, const parameters& values) {
-  const link_model& link = q.slowest_link();
   const stream st(q.bytes, values[0], q.unit_bytes);
-  return (q.num_ranks - 1) * link.one_way_s(st.segment) + st.busy_s(link) - link.busy_s(st.segment);
+  const hop h(q.slowest_link(), st.segment_bytes);
+  return (q.num_ranks - 1) * h.one_way_s +
+         (st.segments - 1) * h.stage_s(1, q.num_ranks > 2 ? 1 : 0);
 }
 
 inline constexpr algorithm pipeline{

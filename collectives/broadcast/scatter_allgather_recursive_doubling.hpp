@@ -60,11 +60,9 @@ inline schedule build_scatter_allgather_recursive_doubling(const shape& s, const
 
 inline double cost_scatter_allgather_recursive_doubling(const cost_query& q, const parameters&) {
   const link_model& link = q.slowest_link();
-  double total_s = 0, part = 1;
-  for (int round = 0; round < ceil_log2(q.num_ranks); ++round) {
-    part /= 2;
-    total_s += 2 * link.one_way_s(part * q.bytes);
-  }
+  const int p = q.num_ranks;
+  double total_s = binomial_scatter_s(link, p, q.bytes);
+  for (int d = 1; d < p; d *= 2) total_s += link.one_way_s(std::min(d, p - d) * q.bytes / p);
   return total_s;
 }
 

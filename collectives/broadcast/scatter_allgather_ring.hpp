@@ -39,12 +39,8 @@ inline schedule build_scatter_allgather_ring(const shape& s, const parameters&) 
 
 inline double cost_scatter_allgather_ring(const cost_query& q, const parameters&) {
   const link_model& link = q.slowest_link();
-  double scatter_s = 0, part = 1;
-  for (int round = 0; round < ceil_log2(q.num_ranks); ++round) {
-    part /= 2;
-    scatter_s += link.one_way_s(part * q.bytes);
-  }
-  return scatter_s + (q.num_ranks - 1) * link.one_way_s(q.bytes / q.num_ranks);
+  return binomial_scatter_s(link, q.num_ranks, q.bytes) +
+         (q.num_ranks - 1) * link.one_way_s(q.bytes / q.num_ranks);
 }
 
 inline constexpr algorithm scatter_allgather_ring{

@@ -4,7 +4,7 @@
 // one is given the first half of the message, the right one the second half, segment by segment.
 // Then each left rank and its counterpart on the right exchange halves.
 // p = 8: left 1..4, right 5..7: 0->1 0->5, then 1->2 1->3 5->6 5->7, then 2->4, and the exchanges
-// 1<->5, 2<->6, 3<->7. Rank 4 has no counterpart: the right tree's last leaf, 7, serves it too.
+// 1<->5, 2<->6, 3<->7. Rank 4 has no counterpart: it gets its other half from the root.
 //
 // Cost, in S segments of m bytes: log2 p (alpha + 2 m beta) + 3/2 n beta.
 // Good when: messages are long and a pipeline would be too long to fill.
@@ -27,11 +27,9 @@ inline schedule build_split_binary(const shape& s, const parameters& values) {
   const auto half = [](int side) { return block_range{.parts = 2, .first = side}; };
   if (s.rank == 0) {
     b.send(buffer::output, half(0), 1, {}, by_segments);
-    // With two ranks there is no right tree: the root is rank 1's counterpart as well.
-    if (right > 0)
-      b.send(buffer::output, half(1), 1 + left, {}, by_segments);
-    else
-      b.send(buffer::output, half(1), 1);
+    const step_id to_right =
+        right > 0 ? b.send(buffer::output, half(1), 1 + left, {}, by_segments) : no_step;
+    if (left > right) b.send(buffer::output, half(1), left, {whole(to_right)}, by_segments);
     return b.finish();
   }
   const int side = s.rank > left ? 1 : 0;
@@ -43,27 +41,25 @@ inline schedule build_split_binary(const shape& s, const parameters& values) {
     if (child < size)
       b.send(buffer::output, half(side), offset + child, {each(arrived)}, by_segments);
 
+  // Not before the own half is complete: messages that wait for the counterpart must not hold up
+  // those of the tree.
   const bool paired = side == 1 || i < right;
-  const int counterpart = side == 1 ? 1 + i : paired ? 1 + left + i : right > 0 ? left + right : 0;
-  // Not before the own half is complete: messages that wait for the counterpart must not fill the
-  // windows that the tree needs.
-  b.receive(buffer::output, half(1 - side), counterpart, {whole(arrived)});
-  if (paired) b.send(buffer::output, half(side), counterpart, {whole(arrived)});
-  if (side == 1 && i == right - 1 && left > right)
-    b.send(buffer::output, half(1), left, {whole(arrived)});
+  const int counterpart = side == 1 ? 1 + i : paired ? 1 + left + i : 0;
+  b.receive(buffer::output, half(1 - side), counterpart, {whole(arrived)}, by_segments);
+  if (paired) b.send(buffer::output, half(side), counterpart, {whole(arrived)}, by_segments);
   return b.finish();
 }
 
 inline double cost_split_binary(const cost_query& q, const parameters& values) {
-  const link_model& link = q.slowest_link();
   const stream st(q.bytes / 2, values[0], q.unit_bytes);
-  const unsigned side = unsigned(q.num_ranks) / 2;  // ranks of the larger tree
-  const double depth = std::bit_width(side);
-  const double children = std::min(2u, side - 1), segment_s = link.busy_s(st.segment);
-  const double tree_s = depth * link.one_way_s(st.segment) +
-                        (depth - 1) * std::max(0.0, children - 1) * segment_s +
-                        std::max(1.0, children) * (st.busy_s(link) - segment_s);
-  return tree_s + link.one_way_s(q.bytes / 2);
+  const hop h(q.slowest_link(), st.segment_bytes);
+  const int left = q.num_ranks / 2, right = q.num_ranks - 1 - left;
+  // To the heads of the trees, through the larger tree, and the exchange.
+  const double root_s = h.stage_s(right > 0 ? 2 : 1, 0);
+  const double inner_s = left > 1 ? h.stage_s(std::min(2, left - 1), 1) : 0;
+  const double tree_s = (right > 0 ? h.busy_s : 0) + h.one_way_s + binary_depth_s(left, h) +
+                        (st.segments - 1) * std::max(root_s, inner_s);
+  return tree_s + h.one_way_s + (st.segments - 1) * h.stage_s(1, 1);
 }
 
 inline constexpr algorithm split_binary{
