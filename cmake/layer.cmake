@@ -24,6 +24,8 @@ function(railpass_compiled_layer name)
   add_library(railpass_${name} OBJECT ${layer_SOURCES})
   target_include_directories(railpass_${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(railpass_${name} PUBLIC ${layer_DEPENDS})
+  # Calls inside librailpass are plain calls, not ones that another library might replace.
+  target_compile_options(railpass_${name} PRIVATE -fno-semantic-interposition)
   railpass_warnings(railpass_${name})
 endfunction()
 

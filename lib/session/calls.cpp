@@ -15,8 +15,8 @@ bool is_ours(const communicator_state& state, call& c) {
   if (state.native() || c.count <= 0 || c.type == MPI_DATATYPE_NULL || c.root < 0 ||
       c.root >= state.num_ranks())
     return false;
-  MPI_Count size = 0;
-  if (PMPI_Type_size_x(c.type, &size) != MPI_SUCCESS || size <= 0) return false;
+  int size = 0;  // negative if it does not fit
+  if (PMPI_Type_size(c.type, &size) != MPI_SUCCESS || size <= 0) return false;
   c.element_bytes = size;
   return c.element_bytes <= std::numeric_limits<int>::max() / c.count;
 }

@@ -87,7 +87,7 @@ void communicator_state::configure(std::string_view setting, std::string_view va
 }
 
 std::string communicator_state::last_arm() const {
-  if (session_ && session_->last_arm().base) return name_of(session_->last_arm());
+  if (session_ && session_->last_arm()) return name_of(*session_->last_arm());
   return native_ || calls_ > 0 ? "native" : "";
 }
 

@@ -66,7 +66,8 @@ process::process() {
   if (!values_.trace.empty()) {
     const std::string path = values_.trace + "." + std::to_string(world_rank());
     trace_.open(path);
-    if (!trace_) record("RAILPASS_TRACE: cannot write '" + path + "'");
+    tracing_ = trace_.is_open();
+    if (!tracing_) record("RAILPASS_TRACE: cannot write '" + path + "'");
     trace_ << "time_s,communicator,call,collective,bytes,arm,probability,timed,seconds\n";
   }
 }

@@ -41,7 +41,7 @@ class process {
   void record(const std::string& text);
   /// One line for RAILPASS_TRACE.
   void trace(const std::string& line);
-  bool tracing() const { return trace_.is_open(); }
+  bool tracing() const { return tracing_; }
 
   void add(communicator_state& state);
   /// Keeps what the communicator has learnt for the dump.
@@ -64,6 +64,7 @@ class process {
   std::map<std::string, std::unique_ptr<profile>> profiles_;  // null: unusable
   std::set<std::string> recorded_;
   std::ofstream trace_;
+  bool tracing_ = false;  // asked in every call
   std::vector<communicator_state*> communicators_;
   select::statistics_dump freed_;  // of communicators that are gone
   int num_hosts_ = 1;

@@ -83,10 +83,11 @@ select::operation_class class_of(const call& c) {
 }
 
 // `reproducible`: the same algorithm for the same size on every machine and in every run.
-const algorithm& reproducible_algorithm(const call& c) {
+const arm& reproducible_arm(std::span<const arm> arms, const call& c) {
   static constexpr std::int64_t from_bytes = 64 << 10;
   const bool large = c.bytes() >= from_bytes && is_commutative(c);
-  return *find_algorithm(c.op, large ? "reduce_scatter_allgather" : "recursive_doubling");
+  const std::string_view name = large ? "reduce_scatter_allgather" : "recursive_doubling";
+  return *std::ranges::find(arms, name, [](const arm& a) { return a.base->name; });
 }
 
 std::vector<std::string_view> words(std::string_view list) {
@@ -178,7 +179,7 @@ int session::run(const call& c, const call_options& options) {
   if (!tuned_[std::size_t(c.op)] || c.bytes() < settings_.min_bytes)
     return run_arm(c, arms_[std::size_t(c.op)][select::native_arm]);
   if (settings_.reproducible && c.is_reduction())
-    return run_arm(c, default_arm(reproducible_algorithm(c)));
+    return run_arm(c, reproducible_arm(arms_[std::size_t(c.op)], c));
   return run_tuned(c, policy_index(options.policy));
 }
 
@@ -230,7 +231,7 @@ int session::run_arm(const call& c, const arm& a) {
   // Known equally on all ranks, so all of them fall back.
   const bool native = a.base->is_native() || !eligible_here(*a.base, c);
   const arm& runs = native ? arms_[std::size_t(c.op)][select::native_arm] : a;
-  if (!(last_arm_ == runs)) last_arm_ = runs;
+  last_arm_ = &runs;
   if (settings_.verify && !native)
     return run_verified(c, process_,
                         [&](const call& same) { return raise(same, run_schedule(same, runs)); });
@@ -305,8 +306,7 @@ const arm* session::pinned(const call& c, const call_options& options) {
   } catch (const error& problem) {
     process_.record(std::string(problem.what()) + "; the MPI library's own collective is used");
   }
-  if (pinned_by_option_.size() >= max_pinned_options)
-    pinned_by_option_.erase(pinned_by_option_.begin());
+  if (pinned_by_option_.size() >= max_pinned_options) pinned_by_option_.pop_front();
   pinned_by_option_.push_back({c.op, std::string(options.arm), options.segment_bytes, chosen});
   return &pinned_by_option_.back().chosen;
 }
@@ -378,7 +378,7 @@ void session::report_hang(void* self, std::span<const awaited_peer> peers) {
   std::string text = "rank " + std::to_string(s.private_.rank) + " of " +
                      std::to_string(s.private_.num_ranks) + " is inside call " +
                      std::to_string(s.call_number_) + " of communicator '" + s.name_ + "' (arm " +
-                     name_of(s.last_arm_) + ") for more than " +
+                     name_of(*s.last_arm_) + ") for more than " +
                      detail::show_setting(s.settings_.hang_report) + " s and waits for";
   for (const awaited_peer& p : peers)
     text += " rank " + std::to_string(p.rank) + " (" + std::to_string(p.sends) + " sends, " +
@@ -391,7 +391,7 @@ void session::trace(const call& c, const select::timed_call& chosen, double star
   char text[256];
   std::snprintf(text, sizeof text, "%.9f,%s,%lld,%s,%lld,%s,%.6f,%d,%.9f", started_s, name_.c_str(),
                 static_cast<long long>(call_number_), name_of(c.op).data(),
-                static_cast<long long>(c.bytes()), name_of(last_arm_).c_str(),
+                static_cast<long long>(c.bytes()), name_of(*last_arm_).c_str(),
                 lockstep_.share(chosen.context, chosen.arm), chosen.timed ? 1 : 0, seconds);
   process_.trace(text);
 }

@@ -14,6 +14,7 @@
 #include "railpass/select/plan.hpp"
 
 #include <array>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,8 +48,8 @@ class session {
   /// handler has not been called unless the MPI library's own collective failed.
   int run(const call& c, const call_options& options);
 
-  /// The arm of the last call.
-  const arm& last_arm() const { return last_arm_; }
+  /// The arm of the last call; null before the first.
+  const arm* last_arm() const { return last_arm_; }
 
   /// Waits for the merge that is under way, if any: before the communicator or MPI ends. All ranks
   /// have posted it at the same call, so this waits for nothing else.
@@ -97,13 +98,13 @@ class session {
   schedule_cache schedules_;
   std::array<std::vector<arm>, collective_names.size()> arms_;  // by their numbers
   std::array<std::optional<arm>, collective_names.size()> pinned_by_setting_;
-  std::vector<pinned_arm> pinned_by_option_;
+  std::deque<pinned_arm> pinned_by_option_;
   std::vector<std::string> policies_;  // 0: the setting's; the others were named by calls
   std::array<bool, collective_names.size()> tuned_{};
   MPI_Request merge_ = MPI_REQUEST_NULL;
   std::int64_t call_number_ = 0;
   bool failed_ = false;
-  arm last_arm_{};
+  const arm* last_arm_ = nullptr;
   std::vector<std::byte> staging_;
 };
 
