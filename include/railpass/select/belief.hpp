@@ -67,8 +67,7 @@ class belief {
   /// Samples of one arm never tell its mean better than this (their noise is not independent).
   static constexpr double separation_variance = 0.01 * 0.01;
 
-  /// `common_spread`: standard deviation of the error that all predictions share.
-  belief(std::span<const arm_prior> arms, double common_spread);
+  explicit belief(std::span<const arm_prior> arms);
 
   int size() const { return int(arms_.size()); }
   /// Mean of ln(seconds) and its covariances.
@@ -168,7 +167,7 @@ class belief {
   static constexpr double least_drift = 0.005 * 0.005, largest_drift = 0.03 * 0.03;
 };
 
-inline belief::belief(std::span<const arm_prior> arms, double common_spread) {
+inline belief::belief(std::span<const arm_prior> arms) {
   std::vector<int> families;
   double best = 0, squares = 0;
   int predicted = 0;
@@ -188,6 +187,8 @@ inline belief::belief(std::span<const arm_prior> arms, double common_spread) {
   if (predicted > 0) prior_spread_ = std::sqrt(squares / predicted);
   if (prior_spread_ < 0.12) heavy_tail_weight_ = 0.01;
   tails_.resize(families.size());
+  // Predictions share an error, too: the machine is busy, or its constants are another's.
+  const double common_spread = predicted > 0 ? std::max(0.4, 1.5 * prior_spread_) : 0;
 
   // An arm without a prediction is thought to be somewhat slower than the best predicted one, with
   // much doubt; without any prediction nothing is known, and 100 microseconds is as good as any.

@@ -76,7 +76,7 @@ class belief_policy : public policy {
       : priors_(std::move(input.priors)),
         active_(detail::active_arms(priors_, max_active)),
         random_(input.seed),
-        belief_(selected(priors_, active_), input.common_spread) {
+        belief_(selected(priors_, active_)) {
     const auto native = std::find_if(active_.begin(), active_.end(),
                                      [&](int i) { return priors_[std::size_t(i)].native; });
     if (native == active_.end()) throw error("policy: expected a native arm among the arms");
@@ -137,7 +137,7 @@ class belief_policy : public policy {
 
  protected:
   /// Native gives way to an arm that is cheaper by so many standard deviations.
-  static constexpr double confident = 1.64;
+  static constexpr double confident = 1.28;
   /// Predictions with less spread are believed before anything was measured.
   static constexpr double trusted_spread = 0.45;
 
@@ -192,7 +192,8 @@ class belief_policy : public policy {
     if (belief_.suspicious()) return 6;
     const double kappa = now.merge_cost_s / std::exp(belief_.expected(incumbent_));
     const double start = std::clamp(3 / belief_.prior_spread(), 4.0, 16.0);
-    const double usual = std::clamp(kappa / 0.0075, 16.0, 128.0);
+    const double least = std::min(16.0, 2 + double(now.calls) / 8);
+    const double usual = std::clamp(kappa / 0.0075, least, 128.0);
     return std::min(std::max(usual, double(now.calls) / 32),
                     start * std::pow(2.0, std::min(30, epochs_since_change())));
   }

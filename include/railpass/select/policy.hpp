@@ -89,7 +89,6 @@ struct policy_input {
   std::uint64_t seed = 1;           ///< equal seeds, equal plans
   double pass_exponent = 4;         ///< policy `pass`: g
   std::optional<int> fixed_arm{};   ///< policy `fixed`: the number of the arm asked for
-  double common_spread = 1;         ///< standard deviation of the error all predictions share
 };
 
 }  // namespace railpass::select
