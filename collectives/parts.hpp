@@ -155,8 +155,8 @@ struct stream {
 /// When the last rank of a k-nomial tree gets a message that the root has at time 0: the rank in
 /// whose way down the most hops and waits for earlier children come together. In base `radix` a
 /// digit other than 0 is a hop, behind as many siblings as the digit is large; zeros before it are
-/// the larger subtrees served before. That rank is the last one, or one below it in one digit and
-/// as large as possible in all that follow.
+/// the larger subtrees served before. That rank is the last one, or has one digit less by one, or 0
+/// instead, and is as large as possible in all that follow.
 inline double knomial_depth_s(int p, std::int64_t radix, const hop& h) {
   std::int64_t top = 1;
   while (top * radix < p) top *= radix;
@@ -177,7 +177,8 @@ inline double knomial_depth_s(int p, std::int64_t radix, const hop& h) {
   double latest_s = arrival_s(last);
   for (std::int64_t place = top; place > 0; place /= radix)
     if (last / place % radix > 0)
-      latest_s = std::max(latest_s, arrival_s(last / place * place - 1));
+      latest_s = std::max({latest_s, arrival_s(last / place * place - 1),
+                           arrival_s(last / (place * radix) * (place * radix) + place - 1)});
   return latest_s;
 }
 

@@ -48,9 +48,16 @@ inline schedule build_allgather_reduce(const shape& s, const parameters&) {
 
 inline double cost_allgather_reduce(const cost_query& q, const parameters&) {
   const link_model& link = q.slowest_link();
-  const double others = q.num_ranks - 1;
-  return (others - 1) * link.busy_s(q.bytes) + link.one_way_s(q.bytes) +
-         others * q.machine.reduce.time_s(q.bytes) + q.machine.copy.time_s(q.bytes);
+  const hop h(link, q.bytes);
+  const double others = q.num_ranks - 1, reduce_s = q.machine.reduce.time_s(q.bytes);
+  // The last contribution comes when the link has carried the others and they have been reduced, or
+  // when the processor is done with all of them. Messages that wait for their receiver wait for a
+  // buffer too, and so for one rank after the other.
+  const double link_s = (others - 1) * h.busy_s + others * reduce_s;
+  const double processor_s = (others - 1) * (h.send_s + h.receive_s) + others * reduce_s;
+  const double buffers_s =
+      q.bytes > link.eager_limit_bytes ? (2 * others - 5) * h.busy_s + reduce_s : 0;
+  return std::max({link_s, processor_s, buffers_s}) + h.one_way_s + q.machine.copy.time_s(q.bytes);
 }
 
 inline constexpr algorithm allgather_reduce{.op = collective::all_reduce,

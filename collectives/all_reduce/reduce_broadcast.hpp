@@ -79,17 +79,16 @@ inline double cost_reduce_broadcast(const cost_query& q, const parameters& value
   const double reduce_s = q.machine.reduce.time_s(st.segment_bytes);
   // The first segment's way up and down through the largest part of each level.
   double up_s = 0, down_s = 0;
-  int inner_ranks = 0;
+  int inner_children = p > 2 ? 1 : 0;
   if (fan_out == 1) {
     up_s = (p - 1) * (h.one_way_s + reduce_s);
     down_s = (p - 1) * h.one_way_s;
-    inner_ranks = p - 2;
   } else {
     std::array<int, 32> level;  // ranks of the largest part, from the root's down
     int depth = 0;
     for (int ranks = p; ranks > 1; ranks = (ranks - 1 + fan_out - 1) / fan_out)
       level[std::size_t(depth++)] = ranks;
-    inner_ranks = depth - 1;
+    inner_children = depth > 1 ? std::min(fan_out, level[1] - 1) : 0;
     while (depth-- > 0) {
       const int below = level[std::size_t(depth)] - 1, children = std::min(fan_out, below);
       const int larger = below % children == 0 ? children : below % children;
@@ -103,11 +102,17 @@ inline double cost_reduce_broadcast(const cost_query& q, const parameters& value
                         (children - 1) * h.busy_s + h.one_way_s);
     }
   }
-  const double copy_s = q.machine.copy.time_s(st.segment_bytes);
-  const double root_s = h.stage_s(fan_out, fan_out, fan_out * reduce_s + copy_s);
-  const double inner_s =
-      inner_ranks > 0 ? h.stage_s(fan_out + 1, fan_out + 1, fan_out * reduce_s) : 0;
-  return up_s + down_s + (st.segments - 1) * std::max(root_s, inner_s);
+  const double root_s =
+      h.stage_s(fan_out, fan_out, fan_out * reduce_s + q.machine.copy.time_s(st.segment_bytes));
+  const double inner_s = inner_children > 0 ? h.stage_s(inner_children + 1, inner_children + 1,
+                                                        inner_children * reduce_s)
+                                            : 0;
+  // Of more than two children the others' messages, if they wait for their receive, come after all
+  // of the first two's: nothing goes down before nearly everything has come up.
+  const bool one_after_the_other =
+      fan_out > 2 && st.segment_bytes > q.slowest_link().eager_limit_bytes;
+  const double directions = one_after_the_other ? 2 : 1;
+  return up_s + down_s + (st.segments - 1) * directions * std::max(root_s, inner_s);
 }
 
 inline constexpr algorithm reduce_broadcast{

@@ -37,16 +37,18 @@ inline schedule build_split_binary(const shape& s, const parameters& values) {
   const int i = s.rank - offset;
   const step_id arrived =
       b.receive(buffer::output, half(side), i == 0 ? 0 : offset + (i - 1) / 2, {}, by_segments);
+  // The exchange does not start before the own half is complete, and its messages queue behind
+  // those of the tree, which would else be held up on every level.
+  std::vector<after> tree{whole(arrived)};
   for (const int child : {2 * i + 1, 2 * i + 2})
     if (child < size)
-      b.send(buffer::output, half(side), offset + child, {each(arrived)}, by_segments);
+      tree.push_back(
+          posted(b.send(buffer::output, half(side), offset + child, {each(arrived)}, by_segments)));
 
-  // Not before the own half is complete: messages that wait for the counterpart must not hold up
-  // those of the tree.
   const bool paired = side == 1 || i < right;
   const int counterpart = side == 1 ? 1 + i : paired ? 1 + left + i : 0;
   b.receive(buffer::output, half(1 - side), counterpart, {whole(arrived)}, by_segments);
-  if (paired) b.send(buffer::output, half(side), counterpart, {whole(arrived)}, by_segments);
+  if (paired) b.send(buffer::output, half(side), counterpart, tree, by_segments);
   return b.finish();
 }
 
@@ -54,11 +56,14 @@ inline double cost_split_binary(const cost_query& q, const parameters& values) {
   const stream st(q.bytes / 2, values[0], q.unit_bytes);
   const hop h(q.slowest_link(), st.segment_bytes);
   const int left = q.num_ranks / 2, right = q.num_ranks - 1 - left;
-  // To the heads of the trees, through the larger tree, and the exchange.
+  // To the heads of the trees, through them, and the exchange, behind the last segment's two sends.
   const double root_s = h.stage_s(right > 0 ? 2 : 1, 0);
   const double inner_s = left > 1 ? h.stage_s(std::min(2, left - 1), 1) : 0;
-  const double tree_s = (right > 0 ? h.busy_s : 0) + h.one_way_s + binary_depth_s(left, h) +
-                        (st.segments - 1) * std::max(root_s, inner_s);
+  const double to_left_s = h.one_way_s + binary_depth_s(left, h);
+  const double to_right_s = right > 0 ? h.busy_s + h.one_way_s + binary_depth_s(right, h) : 0;
+  const double tree_s =
+      std::max(to_left_s, to_right_s) + (st.segments - 1) * std::max(root_s, inner_s);
+  if (right == 0) return tree_s + st.segments * h.busy_s;
   return tree_s + h.one_way_s + (st.segments - 1) * h.stage_s(1, 1);
 }
 

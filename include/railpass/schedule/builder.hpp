@@ -31,6 +31,9 @@ constexpr after whole(step_id step) { return {step, dependency::all}; }
 /// Instance (round, segment) waits for instance (round - lag, segment) of `step`.
 constexpr after each(step_id step, std::int32_t lag = 0) { return {step, lag}; }
 
+/// Wait until all instances of `step`, a send or receive, have been posted: they go first.
+constexpr after posted(step_id step) { return {step, dependency::posted}; }
+
 /// What a step waits for: a list in braces, or a vector where the list grows round by round. Only
 /// valid during the call it is an argument of.
 class wait_list {
