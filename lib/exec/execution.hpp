@@ -431,6 +431,12 @@ class execution {
       return work_[w] & ((local_[w] & if_local) | (~local_[w] & if_message));
     };
     const std::size_t words = work_.size(), start = std::size_t(turn) / 64;
+    if (words == 1) [[likely]] {
+      const auto found = candidates(0);
+      if (found == 0) return -1;
+      const auto later = turn < 64 ? found & (~std::uint64_t{0} << turn) : 0;
+      return take(0, later ? later : found);
+    }
     if (start < words) {
       if (const auto found = candidates(start) & (~std::uint64_t{0} << (turn % 64)))
         return take(start, found);

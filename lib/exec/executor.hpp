@@ -39,8 +39,10 @@ class executor {
   /// A call in progress.
   using call = int;
 
-  /// The rail stays the caller's.
-  explicit executor(R& r, const windows& w = {}) : rail_(r), windows_(w) {}
+  /// The rail stays the caller's. After `polls_before_yield` polls in a row that found nothing the
+  /// wait loop gives the core away: few where ranks share cores, many where each has its own.
+  explicit executor(R& r, const windows& w = {}, int polls_before_yield = 4)
+      : rail_(r), windows_(w), polls_before_yield_(polls_before_yield) {}
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
 
@@ -53,12 +55,12 @@ class executor {
   /// Starts a call and does what can be done at once. Schedule, buffers and what the hooks need
   /// must live until the call has been finished.
   call start(const schedule& s, const binding& b) {
-    const call c = free_call();
     const auto tag = static_cast<std::int32_t>(sequence_++ % num_tags);
-    active_.push_back(c);
+    const call c = free_call();
     execution& e = calls_[std::size_t(c)]->work;
-    calls_[std::size_t(c)]->used = true;
     e.bind(s, b, windows_, std::uint64_t(c) << 32, tag);
+    calls_[std::size_t(c)]->used = true;
+    active_.push_back(c);
     if (!e.advance(rail_)) fail();
     return c;
   }
@@ -99,10 +101,13 @@ class executor {
     return calls_[std::size_t(c)]->work.code();
   }
 
-  /// Blocks until the call is done, and finishes it.
+  /// Blocks until the call is done, and finishes it. Throws error if the schedule is one that
+  /// cannot end, which the checker would have found.
   int wait(call c, const hang_watch& watch = {}) {
-    const execution& e = calls_[std::size_t(c)]->work;
-    if (!e.done()) wait_loop(e, watch);
+    if (!done(c) && !wait_loop(calls_[std::size_t(c)]->work, watch)) {
+      finish(c);
+      throw error("the schedule cannot end: nothing is under way and no step can start");
+    }
     return finish(c);
   }
 
@@ -115,7 +120,6 @@ class executor {
  private:
   // Below the 32767 that every MPI guarantees; far more than calls can be in flight.
   static constexpr std::uint32_t num_tags = 16384;
-  static constexpr int empty_polls_before_yield = 4;
   static constexpr unsigned polls_per_clock = 1024;  // a power of two
 
   struct slot {
@@ -131,7 +135,8 @@ class executor {
     return static_cast<call>(calls_.size() - 1);
   }
 
-  void wait_loop(const execution& e, const hang_watch& watch) {
+  // False: the call will never be done.
+  bool wait_loop(const execution& e, const hang_watch& watch) {
     unsigned polls = 0;
     int empty = 0;
     double started_s = -1;
@@ -140,9 +145,8 @@ class executor {
       if (progress()) {
         empty = 0;
       } else {
-        if (rail_.pending() == 0)
-          throw error("the schedule cannot end: nothing is under way and no step can start");
-        if (++empty >= empty_polls_before_yield) give_way();
+        if (rail_.pending() == 0) return false;
+        if (++empty >= polls_before_yield_) give_way();
       }
       if (watching && (++polls & (polls_per_clock - 1)) == 0) {
         const double now_s = watch.clock();
@@ -154,6 +158,7 @@ class executor {
         }
       }
     } while (!e.done());
+    return true;
   }
 
   // A rank that sleeps progresses no MPI for others: yield only. Other rails wake us.
@@ -176,6 +181,7 @@ class executor {
 
   R& rail_;
   windows windows_;
+  int polls_before_yield_;
   std::uint32_t sequence_ = 0;
   std::vector<std::unique_ptr<slot>> calls_;
   std::vector<call> active_;

@@ -24,6 +24,12 @@ int make_byte_type(std::int64_t bytes, std::int64_t largest_count, MPI_Datatype*
 mpi_rail::mpi_rail(MPI_Comm communicator, std::int64_t largest_count)
     : communicator_(communicator), largest_count_(largest_count) {
   MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
+  // More than the executor's windows, so that no later call allocates.
+  constexpr std::size_t usual = 256;
+  requests_.reserve(usual);
+  tokens_.reserve(usual);
+  indices_.resize(usual);
+  statuses_.resize(usual);
 }
 
 post_result mpi_rail::added(int code, MPI_Request request, rail_token token) {
