@@ -107,12 +107,13 @@ inline double cost_reduce_broadcast(const cost_query& q, const parameters& value
   const double inner_s = inner_children > 0 ? h.stage_s(inner_children + 1, inner_children + 1,
                                                         inner_children * reduce_s)
                                             : 0;
-  // Of more than two children the others' messages, if they wait for their receive, come after all
-  // of the first two's: nothing goes down before nearly everything has come up.
-  const bool one_after_the_other =
-      fan_out > 2 && st.segment_bytes > q.slowest_link().eager_limit_bytes;
-  const double directions = one_after_the_other ? 2 : 1;
-  return up_s + down_s + (st.segments - 1) * directions * std::max(root_s, inner_s);
+  // Of more than two children the first two's segments come before the others', if they wait for
+  // their receive or inner ranks have as much to do as the root: little goes down before nearly all
+  // has come up.
+  const bool apart = fan_out > 2 && (inner_children + 1 >= fan_out ||
+                                     st.segment_bytes > q.slowest_link().eager_limit_bytes);
+  const double apart_s = apart ? 2 * fan_out * h.busy_s : 0;
+  return up_s + down_s + (st.segments - 1) * std::max({root_s, inner_s, apart_s});
 }
 
 inline constexpr algorithm reduce_broadcast{
