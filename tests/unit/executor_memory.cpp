@@ -22,12 +22,20 @@ void* count_and_allocate(std::size_t bytes, std::size_t alignment) {
 }
 }  // namespace
 
+// All forms, so that sanitizers, which bring their own, see matching pairs.
 void* operator new(std::size_t n) { return count_and_allocate(n, alignof(std::max_align_t)); }
+void* operator new[](std::size_t n) { return operator new(n); }
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return operator new(n); }
+void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return operator new(n); }
 void* operator new(std::size_t n, std::align_val_t a) {
   return count_and_allocate(n, std::size_t(a));
 }
 void operator delete(void* p) noexcept { std::free(p); }
+void operator delete[](void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
+void operator delete[](void* p, const std::nothrow_t&) noexcept { std::free(p); }
 void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
