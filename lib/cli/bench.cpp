@@ -70,7 +70,7 @@ bool is_arm_of(collective op, const std::string& name) {
 // the profile is rank 0's.
 std::vector<contestant> contestants_of(const request& r, collective op, std::int64_t bytes,
                                        const job& j, const profile* knowledge) {
-  const std::int64_t unit_bytes = op == collective::all_reduce ? reduction_unit_bytes(bytes) : 1;
+  const std::int64_t unit_bytes = unit_bytes_of(op, bytes);
   const eligibility here{
       .num_ranks = j.num_ranks, .units = bytes / unit_bytes, .commutative = true};
   const machine_model machine = knowledge ? knowledge->machine : select::generic_machine();

@@ -6,7 +6,7 @@
 // decisions come from values that a reduction has made equal on all ranks, rank 0's clock included.
 #include "lib/cli/bench_cell.hpp"
 
-#include "lib/cli/verb.hpp"
+#include "lib/cli/arguments.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
@@ -29,7 +29,7 @@ class workload {
         op_(r.op),
         root_(r.root),
         bytes_(r.bytes),
-        unit_bytes_(reduction_unit_bytes(r.bytes)) {
+        unit_bytes_(unit_bytes_of(r.op, r.bytes)) {
     out_.resize(std::size_t(bytes_) + 1);
     if (op_ == collective::all_reduce) in_.resize(std::size_t(bytes_) + 1);
     prepare();
@@ -365,10 +365,6 @@ class cell {
 };
 
 }  // namespace
-
-std::int64_t reduction_unit_bytes(std::int64_t bytes) {
-  return bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
-}
 
 cell_result measure_cell(const job& j, const cell_request& request,
                          const std::function<void(double, const std::string&)>& progress) {

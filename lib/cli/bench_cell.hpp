@@ -43,10 +43,6 @@ struct cell_result {
   std::string tuned_arm;  ///< what the tuned call had settled on
 };
 
-/// The element type a reduction of so many bytes uses: double if that divides them, else float,
-/// else bytes.
-std::int64_t reduction_unit_bytes(std::int64_t bytes);
-
 /// Measures. Collective over MPI_COMM_WORLD.
 cell_result measure_cell(const job& j, const cell_request& request,
                          const std::function<void(double, const std::string&)>& progress);

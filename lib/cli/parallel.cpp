@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/parallel.hpp"
 
-#include "lib/cli/verb.hpp"
+#include "lib/cli/arguments.hpp"
 #include "lib/files/files.hpp"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 // until the budget is used: a disturbance of a second then hits all cells a little instead of one.
 #include "lib/cli/sampler.hpp"
 
-#include "lib/cli/verb.hpp"
+#include "lib/cli/arguments.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"

@@ -1,33 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What every verb of the railpass program shares: exit statuses, the --json option, tables, and
-// reading numbers with messages that name the option.
+// What every verb of the railpass program shares: its description, the --json option, tables, the
+// progress bar.
 #pragma once
 
-#include "collectives/registry.hpp"
-#include "railpass/base/error.hpp"
+#include "lib/cli/arguments.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <cstdint>
 #include <functional>
-#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace railpass::cli {
-
-/// The statuses every verb ends with.
-enum exit_status : int { succeeded = 0, failed = 1, wrong_use = 2 };
-
-/// The command line asks for something that cannot be: exit status 2. Everything else that goes
-/// wrong is a railpass::error: exit status 1.
-class usage_error : public error {
- public:
-  using error::error;
-};
 
 /// One verb: options are declared on its subcommand, and `run` does the work.
 struct verb {
@@ -76,31 +63,6 @@ class table {
   std::vector<std::string> titles_;
   std::vector<std::vector<std::string>> rows_;
 };
-
-/// The words of a list separated by commas; throws usage_error if there is none or one is empty.
-std::vector<std::string> split_list(std::string_view option, std::string_view text);
-
-/// "64KiB,1MiB" in bytes, none above `largest`. Throws usage_error.
-std::vector<std::int64_t> parse_sizes(std::string_view option, std::string_view text,
-                                      std::int64_t largest);
-std::int64_t parse_size(std::string_view option, std::string_view text, std::int64_t largest);
-
-/// "20s", "500ms", "2min" or seconds as a plain number; positive. Throws usage_error.
-double parse_duration_s(std::string_view option, std::string_view text);
-
-/// The collective of this name. Throws usage_error that lists the names.
-collective parse_collective(std::string_view option, std::string_view name);
-
-/// parse_arm for the command line: a wrong arm is wrong use.
-arm arm_of_option(std::string_view option, collective op, std::string_view text);
-
-/// Throws usage_error unless 0 <= root < num_ranks.
-void check_root(int root, int num_ranks);
-
-/// Largest message the verbs take: what MPI's int counts can say.
-inline constexpr std::int64_t largest_message_bytes = 2147483647;
-/// Most ranks the verbs that work on paper take.
-inline constexpr int most_ranks = 1 << 20;
 
 /// "12.3 %"
 std::string percent(double fraction, int decimals = 1);

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "models/fit.hpp"
+
+#include "lib/cli/verb.hpp"
+#include "lib/files/files.hpp"
+#include "railpass/base/units.hpp"
+
+#include <iostream>
+#include <memory>
+
+namespace railpass::cli {
+namespace {
+
+struct options {
+  std::vector<std::string> inputs;
+  std::string output;
+  std::string link = "across_nodes";
+  int num_ranks = 0;
+  int ranks_per_node = 1;
+  std::string arm = "native";
+  json_output json;
+};
+
+struct origin {
+  fingerprint machine_id;
+  std::string time;
+};
+
+// Where a file of railpass was measured; nothing for the output of other programs.
+std::optional<origin> origin_of(const std::string& path) {
+  const std::string text = files::read_text(path);
+  const auto document = nlohmann::json::parse(text, nullptr, false);
+  if (!document.is_object()) return std::nullopt;
+  const std::string format = document.value("format", "");
+  if (format == "railpass samples") {
+    const sample_set s = files::parse_samples(text, path);
+    return origin{s.machine_id, s.sampled_at};
+  }
+  if (format == "railpass bench") {
+    const bench_results b = files::parse_bench(text, path);
+    return origin{b.machine_id, b.measured_at};
+  }
+  const select::statistics_dump d = files::parse_statistics(text, path);
+  return origin{d.machine_id, d.written_at};
+}
+
+link_class parse_link(const std::string& name) {
+  if (name == "same_node") return link_class::same_node;
+  if (name == "across_nodes") return link_class::across_nodes;
+  throw usage_error("--link '" + name + "': expected same_node or across_nodes");
+}
+
+void print_link(const char* name, const link_model& link) {
+  std::cout << name << ": eager up to "
+            << (std::isfinite(link.eager_limit_bytes)
+                    ? format_bytes(std::int64_t(link.eager_limit_bytes))
+                    : "any size")
+            << ", measured times lie within a factor " << fixed(std::exp(link.residual_spread), 2)
+            << " (residual spread " << fixed(link.residual_spread, 3) << ")\n";
+  table lines({"from bytes", "latency L", "send o", "receive o", "gap g", "ns per byte", "MB/s"});
+  for (const link_piece& p : link.pieces)
+    lines.add({format_bytes(std::int64_t(p.from_bytes)), format_seconds(p.latency_s),
+               format_seconds(p.send_overhead_s), format_seconds(p.receive_overhead_s),
+               format_seconds(p.gap_s), fixed(p.gap_s_per_byte * 1e9, 3),
+               p.gap_s_per_byte > 0 ? fixed(1e-6 / p.gap_s_per_byte, 1) : "-"});
+  std::cout << lines.text() << '\n';
+}
+
+void print(const profile& p, const measurements& m) {
+  print_link("same node", p.machine.same_node);
+  print_link("across nodes", p.machine.across_nodes);
+  for (const link_class link : {link_class::same_node, link_class::across_nodes}) {
+    const bool sampled = std::any_of(m.links.begin(), m.links.end(),
+                                     [&](const link_sample& s) { return s.link == link; });
+    if (!sampled) continue;
+    const hockney_fit h = fit_hockney(m.links, link);
+    std::cout << "Hockney, " << (link == link_class::same_node ? "same node" : "across nodes")
+              << ": alpha " << format_seconds(h.line.alpha_s) << ", beta "
+              << fixed(h.line.s_per_byte * 1e9, 3) << " ns per byte, residual spread "
+              << fixed(h.residual_spread, 3) << '\n';
+  }
+  const auto local = [](const char* name, const local_model& l) {
+    std::cout << name << ": " << format_seconds(l.alpha_s) << " + " << fixed(l.s_per_byte * 1e9, 3)
+              << " ns per byte\n";
+  };
+  local("copy", p.machine.copy);
+  local("reduce", p.machine.reduce);
+  if (!p.corrections.empty()) {
+    table lines({"collective", "algorithm", "factor", "residual spread", "samples"});
+    for (const algorithm_correction& c : p.corrections)
+      lines.add({c.collective, c.algorithm, fixed(c.factor, 3), fixed(c.residual_spread, 3),
+                 std::to_string(c.samples)});
+    std::cout << "\nClosed forms, corrected by what was measured\n" << lines.text();
+  }
+  if (!p.measured.empty())
+    std::cout << p.measured.size() << " times of the MPI library's own collectives are kept\n";
+}
+
+int run(const options& o) {
+  const files::import_facts facts{.link = parse_link(o.link),
+                                  .num_ranks = o.num_ranks,
+                                  .ranks_per_node = o.ranks_per_node,
+                                  .arm = o.arm};
+  measurements all;
+  std::optional<origin> first;
+  std::string first_path;
+  for (const std::string& path : o.inputs) {
+    all.append(files::read_measurements(path, facts));
+    const auto from = origin_of(path);
+    if (!from) continue;
+    if (!first) {
+      first = from;
+      first_path = path;
+      continue;
+    }
+    fingerprint other = from->machine_id;
+    other.num_hosts = first->machine_id.num_hosts;  // one host and several complement each other
+    if (const std::string why = mismatch(first->machine_id, other); !why.empty())
+      throw error(path + ": cannot be fitted together with " + first_path + ": " + why);
+    first->machine_id.num_hosts = std::max(first->machine_id.num_hosts, from->machine_id.num_hosts);
+  }
+  // The output of other programs does not say where it was measured.
+  if (!first)
+    first = origin{{.num_hosts = facts.link == link_class::across_nodes ? 2 : 1,
+                    .cores_per_host = 0,
+                    .cpu_model = {},
+                    .mpi_library = {}},
+                   {}};
+  const profile p = fit_profile(all, first->machine_id, first->time);
+  const std::string text = files::to_json(p);
+  files::write_text(o.output, text);
+  if (o.json.text()) {
+    print(p, all);
+    std::cout << "written to " << o.output << '\n';
+  }
+  o.json.write(text);
+  return succeeded;
+}
+
+}  // namespace
+
+const verb fit_verb{
+    "fit", "Turn measurements into a profile of this machine",
+    "  railpass fit samples.json -o profile.json\n"
+    "  railpass fit samples.json bench.json dump.json -o profile.json\n"
+    "  railpass fit osu_latency.txt osu_bcast.txt -p 8 -o profile.json\n"
+    "Files are recognised by their content: what railpass sample and bench wrote, statistics "
+    "dumps,\n"
+    "output of the OSU micro-benchmarks and of IMB-MPI1.\n",
+    [](CLI::App& app) -> std::function<int()> {
+      const auto o = std::make_shared<options>();
+      app.add_option("files", o->inputs, "measurements")->type_name("FILE")->required();
+      app.add_option("-o,--output", o->output, "where the profile goes")
+          ->type_name("FILE")
+          ->required();
+      app.add_option("--link", o->link,
+                     "OSU, IMB: link of point-to-point tests, same_node or across_nodes")
+          ->type_name("CLASS")
+          ->capture_default_str();
+      app.add_option("-p,--ranks", o->num_ranks, "OSU: ranks of the collective tests")
+          ->type_name("RANKS")
+          ->check(CLI::Range(1, most_ranks));
+      app.add_option("--ranks-per-node", o->ranks_per_node, "OSU, IMB: ranks on each node")
+          ->type_name("RANKS")
+          ->check(CLI::Range(1, most_ranks))
+          ->capture_default_str();
+      app.add_option("--arm", o->arm, "OSU, IMB: the arm that ran, if it was forced")
+          ->type_name("ARM")
+          ->capture_default_str();
+      o->json.declare(app);
+      return [o] { return run(*o); };
+    }};
+
+}  // namespace railpass::cli

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "models/predict.hpp"
+
+#include "lib/cli/verb.hpp"
+#include "lib/files/files.hpp"
+#include "railpass/base/units.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <memory>
+
+namespace railpass::cli {
+namespace {
+
+struct options {
+  std::string profile;
+  std::string collective_name;
+  int num_ranks = 0;
+  int ranks_per_node = 1;
+  std::string bytes = "1KiB,64KiB,1MiB";
+  std::string arms;
+  bool simulate = false;
+  bool all = false;
+  json_output json;
+};
+
+bool can_be_simulated(const arm& a, const options& o, std::int64_t bytes) {
+  return !a.base->is_native() && messages_of(a, o.num_ranks, bytes) < 2e7;
+}
+
+int run(const options& o) {
+  const collective op = parse_collective("--collective", o.collective_name);
+  const std::vector<std::int64_t> sizes = parse_sizes("--bytes", o.bytes, largest_message_bytes);
+  std::vector<arm> wanted;
+  if (!o.arms.empty())
+    for (const std::string& name : split_list("--arms", o.arms))
+      wanted.push_back(arm_of_option("--arms", op, name));
+  profile known;
+  if (o.profile.empty())
+    known.machine = select::generic_machine();
+  else
+    known = files::read_profile(o.profile);
+
+  auto predictions = nlohmann::ordered_json::array();
+  simulator sim;
+  const node_layout nodes = node_layout::blocks(o.simulate ? o.num_ranks : 1, o.ranks_per_node);
+  const auto show = [](const std::optional<double>& s) {
+    return s ? format_seconds(*s) : std::string("unknown");
+  };
+  if (o.json.text())
+    std::cout << name_of(op) << " on " << o.num_ranks << " ranks, " << o.ranks_per_node
+              << " per node; " << (o.profile.empty() ? "no profile: generic constants" : o.profile)
+              << "\n\n";
+  for (const std::int64_t bytes : sizes) {
+    const prediction_query q{.op = op,
+                             .num_ranks = o.num_ranks,
+                             .ranks_per_node = o.ranks_per_node,
+                             .bytes = bytes,
+                             .unit_bytes = unit_bytes_of(op, bytes)};
+    std::vector<arm_prediction> arms;
+    if (wanted.empty()) arms = predict_arms(known, q);
+    for (const arm& a : wanted)
+      if (detail::eligible_at(a, q)) arms.push_back(detail::predict_arm(known, a, q));
+    table lines(o.simulate
+                    ? std::vector<std::string>{"arm", "predicted", "likely within", "simulated"}
+                    : std::vector<std::string>{"arm", "predicted", "likely within"});
+    constexpr std::size_t shown_arms = 8;
+    std::size_t shown = 0;
+    for (const arm_prediction& p : arms) {
+      const bool show_it =
+          o.all || !wanted.empty() || shown < shown_arms || p.what.base->is_native();
+      std::optional<double> simulated_s;
+      if (o.simulate && (show_it || o.json.wanted()) && can_be_simulated(p.what, o, bytes))
+        simulated_s = simulate_arm(sim, known.machine, p.what, nodes,
+                                   {.units = bytes / q.unit_bytes, .unit_bytes = q.unit_bytes})
+                          .time_s;
+      nlohmann::ordered_json entry{{"bytes", bytes}, {"arm", name_of(p.what)}};
+      entry["predicted_s"] = p.seconds ? nlohmann::ordered_json(*p.seconds) : nullptr;
+      entry["spread"] = p.spread;
+      if (o.simulate)
+        entry["simulated_s"] = simulated_s ? nlohmann::ordered_json(*simulated_s) : nullptr;
+      predictions.push_back(entry);
+      if (!show_it) continue;
+      ++shown;
+      std::vector<std::string> cells{name_of(p.what), show(p.seconds),
+                                     p.seconds ? "x/" + fixed(std::exp(p.spread), 2) : "-"};
+      if (o.simulate) cells.push_back(show(simulated_s));
+      lines.add(cells);
+    }
+    if (!o.json.text()) continue;
+    std::cout << format_bytes(bytes) << '\n' << lines.text();
+    if (shown < arms.size())
+      std::cout << arms.size() - shown << " slower arms are not shown (--all shows them)\n";
+    std::cout << '\n';
+  }
+
+  auto changes = nlohmann::ordered_json::array();
+  const auto [least, most] = std::minmax_element(sizes.begin(), sizes.end());
+  if (*most >= 1 && o.num_ranks > 1) {
+    const auto list = crossovers(known,
+                                 {.op = op,
+                                  .num_ranks = o.num_ranks,
+                                  .ranks_per_node = o.ranks_per_node,
+                                  .unit_bytes = unit_bytes_of(op, *most)},
+                                 std::max<std::int64_t>(1, *least), *most);
+    table lines({"from bytes", "the fastest arm is predicted to be"});
+    for (const crossover& c : list) {
+      changes.push_back({{"from_bytes", c.from_bytes}, {"arm", name_of(c.best)}});
+      lines.add({std::to_string(c.from_bytes), name_of(c.best)});
+    }
+    if (o.json.text() && !lines.empty()) std::cout << lines.text();
+  }
+  o.json.write({{"collective", name_of(op)},
+                {"num_ranks", o.num_ranks},
+                {"ranks_per_node", o.ranks_per_node},
+                {"profile", o.profile},
+                {"predictions", predictions},
+                {"crossovers", changes}});
+  return succeeded;
+}
+
+}  // namespace
+
+const verb predict_verb{
+    "predict", "Predict the time of every arm and the sizes where the fastest one changes",
+    "  railpass predict --profile profile.json --collective broadcast -p 64 --ranks-per-node 4 \\\n"
+    "    --bytes 1KiB,64KiB,1MiB\n"
+    "  railpass predict --profile profile.json --collective all_reduce -p 8 --bytes 1KiB..4MiB \\\n"
+    "    --arms ring,recursive_doubling --simulate --json -\n"
+    "a..b stands for all powers of two times a up to b.\n",
+    [](CLI::App& app) -> std::function<int()> {
+      const auto o = std::make_shared<options>();
+      app.add_option("--profile", o->profile, "what railpass fit wrote; without: generic constants")
+          ->type_name("FILE");
+      app.add_option("--collective", o->collective_name, "which one")
+          ->type_name("NAME")
+          ->required();
+      app.add_option("-p,--ranks", o->num_ranks, "number of ranks")
+          ->type_name("RANKS")
+          ->required()
+          ->check(CLI::Range(1, most_ranks));
+      app.add_option("--ranks-per-node", o->ranks_per_node, "ranks on each node")
+          ->type_name("RANKS")
+          ->check(CLI::Range(1, most_ranks))
+          ->capture_default_str();
+      app.add_option("--bytes", o->bytes, "message sizes")
+          ->type_name("SIZES")
+          ->capture_default_str();
+      app.add_option("--arms", o->arms, "only these")->type_name("NAMES");
+      app.add_flag("--simulate", o->simulate, "also play the schedules of all ranks");
+      app.add_flag("--all", o->all, "print all arms, not only the fastest");
+      o->json.declare(app);
+      return [o] { return run(*o); };
+    }};
+
+}  // namespace railpass::cli

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/cli/verb.hpp"
+#include "lib/files/files.hpp"
+#include "models/predict.hpp"
+#include "models/trace.hpp"
+#include "railpass/base/units.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+namespace railpass::cli {
+namespace {
+
+struct options {
+  std::string what;
+  int num_ranks = 0;
+  int root = 0;
+  int ranks_per_node = 1;
+  std::string bytes = "1MiB";
+  std::string profile;
+  std::string trace;
+  std::string svg;
+  json_output json;
+};
+
+struct rank_work {
+  double sending_s = 0, receiving_s = 0, computing_s = 0;  // overlapping events counted once
+  std::int64_t sent_bytes = 0, received_bytes = 0;
+};
+
+std::vector<rank_work> work_of(const simulation& run) {
+  std::vector<rank_work> work(run.finish_s.size());
+  std::vector<const timeline_event*> events;
+  for (const timeline_event& e : run.events) events.push_back(&e);
+  std::stable_sort(events.begin(), events.end(),
+                   [](const auto* a, const auto* b) { return a->begin_s < b->begin_s; });
+  struct covered {
+    double until_s[3] = {0, 0, 0};
+  };
+  std::vector<covered> seen(work.size());
+  for (const timeline_event* e : events) {
+    rank_work& w = work[std::size_t(e->rank)];
+    const int row = e->kind == step_kind::send ? 0 : e->kind == step_kind::receive ? 1 : 2;
+    double& until_s = seen[std::size_t(e->rank)].until_s[row];
+    const double more_s = std::max(0.0, e->end_s - std::max(e->begin_s, until_s));
+    until_s = std::max(until_s, e->end_s);
+    (row == 0 ? w.sending_s : row == 1 ? w.receiving_s : w.computing_s) += more_s;
+    if (row == 0) w.sent_bytes += e->bytes;
+    if (row == 1) w.received_bytes += e->bytes;
+  }
+  return work;
+}
+
+// Who does one kind of work for the longest time.
+struct bottleneck {
+  std::size_t rank = 0;
+  const char* doing = "sending";
+  double busy_s = 0;
+  std::int64_t bytes = 0;
+};
+
+bottleneck find_bottleneck(const std::vector<rank_work>& work) {
+  bottleneck found;
+  for (std::size_t r = 0; r < work.size(); ++r) {
+    const auto consider = [&](const char* doing, double busy_s, std::int64_t bytes) {
+      if (busy_s > found.busy_s) found = {r, doing, busy_s, bytes};
+    };
+    consider("sending", work[r].sending_s, work[r].sent_bytes);
+    consider("receiving", work[r].receiving_s, work[r].received_bytes);
+    consider("computing", work[r].computing_s, 0);
+  }
+  return found;
+}
+
+int run(const options& o) {
+  const std::size_t colon = o.what.find(':');
+  if (colon == std::string::npos)
+    throw usage_error("'" + o.what + "': expected collective:arm, such as broadcast:binomial");
+  const collective op = parse_collective("schedule", o.what.substr(0, colon));
+  const arm chosen = arm_of_option("schedule", op, o.what.substr(colon + 1));
+  check_root(o.root, o.num_ranks);
+  const std::int64_t bytes = parse_size("--bytes", o.bytes, largest_message_bytes);
+  const std::int64_t unit_bytes = unit_bytes_of(op, bytes);
+  if (chosen.base->is_native())
+    throw usage_error("'" + o.what + "': the MPI library's own collective has no schedule to show");
+  if (!eligible(*chosen.base, {.num_ranks = o.num_ranks, .units = bytes / unit_bytes}))
+    throw usage_error("'" + o.what + "' cannot run with " + std::to_string(o.num_ranks) +
+                      " ranks and " + format_bytes(bytes) +
+                      " (railpass algorithms says what it needs)");
+  if (messages_of(chosen, o.num_ranks, bytes) > 4e6)
+    throw usage_error("'" + o.what +
+                      "': more messages than a picture can show; fewer ranks, fewer "
+                      "bytes or longer segments");
+  const machine_model machine =
+      o.profile.empty() ? select::generic_machine() : files::read_profile(o.profile).machine;
+
+  simulator sim;
+  const simulation& played =
+      simulate_arm(sim, machine, chosen, node_layout::blocks(o.num_ranks, o.ranks_per_node),
+                   {.units = bytes / unit_bytes, .unit_bytes = unit_bytes}, o.root, true);
+  const timeline_caption caption{.collective = std::string(name_of(op)),
+                                 .arm = name_of(chosen),
+                                 .bytes = bytes,
+                                 .root = op == collective::broadcast ? o.root : -1};
+  if (!o.trace.empty()) files::write_text(o.trace, chrome_trace(played, caption));
+  if (!o.svg.empty()) files::write_text(o.svg, timeline_svg(played, caption));
+
+  const std::vector<rank_work> work = work_of(played);
+  const bottleneck slowest = find_bottleneck(work);
+  auto ranks = nlohmann::ordered_json::array();
+  table lines({"rank", "done after", "sends", "receives", "sending", "receiving", "computing"});
+  const auto share = [&](double seconds) {
+    return played.time_s > 0 ? percent(seconds / played.time_s, 0) : std::string("-");
+  };
+  for (std::size_t r = 0; r < work.size(); ++r) {
+    ranks.push_back({{"rank", r},
+                     {"finish_s", played.finish_s[r]},
+                     {"sent_bytes", work[r].sent_bytes},
+                     {"received_bytes", work[r].received_bytes},
+                     {"sending_s", work[r].sending_s},
+                     {"receiving_s", work[r].receiving_s},
+                     {"computing_s", work[r].computing_s}});
+    lines.add({std::to_string(r), format_seconds(played.finish_s[r]),
+               format_bytes(work[r].sent_bytes), format_bytes(work[r].received_bytes),
+               share(work[r].sending_s), share(work[r].receiving_s), share(work[r].computing_s)});
+  }
+  if (o.json.text()) {
+    std::cout << name_of(op) << ":" << name_of(chosen) << " of " << format_bytes(bytes) << " on "
+              << o.num_ranks << " ranks, " << o.ranks_per_node
+              << " per node: " << format_seconds(played.time_s) << ", " << played.messages
+              << " messages\n"
+              << (o.profile.empty() ? "no profile: generic constants" : o.profile) << "\n\n"
+              << lines.text();
+    if (slowest.busy_s > 0)
+      std::cout << "\nbottleneck: rank " << slowest.rank << " is " << slowest.doing << " for "
+                << format_seconds(slowest.busy_s) << ", " << share(slowest.busy_s) << " of the time"
+                << (slowest.bytes > 0 ? ", " + format_bytes(slowest.bytes) : "") << '\n';
+    if (!o.trace.empty())
+      std::cout << "trace: " << o.trace << " (open it in ui.perfetto.dev or chrome://tracing)\n";
+    if (!o.svg.empty()) std::cout << "picture: " << o.svg << '\n';
+  }
+  o.json.write({{"collective", name_of(op)},
+                {"arm", name_of(chosen)},
+                {"num_ranks", o.num_ranks},
+                {"ranks_per_node", o.ranks_per_node},
+                {"root", o.root},
+                {"bytes", bytes},
+                {"profile", o.profile},
+                {"time_s", played.time_s},
+                {"messages", played.messages},
+                {"bottleneck",
+                 {{"rank", slowest.rank}, {"doing", slowest.doing}, {"busy_s", slowest.busy_s}}},
+                {"ranks", ranks}});
+  return succeeded;
+}
+
+}  // namespace
+
+const verb schedule_verb{
+    "schedule", "Play an arm on a modelled machine and draw the timeline",
+    "  railpass schedule broadcast:binomial -p 16 --bytes 1MiB --svg timeline.svg\n"
+    "  railpass schedule all_reduce:ring -p 8 --profile profile.json --trace trace.json\n",
+    [](CLI::App& app) -> std::function<int()> {
+      const auto o = std::make_shared<options>();
+      app.add_option("arm", o->what, "collective:arm, such as broadcast:chain+segment_bytes=8KiB")
+          ->type_name("ARM")
+          ->required();
+      app.add_option("-p,--ranks", o->num_ranks, "number of ranks")
+          ->type_name("RANKS")
+          ->required()
+          ->check(CLI::Range(1, 4096));
+      app.add_option("--root", o->root, "root of the collective")
+          ->type_name("RANK")
+          ->capture_default_str();
+      app.add_option("--ranks-per-node", o->ranks_per_node, "ranks on each node")
+          ->type_name("RANKS")
+          ->check(CLI::Range(1, most_ranks))
+          ->capture_default_str();
+      app.add_option("--bytes", o->bytes, "message size")->type_name("SIZE")->capture_default_str();
+      app.add_option("--profile", o->profile, "what railpass fit wrote; without: generic constants")
+          ->type_name("FILE");
+      app.add_option("--trace", o->trace, "write a trace for Perfetto")->type_name("FILE");
+      app.add_option("--svg", o->svg, "write a picture")->type_name("FILE");
+      o->json.declare(app);
+      return [o] { return run(*o); };
+    }};
+
+}  // namespace railpass::cli
