@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSL-1.0
+"""bench/cluster: hosts are distinct, links shaped, and nothing stays behind, whatever happens.
+
+    cluster.py TOOL DISTINCT_HOSTS
+
+Ends with the tool's status for SKIPPED where the machine cannot emulate a cluster.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+TOOL, DISTINCT_HOSTS = sys.argv[1:]
+SKIPPED = 77
+NAME = f"t{os.getpid()}x"  # other clusters may be up
+ALLOWED_CONTROLS = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+
+
+def command(*words):
+    return [sys.executable, TOOL, "--name", NAME, *words]
+
+
+def tool(*words):
+    return subprocess.run(command(*words), capture_output=True, text=True, timeout=60)
+
+
+def remains():
+    """What there is of this test's cluster on the machine."""
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout
+    found = [line for line in listed.splitlines() if line.startswith(NAME)]
+    found += [str(p) for p in Path("/etc/netns").glob(NAME + "*")]
+    found += [str(p) for p in Path("/run/railpass-cluster").glob(NAME + "*")]
+    return found
+
+
+class Cluster(unittest.TestCase):
+    def tearDown(self):
+        tool("down")
+        self.assertEqual(remains(), [])
+
+    def succeed(self, *words):
+        done = tool(*words)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def fail_with(self, text, *words):
+        done = tool(*words)
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertIn(text, done.stderr)
+
+    def test_hosts_are_distinct_and_messages_arrive(self):
+        allowed = ALLOWED_CONTROLS.read_text()
+        self.succeed("up", "--hosts", "3", "--rate", "150mbit")
+        self.assertEqual(ALLOWED_CONTROLS.read_text(), allowed)
+        self.succeed("run", "--hosts", "3", "--", DISTINCT_HOSTS, "3", "1")
+        self.succeed("run", "--hosts", "2", "--ranks-per-host", "2", "--",
+                     DISTINCT_HOSTS, "4", "2")
+        self.assertEqual(self.succeed("exec", "2", "hostname").strip(), f"{NAME}2")
+        self.assertIn("tbf", self.succeed("exec", "1", "tc", "qdisc", "show", "dev", "eth0"))
+        self.assertIn("150Mbit", self.succeed("exec", "1", "tc", "qdisc", "show", "dev", "eth0"))
+        self.fail_with("is up", "up", "--hosts", "2")
+        self.fail_with("has 3 hosts", "run", "--hosts", "4", "--", "true")
+        self.succeed("down")
+        self.assertEqual(remains(), [])
+        self.succeed("down")
+
+    def test_a_run_without_a_cluster_makes_its_own(self):
+        self.succeed("run", "--hosts", "2", "--", DISTINCT_HOSTS, "2", "1")
+        self.assertEqual(remains(), [])
+
+    def test_a_failing_rank_is_reported(self):
+        done = tool("run", "--hosts", "2", "--", DISTINCT_HOSTS, "2", "2")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("rank 1: 2 ranks, 1 on this host", done.stderr + done.stdout)
+
+    def test_ranks_get_their_environment(self):
+        shown = self.succeed("run", "--hosts", "2", "--env", "COLOUR=red", "--", "env")
+        self.assertEqual(shown.splitlines().count("COLOUR=red"), 2, shown)
+
+    def test_a_run_is_bounded(self):
+        self.fail_with("did not end within 2 s", "run", "--hosts", "2",
+                       "--timeout", "2", "--", "sleep", "50")
+        self.assertEqual(remains(), [])
+
+    def test_an_interrupted_run_cleans_up(self):
+        with subprocess.Popen(command("run", "--hosts", "2", "--", "sleep", "50"),
+                              stderr=subprocess.DEVNULL) as running:
+            until = time.monotonic() + 30
+            while tool("exec", "1", "hostname").returncode != 0 and time.monotonic() < until:
+                time.sleep(0.1)
+            running.send_signal(signal.SIGINT)
+            self.assertEqual(running.wait(30), 128 + signal.SIGINT)
+        self.assertEqual(remains(), [])
+
+    def test_wrong_use(self):
+        for words in (["up"], ["up", "--hosts", "0"], ["up", "--hosts", "2", "--rate", "fast"],
+                      ["run", "--hosts", "2", "--"], ["exec", "x", "true"], ["fly"],
+                      ["run", "--hosts", "2", "--env", "COLOUR", "--", "true"]):
+            self.assertEqual(tool(*words).returncode, 2, words)
+
+
+if __name__ == "__main__":
+    probe = tool("run", "--hosts", "1", "--", "true")
+    if probe.returncode == SKIPPED:
+        sys.exit(print(probe.stderr) or SKIPPED)
+    unittest.main(argv=sys.argv[:1])
