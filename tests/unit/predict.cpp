@@ -109,25 +109,3 @@ TEST_CASE("an arm is simulated, the native one cannot be") {
       simulate_arm(s, p.machine, parse_arm(collective::broadcast, "native"), nodes, {8, 1}),
       "predict: native of broadcast is opaque, it cannot be simulated");
 }
-
-TEST_CASE("closed forms agree with the simulator") {
-  // Where a closed form leaves out an overlap or a queue, it does so by a bounded factor; the
-  // profile's correction takes out what is systematic.
-  const profile p = cluster_profile();
-  simulator s;
-  for (const collective op : {collective::broadcast, collective::all_reduce})
-    for (const arm& a : arms_of(op)) {
-      if (a.base->is_native()) continue;
-      for (const int ranks : {2, 3, 8, 13, 32})
-        for (const std::int64_t bytes : {64, 8 << 10, 1 << 20}) {
-          const prediction_query q{.op = op, .num_ranks = ranks, .bytes = bytes};
-          if (!detail::eligible_at(a, q)) continue;
-          const double simulated =
-              simulate_arm(s, p.machine, a, node_layout::blocks(ranks, 1), {bytes, 1}).time_s;
-          CAPTURE(name_of(op), name_of(a), ranks, bytes, simulated);
-          const double ratio = detail::predict_arm(p, a, q).seconds.value() / simulated;
-          CHECK(ratio > 0.5);
-          CHECK(ratio < 2);
-        }
-    }
-}
