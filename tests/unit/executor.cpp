@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <random>
+#include <unistd.h>
 
 namespace {
 
@@ -388,6 +389,57 @@ TEST_CASE("a call that takes too long says once who is waited for") {
   REQUIRE(seen.peers[0].rank == 2);
   REQUIRE(seen.peers[0].receives == 1);
   REQUIRE(seen.peers[0].sends == 0);
+}
+
+namespace {
+// A rail that can be slept on, but whose descriptor stays silent: its message ends at a late poll.
+struct silent_rail {
+  int silent[2];
+  int polls_left = 100;
+  rail_token awaited = 0;
+  int under_way = 0;
+  silent_rail() {
+    if (pipe(silent) != 0) throw std::runtime_error("no pipe");
+  }
+  silent_rail(const silent_rail&) = delete;
+  silent_rail& operator=(const silent_rail&) = delete;
+  ~silent_rail() {
+    close(silent[0]);
+    close(silent[1]);
+  }
+  post_result post_send(std::int32_t, std::int32_t, const std::byte*, std::int64_t, rail_token t) {
+    awaited = t;
+    under_way = 1;
+    return post_result::pending;
+  }
+  post_result post_receive(std::int32_t, std::int32_t, std::byte*, std::int64_t, rail_token) {
+    return post_result::failed;
+  }
+  int poll(std::span<rail_token> completed) {
+    if (--polls_left > 0) return 0;
+    completed[0] = awaited;
+    under_way = 0;
+    return 1;
+  }
+  int pending() const { return under_way; }
+  int sleep_descriptor() const { return silent[0]; }
+  int error_code() const { return 1; }
+  void abandon() { under_way = 0; }
+};
+}  // namespace
+
+TEST_CASE("a rail that is slept on is looked at again even if it does not wake us") {
+  builder steps({.rank = 0, .num_ranks = 2});
+  steps.send(buffer::output, {}, 1);
+  const schedule s = steps.finish();
+  silent_rail rail;
+  executor<silent_rail> exec(rail);
+  std::array<std::byte, 8> data{};
+  binding b;
+  b.output = data.data();
+  b.size = {8, 1};
+  REQUIRE(exec.run(s, b) == 0);
+  REQUIRE(rail.polls_left == 0);
 }
 
 TEST_CASE("a schedule that waits for nothing under way is an error, not a hang") {
