@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The lockstep: simulated ranks that make the same calls with different times must take the same
+// arms, and notice when they do not make the same calls.
+#include "railpass/select/plan.hpp"
+
+#include "railpass/select/policies.hpp"
+#include "railpass/select/random.hpp"
+#include "support/catch.hpp"
+
+#include <map>
+#include <set>
+
+using namespace railpass;
+using namespace railpass::select;
+
+namespace {
+
+context_key key_of(collective op, int size_class) {
+  return {.op = op, .size_class = std::uint8_t(size_class)};
+}
+
+std::vector<arm_prior> some_arms(int count) {
+  std::vector<arm_prior> priors{{.arm = 0, .native = true, .measured_only = true}};
+  for (int a = 1; a < count; ++a)
+    priors.push_back({.arm = a, .log_seconds = -9 + 0.2 * a, .family = 1 + a / 3});
+  return priors;
+}
+
+/// A communicator whose ranks are all here. The reduction of a merge ends when it is consumed.
+class ranks {
+ public:
+  ranks(int num_ranks, const lockstep_settings& settings, std::string policy, std::uint64_t seed)
+      : policy_(std::move(policy)), random_(seed), charged_s_(settings.initial_merge_cost_s) {
+    for (int r = 0; r < num_ranks; ++r) steps_.emplace_back(settings, r == 0);
+    posted_.resize(std::size_t(num_ranks));
+  }
+
+  /// One call on all ranks; the arm they all took. Every rank measures the arm's time plus its own
+  /// delay.
+  timed_call call(const context_key& key, const std::function<double(int arm)>& seconds) {
+    for (std::size_t r = 0; r < steps_.size(); ++r) start(r);
+    return choose(key, seconds);
+  }
+
+  /// Counts the call and makes the steps of a merge, on one rank.
+  void start(std::size_t r) {
+    lockstep& ls = steps_[r];
+    if (!ls.begin_call()) return;
+    for (merge_step s = ls.due(); s != merge_step::none; s = ls.due()) {
+      if (s == merge_step::post) {
+        posted_[r] = ls.post();
+        pending_[merge_number_[r]++].push_back({r, {posted_[r].begin(), posted_[r].end()}});
+      } else {
+        // The last rank to come ends the reduction for all.
+        consuming_.push_back(r);
+        if (consuming_.size() < steps_.size()) return;
+        reduce();
+      }
+    }
+  }
+
+  std::vector<lockstep>& steps() { return steps_; }
+  int mismatches() const { return mismatches_; }
+  std::size_t largest_merge() const { return largest_merge_; }
+
+  timed_call choose(const context_key& key, const std::function<double(int arm)>& seconds) {
+    timed_call first;
+    for (std::size_t r = 0; r < steps_.size(); ++r) {
+      timed_call c = steps_[r].next_call(key);
+      if (r == 0 && c.needs_first_plan)
+        message_ = steps_[0].lead(c.context, make_policy(policy_, {.priors = some_arms(9)}));
+      if (c.needs_first_plan) {
+        steps_[r].adopt(c.context, message_);
+        c = steps_[r].next_call(key);
+      }
+      if (r == 0) first = c;
+      REQUIRE(c.arm == first.arm);
+      REQUIRE(c.timed == first.timed);
+      REQUIRE(c.context == first.context);
+      REQUIRE(!c.needs_first_plan);
+    }
+    if (first.timed) {
+      const double s = seconds(first.arm);
+      for (lockstep& ls : steps_) ls.record(first, s * (1 + 0.1 * random_.uniform()));
+    }
+    return first;
+  }
+
+ private:
+  void reduce() {
+    const auto& parts = pending_.begin()->second;
+    std::vector<std::int32_t> result = parts.front().second;
+    for (const auto& [rank, words] : parts) {
+      REQUIRE(words.size() == result.size());
+      for (std::size_t i = 0; i < words.size(); ++i) result[i] = std::min(result[i], words[i]);
+    }
+    largest_merge_ = std::max(largest_merge_, result.size());
+    pending_.erase(pending_.begin());
+    const std::vector<std::size_t> consumers = std::exchange(consuming_, {});
+    for (const std::size_t r : consumers) {
+      std::copy(result.begin(), result.end(), posted_[r].begin());
+      if (steps_[r].consume() == merge_outcome::mismatch) ++mismatches_;
+      steps_[r].charge_merge(charged_s_);
+      // Another step may be due in the same call.
+      if (steps_[r].due() == merge_step::post) {
+        posted_[r] = steps_[r].post();
+        pending_[merge_number_[r]++].push_back({r, {posted_[r].begin(), posted_[r].end()}});
+      }
+    }
+  }
+
+  std::string policy_;
+  random_stream random_;
+  double charged_s_;
+  std::vector<lockstep> steps_;
+  std::vector<std::span<std::int32_t>> posted_;
+  std::map<std::size_t, int> merge_number_;
+  std::map<int, std::vector<std::pair<std::size_t, std::vector<std::int32_t>>>> pending_;
+  std::vector<std::size_t> consuming_;
+  int mismatches_ = 0;
+  std::size_t largest_merge_ = 0;
+  plan_message message_{};
+};
+
+double arm_seconds(int arm, double scale = 1) {
+  return scale * 1e-4 * (arm == 0 ? 1.5 : 1 + 0.25 * std::abs(arm - 4));
+}
+
+}  // namespace
+
+TEST_CASE("all ranks take the same arm in every call") {
+  const std::uint64_t seed = GENERATE(1U, 2U, 3U, 4U);
+  const std::string policy = GENERATE(as<std::string>{}, "knowledge_gradient", "thompson", "pass",
+                                      "round_robin", "fixed", "native");
+  CAPTURE(seed, policy);
+  random_stream random(seed);
+  const int num_ranks = 2 + random.below(6);
+  ranks all(num_ranks, {.max_contexts = 8}, policy, seed);
+  std::map<int, int> calls_of_arm;
+  for (int i = 0; i < 3000; ++i) {
+    const context_key key =
+        key_of(random.below(3) == 0 ? collective::all_reduce : collective::broadcast,
+               10 + random.below(3));
+    const timed_call c = all.call(key, [](int arm) { return arm_seconds(arm); });
+    ++calls_of_arm[c.arm];
+    for (int a = 0; a < 9; ++a)
+      for (const lockstep& ls : all.steps())
+        REQUIRE(ls.share(c.context, a) == Approx(all.steps()[0].share(c.context, a)));
+  }
+  REQUIRE(all.mismatches() == 0);
+  REQUIRE(all.steps()[0].merges() > 3);
+  REQUIRE(all.largest_merge() <= std::size_t(lockstep::max_merge_words));
+  if (policy == "knowledge_gradient" || policy == "thompson")
+    REQUIRE(calls_of_arm[4] > 1500);  // the fastest
+  if (policy == "native") REQUIRE(calls_of_arm[0] == 3000);
+  if (policy == "fixed") REQUIRE(calls_of_arm[1] == 3000);  // predicted fastest
+
+  // What the leader counts is what happened.
+  std::int64_t counted = 0;
+  const lockstep& leader = all.steps()[0];
+  for (int c = 0; c < leader.num_contexts(); ++c)
+    for (const arm_record& r : leader.records(c)) {
+      counted += r.calls;
+      REQUIRE(r.samples <= r.calls);
+      REQUIRE(r.samples >= 0);
+      calls_of_arm[r.arm] -= int(r.calls);
+    }
+  REQUIRE(counted == 3000);
+  for (const auto& [arm, left] : calls_of_arm) REQUIRE(left == 0);
+}
+
+TEST_CASE(
+    "the time of a call is the smallest over ranks where nobody leaves early, else the largest") {
+  for (const collective op : {collective::broadcast, collective::all_reduce}) {
+    CAPTURE(name_of(op));
+    ranks all(4, {}, "native", 1);
+    std::vector<lockstep>& steps = all.steps();
+    for (int i = 0; i < 40; ++i) {
+      for (std::size_t r = 0; r < steps.size(); ++r) all.start(r);
+      const timed_call c = all.choose(key_of(op, 4), [](int) { return 1e-3; });
+      for (std::size_t r = 0; c.timed && r < steps.size(); ++r)
+        steps[r].record(c, 1e-3 * double(r + 1));
+    }
+    const auto records = steps[0].records(0);
+    REQUIRE(records.size() == 1);
+    REQUIRE(records[0].samples > 0);
+    const double expected = is_synchronising(op) ? 1e-3 : 4e-3;
+    REQUIRE(records[0].sum_s / double(records[0].samples) == Approx(expected).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("a call that was not recorded is no sample") {
+  ranks all(3, {}, "native", 1);
+  std::vector<lockstep>& steps = all.steps();
+  int recorded = 0, timed = 0;
+  for (int i = 0; i < 200; ++i) {
+    for (std::size_t r = 0; r < steps.size(); ++r) all.start(r);
+    // The harness records on all ranks; a negative time is what stays where nobody records.
+    const bool fails = i % 3 == 0;
+    const timed_call c =
+        all.choose(key_of(collective::all_reduce, 4), [&](int) { return fails ? -1.0 : 1e-3; });
+    timed += c.timed;
+    recorded += c.timed && !fails;
+  }
+  const auto records = steps[0].records(0);
+  REQUIRE(recorded < timed);
+  REQUIRE(records[0].samples > 0);
+  REQUIRE(records[0].samples <= recorded);
+  REQUIRE(records[0].sum_s / double(records[0].samples) >= 1e-3);
+}
+
+TEST_CASE("without a policy a context is native and untimed for good") {
+  lockstep ls({}, true);
+  const context_key key = key_of(collective::broadcast, 4);
+  const timed_call first = ls.next_call(key);
+  REQUIRE(first.needs_first_plan);
+  ls.adopt(first.context, ls.lead(first.context, nullptr));
+  for (int i = 0; i < 1000; ++i) {
+    const timed_call c = ls.next_call(key);
+    REQUIRE(c.arm == native_arm);
+    REQUIRE(!c.timed);
+    REQUIRE(!c.needs_first_plan);
+  }
+  REQUIRE(ls.policy_of(first.context) == nullptr);
+}
+
+TEST_CASE("a rank that missed a call is noticed in the next merge") {
+  // Each rank runs on its own until it waits for the reduction, as it does in MPI.
+  const int skipped_at = GENERATE(0, 1, 7, 40);
+  CAPTURE(skipped_at);
+  // The program alternates between two sizes.
+  const std::array keys{key_of(collective::all_reduce, 12), key_of(collective::all_reduce, 14)};
+  std::array<lockstep, 2> steps{lockstep({}, true), lockstep({}, false)};
+  std::array<int, 2> calls{}, adopted{}, posted_at{};
+  std::array<std::span<std::int32_t>, 2> words;
+  std::vector<plan_message> plans;
+  bool noticed = false;
+  for (int merge = 0; merge < 100 && !noticed; ++merge) {
+    for (std::size_t r = 0; r < 2; ++r) {
+      lockstep& ls = steps[r];
+      const auto finish_call = [&] {
+        const context_key& key = keys[std::size_t(calls[r] % 2)];
+        timed_call c = ls.next_call(key);
+        if (c.needs_first_plan) {
+          if (r == 0)
+            plans.push_back(
+                ls.lead(c.context, make_policy("knowledge_gradient", {.priors = some_arms(5)})));
+          ls.adopt(c.context, plans.at(std::size_t(adopted[r]++)));
+          c = ls.next_call(key);
+        }
+        if (c.timed) ls.record(c, arm_seconds(c.arm));
+      };
+      if (merge > 0) finish_call();  // the call in which the last merge was consumed
+      for (;;) {
+        if (r == 1 && calls[r] == skipped_at) {
+          ++calls[r];  // never reaches railpass
+          continue;
+        }
+        ++calls[r];
+        ls.begin_call();
+        if (ls.due() == merge_step::post) {
+          words[r] = ls.post();
+          posted_at[r] = calls[r];
+        }
+        if (ls.due() == merge_step::consume) break;
+        finish_call();
+      }
+    }
+    REQUIRE(words[0].size() == words[1].size());
+    for (std::size_t i = 0; i < words[0].size(); ++i)
+      words[0][i] = words[1][i] = std::min(words[0][i], words[1][i]);
+    const merge_outcome a = steps[0].consume(), b = steps[1].consume();
+    REQUIRE(a == b);
+    noticed = a == merge_outcome::mismatch;
+    // Noticed by the first merge that is posted after the missed call.
+    if (!noticed) REQUIRE(posted_at[0] <= skipped_at + 1);
+  }
+  REQUIRE(noticed);
+}
+
+TEST_CASE("ranks that make different calls notice it in the same merge and stay native") {
+  const std::uint64_t seed = GENERATE(1U, 2U, 3U);
+  const int fault = GENERATE(0, 1, 2, 3);
+  CAPTURE(seed, fault);
+  random_stream random(seed);
+  ranks all(3, {.agreement = 0}, "knowledge_gradient", seed);
+  std::vector<lockstep>& steps = all.steps();
+  const context_key usual = key_of(collective::all_reduce, 12);
+  const auto seconds = [](int arm) { return arm_seconds(arm); };
+  const int before = random.below(200);
+  for (int i = 0; i < before; ++i) all.call(usual, seconds);
+  REQUIRE(all.mismatches() == 0);
+
+  // The fault, on rank 1.
+  plan_message foreign{};
+  for (std::size_t r = 0; r < steps.size(); ++r) all.start(r);
+  if (fault == 0) {  // it calls railpass once more
+    (void)all.choose(usual, seconds);
+    steps[1].next_call(usual);
+  } else if (fault == 1) {  // it has another context of its own
+    (void)all.choose(usual, seconds);
+    steps[1].next_call(key_of(collective::all_reduce, 13));
+  } else if (fault == 2) {  // it does not come to a tuned call
+    for (const std::size_t r : {std::size_t(0), std::size_t(2)}) {
+      timed_call c = steps[r].next_call(usual);
+      if (c.needs_first_plan) {
+        if (r == 0) foreign = steps[0].lead(c.context, make_policy("native", {some_arms(3)}));
+        steps[r].adopt(c.context, foreign);
+        steps[r].next_call(usual);
+      }
+    }
+  } else {  // the first plan it gets is that of another context
+    const context_key mine = key_of(collective::all_reduce, 5),
+                      other = key_of(collective::all_reduce, 6);
+    for (std::size_t r = 0; r < steps.size(); ++r) {
+      const timed_call c = steps[r].next_call(r == 1 ? other : mine);
+      REQUIRE(c.needs_first_plan);
+      if (r == 0) foreign = steps[0].lead(c.context, make_policy("native", {some_arms(3)}));
+      steps[r].adopt(c.context, foreign);
+      steps[r].next_call(r == 1 ? other : mine);
+    }
+  }
+
+  // From here on arms may differ until the next merge; calls go on.
+  int calls = 0;
+  while (all.mismatches() == 0 && calls < 100000) {
+    for (std::size_t r = 0; r < steps.size(); ++r) all.start(r);
+    if (all.mismatches() > 0) break;
+    for (lockstep& ls : steps) {
+      const timed_call c = ls.next_call(usual);
+      if (c.needs_first_plan) {
+        ls.adopt(c.context, foreign);
+        continue;
+      }
+      if (c.timed) ls.record(c, 1e-4);
+    }
+    ++calls;
+  }
+  REQUIRE(all.mismatches() == 3);
+  for (lockstep& ls : steps) {
+    REQUIRE(ls.native_for_good());
+    REQUIRE(!ls.merge_outstanding());
+    REQUIRE(ls.next_call(usual).arm == native_arm);
+    for (int i = 0; i < 100000; ++i) REQUIRE(!ls.begin_call());
+  }
+}
+
+TEST_CASE("settings that differ are noticed in the first merge") {
+  lockstep one({.agreement = 1}, true), two({.agreement = 2}, false);
+  int calls = 0;
+  for (; !one.native_for_good() && calls < 100; ++calls) {
+    const bool due = one.begin_call();
+    REQUIRE(two.begin_call() == due);
+    if (!due) continue;
+    REQUIRE(one.due() == two.due());
+    if (one.due() == merge_step::post) {
+      const auto a = one.post(), b = two.post();
+      for (std::size_t i = 0; i < a.size(); ++i) a[i] = b[i] = std::min(a[i], b[i]);
+    } else {
+      REQUIRE(one.consume() == merge_outcome::mismatch);
+      REQUIRE(two.consume() == merge_outcome::mismatch);
+    }
+  }
+  REQUIRE(calls < 5);
+}
+
+TEST_CASE("merges become rare without bound, and cheap calls merge less than dear ones") {
+  const auto merges_at = [](double call_s, double merge_s, std::vector<int> at) {
+    ranks all(2, {.initial_merge_cost_s = merge_s}, "knowledge_gradient", 5);
+    std::vector<std::int64_t> result;
+    for (int i = 1; i <= at.back(); ++i) {
+      all.call(key_of(collective::all_reduce, 12),
+               [&](int arm) { return arm_seconds(arm, call_s / 1e-4); });
+      if (std::find(at.begin(), at.end(), i) != at.end()) result.push_back(all.steps()[0].merges());
+    }
+    return result;
+  };
+  const auto dear = merges_at(1e-2, 1e-5, {1000, 10000, 100000});
+  INFO(dear[0] << " " << dear[1] << " " << dear[2]);
+  REQUIRE(dear[0] >= 20);
+  REQUIRE(dear[0] <= 100);
+  // Ten times the calls, not nearly ten times the merges.
+  REQUIRE(dear[1] - dear[0] <= 3 * dear[0]);
+  REQUIRE(dear[2] - dear[1] <= dear[1]);
+
+  const auto cheap = merges_at(1e-6, 1e-5, {1000, 10000});
+  INFO(cheap[0] << " " << cheap[1]);
+  REQUIRE(cheap[0] >= 1);
+  REQUIRE(cheap[0] <= 6);
+  // 10 us each; 1 % of 10 ms are 10 merges, and a few are free.
+  REQUIRE(cheap[1] <= 15);
+}
+
+TEST_CASE("contexts beyond the limit run native and cost no memory") {
+  ranks all(2, {.max_contexts = 5}, "knowledge_gradient", 1);
+  for (int round = 0; round < 3; ++round)
+    for (int i = 0; i < 2000; ++i) {
+      context_key key = key_of(i % 2 == 0 ? collective::broadcast : collective::all_reduce, i % 62);
+      key.policy = std::uint8_t(i / 62 % 7);
+      const timed_call c = all.call(key, [](int arm) { return arm_seconds(arm); });
+      if (c.context < 0) {
+        REQUIRE(c.arm == native_arm);
+        REQUIRE(!c.timed);
+      }
+      REQUIRE(all.steps()[0].num_contexts() <= 5);
+    }
+  REQUIRE(all.steps()[0].num_contexts() == 5);
+  REQUIRE(all.mismatches() == 0);
+}
+
+TEST_CASE("many contexts share one merge") {
+  const int contexts = 100;
+  ranks all(2, {.max_contexts = 256}, "knowledge_gradient", 3);
+  random_stream random(9);
+  std::vector<int> best_calls(contexts);
+  const int calls = 40000;
+  for (int i = 0; i < calls; ++i) {
+    const int which = random.below(contexts);
+    context_key key = key_of(collective::all_reduce, which % 50);
+    key.policy = std::uint8_t(which / 50);
+    const timed_call c = all.call(key, [](int arm) { return arm_seconds(arm, 10); });
+    if (i > calls / 2 && c.arm == 4) ++best_calls[std::size_t(which)];
+  }
+  REQUIRE(all.mismatches() == 0);
+  REQUIRE(all.steps()[0].num_contexts() == contexts);
+  REQUIRE(all.largest_merge() <= std::size_t(lockstep::max_merge_words));
+  int settled = 0;
+  for (const int n : best_calls) settled += n > 100;  // of about 200
+  REQUIRE(settled > 80);
+}
+
+TEST_CASE("a list with a period starts again, one without runs once") {
+  struct scripted final : policy {
+    epoch_plan next;
+    std::vector<arm_prior> priors = some_arms(4);
+    void learn(std::span<const observation>, std::int64_t) override {}
+    epoch_plan plan(const planning_input&) override { return next; }
+    std::span<const arm_prior> arms() const override { return priors; }
+    std::vector<double> probabilities() const override { return {1, 0, 0, 0}; }
+    std::optional<arm_posterior> posterior(int) const override { return std::nullopt; }
+    std::string reason() const override { return "scripted"; }
+  };
+  for (const int period : {0, 5}) {
+    auto scripted_policy = std::make_unique<scripted>();
+    scripted_policy->next = {.incumbent = 1,
+                             .explore = {{0, 2}, {3, 3}},
+                             .length = 8,
+                             .timed_stride = 0,
+                             .period = period};
+    lockstep ls({}, true);
+    const context_key key = key_of(collective::broadcast, 3);
+    const timed_call first = ls.next_call(key);
+    REQUIRE(first.needs_first_plan);
+    ls.adopt(first.context, ls.lead(first.context, std::move(scripted_policy)));
+    std::vector<int> arms;
+    for (int i = 0; i < 10; ++i) arms.push_back(ls.next_call(key).arm);
+    if (period == 0) REQUIRE(arms == std::vector{2, 1, 1, 3, 1, 1, 1, 1, 1, 1});
+    if (period == 5) REQUIRE(arms == std::vector{2, 1, 1, 3, 1, 2, 1, 1, 3, 1});
+  }
+}
+
+TEST_CASE("a settled incumbent is timed about once per stride, not exactly") {
+  lockstep ls({}, true);
+  const context_key key = key_of(collective::broadcast, 3);
+  const timed_call first = ls.next_call(key);
+  auto chosen = make_policy("native", {.priors = some_arms(3)});
+  chosen->learn({}, 0);
+  ls.adopt(first.context, ls.lead(first.context, std::move(chosen)));
+  std::set<int> distances;
+  int last = 0, timed = 0;
+  for (int i = 0; i < 48; ++i)
+    if (ls.next_call(key).timed) {
+      distances.insert(i - last);
+      last = i;
+      ++timed;
+    }
+  REQUIRE(timed >= 8);
+  REQUIRE(timed <= 24);
+  REQUIRE(distances.size() > 2);
+}
