@@ -31,6 +31,7 @@ endfunction()
 
 function(railpass_warnings target)
   if(RAILPASS_DEVELOPER)
-    target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Werror)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Werror
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)  # false alarms for std::string, GCC bug 105651
   endif()
 endfunction()
