@@ -152,24 +152,58 @@ struct stream {
         segment_bytes(bytes / segments) {}
 };
 
+/// A message of one size by both classes of links. Ranks stand on the nodes in blocks, and rank 0
+/// begins the first one: so the rank `distance` away is on the same node if that is less than a
+/// node's ranks, nearly enough. Ranks of one node share its link to the others, but have ports of
+/// their own among themselves.
+struct routes {
+  int per_node;
+  hop near;
+  hop far;
+
+  routes(const cost_query& q, double bytes)
+      : per_node(std::clamp(q.ranks_per_node, 1, q.num_ranks)),
+        near(per_node > 1 ? q.machine.same_node : q.slowest_link(), bytes),
+        far(q.slowest_link(), bytes) {}
+
+  const hop& to(std::int64_t distance) const { return distance < per_node ? near : far; }
+  /// Every rank exchanges a message with one that is `distance` away.
+  double exchange_s(std::int64_t distance) const {
+    return distance < per_node ? near.one_way_s : far.one_way_s + (per_node - 1) * far.busy_s;
+  }
+  /// A message's way through that many ranks, one after the other.
+  double way_s(int hops) const {
+    const int between_nodes = hops / per_node;
+    return between_nodes * far.one_way_s + (hops - between_nodes) * near.one_way_s;
+  }
+  /// A rank sends that many messages: the links and the processor work side by side.
+  double fan_s(double to_near, double to_far) const {
+    return std::max(
+        {to_near * near.busy_s, to_far * far.busy_s, to_near * near.send_s + to_far * far.send_s});
+  }
+};
+
 /// When the last rank of a k-nomial tree gets a message that the root has at time 0: the rank in
 /// whose way down the most hops and waits for earlier children come together. In base `radix` a
 /// digit other than 0 is a hop, behind as many siblings as the digit is large; zeros before it are
 /// the larger subtrees served before. That rank is the last one, or has one digit less by one, or 0
 /// instead, and is as large as possible in all that follow.
-inline double knomial_depth_s(int p, std::int64_t radix, const hop& h) {
+inline double knomial_depth_s(int p, std::int64_t radix, const routes& r) {
   std::int64_t top = 1;
   while (top * radix < p) top *= radix;
   const auto arrival_s = [&](std::int64_t rank) {
-    double total_s = 0, waits = 0;
+    double total_s = 0, near_waits_s = 0, far_waits_s = 0;
     for (std::int64_t place = top; place > 0; place /= radix) {
       const std::int64_t digit = rank / place % radix;
-      if (digit == 0) {
-        waits += double(place == top ? (p - 1) / top : radix - 1);
-      } else {
-        total_s += (waits + double(digit - 1)) * h.busy_s + h.one_way_s;
-        waits = 0;
-      }
+      // The siblings served before: those on the same node have smaller digits.
+      const std::int64_t before = digit > 0 ? digit - 1 : place == top ? (p - 1) / top : radix - 1;
+      const std::int64_t near = std::min(before, (r.per_node - 1) / place);
+      near_waits_s += double(near) * r.near.busy_s;
+      far_waits_s += double(before - near) * r.far.busy_s;
+      if (digit == 0) continue;
+      const bool is_near = digit * place < r.per_node;
+      total_s += is_near ? near_waits_s + r.near.one_way_s : far_waits_s + r.far.one_way_s;
+      near_waits_s = far_waits_s = 0;
     }
     return total_s;
   };
@@ -182,27 +216,69 @@ inline double knomial_depth_s(int p, std::int64_t radix, const hop& h) {
   return latest_s;
 }
 
-/// The same for a complete binary tree (children 2v+1, 2v+2): rank v is depth floor(log2(v+1)), and
-/// the ones after the leading one in v+1 are the ways to second children.
-inline double binary_depth_s(int p, const hop& h) {
+/// How long the root of a k-nomial tree takes for each segment of a long stream.
+inline double knomial_root_s(int p, std::int64_t radix, const routes& r) {
+  double to_near = 0, to_far = 0;
+  for (std::int64_t place = 1; place < p; place *= radix) {
+    const std::int64_t children = std::min(radix - 1, (p - 1) / place);
+    const std::int64_t near = std::min(children, (r.per_node - 1) / place);
+    to_near += double(near);
+    to_far += double(children - near);
+  }
+  return r.fan_s(to_near, to_far);
+}
+
+/// The same for a complete binary tree (children 2v+1, 2v+2).
+inline double binary_depth_s(int p, const routes& r) {
+  double latest_s = 0;
+  if (r.per_node > 1) {
+    // Level by level: of the messages by which those who share a node's link serve a level, half
+    // come before another one's.
+    for (int senders = 1; 2 * senders <= p; senders *= 2) {
+      const int receivers = std::min(2 * senders, p - (2 * senders - 1));
+      const int at_once = std::min(receivers, 2 * std::min(senders, r.per_node));
+      const bool in_node = 4 * senders - 2 < r.per_node;
+      latest_s += in_node ? r.near.one_way_s + r.near.busy_s
+                          : r.far.one_way_s + (at_once - 1) / 2.0 * r.far.busy_s;
+    }
+    return latest_s;
+  }
+  // Rank v is on level floor(log2(v+1)); the ones behind the leading one of v+1 are its way's
+  // second children.
   const auto arrival_s = [&](unsigned v_plus_1) {
-    return (std::bit_width(v_plus_1) - 1) * h.one_way_s + (std::popcount(v_plus_1) - 1) * h.busy_s;
+    return (std::bit_width(v_plus_1) - 1) * r.far.one_way_s +
+           (std::popcount(v_plus_1) - 1) * r.far.busy_s;
   };
   const auto last = static_cast<unsigned>(p);
-  double latest_s = arrival_s(last);
+  latest_s = arrival_s(last);
   for (unsigned bit = 1; bit <= last; bit *= 2)
     if (const unsigned other = last / bit * bit - 1; (last & bit) != 0 && other > 0)
       latest_s = std::max(latest_s, arrival_s(other));
   return latest_s;
 }
 
-/// When the last rank has its block of a binomial scatter of `bytes`.
-inline double binomial_scatter_s(const link_model& link, int p, double bytes) {
-  const double block = bytes / p;
+/// How long the busiest rank, or the busiest node's link, takes for each segment of a long stream
+/// down a complete binary tree.
+inline double binary_stage_s(int p, const routes& r) {
+  const int n = r.per_node;
+  const double rank_s = std::max(r.far.stage_s(std::min(2, p - 1), 0),
+                                 p > 3 ? r.far.stage_s(std::min(2, p - 3), 1) : 0);
+  if (n == 1) return rank_s;
+  // Messages that leave the first node, and the second one.
+  const int first = std::min(p - 1, 2 * n) - (n - 1), second = std::min(p - 1, 4 * n) - 2 * n;
+  return p <= n ? rank_s
+                : std::max({r.near.stage_s(2, 1), first * r.far.busy_s, second * r.far.busy_s});
+}
+
+/// When the last rank has its block of a binomial scatter of q.bytes.
+inline double binomial_scatter_s(const cost_query& q) {
+  const int p = q.num_ranks;
+  const double block = q.bytes / p;
   const int largest = int(std::bit_floor(static_cast<unsigned>(p)));
   // If p is not a power of two the root first serves the ranks beyond the last one.
-  double total_s = largest < p ? link.busy_s((p - largest) * block) : 0;
-  for (int blocks = largest / 2; blocks > 0; blocks /= 2) total_s += link.one_way_s(blocks * block);
+  double total_s = largest < p ? q.slowest_link().busy_s((p - largest) * block) : 0;
+  for (int blocks = largest / 2; blocks > 0; blocks /= 2)
+    total_s += routes(q, blocks * block).to(blocks).one_way_s;
   return total_s;
 }
 

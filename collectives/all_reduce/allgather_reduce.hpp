@@ -47,16 +47,19 @@ inline schedule build_allgather_reduce(const shape& s, const parameters&) {
 }
 
 inline double cost_allgather_reduce(const cost_query& q, const parameters&) {
-  const link_model& link = q.slowest_link();
-  const hop h(link, q.bytes);
+  const routes r(q, q.bytes);
   const double others = q.num_ranks - 1, reduce_s = q.machine.reduce.time_s(q.bytes);
+  // Messages on the busiest link: of a rank, or of a node to all ranks of the others.
+  const double to_far = q.num_ranks - r.per_node;
+  const hop& h = to_far > 0 ? r.far : r.near;
+  const double messages = to_far > 0 ? r.per_node * to_far : others;
   // The last contribution comes when the link has carried the others and they have been reduced, or
   // when the processor is done with all of them. Messages that wait for their receiver wait for a
   // buffer too, and so for one rank after the other.
-  const double link_s = (others - 1) * h.busy_s + others * reduce_s;
+  const double link_s = (messages - 1) * h.busy_s + others * reduce_s;
   const double processor_s = (others - 1) * (h.send_s + h.receive_s) + others * reduce_s;
   const double buffers_s =
-      q.bytes > link.eager_limit_bytes ? (2 * others - 5) * h.busy_s + reduce_s : 0;
+      q.bytes > q.slowest_link().eager_limit_bytes ? (2 * messages - 5) * h.busy_s + reduce_s : 0;
   return std::max({link_s, processor_s, buffers_s}) + h.one_way_s + q.machine.copy.time_s(q.bytes);
 }
 

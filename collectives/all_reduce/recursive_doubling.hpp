@@ -43,14 +43,17 @@ inline schedule build_recursive_doubling(const shape& s, const parameters&) {
 
 inline double cost_recursive_doubling(const cost_query& q, const parameters&) {
   const folding fold(q.num_ranks);
-  const hop h(q.slowest_link(), q.bytes);
-  const double extra = fold.folded > 0 ? 1 : 0;
-  double total_s = (fold.rounds() + 2 * extra) * h.one_way_s +
-                   (fold.rounds() + extra) * q.machine.reduce.time_s(q.bytes) +
-                   q.machine.copy.time_s(q.bytes);
-  // A rank that stands for two has its partners' data in time. Only if more than half of the ranks
-  // do must it wait for one that was as late as itself.
-  if (fold.folded > 0 && 2 * fold.folded <= fold.power) total_s -= h.one_way_s - h.busy_s;
+  const routes r(q, q.bytes);
+  const hop& neighbour = r.to(1);
+  double total_s =
+      fold.rounds() * q.machine.reduce.time_s(q.bytes) + q.machine.copy.time_s(q.bytes);
+  for (int bit = 1; bit < fold.power; bit *= 2) total_s += r.exchange_s(bit);
+  if (fold.folded > 0) {
+    total_s += 2 * neighbour.one_way_s + q.machine.reduce.time_s(q.bytes);
+    // A rank that stands for two has its partners' data in time. Only if more than half of the
+    // ranks do must it wait for one that was as late as itself.
+    if (2 * fold.folded <= fold.power) total_s -= neighbour.one_way_s - neighbour.busy_s;
+  }
   return total_s;
 }
 

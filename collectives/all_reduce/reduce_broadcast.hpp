@@ -74,15 +74,16 @@ inline schedule build_reduce_broadcast(const shape& s, const parameters& values)
 
 inline double cost_reduce_broadcast(const cost_query& q, const parameters& values) {
   const stream st(q.bytes, values[1], q.unit_bytes);
-  const hop h(q.slowest_link(), st.segment_bytes);
+  const routes r(q, st.segment_bytes);
+  const hop& h = r.far;
   const int p = q.num_ranks, fan_out = int(std::min<std::int64_t>(values[0], p - 1));
   const double reduce_s = q.machine.reduce.time_s(st.segment_bytes);
   // The first segment's way up and down through the largest part of each level.
   double up_s = 0, down_s = 0;
-  int inner_children = p > 2 ? 1 : 0;
+  int inner_children = p > 2 * r.per_node ? 1 : 0;  // of the busiest rank below the root
   if (fan_out == 1) {
-    up_s = (p - 1) * (h.one_way_s + reduce_s);
-    down_s = (p - 1) * h.one_way_s;
+    up_s = r.way_s(p - 1) + (p - 1) * reduce_s;
+    down_s = r.way_s(p - 1);
   } else {
     std::array<int, 32> level;  // ranks of the largest part, from the root's down
     int depth = 0;
@@ -93,13 +94,14 @@ inline double cost_reduce_broadcast(const cost_query& q, const parameters& value
       const int below = level[std::size_t(depth)] - 1, children = std::min(fan_out, below);
       const int larger = below % children == 0 ? children : below % children;
       // Where the larger parts have two ranks, the others have one and are done earlier.
+      const hop& to_child = r.to(level[std::size_t(depth)] - 1);  // all of them on one node, or not
       const bool others_early = larger < children && (below + children - 1) / children == 2;
       const int late = others_early ? larger : children;
-      up_s = std::max(up_s, (children - late) * h.stage_s(0, 1)) +
-             (late - 1) * h.stage_s(0, 1, reduce_s) + h.one_way_s +
+      up_s = std::max(up_s, (children - late) * to_child.stage_s(0, 1)) +
+             (late - 1) * to_child.stage_s(0, 1, reduce_s) + to_child.one_way_s +
              (children - late + 1) * reduce_s;
-      down_s = std::max((late - 1) * h.busy_s + h.one_way_s + down_s,
-                        (children - 1) * h.busy_s + h.one_way_s);
+      down_s = std::max((late - 1) * to_child.busy_s + to_child.one_way_s + down_s,
+                        (children - 1) * to_child.busy_s + to_child.one_way_s);
     }
   }
   const double root_s =
@@ -112,7 +114,13 @@ inline double cost_reduce_broadcast(const cost_query& q, const parameters& value
   // has come up.
   const bool apart = fan_out > 2 && (inner_children + 1 >= fan_out ||
                                      st.segment_bytes > q.slowest_link().eager_limit_bytes);
-  const double apart_s = apart ? 2 * fan_out * h.busy_s : 0;
+  double apart_s = apart ? 2 * fan_out * h.busy_s : 0;
+  // On the way down from the root the first ranks of its node each have a child elsewhere, and
+  // those of another node a parent too.
+  if (const int nodes = (p - 1) / r.per_node + 1; r.per_node > 1 && nodes > 1 && fan_out > 1) {
+    const int children = std::min(r.per_node, int(std::bit_width(unsigned(nodes))));
+    apart_s = std::max(apart_s, (nodes > 2 ? 2 * children + 1 : children) * h.busy_s);
+  }
   return up_s + down_s + (st.segments - 1) * std::max({root_s, inner_s, apart_s});
 }
 

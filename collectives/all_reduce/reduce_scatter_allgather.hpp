@@ -68,15 +68,15 @@ inline schedule build_reduce_scatter_allgather(const shape& s, const parameters&
 }
 
 inline double cost_reduce_scatter_allgather(const cost_query& q, const parameters&) {
-  const link_model& link = q.slowest_link();
   const folding fold(q.num_ranks);
   double total_s = 0, part = q.bytes;
-  for (int round = 0; round < fold.rounds(); ++round) {
+  for (int bit = 1; bit < fold.power; bit *= 2) {
     part /= 2;
-    total_s += 2 * link.one_way_s(part) + q.machine.reduce.time_s(part);
+    total_s += 2 * routes(q, part).exchange_s(bit) + q.machine.reduce.time_s(part);
   }
   total_s += q.machine.copy.time_s(part);
-  if (fold.folded > 0) total_s += 2 * link.one_way_s(q.bytes) + q.machine.reduce.time_s(q.bytes);
+  if (fold.folded > 0)
+    total_s += 2 * routes(q, q.bytes).to(1).one_way_s + q.machine.reduce.time_s(q.bytes);
   return total_s;
 }
 

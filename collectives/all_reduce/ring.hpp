@@ -53,9 +53,13 @@ inline schedule build_ring(const shape& s, const parameters&) {
 }
 
 inline double cost_ring(const cost_query& q, const parameters&) {
-  const link_model& link = q.slowest_link();
-  const double block = q.bytes / q.num_ranks, rounds = q.num_ranks - 1;
-  return 2 * rounds * link.one_way_s(block) + rounds * q.machine.reduce.time_s(block);
+  const double block = q.bytes / q.num_ranks;
+  const routes r(q, block);
+  const int rounds = q.num_ranks - 1;
+  const double reduce_s = q.machine.reduce.time_s(block);
+  // A block's way around the ring twice, or all blocks over one link.
+  const double link_s = (2 * rounds - 1) * r.far.stage_s(1, 1) + r.far.one_way_s;
+  return std::max(2 * r.way_s(rounds) + rounds * reduce_s, link_s);
 }
 
 inline constexpr algorithm ring{.op = collective::all_reduce,

@@ -26,12 +26,14 @@ inline schedule build_segmented_ring(const shape& s, const parameters& values) {
 
 inline double cost_segmented_ring(const cost_query& q, const parameters& values) {
   const stream st(q.bytes / q.num_ranks, values[0], q.unit_bytes);
-  const hop h(q.slowest_link(), st.segment_bytes);
-  const double rounds = q.num_ranks - 1, reduce_s = q.machine.reduce.time_s(st.segment_bytes);
+  const routes r(q, st.segment_bytes);
+  const int rounds = q.num_ranks - 1;
+  const double reduce_s = q.machine.reduce.time_s(st.segment_bytes);
   // One segment's way around the ring twice, or all segments through one rank.
-  const double way_s = rounds * (2 * h.one_way_s + reduce_s);
+  const double way_s = 2 * r.way_s(rounds) + rounds * reduce_s;
   const double rank_s =
-      rounds * st.segments * (h.stage_s(1, 1, reduce_s) + h.stage_s(1, 1)) + h.one_way_s - h.busy_s;
+      rounds * st.segments * (r.far.stage_s(1, 1, reduce_s) + r.far.stage_s(1, 1)) +
+      r.far.one_way_s - r.far.busy_s;
   return std::max(way_s, rank_s);
 }
 

@@ -30,11 +30,8 @@ inline schedule build_binary(const shape& s, const parameters& values) {
 
 inline double cost_binary(const cost_query& q, const parameters& values) {
   const stream st(q.bytes, values[0], q.unit_bytes);
-  const hop h(q.slowest_link(), st.segment_bytes);
-  const int p = q.num_ranks;
-  const double root_s = h.stage_s(std::min(2, p - 1), 0);
-  const double inner_s = p > 3 ? h.stage_s(std::min(2, p - 3), 1) : 0;
-  return binary_depth_s(p, h) + (st.segments - 1) * std::max(root_s, inner_s);
+  const routes r(q, st.segment_bytes);
+  return binary_depth_s(q.num_ranks, r) + (st.segments - 1) * binary_stage_s(q.num_ranks, r);
 }
 
 inline constexpr algorithm binary{

@@ -33,10 +33,9 @@ inline schedule build_binomial(const shape& s, const parameters& values) {
 
 inline double cost_binomial(const cost_query& q, const parameters& values) {
   const stream st(q.bytes, values[0], q.unit_bytes);
-  const hop h(q.slowest_link(), st.segment_bytes);
+  const routes r(q, st.segment_bytes);
   // The root's link carries every segment once per round.
-  return knomial_depth_s(q.num_ranks, 2, h) +
-         (st.segments - 1) * h.stage_s(ceil_log2(q.num_ranks), 0);
+  return knomial_depth_s(q.num_ranks, 2, r) + (st.segments - 1) * knomial_root_s(q.num_ranks, 2, r);
 }
 
 inline constexpr algorithm binomial{.op = collective::broadcast,

@@ -36,16 +36,26 @@ inline schedule build_chain(const shape& s, const parameters& values) {
 
 inline double cost_chain(const cost_query& q, const parameters& values) {
   const stream st(q.bytes, values[1], q.unit_bytes);
-  const hop h(q.slowest_link(), st.segment_bytes);
+  const routes r(q, st.segment_bytes);
   const int others = q.num_ranks - 1;
   const int chains = int(std::min<std::int64_t>(values[0], others));
   const int shortest = others / chains, longer = others % chains;
-  // The last of the longer chains, or the last of all.
+  // The last of the longer chains, or the last of all; nearly all heads are on other nodes.
+  const auto end_s = [&](int before, int length) {
+    return before * r.far.busy_s + r.far.one_way_s + r.way_s(length - 1);
+  };
+  // What leaves the root's node: to the heads elsewhere, and where a chain that begins there goes
+  // on.
+  int leaving = 0;
+  for (int c = 0; c < chains; ++c)
+    if (1 + block_begin(others, chains, c + 1) > r.per_node) ++leaving;
+  const int early = chains - leaving;  // chains that end on the root's node
   const double depth_s =
-      std::max((chains - 1) * h.busy_s + shortest * h.one_way_s,
-               longer > 0 ? (longer - 1) * h.busy_s + (shortest + 1) * h.one_way_s : 0);
+      std::max(end_s(std::max(0, chains - 1 - early), shortest),
+               longer > 0 ? end_s(std::max(0, longer - 1 - early), shortest + 1) : 0);
   return depth_s +
-         (st.segments - 1) * std::max(h.stage_s(chains, 0), others > chains ? h.stage_s(1, 1) : 0);
+         (st.segments - 1) * std::max({r.far.stage_s(leaving, 0), r.near.stage_s(chains, 0),
+                                       others > chains ? r.far.stage_s(1, 1) : 0});
 }
 
 inline constexpr algorithm chain{

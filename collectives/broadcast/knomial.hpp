@@ -37,11 +37,9 @@ inline schedule build_knomial(const shape& s, const parameters& values) {
 
 inline double cost_knomial(const cost_query& q, const parameters& values) {
   const stream st(q.bytes, values[1], q.unit_bytes);
-  const hop h(q.slowest_link(), st.segment_bytes);
-  double children = 0;  // of the root
-  for (std::int64_t place = 1; place < q.num_ranks; place *= values[0])
-    children += double(std::min(values[0], (q.num_ranks + place - 1) / place) - 1);
-  return knomial_depth_s(q.num_ranks, values[0], h) + (st.segments - 1) * h.stage_s(children, 0);
+  const routes r(q, st.segment_bytes);
+  return knomial_depth_s(q.num_ranks, values[0], r) +
+         (st.segments - 1) * knomial_root_s(q.num_ranks, values[0], r);
 }
 
 inline constexpr algorithm knomial{

@@ -47,9 +47,12 @@ inline schedule build_linear(const shape& s, const parameters&) {
 //    whenever a new kind of call turns up, so it does arithmetic and nothing else. The simulator
 //    plays the schedule above and tells (in tests) when this is wrong.
 inline double cost_linear(const cost_query& q, const parameters&) {
-  const link_model& link = q.slowest_link();
-  // The last message waits until the link has carried the p-2 before it.
-  return (q.num_ranks - 2) * link.busy_s(q.bytes) + link.one_way_s(q.bytes);
+  // What a message costs between ranks of one node (near) and of different ones (far).
+  const routes r(q, q.bytes);
+  const int to_near = r.per_node - 1, to_far = q.num_ranks - r.per_node;
+  // The last message waits until the link has carried those before it.
+  if (to_far == 0) return (to_near - 1) * r.near.busy_s + r.near.one_way_s;
+  return to_near * r.near.send_s + (to_far - 1) * r.far.busy_s + r.far.one_way_s;
 }
 
 // 3. The descriptor: everything railpass knows about the algorithm. Preconditions go in `needs`

@@ -29,9 +29,8 @@ inline schedule build_pipeline(const shape& s, const parameters& values) {
 
 inline double cost_pipeline(const cost_query& q, const parameters& values) {
   const stream st(q.bytes, values[0], q.unit_bytes);
-  const hop h(q.slowest_link(), st.segment_bytes);
-  return (q.num_ranks - 1) * h.one_way_s +
-         (st.segments - 1) * h.stage_s(1, q.num_ranks > 2 ? 1 : 0);
+  const routes r(q, st.segment_bytes);
+  return r.way_s(q.num_ranks - 1) + (st.segments - 1) * r.far.stage_s(1, q.num_ranks > 2 ? 1 : 0);
 }
 
 inline constexpr algorithm pipeline{

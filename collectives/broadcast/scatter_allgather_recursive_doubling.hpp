@@ -59,10 +59,10 @@ inline schedule build_scatter_allgather_recursive_doubling(const shape& s, const
 }
 
 inline double cost_scatter_allgather_recursive_doubling(const cost_query& q, const parameters&) {
-  const link_model& link = q.slowest_link();
   const int p = q.num_ranks;
-  double total_s = binomial_scatter_s(link, p, q.bytes);
-  for (int d = 1; d < p; d *= 2) total_s += link.one_way_s(std::min(d, p - d) * q.bytes / p);
+  double total_s = binomial_scatter_s(q);
+  for (int d = 1; d < p; d *= 2)
+    total_s += routes(q, std::min(d, p - d) * q.bytes / p).exchange_s(d);
   return total_s;
 }
 

@@ -38,9 +38,11 @@ inline schedule build_scatter_allgather_ring(const shape& s, const parameters&) 
 }
 
 inline double cost_scatter_allgather_ring(const cost_query& q, const parameters&) {
-  const link_model& link = q.slowest_link();
-  return binomial_scatter_s(link, q.num_ranks, q.bytes) +
-         (q.num_ranks - 1) * link.one_way_s(q.bytes / q.num_ranks);
+  const routes r(q, q.bytes / q.num_ranks);
+  const int rounds = q.num_ranks - 1;
+  // A block's way around the ring, or all blocks over one link.
+  const double link_s = (rounds - 1) * r.far.stage_s(1, 1) + r.far.one_way_s;
+  return binomial_scatter_s(q) + std::max(r.way_s(rounds), link_s);
 }
 
 inline constexpr algorithm scatter_allgather_ring{

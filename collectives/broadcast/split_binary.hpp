@@ -54,17 +54,21 @@ inline schedule build_split_binary(const shape& s, const parameters& values) {
 
 inline double cost_split_binary(const cost_query& q, const parameters& values) {
   const stream st(q.bytes / 2, values[0], q.unit_bytes);
-  const hop h(q.slowest_link(), st.segment_bytes);
+  const routes r(q, st.segment_bytes);
   const int left = q.num_ranks / 2, right = q.num_ranks - 1 - left;
-  // To the heads of the trees, through them, and the exchange, behind the last segment's two sends.
-  const double root_s = h.stage_s(right > 0 ? 2 : 1, 0);
-  const double inner_s = left > 1 ? h.stage_s(std::min(2, left - 1), 1) : 0;
-  const double to_left_s = h.one_way_s + binary_depth_s(left, h);
-  const double to_right_s = right > 0 ? h.busy_s + h.one_way_s + binary_depth_s(right, h) : 0;
-  const double tree_s =
-      std::max(to_left_s, to_right_s) + (st.segments - 1) * std::max(root_s, inner_s);
-  if (right == 0) return tree_s + st.segments * h.busy_s;
-  return tree_s + h.one_way_s + (st.segments - 1) * h.stage_s(1, 1);
+  // To the heads of the trees, through them, and the exchange.
+  const double root_s = r.far.stage_s(right > 0 ? 2 : 1, 0);
+  const double inner_s = left > 1 ? r.far.stage_s(std::min(2, left - 1), 1) : 0;
+  const double to_left_s = r.far.one_way_s + binary_depth_s(left, r);
+  const double to_right_s =
+      right > 0 ? r.far.busy_s + r.far.one_way_s + binary_depth_s(right, r) : 0;
+  const double stage_s = std::max({root_s, inner_s, r.per_node > 1 ? binary_stage_s(left, r) : 0});
+  const double tree_s = std::max(to_left_s, to_right_s) + (st.segments - 1) * stage_s;
+  if (right == 0) return tree_s + st.segments * r.far.busy_s;
+  const double exchange_s = left < r.per_node
+                                ? r.near.stage_s(1, 1)
+                                : std::max(r.far.stage_s(1, 1), r.per_node * r.far.busy_s);
+  return tree_s + r.exchange_s(left) + (st.segments - 1) * exchange_s;
 }
 
 inline constexpr algorithm split_binary{

@@ -28,7 +28,7 @@ std::vector<machine_model> networks() {
   all[0].across_nodes = link(40e-6, 5e-6, 40e-9);
   all[1].across_nodes = link(8e-6, 1e-6, 0.8e-9);
   for (machine_model& m : all) {
-    m.same_node = m.across_nodes;
+    m.same_node = link(5e-7, 2e-7, 1e-10);
     m.copy = {.alpha_s = 5e-8, .s_per_byte = 5e-11};
     m.reduce = {.alpha_s = 5e-8, .s_per_byte = 1e-10};
   }
@@ -40,7 +40,7 @@ struct comparison {
   double ratio;  // closed form / simulator
 };
 
-std::vector<comparison> compare(std::initializer_list<std::int64_t> sizes) {
+std::vector<comparison> compare(std::initializer_list<std::int64_t> sizes, int ranks_per_node = 1) {
   std::vector<comparison> all;
   simulator play;
   for (const collective op : {collective::broadcast, collective::all_reduce})
@@ -54,7 +54,7 @@ std::vector<comparison> compare(std::initializer_list<std::int64_t> sizes) {
       if (segment_bytes != 0 && segment_bytes != 8192 && segment_bytes != 65536) continue;
       for (const int p : {2, 3, 8, 13, 32}) {
         const std::vector<schedule> schedules = build_all(a, p, true);
-        const node_layout nodes = node_layout::blocks(p, 1);
+        const node_layout nodes = node_layout::blocks(p, ranks_per_node);
         int network = 0;
         for (const machine_model& m : networks()) {
           ++network;
@@ -65,8 +65,12 @@ std::vector<comparison> compare(std::initializer_list<std::int64_t> sizes) {
                                               .schedules = schedules,
                                               .size = {bytes / 8, 8}})
                                         .time_s;
-            const double closed_s = a.base->cost_s(
-                {.machine = m, .num_ranks = p, .bytes = double(bytes), .unit_bytes = 8}, a.values);
+            const double closed_s = a.base->cost_s({.machine = m,
+                                                    .num_ranks = p,
+                                                    .ranks_per_node = ranks_per_node,
+                                                    .bytes = double(bytes),
+                                                    .unit_bytes = 8},
+                                                   a.values);
             all.push_back({name_of(a) + " of " + std::to_string(bytes) + " bytes, " +
                                std::to_string(p) + " ranks, network " + std::to_string(network) +
                                ", simulated " + std::to_string(played_s * 1e6) + " us",
@@ -107,6 +111,18 @@ TEST_CASE("closed forms of short messages are within 15 % of the simulator for m
   }
   CAPTURE(all.size(), share_within(all, 0.05));
   CHECK(share_within(all, 0.15) > 0.9);
+}
+
+TEST_CASE(
+    "closed forms on nodes with several ranks are within 50 % of the simulator for most arms") {
+  const std::vector<comparison> all = compare({16384, std::int64_t{1} << 20}, 4);
+  for (const comparison& c : all) {
+    CAPTURE(c.what, c.ratio);
+    CHECK(c.ratio > 0.3);
+    CHECK(c.ratio < 4);
+  }
+  CAPTURE(all.size(), share_within(all, 0.15));
+  CHECK(share_within(all, 0.5) > 0.9);
 }
 
 TEST_CASE("closed forms grow with the message and are finite for none") {
