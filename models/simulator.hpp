@@ -334,14 +334,14 @@ class simulator {
   std::int32_t take(std::int32_t rank, bool local) {
     const std::size_t first = first_word_[std::size_t(rank)];
     const std::size_t words = first_word_[std::size_t(rank) + 1] - first;
+    if (words == 0) return none;
     std::int32_t& turn = ranks_[std::size_t(rank)].turn[local ? 1 : 0];
     std::size_t word = std::size_t(turn) / 64;
     std::uint64_t mask = ~std::uint64_t{0} << (std::size_t(turn) % 64);
     for (std::size_t looked = 0; looked <= words; ++looked) {
       if (word >= words) word = 0;
       const std::uint64_t kind = local_[first + word];
-      const std::uint64_t found =
-          words == 0 ? 0 : candidates_[first + word] & (local ? kind : ~kind) & mask;
+      const std::uint64_t found = candidates_[first + word] & (local ? kind : ~kind) & mask;
       if (found != 0) {
         const int bit = std::countr_zero(found);
         candidates_[first + word] &= ~(std::uint64_t{1} << bit);
