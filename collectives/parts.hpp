@@ -189,31 +189,44 @@ struct routes {
 /// the larger subtrees served before. That rank is the last one, or has one digit less by one, or 0
 /// instead, and is as large as possible in all that follow.
 inline double knomial_depth_s(int p, std::int64_t radix, const routes& r) {
-  std::int64_t top = 1;
-  while (top * radix < p) top *= radix;
-  const auto arrival_s = [&](std::int64_t rank) {
+  struct way {
     double total_s = 0, near_waits_s = 0, far_waits_s = 0;
-    for (std::int64_t place = top; place > 0; place /= radix) {
-      const std::int64_t digit = rank / place % radix;
-      // The siblings served before: those on the same node have smaller digits.
-      const std::int64_t before = digit > 0 ? digit - 1 : place == top ? (p - 1) / top : radix - 1;
-      const std::int64_t near = std::min(before, (r.per_node - 1) / place);
-      near_waits_s += double(near) * r.near.busy_s;
-      far_waits_s += double(before - near) * r.far.busy_s;
-      if (digit == 0) continue;
-      const bool is_near = digit * place < r.per_node;
-      total_s += is_near ? near_waits_s + r.near.one_way_s : far_waits_s + r.far.one_way_s;
-      near_waits_s = far_waits_s = 0;
-    }
-    return total_s;
   };
-  const std::int64_t last = p - 1;
-  double latest_s = arrival_s(last);
-  for (std::int64_t place = top; place > 0; place /= radix)
-    if (last / place % radix > 0)
-      latest_s = std::max({latest_s, arrival_s(last / place * place - 1),
-                           arrival_s(last / (place * radix) * (place * radix) + place - 1)});
-  return latest_s;
+  // Goes on by one digit, behind `before` siblings; those on the same node have smaller digits.
+  const auto go_on = [&](way w, std::int64_t place, std::int64_t digit, std::int64_t before) {
+    const std::int64_t near = place < r.per_node ? std::min(before, (r.per_node - 1) / place) : 0;
+    w.near_waits_s += double(near) * r.near.busy_s;
+    w.far_waits_s += double(before - near) * r.far.busy_s;
+    if (digit == 0) return w;
+    return digit * place < r.per_node
+               ? way{.total_s = w.total_s + w.near_waits_s + r.near.one_way_s}
+               : way{.total_s = w.total_s + w.far_waits_s + r.far.one_way_s};
+  };
+  // tail_s[k]: the way through the k last places, all digits as large as possible.
+  std::array<double, 32> tail_s{};
+  std::int64_t place = 1;
+  std::size_t places = 0;
+  for (; place < p; place *= radix, ++places)
+    tail_s[places + 1] = tail_s[places] + go_on({}, place, radix - 1, radix - 2).total_s;
+  const auto end_s = [&](const way& w, std::size_t left) {
+    if (left == 0) return w.total_s;
+    const bool first_is_near = (radix - 1) * (place / radix) < r.per_node;
+    return w.total_s + (first_is_near ? w.near_waits_s : w.far_waits_s) + tail_s[left];
+  };
+  way last;
+  double latest_s = 0;
+  std::int64_t rest = p - 1;
+  for (std::size_t left = places; left-- > 0;) {
+    place /= radix;
+    const std::int64_t digit = rest / place;
+    const std::int64_t most = left + 1 == places ? digit : radix - 1;
+    rest -= digit * place;
+    if (digit > 0) latest_s = std::max(latest_s, end_s(go_on(last, place, 0, most), left));
+    if (digit > 1)
+      latest_s = std::max(latest_s, end_s(go_on(last, place, digit - 1, digit - 2), left));
+    last = digit > 0 ? go_on(last, place, digit, digit - 1) : go_on(last, place, 0, most);
+  }
+  return std::max(latest_s, last.total_s);
 }
 
 /// How long the root of a k-nomial tree takes for each segment of a long stream.

@@ -13,7 +13,7 @@
 // Source: Thakur, Rabenseifner, Gropp: Optimization of Collective Communication Operations in
 // MPICH, IJHPCA 19(1), 2005, doi:10.1177/1094342005051521; without the redundant blocks: Zhou,
 // Marjanovic, Niethammer, Gracia: A bandwidth-saving optimization for MPI broadcast collective
-// operation, ICPPW 2015, doi:10.1109/ICPPW.2015.20.
+// operation, 2016, doi:10.48550/arXiv.1603.06809.
 #ifdef RAILPASS_LIST_ALGORITHM
 RAILPASS_LIST_ALGORITHM(broadcast, scatter_allgather_ring)
 #elif !defined(RAILPASS_COLLECTIVES_BROADCAST_SCATTER_ALLGATHER_RING)
@@ -49,8 +49,8 @@ inline constexpr algorithm scatter_allgather_ring{
     .op = collective::broadcast,
     .name = "scatter_allgather_ring",
     .source =
-        "Thakur et al. 2005, doi:10.1177/1094342005051521; Zhou et al. 2015, "
-        "doi:10.1109/ICPPW.2015.20",
+        "Thakur et al. 2005, doi:10.1177/1094342005051521; Zhou et al. 2016, "
+        "doi:10.48550/arXiv.1603.06809",
     .needs = {},
     .build = build_scatter_allgather_ring,
     .cost_s = cost_scatter_allgather_ring};
