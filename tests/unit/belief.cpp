@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "railpass/select/belief.hpp"
+
+#include "railpass/select/random.hpp"
+#include "support/catch.hpp"
+
+using namespace railpass;
+using namespace railpass::select;
+
+namespace {
+
+// Two algorithms with three segment sizes each, and native.
+std::vector<arm_prior> priors(double spread = 0.35) {
+  std::vector<arm_prior> result{{.arm = 0, .native = true, .measured_only = true}};
+  for (int family = 1; family <= 2; ++family)
+    for (int s = 0; s < 3; ++s)
+      result.push_back({.arm = int(result.size()),
+                        .log_seconds = std::log(1e-3 * (1 + 0.1 * double(result.size()))),
+                        .spread = spread,
+                        .family = family,
+                        .log2_segment = 12.0 + 2 * s});
+  return result;
+}
+
+std::vector<observation> samples(int arm, double seconds, int count, double noise,
+                                 random_stream& r) {
+  std::vector<observation> result;
+  for (int i = 0; i < count; ++i) result.push_back({arm, seconds * std::exp(noise * r.normal())});
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("the covariances of a belief stay symmetric and positive") {
+  const std::uint64_t seed = GENERATE(range(1U, 9U));
+  CAPTURE(seed);
+  random_stream r(seed);
+  belief b(priors());
+  std::int64_t calls = 0;
+  for (int epoch = 0; epoch < 200; ++epoch) {
+    std::vector<observation> merged;
+    for (int i = r.below(6); i >= 0; --i)
+      merged.push_back({r.below(b.size()), 1e-3 * std::exp(2 * r.normal())});
+    const std::int64_t before = calls;
+    calls += 1 + r.below(50);
+    b.learn(merged, calls, before, r.below(b.size()));
+    for (int i = 0; i < b.size(); ++i) {
+      REQUIRE(std::isfinite(b.mean(i)));
+      REQUIRE(b.variance(i) > 0);
+      for (int j = 0; j < b.size(); ++j) {
+        const double both = b.covariances()(i, j);
+        REQUIRE(both == Approx(b.covariances()(j, i)).margin(1e-9));
+        REQUIRE(both * both <= b.variance(i) * b.variance(j) * (1 + 1e-9));
+      }
+    }
+  }
+}
+
+TEST_CASE("a covariance after an observation is the conditional one") {
+  // Against the textbook formula on a 2 x 2 example.
+  covariance c(2);
+  c(0, 0) = 2;
+  c(1, 1) = 3;
+  c(0, 1) = c(1, 0) = 1;
+  c.observe(0, 0.5);
+  REQUIRE(c(0, 0) == Approx(2 - 4 / 2.5));
+  REQUIRE(c(0, 1) == Approx(1 - 2 / 2.5));
+  REQUIRE(c(1, 1) == Approx(3 - 1 / 2.5));
+  REQUIRE(c.of_difference(0, 1) == Approx(c(0, 0) + c(1, 1) - 2 * c(0, 1)));
+}
+
+TEST_CASE("samples move the mean to what was measured") {
+  random_stream r(1);
+  belief b(priors());
+  for (int epoch = 1; epoch <= 20; ++epoch)
+    b.learn(samples(1, 3e-3, 8, 0.1, r), 8 * epoch, 8 * (epoch - 1), 1);
+  REQUIRE(b.mean(1) == Approx(std::log(3e-3)).margin(0.05));
+  REQUIRE(std::sqrt(b.variance(1)) < 0.05);
+  REQUIRE(b.samples(1) == 160);
+  REQUIRE(std::sqrt(b.noise_variance()) == Approx(0.1).margin(0.03));
+}
+
+TEST_CASE("what is learnt of one arm holds for its algorithm, and more for near segment sizes") {
+  random_stream r(2);
+  belief b(priors());
+  const belief before = b;
+  // The other algorithm is as predicted, so that the slowness is not everybody's.
+  b.learn(samples(4, std::exp(before.mean(4)), 8, 0.05, r), 8, 0, 4);
+  b.learn(samples(1, std::exp(before.mean(1)) * 1.6, 8, 0.05, r), 16, 8, 4);
+  const auto moved = [&](int a) { return b.mean(a) - before.mean(a); };
+  REQUIRE(moved(1) > 0.3);
+  REQUIRE(moved(2) > 0.1);
+  REQUIRE(moved(2) > moved(3));
+  REQUIRE(moved(3) > moved(5) + 0.05);
+  REQUIRE(std::abs(moved(5)) < 0.1);
+}
+
+TEST_CASE("a machine that is slower altogether changes no order") {
+  random_stream r(3);
+  belief b(priors());
+  const int before = b.cheapest();
+  for (const int a : {1, 4}) b.learn(samples(a, 2.5 * std::exp(b.mean(a)), 4, 0.05, r), 8, 4, 1);
+  REQUIRE(b.cheapest() == before);
+}
+
+TEST_CASE("one outlier among good samples is ignored") {
+  random_stream r(4);
+  belief b(priors());
+  auto merged = samples(1, 1e-3, 6, 0.05, r);
+  merged.push_back({1, 40e-3});
+  b.learn(merged, 7, 0, 1);
+  REQUIRE(b.mean(1) == Approx(std::log(1e-3)).margin(0.1));
+}
+
+TEST_CASE("a bad first sample of an arm is not believed, the second is") {
+  random_stream r(5);
+  belief b(priors());
+  for (int e = 0; e < 5; ++e) b.learn(samples(1, 1e-3, 8, 0.05, r), 8 * (e + 1), 8 * e, 1);
+  const double before = b.mean(4);
+  b.learn(std::vector<observation>{{4, 8e-3}}, 41, 40, 1);
+  REQUIRE(b.mean(4) < before + 0.1);
+  b.learn(std::vector<observation>{{4, 8e-3}}, 42, 41, 1);
+  b.learn(std::vector<observation>{{4, 8e-3}}, 43, 42, 1);
+  REQUIRE(b.mean(4) > before + 1);
+}
+
+TEST_CASE("a change of the incumbent is noticed within a few epochs, noise is not taken for one") {
+  const std::uint64_t seed = GENERATE(range(1U, 11U));
+  CAPTURE(seed);
+  random_stream r(seed);
+  belief b(priors());
+  std::int64_t calls = 0;
+  int alarms = 0;
+  const auto epoch = [&](double seconds) {
+    b.learn(samples(1, seconds, 12, 0.1, r), calls + 100, calls, 1);
+    calls += 100;
+    return b.changed();
+  };
+  for (int e = 0; e < 60; ++e) alarms += epoch(1e-3);
+  REQUIRE(alarms <= 1);
+  int needed = 0;
+  while (!epoch(1.5e-3) && needed < 20) ++needed;
+  REQUIRE(needed <= 3);
+}
+
+TEST_CASE("an algorithm with frequent slow calls is charged for them") {
+  random_stream r(6);
+  belief b(priors());
+  for (int e = 0; e < 40; ++e) {
+    auto merged = samples(1, 1e-3, 15, 0.05, r);
+    merged.push_back({1, 0.1});  // one in 16 takes a hundred times as long
+    const auto other = samples(4, 1.5e-3, 16, 0.05, r);
+    merged.insert(merged.end(), other.begin(), other.end());
+    b.learn(merged, 32 * (e + 1), 32 * e, 1);
+  }
+  REQUIRE(b.mean(1) < b.mean(4));
+  REQUIRE(b.expected(1) > b.expected(4));
+}

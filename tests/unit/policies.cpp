@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The policies on simulated machines, through the lockstep with its delays. Regret is the time lost
+// against the best fixed arm, in percent, without noise. Seeds are fixed: the figures are exact.
+#include "railpass/select/policies.hpp"
+
+#include "railpass/select/plan.hpp"
+#include "support/catch.hpp"
+#include "support/simulated_arms.hpp"
+
+#include <numeric>
+
+using namespace railpass;
+using namespace railpass::select;
+using namespace railpass::test;
+
+namespace {
+
+/// One context on one communicator; the merges carry the leader's times only.
+class run {
+ public:
+  run(std::string policy, const simulation_options& o, simulated_context context,
+      std::uint64_t seed)
+      : policy_(std::move(policy)),
+        seed_(seed),
+        context_(std::move(context)),
+        clock_(o, seed + 1000),
+        steps_({.initial_merge_cost_s = context_.merge_cost_s}, true) {}
+
+  /// Makes calls; returns the regret of each.
+  std::vector<double> calls(int count) {
+    std::vector<double> regrets;
+    for (int i = 0; i < count; ++i) {
+      if (steps_.begin_call()) {
+        for (merge_step s = steps_.due(); s != merge_step::none; s = steps_.due()) {
+          if (s == merge_step::post) {
+            (void)steps_.post();
+          } else {
+            REQUIRE(steps_.consume() == merge_outcome::agreed);
+          }
+        }
+        steps_.charge_merge(context_.merge_cost_s / 2);
+      }
+      timed_call c = steps_.next_call(context_.key);
+      if (c.needs_first_plan) {
+        steps_.adopt(c.context,
+                     steps_.lead(c.context,
+                                 make_policy(policy_, {.priors = context_.priors, .seed = seed_})));
+        c = steps_.next_call(context_.key);
+      }
+      const double true_s = context_.true_s[context_.position_of(c.arm)];
+      const double seconds = clock_.time_s(true_s, context_.best_s);
+      if (c.timed) steps_.record(c, seconds);
+      regrets.push_back(100 * (true_s / context_.best_s - 1));
+      arms_.push_back(c.arm);
+    }
+    return regrets;
+  }
+
+  simulated_context& context() { return context_; }
+  const lockstep& steps() const { return steps_; }
+  const policy& chosen() const { return *steps_.policy_of(0); }
+  const std::vector<int>& arms() const { return arms_; }
+
+ private:
+  std::string policy_;
+  std::uint64_t seed_;
+  simulated_context context_;
+  simulated_clock clock_;
+  lockstep steps_;
+  std::vector<int> arms_;
+};
+
+double mean(const std::vector<double>& values, std::size_t first, std::size_t last) {
+  return std::accumulate(values.begin() + std::ptrdiff_t(first),
+                         values.begin() + std::ptrdiff_t(last), 0.0) /
+         double(last - first);
+}
+
+struct regret {
+  double at_100 = 0, at_1000 = 0, late = 0;
+};
+
+regret mean_regret(const std::string& policy, const simulation_options& o, int contexts,
+                   std::uint64_t seed) {
+  random_stream r(seed);
+  regret result;
+  for (int n = 0; n < contexts; ++n) {
+    run one(policy, o, make_context(o, r), r.next());
+    const auto regrets = one.calls(1000);
+    result.at_100 += mean(regrets, 0, 100) / contexts;
+    result.at_1000 += mean(regrets, 0, 1000) / contexts;
+    result.late += mean(regrets, 800, 1000) / contexts;
+  }
+  return result;
+}
+
+/// A quiet machine with predictions as the issue asks for them.
+constexpr simulation_options quiet{.misfit = 0.15,
+                                   .wrong_family = 0,
+                                   .noise = 0.03,
+                                   .outliers = 0.003,
+                                   .late = 0.03,
+                                   .native_table = true};
+
+}  // namespace
+
+TEST_CASE("the default policy learns fast, and faster than the others") {
+  const simulation_options o{};
+  const regret best = mean_regret("knowledge_gradient", o, 100, 7);
+  INFO(best.at_100 << " " << best.at_1000 << " " << best.late);
+  CHECK(best.at_100 < 13);
+  CHECK(best.at_1000 < 4);
+  CHECK(best.late < 2.5);
+  for (const char* const name : {"thompson", "pass", "round_robin", "fixed", "native"}) {
+    const regret other = mean_regret(name, o, 100, 7);
+    INFO(name << " " << other.at_100 << " " << other.at_1000 << " " << other.late);
+    CHECK(best.at_100 < other.at_100);
+    CHECK(best.at_1000 < other.at_1000);
+  }
+}
+
+TEST_CASE("a fitted profile on a quiet machine costs little from the first call on") {
+  random_stream r(11);
+  int contexts = 0, slow = 0;
+  double sum = 0;
+  while (contexts < 100) {
+    simulated_context c = make_context(quiet, r);
+    if (c.merge_cost_s > 0.05 * c.best_s) continue;  // large messages
+    ++contexts;
+    run one("knowledge_gradient", quiet, c, r.next());
+    auto regrets = one.calls(100);
+    sum += mean(regrets, 0, 100);
+    std::sort(regrets.begin(), regrets.end());
+    slow += 1 + regrets.back() / 100 > 3 * (1 + regrets[50] / 100);
+  }
+  INFO(sum / contexts);
+  CHECK(sum / contexts < 6);
+  CHECK(slow <= 2);
+}
+
+TEST_CASE("a wrong prior is overcome") {
+  simulation_options o;
+  o.fitted = false;
+  const regret generic = mean_regret("knowledge_gradient", o, 100, 13);
+  INFO(generic.at_100 << " " << generic.at_1000 << " " << generic.late);
+  CHECK(generic.at_1000 < 8);
+  CHECK(generic.late < 5);
+  CHECK(generic.late < mean_regret("fixed", o, 100, 13).late / 3);
+}
+
+TEST_CASE("native is not left for a slower arm") {
+  // Native is better than everything else by 10 to 20 %; nobody has predicted it.
+  simulation_options o = quiet;
+  o.native_table = false;
+  o.native_typical = -0.15;
+  o.native_spread = 0.03;
+  random_stream r(17);
+  for (int n = 0; n < 40; ++n) {
+    simulated_context c = make_context(o, r);
+    if (c.merge_cost_s > 0.1 * c.best_s) continue;
+    run one("knowledge_gradient", o, c, r.next());
+    const auto regrets = one.calls(1000);
+    INFO("context " << n << ": " << one.chosen().reason());
+    CHECK(mean(regrets, 500, 1000) < 2);
+    CHECK(one.steps().incumbent(0) == native_arm);
+  }
+}
+
+TEST_CASE("native is left once another arm is clearly faster") {
+  simulation_options o = quiet;
+  o.fitted = false;
+  o.native_table = false;
+  o.native_typical = 1;
+  o.native_spread = 0.1;
+  random_stream r(19);
+  for (int n = 0; n < 40; ++n) {
+    simulated_context c = make_context(o, r);
+    if (c.merge_cost_s > 0.1 * c.best_s) continue;
+    run one("knowledge_gradient", o, c, r.next());
+    one.calls(300);
+    INFO("context " << n << ": " << one.chosen().reason());
+    CHECK(one.steps().incumbent(0) != native_arm);
+  }
+}
+
+TEST_CASE("when the best algorithm slows down, another one takes over") {
+  random_stream r(23);
+  int contexts = 0;
+  double lost = 0;
+  while (contexts < 40) {
+    simulated_context c = make_context(quiet, r);
+    if (c.merge_cost_s > 0.05 * c.best_s) continue;
+    ++contexts;
+    run one("knowledge_gradient", quiet, c, r.next());
+    one.calls(2000);
+    simulated_context& now = one.context();
+    const int family = now.priors[now.best()].family;
+    for (std::size_t i = 0; i < now.priors.size(); ++i)
+      if (now.priors[i].family == family) now.true_s[i] *= 2;
+    now.best_s = now.true_s[now.best()];
+    lost += 500 * mean(one.calls(500), 0, 500) / 100;
+  }
+  INFO(lost / contexts);
+  // In calls of the best arm that is left, of 500.
+  CHECK(lost / contexts < 60);
+}
+
+TEST_CASE("arms predicted to be hopeless are never taken") {
+  random_stream r(29);
+  for (int n = 0; n < 40; ++n) {
+    simulated_context c = make_context(quiet, r);
+    double best = c.priors[1].log_seconds;
+    for (const arm_prior& p : c.priors) best = std::min(best, p.log_seconds);
+    run one("knowledge_gradient", quiet, c, r.next());
+    one.calls(300);
+    for (const int arm : one.arms()) {
+      const arm_prior& p = c.priors[c.position_of(arm)];
+      CHECK(p.log_seconds < best + std::log(8.0));
+    }
+  }
+}
+
+TEST_CASE("probabilities are there from the start, are probabilities, and match the plan") {
+  for (const policy_description& d : policies) {
+    CAPTURE(d.name);
+    random_stream r(31);
+    for (int n = 0; n < 5; ++n) {
+      const simulated_context c = make_context({}, r);
+      auto p = d.make({.priors = c.priors, .seed = r.next()});
+      std::int64_t calls = 0;
+      for (int epoch = 0; epoch < 30; ++epoch) {
+        const epoch_plan plan = p->plan({.calls = calls, .merge_cost_s = c.merge_cost_s});
+        const std::vector<double> probabilities = p->probabilities();
+        REQUIRE(probabilities.size() == c.priors.size());
+        REQUIRE(p->arms().size() == c.priors.size());
+        double sum = 0;
+        for (const double x : probabilities) {
+          REQUIRE(x >= -1e-12);
+          sum += x;
+        }
+        REQUIRE(sum == Approx(1));
+        REQUIRE(plan.length >= 1);
+        REQUIRE(plan.explore.size() <= epoch_plan::max_explore);
+        std::vector<observation> merged{{plan.incumbent, c.true_s[c.position_of(plan.incumbent)]}};
+        int last = -1;
+        for (const exploration& e : plan.explore) {
+          REQUIRE(e.position > last);
+          last = e.position;
+          REQUIRE(probabilities[c.position_of(e.arm)] > 0);
+          merged.push_back({e.arm, c.true_s[c.position_of(e.arm)]});
+        }
+        calls += plan.length;
+        p->learn(merged, calls);
+        REQUIRE(!p->reason().empty());
+        REQUIRE(p->posterior(plan.incumbent)->mean_s > 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("equal seeds give equal choices, other seeds other ones") {
+  for (const char* const name : {"knowledge_gradient", "thompson", "pass"}) {
+    CAPTURE(name);
+    random_stream r(37);
+    const simulated_context c = make_context({}, r);
+    run a(name, {}, c, 5), b(name, {}, c, 5), other(name, {}, c, 6);
+    a.calls(300);
+    b.calls(300);
+    other.calls(300);
+    CHECK(a.arms() == b.arms());
+    CHECK(a.arms() != other.arms());
+  }
+}
+
+TEST_CASE("pass prefers faster arms the more the larger its exponent") {
+  std::vector<arm_prior> priors{{.arm = 0, .log_seconds = std::log(2e-3), .native = true},
+                                {.arm = 1, .log_seconds = std::log(1e-3), .family = 1}};
+  for (const double g : {1.0, 4.0, 12.0}) {
+    const auto p = make_policy("pass", {.priors = priors, .pass_exponent = g});
+    CHECK(p->probabilities()[1] / p->probabilities()[0] == Approx(std::pow(2.0, g)));
+  }
+  REQUIRE_THROWS_AS(make_policy("pass", {.priors = priors, .pass_exponent = 0}), error);
+}
+
+TEST_CASE("fixed takes the arm it is asked for, or the one predicted fastest") {
+  const std::vector<arm_prior> priors{{.arm = 0, .native = true, .measured_only = true},
+                                      {.arm = 3, .log_seconds = -7, .family = 1},
+                                      {.arm = 5, .log_seconds = -8, .family = 2}};
+  CHECK(make_policy("fixed", {.priors = priors})->plan({}).incumbent == 5);
+  CHECK(make_policy("fixed", {.priors = priors, .fixed_arm = 3})->plan({}).incumbent == 3);
+  REQUIRE_THROWS_AS(make_policy("fixed", {.priors = priors, .fixed_arm = 4}), error);
+}
+
+TEST_CASE("an unknown policy is refused with the known ones") {
+  try {
+    (void)make_policy("greedy", {});
+    FAIL("accepted");
+  } catch (const error& problem) {
+    const std::string text = problem.what();
+    CHECK(text.find("'greedy'") != std::string::npos);
+    for (const policy_description& p : policies) CHECK(text.find(p.name) != std::string::npos);
+  }
+  REQUIRE_THROWS_AS(make_policy("knowledge_gradient", {}), error);
+}
