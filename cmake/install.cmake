@@ -1,0 +1,32 @@
+# Installation. find_package(railpass) gives railpass::railpass (the calls, compiled) and the header
+# layers (railpass::models, railpass::select, ...); with COMPONENTS boost_mpi the facade
+# railpass::boost_mpi, with COMPONENTS fit the header that needs Eigen.
+include(CMakePackageConfigHelpers)
+
+get_property(railpass_header_layers GLOBAL PROPERTY RAILPASS_HEADER_LAYERS)
+set(railpass_targets railpass ${railpass_header_layers})
+if(RAILPASS_WITH_BOOST_MPI)
+  list(APPEND railpass_targets railpass_boost_mpi)
+endif()
+set(railpass_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/railpass)
+
+install(TARGETS ${railpass_targets} EXPORT railpassTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+set_target_properties(railpass_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS railpass_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+# Headers say "railpass/...", "models/..." and "collectives/...": all below include/railpass.
+set(headers FILES_MATCHING PATTERN "*.hpp" PATTERN "*.def")
+install(DIRECTORY include/railpass DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${headers})
+install(DIRECTORY models collectives DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/railpass ${headers})
+
+install(EXPORT railpassTargets NAMESPACE railpass:: DESTINATION ${railpass_cmake_dir})
+configure_package_config_file(cmake/railpassConfig.cmake.in railpassConfig.cmake
+  INSTALL_DESTINATION ${railpass_cmake_dir})
+write_basic_package_version_file(railpassConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/railpassConfig.cmake
+  ${PROJECT_BINARY_DIR}/railpassConfigVersion.cmake DESTINATION ${railpass_cmake_dir})
+
+file(RELATIVE_PATH railpass_prefix_from_pkgconfig /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
+configure_file(cmake/railpass.pc.in railpass.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/railpass.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -15,6 +15,8 @@ function(railpass_header_layer name)
   foreach(dependency IN LISTS layer_DEPENDS)
     target_link_libraries(railpass_${name} INTERFACE railpass_${dependency})
   endforeach()
+  set_property(GLOBAL APPEND PROPERTY RAILPASS_HEADER_LAYERS railpass_${name})
+  railpass_record_layer(${name} ${layer_DEPENDS})
 endfunction()
 
 # railpass_compiled_layer(NAME SOURCES files... DEPENDS layers or targets...): an object library;
@@ -27,6 +29,16 @@ function(railpass_compiled_layer name)
   # Calls inside librailpass are plain calls, not ones that another library might replace.
   target_compile_options(railpass_${name} PRIVATE -fno-semantic-interposition)
   railpass_warnings(railpass_${name})
+  railpass_record_layer(${name} ${layer_DEPENDS})
+endfunction()
+
+# What the test of the includes goes by: RAILPASS_LAYERS holds "name=layer,layer" for each layer.
+function(railpass_record_layer name)
+  set(allowed ${ARGN})
+  list(FILTER allowed EXCLUDE REGEX "::")
+  list(TRANSFORM allowed REPLACE "^railpass_" "")
+  list(JOIN allowed "," allowed)
+  set_property(GLOBAL APPEND PROPERTY RAILPASS_LAYERS "${name}=${allowed}")
 endfunction()
 
 function(railpass_warnings target)

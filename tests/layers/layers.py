@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Every file includes only the layers that its CMake target depends on, and no header that users
+include pulls in the algorithms, Eigen or JSON.
+
+    layers.py SOURCE_DIR facade|no-facade LAYER=ALLOWED,ALLOWED... -- COMPILER FLAGS...
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+split = sys.argv.index("--")
+ROOT = Path(sys.argv[1])
+DEPENDS = {name: set(filter(None, allowed.split(",")))
+           for name, allowed in (word.split("=") for word in sys.argv[3:split])}
+COMPILER = sys.argv[split + 1:]
+
+# Who is above the layers: what users include may use only base, the command line everything.
+DEPENDS["api"] = {"base"}
+DEPENDS["facade"] = {"api"}
+DEPENDS["session"].add("api")
+DEPENDS["cli"] = set(DEPENDS)
+
+# Longest first: where the files of a layer are.
+PLACES = [("include/railpass/mpi.hpp", "api"), ("include/railpass/options.hpp", "api"),
+          ("include/railpass/base/", "base"), ("include/railpass/schedule/", "schedule"),
+          ("include/railpass/select/", "select"), ("include/railpass/transport/", "transport"),
+          ("include/railpass/", "facade"),
+          ("models/predict.hpp", "predict"), ("models/fit.hpp", "fit"), ("models/", "models"),
+          ("collectives/", "collectives"), ("lib/cli/", "cli"), ("lib/session/", "session"),
+          ("lib/exec/", "exec"), ("lib/rails/", "rails"), ("lib/files/", "files")]
+
+# Which layers may include what is not ours.
+OUTSIDE = {"Eigen/": {"fit"}, "nlohmann/": {"files", "cli"}, "CLI/": {"cli"}, "boost/": {"facade"},
+           "mpi.h": {"api", "rails", "exec", "session", "cli"}}
+
+USERS_HEADERS = ["include/railpass/mpi.hpp", "include/railpass/broadcast.hpp",
+                 "include/railpass/all_reduce.hpp"]
+NOT_FOR_USERS = re.compile(r"/(Eigen|nlohmann|asio|CLI|collectives/(?!.*boost)|models|"
+                           r"railpass/(schedule|select|transport))/")
+
+problems = []
+
+
+def layer_of(path):
+    for place, layer in PLACES:
+        if path.startswith(place):
+            return layer
+    problems.append(f"{path}: belongs to no layer; say which in {Path(__file__).name}")
+    return None
+
+
+def below(layer):
+    found, open_ = {layer}, [layer]
+    while open_:
+        for lower in DEPENDS[open_.pop()] - found:
+            found.add(lower)
+            open_.append(lower)
+    return found
+
+
+def check_includes(path):
+    layer = layer_of(path)
+    if layer is None:
+        return
+    allowed = below(layer)
+    for line, text in enumerate((ROOT / path).read_text().splitlines(), 1):
+        match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', text)
+        if not match:
+            continue
+        kind, name = match.groups()
+        if kind == '"':
+            if name.startswith("."):
+                problems.append(f"{path}:{line}: {name}: write includes from the root")
+                continue
+            target = layer_of("include/" + name if name.startswith("railpass/") else name)
+            if target is not None and target not in allowed:
+                problems.append(f"{path}:{line}: layer {layer} may not include {name} ({target})")
+        else:
+            for prefix, layers in OUTSIDE.items():
+                if name.startswith(prefix) and layer not in layers:
+                    problems.append(f"{path}:{line}: layer {layer} may not include <{name}>")
+
+
+def check_users_header(path):
+    listed = subprocess.run([*COMPILER, "-M", "-x", "c++", str(ROOT / path)], capture_output=True,
+                            text=True, check=True).stdout
+    files = listed.replace("\\\n", " ").split()[2:]
+    if not any(name.endswith("/mpi.h") for name in files):
+        problems.append(f"{path}: its includes could not be listed")
+    for name in files:
+        if NOT_FOR_USERS.search(name.replace("/boost/mpi/collectives/", "/boost/")):
+            problems.append(f"{path}: users would include {name}")
+
+
+sources = [str(p.relative_to(ROOT)) for folder in ("include", "models", "collectives", "lib")
+           for p in sorted((ROOT / folder).rglob("*")) if p.suffix in (".hpp", ".cpp", ".def")]
+for source in sources:
+    check_includes(source)
+for header in USERS_HEADERS:
+    if layer_of(header) == "api" or sys.argv[2] == "facade":
+        check_users_header(header)
+print(f"{len(sources)} files looked at")
+print("\n".join(problems))
+sys.exit(1 if problems or len(sources) < 50 else 0)
