@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The verbs that need neither MPI nor files: algorithms, verify, settings, schedule, predict."""
+import json
+import os
+import sys
+import xml.etree.ElementTree
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+from program import ProgramTest, main  # noqa: E402
+
+VERBS = ["sample", "fit", "predict", "bench", "stats", "algorithms", "verify", "settings",
+         "schedule", "doctor"]
+
+
+class Program(ProgramTest):
+    def test_help_lists_all_verbs(self):
+        text = self.run_railpass("--help").stdout
+        for verb in VERBS:
+            self.assertRegex(text, rf"(?m)^ *{verb} ")
+
+    def test_every_verb_has_help_with_an_example(self):
+        for verb in VERBS:
+            with self.subTest(verb=verb):
+                text = self.run_railpass(verb, "--help").stdout
+                self.assertIn("Examples:", text)
+                self.assertIn(f"railpass {verb}", text.split("Examples:")[1])
+                self.assertIn("--json", text)
+
+    def test_version(self):
+        self.assertRegex(self.run_railpass("--version").stdout, r"^railpass \d+\.\d+\.\d+\n$")
+
+    def test_wrong_use(self):
+        self.check_refused(says="subcommand is required")
+        self.check_refused("frobnicate", says="'frobnicate'")
+        for verb in VERBS:
+            with self.subTest(verb=verb):
+                self.check_refused(verb, "--no-such-option", says="no-such-option"
+                                   if verb not in ("fit", "predict", "stats", "verify", "schedule")
+                                   else ())
+
+    def test_results_that_cannot_be_written(self):
+        result = self.run_railpass("algorithms", "--json", self.path("no/such/x.json"), status=1)
+        self.assertIn("no/such", result.stderr)
+
+
+class Algorithms(ProgramTest):
+    def test_json(self):
+        found = self.json_of("algorithms")
+        self.assertEqual({frozenset(a) for a in found},
+                         {frozenset(["collective", "name", "parameters", "needs", "source"])})
+        names = {(a["collective"], a["name"]) for a in found}
+        self.assertEqual(len(names), len(found))
+        for name in [("broadcast", "native"), ("broadcast", "binomial"), ("broadcast", "chain"),
+                     ("all_reduce", "native"), ("all_reduce", "ring")]:
+            self.assertIn(name, names)
+        chain = next(a for a in found if a["name"] == "chain")
+        self.assertIn(8192, chain["parameters"]["segment_bytes"])
+        self.assertGreater(len(chain["parameters"]["fan_out"]), 1)
+        ring = next(a for a in found if a["name"] == "ring")
+        self.assertTrue(any("commutative" in need for need in ring["needs"]))
+        self.assertIn("doi:", ring["source"])
+
+    def test_one_collective(self):
+        found = self.json_of("algorithms", "--collective", "all_reduce")
+        self.assertEqual({a["collective"] for a in found}, {"all_reduce"})
+        self.check_refused("algorithms", "--collective", "gossip", says=("gossip", "broadcast"))
+
+    def test_tables(self):
+        text = self.run_railpass("algorithms", "--markdown").stdout
+        self.assertEqual(len({line.count(" |") for line in text.strip().split("\n")[2:]}), 1)
+        self.assertIn("| broadcast | binomial |", text)
+
+    def test_json_file(self):
+        file = self.path("list.json")
+        self.assertIn("binomial", self.run_railpass("algorithms", "--json", file).stdout)
+        with open(file, encoding="utf-8") as stream:
+            self.assertEqual(json.load(stream), self.json_of("algorithms"))
+
+
+class Verify(ProgramTest):
+    def test_broadcast(self):
+        found = self.json_of("verify", "--collective", "broadcast", "-p", 37, "--root", 11)
+        self.assertGreater(len(found), 20)
+        for arm in found:
+            self.assertEqual(set(arm), {"algorithm", "parameters", "ok", "steps", "message"})
+            self.assertTrue(arm["ok"], arm)
+            self.assertGreater(arm["steps"], 0)
+        listed = {a["name"] for a in self.json_of("algorithms", "--collective", "broadcast")}
+        self.assertEqual({a["algorithm"] for a in found}, listed - {"native"})
+
+    def test_all_reduce(self):
+        for ranks in (2, 7, 16):
+            with self.subTest(ranks=ranks):
+                found = self.json_of("verify", "--collective", "all_reduce", "-p", ranks)
+                self.assertTrue(all(arm["ok"] for arm in found), found)
+
+    def test_one_rank(self):
+        self.json_of("verify", "--collective", "broadcast", "-p", 1)
+
+    def test_bad_input(self):
+        verify = ("verify", "--collective", "broadcast")
+        self.check_refused(*verify, says="--ranks")
+        for ranks in (0, -3, "x", 10 ** 12, "1.5"):
+            with self.subTest(ranks=ranks):
+                self.check_refused(*verify, "-p", ranks, says="--ranks")
+        for root in (8, -1):
+            self.check_refused(*verify, "-p", 8, "--root", root, says=("--root", "0 to 7"))
+        self.check_refused("verify", "--collective", "", "-p", 8, says="--collective")
+
+
+class Settings(ProgramTest):
+    def values(self, environment=None, status=0):
+        found = self.json_of("settings", environment=environment, status=status)
+        return {s["name"]: s for s in found["settings"]}, found["problems"]
+
+    def test_defaults(self):
+        settings, problems = self.values()
+        self.assertEqual(problems, [])
+        self.assertEqual(settings["enable"]["value"], "on")
+        self.assertEqual({s["source"] for s in settings.values()}, {"default"})
+
+    def test_values_in_force_and_where_they_came_from(self):
+        settings, _ = self.values({"RAILPASS_POLICY": "thompson", "RAILPASS_MIN_BYTES": "64KiB"})
+        self.assertEqual(settings["policy"]["value"], "thompson")
+        self.assertEqual(settings["policy"]["source"], "environment")
+        self.assertEqual(settings["policy"]["variable"], "RAILPASS_POLICY")
+        self.assertEqual(settings["min_bytes"]["value"], "64KiB")
+        self.assertEqual(settings["seed"]["source"], "default")
+
+    def test_problems_of_the_environment(self):
+        for name, value in {"RAILPASS_NONSENSE": "1", "RAILPASS_ENABLE": "maybe",
+                            "RAILPASS_MIN_BYTES": "-1", "RAILPASS_POLICY": "guess",
+                            "RAILPASS_COLLECTIVES": "gossip",
+                            "RAILPASS_USE": "broadcast:telepathy",
+                            "RAILPASS_PROFILE": self.path("missing.json")}.items():
+            with self.subTest(name=name):
+                result = self.run_railpass("settings", environment={name: value}, status=1)
+                said = "nonsense" if name == "RAILPASS_NONSENSE" else value.split(":")[-1]
+                self.assertIn(said, result.stderr)
+                self.assertEqual(len(self.values({name: value}, status=1)[1]), 1)
+
+    def test_policies(self):
+        names = [p["name"] for p in self.json_of("settings", "--policies")]
+        for name in ("pass", "thompson", "fixed", "native", "round_robin"):
+            self.assertIn(name, names)
+        settings, _ = self.values()
+        self.assertIn(settings["policy"]["default"], names)
+
+
+class Schedule(ProgramTest):
+    def test_files_and_summary(self):
+        trace, svg = self.path("trace.json"), self.path("timeline.svg")
+        result = self.run_railpass("schedule", "broadcast:binomial", "-p", 16, "--bytes", "1MiB",
+                                   "--trace", trace, "--svg", svg)
+        self.assertIn("bottleneck: rank 0", result.stdout)
+        with open(trace, encoding="utf-8") as file:
+            self.assertGreater(len(json.load(file)["traceEvents"]), 30)
+        self.assertTrue(xml.etree.ElementTree.parse(svg).getroot().tag.endswith("svg"))
+
+    def test_json(self):
+        found = self.json_of("schedule", "broadcast:binomial", "-p", 16, "--bytes", "1MiB",
+                             "--root", 3)
+        self.assertEqual(found["messages"], 15)
+        self.assertEqual(len(found["ranks"]), 16)
+        self.assertEqual(found["ranks"][3]["sent_bytes"], 4 << 20)
+        self.assertEqual([r["received_bytes"] for r in found["ranks"] if r["rank"] != 3],
+                         15 * [1 << 20])
+        self.assertAlmostEqual(max(r["finish_s"] for r in found["ranks"]), found["time_s"])
+        self.assertEqual(found["bottleneck"]["rank"], 3)
+
+    def test_one_rank_and_no_bytes(self):
+        self.json_of("schedule", "broadcast:binomial", "-p", 2, "--bytes", 0)
+        self.json_of("schedule", "all_reduce:recursive_doubling", "-p", 5, "--bytes", 12)
+
+    def test_bad_input(self):
+        self.check_refused("schedule", "broadcast:binomial", says="--ranks")
+        self.check_refused("schedule", "-p", 4)
+        for what, says in {"binomial": "collective:arm", "broadcast:": "broadcast",
+                           "gossip:ring": "gossip", "broadcast:telepathy": "telepathy",
+                           "broadcast:binomial+speed=9": "speed",
+                           "broadcast:native": "no schedule"}.items():
+            with self.subTest(what=what):
+                self.check_refused("schedule", what, "-p", 4, says=says)
+        good = ("schedule", "broadcast:binomial", "-p", 4)
+        self.check_refused(*good, "--root", 4, says="--root 4")
+        for size in ("", "-1", "lots", "9999999999999GiB", "4GiB"):
+            with self.subTest(size=size):
+                self.check_refused(*good, "--bytes", size, says="--bytes")
+        self.check_refused("schedule", "broadcast:pipeline+segment_bytes=1KiB", "-p", 4096,
+                           "--bytes", "1GiB", says="more messages")
+        self.check_refused(*good, "--profile", self.path("none.json"), status=1, says="none.json")
+        self.check_refused(*good, "--svg", self.path("no/folder.svg"), status=1, says="no/folder")
+
+
+class Predict(ProgramTest):
+    def test_generic(self):
+        found = self.json_of("predict", "--collective", "broadcast", "-p", 64, "--ranks-per-node",
+                             4, "--bytes", "1KiB,1MiB")
+        times = {(p["bytes"], p["arm"]): p["predicted_s"] for p in found["predictions"]}
+        self.assertGreater(times[1 << 20, "binomial"], times[1 << 10, "binomial"])
+        self.assertIsNone(times[1 << 10, "native"])
+        self.assertEqual(found["crossovers"][0]["from_bytes"], 1024)
+        for place, change in enumerate(found["crossovers"][1:]):
+            self.assertGreater(change["from_bytes"], found["crossovers"][place]["from_bytes"])
+
+    def test_chosen_arms_simulated(self):
+        found = self.json_of("predict", "--collective", "all_reduce", "-p", 8, "--bytes",
+                             "4KiB..16KiB", "--arms", "ring,recursive_doubling", "--simulate")
+        self.assertEqual([p["bytes"] for p in found["predictions"]],
+                         [4096, 4096, 8192, 8192, 16384, 16384])
+        for prediction in found["predictions"]:
+            self.assertGreater(prediction["simulated_s"], 0)
+
+    def test_bad_input(self):
+        good = ("predict", "--collective", "broadcast")
+        self.check_refused(*good, says="--ranks")
+        self.check_refused(*good, "-p", 0, says="--ranks")
+        self.check_refused(*good, "-p", 4, "--ranks-per-node", 0, says="--ranks-per-node")
+        for sizes in ("", ",", "1KiB,", "1KiB,x", "8EiB", "4..2", "..", "0..5", "99999999999999999"):
+            with self.subTest(sizes=sizes):
+                self.check_refused(*good, "-p", 4, "--bytes", sizes, says="--bytes")
+        self.check_refused(*good, "-p", 4, "--arms", "telepathy", says="telepathy")
+        self.check_refused(*good, "-p", 4, "--arms", "", "--bytes", "x", says="--bytes")
+        self.check_refused(*good, "-p", 4, "--profile", self.path("gone.json"), status=1,
+                           says="gone.json")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The verbs that run under mpirun, as a user chains them: sample, fit, bench, stats, doctor."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+from program import ProgramTest, main  # noqa: E402
+
+ROW = {"collective", "bytes", "arm", "median_s", "p90_s", "runs", "ratio_to_native"}
+
+
+class Sample(ProgramTest):
+    def test_sample_fit_predict(self):
+        samples, profile = self.path("samples.json"), self.path("profile.json")
+        text = self.run_ranks(2, "sample", "--budget", "2s", "--json", samples).stdout
+        self.assertIn("Same node", text)
+        with open(samples, encoding="utf-8") as file:
+            found = json.load(file)
+        sizes = [link["bytes"] for link in found["links"]]
+        self.assertEqual(sizes, sorted(sizes))
+        self.assertGreaterEqual(len(sizes), 3)
+        self.assertEqual(sizes[0], 1)
+        for link in found["links"]:
+            self.assertGreater(link["one_way_s"], 0)
+        self.assertGreaterEqual(found["eager_limits_bytes"]["same_node"], 0)
+        self.assertGreater(len(found["copies"]), 3)
+        self.assertGreater(len(found["reductions"]), 3)
+
+        text = self.run_railpass("fit", samples, "-o", profile).stdout
+        self.assertIn("residual spread", text)
+        found = self.json_of("predict", "--profile", profile, "--collective", "all_reduce",
+                             "-p", 2, "--ranks-per-node", 2, "--bytes", "64KiB")
+        self.assertGreater(found["predictions"][0]["predicted_s"], 0)
+
+    def test_json_alone_on_standard_output(self):
+        result = self.run_ranks(3, "sample", "--budget", "1s", "--json", "-")
+        self.assertEqual(json.loads(result.stdout)["format"], "railpass samples")
+
+    def test_bad_input(self):
+        self.check_ranks_refused(1, "sample", says="at least 2 ranks")
+        self.check_ranks_refused(2, "sample", "--budget", "soon", says="--budget")
+        self.check_ranks_refused(2, "sample", "--budget", "0s", says="--budget")
+        self.check_ranks_refused(2, "sample", "--json", self.path("no/such/s.json"), status=1,
+                                 says="no/such")
+
+
+class Bench(ProgramTest):
+    def bench(self, ranks, *arguments, **options):
+        result = self.run_ranks(ranks, "bench", *arguments, "--json", "-", **options)
+        found = json.loads(result.stdout)
+        environment = found["environment"]
+        self.assertEqual(environment["num_ranks"], ranks)
+        for row in found["results"]:
+            self.assertLessEqual(ROW, set(row))
+            self.assertIsInstance(row["bytes"], int)
+            self.assertGreater(row["median_s"], 0)
+            self.assertGreaterEqual(row["p90_s"], row["median_s"])
+            self.assertGreaterEqual(row["runs"], 1)
+        return found
+
+    def test_chosen_arms(self):
+        for ranks in (2, 3):
+            with self.subTest(ranks=ranks):
+                found = self.bench(ranks, "--bytes", "1KiB,8KiB", "--budget", "2s", "--arms",
+                                   "native,tuned,binomial+segment_bytes=4KiB,ring")
+                arms = {(r["collective"], r["bytes"], r["arm"]) for r in found["results"]}
+                self.assertEqual(arms, {(c, n, a) for n in (1024, 8192) for c, a in [
+                    ("broadcast", "native"), ("broadcast", "tuned"),
+                    ("broadcast", "binomial+segment_bytes=4KiB"),
+                    ("all_reduce", "native"), ("all_reduce", "tuned"), ("all_reduce", "ring")]})
+                medians = {(r["collective"], r["bytes"], r["arm"]): r["median_s"]
+                           for r in found["results"]}
+                for row in found["results"]:
+                    native = medians[row["collective"], row["bytes"], "native"]
+                    self.assertAlmostEqual(row["ratio_to_native"], row["median_s"] / native)
+
+    def test_all_arms_and_first_calls(self):
+        found = self.bench(3, "--collectives", "all_reduce", "--bytes", "4KiB", "--budget", "4s",
+                           "--learning", 20)
+        arms = {r["arm"] for r in found["results"]}
+        self.assertLessEqual({"native", "tuned", "recursive_doubling", "ring"}, arms)
+        self.assertEqual(len(arms), len(found["results"]))
+        (learning,) = found["learning"]
+        self.assertEqual(learning["calls"], 20)
+        self.assertGreaterEqual(learning["total_s"], learning["worst_call_s"])
+        self.assertIn(learning["best_arm"], arms - {"tuned"})
+
+    def test_no_bytes_odd_bytes_and_another_root(self):
+        found = self.bench(3, "--bytes", "0,1,7", "--budget", "2s", "--root", 2, "--arms",
+                           "native,tuned,linear,recursive_doubling")
+        self.assertEqual({r["bytes"] for r in found["results"]}, {0, 1, 7})
+
+    def test_table_dump_and_stats(self):
+        dump = self.path("dump.json")
+        text = self.run_ranks(2, "bench", "--bytes", "1KiB", "--budget", "1s", "--arms",
+                              "native,tuned,ring,binomial",
+                              environment={"RAILPASS_STATS": dump}).stdout
+        self.assertIn("broadcast of 1KiB", text)
+        self.assertRegex(text, r"(?m)^tuned +\d")
+        text = self.run_railpass("stats", dump).stdout
+        self.assertIn("all_reduce of", text)
+        self.assertIn("calls", text)
+        self.assertIn("| arm |", self.run_railpass("stats", dump, "--markdown").stdout)
+        lines = self.run_railpass("stats", dump, "--csv").stdout.strip().split("\n")
+        self.assertGreater(len(lines), 2)
+        self.assertEqual(len({len(line.split(",")) for line in lines}), 1)
+        self.assertTrue(lines[0].startswith("communicator,collective,"))
+        self.assertGreater(len(self.json_of("stats", dump)["contexts"]), 0)
+
+    def test_bench_results_fit_a_profile(self):
+        bench, profile = self.path("bench.json"), self.path("profile.json")
+        self.run_ranks(3, "bench", "--bytes", "1KiB..64KiB", "--budget", "4s", "--arms",
+                       "native,binomial,pipeline,linear,ring,recursive_doubling", "--json", bench)
+        self.run_railpass("fit", bench, "-o", profile)
+        # A profile of this very machine is accepted by a run, and so is one that says how long
+        # the native arm takes.
+        found = self.bench(3, "--bytes", "4KiB", "--budget", "1s", "--arms", "native,tuned",
+                           environment={"RAILPASS_PROFILE": profile})
+        self.assertEqual(found["environment"]["notes"]["profile"], profile)
+
+    def test_bad_input(self):
+        self.check_ranks_refused(1, "bench", says="at least 2 ranks")
+        for arguments, says in {
+                ("--collectives", "gossip"): "gossip",
+                ("--collectives", ""): "--collectives",
+                ("--bytes", "x"): "--bytes",
+                ("--bytes", "4GiB"): "--bytes",
+                ("--arms", "native,telepathy"): "telepathy",
+                ("--arms", "native,,tuned"): "--arms",
+                ("--collectives", "broadcast", "--arms", "ring"): "ring",
+                ("--budget", "-1s"): "--budget",
+                ("--root", "2"): "--root",
+                ("--learning", "0"): "--learning"}.items():
+            with self.subTest(arguments=arguments):
+                self.check_ranks_refused(2, "bench", *arguments, says=says)
+        missing = {"RAILPASS_PROFILE": self.path("missing.json")}
+        self.check_ranks_refused(2, "bench", "--budget", "1s", environment=missing, status=1,
+                                 says="missing.json")
+
+
+class Doctor(ProgramTest):
+    def checks(self, result):
+        found = json.loads(result.stdout)
+        for check in found:
+            self.assertEqual(set(check), {"check", "host", "ok", "message"})
+        self.assertEqual(result.returncode, 0 if all(c["ok"] for c in found) else 1)
+        return {c["check"]: c for c in found}
+
+    def alone(self, *arguments, **options):
+        command = [os.environ["RAILPASS"], "doctor", *arguments, "--json", "-"]
+        return self.checks(self.start(command, **options))
+
+    def test_healthy_things_are_not_reported(self):
+        checks = self.alone()
+        self.assertTrue(checks["mpi library"]["ok"], checks)
+        self.assertTrue(checks["settings"]["ok"], checks)
+        self.assertTrue(checks["profile"]["ok"], checks)
+        self.assertTrue(checks["ranks and cores"]["ok"], checks)
+
+    def test_settings(self):
+        checks = self.alone(environment={"RAILPASS_POLICI": "x"})
+        self.assertFalse(checks["settings"]["ok"])
+        self.assertIn("polici", checks["settings"]["message"].lower())
+
+    def test_profile_of_another_machine(self):
+        bench = self.path("bench.json")
+        self.run_ranks(2, "bench", "--collectives", "broadcast", "--bytes", "1KiB..8KiB",
+                       "--budget", "1s", "--arms", "native,binomial,linear", "--json", bench)
+        mine, other = self.path("profile.json"), self.path("other.json")
+        self.run_railpass("fit", bench, "-o", mine)
+        with open(mine, encoding="utf-8") as file:
+            profile = json.load(file)
+        profile["machine_id"]["cpu_model"] = "Imaginary 9000"
+        self.write("other.json", json.dumps(profile))
+        self.assertTrue(self.alone("--profile", mine)["profile"]["ok"])
+        wrong = self.alone("--profile", other)["profile"]
+        self.assertFalse(wrong["ok"])
+        self.assertIn("Imaginary 9000", wrong["message"])
+
+    def test_more_ranks_than_cores(self):
+        ranks = 2 * os.cpu_count()
+        command = [os.environ["MPIEXEC"], "-n", str(ranks), os.environ["RAILPASS"], "doctor",
+                   "--json", "-"]
+        found = self.checks(self.start(command, environment={"OMPI_MCA_mpi_yield_when_idle": "0"}))
+        self.assertFalse(found["ranks and cores"]["ok"], found)
+        self.assertIn(f"{ranks} ranks", found["ranks and cores"]["message"])
+        if "Open MPI" in found["mpi library"]["message"]:
+            found = self.checks(self.start(command,
+                                           environment={"OMPI_MCA_mpi_yield_when_idle": "1"}))
+            self.assertTrue(found["ranks and cores"]["ok"], found)
+
+
+if __name__ == "__main__":
+    main()

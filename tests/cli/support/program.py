@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Runs the railpass program as a user would. Every run is bounded in time."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = os.environ["RAILPASS"]
+MPIEXEC = os.environ.get("MPIEXEC", "mpirun")
+
+
+class ProgramTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def start(self, command, environment=None, timeout=120):
+        settings = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS_")}
+        settings.update(environment or {})
+        return subprocess.run(command, env=settings, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=timeout, check=False)
+
+    def run_railpass(self, *arguments, status=0, **options):
+        """Runs one process and checks its exit status."""
+        result = self.start([PROGRAM, *map(str, arguments)], **options)
+        self.assertEqual(result.returncode, status,
+                         f"{arguments}\n{result.stdout}\n{result.stderr}")
+        return result
+
+    def run_ranks(self, ranks, *arguments, status=0, **options):
+        result = self.start([MPIEXEC, "-n", str(ranks), PROGRAM, *map(str, arguments)], **options)
+        self.assertEqual(result.returncode, status,
+                         f"{ranks} ranks: {arguments}\n{result.stdout}\n{result.stderr}")
+        return result
+
+    def json_of(self, *arguments, **options):
+        """What the program writes with --json -; nothing else may be on standard output."""
+        return json.loads(self.run_railpass(*arguments, "--json", "-", **options).stdout)
+
+    def check_refused(self, *arguments, status=2, says=(), **options):
+        """One sentence on standard error that contains the words, nothing on standard output."""
+        result = self.run_railpass(*arguments, status=status, **options)
+        self.assertEqual(result.stdout, "")
+        lines = result.stderr.strip().split("\n")
+        self.assertEqual(len(lines), 1, result.stderr)
+        for word in (says,) if isinstance(says, str) else says:
+            self.assertIn(word, lines[0])
+        return lines[0]
+
+    def check_ranks_refused(self, ranks, *arguments, status=2, says="", **options):
+        """The same under mpirun: said once, whatever mpirun itself adds."""
+        result = self.run_ranks(ranks, *arguments, status=status, **options)
+        self.assertEqual(result.stdout.strip(), "")
+        ours = [line for line in result.stderr.split("\n") if line.startswith("railpass ")]
+        self.assertEqual(len(ours), 1, result.stderr)
+        self.assertIn(says, ours[0])
+
+
+def main():
+    unittest.main(argv=[sys.argv[0], "-v"])
