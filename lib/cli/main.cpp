@@ -16,9 +16,10 @@ constexpr const verb* verbs[] = {
 #undef RAILPASS_VERB
 };
 
-// One sentence on standard error. Under mpirun every rank comes here, and one of them speaks.
-int complain(std::string_view who, std::string_view what, int status) {
-  if (speaks_for_the_job()) std::cerr << who << ": " << what << '\n';
+// One sentence on standard error, in one write. Under mpirun every rank comes here, and one of them
+// speaks.
+int complain(const std::string& who, const std::string& what, int status) {
+  if (speaks_for_the_job()) std::cerr << who + ": " + what + '\n';
   return status;
 }
 
