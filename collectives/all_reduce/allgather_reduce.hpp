@@ -5,6 +5,8 @@
 // p = 8: one round, r -> r+1, r+2, ..., r+7.
 //
 // The contributions are not kept side by side: they pass through three buffers that take turns.
+// Rank order makes every one a step of its own: the schedule takes 9 KB with 64 ranks and 540 KB
+// with 4096.
 //
 // Cost: alpha + (p-1) n beta + (p-1) n gamma.
 // Good when: messages are a few bytes and ranks are few (one hop). Poor otherwise.

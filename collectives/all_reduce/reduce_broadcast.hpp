@@ -25,15 +25,13 @@ namespace railpass::collectives::all_reduce {
 inline schedule build_reduce_broadcast(const shape& s, const parameters& values) {
   builder b(s, values[1]);
   const int v = s.rank;
+  const int fan_out = int(std::min<std::int64_t>(values[0], s.num_ranks));
   // Down from rank 0, whose range is all ranks, to the range of this one.
   int parent = -1, first = 0, end = s.num_ranks;
-  const auto child_begin = [&](std::int64_t k) {  // the first rank of part k
-    const int below = end - first - 1;
-    return first + 1 +
-           int(block_begin(below,
-                           std::max<std::int64_t>(1, std::min<std::int64_t>(values[0], below)), k));
+  const auto num_children = [&] { return std::min(fan_out, end - first - 1); };
+  const auto child_begin = [&](int k) {  // the first rank of part k
+    return first + 1 + int(block_begin(end - first - 1, num_children(), k));
   };
-  const auto num_children = [&] { return int(std::min<std::int64_t>(values[0], end - first - 1)); };
   while (first != v) {
     int k = 0;
     while (child_begin(k + 1) <= v) ++k;
@@ -61,8 +59,8 @@ inline schedule build_reduce_broadcast(const shape& s, const parameters& values)
     result_at = sum_at;
     b.copy(sum_at, buffer::output, {}, {each(sum)}, by_segments);
   } else {
-    // The result may overwrite the input once that has been used. Waiting for it keeps a receive
-    // window from filling with results that cannot come before more parts have been received.
+    // The result may overwrite the input, in an in-place call, once that has been used. It cannot
+    // come before all parts have been received, so it waits for them and leaves the window to them.
     const step_id handed = b.send(sum_at, {}, parent, {each(sum)}, by_segments);
     result =
         b.receive(buffer::output, {}, parent, {each(sum == no_step ? handed : sum)}, by_segments);

@@ -10,8 +10,7 @@ using namespace railpass;
 
 namespace {
 
-const std::filesystem::path collectives_folder =
-    std::filesystem::path(__FILE__).parent_path().parent_path().parent_path() / "collectives";
+const std::filesystem::path collectives_folder = RAILPASS_COLLECTIVES_DIR;
 
 constexpr collective all_collectives[] = {collective::broadcast, collective::all_reduce};
 
