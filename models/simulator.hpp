@@ -141,6 +141,7 @@ class simulator {
     std::int64_t send_instance = 0;
     std::int64_t receive_instance = 0;
     std::int64_t number = 0;
+    std::uint32_t sequence = 0;
     double posted_s = 0;   // by the receiver
     double started_s = 0;  // on the sender's CPU
     double ready_s = 0;    // the sender's CPU is done with it
@@ -268,7 +269,10 @@ class simulator {
   // --- events, a binary heap by time and then by order of creation
 
   void push(double time_s, happening what, std::int32_t task_number) {
-    heap_.push_back({time_s, (std::uint64_t(sequence_++) << 32) | (std::uint64_t(what) << 28) |
+    push(time_s, sequence_++, what, task_number);
+  }
+  void push(double time_s, std::uint32_t sequence, happening what, std::int32_t task_number) {
+    heap_.push_back({time_s, (std::uint64_t(sequence) << 32) | (std::uint64_t(what) << 28) |
                                  std::uint64_t(task_number)});
     std::push_heap(heap_.begin(), heap_.end(), later);
   }
@@ -484,12 +488,13 @@ class simulator {
     t.send_instance = s.issued;
     t.number = result_.messages++;
     t.cost = cost_of(c.same_node, bytes);
+    t.sequence = sequence_++;  // a NIC takes equally ready messages in the order of the sender
     t.started_s = compute(s.rank, t.cost.send_overhead_s);
     t.ready_s = t.started_s + t.cost.send_overhead_s;
     if (t.cost.eager)
-      push(t.ready_s, happening::send_ready, number);
+      push(t.ready_s, t.sequence, happening::send_ready, number);
     else if (posted)
-      push(std::max(t.ready_s, t.posted_s), happening::send_ready, number);
+      push(std::max(t.ready_s, t.posted_s), t.sequence, happening::send_ready, number);
   }
 
   void issue_receive(std::int32_t index) {
@@ -503,7 +508,7 @@ class simulator {
     t.posted_s = std::max(now_, ranks_[std::size_t(s.rank)].cpu_free_s);
     if (!sent) return;
     if (!t.cost.eager)
-      push(std::max(t.ready_s, t.posted_s), happening::send_ready, number);
+      push(std::max(t.ready_s, t.posted_s), t.sequence, happening::send_ready, number);
     else if (t.arrived)
       receive(number);
   }
