@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""Figures 2, 4 and 5 of the poster on PASS (Nishtala, Patel, Sanghavi, Chakrabarti: Automatic Tuning
+of Collective Communications in MPI), redone with railpass:
+
+    python3 bench/paper/pass/figures.py 2     # the best arm against the number of ranks
+    python3 bench/paper/pass/figures.py 4     # time against segment size, the learnt arm marked
+    python3 bench/paper/pass/figures.py 5     # time per call of fixed arms and of two policies
+
+Pictures go to docs/figures. Times are simulated on the machines of the folder machines, whose
+constants are made up for an Ethernet and a fast fabric; --samples takes what `railpass sample`
+measured on a real machine instead. Needs Debian's python3-matplotlib and a build folder.
+"""
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+
+import matplotlib
+matplotlib.use("svg")
+import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter  # noqa: E402
+
+plt.rcParams["svg.hashsalt"] = "railpass"  # the same picture is the same file
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.normpath(os.path.join(HERE, "../../.."))
+SIZES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
+
+
+def call(*command):
+    return json.loads(subprocess.run([str(c) for c in command], check=True,
+                                     stdout=subprocess.PIPE, timeout=600).stdout)
+
+
+class Machine:
+    """A profile fitted from samples, and what railpass says about it."""
+
+    def __init__(self, options, samples, folder):
+        self.options = options
+        self.name = os.path.splitext(os.path.basename(samples))[0]
+        self.profile = os.path.join(folder, self.name + ".json")
+        call(options.railpass, "fit", samples, "-o", self.profile, "--json", "-")
+
+    def simulated(self, ranks, size):
+        """Simulated time by arm."""
+        found = call(self.options.railpass, "predict", "--profile", self.profile, "--collective",
+                     "broadcast", "-p", ranks, "--bytes", size, "--simulate", "--json", "-")
+        return {p["arm"]: p["simulated_s"] for p in found["predictions"]
+                if p["simulated_s"] is not None}
+
+    def learning(self, ranks, size, calls, seeds):
+        return call(self.options.learning, self.profile, "broadcast", ranks, 1, size, calls, seeds)
+
+
+def algorithm(arm):
+    return arm.split("+")[0]
+
+
+def segment_bytes(arm):
+    for word in arm.split("+")[1:]:
+        name, value = word.split("=")
+        if name == "segment_bytes":
+            digits = value.rstrip("KMiB")
+            return int(digits) * SIZES[value[len(digits):] or "B"]
+    return 0
+
+
+def plain_numbers(axis):
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def save(figure, options, name):
+    for axes in figure.axes:
+        plain_numbers(axes.yaxis)
+    os.makedirs(options.output, exist_ok=True)
+    path = os.path.join(options.output, f"pass_{name}.svg")
+    figure.savefig(path, metadata={"Date": None})
+    print(path)
+
+
+COLORS = {"linear": "#888888", "binomial": "#1f77b4", "knomial": "#17becf", "binary": "#2ca02c",
+          "chain": "#9467bd", "pipeline": "#d62728", "split_binary": "#ff7f0e",
+          "scatter_allgather_ring": "#8c564b", "scatter_allgather_recursive_doubling": "#e377c2"}
+
+
+def figure_2(options, machines):
+    """For every algorithm its best parameters; below, which algorithm is the best."""
+    size, ranks = "64KiB", [2, 4, 8, 16, 32, 64, 128]
+    figure, all_axes = plt.subplots(1, len(machines), figsize=(6.2 * len(machines), 5),
+                                    squeeze=False, layout="constrained")
+    for axes, machine in zip(all_axes[0], machines):
+        best = {}
+        for p in ranks:
+            for arm, seconds in machine.simulated(p, size).items():
+                at = best.setdefault(algorithm(arm), {})
+                at[p] = min(at.get(p, seconds), seconds)
+        for name, at in best.items():
+            axes.plot(list(at), [s * 1e3 for s in at.values()], marker="o", markersize=3,
+                      color=COLORS[name], label=name, linewidth=1.2)
+        for p in ranks:
+            winner = min((at[p], name) for name, at in best.items() if p in at)
+            axes.plot(p, winner[0] * 1e3, marker="*", markersize=16, color=COLORS[winner[1]],
+                      markeredgecolor="black")
+        axes.set(xscale="log", yscale="log", title=f"{machine.name}: broadcast of {size}",
+                 xlabel="ranks, one per node", ylabel="time in ms (star: the best)")
+        axes.set_xticks(ranks, [str(p) for p in ranks])
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+    all_axes[0][0].legend(fontsize=8)
+    save(figure, options, "figure2")
+
+
+def figure_4(options, machines):
+    """Pipelined arms at every segment size; the arm that most seeds of a policy settle on."""
+    ranks, size = 16, "1MiB"
+    figure, all_axes = plt.subplots(1, len(machines), figsize=(6.2 * len(machines), 5),
+                                    squeeze=False, layout="constrained")
+    for axes, machine in zip(all_axes[0], machines):
+        learnt = machine.learning(ranks, size, 400, 40)
+        times = {a["arm"]: a["simulated_s"] for a in learnt["arms"] if a["arm"] != "native"}
+        whole = SIZES["MiB"]
+        for name in ["binomial", "binary", "split_binary", "pipeline"]:
+            points = sorted((segment_bytes(arm) or whole, s * 1e3) for arm, s in times.items()
+                            if algorithm(arm) == name and segment_bytes(arm) < whole)
+            axes.plot(*zip(*points), marker="o", markersize=3, color=COLORS[name], label=name)
+        for policy, marker in zip(learnt["policies"], ["s", "*"]):
+            arm, count = max(policy["settled"].items(), key=lambda item: item[1])
+            shown = arm if arm != "native" else "binomial"
+            share = 100 * count / sum(policy["settled"].values())
+            axes.plot(segment_bytes(shown) or whole, times[shown] * 1e3, marker=marker,
+                      markersize=15, color="none", markeredgecolor="black", linestyle="none",
+                      label=f"{policy['policy']}: {arm}\n({share:.0f} % of the seeds)")
+        axes.set(xscale="log", yscale="log", title=f"{machine.name}: {size} to {ranks} ranks",
+                 xlabel="segment size (the last: not segmented)", ylabel="time in ms")
+        ticks = [SIZES["KiB"] << k for k in range(0, 11, 2)]
+        axes.set_xticks(ticks, ["1K", "4K", "16K", "64K", "256K", "1M"])
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=8)
+    save(figure, options, "figure4")
+
+
+def figure_5(options, machines):
+    """Fixed arms are lines; a policy's mean and median over the seeds show what exploring costs."""
+    ranks, size, calls, seeds = 16, "1MiB", 300, 200
+    figure, all_axes = plt.subplots(1, len(machines), figsize=(6.2 * len(machines), 5),
+                                    squeeze=False, layout="constrained")
+    for axes, machine in zip(all_axes[0], machines):
+        learnt = machine.learning(ranks, size, calls, seeds)
+        best = {}
+        for a in learnt["arms"]:
+            name = algorithm(a["arm"])
+            if name != "native" and a["simulated_s"] < best.get(name, (9e9, ""))[0]:
+                best[name] = (a["simulated_s"], a["arm"])
+        for name, (seconds, arm) in sorted(best.items(), key=lambda item: item[1]):
+            axes.axhline(seconds * 1e3, color=COLORS[name], linewidth=1, alpha=0.8,
+                         label=arm.replace("segment_bytes", "segment"))
+        for policy, color in zip(learnt["policies"], ["black", "#0033cc"]):
+            for key, style, width in [("mean_s", "-", 1.3), ("median_s", ":", 1.6)]:
+                axes.plot(range(1, calls + 1), [s * 1e3 for s in policy[key]], style, color=color,
+                          linewidth=width, label=f"{policy['policy']}, {key[:-2]} of {seeds} seeds")
+        axes.set(xscale="log", yscale="log", title=f"{machine.name}: {size} to {ranks} ranks",
+                 xlabel="call", ylabel="time per call in ms")
+        plain_numbers(axes.xaxis)
+        axes.grid(alpha=0.3, axis="y")
+        axes.legend(fontsize=6.5)
+    save(figure, options, "figure5")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("figure", choices=["2", "4", "5"])
+    parser.add_argument("--build", default=os.path.join(TOP, "build"), help="build folder")
+    parser.add_argument("--output", default=os.path.join(TOP, "docs/figures"))
+    parser.add_argument("--samples", nargs="+", help="files of railpass sample",
+                        default=[os.path.join(HERE, "machines", name + ".json")
+                                 for name in ("ethernet", "fabric")])
+    options = parser.parse_args()
+    options.railpass = os.path.join(options.build, "lib/cli/railpass")
+    options.learning = os.path.join(options.build, "bench/paper_pass_learning")
+    with tempfile.TemporaryDirectory() as folder:
+        machines = [Machine(options, samples, folder) for samples in options.samples]
+        {"2": figure_2, "4": figure_4, "5": figure_5}[options.figure](options, machines)
+
+
+if __name__ == "__main__":
+    main()
