@@ -90,9 +90,8 @@ class belief_policy : public policy {
       if (const int a = index_of(o.arm); a >= 0) known.push_back({a, o.seconds});
     belief_.learn(known, calls, learnt_at_, incumbent_);
     learnt_at_ = calls;
-    ++epoch_;
     if (belief_.changed()) {
-      change_epoch_ = epoch_;
+      change_epoch_ = epoch_ + 1;
       spent_ = std::min(spent_, budget_share() * double(calls));
     }
   }
@@ -164,9 +163,11 @@ class belief_policy : public policy {
     return -1;
   }
 
-  /// The cheapest arm in expectation, but native as long as that is not clear. Returns true if the
+  /// Begins an epoch: the cheapest arm in expectation, but native as long as that is not clear.
+  /// Returns true if the
   /// choice rests on predictions alone and native should be timed now.
   bool choose_incumbent() {
+    ++epoch_;
     const int best = belief_.cheapest();
     if (best == native_) {
       incumbent_ = native_;
@@ -244,7 +245,7 @@ class belief_policy : public policy {
   belief belief_;
   int native_ = 0;
   int incumbent_ = 0;
-  int epoch_ = 0, change_epoch_ = 0;
+  int epoch_ = -1, change_epoch_ = 0;  // plans made; the first one after a change
   std::int64_t learnt_at_ = 0;
   double spent_ = 0;  // on exploring, in calls of the incumbent
 };

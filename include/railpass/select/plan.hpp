@@ -217,7 +217,7 @@ class lockstep {
 
   // What merging may cost: so much of the time spent in the calls, after a few free ones.
   static constexpr double merge_share = 0.0075;
-  static constexpr double free_merges = 2;
+  static constexpr double free_merges = 4;
   static constexpr int early_merges = 8;  // while results are waited for: the shortest lag
   static constexpr int late_lag = 4;
 
@@ -670,7 +670,11 @@ inline void lockstep::learn() {
     if (!led_[c].merged.empty()) led_[c].chosen->learn(led_[c].merged, contexts_[c].calls);
 }
 
-/// New plans for the contexts that have learnt something; they travel in the next merge.
+/// New plans for the contexts that have learnt something; they travel in the next merge, which
+/// follows at once if that is affordable (gap_before_next_merge). A context whose plan has just
+/// become active gets no new one for the few samples that came with it: so merges go in pairs, one
+/// that brings times and one that answers, with an epoch between pairs. Single merges at half the
+/// distance would cost the same and answer later.
 inline void lockstep::plan_next() {
   std::vector<int> pending;
   for (int c = 0; c < num_contexts(); ++c) {
@@ -679,6 +683,10 @@ inline void lockstep::plan_next() {
     if (led.merged.empty()) {
       // Wanted a plan, but had nothing to learn from: do not make everybody wait for it.
       if (led.chosen && !led.outbox && led.wanted_at <= s.calls) led.wanted_at = s.calls + s.length;
+      continue;
+    }
+    if (s.activated_at == s.calls) {
+      led.merged.clear();
       continue;
     }
     led.merged.clear();
