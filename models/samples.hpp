@@ -59,7 +59,7 @@ struct measurements {
   }
 };
 
-/// What `railpass sample` writes. `collectives` is empty there.
+/// What `railpass sample` writes. `collectives` holds the native arms' times there.
 struct sample_set {
   fingerprint machine_id{};
   std::string sampled_at{};  ///< UTC, as profile::sampled_at

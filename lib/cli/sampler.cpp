@@ -6,6 +6,7 @@
 // until the budget is used: a disturbance of a second then hits all cells a little instead of one.
 #include "lib/cli/sampler.hpp"
 
+#include "collectives/algorithm.hpp"
 #include "lib/cli/arguments.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/statistics.hpp"
@@ -343,6 +344,54 @@ void sample_memory(measurements& all, double budget_s, const progress_report& pr
   }
 }
 
+// What no model tells: the MPI library's own collectives, on all ranks. A call takes as long as its
+// slowest rank does. Rank 0's clock decides what is still measured.
+void sample_natives(const job& j, measurements& all, double budget_s,
+                    const progress_report& progress) {
+  constexpr std::array<std::int64_t, 10> sizes{8,        64,        512,       4 << 10, 16 << 10,
+                                               64 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20};
+  constexpr int most_passes = 8, fewest_values = 2;
+  std::vector<char> from(std::size_t(sizes.back()), 0), to(from);
+  const auto run = [&](collective op, std::int64_t bytes) {
+    const int count = int(bytes / std::int64_t(sizeof(float)));
+    if (op == collective::broadcast)
+      MPI_Bcast(from.data(), int(bytes), MPI_BYTE, 0, MPI_COMM_WORLD);
+    else
+      MPI_Allreduce(from.data(), to.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  };
+  std::map<std::pair<collective, std::int64_t>, std::vector<double>> values;
+  const double begin_s = steady_clock_s();
+  for (int pass = -1; pass < most_passes; ++pass)  // the first one warms up
+    for (std::size_t op = 0; op < collective_names.size(); ++op)
+      for (const std::int64_t bytes : sizes) {
+        std::vector<double>& known = values[{collective(op), bytes}];
+        const double spent_s = steady_clock_s() - begin_s;
+        const double expected_s = known.empty() ? 0 : known.back();
+        if (agreed(spent_s + expected_s < budget_s ? 1 : 0) == 0) continue;
+        progress(std::max(spent_s / budget_s, double(pass) / most_passes),
+                 "native " + std::string(collective_names[op]) + ", " + format_bytes(bytes));
+        MPI_Barrier(MPI_COMM_WORLD);
+        const double call_s = steady_clock_s();
+        run(collective(op), bytes);
+        const double mine_s = steady_clock_s() - call_s;
+        double slowest_s = 0;
+        MPI_Reduce(&mine_s, &slowest_s, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+        if (pass < 0 && j.rank == 0) known.assign(1, slowest_s);
+        if (pass >= 0) known.push_back(slowest_s);
+      }
+  if (j.rank != 0) return;
+  for (auto& [at, measured] : values) {
+    if (measured.size() < fewest_values + 1) continue;
+    measured.erase(measured.begin());  // the warm-up
+    all.collectives.push_back({.collective = std::string(name_of(at.first)),
+                               .arm = "native",
+                               .num_ranks = j.num_ranks,
+                               .ranks_per_node = j.most_ranks_per_node(),
+                               .bytes = at.second,
+                               .median_s = median(measured)});
+  }
+}
+
 struct rank_pair {
   int leader = -1, follower = -1;
   bool exists() const { return leader >= 0; }
@@ -400,15 +449,16 @@ measurements sample_machine(const job& j, double budget_s, const progress_report
     if (p.pair.exists()) parts.push_back(p);
 
   measurements all;
-  const double memory_budget_s = 0.1 * budget_s;
-  const double part_budget_s = 0.9 * budget_s / double(parts.size());
+  constexpr double memory_share = 0.05, native_share = 0.35;
+  constexpr double pairs_share = 1 - memory_share - native_share;
+  const double part_budget_s = pairs_share * budget_s / double(parts.size());
   double done = 0;
   for (const part& p : parts) {
     pair_result mine;
     if (j.rank == p.pair.leader) {
       endpoint end(MPI_COMM_WORLD, p.pair.follower);
       mine = lead_pair(end, part_budget_s, p.name, [&](double fraction, const std::string& doing) {
-        progress(done + std::min(1.0, fraction) * 0.9 / double(parts.size()), doing);
+        progress(done + std::min(1.0, fraction) * pairs_share / double(parts.size()), doing);
       });
       end.stop();
     } else if (j.rank == p.pair.follower) {
@@ -417,7 +467,7 @@ measurements sample_machine(const job& j, double budget_s, const progress_report
     quiet_barrier(MPI_COMM_WORLD);
     const pair_result pair = bring_to_rank_0(j, mine, p.pair.leader);
     if (j.rank == 0) add_link(all, p.link, pair);
-    done += 0.9 / double(parts.size());
+    done += pairs_share / double(parts.size());
     const int num_sizes =
         agreed(int(std::count_if(all.links.begin(), all.links.end(),
                                  [&](const link_sample& s) { return s.link == p.link; })));
@@ -425,9 +475,12 @@ measurements sample_machine(const job& j, double budget_s, const progress_report
       throw error("--budget: the time was enough for " + std::to_string(num_sizes) + " sizes " +
                   p.name + ", expected at least 3: give more");
   }
+  sample_natives(j, all, native_share * budget_s, [&](double fraction, const std::string& doing) {
+    progress(pairs_share + native_share * std::min(1.0, fraction), doing);
+  });
   if (j.rank == 0)
-    sample_memory(all, memory_budget_s, [&](double fraction, const std::string& doing) {
-      progress(0.9 + 0.1 * fraction, doing);
+    sample_memory(all, memory_share * budget_s, [&](double fraction, const std::string& doing) {
+      progress(1 - memory_share + memory_share * fraction, doing);
     });
   quiet_barrier(MPI_COMM_WORLD);
   return all;
