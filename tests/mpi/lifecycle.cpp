@@ -167,6 +167,20 @@ TEST_CASE("configure refuses what is no setting, no value, or too late") {
   CHECK_THROWS_AS(mpi::configure(world, "seed", "1"), error);
 }
 
+TEST_CASE("a profile that cannot be used is recorded once, and tuning goes on without") {
+  const records log;
+  for (int generation = 0; generation < 2; ++generation) {
+    const communicator world = communicator::duplicate_of_world();
+    mpi::configure(world, "profile", "no_such_profile.json");
+    REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+    for (int call = 0; call < 5; ++call)
+      CHECK(sum_of_ranks(world) == world.size() * (world.size() - 1) / 2);
+    const bool leads = world.size() > 1 && world.rank() == 0;
+    REQUIRE(log.texts.size() == (leads ? 1 : 0));
+    if (leads) CHECK(log.texts[0].find("no_such_profile.json") != std::string::npos);
+  }
+}
+
 TEST_CASE("reproducible: reductions take a fixed algorithm, however often they are called") {
   const communicator world = communicator::duplicate_of_world();
   if (world.size() < 2) return;

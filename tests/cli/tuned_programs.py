@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSL-1.0
+"""A program whose collectives are tuned, started with the settings users set: what they promise must
+be there after the run, and what is wrong with them must not harm it. The program is the benchmark."""
+import csv
+import os
+
+from support.program import ProgramTest, main
+
+BENCH = ("bench", "--bytes", "1KiB", "--budget", "1s", "--arms", "native,tuned")
+
+
+class TunedProgram(ProgramTest):
+    def run_with(self, **settings):
+        environment = {f"RAILPASS_{name.upper()}": value for name, value in settings.items()}
+        return self.run_ranks(2, *BENCH, environment=environment)
+
+    def test_trace(self):
+        trace = self.path("trace")
+        self.run_with(trace=trace)
+        for rank in range(2):
+            with open(f"{trace}.{rank}", encoding="utf-8", newline="") as file:
+                rows = list(csv.DictReader(file))
+            self.assertGreater(len(rows), 10)
+            self.assertEqual({r["collective"] for r in rows}, {"broadcast", "all_reduce"})
+            for row in rows:
+                self.assertEqual(row["bytes"], "1024")
+                self.assertGreater(float(row["seconds"]), 0)
+                self.assertTrue(0 <= float(row["probability"]) <= 1)
+
+    def test_both_ranks_take_the_same_arms(self):
+        trace = self.path("trace")
+        self.run_with(trace=trace, policy="round_robin")
+        arms = []
+        for rank in range(2):
+            with open(f"{trace}.{rank}", encoding="utf-8", newline="") as file:
+                arms.append([(r["communicator"], r["call"], r["arm"]) for r in csv.DictReader(file)])
+        self.assertEqual(arms[0], arms[1])
+        self.assertGreater(len({arm for _, _, arm in arms[0]}), 5)
+
+    def test_pinned_arm(self):
+        trace = self.path("trace")
+        self.run_with(trace=trace, use="broadcast:binomial,all_reduce:ring")
+        # Pinned calls are not the bandit's; nothing else may have run.
+        with open(f"{trace}.0", encoding="utf-8", newline="") as file:
+            self.assertEqual(list(csv.DictReader(file)), [])
+
+    def test_what_is_wrong_is_said_once_and_harms_nothing(self):
+        log = self.path("log")
+        self.run_with(log=log, trace="/nonexistent/folder/trace",
+                      stats="/nonexistent/folder/stats.json", seed="minus one", colour="red")
+        with open(log, encoding="utf-8") as file:
+            text = file.read()
+        for word in ("/nonexistent/folder/trace", "/nonexistent/folder/stats.json",
+                     "RAILPASS_SEED='minus one'", "'colour'"):
+            self.assertIn(word, text)
+        self.assertEqual(text.count("'colour'"), 2)  # once on each rank
+
+    def test_switched_off(self):
+        dump = self.path("dump.json")
+        self.run_with(enable="0", stats=dump)
+        self.assertEqual(self.json_of("stats", dump)["contexts"], [])
+
+    def test_dump_is_replaced_as_a_whole(self):
+        dump = self.write("dump.json", "what was there before")
+        self.run_with(stats=dump)
+        self.assertGreater(len(self.json_of("stats", dump)["contexts"]), 0)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["dump.json"])
+
+
+if __name__ == "__main__":
+    main()
