@@ -125,7 +125,7 @@ class belief_policy : public policy {
       std::snprintf(
           text, sizeof text,
           "believed to take %s after %lld samples, %.2f times faster than native (%.1f %% sure) "
-          "and %.2f times as fast as the next arm",
+          "and %.2f times faster than the next arm",
           seconds(incumbent_).c_str(), static_cast<long long>(belief_.samples(incumbent_)),
           std::exp(belief_.expected(native_) - belief_.expected(incumbent_)),
           percent(belief_.lead(incumbent_, native_)),
