@@ -161,7 +161,8 @@ class lockstep {
   const context_key& key(int context) const { return contexts_[std::size_t(context)].key; }
   std::int64_t calls(int context) const { return contexts_[std::size_t(context)].calls; }
   int incumbent(int context) const { return contexts_[std::size_t(context)].incumbent; }
-  /// How often the current plan runs an arm: the share of its calls, the same on all ranks.
+  /// How often the current plan runs an arm: the share of its calls, the same on all ranks. A call
+  /// without a context (-1) is always native.
   double share(int context, int arm) const;
 
   std::int64_t calls() const { return sequence_; }
@@ -498,6 +499,7 @@ inline std::vector<arm_record> lockstep::records(int context) const {
 }
 
 inline double lockstep::share(int context, int arm) const {
+  if (context < 0) return arm == native_arm ? 1 : 0;
   const context_state& s = contexts_[std::size_t(context)];
   const std::int32_t calls = s.period > 0 ? s.period : s.length;
   if (s.next_explore == s.num_explore || calls < s.num_explore) return arm == s.incumbent ? 1 : 0;
