@@ -47,7 +47,8 @@ TEST_CASE("every arm of broadcast delivers the root's bytes to all, and is the a
       for (int root = 0; root < world.size(); root += std::max(1, world.size() - 1)) {
         std::vector<char> buffer(std::size_t(count), char(-1));
         std::vector<char> expected(buffer.size());
-        for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = char(i * 7 + i / 251 + root);
+        for (std::size_t i = 0; i < expected.size(); ++i)
+          expected[i] = char(i * 7 + i / 251 + root);
         if (world.rank() == root) buffer = expected;
         CHECK(mpi::broadcast(buffer.data(), count, MPI_CHAR, root, world, collect(use(name))) ==
               MPI_SUCCESS);
@@ -110,8 +111,8 @@ TEST_CASE("an operation that does not commute is applied in rank order by every 
       for (std::size_t i = 0; i < result.size(); ++i)
         same = same && result[i].a == expected[i].a && result[i].b == expected[i].b;
       CHECK(same);
-      const bool may_run = eligible(
-          *a.base, {.num_ranks = world.size(), .units = count, .commutative = false});
+      const bool may_run =
+          eligible(*a.base, {.num_ranks = world.size(), .units = count, .commutative = false});
       if (world.size() > 1) CHECK(mpi::last_arm(world) == (may_run ? name : "native"));
     }
   }
