@@ -362,14 +362,18 @@ class collective_problem {
   collective_problem(machine_model start, std::span<const known_time> known, int num_families,
                      bool shared_scales, double trust_spread)
       : start_(std::move(start)), known_(known), shared_(shared_scales) {
-    int next = 1;  // 0: local work
+    // Prior standard deviations of the logarithms: what the times do not tell stays as it was.
+    std::vector<double> spreads{trust_spread};  // of the first scale, local work
     for (const link_model* link : {&start_.same_node, &start_.across_nodes}) {
-      first_scale_.push_back(next);
-      next += 1 + 2 * (shared_ ? 1 : int(link->pieces.size()));
+      first_scale_.push_back(int(spreads.size()));
+      spreads.push_back(overhead_spread);
+      for (std::size_t k = 0; k < (shared_ ? 1 : link->pieces.size()); ++k)
+        spreads.insert(spreads.end(),
+                       {trust_spread, trust_spread, std::min(trust_spread, burst_spread)});
     }
-    num_scales_ = next;
-    prior_ = Eigen::VectorXd::Constant(num_scales_ + num_families, 0.25);
-    prior_.head(num_scales_).setConstant(trust_spread);
+    num_scales_ = int(spreads.size());
+    spreads.insert(spreads.end(), std::size_t(num_families), factor_spread);
+    prior_ = Eigen::Map<const Eigen::VectorXd>(spreads.data(), Eigen::Index(spreads.size()));
     theta_ = Eigen::VectorXd::Zero(prior_.size());
     residuals_ = residuals_at(theta_);
     solve();
@@ -382,6 +386,13 @@ class collective_problem {
   double cost() const { return cost_at(residuals_, theta_, 0.1); }
 
  private:
+  // Per piece: latency, bytes of a stream, bytes of a message alone against those of a stream.
+  static constexpr int num_piece_scales = 3;
+  // Ranks that share cores have more overhead per message than two idle ones, where links are
+  // sampled: up to e^2.5 times this, and more where it must be.
+  static constexpr double typical_overhead_s = 1e-6, overhead_spread = 2.5;
+  static constexpr double burst_spread = 0.5, factor_spread = 0.25;
+
   machine_model machine_at(const Eigen::VectorXd& theta) const {
     machine_model m = start_;
     for (local_model* l : {&m.copy, &m.reduce}) {
@@ -391,16 +402,17 @@ class collective_problem {
     std::size_t number = 0;
     for (link_model* link : {&m.same_node, &m.across_nodes}) {
       const int first = first_scale_[number++];
-      const double overhead = std::exp(theta(first));
+      const double overhead_s = typical_overhead_s * (std::exp(theta(first)) - 1);
       for (std::size_t k = 0; k < link->pieces.size(); ++k) {
         link_piece& p = link->pieces[k];
-        const int mine = first + 1 + (shared_ ? 0 : 2 * int(k));
-        p.send_overhead_s *= overhead;
-        p.receive_overhead_s *= overhead;
-        p.gap_s *= overhead;
+        const int mine = first + 1 + (shared_ ? 0 : num_piece_scales * int(k));
+        const double alone = p.gap_s_per_byte + p.latency_s_per_byte;
+        p.send_overhead_s = std::max(0.0, p.send_overhead_s + overhead_s);
+        p.receive_overhead_s = std::max(0.0, p.receive_overhead_s + overhead_s);
         p.latency_s *= std::exp(theta(mine));
         p.gap_s_per_byte *= std::exp(theta(mine + 1));
-        p.latency_s_per_byte *= std::exp(theta(mine + 1));
+        p.latency_s_per_byte =
+            alone * std::exp(theta(mine + 1) + theta(mine + 2)) - p.gap_s_per_byte;
         if (k == 0) continue;
         // Scaling one piece more than its neighbour must not make a step down.
         const link_piece& before = link->pieces[k - 1];

@@ -14,7 +14,8 @@ namespace railpass {
 /// doi:10.1145/215399.215427). A message of n bytes between two idle ranks takes
 ///     send_overhead_s + latency_s + n * (gap_s_per_byte + latency_s_per_byte) + receive_overhead_s
 /// with the numbers of the piece n falls in; the sender may start its next message after
-/// max(send_overhead_s, gap_s) + n * gap_s_per_byte.
+/// max(send_overhead_s, gap_s + n * gap_s_per_byte): its CPU is free after the overhead, its NIC
+/// after the gap.
 struct link_piece {
   double from_bytes = 0;          ///< first size this piece is for
   double latency_s = 0;           ///< L
@@ -47,7 +48,7 @@ struct link_model {
   /// How long the sender's side of the link is busy with one message.
   double busy_s(double bytes) const {
     const link_piece& p = piece(bytes);
-    return std::max(p.send_overhead_s, p.gap_s) + bytes * p.gap_s_per_byte;
+    return std::max(p.send_overhead_s, p.gap_s + bytes * p.gap_s_per_byte);
   }
 };
 

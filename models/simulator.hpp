@@ -8,9 +8,9 @@
 //            reductions, copies; in the order in which they become possible, steps taking turns
 //            and messages before local work.
 //   NIC      of a node sends one message at a time and receives one at a time (full duplex): a
-//            message of n bytes occupies it for link_model::busy_s(n) = max(o, g) + n G. A node
-//            with several rails puts a message on the rail that is free first. Between ranks of
-//            one node each rank has such a port of its own, and no NIC is used.
+//            message of n bytes occupies it for g + n G, while the CPU is free for the next one
+//            after o. A node with several rails puts a message on the rail that is free first.
+//            Between ranks of one node each rank has such a port of its own, and no NIC is used.
 //   message  larger than the eager limit waits until its receiver has posted; the hand-shake itself
 //            is in the latency of the link's pieces for these sizes, as it was measured there.
 // Not modelled: contention inside the network or a node's memory, and noise.
@@ -320,7 +320,7 @@ class simulator {
     c.latency_s = piece.latency_s;
     c.transfer_s = double(bytes) * (piece.gap_s_per_byte + piece.latency_s_per_byte);
     c.receive_overhead_s = piece.receive_overhead_s;
-    c.busy_s = link.busy_s(double(bytes));
+    c.busy_s = piece.gap_s + double(bytes) * piece.gap_s_per_byte;
     c.eager = double(bytes) <= link.eager_limit_bytes;
     return c;
   }
