@@ -235,7 +235,7 @@ class cell {
 
   // Lets the tuned call learn: until the last calls all took the same arm.
   void settle() {
-    constexpr int fewest_calls = 60, most_calls = 400, same_calls = 30, calls_per_look = 10;
+    constexpr int fewest_calls = 100, most_calls = 400, same_calls = 40, calls_per_look = 10;
     const auto tuned = std::find_if(runners_.begin(), runners_.end(), [](const runner& r) {
       return r.who->what == contestant::kind::tuned;
     });
@@ -269,15 +269,16 @@ class cell {
     for (runner& r : runners_) {
       if (r.out) continue;
       const bool arm = r.who->what == contestant::kind::pinned;
+      const double ratio = median(r.times) / best_s;
       r.turns = arm ? 1 : std::clamp(int(arms / 8), 1, 8);
-      r.stride = arm ? std::clamp(int(median(r.times) / (2 * best_s)), 1, 16) : 1;
+      r.stride = arm && ratio > 1.25 ? std::clamp(int(std::min(100.0, 3 * ratio)), 3, 16) : 1;
     }
   }
 
   void repeat() {
     std::mt19937_64 random(request_.seed);
-    for (int repetition = 0; repetition < most_repetitions; ++repetition) {
-      if ((repetition & (repetition - 1)) == 0) set_strides();  // at 0, 1, 2, 4, 8, ...
+    for (int repetition = 1; repetition <= most_repetitions; ++repetition) {
+      if ((repetition & (repetition - 1)) == 0) set_strides();  // at 1, 2, 4, 8, ...
       std::vector<runner*> order;
       for (runner& r : runners_)
         if (!r.out && repetition % r.stride == 0)
@@ -286,13 +287,11 @@ class cell {
       std::vector<double> times;
       for (const runner* r : order) times.push_back(time_of([&] { call(*r); }));
       const double spent_s = agree(times);
-      if (repetition == 0)
-        for (runner& r : runners_) r.times.clear();  // the trials
       for (std::size_t i = 0; i < order.size(); ++i) order[i]->times.push_back(times[i]);
-      result_.repetitions = repetition + 1;
+      result_.repetitions = repetition;
       progress_(std::max(spent_s / request_.budget_s, double(repetition) / most_repetitions),
-                name() + ", repetition " + std::to_string(repetition + 1));
-      const bool enough = repetition + 1 >= fewest_repetitions;
+                name() + ", repetition " + std::to_string(repetition));
+      const bool enough = repetition >= fewest_repetitions;
       if (spent_s > (enough ? 1.0 : 3.0) * request_.budget_s) break;
     }
   }

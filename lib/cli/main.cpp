@@ -19,7 +19,10 @@ constexpr const verb* verbs[] = {
 // One sentence on standard error, in one write. Under mpirun every rank comes here, and one of them
 // speaks.
 int complain(const std::string& who, const std::string& what, int status) {
-  if (speaks_for_the_job()) std::cerr << who + ": " + what + '\n';
+  if (speaks_for_the_job())
+    std::cerr << who + ": " + what + '\n';
+  else
+    let_rank_0_speak();
   return status;
 }
 

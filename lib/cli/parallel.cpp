@@ -36,6 +36,11 @@ bool speaks_for_the_job() {
   return true;
 }
 
+void let_rank_0_speak() {
+  const timespec while_it_speaks{.tv_sec = 1, .tv_nsec = 0};
+  nanosleep(&while_it_speaks, nullptr);
+}
+
 fingerprint machine_marks(int num_hosts) {
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
@@ -55,6 +60,7 @@ void job::on_rank_0(const std::function<void()>& work) const {
   enum : int { well, misused, broken } outcome = well;
   if (rank == 0) try {
       work();
+      std::cout.flush();
     } catch (const usage_error& wrong) {
       outcome = misused;
       problem = wrong.what();
@@ -118,6 +124,7 @@ int run_job(const std::function<int(const job&)>& body) {
   }
   MPI_Finalize();
   if (problem) std::rethrow_exception(problem);
+  if (status != succeeded && j.rank != 0) let_rank_0_speak();
   return status;
 }
 

@@ -21,6 +21,10 @@ bool under_launcher();
 /// Works before MPI is initialised, which matters for wrong use.
 bool speaks_for_the_job();
 
+/// For the ranks that do not speak, before they end with a status that is not 0: mpirun ends the
+/// job at the first one, and rank 0 must have spoken by then.
+void let_rank_0_speak();
+
 /// The marks of this machine with the MPI library this program runs with. Works without MPI_Init.
 fingerprint machine_marks(int num_hosts);
 

@@ -43,6 +43,11 @@ void print(const sample_set& samples) {
                format_seconds(samples.measured.copies[i].seconds),
                format_seconds(samples.measured.reductions[i].seconds)});
   std::cout << lines.text();
+
+  table natives({"the MPI library's own", "bytes", "median"});
+  for (const collective_time& t : samples.measured.collectives)
+    natives.add({t.collective, format_bytes(t.bytes), format_seconds(t.median_s)});
+  if (!natives.empty()) std::cout << '\n' << natives.text();
 }
 
 int run(const options& o) {
