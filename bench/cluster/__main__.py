@@ -2,7 +2,7 @@
 """Emulated clusters on one machine: hosts with their own addresses, linked by a shaped network.
 
     python3 bench/cluster up --hosts 8 --rate 200mbit
-    python3 bench/cluster run --hosts 8 -- build/release/lib/railpass bench --budget 60s
+    python3 bench/cluster run --hosts 8 -- build/release/lib/cli/railpass bench --budget 60s
     python3 bench/cluster exec 0 tc -s qdisc
     python3 bench/cluster down
 

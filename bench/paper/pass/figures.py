@@ -175,7 +175,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figure", choices=["2", "4", "5"])
-    parser.add_argument("--build", default=os.path.join(TOP, "build"), help="build folder")
+    parser.add_argument("--build", default=os.path.join(TOP, "build/dev"), help="build folder")
     parser.add_argument("--output", default=os.path.join(TOP, "docs/figures"))
     parser.add_argument("--samples", nargs="+", help="files of railpass sample",
                         default=[os.path.join(HERE, "machines", name + ".json")
