@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <unistd.h>
 
@@ -132,26 +134,59 @@ std::string table::csv() const {
   return result;
 }
 
+namespace {
+
+// The file's only line that begins with `key`, without it.
+std::string line_of(const std::string& file, const std::string& key) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(key)) return line.substr(key.size());
+  return {};
+}
+
+// Where a progress bar can be seen; empty: nowhere. Under mpirun the standard error of a rank is a
+// pipe to the launcher, so the terminal is the one that the launcher itself writes to.
+std::string find_terminal() {
+  if (isatty(STDERR_FILENO) == 1) return "/dev/stderr";
+  std::string process = std::to_string(getppid());
+  for (int generation = 0; generation < 3; ++generation) {
+    const std::string folder = "/proc/" + process;
+    const std::string name = line_of(folder + "/comm", "");
+    const bool launcher = name.find("mpi") != std::string::npos ||
+                          name.find("orte") != std::string::npos ||
+                          name.find("prte") != std::string::npos;
+    std::error_code missing;
+    const std::string target = std::filesystem::read_symlink(folder + "/fd/2", missing).string();
+    if (!launcher || missing) return {};
+    if (target.starts_with("/dev/pts/") || target.starts_with("/dev/tty")) return target;
+    process = line_of(folder + "/status", "PPid:\t");
+  }
+  return {};
+}
+
+}  // namespace
+
 progress_bar::progress_bar(std::string title, bool enabled)
-    : title_(std::move(title)), shown_(enabled && isatty(STDERR_FILENO) == 1) {}
+    : title_(std::move(title)), terminal_(enabled ? find_terminal() : std::string()) {}
 
 progress_bar::~progress_bar() { hide(); }
 
 void progress_bar::hide() {
-  if (shown_) std::fputs("\r\033[K", stderr);
+  if (last_s_ > 0) std::ofstream(terminal_) << "\r\033[K" << std::flush;
 }
 
 void progress_bar::show(double fraction, const std::string& doing) {
   const double now_s = steady_clock_s();
-  if (!shown_ || now_s - last_s_ < 0.1) return;  // drawing must not disturb what is measured
+  // Drawing must not disturb what is measured.
+  if (terminal_.empty() || now_s - last_s_ < 0.1) return;
   last_s_ = now_s;
   constexpr int width = 30;
-  const int full = int(width * std::clamp(fraction, 0.0, 1.0));
-  std::string bar(std::size_t(full), '#');
+  const double part = std::clamp(fraction, 0.0, 1.0);
+  std::string bar(std::size_t(width * part), '#');
   bar.resize(width, '.');
-  std::fprintf(stderr, "\r\033[K%s [%s] %3.0f %%  %s", title_.c_str(), bar.c_str(),
-               100 * std::clamp(fraction, 0.0, 1.0), doing.c_str());
-  std::fflush(stderr);
+  std::ofstream(terminal_) << "\r\033[K" + title_ + " [" + bar + "] " + percent(part, 0) + "  " +
+                                  doing
+                           << std::flush;
 }
 
 }  // namespace railpass::cli

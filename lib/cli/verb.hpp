@@ -68,7 +68,8 @@ class table {
 std::string percent(double fraction, int decimals = 1);
 std::string fixed(double value, int decimals);
 
-/// A progress bar on standard error: shown only if that is a terminal. Not for parallel use.
+/// A progress bar on standard error, or on that of the launcher: shown only if that is a terminal.
+/// For one rank of a job.
 class progress_bar {
  public:
   progress_bar(std::string title, bool enabled);
@@ -81,7 +82,7 @@ class progress_bar {
 
  private:
   std::string title_;
-  bool shown_;
+  std::string terminal_;  // empty: nobody looks
   double last_s_ = 0;
 };
 
