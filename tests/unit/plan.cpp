@@ -170,8 +170,7 @@ TEST_CASE("all ranks take the same arm in every call") {
   for (const auto& [arm, left] : calls_of_arm) REQUIRE(left == 0);
 }
 
-TEST_CASE(
-    "the time of a call is the smallest over ranks where nobody leaves early, else the largest") {
+TEST_CASE("the time of a call is that of its slowest rank") {
   for (const collective op : {collective::broadcast, collective::all_reduce}) {
     CAPTURE(name_of(op));
     ranks all(4, {}, "native", 1);
@@ -185,8 +184,7 @@ TEST_CASE(
     const auto records = steps[0].records(0);
     REQUIRE(records.size() == 1);
     REQUIRE(records[0].samples > 0);
-    const double expected = is_synchronising(op) ? 1e-3 : 4e-3;
-    REQUIRE(records[0].sum_s / double(records[0].samples) == Approx(expected).epsilon(1e-4));
+    REQUIRE(records[0].sum_s / double(records[0].samples) == Approx(4e-3).epsilon(1e-4));
   }
 }
 
@@ -388,8 +386,8 @@ TEST_CASE("merges become rare without bound, and cheap calls merge less than dea
   INFO(cheap[0] << " " << cheap[1]);
   REQUIRE(cheap[0] >= 1);
   REQUIRE(cheap[0] <= 6);
-  // 10 us each; 1 % of 10 ms are 10 merges, and a few are free.
-  REQUIRE(cheap[1] <= 15);
+  // 10 us each; 1 % of 10 ms are 10 merges; a few more are free, and the last may come in a pair.
+  REQUIRE(cheap[1] <= 18);
 }
 
 TEST_CASE("contexts beyond the limit run native and cost no memory") {

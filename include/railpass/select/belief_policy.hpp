@@ -164,12 +164,18 @@ class belief_policy : public policy {
   }
 
   /// Begins an epoch: the cheapest arm in expectation, but native as long as that is not clear.
-  /// Returns true if the
-  /// choice rests on predictions alone and native should be timed now.
+  /// Returns true if the choice rests on predictions alone and native should be timed now.
   bool choose_incumbent() {
     ++epoch_;
     const int best = belief_.cheapest();
     if (best == native_) {
+      incumbent_ = native_;
+      return false;
+    }
+    // Calls this short merge rarely, so a wrong guess would stay: only what both were measured at
+    // counts, neither predictions nor the profile's table.
+    if (std::exp(belief_.expected(best)) < short_call_s &&
+        (belief_.samples(native_) == 0 || belief_.samples(best) == 0)) {
       incumbent_ = native_;
       return false;
     }
@@ -199,6 +205,7 @@ class belief_policy : public policy {
                     start * std::pow(2.0, std::min(30, epochs_since_change())));
   }
   static constexpr double first_length = 2;
+  static constexpr double short_call_s = 20e-6;
 
   /// One in so many incumbent calls is timed: about 16 per epoch are enough.
   static int stride_for(double length) { return int(std::clamp(length / 16, 1.0, 64.0)); }

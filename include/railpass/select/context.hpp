@@ -42,9 +42,4 @@ struct context_key {
   friend constexpr bool operator==(const context_key&, const context_key&) = default;
 };
 
-/// Which rank's time is the time of a call. Where nobody leaves before all have come, the last to
-/// come measures the pure cost: the minimum over ranks. Rooted collectives let late ranks see
-/// almost nothing: the maximum.
-constexpr bool is_synchronising(collective op) { return op != collective::broadcast; }
-
 }  // namespace railpass::select
