@@ -329,6 +329,8 @@ std::uint8_t session::policy_index(std::string_view name) {
 
 select::plan_message session::first_plan(const select::context_key& key, int context,
                                          const call& c) {
+  first_bytes_.resize(std::size_t(context) + 1);
+  first_bytes_[std::size_t(context)] = c.bytes();
   const select::prior_query query{.machine = machine_,
                                   .knowledge = profile_,
                                   .key = key,

@@ -106,6 +106,7 @@ class session {
   bool failed_ = false;
   const arm* last_arm_ = nullptr;
   std::vector<std::byte> staging_;
+  std::vector<std::int64_t> first_bytes_;  // rank 0: of the first call of each context
 };
 
 }  // namespace railpass

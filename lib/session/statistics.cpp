@@ -36,6 +36,7 @@ void session::add_statistics(select::statistics_dump& dump) const {
         .ranks_per_node = private_.ranks_per_node,
         .from_bytes = select::smallest_bytes(key.size_class),
         .to_bytes = 2 * std::max<std::int64_t>(1, select::smallest_bytes(key.size_class)) - 1,
+        .first_bytes = first_bytes_[std::size_t(i)],
         .operation = std::string(select::operation_class_names[std::size_t(key.operation)]),
         .policy = policies_[key.policy],
         .current_arm = name_of(arms[std::size_t(lockstep_.incumbent(i))]),
