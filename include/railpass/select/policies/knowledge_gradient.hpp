@@ -185,8 +185,8 @@ class knowledge_gradient_policy final : public belief_policy {
     if (now.calls == 0 || explore.size() >= epoch_plan::max_explore ||
         double(explore.size()) >= length - 1)
       return;
-    // Neither the profile's table nor one slow call condemns native: it is looked at (again) as soon
-    // as that costs 1 %.
+    // Neither the profile's table nor one slow call condemns native: it is looked at (again) as
+    // soon as that costs 1 %.
     if (const std::int64_t seen = b.samples(native());
         incumbent() != native() && seen < 3 && native_looks_ <= seen) {
       const double price = std::exp(b.cost(native()) - b.cost(incumbent())) - 1;
