@@ -242,7 +242,9 @@ TEST_CASE("real values, random order: all_reduce gives all ranks the same bits")
           for (double& x : in) x = normal(random);
         const auto outputs = run(build_all(a, p, true), size, in_place, inputs, false, random);
         for (const auto& out : outputs) {
-          REQUIRE(std::memcmp(out.data(), outputs[0].data(), out.size() * sizeof(double)) == 0);
+          const bool bitwise_equal = out.empty() || std::memcmp(out.data(), outputs[0].data(),
+                                                                out.size() * sizeof(double)) == 0;
+          REQUIRE(bitwise_equal);
           for (std::size_t u = 0; u < out.size(); ++u) {
             double sum = 0;
             for (const auto& in : inputs) sum += in[u];
