@@ -345,7 +345,13 @@ select::plan_message session::first_plan(const select::context_key& key, int con
   for (std::size_t i = 0; i < arms.size(); ++i)
     if (eligible_here(*arms[i].base, c))
       input.priors.push_back(select::prior_of(arms[i], int(i), query));
-  return lockstep_.lead(context, select::make_policy(policies_[key.policy], std::move(input)));
+  std::unique_ptr<select::policy> chosen;
+  try {
+    chosen = select::make_policy(policies_[key.policy], std::move(input));
+  } catch (const error& problem) {  // the others wait for a plan: this one says native
+    process_.record(std::string(problem.what()) + "; the context stays native");
+  }
+  return lockstep_.lead(context, std::move(chosen));
 }
 
 void session::merge_steps() {

@@ -181,6 +181,19 @@ TEST_CASE("a profile that cannot be used is recorded once, and tuning goes on wi
   }
 }
 
+TEST_CASE("a setting that the policy refuses is recorded by rank 0, and no rank hangs") {
+  const communicator world = communicator::duplicate_of_world();
+  const records log;
+  mpi::configure(world, "policy", "pass");
+  mpi::configure(world, "pass_exponent", "0");
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  for (int call = 0; call < 20; ++call)
+    CHECK(sum_of_ranks(world) == world.size() * (world.size() - 1) / 2);
+  const bool leads = world.size() > 1 && world.rank() == 0;
+  CHECK(log.texts.size() == (leads ? 1 : 0));
+  CHECK(mpi::last_arm(world) == "native");
+}
+
 TEST_CASE("reproducible: reductions take a fixed algorithm, however often they are called") {
   const communicator world = communicator::duplicate_of_world();
   if (world.size() < 2) return;
