@@ -373,11 +373,21 @@ class simulator {
     const std::size_t base = first_step_[std::size_t(s.rank)];
     for (const dependency& d : schedules_[std::size_t(s.rank)].dependencies_of(*s.what)) {
       const step_state& other = steps_[base + std::size_t(d.step)];
+      if (d.lag == dependency::in_turn && !goes_alone(message_bytes(other, 0, 0))) continue;
       const std::int64_t awaited =
           instances_awaited(d, s.round, s.segment, s.segments, other.what->rounds, other.instances);
       if ((d.lag == dependency::posted ? other.issued : other.done) < awaited) return false;
     }
     return true;
+  }
+
+  // Several rails carry several messages, as they would carry the parts of one.
+  bool goes_alone(std::int64_t bytes) const { return bytes >= large_message_bytes && rails_ == 1; }
+  std::int64_t message_bytes(const step_state& s, std::int32_t round, std::int64_t segment) const {
+    const std::int64_t segment_units =
+        size_.segment_units(schedules_[std::size_t(s.rank)].segment_bytes);
+    return instance_extent(*s.what, round, segment, segment_units, size_.units).size() *
+           size_.unit_bytes;
   }
 
   // Starts the next instance of a step, if it may start now.
@@ -388,10 +398,7 @@ class simulator {
     const std::size_t own_number = std::size_t(index) - first_step_[std::size_t(s.rank)];
     // At most 64 beyond the first one not done: `later` has as many bits.
     if (s.issued == s.instances || s.issued - s.done >= 64 || !may_issue(s)) return;
-    const std::int64_t segment_units =
-        size_.segment_units(schedules_[std::size_t(s.rank)].segment_bytes);
-    const extent e = instance_extent(what, s.round, s.segment, segment_units, size_.units);
-    const std::int64_t bytes = e.size() * size_.unit_bytes;
+    const std::int64_t bytes = message_bytes(s, s.round, s.segment);
     if (bytes == 0) {
       mark_done(s, s.issued);
       wake_successors(index);
@@ -399,6 +406,9 @@ class simulator {
       std::int32_t& in_flight = what.kind == step_kind::send ? r.sends : r.receives;
       const bool has_one = s.issued > s.done + std::popcount(s.later);
       if (in_flight >= window_ && has_one) return set(starved_, s.rank, own_number);
+      // Looked at again when that one ends.
+      if (what.kind == step_kind::send && has_one && what.peer_stride == 0 && goes_alone(bytes))
+        return;
       ++in_flight;
       if (what.kind == step_kind::send)
         issue_send(index, bytes);

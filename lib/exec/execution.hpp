@@ -16,9 +16,9 @@
 
 namespace railpass {
 
-/// Messages a call may have in flight, sends and receives counted apart. A step has at most 64, and
-/// one that has none may always start one: so a window never keeps a schedule from ending, whatever
-/// its other steps wait for.
+/// Messages a call may have in flight, sends and receives counted apart. A step has at most 64 (one
+/// large send, see large_message_bytes), and one that has none may always start one: so a window
+/// never keeps a schedule from ending, whatever its other steps wait for.
 struct windows {
   int sends = 64;
   int receives = 64;
@@ -195,10 +195,12 @@ class execution {
   // are posted.
   static constexpr std::int64_t local_bytes_per_turn = 64 * 1024;
   static constexpr std::int64_t local_bytes_per_look = 8 * 1024;
-  // A number of instances larger than any, and what makes a dependency wait until its step has
-  // published that: sums of the two and of real numbers of instances stay far from overflow.
+  // A number of instances larger than any, what makes a dependency wait until its step has
+  // published that, and what makes it not wait at all: sums of the two and of real numbers of
+  // instances stay far from overflow.
   static constexpr std::int64_t ended = std::int64_t{1} << 62;
   static constexpr std::int64_t until_ended = -(std::int64_t{1} << 61);
+  static constexpr std::int64_t without_waiting = std::int64_t{1} << 61;
 
   struct bound_step {
     std::byte* memory = nullptr;  // message: where its bytes are; else: the target
@@ -358,7 +360,9 @@ class execution {
         const dependency& wait = s.dependencies[std::size_t(from.first_dependency + d)];
         // instances_awaited() solved for the instance: with k instances of the other step done,
         // those below k + lag * segments may start, and all once it has ended.
-        const std::int64_t offset = wait.lag >= 0 ? wait.lag * to.segments : until_ended;
+        std::int64_t offset = wait.lag >= 0 ? wait.lag * to.segments : until_ended;
+        if (wait.lag == dependency::in_turn)
+          offset = is_large(steps_[std::size_t(wait.step)]) ? 0 : without_waiting;
         waits = waits || offset <= 0;
         dependencies_[std::size_t(from.first_dependency + d)] = {
             offset, 2 * std::size_t(wait.step) + (wait.lag == dependency::posted ? 1 : 0)};
@@ -385,6 +389,10 @@ class execution {
   }
   static std::int64_t current_units(const bound_step& s) {
     return std::min(s.segment_units, s.round_end - s.begin);
+  }
+  // Whether the next instance, of a send that has one, is a large message.
+  bool is_large(const bound_step& s) const {
+    return current_units(s) * binding_.size.unit_bytes >= large_message_bytes;
   }
   void step_on(bound_step& s) const {
     ++s.next;
@@ -512,6 +520,10 @@ class execution {
           any_starved_[direction] = true;
           break;
         }
+        // Looked at again when that one ends.
+        if (direction == sending && s.peer_stride == 0 &&
+            s.next - s.done != std::popcount(s.mask) && is_large(s))
+          break;
         const unsigned bit = s.next % max_in_flight;
         const rail_token token = first_token_ + std::uint64_t(index) * max_in_flight + bit;
         std::byte* bytes = s.memory + s.begin * unit_bytes;

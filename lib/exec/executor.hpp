@@ -98,7 +98,7 @@ class executor {
 
   /// Ends a call that is done and returns its code; the handle is free for the next call.
   int finish(call c) {
-    active_.erase(std::find(active_.begin(), active_.end(), c));
+    std::erase(active_, c);
     calls_[std::size_t(c)]->used = false;
     return calls_[std::size_t(c)]->work.code();
   }

@@ -266,6 +266,31 @@ TEST_CASE("more instances than a mask has bits and than the windows have slots")
   }
 }
 
+TEST_CASE("large messages go one at a time, and to one rank after the other") {
+  for (const std::int64_t bytes : {large_message_bytes - 8, large_message_bytes}) {
+    const bool large = bytes >= large_message_bytes;
+    // Nobody receives, so a send in flight stays there.
+    const auto posted_by = [&](const schedule& s, std::int64_t all_bytes) {
+      fake_network network(3, 0, 1);
+      fake_network::rail rail(network, 0);
+      executor<fake_network::rail> exec(rail);
+      std::vector<std::byte> memory(static_cast<std::size_t>(all_bytes));
+      exec.start(s, {.input = memory.data(), .output = memory.data(), .size = {all_bytes, 1}});
+      return rail.most_sends();
+    };
+    builder segments({.num_ranks = 3}, bytes);
+    segments.send(buffer::output, {}, 1, {}, by_segments);
+    CHECK(posted_by(segments.finish(), 5 * bytes) == (large ? 1 : 5));
+    builder children({.num_ranks = 3});
+    children.send(buffer::output, {}, 1);
+    children.send(buffer::output, {}, 2);
+    CHECK(posted_by(children.finish(), bytes) == (large ? 1 : 2));
+    builder loop({.num_ranks = 3});
+    loop.send(buffer::output, {}, 1, {}, {.rounds = 2, .peer_stride = 1});
+    CHECK(posted_by(loop.finish(), bytes) == 2);
+  }
+}
+
 TEST_CASE("calls in progress together do not disturb one another") {
   const algorithm* binomial = find_algorithm(collective::broadcast, "binomial");
   const algorithm* ring = find_algorithm(collective::all_reduce, "ring");

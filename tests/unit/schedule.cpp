@@ -124,7 +124,7 @@ TEST_CASE("for every root virtual ranks are a renaming of the physical ones") {
     }
 }
 
-TEST_CASE("the builder orders the messages of a pair, and those only") {
+TEST_CASE("the builder orders the messages of a pair, and lets neighbouring sends take turns") {
   builder b({.rank = 0, .num_ranks = 4});
   const step_id first = b.send(buffer::output, {}, 1);
   const step_id elsewhere = b.send(buffer::output, {}, 2);
@@ -139,17 +139,20 @@ TEST_CASE("the builder orders the messages of a pair, and those only") {
       waits.emplace(d.step, d.lag);
     return waits;
   };
-  REQUIRE(waits_of(elsewhere).empty());
+  REQUIRE(waits_of(elsewhere) ==
+          std::set<std::pair<std::int32_t, std::int32_t>>{{first, dependency::in_turn}});
   REQUIRE(waits_of(incoming).empty());
   REQUIRE(waits_of(loop_step) ==
           std::set<std::pair<std::int32_t, std::int32_t>>{{incoming, dependency::all},
                                                           {first, dependency::posted},
                                                           {elsewhere, dependency::posted}});
-  for (const step_id id : {first, elsewhere, incoming}) {
+  const auto told_by = [&](step_id id) {
     const auto told = s.successors_of(s.steps[std::size_t(id)]);
-    REQUIRE(std::vector<std::int32_t>(told.begin(), told.end()) ==
-            std::vector<std::int32_t>{loop_step});
-  }
+    return std::vector<std::int32_t>(told.begin(), told.end());
+  };
+  REQUIRE(told_by(first) == std::vector<std::int32_t>{elsewhere, loop_step});
+  REQUIRE(told_by(elsewhere) == std::vector<std::int32_t>{loop_step});
+  REQUIRE(told_by(incoming) == std::vector<std::int32_t>{loop_step});
   REQUIRE(s.num_scratch() == 1);
 }
 

@@ -111,6 +111,7 @@ class builder {
       add_dependency(s, {a.step, a.lag});
     }
     order_messages(s, id);
+    take_turns(s, id);
     for (const buffer b : {s.from, s.to})
       if (b >= buffer::scratch0) result_.scratch_mask |= 1u << static_cast<unsigned>(b);
     result_.steps.push_back(s);
@@ -149,11 +150,24 @@ class builder {
       return d.step == other && d.lag == dependency::posted;
     });
   }
+  // See dependency::in_turn.
+  void take_turns(step& s, step_id id) {
+    if (s.kind != step_kind::send) return;
+    const step_id before = std::exchange(last_send_, id);
+    if (before == no_step) return;
+    const step& other = result_.steps[std::size_t(before)];
+    const bool as_many_segments =
+        s.segmented == other.segmented && (!s.segmented || (s.blocks.parts == other.blocks.parts &&
+                                                            s.blocks.count == other.blocks.count));
+    if (s.rounds == 1 && other.rounds == 1 && as_many_segments)
+      add_dependency(s, {before, dependency::in_turn});
+  }
   void add_dependency(step& s, dependency d) {
     result_.dependencies.push_back(d);
     ++s.num_dependencies;
   }
 
+  step_id last_send_ = no_step;
   std::vector<step_id> latest_[2];  // per peer: the last step that sends to it, receives from it
   schedule result_;
 };

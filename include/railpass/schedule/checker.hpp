@@ -76,7 +76,9 @@ inline bool all_ready_at_start(const schedule& s, const message_size& size,
   std::int64_t sends = 0, receives = 0;
   for (const step& x : s.steps) {
     for (const dependency& d : s.dependencies_of(x))
-      if (d.lag != dependency::posted) return false;
+      if (d.lag != dependency::posted &&
+          (d.lag != dependency::in_turn || size.bytes() >= large_message_bytes))
+        return false;
     const std::int64_t instances =
         x.rounds * segments_per_round(x, size.segment_units(s.segment_bytes), size.units);
     if (x.kind == step_kind::send) sends += instances;
@@ -229,8 +231,9 @@ class checker {
         return wrong("waits for step " + std::to_string(d.step) + ", expected an earlier one");
       const step& other = s.steps[std::size_t(d.step)];
       const std::int64_t segment = case_.size.segment_units(s.segment_bytes);
-      if (d.lag >= 0 && segments_per_round(x, segment, case_.size.units) !=
-                            segments_per_round(other, segment, case_.size.units))
+      if ((d.lag >= 0 || d.lag == dependency::in_turn) &&
+          segments_per_round(x, segment, case_.size.units) !=
+              segments_per_round(other, segment, case_.size.units))
         return wrong("waits for single segments of step " + std::to_string(d.step) +
                      ", which has another number of them");
       const auto told = s.successors_of(other);
@@ -300,7 +303,7 @@ class checker {
           if (before != none && before != t.number) {
             const auto waits = dependencies_of(t);
             const bool ordered = std::any_of(waits.begin(), waits.end(), [&](const dependency& d) {
-              return d.step == before && d.lag < 0;
+              return d.step == before && d.lag < 0 && d.lag != dependency::in_turn;
             });
             if (!ordered)
               return fail(form_text(v, std::size_t(t.number)) +
@@ -360,6 +363,7 @@ class checker {
       index* now = clock(t, i);
       if (i > 0) std::copy_n(clock(t, i - 1), clock_width_, now);
       for (const dependency& d : waits) {
+        if (d.lag == dependency::in_turn) continue;  // orders large messages only
         const task& other = mine[std::size_t(d.step)];
         const auto awaited = index(instances_awaited(d, i / t.segments, i % t.segments, t.segments,
                                                      other.what->rounds, other.total));
@@ -475,11 +479,12 @@ class checker {
       if (other.done == other.total) continue;
       if (d.lag == dependency::posted) {
         if (other.next < other.total) return 0;
-      } else if (d.lag < 0) {
+      } else if (d.lag == dependency::all) {
         return 0;
       } else {
-        // instances_awaited() solved for the instance.
-        most = std::min(most, other.done + d.lag * t.segments);
+        // instances_awaited() solved for the instance. Waiting in turn is proved to end for large
+        // messages; for others there is less to wait for.
+        most = std::min(most, other.done + std::max(d.lag, 0) * t.segments);
       }
     }
     return most;
