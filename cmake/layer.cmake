@@ -20,7 +20,7 @@ function(railpass_header_layer name)
 endfunction()
 
 # railpass_compiled_layer(NAME SOURCES files... DEPENDS layers or targets...): an object library;
-# all of them together are the one library users link, librailpass.
+# those that calls need are the one library users link, librailpass.
 function(railpass_compiled_layer name)
   cmake_parse_arguments(layer "" "" "SOURCES;DEPENDS" ${ARGN})
   add_library(railpass_${name} OBJECT ${layer_SOURCES})

@@ -104,6 +104,18 @@ class json_reader {
     if (word.empty()) field(key).fail("expected a name, found an empty text");
     return word;
   }
+  bool boolean(std::string_view key) const {
+    const json_reader f = field(key);
+    if (!f.value_->is_boolean()) f.fail("expected true or false, found " + f.shown());
+    return f.value_->get<bool>();
+  }
+  /// A text, or an integer as it is written.
+  std::string word(std::string_view key) const { return field(key).as_word(); }
+  std::vector<std::string> words(std::string_view key) const {
+    std::vector<std::string> result;
+    for (const json_reader& item : list(key)) result.push_back(item.as_word());
+    return result;
+  }
   /// Every field of an object of texts.
   std::map<std::string, std::string> texts(std::string_view key) const {
     const json_reader object = field(key);
@@ -114,6 +126,11 @@ class json_reader {
   }
 
  private:
+  std::string as_word() const {
+    if (value_->is_string()) return value_->get<std::string>();
+    if (value_->is_number_integer()) return value_->dump();
+    fail("expected a text or an integer, found " + shown());
+  }
   std::string shown() const {
     std::string text =
         value_->dump(-1, ' ', true, nlohmann::json::error_handler_t::replace).substr(0, 40);

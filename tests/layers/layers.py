@@ -29,10 +29,10 @@ PLACES = [("include/railpass/mpi.hpp", "api"), ("include/railpass/options.hpp", 
           ("include/railpass/", "facade"),
           ("models/predict.hpp", "predict"), ("models/fit.hpp", "fit"), ("models/", "models"),
           ("collectives/", "collectives"), ("lib/cli/", "cli"), ("lib/session/", "session"),
-          ("lib/exec/", "exec"), ("lib/rails/", "rails"), ("lib/files/", "files")]
+          ("lib/exec/", "exec"), ("lib/rails/", "rails"), ("lib/files/", "files"), ("lib/tune/", "tune")]
 
 # Which layers may include what is not ours.
-OUTSIDE = {"Eigen/": {"fit"}, "nlohmann/": {"files", "cli"}, "CLI/": {"cli"}, "boost/": {"facade"},
+OUTSIDE = {"Eigen/": {"fit"}, "nlohmann/": {"files", "tune", "cli"}, "CLI/": {"cli"}, "boost/": {"facade"},
            "mpi.h": {"api", "rails", "exec", "session", "cli"}}
 
 USERS_HEADERS = ["include/railpass/mpi.hpp", "include/railpass/broadcast.hpp",
