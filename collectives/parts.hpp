@@ -123,13 +123,17 @@ constexpr int ceil_log2(int p) { return std::bit_width(static_cast<unsigned>(p -
 
 /// Times of one message on a link.
 struct hop {
-  double one_way_s;  ///< from one idle rank to another
-  double busy_s;     ///< of the link at either end
-  double send_s;     ///< of the sender's processor
-  double receive_s;  ///< of the receiver's processor
+  double one_way_s;   ///< from one idle rank to another
+  double exchange_s;  ///< each way between two ranks, at once
+  double shift_s;     ///< of a rank that sends to one and receives from another, at once
+  double busy_s;      ///< of the link at either end
+  double send_s;      ///< of the sender's processor
+  double receive_s;   ///< of the receiver's processor
 
   hop(const link_model& link, double bytes)
       : one_way_s(link.one_way_s(bytes)),
+        exchange_s(link.exchange_s(bytes)),
+        shift_s(link.shift_s(bytes)),
         busy_s(link.busy_s(bytes)),
         send_s(link.piece(bytes).send_overhead_s),
         receive_s(link.piece(bytes).receive_overhead_s) {}
@@ -169,7 +173,12 @@ struct routes {
   const hop& to(std::int64_t distance) const { return distance < per_node ? near : far; }
   /// Every rank exchanges a message with one that is `distance` away.
   double exchange_s(std::int64_t distance) const {
-    return distance < per_node ? near.one_way_s : far.one_way_s + (per_node - 1) * far.busy_s;
+    return distance < per_node ? near.exchange_s : far.exchange_s + (per_node - 1) * far.busy_s;
+  }
+  /// Every rank of a ring passes on what it got, that many times.
+  double shifts_s(int rounds) const {
+    const int between_nodes = rounds / per_node;
+    return between_nodes * far.shift_s + (rounds - between_nodes) * near.shift_s;
   }
   /// A message's way through that many ranks, one after the other.
   double way_s(int hops) const {
@@ -290,8 +299,12 @@ inline double binomial_scatter_s(const cost_query& q) {
   const int largest = int(std::bit_floor(static_cast<unsigned>(p)));
   // If p is not a power of two the root first serves the ranks beyond the last one.
   double total_s = largest < p ? q.slowest_link().busy_s((p - largest) * block) : 0;
-  for (int blocks = largest / 2; blocks > 0; blocks /= 2)
-    total_s += routes(q, blocks * block).to(blocks).one_way_s;
+  // Down to the last rank or past it: who receives goes on when the message is there, who sends when
+  // the link is free.
+  for (int blocks = largest / 2; blocks > 0; blocks /= 2) {
+    const hop h = routes(q, blocks * block).to(blocks);
+    total_s += blocks > 1 ? std::max(h.one_way_s, h.busy_s) : h.one_way_s;
+  }
   return total_s;
 }
 

@@ -233,12 +233,57 @@ inline hockney_fit fit_hockney(std::span<const link_sample> samples, link_class 
   return {line, detail::residual_spread(points, [&](double n) { return line.at(n); })};
 }
 
+namespace detail {
+
+// From sample to sample, those that would step down replaced by their mean (pool adjacent
+// violators). Empty without samples.
+inline time_curve fit_curve(const std::vector<timed_size>& points) {
+  std::map<double, std::vector<double>> samples;
+  for (const timed_size& p : points) samples[p.bytes].push_back(p.seconds);
+  struct pool {
+    double log_sum = 0;
+    int size = 0;
+    double seconds() const { return std::exp(log_sum / size); }
+  };
+  std::vector<pool> pools;
+  for (const auto& [bytes, seconds] : samples) {
+    pools.push_back({std::log(median(seconds)), 1});
+    while (pools.size() > 1 && pools.back().seconds() < pools[pools.size() - 2].seconds()) {
+      const pool last = pools.back();
+      pools.pop_back();
+      pools.back().log_sum += last.log_sum;
+      pools.back().size += last.size;
+    }
+  }
+  std::vector<timed_size> curve;
+  for (const pool& p : pools)
+    for (int i = 0; i < p.size; ++i)
+      curve.push_back(
+          {std::next(samples.begin(), std::ptrdiff_t(curve.size()))->first, p.seconds()});
+  time_curve result;
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    // Beyond the last sample a byte costs what it did on the average up to there.
+    const double slope = i + 1 < curve.size() ? (curve[i + 1].seconds - curve[i].seconds) /
+                                                    (curve[i + 1].bytes - curve[i].bytes)
+                                              : curve[i].seconds / std::max(1.0, curve[i].bytes);
+    result.pieces.push_back(
+        {i == 0 ? 0 : curve[i].bytes, curve[i].seconds - slope * curve[i].bytes, slope});
+  }
+  return result;
+}
+
+}  // namespace detail
+
 /// Piecewise LogGP of one link class; one_way_s and busy_s of the result grow with the size.
 /// Throws error without a one-way time of the class.
 inline link_model fit_link(const measurements& m, link_class link) {
-  std::vector<detail::timed_size> one_way, streams;
-  for (const link_sample& s : m.links)
-    if (s.link == link) one_way.push_back({double(s.bytes), s.one_way_s});
+  std::vector<detail::timed_size> one_way, streams, exchanges, shifts;
+  for (const link_sample& s : m.links) {
+    if (s.link != link) continue;
+    one_way.push_back({double(s.bytes), s.one_way_s});
+    if (s.exchange_s) exchanges.push_back({double(s.bytes), *s.exchange_s});
+    if (s.shift_s) shifts.push_back({double(s.bytes), *s.shift_s});
+  }
   for (const stream_sample& s : m.streams)
     if (s.link == link) streams.push_back({double(s.bytes), s.busy_s});
   if (one_way.empty()) throw error("fit: expected at least one one-way time of the link class");
@@ -325,6 +370,8 @@ inline link_model fit_link(const measurements& m, link_class link) {
     }
     result.pieces.push_back(piece);
   }
+  result.exchange = detail::fit_curve(exchanges);
+  result.shift = detail::fit_curve(shifts);
   result.residual_spread =
       detail::residual_spread(one_way, [&](double n) { return result.one_way_s(n); });
   return result;
@@ -422,6 +469,11 @@ class collective_problem {
         };
         p.latency_s += std::max(0.0, end_s(before) - end_s(p));
       }
+      for (time_curve* curve : {&link->exchange, &link->shift})
+        for (time_curve::piece& p : curve->pieces) {
+          p.alpha_s *= std::exp(theta(first + 1));
+          p.s_per_byte *= std::exp(theta(first + 2));
+        }
     }
     return m;
   }

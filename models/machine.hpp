@@ -28,11 +28,33 @@ struct link_piece {
   double latency_s_per_byte = 0;
 };
 
+/// A time against the size of a message, piece by piece alpha_s + n * s_per_byte.
+struct time_curve {
+  struct piece {
+    double from_bytes = 0;
+    double alpha_s = 0;
+    double s_per_byte = 0;
+  };
+  std::vector<piece> pieces{};  ///< ascending from_bytes, the first at 0; empty: not known
+
+  double at_s(double bytes) const {
+    auto after = std::upper_bound(pieces.begin(), pieces.end(), bytes,
+                                  [](double b, const piece& p) { return b < p.from_bytes; });
+    const piece& p = after == pieces.begin() ? pieces.front() : *(after - 1);
+    return p.alpha_s + bytes * p.s_per_byte;
+  }
+};
+
 struct link_model {
   std::vector<link_piece>
       pieces;  ///< ascending from_bytes, the first at 0; never empty once fitted
   double eager_limit_bytes = 65536;  ///< larger messages wait for the receiver (rendezvous)
-  double residual_spread = 0.3;      ///< standard deviation of ln(measured / model)
+  /// Two ranks send each other a message at once: until both have both. LogGP would have it take as
+  /// long as one message; over TCP it takes up to 1.7 times that, as hand-shakes wait behind data.
+  time_curve exchange{};
+  /// Each rank of a ring sends to the next one and receives from the one before at once.
+  time_curve shift{};
+  double residual_spread = 0.3;  ///< standard deviation of ln(measured / model)
 
   const link_piece& piece(double bytes) const {
     auto after = std::upper_bound(pieces.begin(), pieces.end(), bytes,
@@ -44,6 +66,12 @@ struct link_model {
     const link_piece& p = piece(bytes);
     return p.send_overhead_s + p.latency_s + bytes * (p.gap_s_per_byte + p.latency_s_per_byte) +
            p.receive_overhead_s;
+  }
+  double exchange_s(double bytes) const {
+    return exchange.pieces.empty() ? one_way_s(bytes) : exchange.at_s(bytes);
+  }
+  double shift_s(double bytes) const {
+    return shift.pieces.empty() ? one_way_s(bytes) : shift.at_s(bytes);
   }
   /// How long the sender's side of the link is busy with one message.
   double busy_s(double bytes) const {

@@ -24,6 +24,8 @@ struct link_sample {
   std::optional<double> rendezvous_s{};        ///< as one_way_s, sent in synchronous mode
   std::optional<double> send_overhead_s{};     ///< CPU time of the sender
   std::optional<double> receive_overhead_s{};  ///< CPU time of the receiver
+  std::optional<double> exchange_s{};          ///< see link_model::exchange
+  std::optional<double> shift_s{};             ///< see link_model::shift
 };
 
 /// Messages of one size sent one after the other without waiting for answers.

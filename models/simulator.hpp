@@ -13,7 +13,8 @@
 //            Between ranks of one node each rank has such a port of its own, and no NIC is used.
 //   message  larger than the eager limit waits until its receiver has posted; the hand-shake itself
 //            is in the latency of the link's pieces for these sizes, as it was measured there.
-// Not modelled: contention inside the network or a node's memory, and noise.
+// Not modelled: contention inside the network or a node's memory, noise, and what the closed forms
+// take from link_model::exchange and shift: messages that hinder those of the other direction.
 //
 // Alexandrov, Ionescu, Schauser, Scheiman: LogGP, SPAA'95, doi:10.1145/215399.215427.
 #pragma once

@@ -59,7 +59,7 @@ inline double cost_ring(const cost_query& q, const parameters&) {
   const double reduce_s = q.machine.reduce.time_s(block);
   // A block's way around the ring twice, or all blocks over one link.
   const double link_s = (2 * rounds - 1) * r.far.stage_s(1, 1) + r.far.one_way_s;
-  return std::max(2 * r.way_s(rounds) + rounds * reduce_s, link_s);
+  return std::max(2 * r.shifts_s(rounds) + rounds * reduce_s, link_s);
 }
 
 inline constexpr algorithm ring{.op = collective::all_reduce,

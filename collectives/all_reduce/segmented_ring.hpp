@@ -30,7 +30,7 @@ inline double cost_segmented_ring(const cost_query& q, const parameters& values)
   const int rounds = q.num_ranks - 1;
   const double reduce_s = q.machine.reduce.time_s(st.segment_bytes);
   // One segment's way around the ring twice, or all segments through one rank.
-  const double way_s = 2 * r.way_s(rounds) + rounds * reduce_s;
+  const double way_s = 2 * r.shifts_s(rounds) + rounds * reduce_s;
   const double rank_s =
       rounds * st.segments * (r.far.stage_s(1, 1, reduce_s) + r.far.stage_s(1, 1)) +
       r.far.one_way_s - r.far.busy_s;

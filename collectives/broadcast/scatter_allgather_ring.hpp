@@ -42,7 +42,7 @@ inline double cost_scatter_allgather_ring(const cost_query& q, const parameters&
   const int rounds = q.num_ranks - 1;
   // A block's way around the ring, or all blocks over one link.
   const double link_s = (rounds - 1) * r.far.stage_s(1, 1) + r.far.one_way_s;
-  return binomial_scatter_s(q) + std::max(r.way_s(rounds), link_s);
+  return binomial_scatter_s(q) + std::max(r.shifts_s(rounds), link_s);
 }
 
 inline constexpr algorithm scatter_allgather_ring{

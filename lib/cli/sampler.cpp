@@ -34,6 +34,8 @@ enum class task : std::int32_t {
   receive_overhead,  // inside MPI_Recv, the message being there
   stream,            // time per message of a burst
   eager_probe,       // does a send end before its receive is posted?
+  exchange,          // each way at once
+  shift,             // to the next rank of a ring and from the one before at once
 };
 
 struct command {
@@ -102,10 +104,15 @@ class endpoint {
   }
 
  private:
+  // A send that waits for its receiver never ends early; an eager one may seem to wait on a busy
+  // machine.
   bool is_eager(std::int64_t bytes) {
     const command c{.what = task::eager_probe, .values = 0, .bytes = bytes};
-    MPI_Send(&c, sizeof c, MPI_BYTE, other_, tag, comm_);
-    return lead_one(c) > 0;
+    for (int attempt = 0; attempt < 4; ++attempt) {
+      MPI_Send(&c, sizeof c, MPI_BYTE, other_, tag, comm_);
+      if (lead_one(c) > 0) return true;
+    }
+    return false;
   }
 
   void send(std::int64_t bytes) { MPI_Send(out_.data(), int(bytes), MPI_BYTE, other_, tag, comm_); }
@@ -166,6 +173,8 @@ class endpoint {
         if (!done) wait(request);
         return done ? 1 : 0;
       }
+      case task::exchange:  // measured by time_rounds
+      case task::shift:
       case task::stop:
         break;
     }
@@ -202,6 +211,8 @@ class endpoint {
         MPI_Recv(nullptr, 0, MPI_BYTE, other_, tag + 1, comm_, MPI_STATUS_IGNORE);
         receive(c.bytes);
         return;
+      case task::exchange:  // measured by time_rounds
+      case task::shift:
       case task::stop:
         return;
     }
@@ -286,6 +297,60 @@ std::optional<robust_value> robust(const cell_values& values, task what, std::in
   return robust_value{median(kept), robust_spread(kept)};
 }
 
+// Rounds of messages in both directions among these ranks of MPI_COMM_WORLD, the first of which
+// leads: exchanges in pairs, or each to the next one. A round takes as long as for its slowest
+// rank. Collective over MPI_COMM_WORLD; the others sleep. The values go to the leader.
+void time_rounds(const job& j, const std::vector<int>& members, task what, double budget_s,
+                 cell_values& values, const progress_report& progress) {
+  constexpr int most_passes = 12;
+  constexpr std::int64_t burst_bytes = 256 << 10;
+  constexpr double value_s = 100e-6;
+  const auto place = std::find(members.begin(), members.end(), j.rank);
+  const int mine = int(place - members.begin()), size = int(members.size());
+  MPI_Comm together = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, place == members.end() ? MPI_UNDEFINED : 0, mine, &together);
+  if (together == MPI_COMM_NULL) return;
+  // An odd one out has no pair.
+  const int pair = (mine ^ 1) < size ? mine ^ 1 : MPI_PROC_NULL;
+  const int next = what == task::exchange ? pair : (mine + 1) % size;
+  const int before = what == task::exchange ? pair : (mine + size - 1) % size;
+  std::vector<char> out(std::size_t(sizes_bytes.back()), 1), in(out);
+  const double begin_s = steady_clock_s();
+  for (int pass = 0; pass < most_passes; ++pass)
+    for (const std::int64_t bytes : sizes_bytes) {
+      std::vector<double>& known = values[{what, bytes}];
+      command c{.what = what, .bytes = bytes};
+      if (mine == 0) {
+        const double spent_s = steady_clock_s() - begin_s;
+        progress(std::min(1.0, std::max(spent_s / budget_s, double(pass) / most_passes)),
+                 format_bytes(bytes));
+        // A second round waits for the first one's slowest rank; and as many bytes that what a
+        // network lets pass in a burst hardly counts.
+        const double rounds = std::max(known.empty() ? 0 : value_s / known.back(),
+                                       double(burst_bytes) / double(bytes));
+        c.inner = int(std::clamp(rounds, 2.0, 32.0));
+        if (spent_s > budget_s) c.what = task::stop;
+      }
+      MPI_Bcast(&c, sizeof c, MPI_BYTE, 0, together);
+      if (c.what == task::stop) {
+        MPI_Comm_free(&together);
+        return;
+      }
+      for (int v = pass == 0 ? -1 : 0; v < 2; ++v) {  // the very first one connects
+        MPI_Barrier(together);
+        const double round_s = steady_clock_s();
+        for (int i = 0; i < c.inner; ++i)
+          MPI_Sendrecv(out.data(), int(bytes), MPI_BYTE, next, tag, in.data(), int(bytes), MPI_BYTE,
+                       before, tag, together, MPI_STATUS_IGNORE);
+        const double mine_s = (steady_clock_s() - round_s) / c.inner;
+        double slowest_s = 0;
+        MPI_Reduce(&mine_s, &slowest_s, 1, MPI_DOUBLE, MPI_MAX, 0, together);
+        if (v >= 0 && mine == 0) known.push_back(slowest_s);
+      }
+    }
+  MPI_Comm_free(&together);
+}
+
 void add_link(measurements& all, link_class link, const pair_result& pair) {
   const auto value_of = [&](task what, std::int64_t bytes) -> std::optional<double> {
     const auto value = robust(pair.values, what, bytes);
@@ -300,7 +365,9 @@ void add_link(measurements& all, link_class link, const pair_result& pair) {
                            .spread_s = one_way->spread_s,
                            .rendezvous_s = value_of(task::rendezvous, bytes),
                            .send_overhead_s = value_of(task::send_overhead, bytes),
-                           .receive_overhead_s = value_of(task::receive_overhead, bytes)});
+                           .receive_overhead_s = value_of(task::receive_overhead, bytes),
+                           .exchange_s = value_of(task::exchange, bytes),
+                           .shift_s = value_of(task::shift, bytes)});
     if (const auto busy_s = value_of(task::stream, bytes))
       all.streams.push_back({.link = link, .bytes = bytes, .busy_s = *busy_s});
   }
@@ -410,6 +477,19 @@ rank_pair pair_across_nodes(const job& j) {
   return {};
 }
 
+// The leader's node's ranks, or the first rank of each node, the leader first.
+std::vector<int> ends_of(const job& j, link_class link, int leader) {
+  std::vector<int> members{leader};
+  std::vector<int> nodes{j.node_of_rank[std::size_t(leader)]};
+  for (int r = 0; r < j.num_ranks; ++r) {
+    const int node = j.node_of_rank[std::size_t(r)];
+    const bool seen = std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+    if (link == link_class::same_node ? seen && r != leader : !seen) members.push_back(r);
+    if (!seen && link == link_class::across_nodes) nodes.push_back(node);
+  }
+  return members;
+}
+
 // The leader's measurements, brought to rank 0 as a flat list.
 pair_result bring_to_rank_0(const job& j, const pair_result& mine, int leader) {
   if (leader == 0) return mine;
@@ -450,24 +530,39 @@ measurements sample_machine(const job& j, double budget_s, const progress_report
 
   measurements all;
   constexpr double memory_share = 0.05, native_share = 0.35;
-  constexpr double pairs_share = 1 - memory_share - native_share;
-  const double part_budget_s = pairs_share * budget_s / double(parts.size());
+  constexpr double links_share = 1 - memory_share - native_share;
+  const double part_share = links_share / double(parts.size());
+  // Of a link's share: one way, exchange, shift.
+  constexpr double pair_share = 0.6, rounds_share = 0.2;
   double done = 0;
   for (const part& p : parts) {
     pair_result mine;
     if (j.rank == p.pair.leader) {
       endpoint end(MPI_COMM_WORLD, p.pair.follower);
-      mine = lead_pair(end, part_budget_s, p.name, [&](double fraction, const std::string& doing) {
-        progress(done + std::min(1.0, fraction) * pairs_share / double(parts.size()), doing);
-      });
+      mine = lead_pair(end, pair_share * part_share * budget_s, p.name,
+                       [&](double fraction, const std::string& doing) {
+                         progress(done + std::min(1.0, fraction) * pair_share * part_share, doing);
+                       });
       end.stop();
     } else if (j.rank == p.pair.follower) {
       endpoint(MPI_COMM_WORLD, p.pair.leader).follow();
     }
     quiet_barrier(MPI_COMM_WORLD);
+    const auto rounds = [&](const std::vector<int>& members, task what, double from,
+                            const std::string& name) {
+      time_rounds(j, members, what, rounds_share * part_share * budget_s, mine.values,
+                  [&](double fraction, const std::string& doing) {
+                    progress(done + (from + fraction * rounds_share) * part_share,
+                             p.name + ", " + name + ", " + doing);
+                  });
+      quiet_barrier(MPI_COMM_WORLD);
+    };
+    const std::vector<int> members = ends_of(j, p.link, p.pair.leader);
+    rounds(members, task::exchange, pair_share, "exchange");
+    if (members.size() > 2) rounds(members, task::shift, pair_share + rounds_share, "ring");
     const pair_result pair = bring_to_rank_0(j, mine, p.pair.leader);
     if (j.rank == 0) add_link(all, p.link, pair);
-    done += pairs_share / double(parts.size());
+    done += part_share;
     const int num_sizes =
         agreed(int(std::count_if(all.links.begin(), all.links.end(),
                                  [&](const link_sample& s) { return s.link == p.link; })));
@@ -476,7 +571,7 @@ measurements sample_machine(const job& j, double budget_s, const progress_report
                   p.name + ", expected at least 3: give more");
   }
   sample_natives(j, all, native_share * budget_s, [&](double fraction, const std::string& doing) {
-    progress(pairs_share + native_share * std::min(1.0, fraction), doing);
+    progress(links_share + native_share * std::min(1.0, fraction), doing);
   });
   if (j.rank == 0)
     sample_memory(all, memory_share * budget_s, [&](double fraction, const std::string& doing) {

@@ -9,6 +9,36 @@ namespace {
 constexpr std::string_view format = "railpass profile";
 constexpr int version = 1;
 
+json curve_json(const time_curve& curve) {
+  json pieces = json::array();
+  for (const time_curve::piece& p : curve.pieces)
+    pieces.push_back(
+        {{"from_bytes", p.from_bytes}, {"alpha_s", p.alpha_s}, {"s_per_byte", p.s_per_byte}});
+  return pieces;
+}
+
+template <class Pieces>
+void expect_next(const json_reader& r, const Pieces& before, double from_bytes) {
+  if (before.empty() ? from_bytes != 0 : from_bytes <= before.back().from_bytes)
+    r.fail("expected from_bytes 0 in the first piece and larger than before in the others");
+}
+
+time_curve read_curve(const json_reader& link, std::string_view key) {
+  time_curve curve;
+  if (!link.has(key)) return curve;
+  for (const json_reader& p : link.list(key)) {
+    p.expect_fields({"from_bytes", "alpha_s", "s_per_byte"});
+    const time_curve::piece piece{.from_bytes = p.number("from_bytes"),
+                                  .alpha_s = p.finite("alpha_s"),
+                                  .s_per_byte = p.number("s_per_byte")};
+    expect_next(p, curve.pieces, piece.from_bytes);
+    if (piece.alpha_s + piece.from_bytes * piece.s_per_byte < 0)
+      p.fail("expected a time >= 0 at from_bytes");
+    curve.pieces.push_back(piece);
+  }
+  return curve;
+}
+
 json link_json(const link_model& link) {
   json pieces = json::array();
   for (const link_piece& p : link.pieces)
@@ -27,11 +57,13 @@ json link_json(const link_model& link) {
     j["eager_limit_bytes"] = nullptr;
   j["residual_spread"] = link.residual_spread;
   j["pieces"] = std::move(pieces);
+  j["exchange"] = curve_json(link.exchange);
+  j["shift"] = curve_json(link.shift);
   return j;
 }
 
 link_model read_link(const json_reader& r) {
-  r.expect_fields({"eager_limit_bytes", "residual_spread", "pieces"});
+  r.expect_fields({"eager_limit_bytes", "residual_spread", "pieces", "exchange", "shift"});
   link_model link;
   link.eager_limit_bytes = r.has("eager_limit_bytes") ? r.number("eager_limit_bytes")
                                                       : std::numeric_limits<double>::infinity();
@@ -48,12 +80,12 @@ link_model read_link(const json_reader& r) {
                            .latency_s_per_byte = p.finite("latency_s_per_byte")};
     if (piece.gap_s_per_byte + piece.latency_s_per_byte < 0)
       p.fail("expected latency_s_per_byte to be at least -gap_s_per_byte");
-    if (link.pieces.empty() ? piece.from_bytes != 0
-                            : piece.from_bytes <= link.pieces.back().from_bytes)
-      p.fail("expected from_bytes 0 in the first piece and larger than before in the others");
+    expect_next(p, link.pieces, piece.from_bytes);
     link.pieces.push_back(piece);
   }
   if (link.pieces.empty()) r.fail("expected at least one piece");
+  link.exchange = read_curve(r, "exchange");
+  link.shift = read_curve(r, "shift");
   return link;
 }
 

@@ -194,6 +194,30 @@ TEST_CASE("a link that is slower for a shorter message is still fitted without a
   check_monotone(fit_link(m, link_class::same_node));
 }
 
+TEST_CASE("times of both directions at once are exact at the samples and never step down") {
+  measurements m;
+  for (std::int64_t bytes = 1; bytes <= 1 << 22; bytes *= 2) {
+    const double seconds = 20e-6 + double(bytes) * (bytes < 65536 ? 4e-8 : 7e-8);
+    m.links.push_back({.link = link_class::across_nodes,
+                       .bytes = bytes,
+                       .one_way_s = seconds / 2,
+                       .exchange_s = seconds,
+                       .shift_s = bytes == 4096 ? seconds / 9 : seconds});
+  }
+  // The median of several files' samples of one size counts.
+  m.links.push_back({.bytes = 64, .one_way_s = 1e-5, .exchange_s = 1, .shift_s = 1});
+  m.links.push_back(m.links[6]);
+  const link_model fit = fit_link(m, link_class::across_nodes);
+  double before_s = 0;
+  for (double bytes = 0; bytes < 8 << 20; bytes = bytes * 1.01 + 1) {
+    REQUIRE(fit.shift_s(bytes) >= before_s * (1 - 1e-12));
+    before_s = fit.shift_s(bytes);
+  }
+  for (const link_sample& s : m.links)
+    if (*s.exchange_s < 1) CHECK(fit.exchange_s(double(s.bytes)) == Approx(*s.exchange_s));
+  CHECK(fit.exchange_s(1 << 23) == Approx(2 * fit.exchange_s(1 << 22)));
+}
+
 TEST_CASE("one sample is enough for a link, none is not") {
   measurements m;
   CHECK_THROWS_AS(fit_link(m, link_class::same_node), error);
