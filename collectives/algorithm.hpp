@@ -3,21 +3,17 @@
 // The descriptor every algorithm fills in, and the arms that follow from it.
 #pragma once
 
+#include "collectives/collective.hpp"
 #include "models/machine.hpp"
 #include "railpass/schedule/builder.hpp"
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 
 namespace railpass {
-
-enum class collective : std::uint8_t { broadcast, all_reduce };
-inline constexpr std::array collective_names{std::string_view{"broadcast"},
-                                             std::string_view{"all_reduce"}};
-
-constexpr std::string_view name_of(collective c) { return collective_names[std::size_t(c)]; }
 
 /// One parameter of an algorithm with the values that become arms; the first is the default.
 struct parameter {
@@ -51,7 +47,18 @@ struct preconditions {
   bool commutative = false;   ///< only commutative operations
   bool power_of_two = false;  ///< only a power of two of ranks
   int min_ranks = 2;
-  std::int64_t min_units_per_rank = 0;  ///< message units >= this many times num_ranks
+  int max_ranks = std::numeric_limits<int>::max();  ///< where schedules grow with the ranks
+  std::int64_t min_units_per_rank = 0;              ///< message units >= this many times num_ranks
+};
+
+/// Scratch memory that a rank may need, at most; the same bound on all ranks, so that all agree on
+/// what does not fit.
+struct scratch_formula {
+  double messages = 0;  ///< times the message's length; of all num_ranks blocks, if it has blocks
+  int blocks = 0;       ///< times the length of a block: the num_ranks-th part of the message
+  constexpr double bytes(double message_bytes, int num_ranks) const {
+    return message_bytes * (messages + double(blocks) / num_ranks);
+  }
 };
 
 /// An algorithm as the rest of railpass sees it. Everything about it stands in its own header.
@@ -61,8 +68,7 @@ struct algorithm {
   std::string_view name;
   std::string_view source;  ///< paper and doi
   preconditions needs;
-  /// Scratch buffers of the message's length that a rank may need, at most.
-  int scratch_buffers = 0;
+  scratch_formula scratch{};
   std::array<parameter, max_parameters> parameter_list{};
   schedule (*build)(const shape&, const parameters&) = nullptr;
   /// Closed form of the time the collective takes, in seconds, cheap enough for thousands of arms;

@@ -38,7 +38,8 @@ struct eligibility {
 
 constexpr bool eligible(const algorithm& a, const eligibility& e) {
   const preconditions& n = a.needs;
-  return e.num_ranks >= n.min_ranks && (!n.commutative || e.commutative) &&
+  return e.num_ranks >= n.min_ranks && e.num_ranks <= n.max_ranks &&
+         (!n.commutative || e.commutative) &&
          (!n.power_of_two || (e.num_ranks & (e.num_ranks - 1)) == 0) &&
          e.units >= n.min_units_per_rank * e.num_ranks;
 }
@@ -95,8 +96,8 @@ inline const algorithm* find_algorithm(collective op, std::string_view name) {
 }
 
 inline std::optional<collective> find_collective(std::string_view name) {
-  for (std::size_t i = 0; i < collective_names.size(); ++i)
-    if (collective_names[i] == name) return collective(i);
+  for (std::size_t i = 0; i < num_collectives; ++i)
+    if (name_of(collective(i)) == name) return collective(i);
   return std::nullopt;
 }
 

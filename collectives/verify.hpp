@@ -14,24 +14,29 @@
 
 namespace railpass {
 
-constexpr promise promise_of(collective op) {
-  return op == collective::broadcast ? promise::root_to_all : promise::reduce_to_all;
-}
-
-/// The schedules of all virtual ranks.
-inline std::vector<schedule> build_all(const arm& a, std::int32_t num_ranks, bool commutative) {
+/// The schedules of all virtual ranks. `result_rank`: see shape.
+inline std::vector<schedule> build_all(const arm& a, std::int32_t num_ranks, bool commutative,
+                                       std::int32_t result_rank = 0) {
   std::vector<schedule> all;
   for (std::int32_t v = 0; v < num_ranks; ++v)
-    all.push_back(
-        a.base->build({.rank = v, .num_ranks = num_ranks, .commutative = commutative}, a.values));
+    all.push_back(a.base->build(
+        {.rank = v, .num_ranks = num_ranks, .commutative = commutative, .result_rank = result_rank},
+        a.values));
   return all;
+}
+
+/// The rank that a rooted reduction in rank order passes its result to; 0 for everything else.
+constexpr std::int32_t result_rank_of(collective op, std::int32_t root, bool commutative) {
+  return describe(op).what == promise::reduce_to_root && !commutative ? root : 0;
 }
 
 /// Checks one arm in one case; `what` and the schedules follow from the arm. The arm must be
 /// eligible, and not native.
 inline check_result check(const arm& a, std::int32_t num_ranks, check_case c) {
-  c.what = promise_of(a.base->op);
-  const std::vector<schedule> schedules = build_all(a, num_ranks, c.commutative);
+  c.what = describe(a.base->op).what;
+  c.lengths_of_pair = describe(a.base->op).lengths == block_lengths::of_pair;
+  const std::vector<schedule> schedules =
+      build_all(a, num_ranks, c.commutative, result_rank_of(a.base->op, c.root, c.commutative));
   return checker{}.check(schedules, c);
 }
 
@@ -50,14 +55,21 @@ namespace verify_detail {
 inline bool same_steps(const std::vector<schedule>& a, const std::vector<schedule>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const schedule& x, const schedule& y) {
-                      return x.scratch_mask == y.scratch_mask && x.steps == y.steps &&
+                      return x.used == y.used && x.steps == y.steps &&
                              x.dependencies == y.dependencies && x.successors == y.successors;
                     });
 }
 
+// One message: its length, and the lengths of its blocks if they are not equal.
+struct message_to_check {
+  std::int64_t units = 0;
+  std::vector<extent> blocks;         // of all ranks alike
+  std::vector<std::int64_t> lengths;  // see check_case
+};
+
 // Units where something changes: none, fewer than ranks, around one block or segment per rank,
 // around the ends of segments, several segments.
-inline std::vector<std::int64_t> sizes_to_check(std::int64_t p, std::int64_t segment_units) {
+inline std::vector<message_to_check> sizes_to_check(std::int64_t p, std::int64_t segment_units) {
   std::vector<std::int64_t> sizes{0, 1, p - 1, p, p + 1};
   if (segment_units > 0) {
     const std::int64_t s = segment_units;
@@ -68,14 +80,92 @@ inline std::vector<std::int64_t> sizes_to_check(std::int64_t p, std::int64_t seg
   }
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-  return sizes;
+  std::vector<message_to_check> messages;
+  for (const std::int64_t units : sizes) messages.push_back({units, {}, {}});
+  return messages;
+}
+
+// The same for one block per rank.
+inline std::vector<message_to_check> equal_blocks_to_check(std::int64_t p,
+                                                           std::int64_t segment_units) {
+  std::vector<message_to_check> messages;
+  for (const std::int64_t block : {std::int64_t{0}, std::int64_t{1}, 3 * segment_units + 1,
+                                   segment_units > 0 ? segment_units : 3})
+    messages.push_back({p * block, {}, {}});
+  return messages;
+}
+
+// Unequal blocks: one rank has everything, every other one nothing, all different. `each_pair`: a
+// block for each ordered pair of ranks instead of one for each rank.
+inline std::vector<message_to_check> unequal_blocks_to_check(std::int64_t p,
+                                                             std::int64_t segment_units,
+                                                             bool each_pair) {
+  const std::int64_t most = 2 * std::max<std::int64_t>(1, segment_units) + 1;
+  const auto length = [&](int kind, std::int64_t k) -> std::int64_t {
+    if (kind == 0) return k == p / 2 ? most : 0;
+    if (kind == 1) return k % 2 == 0 ? 0 : most;
+    return k * 2654435761 % 97 % (most + 1);
+  };
+  std::vector<message_to_check> messages;
+  for (const int kind : {0, 1, 2}) {
+    message_to_check m;
+    if (!each_pair) {
+      for (std::int64_t k = 0; k < p; ++k) {
+        m.blocks.push_back({m.units, m.units + length(kind, k)});
+        m.units = m.blocks.back().end;
+      }
+    } else {
+      std::vector<std::int64_t> sums(std::size_t(2 * p), 0);
+      for (std::int64_t i = 0; i < p; ++i)
+        for (std::int64_t j = 0; j < p; ++j) {
+          m.lengths.push_back(length(kind, i * 7 + j));
+          sums[std::size_t(i)] += m.lengths.back();
+          sums[std::size_t(p + j)] += m.lengths.back();
+        }
+      m.units = *std::max_element(sums.begin(), sums.end());
+    }
+    messages.push_back(std::move(m));
+  }
+  return messages;
+}
+
+// What is wrong if a rank uses more scratch memory than the descriptor says; else nothing.
+inline std::string scratch_beyond(const algorithm& a, const std::vector<schedule>& schedules,
+                                  const message_size& size) {
+  if (!size.blocks.empty()) return {};  // the formula is for equal blocks
+  const auto most = a.scratch.bytes(double(size.units), int(schedules.size()));
+  for (const schedule& s : schedules) {
+    std::int64_t units = 0;
+    for (std::size_t b = std::size_t(buffer::scratch0); b < max_buffers; ++b)
+      if (const buffer_use& u = s.used[b]; u.last > 0)
+        units += blocks_extent(u.first, u.last - u.first, u.parts, size).size();
+    // Blocks of a message that is not a multiple of them are rounded up.
+    if (double(units) > most + s.num_ranks)
+      return "virtual rank " + std::to_string(s.rank) + " uses " + std::to_string(units) +
+             " units of scratch memory, the descriptor says at most " + std::to_string(most);
+  }
+  return {};
+}
+
+inline std::vector<message_to_check> messages_to_check(collective op, std::int64_t p,
+                                                       std::int64_t segment_units) {
+  const collective_traits& traits = describe(op);
+  if (traits.what == promise::all_arrive) return {{p, {}, {}}};
+  if (!traits_of(op).blocks) return sizes_to_check(p, segment_units);
+  std::vector<message_to_check> messages = equal_blocks_to_check(p, segment_units);
+  if (traits.lengths != block_lengths::equal)
+    for (message_to_check& m :
+         unequal_blocks_to_check(p, segment_units, traits.what == promise::blocks_to_blocks))
+      messages.push_back(std::move(m));
+  return messages;
 }
 
 }  // namespace verify_detail
 
 /// Proves every arm of the collective for `num_ranks` ranks: all algorithms that are eligible
 /// there, with all values of their parameters, sizes around the ends of blocks and segments, in
-/// place and not, commutative and not where allowed. `root` (physical) is for messages: see
+/// place and not, commutative and not where allowed, blocks of unequal lengths where ranks may have
+/// them. `root` (physical) matters to reductions in rank order; otherwise it is for messages: see
 /// checker.hpp.
 ///
 /// Segments are made of a few units by checking with large units, so that small messages have many.
@@ -89,6 +179,7 @@ inline std::vector<verification> verify(collective op, std::int32_t num_ranks, s
     throw error("verify: the root is " + std::to_string(root) + ", expected a rank from 0 to " +
                 std::to_string(num_ranks - 1));
   constexpr std::int64_t units_per_segment = 2;
+  const promise_traits traits = traits_of(op);
   std::vector<verification> results;
   std::vector<std::pair<const algorithm*, std::vector<schedule>>> proved;
   checker check;
@@ -101,44 +192,54 @@ inline std::vector<verification> verify(collective op, std::int32_t num_ranks, s
                                 a.values[std::size_t(i)]);
     bool runs = false;
     for (const bool commutative : {true, false}) {
-      if (!commutative && op == collective::broadcast) continue;
+      if (!commutative && !traits.reduces) continue;
       if (!eligible(*a.base, {.num_ranks = num_ranks,
                               .units = a.base->needs.min_units_per_rank * num_ranks,
                               .commutative = commutative}))
         continue;
       runs = true;
-      std::vector<schedule> schedules = build_all(a, num_ranks, commutative);
+      std::vector<schedule> schedules =
+          build_all(a, num_ranks, commutative, result_rank_of(op, root, commutative));
       const std::int64_t segment_bytes = schedules[0].segment_bytes;
       const bool seen = std::any_of(proved.begin(), proved.end(), [&](const auto& other) {
         return other.first == a.base &&
                (other.second[0].segment_bytes > 0) == (segment_bytes > 0) &&
                verify_detail::same_steps(other.second, schedules);
       });
-      check_case c{.what = promise_of(op), .root = root, .commutative = commutative};
+      check_case c{.what = describe(op).what,
+                   .root = root,
+                   .commutative = commutative,
+                   .lengths_of_pair = describe(op).lengths == block_lengths::of_pair};
       c.size.unit_bytes = std::max<std::int64_t>(1, segment_bytes / units_per_segment);
       const std::int64_t segment_units = segment_bytes > 0 ? units_per_segment : 0;
-      std::vector<std::int64_t> sizes = verify_detail::sizes_to_check(num_ranks, segment_units);
-      if (seen) sizes = {3 * std::max<std::int64_t>(1, segment_units) + 1};
+      std::vector<verify_detail::message_to_check> messages =
+          verify_detail::messages_to_check(op, num_ranks, segment_units);
+      if (seen) messages = {messages[messages.size() / 2]};
       for (const bool in_place : {false, true}) {
-        if (in_place && (op == collective::broadcast || seen)) continue;
+        if (in_place && (traits.in_place == in_place_ranks::none || seen)) continue;
         c.in_place = in_place;
         c.prove_ending = !in_place;
         // What memory is shared matters in place, for which every other size will do.
-        for (std::size_t i = in_place ? 1 : 0; i < sizes.size(); i += in_place ? 2 : 1) {
-          const std::int64_t units = sizes[i];
-          if (!v.ok || units < a.base->needs.min_units_per_rank * num_ranks) continue;
-          c.size.units = units;
+        for (std::size_t i = in_place ? 1 : 0; i < messages.size(); i += in_place ? 2 : 1) {
+          const verify_detail::message_to_check& m = messages[i];
+          if (!v.ok || m.units < a.base->needs.min_units_per_rank * num_ranks) continue;
+          c.size.units = m.units;
+          c.size.blocks = m.blocks;
+          c.lengths = m.lengths;
           const check_result r = check.check(schedules, c);
           v.steps += r.steps;
           v.memory_bytes = std::max(v.memory_bytes, r.memory_bytes);
-          if (r.ok) continue;
+          std::string wrong = r.message;
+          if (r.ok) wrong = verify_detail::scratch_beyond(*a.base, schedules, c.size);
+          if (wrong.empty()) continue;
           v.ok = false;
-          v.message = std::to_string(units) + " units, segments of " +
-                      std::to_string(c.size.segment_units(segment_bytes)) +
-                      (op == collective::broadcast ? ""
-                       : commutative               ? ", commutative"
-                                                   : ", not commutative") +
-                      (in_place ? ", in place" : "") + ": " + r.message;
+          v.message = std::to_string(m.units) + " units" +
+                      (m.blocks.empty() && m.lengths.empty() ? "" : " in unequal blocks") +
+                      ", segments of " + std::to_string(c.size.segment_units(segment_bytes)) +
+                      (!traits.reduces ? ""
+                       : commutative   ? ", commutative"
+                                       : ", not commutative") +
+                      (in_place ? ", in place" : "") + ": " + wrong;
         }
       }
       if (!seen) proved.emplace_back(a.base, std::move(schedules));

@@ -218,7 +218,7 @@ class simulator {
       first_word_.push_back(local_.size());
       for (const step& what : s.steps) {
         step_state state{.what = &what, .rank = v};
-        state.segments = segments_per_round(what, segment_units, size_.units);
+        state.segments = segments_per_round(what, segment_units, size_);
         state.instances = state.segments * what.rounds;
         if (what.kind == step_kind::send)
           pairs += std::size_t(what.peer_stride == 0 ? 1 : std::min(what.rounds, p_));
@@ -387,8 +387,7 @@ class simulator {
   std::int64_t message_bytes(const step_state& s, std::int32_t round, std::int64_t segment) const {
     const std::int64_t segment_units =
         size_.segment_units(schedules_[std::size_t(s.rank)].segment_bytes);
-    return instance_extent(*s.what, round, segment, segment_units, size_.units).size() *
-           size_.unit_bytes;
+    return instance_extent(*s.what, round, segment, segment_units, size_).size() * size_.unit_bytes;
   }
 
   // Starts the next instance of a step, if it may start now.
@@ -398,7 +397,7 @@ class simulator {
     rank_state& r = ranks_[std::size_t(s.rank)];
     const std::size_t own_number = std::size_t(index) - first_step_[std::size_t(s.rank)];
     // At most 64 beyond the first one not done: `later` has as many bits.
-    if (s.issued == s.instances || s.issued - s.done >= 64 || !may_issue(s)) return;
+    if (s.issued == s.instances || s.issued - s.done >= what.window || !may_issue(s)) return;
     const std::int64_t bytes = message_bytes(s, s.round, s.segment);
     if (bytes == 0) {
       mark_done(s, s.issued);
@@ -528,8 +527,8 @@ class simulator {
     step_state& s = steps_[std::size_t(index)];
     const step& what = *s.what;
     const auto is_message = [](buffer b) { return b == buffer::input || b == buffer::output; };
-    const bool free =
-        in_place_ && what.kind == step_kind::copy && is_message(what.from) && is_message(what.to);
+    const bool free = in_place_ && what.kind == step_kind::copy && is_message(what.from) &&
+                      is_message(what.to) && what.from_first == what.blocks.first;
     const local_model& model =
         what.kind == step_kind::copy ? setup_machine_->copy : setup_machine_->reduce;
     const double seconds = free ? 0 : model.time_s(double(bytes));

@@ -59,7 +59,7 @@ int no_reduce(void*, const std::byte*, std::byte*, std::int64_t) { return 0; }
 std::int64_t instances(const schedule& s, const message_size& size) {
   std::int64_t sum = 0;
   for (const step& x : s.steps)
-    sum += x.rounds * segments_per_round(x, size.segment_units(s.segment_bytes), size.units);
+    sum += x.rounds * segments_per_round(x, size.segment_units(s.segment_bytes), size);
   return sum;
 }
 

@@ -5,12 +5,12 @@
 // p = 8: one round, r -> r+1, r+2, ..., r+7.
 //
 // The contributions are not kept side by side: they pass through three buffers that take turns.
-// Rank order makes every one a step of its own: the schedule takes 9 KB with 64 ranks and 540 KB
-// with 4096.
+// Rank order makes every one a step of its own, so the schedule grows with the ranks, 42 KB for
+// 256; beyond that the algorithm is hopeless anyhow.
 //
 // Cost: alpha + (p-1) n beta + (p-1) n gamma.
 // Good when: messages are a few bytes and ranks are few (one hop). Poor otherwise.
-// Needs: nothing; rank order is kept.
+// Needs: at most 256 ranks; rank order is kept.
 // Source: Chan, Heimlich, Purkayastha, van de Geijn: Collective communication: theory, practice,
 // and experience, CCPE 19(13), 2007, doi:10.1002/cpe.1206.
 #ifdef RAILPASS_LIST_ALGORITHM
@@ -70,8 +70,8 @@ inline double cost_allgather_reduce(const cost_query& q, const parameters&) {
 inline constexpr algorithm allgather_reduce{.op = collective::all_reduce,
                                             .name = "allgather_reduce",
                                             .source = "Chan et al. 2007, doi:10.1002/cpe.1206",
-                                            .needs = {},
-                                            .scratch_buffers = 4,
+                                            .needs = {.max_ranks = 256},
+                                            .scratch = {.messages = 4},
                                             .build = build_allgather_reduce,
                                             .cost_s = cost_allgather_reduce};
 

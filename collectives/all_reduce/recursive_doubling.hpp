@@ -62,7 +62,7 @@ inline constexpr algorithm recursive_doubling{
     .name = "recursive_doubling",
     .source = "Thakur et al. 2005, doi:10.1177/1094342005051521",
     .needs = {},
-    .scratch_buffers = 2,
+    .scratch = {.messages = 2},
     .build = build_recursive_doubling,
     .cost_s = cost_recursive_doubling};
 

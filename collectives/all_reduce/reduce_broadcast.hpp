@@ -18,55 +18,29 @@ RAILPASS_LIST_ALGORITHM(all_reduce, reduce_broadcast)
 #elif !defined(RAILPASS_COLLECTIVES_ALL_REDUCE_REDUCE_BROADCAST)
 #define RAILPASS_COLLECTIVES_ALL_REDUCE_REDUCE_BROADCAST
 
-#include "collectives/parts.hpp"
+#include "collectives/trees.hpp"
 
 namespace railpass::collectives::all_reduce {
 
 inline schedule build_reduce_broadcast(const shape& s, const parameters& values) {
   builder b(s, values[1]);
-  const int v = s.rank;
   const int fan_out = int(std::min<std::int64_t>(values[0], s.num_ranks));
-  // Down from rank 0, whose range is all ranks, to the range of this one.
-  int parent = -1, first = 0, end = s.num_ranks;
-  const auto num_children = [&] { return std::min(fan_out, end - first - 1); };
-  const auto child_begin = [&](int k) {  // the first rank of part k
-    return first + 1 + int(block_begin(end - first - 1, num_children(), k));
-  };
-  while (first != v) {
-    int k = 0;
-    while (child_begin(k + 1) <= v) ++k;
-    const int child = child_begin(k), child_end = child_begin(k + 1);
-    parent = first;
-    first = child;
-    end = child_end;
-  }
-
-  // The parts come in rank order; each is the right operand and takes up the sum so far, which so
-  // alternates between two buffers. No copy of the input is made.
-  buffer sum_at = buffer::input, arrival = buffer::scratch0;
-  step_id sum = no_step;
-  for (int k = 0; k < num_children(); ++k) {
-    const step_id part = b.receive(arrival, {}, child_begin(k),
-                                   k < 2 ? wait_list{} : wait_list{each(sum)}, by_segments);
-    sum = b.reduce(sum_at, arrival, {}, {each(part), each(sum)}, by_segments);
-    sum_at = arrival;
-    arrival = arrival == buffer::scratch0 ? buffer::scratch1 : buffer::scratch0;
-  }
+  const auto [parent, children] = range_tree(s.rank, s.num_ranks, fan_out);
+  const partial_sum sum = sum_of_subtree(b, children);
 
   buffer result_at = buffer::output;
-  step_id result = sum;
+  step_id result = sum.ready;
   if (parent < 0) {
-    result_at = sum_at;
-    b.copy(sum_at, buffer::output, {}, {each(sum)}, by_segments);
+    result_at = sum.at;
+    b.copy(sum.at, buffer::output, {}, {each(sum.ready)}, by_segments);
   } else {
     // The result may overwrite the input, in an in-place call, once that has been used. It cannot
     // come before all parts have been received, so it waits for them and leaves the window to them.
-    const step_id handed = b.send(sum_at, {}, parent, {each(sum)}, by_segments);
-    result =
-        b.receive(buffer::output, {}, parent, {each(sum == no_step ? handed : sum)}, by_segments);
+    const step_id handed = b.send(sum.at, {}, parent, {each(sum.ready)}, by_segments);
+    result = b.receive(buffer::output, {}, parent,
+                       {each(sum.ready == no_step ? handed : sum.ready)}, by_segments);
   }
-  for (int k = 0; k < num_children(); ++k)
-    b.send(result_at, {}, child_begin(k), {each(result)}, by_segments);
+  for (const int child : children) b.send(result_at, {}, child, {each(result)}, by_segments);
   return b.finish();
 }
 
@@ -127,7 +101,7 @@ inline constexpr algorithm reduce_broadcast{
     .name = "reduce_broadcast",
     .source = "Pjesivac-Grbovic et al. 2007, doi:10.1007/s10586-007-0012-0",
     .needs = {},
-    .scratch_buffers = 2,
+    .scratch = {.messages = 2},
     .parameter_list = {parameter{"fan_out", {2, 1, 8}}, segment_bytes_parameter},
     .build = build_reduce_broadcast,
     .cost_s = cost_reduce_broadcast};

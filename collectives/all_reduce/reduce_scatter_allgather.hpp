@@ -85,7 +85,7 @@ inline constexpr algorithm reduce_scatter_allgather{
     .name = "reduce_scatter_allgather",
     .source = "Rabenseifner 2004, doi:10.1007/978-3-540-24685-5_1",
     .needs = {},
-    .scratch_buffers = 2,
+    .scratch = {.messages = 2},
     .build = build_reduce_scatter_allgather,
     .cost_s = cost_reduce_scatter_allgather};
 

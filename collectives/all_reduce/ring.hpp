@@ -66,7 +66,7 @@ inline constexpr algorithm ring{.op = collective::all_reduce,
                                 .name = "ring",
                                 .source = "Patarasuk and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002",
                                 .needs = {.commutative = true},
-                                .scratch_buffers = 1,
+                                .scratch = {.messages = 1},
                                 .build = build_ring,
                                 .cost_s = cost_ring};
 

@@ -44,7 +44,7 @@ inline constexpr algorithm segmented_ring{
         "Pjesivac-Grbovic et al. 2007, doi:10.1007/s10586-007-0012-0; Patarasuk and Yuan "
         "2009, doi:10.1016/j.jpdc.2008.09.002",
     .needs = {.commutative = true},
-    .scratch_buffers = 1,
+    .scratch = {.messages = 1},
     // Without segments it is the ring.
     .parameter_list = {parameter{"segment_bytes",
                                  {32 << 10, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 64 << 10,

@@ -3,7 +3,9 @@
 #include "railpass/base/units.hpp"
 
 #include <iostream>
+#include <limits>
 #include <memory>
+#include <sstream>
 
 namespace railpass::cli {
 namespace {
@@ -14,6 +16,8 @@ std::vector<std::string> names_of(const preconditions& needs) {
   if (needs.power_of_two) names.emplace_back("power of two of ranks");
   if (needs.min_ranks > 2)
     names.push_back("at least " + std::to_string(needs.min_ranks) + " ranks");
+  if (needs.max_ranks < std::numeric_limits<int>::max())
+    names.push_back("at most " + std::to_string(needs.max_ranks) + " ranks");
   if (needs.min_units_per_rank > 0)
     names.push_back("at least " + std::to_string(needs.min_units_per_rank) + " unit per rank");
   return names;
@@ -37,6 +41,19 @@ std::string show(const parameter& p) {
   return text;
 }
 
+// n is the length of the message, b that of a rank's block of it.
+std::string show(const scratch_formula& scratch) {
+  std::string text;
+  if (scratch.messages > 0) {
+    std::ostringstream factor;
+    factor << scratch.messages;
+    text = factor.str() + " n";
+  }
+  if (scratch.blocks > 0)
+    text += (text.empty() ? "" : " + ") + std::to_string(scratch.blocks) + " b";
+  return text.empty() ? "0" : text;
+}
+
 nlohmann::ordered_json to_json(const algorithm& a) {
   nlohmann::ordered_json values = nlohmann::ordered_json::object();
   for (int i = 0; i < a.num_parameters(); ++i) {
@@ -44,11 +61,9 @@ nlohmann::ordered_json to_json(const algorithm& a) {
     values[std::string(p.name)] =
         std::vector<std::int64_t>(p.values.begin(), p.values.begin() + p.num_values);
   }
-  return {{"collective", name_of(a.op)},
-          {"name", a.name},
-          {"parameters", values},
-          {"needs", names_of(a.needs)},
-          {"source", a.source}};
+  return {{"collective", name_of(a.op)}, {"name", a.name},
+          {"parameters", values},        {"needs", names_of(a.needs)},
+          {"scratch", show(a.scratch)},  {"source", a.source}};
 }
 
 struct options {
@@ -59,7 +74,7 @@ struct options {
 
 int run(const options& o) {
   auto list = nlohmann::ordered_json::array();
-  table lines({"collective", "algorithm", "parameters", "needs", "source"});
+  table lines({"collective", "algorithm", "parameters", "needs", "scratch", "source"});
   for (const algorithm* a : all_algorithms) {
     if (!o.collective_name.empty() && a->op != parse_collective("--collective", o.collective_name))
       continue;
@@ -68,9 +83,12 @@ int run(const options& o) {
     for (int i = 0; i < a->num_parameters(); ++i)
       shown.push_back(show(a->parameter_list[std::size_t(i)]));
     lines.add({std::string(name_of(a->op)), std::string(a->name), join(shown, " "),
-               join(names_of(a->needs), "; "), std::string(a->source)});
+               join(names_of(a->needs), "; "), show(a->scratch), std::string(a->source)});
   }
-  if (o.json.text()) std::cout << (o.markdown ? lines.markdown() : lines.text());
+  if (o.json.text())
+    std::cout << (o.markdown ? lines.markdown() : lines.text())
+              << "\nscratch: memory of its own a call needs on a rank, at most; n: the message's "
+                 "length, of all ranks' blocks if it has such; b: a block's\n";
   o.json.write(list);
   return succeeded;
 }

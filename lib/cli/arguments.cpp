@@ -75,8 +75,8 @@ double parse_duration_s(std::string_view option, std::string_view text) {
 collective parse_collective(std::string_view option, std::string_view name) {
   if (const auto op = find_collective(name)) return *op;
   std::string names;
-  for (const std::string_view known : collective_names)
-    names += (names.empty() ? "" : ", ") + std::string(known);
+  for (const collective known : all_collectives)
+    names += (names.empty() ? "" : ", ") + std::string(name_of(known));
   throw usage_error(std::string(option) + " '" + std::string(name) + "': expected one of " + names);
 }
 
@@ -95,7 +95,7 @@ void check_root(int root, int num_ranks) {
 }
 
 std::int64_t unit_bytes_of(collective op, std::int64_t bytes) {
-  if (op == collective::broadcast) return 1;
+  if (!traits_of(op).reduces) return 1;
   return bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
 }
 

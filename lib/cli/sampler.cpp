@@ -429,17 +429,17 @@ void sample_natives(const job& j, measurements& all, double budget_s,
   std::map<std::pair<collective, std::int64_t>, std::vector<double>> values;
   const double begin_s = steady_clock_s();
   for (int pass = -1; pass < most_passes; ++pass)  // the first one warms up
-    for (std::size_t op = 0; op < collective_names.size(); ++op)
+    for (const collective op : {collective::broadcast, collective::all_reduce})
       for (const std::int64_t bytes : sizes) {
-        std::vector<double>& known = values[{collective(op), bytes}];
+        std::vector<double>& known = values[{op, bytes}];
         const double spent_s = steady_clock_s() - begin_s;
         const double expected_s = known.empty() ? 0 : known.back();
         if (agreed(spent_s + expected_s < budget_s ? 1 : 0) == 0) continue;
         progress(std::max(spent_s / budget_s, double(pass) / most_passes),
-                 "native " + std::string(collective_names[op]) + ", " + format_bytes(bytes));
+                 "native " + std::string(name_of(op)) + ", " + format_bytes(bytes));
         MPI_Barrier(MPI_COMM_WORLD);
         const double call_s = steady_clock_s();
-        run(collective(op), bytes);
+        run(op, bytes);
         const double mine_s = steady_clock_s() - call_s;
         double slowest_s = 0;
         MPI_Reduce(&mine_s, &slowest_s, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);

@@ -102,7 +102,7 @@ int run(const options& o) {
   const timeline_caption caption{.collective = std::string(name_of(op)),
                                  .arm = name_of(chosen),
                                  .bytes = bytes,
-                                 .root = op == collective::broadcast ? o.root : -1};
+                                 .root = traits_of(op).rooted ? o.root : -1};
   if (!o.trace.empty()) files::write_text(o.trace, chrome_trace(played, caption));
   if (!o.svg.empty()) files::write_text(o.svg, timeline_svg(played, caption));
 

@@ -47,15 +47,31 @@ struct unit_layout {
   std::int64_t true_extent_bytes = 0;
 };
 
-/// What a schedule is run with. The memory stays the caller's.
+/// What a schedule is run with. The memory stays the caller's. A rank that has memory for a part of
+/// the message only gives the address where unit 0 would be.
 struct binding {
   const std::byte* input = nullptr;  ///< address of unit 0, as MPI takes it; in place: the output's
   std::byte* output = nullptr;
   message_size size{};
+  /// Where the blocks of the user's buffers are not where `size` says: block k of a virtual rank is
+  /// units [begin, end) from the buffer's address, in any order. Only for schedules that name
+  /// single blocks there (see spans_blocks), with num_ranks parts.
+  std::span<const extent> input_blocks{};
+  std::span<const extent> output_blocks{};
   std::int32_t root = 0;  ///< the physical rank of virtual rank 0
   data_hooks hooks{};
   unit_layout layout{};  ///< only looked at if there is a pack hook
 };
+
+/// Whether a step names several blocks of the buffer at once: they must lie one behind the other
+/// then.
+inline bool spans_blocks(const schedule& s, buffer b) {
+  return std::ranges::any_of(s.steps, [&](const step& x) {
+    const bool local = x.kind == step_kind::reduce || x.kind == step_kind::copy;
+    return (x.blocks.count > 1 || x.blocks.parts != s.num_ranks) &&
+           (x.to == b || (local && x.from == b));
+  });
+}
 
 /// A rank that a call waits for.
 struct awaited_peer {
@@ -167,30 +183,23 @@ class execution {
     return peers;
   }
 
+  /// Bytes of memory of its own that a call needs on this rank; the largest integer if that number
+  /// does not fit.
   static std::int64_t scratch_bytes(const schedule& s, const binding& b) {
-    const unsigned scratch = s.scratch_mask, mirrors = mirror_mask(s, b);
-    const std::int64_t most = std::numeric_limits<std::int64_t>::max();
-    std::int64_t memory = 0, packed = 0;
+    std::int64_t sum = 0;
     if (b.size.units == 0) return 0;
-    if (!memory_bytes(b, &memory) ||
-        __builtin_mul_overflow(b.size.units, b.size.unit_bytes, &packed))
-      return most;
-    if (memory > most - cache_line || packed > most - cache_line) return most;
-    std::int64_t all_memory = 0, all_packed = 0, sum = 0;
-    if (__builtin_mul_overflow(std::int64_t{std::popcount(scratch)}, aligned(memory),
-                               &all_memory) ||
-        __builtin_mul_overflow(std::int64_t{std::popcount(mirrors)}, aligned(packed),
-                               &all_packed) ||
-        __builtin_add_overflow(all_memory, all_packed, &sum))
-      return most;
-    return sum;
+    const bool fits = for_each_arena_part(s, b, [&](unsigned, bool, std::int64_t, std::int64_t n) {
+      return n <= most_bytes - cache_line && !__builtin_add_overflow(sum, aligned(n), &sum);
+    });
+    return fits ? sum : most_bytes;
   }
 
  private:
   static constexpr int sending = 0, receiving = 1;
   static constexpr int messages = 0, locals = 1;
-  static constexpr unsigned max_in_flight = 64;  // bits of a mask
+  static constexpr unsigned max_in_flight = max_window;  // bits of a mask
   static constexpr std::int64_t cache_line = 64;
+  static constexpr std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max();
   // How long the rail may be left alone, and how much is done before messages that became possible
   // are posted.
   static constexpr std::int64_t local_bytes_per_turn = 64 * 1024;
@@ -213,6 +222,7 @@ class execution {
     std::int64_t total = 0;
     std::int32_t peer = 0;  // physical, of this round
     std::int32_t peer_stride = 0;
+    std::int32_t window = max_window;
     std::int64_t segment = 0;  // of `next`, in its round
     std::int64_t segments = 1;
     std::int64_t part_units = 0;  // block k begins at k * part_units + min(k, longer_parts)
@@ -221,6 +231,13 @@ class execution {
     std::int32_t block = 0;
     std::int32_t block_stride = 0;
     std::int32_t block_count = 1;
+    // reduce, copy: the unit read for unit u is u + from_distance
+    std::int64_t from_distance = 0;
+    const extent* blocks = nullptr;  // where they are not equal parts
+    const extent* from_blocks = nullptr;
+    std::int32_t from_block = 0;
+    std::int32_t from_stride = 0;
+    bool reads_elsewhere = false;  // from_distance is not always 0
     step_kind kind = step_kind::send;
     bool idle = false;  // a copy from a place to itself
     buffer from = buffer::output;
@@ -243,11 +260,12 @@ class execution {
 
   // ---- binding ----
 
-  // Bytes from the first to the last byte of data in a buffer with the user's layout.
-  static bool memory_bytes(const binding& b, std::int64_t* bytes) {
+  // Bytes from the first to the last byte of data of some units with the user's layout.
+  static bool memory_bytes(const binding& b, std::int64_t units, std::int64_t* bytes) {
     const unit_layout& l = b.layout;
-    if (!b.hooks.pack) return !__builtin_mul_overflow(b.size.units, b.size.unit_bytes, bytes);
-    return !__builtin_mul_overflow(b.size.units - 1, l.extent_bytes, bytes) &&
+    if (!b.hooks.pack || units == 0)
+      return !__builtin_mul_overflow(units, b.size.unit_bytes, bytes);
+    return !__builtin_mul_overflow(units - 1, l.extent_bytes, bytes) &&
            !__builtin_add_overflow(*bytes, l.true_extent_bytes, bytes);
   }
   // Buffers that need a twin of packed bytes.
@@ -257,6 +275,27 @@ class execution {
       for (const step& x : s.steps)
         if (x.kind != step_kind::reduce) mask |= 1u << static_cast<unsigned>(x.to);
     return mask;
+  }
+
+  // Calls visit(buffer, is mirror, first unit, bytes) for all that lies in the arena, until it says
+  // no; false then, or if a number of bytes does not fit.
+  template <class Visit>
+  static bool for_each_arena_part(const schedule& s, const binding& b, Visit visit) {
+    const unsigned mirrors = mirror_mask(s, b);
+    for (unsigned i = 0; i < max_buffers; ++i) {
+      const buffer_use& u = s.used[i];
+      if (u.last == 0) continue;
+      const extent used = blocks_extent(u.first, u.last - u.first, u.parts, b.size);
+      std::int64_t bytes = 0;
+      if (i >= unsigned(buffer::scratch0))
+        if (!memory_bytes(b, used.size(), &bytes) || !visit(i, false, used.begin, bytes))
+          return false;
+      if ((mirrors >> i & 1) == 0) continue;
+      if (__builtin_mul_overflow(used.size(), b.size.unit_bytes, &bytes) ||
+          !visit(i, true, used.begin, bytes))
+        return false;
+    }
+    return true;
   }
 
   void place_buffers() {
@@ -272,21 +311,19 @@ class execution {
     memory_[0] = const_cast<std::byte*>(binding_.input);
     memory_[1] = binding_.output;
     if (needed == 0) return;
-    std::int64_t bytes = 0;
-    memory_bytes(binding_, &bytes);
-    const std::int64_t shift = binding_.hooks.pack ? binding_.layout.true_lower_bound_bytes : 0;
+    const bool packs = binding_.hooks.pack != nullptr;
+    const std::int64_t shift = packs ? binding_.layout.true_lower_bound_bytes : 0;
+    const std::int64_t distance = packs ? binding_.layout.extent_bytes : binding_.size.unit_bytes;
     std::byte* place = arena_.get();
-    const unsigned mirrors = mirror_mask(*schedule_, binding_);
-    for (unsigned i = 0; i < max_buffers; ++i) {
-      if (schedule_->scratch_mask >> i & 1) {
-        memory_[i] = place - shift;
-        place += aligned(bytes);
-      }
-      if (mirrors >> i & 1) {
-        mirror_[i] = place;
-        place += aligned(binding_.size.bytes());
-      }
-    }
+    for_each_arena_part(*schedule_, binding_,
+                        [&](unsigned i, bool mirror, std::int64_t first, std::int64_t bytes) {
+                          if (mirror)
+                            mirror_[i] = place - first * binding_.size.unit_bytes;
+                          else
+                            memory_[i] = place - shift - first * distance;
+                          place += aligned(bytes);
+                          return true;
+                        });
   }
 
   void bind_steps() {
@@ -319,6 +356,7 @@ class execution {
         part_units = units / parts;
         longer_parts = units % parts;
       }
+      to.window = from.window;
       to.next = to.done = to.segment = 0;
       to.mask = 0;
       to.kind = from.kind;
@@ -327,9 +365,20 @@ class execution {
       const bool message = from.kind == step_kind::send || from.kind == step_kind::receive;
       const auto place = static_cast<std::size_t>(from.to);
       to.memory = message && binding_.hooks.pack ? mirror_[place] : memory_[place];
-      to.idle = from.kind == step_kind::copy &&
-                memory_[static_cast<std::size_t>(from.from)] == memory_[place];
-      if (!message) put(local_, static_cast<int>(i));
+      to.blocks = table_of(from.to, blocks.parts);
+      to.idle = to.reads_elsewhere = false;
+      to.from_distance = 0;
+      if (!message) {
+        put(local_, static_cast<int>(i));
+        to.from_blocks = table_of(from.from, blocks.parts);
+        to.from_block = in_range(from.from_first, blocks.parts);
+        to.from_stride = in_range(from.from_stride, blocks.parts);
+        to.reads_elsewhere = from.from_first != blocks.first ||
+                             (from.rounds > 1 && from.from_stride != blocks.stride) ||
+                             to.from_blocks != to.blocks;
+        to.idle = from.kind == step_kind::copy && !to.reads_elsewhere &&
+                  memory_[static_cast<std::size_t>(from.from)] == memory_[place];
+      }
       to.part_units = part_units;
       to.longer_parts = longer_parts;
       to.parts = blocks.parts;
@@ -343,7 +392,9 @@ class execution {
       if (from.segmented) {
         to.segment_units = segment_units;
         const std::int64_t whole =
-            blocks.count * part_units + std::min<std::int64_t>(blocks.count, longer_parts);
+            to.blocks
+                ? longest_range(blocks.count, blocks.parts, binding_.size)
+                : blocks.count * part_units + std::min<std::int64_t>(blocks.count, longer_parts);
         if (whole != longest) {
           longest = whole;
           longest_segments = (whole + segment_units - 1) / segment_units;
@@ -372,6 +423,15 @@ class execution {
     }
   }
 
+  // Where the blocks of a buffer are, if they are not equal parts of the message.
+  const extent* table_of(buffer b, std::int32_t parts) const {
+    const std::span<const extent>& own = b == buffer::input    ? binding_.input_blocks
+                                         : b == buffer::output ? binding_.output_blocks
+                                                               : binding_.size.blocks;
+    const std::span<const extent>& blocks = own.empty() ? binding_.size.blocks : own;
+    return std::size_t(parts) == blocks.size() ? blocks.data() : nullptr;
+  }
+
   static std::int32_t in_range(std::int32_t a, std::int32_t n) {
     if (a >= 0 && a < n) return a;
     if (a >= n && a < 2 * std::int64_t{n}) return a - n;
@@ -384,8 +444,16 @@ class execution {
     const auto block_start = [&](std::int64_t k) {
       return k * s.part_units + std::min(k, s.longer_parts);
     };
-    s.begin = block_start(s.block);
-    s.round_end = block_start(s.block + s.block_count);
+    if (s.blocks == nullptr) [[likely]] {
+      s.begin = block_start(s.block);
+      s.round_end = block_start(s.block + s.block_count);
+    } else {
+      s.begin = s.blocks[s.block].begin;
+      s.round_end = s.blocks[s.block + s.block_count - 1].end;
+    }
+    if (s.reads_elsewhere) [[unlikely]]
+      s.from_distance =
+          (s.from_blocks ? s.from_blocks[s.from_block].begin : block_start(s.from_block)) - s.begin;
   }
   static std::int64_t current_units(const bound_step& s) {
     return std::min(s.segment_units, s.round_end - s.begin);
@@ -405,6 +473,8 @@ class execution {
     if (s.block >= s.parts) s.block -= s.parts;
     s.peer += s.peer_stride;
     if (s.peer >= schedule_->num_ranks) s.peer -= schedule_->num_ranks;
+    s.from_block += s.from_stride;
+    if (s.from_block >= s.parts) s.from_block -= s.parts;
     enter_round(s);
   }
 
@@ -506,7 +576,7 @@ class execution {
     // Steps take turns, one message each: thus the segments for several peers interleave.
     bool my_turn = true;
     const bool alone = !other_messages_to_start();
-    while (s.next < end && s.next - s.done < std::int64_t{max_in_flight}) {
+    while (s.next < end && s.next - s.done < s.window) {
       const std::int64_t units = current_units(s);
       bool ended_at_once = true;
       if (units > 0) {
@@ -593,12 +663,13 @@ class execution {
     if (code_ == 0) code_ = code;
   }
   void reduce(const bound_step& s, std::int64_t units) {
-    note(binding_.hooks.reduce(binding_.hooks.user_data, unit_address(s.from, s.begin),
+    note(binding_.hooks.reduce(binding_.hooks.user_data,
+                               unit_address(s.from, s.begin + s.from_distance),
                                unit_address(s.to, s.begin), units));
   }
   void copy(const bound_step& s, std::int64_t units) {
     const data_hooks& hooks = binding_.hooks;
-    const std::byte* from = unit_address(s.from, s.begin);
+    const std::byte* from = unit_address(s.from, s.begin + s.from_distance);
     std::byte* to = unit_address(s.to, s.begin);
     if (!hooks.pack) {
       std::memcpy(to, from, static_cast<std::size_t>(units * binding_.size.unit_bytes));
@@ -620,8 +691,10 @@ class execution {
   void unpack(const bound_step& s, unsigned bit) {
     const std::int64_t instance = s.done + (bit - static_cast<unsigned>(s.done)) % max_in_flight;
     const auto index = static_cast<std::size_t>(&s - steps_.data());
+    message_size size = binding_.size;
+    if (s.blocks) size.blocks = {s.blocks, std::size_t(s.parts)};
     const extent e = instance_extent(schedule_->steps[index], std::int32_t(instance / s.segments),
-                                     instance % s.segments, s.segment_units, binding_.size.units);
+                                     instance % s.segments, s.segment_units, size);
     unpack(s.to, e.begin, e.size());
   }
 

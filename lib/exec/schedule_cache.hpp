@@ -29,7 +29,7 @@ class schedule_cache {
       if (hashes_[i] != hash) continue;
       entry& e = entries_[i];
       if (e.base != &a || e.values != values || e.rank != s.rank || e.num_ranks != s.num_ranks ||
-          e.commutative != s.commutative)
+          e.commutative != s.commutative || e.result_rank != s.result_rank)
         continue;
       e.last_used = now_;
       return e.built;
@@ -45,7 +45,8 @@ class schedule_cache {
         if (entries_[i].last_used < entries_[place].last_used) place = i;
     }
     hashes_[place] = hash;
-    entries_[place] = {&a, values, s.rank, s.num_ranks, s.commutative, now_, std::move(built)};
+    entries_[place] = {&a,   values,          s.rank, s.num_ranks, s.commutative, s.result_rank,
+                       now_, std::move(built)};
     return entries_[place].built;
   }
 
@@ -58,6 +59,7 @@ class schedule_cache {
     std::int32_t rank = 0;
     std::int32_t num_ranks = 1;
     bool commutative = true;
+    std::int32_t result_rank = 0;
     std::uint64_t last_used = 0;
     std::shared_ptr<const schedule> built;
   };
@@ -70,7 +72,7 @@ class schedule_cache {
     };
     for (const std::int64_t v : values) mix(static_cast<std::uint64_t>(v));
     mix(std::uint64_t(std::uint32_t(s.rank)) << 32 | std::uint32_t(s.num_ranks));
-    mix(s.commutative);
+    mix(std::uint64_t(std::uint32_t(s.result_rank)) << 1 | (s.commutative ? 1 : 0));
     return h;
   }
 

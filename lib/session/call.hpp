@@ -23,7 +23,7 @@ struct call {
 
   std::int64_t bytes() const { return element_bytes * count; }
   bool in_place() const { return send == MPI_IN_PLACE; }
-  bool is_reduction() const { return op == collective::all_reduce; }
+  bool is_reduction() const { return traits_of(op).reduces; }
 };
 
 /// The MPI library's own collective.
@@ -33,8 +33,9 @@ inline int run_native(const call& c) {
       return PMPI_Bcast(c.receive, c.count, c.type, c.root, c.comm);
     case collective::all_reduce:
       return PMPI_Allreduce(c.send, c.receive, c.count, c.type, c.operation, c.comm);
+    default:
+      return MPI_ERR_INTERN;
   }
-  return MPI_ERR_INTERN;
 }
 
 }  // namespace railpass

@@ -148,10 +148,10 @@ session::session(const settings& values, process& owner, const private_communica
       executor_(rail_),
       policies_{values.policy} {
   const auto all = words(values.collectives);
-  for (std::size_t i = 0; i < collective_names.size(); ++i) {
+  for (std::size_t i = 0; i < num_collectives; ++i) {
     arms_[i] = arms_of(collective(i));
     tuned_[i] =
-        values.collectives == "all" || std::ranges::find(all, collective_names[i]) != all.end();
+        values.collectives == "all" || std::ranges::find(all, name_of(collective(i))) != all.end();
   }
   for (const std::string_view word : all)
     if (word != "all" && !find_collective(word))
@@ -224,7 +224,7 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
   return eligible(
              a,
              {.num_ranks = private_.num_ranks, .units = units, .commutative = is_commutative(c)}) &&
-         a.scratch_buffers * c.bytes() <= settings_.scratch_limit;
+         a.scratch.bytes(double(c.bytes()), private_.num_ranks) <= double(settings_.scratch_limit);
 }
 
 int session::run_arm(const call& c, const arm& a) {

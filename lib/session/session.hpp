@@ -96,11 +96,11 @@ class session {
   mpi_rail rail_;
   executor<mpi_rail> executor_;
   schedule_cache schedules_;
-  std::array<std::vector<arm>, collective_names.size()> arms_;  // by their numbers
-  std::array<std::optional<arm>, collective_names.size()> pinned_by_setting_;
+  std::array<std::vector<arm>, num_collectives> arms_;  // by their numbers
+  std::array<std::optional<arm>, num_collectives> pinned_by_setting_;
   std::deque<pinned_arm> pinned_by_option_;
   std::vector<std::string> policies_;  // 0: the setting's; the others were named by calls
-  std::array<bool, collective_names.size()> tuned_{};
+  std::array<bool, num_collectives> tuned_{};
   MPI_Request merge_ = MPI_REQUEST_NULL;
   std::int64_t call_number_ = 0;
   bool failed_ = false;

@@ -15,7 +15,7 @@ namespace {
 arm named(collective op, std::string_view text) { return parse_arm(op, text); }
 
 check_case case_of(collective op, std::int64_t units, std::int64_t unit_bytes = 1) {
-  return {.what = promise_of(op), .size = {units, unit_bytes}};
+  return {.what = describe(op).what, .size = {units, unit_bytes}};
 }
 
 check_result checked(const std::vector<schedule>& all, const check_case& c) {
@@ -146,7 +146,7 @@ const mutation mutations[] = {
      true,
      false,
      [](auto& all) { find(all[0], step_kind::reduce, 1).kind = step_kind::copy; },
-     {"rank 0 unit 0 of output", "every rank's contribution once"}},
+     {"rank 0 unit 0 of output", "the contributions of ranks 0 to"}},
     {"a contribution comes twice",
      collective::all_reduce,
      "allgather_reduce",
@@ -154,7 +154,7 @@ const mutation mutations[] = {
      true,
      false,
      [](auto& all) { find(all[0], step_kind::reduce, 1).from = buffer::input; },
-     {"rank 0 unit 0 of output", "every rank's contribution once", "ranks 0 0 2 3"}},
+     {"rank 0 unit 0 of output", "the contributions of ranks 0 to", "ranks 0 0 2 3"}},
     {"a message goes to the wrong rank",
      collective::broadcast,
      "binomial",

@@ -12,8 +12,6 @@ namespace {
 
 const std::filesystem::path collectives_folder = RAILPASS_COLLECTIVES_DIR;
 
-constexpr collective all_collectives[] = {collective::broadcast, collective::all_reduce};
-
 std::string failure_of(std::string_view text, collective op) {
   try {
     parse_arm(op, text);

@@ -57,7 +57,7 @@ TEST_CASE("the segments of a round are its units, each once and in order") {
             units, segment_units);
 
     const auto sizes = dealt_block_sizes(units, s.blocks.parts);
-    const std::int64_t segments = segments_per_round(s, segment_units, units);
+    const std::int64_t segments = segments_per_round(s, segment_units, {units, 1});
     for (std::int32_t round = 0; round < s.rounds; ++round) {
       int first = s.blocks.first + round * s.blocks.stride;
       while (first < 0) first += s.blocks.parts;
@@ -66,10 +66,10 @@ TEST_CASE("the segments of a round are its units, each once and in order") {
       for (int k = 0; k < first; ++k) begin += sizes[std::size_t(k)];
       for (int k = 0; k < s.blocks.count; ++k) length += sizes[std::size_t(first + k)];
 
-      REQUIRE(round_extent(s.blocks, round, units) == extent{begin, begin + length});
+      REQUIRE(round_extent(s.blocks, round, {units, 1}) == extent{begin, begin + length});
       std::int64_t at = begin;
       for (std::int64_t segment = 0; segment < segments; ++segment) {
-        const extent e = instance_extent(s, round, segment, segment_units, units);
+        const extent e = instance_extent(s, round, segment, segment_units, {units, 1});
         REQUIRE(e.begin == at);
         REQUIRE(e.size() >= 0);
         if (s.segmented) REQUIRE(e.size() <= segment_units);
@@ -153,7 +153,8 @@ TEST_CASE("the builder orders the messages of a pair, and lets neighbouring send
   REQUIRE(told_by(first) == std::vector<std::int32_t>{elsewhere, loop_step});
   REQUIRE(told_by(elsewhere) == std::vector<std::int32_t>{loop_step});
   REQUIRE(told_by(incoming) == std::vector<std::int32_t>{loop_step});
-  REQUIRE(s.num_scratch() == 1);
+  REQUIRE(s.use_of(buffer::scratch0).last > 0);
+  REQUIRE(s.use_of(buffer::scratch1).last == 0);
 }
 
 TEST_CASE("the builder takes absent steps and empty loops, and refuses to wait for later steps") {

@@ -14,6 +14,9 @@ struct shape {
   std::int32_t rank = 0;  ///< virtual: (rank - root) mod num_ranks
   std::int32_t num_ranks = 1;
   bool commutative = true;  ///< reductions: the operands may be exchanged
+  /// The rank that gets the result of a rooted reduction in rank order, whose virtual ranks are the
+  /// physical ones: algorithms bring it to rank 0's output, builder::finish passes it on.
+  std::int32_t result_rank = 0;
 };
 
 /// Names a step while a schedule is being built. Negative: no step (depending on it is allowed
@@ -53,6 +56,7 @@ struct loop {
   std::int32_t rounds = 1;
   std::int32_t peer_stride = 0;
   bool segmented = false;
+  std::int32_t window = max_window;  ///< messages of the step under way
 };
 inline constexpr loop once{};
 inline constexpr loop by_segments{.segmented = true};
@@ -65,6 +69,7 @@ class builder {
     result_.rank = s.rank;
     result_.num_ranks = s.num_ranks;
     result_.segment_bytes = segment_bytes;
+    result_rank_ = s.result_rank;
   }
 
   step_id send(buffer from, const block_range& blocks, std::int32_t peer, wait_list waits = {},
@@ -78,15 +83,28 @@ class builder {
   /// to = from op to
   step_id reduce(buffer from, buffer to, const block_range& blocks, wait_list waits = {},
                  loop l = once) {
-    return add({.kind = step_kind::reduce, .from = from, .to = to}, blocks, 0, waits, l);
+    return reduce(from, blocks, to, blocks, waits, l);
   }
+  /// `blocks` of `to` = `from_blocks` of `from` op `blocks` of `to`; both ranges have equal `parts`
+  /// and `count`.
+  step_id reduce(buffer from, const block_range& from_blocks, buffer to, const block_range& blocks,
+                 wait_list waits = {}, loop l = once) {
+    return add_local(step_kind::reduce, from, from_blocks, to, blocks, waits, l);
+  }
+  /// to = from
   step_id copy(buffer from, buffer to, const block_range& blocks, wait_list waits = {},
                loop l = once) {
-    return add({.kind = step_kind::copy, .from = from, .to = to}, blocks, 0, waits, l);
+    return copy(from, blocks, to, blocks, waits, l);
+  }
+  /// `blocks` of `to` = `from_blocks` of `from`; both ranges have equal `parts` and `count`.
+  step_id copy(buffer from, const block_range& from_blocks, buffer to, const block_range& blocks,
+               wait_list waits = {}, loop l = once) {
+    return add_local(step_kind::copy, from, from_blocks, to, blocks, waits, l);
   }
 
   /// The finished schedule; the builder is empty afterwards.
   schedule finish() {
+    pass_result_on();
     link_successors();
     result_.steps.shrink_to_fit();
     result_.dependencies.shrink_to_fit();
@@ -103,6 +121,7 @@ class builder {
     s.peer_stride = l.peer_stride;
     s.rounds = l.rounds;
     s.segmented = l.segmented;
+    s.window = l.window;
     s.first_dependency = static_cast<std::int32_t>(result_.dependencies.size());
     const step_id id = static_cast<step_id>(result_.steps.size());
     for (const after& a : waits) {
@@ -112,10 +131,55 @@ class builder {
     }
     order_messages(s, id);
     take_turns(s, id);
-    for (const buffer b : {s.from, s.to})
-      if (b >= buffer::scratch0) result_.scratch_mask |= 1u << static_cast<unsigned>(b);
+    note_use(s.to, s.blocks, s.rounds);
+    if (s.kind == step_kind::reduce || s.kind == step_kind::copy)
+      note_use(s.from,
+               {.parts = s.blocks.parts,
+                .first = s.from_first,
+                .stride = s.from_stride,
+                .count = s.blocks.count},
+               s.rounds);
     result_.steps.push_back(s);
     return id;
+  }
+
+  step_id add_local(step_kind kind, buffer from, const block_range& from_blocks, buffer to,
+                    const block_range& blocks, const wait_list& waits, loop l) {
+    if (from_blocks.parts != blocks.parts || from_blocks.count != blocks.count)
+      throw error("a step of a schedule must read as many blocks as it writes");
+    return add({.kind = kind,
+                .from = from,
+                .to = to,
+                .from_first = from_blocks.first,
+                .from_stride = from_blocks.stride},
+               blocks, 0, waits, l);
+  }
+
+  // Memory is only made for the blocks that are used; where steps cut the message differently, for
+  // all of it.
+  void note_use(buffer b, const block_range& blocks, std::int32_t rounds) {
+    buffer_use& use = result_.used[std::size_t(b)];
+    buffer_use more{blocks.parts, blocks.parts, 0};
+    const std::int32_t distinct = blocks.stride == 0 ? 1 : std::min(rounds, blocks.parts);
+    for (std::int32_t r = 0; r < distinct; ++r) {
+      const std::int32_t first = wrap(blocks.first + std::int64_t{r} * blocks.stride, blocks.parts);
+      more.first = std::min(more.first, first);
+      more.last = std::max(more.last, first + blocks.count);
+    }
+    if (use.last == 0)
+      use = more;
+    else if (use.parts != more.parts)
+      use = {1, 0, 1};
+    else
+      use = {use.parts, std::min(use.first, more.first), std::max(use.last, more.last)};
+  }
+
+  void pass_result_on() {
+    if (result_rank_ == 0) return;
+    std::vector<after> all;
+    for (step_id i = 0; i < step_id(result_.steps.size()); ++i) all.push_back(whole(i));
+    if (result_.rank == 0) send(buffer::output, {}, result_rank_, all);
+    if (result_.rank == result_rank_) receive(buffer::output, {}, 0, all);
   }
 
   void link_successors() {
@@ -170,6 +234,7 @@ class builder {
   step_id last_send_ = no_step;
   std::vector<step_id> latest_[2];  // per peer: the last step that sends to it, receives from it
   schedule result_;
+  std::int32_t result_rank_ = 0;
 };
 
 }  // namespace railpass

@@ -6,11 +6,15 @@
 // What is proved, for one number of ranks and one size
 //   messages  of an ordered pair of ranks are posted in one order only, whatever the timing, the
 //             k-th send meets the k-th receive, and both are equally long.
-//   data      broadcast: every unit of every rank's output is the root's. all_reduce: every unit of
-//             the result has every contribution once, in rank order if the operation does not
-//             commute, and is the same expression, operand for operand, on all ranks: thus the same
-//             bits, though rounding is not associative. The input is not written (unless it is the
-//             output), and nothing is read before it has been written.
+//   data      every unit of every rank's output is what railpass/schedule/promise.hpp says.
+//             Reductions: it has every contribution once, in rank order if the operation does not
+//             commute; an all_reduce's is the same expression, operand for operand, on all ranks:
+//             thus the same bits, though rounding is not associative. The input is not written
+//             (unless it is the output), no memory is named that a rank does not have, and nothing
+//             is read before it has been written.
+//   arrival   of a barrier: each rank's end comes, by dependencies and messages, after the
+//   beginning
+//             of every other rank.
 //   races     two instances of steps that touch the same memory, one of them writing, are ordered
 //             by dependencies. A message occupies its memory from posting to completion. So the
 //             data are as above in whatever order the steps run.
@@ -23,11 +27,12 @@
 //   memory    of a schedule is at most 64 KiB up to 64 ranks. It cannot grow with the number of
 //             segments, which building a schedule does not know.
 //
-// Roots: schedules are written in virtual ranks, and the executor renames them one to one
-// (physical_rank). What is proved for one root is thereby proved for all; the root of a check only
-// serves to name ranks.
+// Roots: but for reductions in rank order, schedules are written in virtual ranks, and the executor
+// renames them one to one (physical_rank). What is proved for one root is thereby proved for all;
+// the root of a check only serves to name ranks.
 #pragma once
 
+#include "railpass/schedule/promise.hpp"
 #include "railpass/schedule/schedule.hpp"
 
 #include <array>
@@ -42,19 +47,22 @@
 
 namespace railpass {
 
-/// What a collective promises.
-enum class promise : std::uint8_t {
-  root_to_all,   ///< every output is the root's output
-  reduce_to_all  ///< every output is the reduction of all inputs
-};
-
 struct check_case {
   promise what = promise::root_to_all;
-  std::int32_t root = 0;    ///< physical rank of virtual rank 0; for messages only
+  /// Physical rank of virtual rank 0, for messages only; but the rank that gets the result of a
+  /// reduce_to_root that does not commute (shape::result_rank).
+  std::int32_t root = 0;
   bool commutative = true;  ///< reductions: any order of operands will do
-  bool in_place = false;    ///< input and output are the same memory
+  bool in_place = false;    ///< input and output are the same memory where the promise allows that
   message_size size{};
   bool prove_ending = true;  ///< false where it is known: it does not depend on where data are
+  /// Only the two ranks that exchange a block know its length: steps may name single blocks of
+  /// their own or of a peer only.
+  bool lengths_of_pair = false;
+  /// blocks_to_blocks with unequal blocks: num_ranks * num_ranks lengths, entry i * num_ranks + j
+  /// of the block from rank i to rank j; empty: all are equal. size.units is then the longest sum
+  /// of a row or column. Borrowed.
+  std::span<const std::int64_t> lengths{};
 };
 
 struct check_result {
@@ -80,7 +88,9 @@ inline bool all_ready_at_start(const schedule& s, const message_size& size,
           (d.lag != dependency::in_turn || size.bytes() >= large_message_bytes))
         return false;
     const std::int64_t instances =
-        x.rounds * segments_per_round(x, size.segment_units(s.segment_bytes), size.units);
+        x.rounds * segments_per_round(x, size.segment_units(s.segment_bytes), size);
+    if (x.kind != step_kind::reduce && x.kind != step_kind::copy && instances > x.window)
+      return false;
     if (x.kind == step_kind::send) sends += instances;
     if (x.kind == step_kind::receive) receives += instances;
   }
@@ -96,6 +106,11 @@ class checker {
     schedules_ = schedules;
     case_ = c;
     p_ = std::int32_t(schedules.size());
+    traits_ = traits_of(c.what);
+    // Reductions in rank order have physical ranks.
+    rotation_ = traits_.reduces && !c.commutative ? 0 : c.root;
+    first_root_ = rotation_ == c.root ? 0 : c.root;
+    place_blocks();
     const bool ok =
         check_form() && expand() && check_posting_order() && check_races() && play_all();
     result_.ok = ok;
@@ -123,6 +138,7 @@ class checker {
   };
   struct instance {
     index begin = 0, end = 0;  // units
+    index from = 0;            // reduce and copy: the first unit that is read
     index peer = 0;
     index next = none;  // in the queue of a pair of ranks
     index owner = 0;    // task
@@ -137,7 +153,7 @@ class checker {
 
   // --- messages for people
 
-  index physical(index v) const { return physical_rank(v, case_.root, p_); }
+  index physical(index v) const { return physical_rank(v, rotation_, p_); }
   std::string rank_text(index v) const { return "rank " + std::to_string(physical(v)); }
   static std::string buffer_text(buffer b) {
     static constexpr std::array<const char*, max_buffers> names{"input",    "output",   "scratch0",
@@ -211,11 +227,20 @@ class checker {
     const bool message = x.kind == step_kind::send || x.kind == step_kind::receive;
     if (x.rounds < 1)
       return wrong("rounds is " + std::to_string(x.rounds) + ", expected 1 or more");
+    if (x.window < 1 || x.window > max_window)
+      return wrong("window is " + std::to_string(x.window) + ", expected 1 to " +
+                   std::to_string(max_window));
     if (b.parts < 1 || b.count < 1 || b.count > b.parts)
       return wrong("takes " + std::to_string(b.count) + " of " + std::to_string(b.parts) +
                    " blocks");
+    if (case_.lengths_of_pair && !knows_lengths(x, v))
+      return wrong(
+          "does not know how long the block is: expected single unsegmented blocks of its "
+          "own rank or of the peer");
     for (index r = 0; r < x.rounds; ++r) {
-      if (wrap(b.first + std::int64_t{r} * b.stride, b.parts) + b.count > b.parts)
+      if (wrap(b.first + std::int64_t{r} * b.stride, b.parts) + b.count > b.parts ||
+          (!message &&
+           wrap(x.from_first + std::int64_t{r} * x.from_stride, b.parts) + b.count > b.parts))
         return wrong("the blocks of round " + std::to_string(r) +
                      " go beyond the end of the message");
       if (message && peer_of(x, r, p_) == v)
@@ -223,17 +248,14 @@ class checker {
     }
     if (x.kind != step_kind::send && x.to == buffer::input) return wrong("writes the input");
     if (!message && x.from == x.to) return wrong("source and target are the same buffer");
-    for (const buffer used : {x.from, x.to})
-      if (used >= buffer::scratch0 && !(s.scratch_mask >> unsigned(used) & 1))
-        return wrong(buffer_text(used) + " is not in the schedule's scratch_mask");
     for (const dependency& d : s.dependencies_of(x)) {
       if (d.step < 0 || std::size_t(d.step) >= number)
         return wrong("waits for step " + std::to_string(d.step) + ", expected an earlier one");
       const step& other = s.steps[std::size_t(d.step)];
       const std::int64_t segment = case_.size.segment_units(s.segment_bytes);
       if ((d.lag >= 0 || d.lag == dependency::in_turn) &&
-          segments_per_round(x, segment, case_.size.units) !=
-              segments_per_round(other, segment, case_.size.units))
+          segments_per_round(x, segment, case_.size) !=
+              segments_per_round(other, segment, case_.size))
         return wrong("waits for single segments of step " + std::to_string(d.step) +
                      ", which has another number of them");
       const auto told = s.successors_of(other);
@@ -244,41 +266,134 @@ class checker {
     return true;
   }
 
+  bool knows_lengths(const step& x, index v) const {
+    const block_range& b = x.blocks;
+    if (b.parts != p_ || b.count != 1 || x.segmented || x.from >= buffer::scratch0 ||
+        x.to >= buffer::scratch0)
+      return false;
+    if (x.kind == step_kind::reduce || x.kind == step_kind::copy)
+      return x.rounds == 1 && b.first == v && x.from_first == v;
+    for (index r = 0; r < x.rounds; ++r) {
+      const index block = wrap(b.first + std::int64_t{r} * b.stride, p_);
+      if (block != v && block != peer_of(x, r, p_)) return false;
+    }
+    return true;
+  }
+
+  // --- where blocks are
+
+  void place_blocks() {
+    tables_.clear();
+    if (case_.lengths.empty()) return;
+    // By rank: the blocks of its input, then those of its output.
+    for (index v = 0; v < p_; ++v)
+      for (const bool out : {false, true}) {
+        std::int64_t at = 0;
+        for (index k = 0; k < p_; ++k) {
+          const std::int64_t length = case_.lengths[std::size_t(out ? k * p_ + v : v * p_ + k)];
+          tables_.push_back({at, at + length});
+          at += length;
+        }
+      }
+  }
+  message_size size_of(index v, buffer b) const {
+    if (tables_.empty() || b >= buffer::scratch0) return case_.size;
+    message_size size = case_.size;
+    size.blocks = {tables_.data() + (std::size_t(v) * 2 + std::size_t(b)) * std::size_t(p_),
+                   std::size_t(p_)};
+    size.units = size.blocks.back().end;
+    return size;
+  }
+  extent block_of(index v, buffer b, index k) const {
+    return blocks_extent(k, 1, p_, size_of(v, b));
+  }
+  bool aliased(index v) const {
+    return case_.in_place && (traits_.in_place == in_place_ranks::all ||
+                              (traits_.in_place == in_place_ranks::root && v == first_root_));
+  }
+
+  // The units of its output that a rank has memory for.
+  extent output_of(index v) const {
+    const extent all{0, size_of(v, buffer::output).units}, none_at_all{0, 0};
+    switch (case_.what) {
+      case promise::reduce_to_root:  // rank 0 passes it on
+        return v == first_root_ || v == 0 ? all : none_at_all;
+      case promise::blocks_to_root:
+        return v == 0 ? all : none_at_all;
+      case promise::prefix_before:
+        return v > 0 ? all : none_at_all;
+      case promise::reduce_to_blocks:
+      case promise::root_to_blocks:
+        return block_of(v, buffer::output, v);
+      default:
+        return all;
+    }
+  }
+
   // --- instances
 
   bool expand() {
     tasks_.clear();
     instances_.clear();
     first_task_.assign(1, 0);
-    const index units = index(case_.size.units);
     const std::int64_t segment_units = case_.size.segment_units(schedules_[0].segment_bytes);
     for (index v = 0; v < p_; ++v) {
       const schedule& s = schedules_[std::size_t(v)];
       for (std::size_t i = 0; i < s.steps.size(); ++i) {
         const step& x = s.steps[i];
         task t{.what = &x, .rank = v, .number = index(i), .first = index(instances_.size())};
-        t.segments = index(segments_per_round(x, segment_units, units));
+        const message_size to_size = size_of(v, x.to), from_size = size_of(v, x.from);
+        t.segments = index(segments_per_round(x, segment_units, to_size));
         t.total = x.rounds * t.segments;
         const bool message = x.kind == step_kind::send || x.kind == step_kind::receive;
         for (index r = 0; r < x.rounds; ++r) {
-          const extent whole = round_extent(x.blocks, r, units);
+          const extent whole = round_extent(x.blocks, r, to_size);
           const index peer = message ? peer_of(x, r, p_) : v;
+          const std::int64_t from = message ? whole.begin : round_source(x, r, from_size);
           for (index k = 0; k < t.segments; ++k) {
-            const auto begin =
-                x.segmented ? std::min(whole.end, whole.begin + k * segment_units) : whole.begin;
-            const auto end = x.segmented ? std::min(whole.end, begin + segment_units) : whole.end;
-            instances_.push_back({.begin = index(begin),
-                                  .end = index(end),
+            const extent e = segment_of(x, whole, k, segment_units);
+            instances_.push_back({.begin = index(e.begin),
+                                  .end = index(e.end),
+                                  .from = index(from + e.begin - whole.begin),
                                   .peer = peer,
                                   .owner = index(tasks_.size())});
-            if (begin != end) ++result_.steps;
+            if (e.size() > 0) ++result_.steps;
           }
+          if (!message && whole.size() != source_length(x, r, from_size))
+            return fail(form_text(v, i) + ": reads and writes ranges of different lengths");
+          if (x.kind != step_kind::send && whole.size() > 0 && x.to == buffer::output) {
+            const extent mine = output_of(v);
+            if (whole.begin < mine.begin || whole.end > mine.end)
+              return fail(form_text(v, i) + ": writes units [" + std::to_string(whole.begin) +
+                          ", " + std::to_string(whole.end) +
+                          ") of its output, but only has memory for [" +
+                          std::to_string(mine.begin) + ", " + std::to_string(mine.end) + ")");
+          }
+          if (!in_scratch(s, x.to, whole) ||
+              (!message && !in_scratch(s, x.from, {from, from + whole.size()})))
+            return fail(form_text(v, i) + not_in_scratch);
         }
         tasks_.push_back(t);
       }
       first_task_.push_back(index(tasks_.size()));
     }
     return true;
+  }
+  static constexpr const char* not_in_scratch =
+      ": names a part of a scratch buffer that schedule::used does not";
+  static std::int64_t source_length(const step& x, index round, const message_size& size) {
+    const block_range range{.parts = x.blocks.parts,
+                            .first = x.from_first,
+                            .stride = x.from_stride,
+                            .count = x.blocks.count};
+    return round_extent(range, round, size).size();
+  }
+  bool in_scratch(const schedule& s, buffer b, const extent& e) const {
+    if (b < buffer::scratch0) return true;
+    const buffer_use& u = s.use_of(b);
+    if (u.last == 0) return false;
+    const extent used = blocks_extent(u.first, u.last - u.first, u.parts, case_.size);
+    return e.begin >= used.begin && e.end <= used.end;
   }
   std::span<task> tasks_of(index v) {
     return {tasks_.data() + first_task_[std::size_t(v)],
@@ -341,7 +456,7 @@ class checker {
       const task& last = mine.back();
       clocks_.assign(std::size_t(last.first + last.total - clock_base_) * clock_width_, 0);
       for (const task& t : mine) set_clocks(t, mine);
-      const unsigned places = case_.in_place ? max_buffers - 1 : max_buffers;
+      const unsigned places = max_buffers;
       const std::size_t units = std::size_t(case_.size.units);
       writers_.assign(places * units, none);
       readers_.assign(places * units, none);
@@ -382,17 +497,19 @@ class checker {
   bool check_races_of(const task& t, index i) {
     const step& s = *t.what;
     const instance& x = instances_[std::size_t(t.first + i)];
-    if (s.kind == step_kind::copy && place(s.from) == place(s.to)) return true;
+    const std::size_t from = place(t.rank, s.from), to = place(t.rank, s.to);
+    if (s.kind == step_kind::copy && from == to && x.from == x.begin) return true;
     const bool from_read = s.kind != step_kind::receive, to_written = s.kind != step_kind::send;
+    const bool local = s.kind == step_kind::copy || s.kind == step_kind::reduce;
     for (index u = x.begin; u < x.end; ++u) {
-      if (from_read && !read_after_write(t, i, place(s.from), u)) return false;
-      if (to_written && !write_after_all(t, i, place(s.to), u)) return false;
+      if (from_read && !read_after_write(t, i, from, local ? x.from + u - x.begin : u))
+        return false;
+      if (to_written && !write_after_all(t, i, to, u)) return false;
     }
     return true;
   }
-  std::size_t place(buffer b) const {
-    if (!case_.in_place) return std::size_t(b);
-    return b == buffer::input ? 0 : std::size_t(b) - 1;
+  std::size_t place(index v, buffer b) const {
+    return b == buffer::input && aliased(v) ? std::size_t(buffer::output) : std::size_t(b);
   }
   bool ordered_before(index earlier, const task& t, index i) {
     const task& e = tasks_[std::size_t(instances_[std::size_t(earlier)].owner)];
@@ -434,11 +551,14 @@ class checker {
 
   bool play_all() {
     put_data();
-    return play(max_in_flight, true) && check_data() && (!case_.prove_ending || play(1, false));
+    return play(max_in_flight, true) &&
+           (case_.what == promise::all_arrive ? check_arrival() : check_data()) &&
+           (!case_.prove_ending || play(1, false));
   }
 
   bool play(index window, bool with_data) {
     moves_data_ = with_data;
+    if (with_data) met_.assign(instances_.size(), none);
     failed_ = false;
     free_.assign(std::size_t(p_) * 2, window);
     starved_.resize(std::size_t(p_) * 2);
@@ -505,7 +625,7 @@ class checker {
       const bool sends = t.what->kind == step_kind::send;
       const std::size_t slot = std::size_t(t.rank) * 2 + (sends ? 1 : 0);
       bool my_turn = true;
-      while (t.next < end && t.next - t.done < max_in_flight) {
+      while (t.next < end && t.next - t.done < t.what->window) {
         const index i = t.first + t.next;
         if (!instances_[std::size_t(i)].empty()) {
           if (!my_turn) {
@@ -589,7 +709,10 @@ class checker {
            ": expected equal lengths");
       return;
     }
-    if (moves_data_) move_data(send, receive);
+    if (moves_data_) {
+      move_data(send, receive);
+      met_[std::size_t(receive)] = send;
+    }
     for (const index i : {send, receive}) {
       task& t = tasks_[std::size_t(instances_[std::size_t(i)].owner)];
       const index done_before = t.done;
@@ -626,21 +749,34 @@ class checker {
 
   symbol* memory(index rank, buffer b) {
     return data_.data() +
-           (std::size_t(rank) * max_buffers + place(b)) * std::size_t(case_.size.units);
+           (std::size_t(rank) * max_buffers + place(rank, b)) * std::size_t(case_.size.units);
   }
 
   void put_data() {
-    const std::size_t units = std::size_t(case_.size.units);
-    data_.assign(std::size_t(p_) * max_buffers * units, {});
+    data_.assign(std::size_t(p_) * max_buffers * std::size_t(case_.size.units), {});
     // Expression 1 + v: the contribution of virtual rank v.
     operands_.assign(std::size_t(p_) + 1, {0, 0});
     known_.clear();
     judged_.clear();
     for (index v = 0; v < p_; ++v) {
-      if (case_.what == promise::root_to_all && v != 0) break;
       const buffer b = case_.what == promise::root_to_all ? buffer::output : buffer::input;
+      extent mine{0, size_of(v, b).units};
+      switch (case_.what) {
+        case promise::root_to_all:
+        case promise::root_to_blocks:
+          if (v != 0) continue;
+          break;
+        case promise::blocks_to_root:
+        case promise::blocks_to_all:
+        case promise::all_arrive:
+          mine = block_of(v, b, v);
+          break;
+        default:
+          break;
+      }
       symbol* s = memory(v, b);
-      for (std::size_t u = 0; u < units; ++u) s[u] = {std::uint32_t(v) + 1, std::uint32_t(u)};
+      for (std::int64_t u = mine.begin; u < mine.end; ++u)
+        s[u] = {std::uint32_t(v) + 1, std::uint32_t(u)};
     }
   }
 
@@ -667,20 +803,21 @@ class checker {
     const instance& x = instances_[std::size_t(i)];
     const symbol* from = memory(t.rank, s.from);
     symbol* to = memory(t.rank, s.to);
-    if (from == to) return true;
+    if (from == to && x.from == x.begin) return true;
     for (index u = x.begin; u < x.end; ++u) {
-      if (!is_written(from[u], i, s.from, u)) return false;
+      const symbol& left = from[x.from + u - x.begin];
+      if (!is_written(left, i, s.from, x.from + u - x.begin)) return false;
       if (s.kind == step_kind::copy) {
-        to[u] = from[u];
+        to[u] = left;
         continue;
       }
       if (!is_written(to[u], i, s.to, u)) return false;
-      if (from[u].unit != to[u].unit) {
+      if (left.unit != to[u].unit) {
         failed_ = true;
-        return fail(instance_text(i) + " combines unit " + std::to_string(from[u].unit) +
+        return fail(instance_text(i) + " combines unit " + std::to_string(left.unit) +
                     " with unit " + std::to_string(to[u].unit) + " at unit " + std::to_string(u));
       }
-      to[u].expression = combined(from[u].expression, to[u].expression);
+      to[u].expression = combined(left.expression, to[u].expression);
     }
     return true;
   }
@@ -697,28 +834,99 @@ class checker {
   }
 
   bool check_data() {
-    const index units = index(case_.size.units);
-    const symbol* first = memory(0, buffer::output);
     for (index v = 0; v < p_; ++v) {
-      const symbol* mine = memory(v, buffer::output);
-      for (index u = 0; u < units; ++u) {
-        const symbol& s = mine[u];
-        const auto where = [&] {
-          return rank_text(v) + " unit " + std::to_string(u) + " of output: ";
-        };
-        if (s.expression == 0) return fail(where() + "never written");
-        if (s.unit != std::uint32_t(u))
-          return fail(where() + "holds unit " + std::to_string(s.unit));
-        if (case_.what == promise::root_to_all) continue;  // there is but one expression
-        if (!is_right(s.expression))
-          return fail(where() + "expected every rank's contribution once" +
-                      (case_.commutative ? "" : " and in rank order") + ", found " +
-                      expression_text(s.expression));
-        if (s != first[u])
-          return fail(where() + "expected the same expression as on " + rank_text(0) + ", " +
-                      expression_text(first[u].expression) + ", found " +
-                      expression_text(s.expression));
+      if (case_.what == promise::reduce_to_root && v != first_root_) continue;
+      const extent mine = output_of(v);
+      if (!traits_.blocks || case_.what == promise::reduce_to_blocks) {
+        if (!check_units(v, mine, none, mine.begin)) return false;
+        continue;
       }
+      for (index k = 0; k < p_; ++k) {
+        const extent e = block_of(v, buffer::output, k);
+        if (e.begin < mine.begin || e.end > mine.end) continue;
+        const bool from_root = case_.what == promise::root_to_blocks;
+        const index owner = from_root ? 0 : k;
+        const bool transposed = case_.what == promise::blocks_to_blocks;
+        const extent source = block_of(owner, buffer::input, transposed ? v : k);
+        if (!check_units(v, e, owner, source.begin)) return false;
+      }
+    }
+    return true;
+  }
+
+  // Units `e` of rank v's output: input of `owner` from unit `source` on; no owner: reductions, and
+  // the root's message.
+  bool check_units(index v, const extent& e, index owner, std::int64_t source) {
+    const symbol* mine = memory(v, buffer::output);
+    const symbol* first = memory(0, buffer::output);
+    for (std::int64_t u = e.begin; u < e.end; ++u) {
+      const symbol& s = mine[u];
+      const auto where = [&] {
+        return rank_text(v) + " unit " + std::to_string(u) + " of output: ";
+      };
+      if (s.expression == 0) return fail(where() + "never written");
+      if (s.unit != std::uint32_t(source + u - e.begin))
+        return fail(where() + "holds unit " + std::to_string(s.unit));
+      if (owner != none && s.expression != std::uint32_t(owner) + 1)
+        return fail(where() + "expected input of " + rank_text(owner) + ", found " +
+                    expression_text(s.expression));
+      if (!traits_.reduces) continue;
+      const index last = case_.what == promise::prefix          ? v
+                         : case_.what == promise::prefix_before ? v - 1
+                                                                : p_ - 1;
+      if (first_contributions(s.expression) != last + 1)
+        return fail(where() + "expected the contributions of ranks 0 to " + std::to_string(last) +
+                    " once each" + (case_.commutative ? "" : " and in rank order") + ", found " +
+                    expression_text(s.expression));
+      if (case_.what == promise::reduce_to_all && s != first[u])
+        return fail(where() + "expected the same expression as on " + rank_text(0) + ", " +
+                    expression_text(first[u].expression) + ", found " +
+                    expression_text(s.expression));
+    }
+    return true;
+  }
+
+  // Who has surely begun when a rank ends: what its instances wait for, and what the senders of its
+  // messages waited for. Found in rounds until nothing changes; schedules of barriers are short.
+  bool check_arrival() {
+    const std::size_t words = (std::size_t(p_) + 63) / 64;
+    arrived_.assign(instances_.size() * words, 0);
+    const auto of = [&](index i) { return arrived_.data() + std::size_t(i) * words; };
+    bool changed = true;
+    const auto join = [&](index into, const std::uint64_t* from) {
+      for (std::size_t w = 0; w < words; ++w) {
+        changed = changed || (from[w] & ~of(into)[w]) != 0;
+        of(into)[w] |= from[w];
+      }
+    };
+    while (changed) {
+      changed = false;
+      for (const task& t : tasks_)
+        for (index i = 0; i < t.total; ++i) {
+          const index self = t.first + i;
+          const auto mine = std::uint64_t{1} << (t.rank % 64);
+          changed = changed || (of(self)[std::size_t(t.rank) / 64] & mine) == 0;
+          of(self)[std::size_t(t.rank) / 64] |= mine;
+          if (t.what->kind == step_kind::receive && met_[std::size_t(self)] != none)
+            join(self, of(met_[std::size_t(self)]));
+          for (const dependency& d : dependencies_of(t)) {
+            if (d.lag == dependency::posted) continue;
+            const task& other = tasks_[std::size_t(first_task_[std::size_t(t.rank)] + d.step)];
+            const auto awaited = index(instances_awaited(
+                d, i / t.segments, i % t.segments, t.segments, other.what->rounds, other.total));
+            for (index k = 0; k < awaited; ++k) join(self, of(other.first + k));
+          }
+        }
+    }
+    for (index v = 0; v < p_; ++v) {
+      std::vector<std::uint64_t> all(words, 0);
+      all[std::size_t(v) / 64] |= std::uint64_t{1} << (v % 64);
+      for (const task& t : tasks_of(v))
+        for (index i = 0; i < t.total; ++i)
+          for (std::size_t w = 0; w < words; ++w) all[w] |= of(t.first + i)[w];
+      for (index other = 0; other < p_; ++other)
+        if (!(all[std::size_t(other) / 64] >> (other % 64) & 1))
+          return fail(rank_text(v) + " may end before " + rank_text(other) + " has begun");
     }
     return true;
   }
@@ -739,17 +947,20 @@ class checker {
     }
     return true;
   }
-  bool is_right(std::uint32_t expression) {
+  // n if the expression has the contributions of ranks 0 to n-1 once each, and in this order if the
+  // operation does not commute; otherwise none.
+  index first_contributions(std::uint32_t expression) {
     if (const auto known = judged_.find(expression); known != judged_.end()) return known->second;
     std::vector<bool> seen(std::size_t(p_), false);
-    index count = 0;
+    index count = 0, largest = -1;
     const bool each_once = walk(expression, [&](index v) {
       if (seen[std::size_t(v)] || (!case_.commutative && v != count)) return false;
       seen[std::size_t(v)] = true;
       ++count;
+      largest = std::max(largest, v);
       return true;
     });
-    return judged_[expression] = each_once && count == p_;
+    return judged_[expression] = each_once && largest + 1 == count ? count : none;
   }
   std::string expression_text(std::uint32_t expression) const {
     std::string text = "the contributions of ranks";
@@ -764,7 +975,11 @@ class checker {
   std::span<const schedule> schedules_;
   check_case case_;
   check_result result_;
+  promise_traits traits_{};
   index p_ = 0;
+  index rotation_ = 0;          // physical rank of virtual rank 0
+  index first_root_ = 0;        // virtual rank with the root's memory
+  std::vector<extent> tables_;  // see place_blocks
   std::vector<task> tasks_;
   std::vector<index> first_task_;  // by virtual rank, and the end
   std::vector<instance> instances_;
@@ -788,7 +1003,9 @@ class checker {
   std::vector<symbol> data_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> operands_;  // of each expression
   std::unordered_map<std::uint64_t, std::uint32_t> known_;
-  std::unordered_map<std::uint32_t, bool> judged_;
+  std::unordered_map<std::uint32_t, index> judged_;
+  std::vector<index> met_;              // per receive: the send that it met
+  std::vector<std::uint64_t> arrived_;  // per instance: a bit per rank
   std::uint64_t last_key_ = 0;
   std::uint32_t last_value_ = 0;
 };

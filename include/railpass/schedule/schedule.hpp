@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,9 +13,10 @@
 
 namespace railpass {
 
-/// The memory a step may name. All buffers share one coordinate system, the units of the message:
-/// unit u of `output` and unit u of a scratch buffer belong to the same place in the message.
-/// `input` is read only; in an in-place call it is the same memory as `output`.
+/// The memory a step may name. Every buffer is a message long, in the units of the message, though
+/// a rank may have memory for a part of it only (an all_gather's input is the rank's own block):
+/// steps must not name the rest, which the checker proves. `input` is read only; in an in-place
+/// call it is the same memory as `output`.
 enum class buffer : std::uint8_t { input, output, scratch0, scratch1, scratch2, scratch3 };
 inline constexpr int max_buffers = 6;
 
@@ -22,7 +24,9 @@ enum class step_kind : std::uint8_t { send, receive, reduce, copy };
 
 /// A contiguous part of the message: `count` adjacent blocks of the `parts` nearly equal ones into
 /// which the message is cut, starting with block (first + round * stride) mod parts. The range
-/// never wraps around the end. The first (units mod parts) blocks are one unit longer.
+/// never wraps around the end. The first (units mod parts) blocks are one unit longer. Where ranks
+/// have blocks of their own (gather, all_to_allv, ...), num_ranks parts are those blocks, whatever
+/// their lengths.
 struct block_range {
   std::int32_t parts = 1;
   std::int32_t first = 0;
@@ -39,12 +43,15 @@ struct extent {
   friend bool operator==(const extent&, const extent&) = default;
 };
 
-/// A step that sends to one peer has at most one message of this size or more in flight. MPI libraries deliver the end of
-/// such a message only after a hand-shake with the receiver, and over TCP behind all that was sent
-/// meanwhile: of 64 messages of 64 KiB in flight the first ended with the last, and a pipeline
-/// forwarded nothing until then (Open MPI 4.1, 8 hosts x 200 Mbit, 4 MiB in segments of 64 KiB:
-/// 591 ms, one at a time 199).
+/// A step that sends to one peer has at most one message of this size or more in flight. MPI
+/// libraries deliver the end of such a message only after a hand-shake with the receiver, and over
+/// TCP behind all that was sent meanwhile: of 64 messages of 64 KiB in flight the first ended with
+/// the last, and a pipeline forwarded nothing until then (Open MPI 4.1, 8 hosts x 200 Mbit, 4 MiB
+/// in segments of 64 KiB: 591 ms, one at a time 199).
 inline constexpr std::int64_t large_message_bytes = 64 * 1024;
+
+/// Messages of one step that may be under way.
+inline constexpr std::int32_t max_window = 64;
 
 /// One step of a schedule, possibly a loop: it stands for rounds x segments instances, which run
 /// in the order instance = round * segments + segment. Whatever the number of segments, a step has
@@ -54,6 +61,9 @@ inline constexpr std::int64_t large_message_bytes = 64 * 1024;
 /// receive  receives `blocks` of `to` from `peer`
 /// reduce   to = from op to on `blocks` ("right = left op right", as MPI_Reduce_local writes it)
 /// copy     to = from on `blocks`
+///
+/// The range of `from` that a reduce or copy reads may be another one than `blocks` of `to`: as
+/// many of as many blocks, beginning with block (from_first + round * from_stride) mod parts.
 ///
 /// Steps whose next instance may start take turns, one instance each, in the order of the steps: so
 /// the segments a rank sends to its children interleave instead of serving one child after another.
@@ -71,7 +81,11 @@ struct step {
   std::int32_t peer = 0;
   std::int32_t peer_stride = 0;
   std::int32_t rounds = 1;
+  /// The step has at most this many messages under way, from the first that has not ended on.
+  std::int32_t window = max_window;
   block_range blocks{};
+  std::int32_t from_first = 0;  ///< reduce and copy
+  std::int32_t from_stride = 0;
   std::int32_t first_dependency = 0;  ///< index into schedule::dependencies
   std::int32_t num_dependencies = 0;
   std::int32_t first_successor = 0;  ///< index into schedule::successors
@@ -99,14 +113,22 @@ struct dependency {
   friend bool operator==(const dependency&, const dependency&) = default;
 };
 
+/// The part of a buffer that a rank uses: blocks [first, last) of `parts`.
+struct buffer_use {
+  std::int32_t parts = 1;
+  std::int32_t first = 0;
+  std::int32_t last = 0;
+  friend bool operator==(const buffer_use&, const buffer_use&) = default;
+};
+
 /// What one rank does. Independent of the message's size, the root and the buffers: those are
 /// bound when it runs, so one schedule serves all sizes and roots.
 struct schedule {
   std::int32_t rank = 0;  ///< virtual
   std::int32_t num_ranks = 1;
-  std::int64_t segment_bytes = 0;  ///< 0: segmented steps have one segment per round
-  std::uint32_t scratch_mask = 0;  ///< bit b: the buffer with value b (a scratch one) is used
-  std::vector<step> steps;         ///< in an order in which they can run one after the other
+  std::int64_t segment_bytes = 0;              ///< 0: segmented steps have one segment per round
+  std::array<buffer_use, max_buffers> used{};  ///< by buffer
+  std::vector<step> steps;  ///< in an order in which they can run one after the other
   std::vector<dependency> dependencies;
   std::vector<std::int32_t> successors;  ///< steps to look at again when a step moves on
 
@@ -116,8 +138,7 @@ struct schedule {
   std::span<const std::int32_t> successors_of(const step& s) const {
     return {successors.data() + s.first_successor, std::size_t(s.num_successors)};
   }
-  /// Number of scratch buffers, each as long as the message.
-  int num_scratch() const { return __builtin_popcount(scratch_mask); }
+  const buffer_use& use_of(buffer b) const { return used[std::size_t(b)]; }
   std::size_t memory_bytes() const {
     return sizeof(*this) + steps.capacity() * sizeof(step) +
            dependencies.capacity() * sizeof(dependency) +
@@ -146,6 +167,9 @@ constexpr std::int32_t physical_rank(std::int32_t virtual_rank, std::int32_t roo
 struct message_size {
   std::int64_t units = 0;       ///< elements of a reduction, bytes otherwise
   std::int64_t unit_bytes = 1;  ///< packed bytes of one unit
+  /// Where the blocks of (virtual) ranks are not equal: block k is units [blocks[k].begin, .end),
+  /// one behind the other; equal on all ranks. Empty: num_ranks equal parts. Borrowed.
+  std::span<const extent> blocks{};
   constexpr std::int64_t bytes() const { return units * unit_bytes; }
   /// Units per segment, at least 1; `units` if the schedule is not segmented.
   constexpr std::int64_t segment_units(std::int64_t segment_bytes) const {
@@ -158,28 +182,57 @@ constexpr std::int32_t peer_of(const step& s, std::int32_t round, std::int32_t n
   return wrap(s.peer + std::int64_t{round} * s.peer_stride, num_ranks);
 }
 
+/// Units of `count` blocks from `first` on.
+constexpr extent blocks_extent(std::int32_t first, std::int32_t count, std::int32_t parts,
+                               const message_size& size) {
+  if (std::size_t(parts) == size.blocks.size())
+    return {size.blocks[std::size_t(first)].begin, size.blocks[std::size_t(first + count - 1)].end};
+  return {block_begin(size.units, parts, first), block_begin(size.units, parts, first + count)};
+}
+
 /// The units of one round of a step, before segmentation.
-constexpr extent round_extent(const block_range& b, std::int32_t round, std::int64_t units) {
-  const std::int32_t first = wrap(b.first + std::int64_t{round} * b.stride, b.parts);
-  return {block_begin(units, b.parts, first), block_begin(units, b.parts, first + b.count)};
+constexpr extent round_extent(const block_range& b, std::int32_t round, const message_size& size) {
+  return blocks_extent(wrap(b.first + std::int64_t{round} * b.stride, b.parts), b.count, b.parts,
+                       size);
+}
+
+/// The first unit that a round of a reduce or copy reads.
+constexpr std::int64_t round_source(const step& s, std::int32_t round, const message_size& size) {
+  return blocks_extent(wrap(s.from_first + std::int64_t{round} * s.from_stride, s.blocks.parts),
+                       s.blocks.count, s.blocks.parts, size)
+      .begin;
+}
+
+/// Units that no range of `count` of `parts` blocks exceeds.
+constexpr std::int64_t longest_range(std::int32_t count, std::int32_t parts,
+                                     const message_size& size) {
+  if (std::size_t(parts) != size.blocks.size()) return block_begin(size.units, parts, count);
+  std::int64_t longest = 0;
+  for (const extent& e : size.blocks) longest = std::max(longest, e.size());
+  return std::min(size.units, count * longest);
 }
 
 /// Segments per round: the same in every round and at both ends of a message, however long the
-/// particular block is (the blocks differ by one unit; a segment beyond the end is empty).
+/// particular blocks are; a segment beyond the end is empty.
 constexpr std::int64_t segments_per_round(const step& s, std::int64_t segment_units,
-                                          std::int64_t units) {
+                                          const message_size& size) {
   if (!s.segmented) return 1;
-  const std::int64_t longest = block_begin(units, s.blocks.parts, s.blocks.count);
+  const std::int64_t longest = longest_range(s.blocks.count, s.blocks.parts, size);
   return std::max<std::int64_t>(1, (longest + segment_units - 1) / segment_units);
+}
+
+/// The part of a round's units that one segment is.
+constexpr extent segment_of(const step& s, const extent& round, std::int64_t segment,
+                            std::int64_t segment_units) {
+  if (!s.segmented) return round;
+  const std::int64_t begin = std::min(round.end, round.begin + segment * segment_units);
+  return {begin, std::min(round.end, begin + segment_units)};
 }
 
 /// The units of one instance.
 constexpr extent instance_extent(const step& s, std::int32_t round, std::int64_t segment,
-                                 std::int64_t segment_units, std::int64_t units) {
-  const extent whole = round_extent(s.blocks, round, units);
-  if (!s.segmented) return whole;
-  const std::int64_t begin = std::min(whole.end, whole.begin + segment * segment_units);
-  return {begin, std::min(whole.end, begin + segment_units)};
+                                 std::int64_t segment_units, const message_size& size) {
+  return segment_of(s, round_extent(s.blocks, round, size), segment, segment_units);
 }
 
 /// How many instances of the step depended on must be done (posted, for dependency::posted) before

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSL-1.0
+#ifdef RAILPASS_LIST_ALGORITHM
+RAILPASS_LIST_ALGORITHM(all_gatherv, native)
+#elif !defined(RAILPASS_COLLECTIVES_ALL_GATHERV_NATIVE)
+#define RAILPASS_COLLECTIVES_ALL_GATHERV_NATIVE
+
+#include "collectives/algorithm.hpp"
+
+namespace railpass::collectives::all_gatherv {
+
+/// The MPI library's own all_gatherv: always there, opaque, the incumbent until another arm beats
+/// it.
+inline constexpr algorithm native{.op = collective::all_gatherv,
+                                  .name = "native",
+                                  .source = "the MPI library",
+                                  .needs = {.min_ranks = 1}};
+
+}  // namespace railpass::collectives::all_gatherv
+
+#endif

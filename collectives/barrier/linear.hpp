@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Linear: every rank tells rank 0 that it has come, which tells all of them when the last one has.
+// p = 8: 1->0, ..., 7->0, then 0->1, ..., 0->7.
+//
+// Cost: 2 alpha + 2 (p-1) o at rank 0.
+// Good when: ranks are few. Poor when: they are many.
+// Needs: nothing.
+// Source: Chan, Heimlich, Purkayastha, van de Geijn: Collective communication: theory, practice,
+// and experience, CCPE 19(13), 2007, doi:10.1002/cpe.1206.
+#ifdef RAILPASS_LIST_ALGORITHM
+RAILPASS_LIST_ALGORITHM(barrier, linear)
+#elif !defined(RAILPASS_COLLECTIVES_BARRIER_LINEAR)
+#define RAILPASS_COLLECTIVES_BARRIER_LINEAR
+
+#include "collectives/parts.hpp"
+
+namespace railpass::collectives::barrier {
+
+inline schedule build_linear(const shape& s, const parameters&) {
+  builder b(s);
+  const int p = s.num_ranks, r = s.rank;
+  const block_range own{.parts = p, .first = r};
+  const loop all{.rounds = p - 1, .peer_stride = 1};
+  if (r != 0) {
+    b.send(buffer::input, own, 0);
+    b.receive(buffer::output, {.parts = p, .first = 0}, 0);
+    return b.finish();
+  }
+  const step_id come = b.receive(buffer::output, {.parts = p, .first = 1, .stride = 1}, 1, {}, all);
+  b.send(buffer::input, own, 1, {whole(come)}, all);
+  return b.finish();
+}
+
+inline double cost_linear(const cost_query& q, const parameters&) {
+  const routes r(q, 1);
+  const double far = q.num_ranks - r.per_node, near = r.per_node - 1;
+  const hop& h = far > 0 ? r.far : r.near;
+  return 2 * h.one_way_s + std::max(0.0, far - 1) * (r.far.receive_s + r.far.busy_s) +
+         near * (r.near.receive_s + r.near.send_s);
+}
+
+inline constexpr algorithm linear{.op = collective::barrier,
+                                  .name = "linear",
+                                  .source = "Chan et al. 2007, doi:10.1002/cpe.1206",
+                                  .needs = {},
+                                  .build = build_linear,
+                                  .cost_s = cost_linear};
+
+}  // namespace railpass::collectives::barrier
+
+#endif
