@@ -31,9 +31,12 @@ inline double cost_segmented_ring(const cost_query& q, const parameters& values)
   const double reduce_s = q.machine.reduce.time_s(st.segment_bytes);
   // One segment's way around the ring twice, or all segments through one rank.
   const double way_s = 2 * r.shifts_s(rounds) + rounds * reduce_s;
-  const double rank_s =
-      rounds * st.segments * (r.far.stage_s(1, 1, reduce_s) + r.far.stage_s(1, 1)) +
-      r.far.one_way_s - r.far.busy_s;
+  // Of large ones only one is under way.
+  const double alone_s = st.segment_bytes >= double(large_message_bytes) ? r.far.shift_s : 0;
+  const double rank_s = rounds * st.segments *
+                            (std::max(alone_s, r.far.stage_s(1, 1, reduce_s)) +
+                             std::max(alone_s, r.far.stage_s(1, 1))) +
+                        r.far.one_way_s - r.far.busy_s;
   return std::max(way_s, rank_s);
 }
 
