@@ -92,6 +92,7 @@ class execution {
   /// Makes everything ready to run. The tokens of its messages are `first_token` + 32 bits.
   void bind(const schedule& s, const binding& b, const windows& w, rail_token first_token,
             std::int32_t tag) {
+    const bool again = is_repetition(s, b);
     schedule_ = &s;
     binding_ = b;
     first_token_ = first_token;
@@ -100,9 +101,16 @@ class execution {
     free_[receiving] = w.receives;
     code_ = 0;
     num_unfinished_ = 0;
+    bound_serial_ = 0;
     if (b.size.units == 0) return;  // every extent is empty, at all ranks
-    place_buffers();
-    bind_steps();
+    if (again) {
+      place_input_and_output();
+      reset_steps();
+    } else {
+      place_buffers();
+      bind_steps();
+    }
+    bound_serial_ = s.serial;
   }
 
   bool done() const { return num_unfinished_ == 0; }
@@ -110,6 +118,7 @@ class execution {
   void fail(int code) {
     code_ = code;
     num_unfinished_ = 0;
+    bound_serial_ = 0;
   }
   bool has_work() const {
     if (done()) return false;
@@ -298,6 +307,45 @@ class execution {
     return true;
   }
 
+  // Whether this is the last call again, with other data of the same size perhaps: nearly all that
+  // was worked out then still holds.
+  bool is_repetition(const schedule& s, const binding& b) const {
+    const auto simple = [](const binding& x) {
+      return !x.hooks.pack && x.size.blocks.empty() && x.input_blocks.empty() &&
+             x.output_blocks.empty();
+    };
+    return s.serial != 0 && s.serial == bound_serial_ && b.size.units == binding_.size.units &&
+           b.size.unit_bytes == binding_.size.unit_bytes &&
+           (b.input == b.output) == (binding_.input == binding_.output) && simple(b) &&
+           simple(binding_);
+  }
+  void reset_steps() {
+    const schedule& s = *schedule_;
+    std::fill(published_.begin(), published_.end(), 0);
+    std::copy(ready_.begin(), ready_.end(), work_.begin());
+    turn_[messages] = turn_[locals] = 0;
+    num_unfinished_ = static_cast<int>(steps_.size());
+    for (std::size_t i = 0; i < steps_.size(); ++i) start_over(steps_[i], s.steps[i]);
+  }
+  // The cursor and what depends on root and memory.
+  void start_over(bound_step& to, const step& from) const {
+    to.next = to.done = to.segment = 0;
+    to.mask = 0;
+    const bool message = from.kind == step_kind::send || from.kind == step_kind::receive;
+    const auto place = static_cast<std::size_t>(from.to);
+    to.memory = message && binding_.hooks.pack ? mirror_[place] : memory_[place];
+    to.block = in_range(from.blocks.first, to.parts);
+    to.peer =
+        in_range(in_range(from.peer, schedule_->num_ranks) + binding_.root, schedule_->num_ranks);
+    if (!message) to.from_block = in_range(from.from_first, to.parts);
+    enter_round(to);
+  }
+
+  void place_input_and_output() {
+    // The input is only ever read: the builder's steps write to `to`, which is never it.
+    memory_[0] = const_cast<std::byte*>(binding_.input);
+    memory_[1] = binding_.output;
+  }
   void place_buffers() {
     const std::int64_t needed = scratch_bytes(*schedule_, binding_);
     if (needed > arena_bytes_) {
@@ -307,9 +355,7 @@ class execution {
           ::operator new (static_cast<std::size_t>(needed), std::align_val_t{cache_line})));
       arena_bytes_ = needed;
     }
-    // The input is only ever read: the builder's steps write to `to`, which is never it.
-    memory_[0] = const_cast<std::byte*>(binding_.input);
-    memory_[1] = binding_.output;
+    place_input_and_output();
     if (needed == 0) return;
     const bool packs = binding_.hooks.pack != nullptr;
     const std::int64_t shift = packs ? binding_.layout.true_lower_bound_bytes : 0;
@@ -357,35 +403,29 @@ class execution {
         longer_parts = units % parts;
       }
       to.window = from.window;
-      to.next = to.done = to.segment = 0;
-      to.mask = 0;
       to.kind = from.kind;
       to.from = from.from;
       to.to = from.to;
       const bool message = from.kind == step_kind::send || from.kind == step_kind::receive;
-      const auto place = static_cast<std::size_t>(from.to);
-      to.memory = message && binding_.hooks.pack ? mirror_[place] : memory_[place];
       to.blocks = table_of(from.to, blocks.parts);
       to.idle = to.reads_elsewhere = false;
       to.from_distance = 0;
       if (!message) {
         put(local_, static_cast<int>(i));
         to.from_blocks = table_of(from.from, blocks.parts);
-        to.from_block = in_range(from.from_first, blocks.parts);
         to.from_stride = in_range(from.from_stride, blocks.parts);
         to.reads_elsewhere = from.from_first != blocks.first ||
                              (from.rounds > 1 && from.from_stride != blocks.stride) ||
                              to.from_blocks != to.blocks;
         to.idle = from.kind == step_kind::copy && !to.reads_elsewhere &&
-                  memory_[static_cast<std::size_t>(from.from)] == memory_[place];
+                  memory_[static_cast<std::size_t>(from.from)] ==
+                      memory_[static_cast<std::size_t>(from.to)];
       }
       to.part_units = part_units;
       to.longer_parts = longer_parts;
       to.parts = blocks.parts;
-      to.block = in_range(blocks.first, blocks.parts);
       to.block_stride = in_range(blocks.stride, blocks.parts);
       to.block_count = blocks.count;
-      to.peer = in_range(in_range(from.peer, s.num_ranks) + binding_.root, s.num_ranks);
       to.peer_stride = in_range(from.peer_stride, s.num_ranks);
       to.segments = 1;
       to.segment_units = units;
@@ -419,8 +459,9 @@ class execution {
             offset, 2 * std::size_t(wait.step) + (wait.lag == dependency::posted ? 1 : 0)};
       }
       if (!waits) put(work_, static_cast<int>(i));
-      enter_round(to);
+      start_over(to, from);
     }
+    ready_ = work_;
   }
 
   // Where the blocks of a buffer are, if they are not equal parts of the message.
@@ -463,7 +504,7 @@ class execution {
     return current_units(s) * binding_.size.unit_bytes >= large_message_bytes;
   }
   void step_on(bound_step& s) const {
-    ++s.next;
+    if (++s.next == s.total) return;
     if (++s.segment < s.segments) {
       s.begin = std::min(s.begin + s.segment_units, s.round_end);
       return;
@@ -585,15 +626,15 @@ class execution {
           break;
         }
         my_turn = alone;
-        if (free_[direction] <= 0 && std::popcount(s.mask) != s.next - s.done) {
+        // Instance `done` of a step with some in flight is one of them.
+        const bool has_one = s.next != s.done;
+        if (free_[direction] <= 0 && has_one) {
           put(starved_[direction], index);
           any_starved_[direction] = true;
           break;
         }
         // Looked at again when that one ends.
-        if (direction == sending && s.peer_stride == 0 &&
-            s.next - s.done != std::popcount(s.mask) && is_large(s))
-          break;
+        if (direction == sending && has_one && s.peer_stride == 0 && is_large(s)) break;
         const unsigned bit = s.next % max_in_flight;
         const rail_token token = first_token_ + std::uint64_t(index) * max_in_flight + bit;
         std::byte* bytes = s.memory + s.begin * unit_bytes;
@@ -703,6 +744,7 @@ class execution {
   };
 
   const schedule* schedule_ = nullptr;
+  std::uint64_t bound_serial_ = 0;  // of the schedule that everything below is prepared for
   binding binding_{};
   rail_token first_token_ = 0;
   std::int32_t tag_ = 0;
@@ -712,9 +754,9 @@ class execution {
   int code_ = 0;
   std::vector<bound_step> steps_;
   std::vector<bound_dependency> dependencies_;
-  std::vector<std::int64_t> published_;  // per step: instances done; `ended` once all are posted
-  bits work_, local_, starved_[2];
-  int turn_[2] = {0, 0};  // messages, locals: the step that is next in turn
+  std::vector<std::int64_t> published_;     // per step: instances done; `ended` once all are posted
+  bits work_, ready_, local_, starved_[2];  // ready_: the work at the start
+  int turn_[2] = {0, 0};                    // messages, locals: the step that is next in turn
   std::byte* memory_[max_buffers] = {};
   std::byte* mirror_[max_buffers] = {};
   std::unique_ptr<std::byte, arena_deleter> arena_;

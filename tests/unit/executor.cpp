@@ -165,10 +165,7 @@ struct world {
 };
 
 template <class Element>
-void check(const run& r) {
-  INFO(r);
-  std::mt19937_64 random(r.seed);
-  world<Element> w(r);
+void check_call(const run& r, world<Element>& w, std::mt19937_64& random) {
   const auto any = [&] {
     return affine{std::uint32_t(random() % (prime - 1) + 1), std::uint32_t(random() % prime)};
   };
@@ -205,6 +202,22 @@ void check(const run& r) {
     REQUIRE(m.rail->most_sends() <= r.w.sends + steps(step_kind::send));
     REQUIRE(m.rail->most_receives() <= r.w.receives + steps(step_kind::receive));
   }
+}
+
+// The call, the same call with other data in other memory, and one of another size.
+template <class Element>
+void check(run r) {
+  INFO(r);
+  std::mt19937_64 random(r.seed);
+  world<Element> w(r);
+  check_call(r, w, random);
+  for (auto& m : w.members) {
+    m.input = std::vector<Element>();
+    m.output = std::vector<Element>();
+  }
+  check_call(r, w, random);
+  ++r.units;
+  check_call(r, w, random);
 }
 
 // The arms worth running here: segments that cut small messages in many pieces, and all values of
