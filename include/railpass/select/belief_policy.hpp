@@ -4,6 +4,7 @@
 // incumbent, how long an epoch is.
 #pragma once
 
+#include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
 #include "railpass/select/belief.hpp"
 #include "railpass/select/policy.hpp"
@@ -139,6 +140,8 @@ class belief_policy : public policy {
   static constexpr double confident = 1.28;
   /// Predictions with less spread are believed before anything was measured.
   static constexpr double trusted_spread = 0.45;
+  /// Predictions further off than this (of the logarithm: 2.2 times) are wrong ones.
+  static constexpr double misfit = 0.8;
 
   const belief& beliefs() const { return belief_; }
   int num_active() const { return int(active_.size()); }
@@ -167,7 +170,14 @@ class belief_policy : public policy {
   /// Returns true if the choice rests on predictions alone and native should be timed now.
   bool choose_incumbent() {
     ++epoch_;
-    const int best = belief_.cheapest();
+    // Where predictions prove far off only what was measured here counts: neither the others'
+    // predictions nor what an earlier run measured of native.
+    const bool sound = predictions_hold();
+    if (!sound && belief_.samples(native_) == 0) {
+      incumbent_ = native_;
+      return true;
+    }
+    const int best = sound ? belief_.cheapest() : cheapest_measured();
     if (best == native_) {
       incumbent_ = native_;
       return false;
@@ -188,6 +198,22 @@ class belief_policy : public policy {
     const double needed = incumbent_ == native_ ? confident : 0.25;
     incumbent_ = belief_.lead(best, native_) >= needed ? best : native_;
     return false;
+  }
+
+  /// Whether the arms measured so far took about what was predicted, by their median.
+  bool predictions_hold() const {
+    std::vector<double> errors;
+    for (int a = 0; a < num_active(); ++a)
+      if (const arm_prior& p = active_prior(a); belief_.samples(a) > 0 && !p.native)
+        errors.push_back(belief_.mean(a) - p.log_seconds);
+    return errors.empty() || std::abs(median(errors)) <= misfit;
+  }
+  /// Native where nothing else was measured.
+  int cheapest_measured() const {
+    int best = native_;
+    for (int a = 0; a < num_active(); ++a)
+      if (belief_.samples(a) > 0 && belief_.expected(a) < belief_.expected(best)) best = a;
+    return best;
   }
 
   /// Calls of an epoch while much is to be learnt, and at most (it grows with the calls, so that
