@@ -299,8 +299,8 @@ inline double binomial_scatter_s(const cost_query& q) {
   const int largest = int(std::bit_floor(static_cast<unsigned>(p)));
   // If p is not a power of two the root first serves the ranks beyond the last one.
   double total_s = largest < p ? q.slowest_link().busy_s((p - largest) * block) : 0;
-  // Down to the last rank or past it: who receives goes on when the message is there, who sends when
-  // the link is free.
+  // Down to the last rank or past it: who receives goes on when the message is there, who sends
+  // when the link is free.
   for (int blocks = largest / 2; blocks > 0; blocks /= 2) {
     const hop h = routes(q, blocks * block).to(blocks);
     total_s += blocks > 1 ? std::max(h.one_way_s, h.busy_s) : h.one_way_s;
