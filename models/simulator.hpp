@@ -115,6 +115,8 @@ class simulator {
     std::int32_t round = 0;       // of the next instance
     std::int64_t segment = 0;
     std::int64_t segments = 1;  // per round
+    std::int64_t segment_units = 0;
+    extent whole{};  // of the next instance's round
     std::int64_t issued = 0;
     std::int64_t done = 0;    // all instances before this one are done
     std::uint64_t later = 0;  // bit k: instance done + k is done
@@ -219,6 +221,8 @@ class simulator {
       for (const step& what : s.steps) {
         step_state state{.what = &what, .rank = v};
         state.segments = segments_per_round(what, segment_units, size_);
+        state.segment_units = what.segmented ? segment_units : size_.units;
+        state.whole = round_extent(what.blocks, 0, size_);
         state.instances = state.segments * what.rounds;
         if (what.kind == step_kind::send)
           pairs += std::size_t(what.peer_stride == 0 ? 1 : std::min(what.rounds, p_));
@@ -283,9 +287,13 @@ class simulator {
     heap_.pop_back();
     return e;
   }
-  static bool later(const event& a, const event& b) {
-    return a.time_s != b.time_s ? a.time_s > b.time_s : a.order > b.order;
-  }
+  // A lambda, which algorithms inline; a function they call by its address.
+  static constexpr auto later = [](const event& a, const event& b) {
+    // Times are not negative: their bits have their order, and compare without branches.
+    const auto x = std::bit_cast<std::uint64_t>(a.time_s),
+               y = std::bit_cast<std::uint64_t>(b.time_s);
+    return (x > y) | ((x == y) & (a.order > b.order));
+  };
 
   std::int32_t new_task() {
     if (free_task_ == none) {
@@ -374,7 +382,7 @@ class simulator {
     const std::size_t base = first_step_[std::size_t(s.rank)];
     for (const dependency& d : schedules_[std::size_t(s.rank)].dependencies_of(*s.what)) {
       const step_state& other = steps_[base + std::size_t(d.step)];
-      if (d.lag == dependency::in_turn && !goes_alone(message_bytes(other, 0, 0))) continue;
+      if (d.lag == dependency::in_turn && !goes_alone(bytes_of(other, 0))) continue;
       const std::int64_t awaited =
           instances_awaited(d, s.round, s.segment, s.segments, other.what->rounds, other.instances);
       if ((d.lag == dependency::posted ? other.issued : other.done) < awaited) return false;
@@ -384,10 +392,10 @@ class simulator {
 
   // Several rails carry several messages, as they would carry the parts of one.
   bool goes_alone(std::int64_t bytes) const { return bytes >= large_message_bytes && rails_ == 1; }
-  std::int64_t message_bytes(const step_state& s, std::int32_t round, std::int64_t segment) const {
-    const std::int64_t segment_units =
-        size_.segment_units(schedules_[std::size_t(s.rank)].segment_bytes);
-    return instance_extent(*s.what, round, segment, segment_units, size_).size() * size_.unit_bytes;
+  // Of a segment of the round that is next.
+  std::int64_t bytes_of(const step_state& s, std::int64_t segment) const {
+    const std::int64_t left = s.whole.size() - segment * s.segment_units;
+    return std::clamp<std::int64_t>(left, 0, s.segment_units) * size_.unit_bytes;
   }
 
   // Starts the next instance of a step, if it may start now.
@@ -398,13 +406,13 @@ class simulator {
     const std::size_t own_number = std::size_t(index) - first_step_[std::size_t(s.rank)];
     // At most 64 beyond the first one not done: `later` has as many bits.
     if (s.issued == s.instances || s.issued - s.done >= what.window || !may_issue(s)) return;
-    const std::int64_t bytes = message_bytes(s, s.round, s.segment);
+    const std::int64_t bytes = bytes_of(s, s.segment);
     if (bytes == 0) {
       mark_done(s, s.issued);
       wake_successors(index);
     } else if (what.kind == step_kind::send || what.kind == step_kind::receive) {
       std::int32_t& in_flight = what.kind == step_kind::send ? r.sends : r.receives;
-      const bool has_one = s.issued > s.done + std::popcount(s.later);
+      const bool has_one = s.issued != s.done;  // instance `done` is one of them
       if (in_flight >= window_ && has_one) return set(starved_, s.rank, own_number);
       // Looked at again when that one ends.
       if (what.kind == step_kind::send && has_one && what.peer_stride == 0 && goes_alone(bytes))
@@ -420,7 +428,7 @@ class simulator {
     ++s.issued;
     if (++s.segment == s.segments) {
       s.segment = 0;
-      ++s.round;
+      if (++s.round < what.rounds) s.whole = round_extent(what.blocks, s.round, size_);
     }
     if (s.issued < s.instances)
       set(candidates_, s.rank, own_number);
