@@ -32,7 +32,8 @@ inline double cost_segmented_ring(const cost_query& q, const parameters& values)
   // One segment's way around the ring twice, or all segments through one rank.
   const double way_s = 2 * r.shifts_s(rounds) + rounds * reduce_s;
   // Of large ones only one is under way.
-  const double alone_s = st.segment_bytes >= double(large_message_bytes) ? r.far.shift_s : 0;
+  const double longest_bytes = std::min(q.bytes / q.num_ranks, double(values[0]));
+  const double alone_s = longest_bytes >= double(large_message_bytes) ? r.far.shift_s : 0;
   const double rank_s = rounds * st.segments *
                             (std::max(alone_s, r.far.stage_s(1, 1, reduce_s)) +
                              std::max(alone_s, r.far.stage_s(1, 1))) +
