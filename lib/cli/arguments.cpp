@@ -60,10 +60,10 @@ double parse_duration_s(std::string_view option, std::string_view text) {
   const char* const last = text.data() + text.size();
   const auto [end, failure] = std::from_chars(text.data(), last, number);
   const std::string_view unit(end, std::size_t(last - end));
-  const double factor = unit.empty() || unit == "s" ? 1
-                        : unit == "ms"              ? 1e-3
-                        : unit == "min"             ? 60
-                                                    : 0;
+  const double factor = unit.empty() || unit == "s"    ? 1
+                        : unit == "ms"                 ? 1e-3
+                        : unit == "min" || unit == "m" ? 60
+                                                       : 0;
   const double value_s = number * factor;
   if (failure != std::errc{} || factor == 0 || !std::isfinite(value_s) || value_s <= 0 ||
       value_s > 1e6)

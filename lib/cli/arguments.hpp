@@ -32,7 +32,7 @@ std::vector<std::int64_t> parse_sizes(std::string_view option, std::string_view 
                                       std::int64_t largest);
 std::int64_t parse_size(std::string_view option, std::string_view text, std::int64_t largest);
 
-/// "20s", "500ms", "2min" or seconds as a plain number; positive. Throws usage_error.
+/// "20s", "500ms", "2min", "2m" or seconds as a plain number; positive. Throws usage_error.
 double parse_duration_s(std::string_view option, std::string_view text);
 
 /// The collective of this name. Throws usage_error that lists the names.

@@ -60,6 +60,9 @@ struct import_facts {
 measurements parse_osu(std::string_view text, const std::string& name, const import_facts& facts);
 /// The output of IMB-MPI1 (PingPong, Bcast, Allreduce; other tables are passed over).
 measurements parse_imb(std::string_view text, const std::string& name, const import_facts& facts);
+/// What NetPIPE 3 prints, or writes to its output file: one-way times between two ranks.
+measurements parse_netpipe(std::string_view text, const std::string& name,
+                           const import_facts& facts);
 
 /// A file of any of these kinds, by its content: samples, bench results, statistics dump, OSU or
 /// IMB output. All that a fit can use of it.

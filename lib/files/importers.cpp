@@ -214,6 +214,26 @@ measurements parse_imb(std::string_view text, const std::string& name, const imp
   return result;
 }
 
+measurements parse_netpipe(std::string_view text, const std::string& name,
+                           const import_facts& facts) {
+  measurements result;
+  line_reader in(text, name);
+  while (in.next()) {
+    const auto row = words(in.line());
+    // "  3:   4 bytes  2513 times -->  1.02 Mbps in  29.73 usec" on the terminal; bytes, Mbps and
+    // seconds in the file.
+    const bool terminal = row.size() >= 11 && row[2] == "bytes" && row[5] == "-->";
+    const bool file = row.size() == 3 && row[0].find_first_not_of("0123456789") == row[0].npos;
+    if (!terminal && !file) continue;
+    const std::int64_t bytes = in.bytes(row[terminal ? 1 : 0]);
+    const double seconds = terminal ? in.number(row[9]) * 1e-6 : in.number(row[2]);
+    if (seconds == 0) in.fail("expected a time > 0, found 0");
+    result.links.push_back({.link = facts.link, .bytes = bytes, .one_way_s = seconds});
+  }
+  if (result.links.empty()) throw error(name + ": expected the output of NetPIPE, found no row");
+  return result;
+}
+
 measurements read_measurements(const std::string& path, const import_facts& facts) {
   const std::string text = read_text(path);
   const std::size_t first = text.find_first_not_of(" \t\r\n");

@@ -49,15 +49,7 @@ class json_reader {
     if (it == value_->end()) fail("the field '" + std::string(key) + "' is missing");
     return {*it, place_ + (is_document_ ? ": " : ".") + std::string(key)};
   }
-  std::vector<json_reader> list(std::string_view key) const {
-    const json_reader array = field(key);
-    if (!array.value_->is_array()) array.fail("expected a list, found " + array.shown());
-    std::vector<json_reader> items;
-    items.reserve(array.value_->size());
-    for (std::size_t i = 0; i < array.value_->size(); ++i)
-      items.emplace_back((*array.value_)[i], array.place_ + '[' + std::to_string(i) + ']');
-    return items;
-  }
+  std::vector<json_reader> list(std::string_view key) const { return field(key).items(); }
 
   double finite(std::string_view key) const {
     const json_reader f = field(key);
@@ -116,6 +108,39 @@ class json_reader {
     for (const json_reader& item : list(key)) result.push_back(item.as_word());
     return result;
   }
+  std::vector<std::int64_t> integers(std::string_view key, std::int64_t low,
+                                     std::int64_t high) const {
+    return field(key).integers(low, high);
+  }
+  /// This value, a list of integers.
+  std::vector<std::int64_t> integers(std::int64_t low, std::int64_t high) const {
+    std::vector<std::int64_t> result;
+    for (const json_reader& item : items()) {
+      const bool is_one = item.value_->is_number_integer() &&
+                          (!item.value_->is_number_unsigned() ||
+                           item.value_->get<std::uint64_t>() <= std::uint64_t(high));
+      if (!is_one || item.value_->get<std::int64_t>() < low ||
+          item.value_->get<std::int64_t>() > high)
+        item.fail("expected an integer from " + std::to_string(low) + " to " +
+                  std::to_string(high) + ", found " + item.shown());
+      result.push_back(item.value_->get<std::int64_t>());
+    }
+    return result;
+  }
+  /// This value as JSON again.
+  std::string dump() const {
+    return value_->dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  }
+  std::vector<double> positives(std::string_view key) const {
+    std::vector<double> result;
+    for (const json_reader& item : list(key)) {
+      if (!item.value_->is_number() || !(item.value_->get<double>() > 0) ||
+          !std::isfinite(item.value_->get<double>()))
+        item.fail("expected a finite number > 0, found " + item.shown());
+      result.push_back(item.value_->get<double>());
+    }
+    return result;
+  }
   /// Every field of an object of texts.
   std::map<std::string, std::string> texts(std::string_view key) const {
     const json_reader object = field(key);
@@ -126,6 +151,14 @@ class json_reader {
   }
 
  private:
+  std::vector<json_reader> items() const {
+    if (!value_->is_array()) fail("expected a list, found " + shown());
+    std::vector<json_reader> result;
+    result.reserve(value_->size());
+    for (std::size_t i = 0; i < value_->size(); ++i)
+      result.emplace_back((*value_)[i], place_ + '[' + std::to_string(i) + ']');
+    return result;
+  }
   std::string as_word() const {
     if (value_->is_string()) return value_->get<std::string>();
     if (value_->is_number_integer()) return value_->dump();

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/cli/verb.hpp"
+#include "lib/files/files.hpp"
+#include "lib/tune/extract.hpp"
+#include "lib/tune/parameter_file.hpp"
+#include "lib/tune/results.hpp"
+#include "lib/tune/searches.hpp"
+#include "lib/tune/target.hpp"
+#include "railpass/base/units.hpp"
+
+#include <atomic>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+#include <unistd.h>
+
+namespace railpass::cli {
+namespace {
+
+struct options {
+  std::string parameters, target = "env", command, format, metrics = "latency", sizes;
+  std::string search, timeout = "200s", budget, journal, html, settings, output;
+  std::vector<std::string> patterns, unions, intersections;
+  tune::tuning_plan plan;
+  double resolution_percent = 0.2;
+  bool discover = false, count = false;
+  json_output json;
+};
+
+volatile std::sig_atomic_t stop_signal = 0;
+
+void note_signal(int number) { stop_signal = number; }
+
+template <typename Work>
+auto as_usage(const std::string& option, Work work) {
+  try {
+    return work();
+  } catch (const usage_error&) {
+    throw;
+  } catch (const error& wrong) {
+    throw usage_error(option + " " + wrong.what());
+  }
+}
+
+std::string command_output(const tune::target& t) {
+  if (t.lister.empty())
+    throw usage_error("--discover: nothing lists the parameters of the target " +
+                      std::string(t.name));
+  const tune::command_result done = tune::run_command(
+      {.line = std::string(t.lister), .environment = {}, .limit_s = 60}, &stop_signal);
+  if (!done.failure.empty() && done.output.empty())
+    throw error("--discover: '" + std::string(t.lister) + "': " + done.failure);
+  return done.output;
+}
+
+int discover(const options& o, const tune::target& t) {
+  const auto parameters = tune::parse_reported(t, command_output(t));
+  if (parameters.empty())
+    throw error("--discover: '" + std::string(t.lister) + "' listed no parameter that can be read");
+  if (o.json.wanted()) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const auto& p : parameters)
+      list.push_back({{"name", p.name},
+                      {"type", p.type},
+                      {"default", p.default_value},
+                      {"values", p.values},
+                      {"help", p.help}});
+    o.json.write(nlohmann::ordered_json{{"target", t.name}, {"parameters", std::move(list)}});
+  }
+  if (o.json.text()) write_output(o.output.empty() ? "-" : o.output, tune::proposal(parameters));
+  return succeeded;
+}
+
+int combine(const options& o) {
+  const auto parameters =
+      o.unions.empty() ? tune::intersection_of(o.intersections) : tune::union_of(o.unions);
+  const std::string path = o.output.empty() ? "-" : o.output;
+  write_output(path, path.ends_with(".json") ? tune::to_parameter_json(parameters)
+                                             : tune::to_parameter_file(parameters));
+  return succeeded;
+}
+
+int count(const options& o, const tune::space& where) {
+  using tune::condition_rule;
+  constexpr std::uint64_t most = 100000000;
+  const std::uint64_t all = where.count(condition_rule::none),
+                      strict = where.count(condition_rule::strict, most),
+                      kept = where.count(condition_rule::first_value, most);
+  o.json.write(nlohmann::ordered_json{{"all", all}, {"strict", strict}, {"combinations", kept}});
+  if (o.json.text())
+    std::cout << all << " combinations of values\n"
+              << strict << " that satisfy every condition" << (strict == most ? " or more" : "")
+              << '\n'
+              << kept << " with parameters kept at their first value where their condition is false"
+              << (kept == most ? " or more" : "") << '\n';
+  return succeeded;
+}
+
+// The command's standard output, or the file that it was told to write.
+tune::outcome launch(tune::command_request request, const tune::extractor& find,
+                     const std::string& output_file) {
+  std::string& line = request.line;
+  bool to_file = false;
+  for (std::size_t at; (at = line.find("{output}")) != std::string::npos; to_file = true)
+    line.replace(at, 8, output_file);
+  request.environment.emplace_back("RAILPASS_TUNE_OUTPUT", output_file);
+  tune::outcome found;
+  const tune::command_result done = tune::run_command(request, &stop_signal);
+  found.failure = done.failure;
+  if (done.failure.empty()) try {
+      found.values = find.values(done, to_file ? files::read_text(output_file) : done.output);
+    } catch (const error& wrong) {
+      found.failure = wrong.what();
+    }
+  std::error_code ignored;
+  std::filesystem::remove(output_file, ignored);
+  return found;
+}
+
+std::string identity_of(const options& o, const tune::space& where) {
+  nlohmann::ordered_json patterns = o.patterns;
+  return nlohmann::ordered_json{{"parameters", tune::to_parameter_json(where.parameters())},
+                                {"target", o.target},
+                                {"command", o.command},
+                                {"patterns", std::move(patterns)},
+                                {"format", o.format},
+                                {"metrics", o.metrics},
+                                {"sizes", o.sizes}}
+      .dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+// The name that the same tuning finds again.
+std::string journal_name(const std::string& identity) {
+  std::uint64_t hash = 14695981039346656037u;  // FNV-1a
+  for (const char c : identity) hash = (hash ^ std::uint8_t(c)) * 1099511628211u;
+  char name[64];
+  std::snprintf(name, sizeof name, "railpass-tune-%016llx.journal",
+                static_cast<unsigned long long>(hash));
+  return name;
+}
+
+std::string shown_value(double value, const tune::goal& g) {
+  if (g.unit == "s") return format_seconds(value);
+  char text[64];
+  std::snprintf(text, sizeof text, "%.4g%s%s", value, g.unit.empty() ? "" : " ", g.unit.c_str());
+  return text;
+}
+
+std::string duration(double seconds) {
+  const long s = std::lround(seconds);
+  return s < 100 ? std::to_string(s) + " s"
+                 : std::to_string(s / 60) + " min " + std::to_string(s % 60) + " s";
+}
+
+std::string settings_text(const tune::space& where, const tune::combination& c) {
+  std::string text;
+  for (const auto& [name, value] : where.settings(c))
+    text += (text.empty() ? "" : "  ") + name + '=' + value;
+  return text;
+}
+
+void print(const tune::report& r) {
+  const tune::goal& g = r.found.measured.goals().front();
+  const bool two = r.weights.size() == 2;
+  constexpr std::size_t most_rows = 10;
+  std::cout << r.found.runs << " launches in " << duration(r.found.spent_s) << ", "
+            << r.found.measured.records().size() << " combinations; one launch varies by "
+            << percent(r.found.noise) << '\n';
+  if (!r.found.complete) std::cout << "Time or launches ran out before the search had ended.\n";
+  table groups({two ? "mean of both" : g.name, "combinations", "the first of them"});
+  for (std::size_t i = 0; i < std::min(r.groups.size(), most_rows); ++i)
+    groups.add(
+        {two ? fixed(r.shown(r.groups[i].score), 4) : shown_value(r.shown(r.groups[i].score), g),
+         std::to_string(r.groups[i].members.size()),
+         settings_text(r.where, r.groups[i].members.front())});
+  std::cout << '\n' << groups.text();
+  if (r.groups.size() > most_rows)
+    std::cout << "and " << r.groups.size() - most_rows << " groups that are worse\n";
+  table effects({"what matters", "share of the variation"});
+  for (const tune::effect& e : r.effects) {
+    if (e.share < 0.01) break;
+    std::string names;
+    for (const std::size_t i : e.parameters)
+      names += (names.empty() ? "" : " with ") + r.where.parameters()[i].name;
+    effects.add({names, percent(e.share, 0)});
+  }
+  if (!effects.empty()) std::cout << '\n' << effects.text();
+  for (const auto& [message, combinations] : r.failures)
+    std::cout << '\n'
+              << combinations.size() << " failed: " << message << "\n  "
+              << settings_text(r.where, combinations.front()) << '\n';
+  if (two) std::cout << '\n' << r.front.size() << " combinations on the Pareto front\n";
+  if (!r.found.recommended) return;
+  std::cout << "\nrecommended  " << settings_text(r.where, *r.found.recommended) << '\n';
+  if (const auto value = r.default_value(); value && r.found.gain_over_default && !two)
+    std::cout << "default      " << shown_value(*value, g) << '\n';
+  if (const auto& gain = r.found.gain_over_default)
+    std::cout << "gain         " << percent(gain->value) << " over the default, "
+              << percent(r.plan.wanted.confidence, 0) << " interval " << percent(gain->low)
+              << " .. " << percent(gain->high) << '\n';
+}
+
+int run(options& o) {
+  const tune::target& target =
+      as_usage("--target", [&]() -> const tune::target& { return tune::find_target(o.target); });
+  o.json.check();
+  if (o.discover) return discover(o, target);
+  if (!o.unions.empty() || !o.intersections.empty()) return combine(o);
+  if (o.parameters.empty())
+    throw usage_error("expected a file of parameters, --discover, --union or --intersection");
+  const tune::space where = tune::read_parameters(o.parameters);
+  if (o.count) return count(o, where);
+
+  // Everything that can be wrong is found before anything is launched.
+  if (o.command.empty()) throw usage_error("--command: expected the command to be launched");
+  if (o.search.empty()) o.search = tune::searches().front().name;
+  o.plan.search = o.search;
+  as_usage("--search", [&] { return tune::make_search(o.search); });
+  const double limit_s = parse_duration_s("--timeout", o.timeout);
+  if (!o.budget.empty()) o.plan.budget_s = parse_duration_s("--budget", o.budget);
+  o.plan.wanted.resolution = o.resolution_percent / 100;
+  tune::extraction wanted{
+      .goals = {}, .patterns = o.patterns, .format = o.format, .sizes_bytes = {}};
+  for (const std::string& metric : split_list("--metric", o.metrics))
+    wanted.goals.push_back(as_usage("--metric", [&] { return tune::goal_of(metric); }));
+  if (wanted.goals.size() > 2) throw usage_error("--metric: expected one or two");
+  if (!o.sizes.empty()) wanted.sizes_bytes = parse_sizes("--bytes", o.sizes, largest_message_bytes);
+  const tune::extractor find = as_usage("--extract", [&] { return tune::extractor(wanted); });
+  as_usage("--command", [&] { return tune::apply(target, o.command, where.default_settings()); });
+
+  const std::string identity = identity_of(o, where);
+  const bool own_journal = o.journal.empty();
+  tune::journal kept(own_journal ? journal_name(identity) : o.journal, identity);
+  if (kept.earlier_runs() > 0 && o.json.text())
+    std::cerr << "railpass tune: goes on after " << kept.earlier_runs()
+              << " launches that the journal has\n";
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action {};
+    action.sa_handler = note_signal;
+    ::sigaction(number, &action, nullptr);
+  }
+  const std::string output_file = (std::filesystem::temp_directory_path() /
+                                   ("railpass-tune-" + std::to_string(::getpid()) + "-"))
+                                      .string();
+  std::uint64_t launches = 0;
+  progress_bar bar("tune", true);
+  const tune::launcher run_once = [&](const tune::combination* c) {
+    const bool bare = c == nullptr && target.name != "words";
+    tune::command_request request = tune::apply(target, o.command,
+                                                bare ? tune::settings_list{}
+                                                : c  ? where.settings(*c)
+                                                     : where.default_settings());
+    request.limit_s = limit_s;
+    return launch(std::move(request), find, output_file + std::to_string(++launches));
+  };
+  const tune::watcher watch = [&](std::uint64_t done, double expected, double left_s) {
+    bar.show(double(done) / expected,
+             std::to_string(done) + " launches, about " + duration(left_s) + " left");
+  };
+  tune::tuning found = [&] {
+    try {
+      return tune::tune(where, find.goals(), o.plan, run_once, kept, watch);
+    } catch (const tune::interrupted&) {
+      bar.hide();
+      throw error("interrupted; the same command goes on where it was");
+    }
+  }();
+  bar.hide();
+  const tune::report result(where, o.plan, o.command, o.target, std::move(found));
+  o.json.write(tune::to_json(result));
+  if (!o.html.empty()) write_output(o.html, tune::to_html(result));
+  if (!result.found.recommended)
+    throw error("no launch gave a value: " +
+                (result.failures.empty() ? "none was made" : result.failures.front().first));
+  if (!o.settings.empty())
+    write_output(o.settings,
+                 tune::settings_file(target, where.settings(*result.found.recommended)));
+  if (o.json.text()) print(result);
+  if (own_journal) kept.remove();
+  return succeeded;
+}
+
+std::function<int()> declare(CLI::App& app) {
+  auto o = std::make_shared<options>();
+  app.add_option("parameters", o->parameters,
+                 "file of parameters: OTPO's format (NAME -d DEFAULT -p {V V} | -r LOW HIGH -t "
+                 "increment OP N | -a \"$part$,...\" -i \"RPN\" -v), or JSON")
+      ->type_name("FILE");
+  app.add_option("--command", o->command,
+                 "what to launch, for a shell; {output} is replaced by a new file to write to")
+      ->type_name("COMMAND");
+  std::string names;
+  for (const tune::target& t : tune::targets())
+    names += (names.empty() ? "" : ", ") + std::string(t.name);
+  app.add_option("--target", o->target, "what the parameters belong to: " + names)
+      ->capture_default_str();
+  app.add_option("--extract", o->patterns,
+                 "pattern of the number in the command's output, with one group around it; again "
+                 "for a second metric");
+  app.add_option("--output-of", o->format, "read the output of railpass, osu, imb or netpipe");
+  app.add_option(
+         "--metric", o->metrics,
+         "latency, bandwidth, time or memory; two, separated by a comma, for a Pareto front")
+      ->capture_default_str();
+  app.add_option("--bytes", o->sizes, "with --output-of: the message sizes that count")
+      ->type_name("SIZES");
+  names.clear();
+  for (const auto& s : tune::searches())
+    names += (names.empty() ? "" : "; ") + std::string(s.name) + ": " + std::string(s.summary);
+  app.add_option("--search", o->search, names + "; the first is the default");
+  app.add_option("--repetitions", o->plan.wanted.repetitions,
+                 "launches of all that may be the best")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--confidence", o->plan.wanted.confidence, "of saying that two differ")
+      ->check(CLI::Range(0.5, 0.9999))
+      ->capture_default_str();
+  app.add_option("--resolution", o->resolution_percent,
+                 "differences up to so many percent are none")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  app.add_option("--warm-up", o->plan.warm_ups, "launches before the first that counts")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+  app.add_option("--timeout", o->timeout, "after which a launch is ended and counts as worst")
+      ->capture_default_str();
+  app.add_option("--budget", o->budget, "time for everything, such as 10m");
+  app.add_option("--runs", o->plan.most_runs, "launches for everything");
+  app.add_option("--seed", o->plan.seed, "of all random choices")->capture_default_str();
+  app.add_option("--journal", o->journal,
+                 "file that keeps every launch; a tuning that was ended goes on with it. Without "
+                 "it one in this folder, removed at the end")
+      ->type_name("FILE");
+  app.add_option("--html", o->html, "write a page with pictures")->type_name("FILE");
+  app.add_option("--settings", o->settings,
+                 "write what is recommended: mca-params.conf for openmpi, else variables")
+      ->type_name("FILE");
+  o->json.declare(app);
+  app.add_flag("--count", o->count, "only say how many combinations there are");
+  app.add_flag("--discover", o->discover,
+               "list the parameters that the installed library of the target reports");
+  app.add_option("--union", o->unions,
+                 "results (--json) whose best groups' values make a new file of parameters")
+      ->type_name("FILES");
+  app.add_option("--intersection", o->intersections, "the same with the values that all have")
+      ->type_name("FILES")
+      ->excludes("--union");
+  app.add_option("-o,--output", o->output, "of --discover, --union and --intersection")
+      ->type_name("FILE");
+  return [o] { return run(*o); };
+}
+
+}  // namespace
+
+const verb tune_verb{
+    "tune", "finds the best run-time parameters of an MPI library",
+    "  railpass tune --discover --target openmpi -o params.conf\n"
+    "  railpass tune params.conf --target openmpi --command 'mpirun -n 2 ./latency' \\\n"
+    "      --extract 'lat: ([0-9.]+)' --budget 10m --html result.html --settings mca-params.conf",
+    declare};
+
+}  // namespace railpass::cli

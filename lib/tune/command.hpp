@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Runs a command to its end, or to the end of its time, and leaves nothing of it behind.
+#pragma once
+
+#include "railpass/base/error.hpp"
+
+#include <csignal>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace railpass::tune {
+
+struct command_request {
+  std::string line;                                              ///< for /bin/sh
+  std::vector<std::pair<std::string, std::string>> environment;  ///< added to this process' own
+  double limit_s = 200;
+};
+
+struct command_result {
+  std::string failure;  ///< a sentence: timed out, ended by a signal or with a status that is not 0
+  std::string output;   ///< standard output; of more than 8 MiB the first and the last half
+  std::string errors;   ///< standard error, likewise
+  double wall_s = 0;
+  std::int64_t peak_memory_bytes = 0;  ///< resident, of the largest process it waited for
+};
+
+/// Thrown where the signal flag was raised; nothing of the command is left running.
+class interrupted : public error {
+ public:
+  using error::error;
+};
+
+/// Runs the command in a session of its own with no standard input. Whatever it started is ended
+/// with it, also what made itself a session of its own: this process becomes the parent of orphans
+/// (PR_SET_CHILD_SUBREAPER). Children that this process had before are left alone. Throws error if
+/// nothing can be started, and interrupted soon after *stop becomes nonzero.
+command_result run_command(const command_request& request, const volatile std::sig_atomic_t* stop);
+
+}  // namespace railpass::tune

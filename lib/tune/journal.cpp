@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/tune/journal.hpp"
+
+#include "lib/files/files.hpp"
+#include "lib/files/json_reader.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace railpass::tune {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr std::string_view format = "railpass tune journal";
+constexpr std::string_view purposes[] = {"warm_up", "search", "check"};
+
+[[noreturn]] void fail(const std::string& path, const std::string& what) {
+  throw error(path + ": " + what + ": " + std::strerror(errno));
+}
+
+json begin_of(purpose why, const combination& what) {
+  return {{"why", purposes[std::size_t(why)]}, {"levels", what}};
+}
+
+journal_entry read_entry(const files::json_reader& j) {
+  journal_entry entry;
+  const std::string why = j.text("why");
+  const auto known = std::find(std::begin(purposes), std::end(purposes), why);
+  if (known == std::end(purposes)) j.field("why").fail("there is no purpose '" + why + "'");
+  entry.why = purpose(known - std::begin(purposes));
+  for (const std::int64_t level : j.integers("levels", 0, most_levels))
+    entry.what.push_back(std::uint16_t(level));
+  if (j.has("values")) entry.found.values = j.positives("values");
+  if (j.has("failure")) entry.found.failure = j.text("failure");
+  if (j.has("took_s")) entry.found.took_s = j.number("took_s");
+  return entry;
+}
+
+}  // namespace
+
+journal::journal(std::string path, const std::string& identity) : path_(std::move(path)) {
+  file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (file_ < 0) fail(path_, "the journal cannot be opened (--journal names another place)");
+  try {
+    if (::flock(file_, LOCK_EX | LOCK_NB) != 0)
+      throw error(path_ + ": another railpass tune is using this journal");
+    const std::string text = files::read_text(path_);
+    std::size_t begin = 0, number = 0;
+    for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+      ++number;
+      const std::string place = path_ + ": line " + std::to_string(number);
+      nlohmann::json value;
+      try {
+        value = nlohmann::json::parse(text.begin() + std::ptrdiff_t(begin),
+                                      text.begin() + std::ptrdiff_t(end));
+      } catch (const nlohmann::json::exception&) {
+        throw error(place + ": not a journal of railpass tune, or a damaged one");
+      }
+      const files::json_reader line(value, place, true);
+      if (number == 1) {
+        if (line.text("format") != format) throw error(path_ + ": not a journal of railpass tune");
+        if (line.integer("version", 1) != 1) throw error(path_ + ": written by a newer railpass");
+        if (line.text("identity") != identity)
+          throw error(path_ +
+                      ": this journal is of other parameters or of another command; expected one "
+                      "of this tuning, or a new file");
+        continue;
+      }
+      journal_entry entry = read_entry(line);
+      if (line.has("took_s"))
+        earlier_.push_back(std::move(entry));
+      else
+        ++earlier_runs_;
+    }
+    if (::ftruncate(file_, ::off_t(begin)) != 0) fail(path_, "the journal cannot be repaired");
+    if (number == 0)
+      append(json{{"format", format}, {"version", 1}, {"identity", identity}}.dump());
+  } catch (...) {
+    ::close(file_);
+    throw;
+  }
+}
+
+journal::~journal() {
+  if (file_ >= 0) ::close(file_);
+}
+
+void journal::append(const std::string& line) {
+  const std::string text = line + '\n';
+  if (::write(file_, text.data(), text.size()) != ::ssize_t(text.size()) || ::fdatasync(file_) != 0)
+    fail(path_, "the journal cannot be written");
+}
+
+void journal::began(purpose why, const combination& what) {
+  if (file_ >= 0) append(begin_of(why, what).dump());
+}
+
+void journal::ended(const journal_entry& entry) {
+  if (file_ < 0) return;
+  json line = begin_of(entry.why, entry.what);
+  if (entry.found.ok())
+    line["values"] = entry.found.values;
+  else
+    line["failure"] = entry.found.failure;
+  line["took_s"] = entry.found.took_s;
+  append(line.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+void journal::remove() {
+  if (file_ >= 0) ::unlink(path_.c_str());
+}
+
+}  // namespace railpass::tune

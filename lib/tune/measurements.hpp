@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What was measured of which combination, and who can be told apart from whom.
+#pragma once
+
+#include "lib/tune/space.hpp"
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace railpass::tune {
+
+/// What is wanted of a command: less of it, or more.
+struct goal {
+  std::string name;
+  std::string unit;  ///< of the values, where it is known
+  bool higher_is_better = false;
+};
+
+/// What one launch of the command gave.
+struct outcome {
+  std::vector<double> values;  ///< one per goal, positive; empty if it failed
+  std::string failure;         ///< why it failed, as a sentence
+  double took_s = 0;
+  bool ok() const { return !values.empty(); }
+};
+
+/// All launches with one combination. A score is the logarithm of a value, with the sign that makes
+/// less of it better.
+struct record {
+  combination what;
+  std::vector<std::vector<double>> scores;  ///< one list, of a score per goal, per good launch
+  std::string failure;                      ///< of the first failed launch
+  int runs = 0;
+
+  bool failed() const { return !failure.empty(); }
+};
+
+class table {
+ public:
+  explicit table(std::vector<goal> goals) : goals_(std::move(goals)) {}
+
+  const std::vector<goal>& goals() const { return goals_; }
+  void add(const combination& what, const outcome& found);
+  /// Null if it was not launched.
+  const record* find(const combination& what) const;
+  const std::map<combination, record>& records() const { return records_; }
+  double value_of(double score, std::size_t goal) const;
+  double score_of(double value, std::size_t goal) const;
+
+ private:
+  std::vector<goal> goals_;
+  std::map<combination, record> records_;
+};
+
+/// How sure one must be to call two combinations different.
+struct precision {
+  double confidence = 0.95;
+  double resolution = 0.002;  ///< relative differences up to this are none
+  int repetitions = 3;        ///< good launches after which a combination counts as measured
+};
+
+/// One combination's place.
+struct standing {
+  const record* of;
+  double score;  ///< median over its launches
+  double error;  ///< standard error of that
+};
+
+/// The combinations without a failed launch, best first. The spread of the launches is pooled over
+/// all combinations: it belongs to the command and the machine. Comparisons are with the best of
+/// many (Hsu, Multiple Comparisons, 1996), with Sidak's correction for their number.
+class standings {
+ public:
+  /// `weights`: of the goals; the score is the weighted sum.
+  standings(const table& measured, std::span<const double> weights, const precision& wanted);
+
+  const std::vector<standing>& all() const { return all_; }
+  /// The standard deviation of one launch's score; 0: not known, nothing was launched twice.
+  double noise() const { return noise_; }
+  /// Differences up to this cannot be told from none. Zero noise leaves the resolution.
+  double reach(const standing& a, const standing& b) const;
+  bool tied(const standing& a, const standing& b) const;
+  /// How many at the front are tied with the best.
+  std::size_t winners() const { return winners_; }
+  /// Half the width of the confidence interval of a difference with this standard error.
+  double margin(double error) const;
+
+ private:
+  std::vector<standing> all_;
+  std::size_t winners_ = 0;
+  double noise_ = 0, resolution_, z_ = 0;
+};
+
+double weighted(const std::vector<double>& scores, std::span<const double> weights);
+
+/// The normal distribution below x, and the x with that much below it.
+double normal_below(double x);
+double normal_quantile(double p);
+
+}  // namespace railpass::tune

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The way of a tuning: warm up, let the search ask and launch what it asks for, launch all that may
+// be the best as often as wanted, and then the best and the command's defaults in turn, for a gain
+// that no lucky launch has chosen.
+#pragma once
+
+#include "lib/tune/journal.hpp"
+#include "lib/tune/measurements.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace railpass::tune {
+
+struct tuning_plan {
+  std::string search = "model";
+  precision wanted;
+  int warm_ups = 1;
+  double budget_s = 0;          ///< 0: none
+  std::uint64_t most_runs = 0;  ///< launches; 0: no limit
+  std::uint64_t seed = 1;
+};
+
+/// A relative change with its confidence interval: 0.2 is 20 % better than the defaults.
+struct gain {
+  double value = 0, low = 0, high = 0;
+};
+
+struct tuning {
+  explicit tuning(std::vector<goal> goals) : measured(std::move(goals)) {}
+
+  table measured;
+  std::uint64_t runs = 0;  ///< every launch, whatever for
+  double spent_s = 0;      ///< in launches
+  double noise = 0;        ///< standard deviation of the logarithm of one launch's value
+  bool complete = true;    ///< false: time or launches ran out before the search ended
+  std::optional<combination> recommended;
+  std::vector<outcome> defaults, checks;  ///< launches in turn: the command's defaults, recommended
+  std::optional<gain> gain_over_default;  ///< of the first goal, or of both alike
+};
+
+/// Launches the command with a combination, or with its defaults if that is null.
+using launcher = std::function<outcome(const combination*)>;
+/// Told before each launch: launches so far, launches expected in all, seconds left.
+using watcher = std::function<void(std::uint64_t, double, double)>;
+
+/// What the launcher throws goes through; the journal has all launches up to then.
+tuning tune(const space& where, const std::vector<goal>& goals, const tuning_plan& plan,
+            const launcher& launch, journal& kept, const watcher& watch = {});
+
+/// The weights that searches are run with: each goal alone, and two in equal parts.
+std::vector<std::vector<double>> weightings(std::size_t goals);
+
+}  // namespace railpass::tune

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Searches on spaces whose best combinations are known, and what is made of their measurements.
+#include "lib/tune/extract.hpp"
+#include "lib/tune/parameter_file.hpp"
+#include "lib/tune/results.hpp"
+#include "lib/tune/searches.hpp"
+#include "lib/tune/target.hpp"
+#include "support/catch.hpp"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <unistd.h>
+
+using namespace railpass;
+using namespace railpass::tune;
+
+namespace {
+
+using formula = std::function<double(const combination&)>;
+
+struct world {
+  space where;
+  formula value;
+  double noise = 0;
+};
+
+struct run_result {
+  tuning found;
+  std::set<combination> winners;
+  std::uint64_t searched;  // launches but those of the check
+};
+
+run_result tune_world(const world& w, tuning_plan plan) {
+  std::mt19937_64 random(plan.seed * 7919);
+  std::normal_distribution<double> noise(0, 1);
+  plan.warm_ups = 0;
+  journal none;
+  const launcher launch = [&](const combination* c) {
+    outcome o;
+    o.values = {(c ? w.value(*c) : 100.0) * std::exp(w.noise * noise(random))};
+    return o;
+  };
+  tuning found = tune::tune(w.where, {goal_of("latency")}, plan, launch, none);
+  const double one = 1;
+  std::set<combination> winners;
+  const auto groups = tie_groups(found.measured, {&one, 1}, plan.wanted);
+  winners.insert(groups.at(0).members.begin(), groups.at(0).members.end());
+  const std::uint64_t searched = found.runs - found.defaults.size() - found.checks.size();
+  return {std::move(found), std::move(winners), searched};
+}
+
+// The shape of a broadcast: algorithm, segments that only some algorithms have, and two parameters
+// of the transport that hardly matter. 275 combinations, 11 of them best.
+world broadcast(double noise) {
+  return {parse_parameters("algorithm -p {linear chain pipeline binary split}\n"
+                           "segment -p {1 4 8 16 64 0} -i \"algorithm linear !=\"\n"
+                           "eager -p {16 64 256}\n"
+                           "fragment -p {64 128 256 512} -i \"eager fragment <=\"\n",
+                           "broadcast"),
+          [](const combination& c) {
+            const double base[] = {31, 40, 11, 22, 17}, segment[] = {1.9, 1.2, 1, 1.15, 1.6, 2.6};
+            if (c[0] == 0) return base[0];
+            return base[c[0]] * (1 + (segment[c[1]] - 1) * (c[0] == 2 ? 1 : 0.6)) *
+                   (c[2] == 0 && c[1] > 2 ? 1.08 : 1);
+          },
+          noise};
+}
+
+// Best where two agree, and poor where only one of them is right.
+world planted() {
+  return {parse_parameters("a -p {1 2 3 4 5 6 7 8}\nb -p {p q r s t u v w}\nc -p {0 1 2 3 4}\n",
+                           "planted"),
+          [](const combination& c) {
+            return c[0] == 5 && c[1] == 6 ? 5.0 : 10.0 + 2 * (c[0] == 5) + 2 * (c[1] == 6);
+          },
+          0.02};
+}
+
+std::set<combination> best_of(const world& w) {
+  std::set<combination> best;
+  double least = 1e300;
+  auto c = w.where.first();
+  for (bool more = true; more; more = w.where.next(*c)) {
+    if (w.value(*c) < least) best.clear();
+    least = std::min(least, w.value(*c));
+    if (w.value(*c) == least) best.insert(*c);
+  }
+  return best;
+}
+
+class temporary_file {
+ public:
+  temporary_file()
+      : path_(std::filesystem::temp_directory_path() /
+              ("railpass-unit-tuning-" + std::to_string(::getpid()))) {}
+  ~temporary_file() { std::filesystem::remove(path_); }
+  std::string path() const { return path_; }
+  void write(const std::string& text) const { std::ofstream(path_) << text; }
+  std::string read() const {
+    std::ifstream file(path_);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace
+
+TEST_CASE("every search finds the best of an additive space without noise") {
+  const world w{parse_parameters("a -p {1 2 3 4}\nb -p {1 2 3}\nc -p {x y}\n", "w"),
+                [](const combination& c) {
+                  return 10.0 + (c[0] - 2) * (c[0] - 2) + 2 * c[1] + (c[2] ? 0 : 3);
+                }};
+  for (const auto& s : searches()) {
+    INFO(s.name);
+    tuning_plan plan;
+    plan.search = s.name;
+    const auto [found, winners, searched] = tune_world(w, plan);
+    CHECK(found.recommended == combination{2, 0, 1});
+    CHECK(winners == best_of(w));
+    CHECK(found.complete);
+    CHECK(searched <= 24 * 3);
+    REQUIRE(found.gain_over_default);
+    CHECK(found.gain_over_default->value == Approx(9));
+  }
+}
+
+TEST_CASE("the default search finds brute force's best group with a fifth of the launches") {
+  double model_runs = 0, brute_runs = 0, in_both = 0, in_any = 0;
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    INFO("seed " << seed);
+    const world w = broadcast(0.02);
+    CHECK(w.where.count() == 275);
+    tuning_plan plan;
+    plan.seed = seed;
+    const auto model = tune_world(w, plan);
+    plan.search = "exhaustive";
+    const auto brute = tune_world(w, plan);
+    CHECK(best_of(w).count(*model.found.recommended) == 1);
+    for (const combination& c : model.winners)
+      CHECK(model.found.measured.find(c)->runs >= plan.wanted.repetitions);
+    CHECK(model.searched * 5 <= brute.searched);
+    model_runs += double(model.searched);
+    brute_runs += double(brute.searched);
+    std::set<combination> all = model.winners;
+    all.insert(brute.winners.begin(), brute.winners.end());
+    in_any += double(all.size());
+    in_both += double(model.winners.size() + brute.winners.size() - all.size());
+  }
+  CHECK(brute_runs == 3 * 3 * 275);
+  CHECK(model_runs < brute_runs / 6);
+  CHECK(in_both / in_any > 0.8);
+}
+
+TEST_CASE("parameters that are good only together are found") {
+  const world w = planted();
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    INFO("seed " << seed);
+    tuning_plan plan;
+    plan.seed = seed;
+    const auto model = tune_world(w, plan);
+    CHECK(model.winners == best_of(w));
+    CHECK(model.searched < 3 * 320 / 5);
+    const auto effects = effects_of(w.where, model.found.measured, std::vector<double>{1.0}, 0.02);
+    REQUIRE(!effects.empty());
+    CHECK(effects[0].parameters == std::vector<std::size_t>{0, 1});
+  }
+  // What is tuned one parameter after the other does not see it.
+  tuning_plan plan;
+  plan.search = "attribute";
+  CHECK(tune_world(w, plan).winners != best_of(w));
+}
+
+TEST_CASE("the default search needs the fewest launches of those that find the best") {
+  std::vector<world> worlds;
+  worlds.push_back(broadcast(0.01));
+  worlds.push_back(planted());
+  for (const world& w : worlds) {
+    const double ours = double(tune_world(w, {}).searched);
+    for (const auto& s : searches()) {
+      tuning_plan plan;
+      plan.search = s.name;
+      const auto other = tune_world(w, plan);
+      const auto best = best_of(w);
+      std::size_t hits = 0;
+      for (const combination& c : other.winners) hits += best.count(c);
+      INFO(s.name << ": " << other.searched << " launches, " << hits << " of " << best.size());
+      CHECK((hits < best.size() || ours <= double(other.searched)));
+    }
+  }
+}
+
+TEST_CASE("equal combinations end the search early") {
+  const world w{parse_parameters("a -r 0 15 -t increment + 1\nb -r 0 15 -t increment + 1\n", "w"),
+                [](const combination&) { return 7.0; }, 0.02};
+  tuning_plan plan;
+  const auto found = tune_world(w, plan);
+  CHECK(found.searched < 3 * 256 / 2);
+  CHECK(found.winners.size() >= 20);
+}
+
+TEST_CASE("limits are kept") {
+  const world w = broadcast(0.02);
+  for (const auto& s : searches()) {
+    INFO(s.name);
+    tuning_plan plan;
+    plan.search = s.name;
+    plan.most_runs = 25;
+    const auto found = tune_world(w, plan);
+    CHECK(found.found.runs <= 25);
+    CHECK(found.found.recommended.has_value());
+  }
+}
+
+TEST_CASE("a tuning that ends anywhere goes on from its journal") {
+  const world w = broadcast(0);
+  tuning_plan plan;
+  plan.warm_ups = 1;
+  temporary_file file;
+  const auto launch_until = [&](int most) {
+    int launches = 0;
+    const launcher launch = [&](const combination* c) {
+      if (launches++ == most) throw interrupted("stop");
+      outcome o;
+      if (c && (*c)[0] == 1)
+        o.failure = "a chain \xff breaks";
+      else
+        o.values = {c ? w.value(*c) : 50.0};
+      return o;
+    };
+    journal kept(file.path(), "me");
+    return tune::tune(w.where, {goal_of("latency")}, plan, launch, kept);
+  };
+  const auto summary = [&](const tuning& t) {
+    std::string text = std::to_string(t.measured.records().size());
+    for (const auto& [what, r] : t.measured.records())
+      for (const std::uint16_t level : what)
+        text += std::to_string(level) + (r.failed() ? "!" : " ");
+    return text;
+  };
+  const tuning whole = launch_until(1 << 20);
+  std::filesystem::remove(file.path());
+  int stops = 0;
+  for (bool done = false; !done; ++stops) {
+    try {
+      const tuning t = launch_until(31);
+      CHECK(summary(t) == summary(whole));
+      CHECK(t.recommended == whole.recommended);
+      CHECK(t.runs == whole.runs + std::uint64_t(stops));  // each stop cut one launch off
+      done = true;
+    } catch (const interrupted&) {
+    }
+    // A line that a crash cut short.
+    if (stops % 2) std::ofstream(file.path(), std::ios::app) << "{\"why\":\"sea";
+  }
+  CHECK(stops > 2);
+  CHECK_THROWS_WITH(journal(file.path(), "somebody else"), Catch::Contains("other parameters"));
+  const std::string kept = file.read();
+  for (std::size_t at = 0; at < kept.size(); at += 1009) {
+    std::string damaged = kept;
+    damaged[at] = '\x01';
+    file.write(damaged);
+    try {
+      journal j(file.path(), "me");
+    } catch (const error&) {
+    }
+  }
+}
+
+TEST_CASE("numbers are found in what commands print") {
+  command_result done;
+  done.wall_s = 2;
+  done.peak_memory_bytes = 4096;
+  const auto values = [&](extraction wanted, const std::string& text) {
+    return extractor(wanted).values(done, text);
+  };
+  const extraction latency{{goal_of("latency")}, {"lat: ([0-9.e-]+)"}, "", {}};
+  CHECK(values(latency, "x\nlat: 2.5 us\n") == std::vector<double>{2.5});
+  CHECK(values(latency, "lat: 2\nlat: 8")[0] == Approx(4));
+  CHECK_THROWS_WITH(values(latency, "late: 3"), Catch::Contains("lat: "));
+  CHECK_THROWS_WITH(values(latency, "lat: 0"), Catch::Contains("> 0"));
+  CHECK_THROWS_WITH(values(latency, "lat: ..."), Catch::Contains("'...'"));
+  CHECK_THROWS_WITH(values(latency, "lat: 1e999"), Catch::Contains("> 0"));
+  CHECK_THROWS_AS(values(latency, std::string(1 << 20, 'x')), error);
+  const extraction both{{goal_of("time"), goal_of("memory")}, {}, "", {}};
+  CHECK(values(both, "") == std::vector<double>{2, 4096});
+  const std::string osu =
+      "# OSU MPI Latency Test\n# Size  Latency (us)\n8 2.0\n64 8.0\n"
+      "# OSU MPI Bandwidth Test\n# Size  Bandwidth (MB/s)\n64 100.0\n";
+  extraction wanted{{goal_of("latency"), goal_of("bandwidth")}, {}, "osu", {}};
+  CHECK(values(wanted, osu)[0] == Approx(4e-6));
+  CHECK(values(wanted, osu)[1] == Approx(1e8));
+  wanted.sizes_bytes = {64};
+  CHECK(values(wanted, osu)[0] == Approx(8e-6));
+  wanted.sizes_bytes = {8};
+  CHECK_THROWS_WITH(values(wanted, osu), Catch::Contains("no bandwidth for 8 bytes"));
+  const extraction netpipe{{goal_of("bandwidth")}, {}, "netpipe", {1000}};
+  CHECK(values(netpipe, "Latency: 0.00001\n  1  0.6  0.00001\n 1000  400.0  0.00002\n")[0] ==
+        Approx(5e7));
+  const extraction imb{{goal_of("latency")}, {}, "imb", {}};
+  CHECK(values(imb,
+               "# Benchmarking PingPong \n# #processes = 2 \n       #bytes #repetitions      "
+               "t[usec]   Mbytes/sec\n  4   1000   3.00   1.0\n")[0] == Approx(3e-6));
+  CHECK_THROWS_AS(extractor({{goal_of("latency")}, {}, "", {}}), error);
+  CHECK_THROWS_AS(extractor({{goal_of("latency")}, {"x"}, "osu", {}}), error);
+}
+
+TEST_CASE("targets name variables and words") {
+  const settings_list settings{{"eager", "4k"}, {"b", "{eager}"}};
+  CHECK(tune::apply(find_target("openmpi"), "run", settings).environment[0].first ==
+        "OMPI_MCA_eager");
+  CHECK(variable_of(find_target("mpich"), "X") == "MPIR_CVAR_X");
+  CHECK(variable_of(find_target("mpich"), "MPIR_CVAR_X") == "MPIR_CVAR_X");
+  CHECK(variable_of(find_target("intel"), "X") == "I_MPI_X");
+  CHECK(variable_of(find_target("ucx"), "X") == "UCX_X");
+  CHECK(variable_of(find_target("ofi"), "X") == "FI_X");
+  CHECK(variable_of(find_target("env"), "X") == "X");
+  CHECK(tune::apply(find_target("words"), "run {b} {eager} {c}", settings).line ==
+        "run {eager} 4k {c}");
+  CHECK(settings_file(find_target("env"), {{"a", "it's"}}) ==
+        "# Found by railpass tune.\na='it'\\''s'\n");
+}
+
+TEST_CASE("what libraries report becomes a file of parameters") {
+  const auto ompi = parse_reported(
+      find_target("openmpi"),
+      "mca:btl:tcp:version:\"mca:2\"\n"
+      "mca:coll:tuned:param:alg:value:\"0\"\nmca:coll:tuned:param:alg:type:int\n"
+      "mca:coll:tuned:param:alg:enumerator:value:0:ignore\n"
+      "mca:coll:tuned:param:alg:enumerator:value:1:linear\n"
+      "mca:x:y:param:on:value:true\nmca:x:y:param:on:type:bool\nmca:x:y:param:on:help:\"a: b\"\n");
+  REQUIRE(ompi.size() == 2);
+  CHECK(ompi[0].values == std::vector<std::string>{"0", "1"});
+  CHECK(ompi[1].help == "a: b");
+  const auto ucx = parse_reported(find_target("ucx"),
+                                  "#\n# Threshold for rendezvous\n#\n# syntax:    memory units\n#\n"
+                                  "UCX_RNDV_THRESH=8192\n\n# a\n# syntax:    [y|n]\nUCX_A=y\n");
+  REQUIRE(ucx.size() == 2);
+  CHECK(ucx[0].name == "RNDV_THRESH");
+  CHECK(ucx[0].default_value == "8192");
+  CHECK(ucx[1].values == std::vector<std::string>{"y", "n"});
+  std::string text = proposal(ompi) + proposal(ucx);
+  for (std::size_t at = 0; (at = text.find("\n#", at)) != std::string::npos; ++at)
+    if (text[at + 2] != ' ') text.erase(at + 1, 1);
+  CHECK(parse_parameters(text, "proposal").count(condition_rule::none) == 2 * 2 * 7 * 2);
+}
+
+TEST_CASE("a Pareto front of two goals") {
+  const space where = parse_parameters("a -p {1 2 3}\nb -p {1 2}\n", "w");
+  table measured({goal_of("latency"), goal_of("memory")});
+  const double values[3][2][2] = {{{1, 9}, {2, 9}}, {{2, 4}, {2, 5}}, {{3, 1}, {4, 1}}};
+  auto c = where.first();
+  for (bool more = true; more; more = where.next(*c)) {
+    outcome o;
+    o.values = {values[(*c)[0]][(*c)[1]][0], values[(*c)[0]][(*c)[1]][1]};
+    measured.add(*c, o);
+  }
+  CHECK(pareto_front(measured, {}) == std::vector<combination>{{0, 0}, {1, 0}, {2, 0}});
+}
