@@ -67,7 +67,7 @@ struct algorithm {
   collective op = collective::broadcast;
   std::string_view name;
   std::string_view source;  ///< paper and doi
-  preconditions needs;
+  preconditions needs{};
   scratch_formula scratch{};
   std::array<parameter, max_parameters> parameter_list{};
   schedule (*build)(const shape&, const parameters&) = nullptr;

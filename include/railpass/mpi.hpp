@@ -32,6 +32,79 @@ int broadcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm com
 int all_reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
                MPI_Comm comm, const call_options& options = {});
 
+/// MPI_Reduce. Collective over `comm`; at the root `send` may be MPI_IN_PLACE, elsewhere `receive`
+/// is not looked at.
+int reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root,
+           MPI_Comm comm, const call_options& options = {});
+
+/// MPI_Reduce_scatter: `counts` elements for each rank. Collective over `comm`; `send` may be
+/// MPI_IN_PLACE (on all ranks or on none).
+int reduce_scatter(const void* send, void* receive, const int* counts, MPI_Datatype type, MPI_Op op,
+                   MPI_Comm comm, const call_options& options = {});
+
+/// MPI_Reduce_scatter_block: `count` elements for each rank. Otherwise as reduce_scatter.
+int reduce_scatter_block(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
+                         MPI_Comm comm, const call_options& options = {});
+
+/// MPI_Gather. Collective over `comm`; at the root `send` may be MPI_IN_PLACE.
+int gather(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+           int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm,
+           const call_options& options = {});
+
+/// MPI_Gatherv; displacements are in elements. Otherwise as gather.
+int gatherv(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+            const int* receive_counts, const int* displacements, MPI_Datatype receive_type,
+            int root, MPI_Comm comm, const call_options& options = {});
+
+/// MPI_Scatter. Collective over `comm`; at the root `receive` may be MPI_IN_PLACE.
+int scatter(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+            int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm,
+            const call_options& options = {});
+
+/// MPI_Scatterv; displacements are in elements. Otherwise as scatter.
+int scatterv(const void* send, const int* send_counts, const int* displacements,
+             MPI_Datatype send_type, void* receive, int receive_count, MPI_Datatype receive_type,
+             int root, MPI_Comm comm, const call_options& options = {});
+
+/// MPI_Allgather. Collective over `comm`; `send` may be MPI_IN_PLACE (on all ranks or on none).
+int all_gather(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+               int receive_count, MPI_Datatype receive_type, MPI_Comm comm,
+               const call_options& options = {});
+
+/// MPI_Allgatherv; displacements are in elements. Otherwise as all_gather.
+int all_gatherv(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+                const int* receive_counts, const int* displacements, MPI_Datatype receive_type,
+                MPI_Comm comm, const call_options& options = {});
+
+/// MPI_Alltoall. Collective over `comm`; `send` may be MPI_IN_PLACE (on all ranks or on none).
+int all_to_all(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+               int receive_count, MPI_Datatype receive_type, MPI_Comm comm,
+               const call_options& options = {});
+
+/// MPI_Alltoallv; displacements are in elements. Otherwise as all_to_all; calls in place always go
+/// to the MPI library.
+int all_to_allv(const void* send, const int* send_counts, const int* send_displacements,
+                MPI_Datatype send_type, void* receive, const int* receive_counts,
+                const int* receive_displacements, MPI_Datatype receive_type, MPI_Comm comm,
+                const call_options& options = {});
+
+/// MPI_Alltoallw; displacements are in bytes. Otherwise as all_to_allv.
+int all_to_allw(const void* send, const int* send_counts, const int* send_displacements,
+                const MPI_Datatype* send_types, void* receive, const int* receive_counts,
+                const int* receive_displacements, const MPI_Datatype* receive_types, MPI_Comm comm,
+                const call_options& options = {});
+
+/// MPI_Scan. Collective over `comm`; `send` may be MPI_IN_PLACE.
+int scan(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+         const call_options& options = {});
+
+/// MPI_Exscan: rank 0's `receive` is not touched. Otherwise as scan.
+int exscan(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+           const call_options& options = {});
+
+/// MPI_Barrier. Collective over `comm`.
+int barrier(MPI_Comm comm, const call_options& options = {});
+
 /// Gives `comm` its own value of a setting (a name of `railpass settings`, for example "policy" or
 /// "enable"). To be called equally on all ranks of `comm`, before it is tuned; does not
 /// communicate. Throws railpass::error if there is no such setting, the value is not one, or it is

@@ -428,7 +428,7 @@ class execution {
       to.block_count = blocks.count;
       to.peer_stride = in_range(from.peer_stride, s.num_ranks);
       to.segments = 1;
-      to.segment_units = units;
+      to.segment_units = most_bytes;  // more than any block has
       if (from.segmented) {
         to.segment_units = segment_units;
         const std::int64_t whole =

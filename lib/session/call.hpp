@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include "collectives/algorithm.hpp"
+#include "collectives/collective.hpp"
 
 #include <mpi.h>
 
@@ -9,33 +9,41 @@
 
 namespace railpass {
 
+/// What a rank sends, or receives, as the arguments of MPI say it.
+struct call_side {
+  const void* memory = nullptr;  ///< may be MPI_IN_PLACE
+  int count = 0;                 ///< elements; of one block if the message has blocks
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  const int* counts = nullptr;          ///< v-forms: by rank
+  const int* displacements = nullptr;   ///< v-forms: by rank, elements; bytes if there are types
+  const MPI_Datatype* types = nullptr;  ///< w-form: by rank
+
+  bool in_place() const { return memory == MPI_IN_PLACE; }
+};
+
 /// One call of a collective as the user made it: what crosses every boundary below the public API.
 struct call {
   collective op = collective::broadcast;
-  const void* send = nullptr;  ///< all_reduce: may be MPI_IN_PLACE; broadcast: unused
-  void* receive = nullptr;     ///< broadcast: the buffer
-  int count = 0;
-  MPI_Datatype type = MPI_DATATYPE_NULL;
+  call_side send{};     ///< reductions: only the memory; broadcast: nothing
+  call_side receive{};  ///< broadcast: the buffer; reductions: count and type, of both sides
   MPI_Op operation = MPI_OP_NULL;
   int root = 0;
   MPI_Comm comm = MPI_COMM_NULL;
-  std::int64_t element_bytes = 0;  ///< packed
+  /// Packed bytes of the message, of all ranks' blocks if it has such; 0 where only pairs of ranks
+  /// know lengths.
+  std::int64_t message_bytes = 0;
+  std::int64_t element_bytes = 0;  ///< reductions: packed bytes of an element
 
-  std::int64_t bytes() const { return element_bytes * count; }
-  bool in_place() const { return send == MPI_IN_PLACE; }
-  bool is_reduction() const { return traits_of(op).reduces; }
+  promise_traits traits() const { return traits_of(op); }
+  bool is_reduction() const { return traits().reduces; }
+  /// Whether sizes may decide anything.
+  bool has_size() const {
+    return describe(op).lengths != block_lengths::of_pair &&
+           describe(op).what != promise::all_arrive;
+  }
 };
 
 /// The MPI library's own collective.
-inline int run_native(const call& c) {
-  switch (c.op) {
-    case collective::broadcast:
-      return PMPI_Bcast(c.receive, c.count, c.type, c.root, c.comm);
-    case collective::all_reduce:
-      return PMPI_Allreduce(c.send, c.receive, c.count, c.type, c.operation, c.comm);
-    default:
-      return MPI_ERR_INTERN;
-  }
-}
+int run_native(const call& c);
 
 }  // namespace railpass

@@ -9,16 +9,78 @@ namespace railpass::mpi {
 
 namespace {
 
+// Packed bytes of `count` elements; negative: no valid arguments.
+std::int64_t bytes_of(std::int64_t count, MPI_Datatype type) {
+  MPI_Count size = 0;
+  if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS ||
+      size < 0 || size > std::numeric_limits<int>::max())
+    return -1;
+  std::int64_t bytes = 0;
+  return __builtin_mul_overflow(count, std::int64_t{size}, &bytes) ? -1 : bytes;
+}
+
+// Whether arguments of which every rank has others of its own are worth a look.
+bool is_valid(const call_side& side, int num_ranks) {
+  if (!side.counts) return bytes_of(side.count, side.type) >= 0;
+  if (!side.displacements || (!side.types && bytes_of(0, side.type) < 0)) return false;
+  for (int i = 0; i < num_ranks; ++i)
+    if (side.counts[i] < 0 || (side.types && bytes_of(side.counts[i], side.types[i]) < 0))
+      return false;
+  return true;
+}
+
+// The length of the message, in one place for all collectives: equal on all ranks, by MPI's rules
+// about type signatures. Negative: no valid arguments.
+std::int64_t message_bytes_of(const call& c, int rank, int num_ranks) {
+  const collective_traits& d = describe(c.op);
+  const bool at_root = c.root == rank;
+  switch (d.lengths) {
+    case block_lengths::of_pair: {
+      const bool sends = d.what != promise::root_to_blocks || at_root;
+      const bool receives = d.what != promise::blocks_to_root || at_root;
+      // Every rank is in place or none is: so all take the MPI library's.
+      if (d.what == promise::blocks_to_blocks && c.send.in_place()) return -1;
+      return (sends && !c.send.in_place() && !is_valid(c.send, num_ranks)) ||
+                     (receives && !c.receive.in_place() && !is_valid(c.receive, num_ranks))
+                 ? -1
+                 : 0;
+    }
+    case block_lengths::known: {
+      if (!c.receive.counts || (!c.is_reduction() && !c.receive.displacements)) return -1;
+      std::int64_t sum = 0;
+      for (int i = 0; i < num_ranks; ++i) {
+        if (c.receive.counts[i] < 0) return -1;
+        sum += c.receive.counts[i];
+      }
+      return bytes_of(sum, c.receive.type);
+    }
+    case block_lengths::equal:
+      break;
+  }
+  if (d.what == promise::all_arrive) return num_ranks;
+  const call_side& side =
+      (d.what == promise::blocks_to_root || d.what == promise::root_to_blocks) &&
+              (d.what == promise::root_to_blocks) == at_root
+          ? c.send
+          : c.receive;
+  const std::int64_t bytes = bytes_of(side.count, side.type);
+  if (!c.traits().blocks || bytes < 0) return bytes;
+  std::int64_t all = 0;
+  return __builtin_mul_overflow(bytes, std::int64_t{num_ranks}, &all) ? -1 : all;
+}
+
 // What the MPI library's own call is to judge, or has nothing to be tuned: wrong arguments, empty
-// messages, messages whose length in bytes MPI's int counts cannot express.
+// messages.
 bool is_ours(const communicator_state& state, call& c) {
-  if (state.native() || c.count <= 0 || c.type == MPI_DATATYPE_NULL || c.root < 0 ||
-      c.root >= state.num_ranks())
-    return false;
-  int size = 0;  // negative if it does not fit
-  if (PMPI_Type_size(c.type, &size) != MPI_SUCCESS || size <= 0) return false;
-  c.element_bytes = size;
-  return c.element_bytes <= std::numeric_limits<int>::max() / c.count;
+  if (state.native() || c.root < 0 || c.root >= state.num_ranks()) return false;
+  if (c.is_reduction()) {
+    if (c.operation == MPI_OP_NULL) return false;
+    c.element_bytes = bytes_of(1, c.receive.type);
+    if (c.element_bytes <= 0) return false;
+  }
+  c.message_bytes = message_bytes_of(c, state.rank(), state.num_ranks());
+  return c.message_bytes > 0 ||
+         (c.message_bytes == 0 && describe(c.op).lengths == block_lengths::of_pair);
 }
 
 int run(call& c, const call_options& options) {
@@ -40,9 +102,7 @@ communicator_state& state_of(MPI_Comm comm, const char* function) {
 int broadcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm,
               const call_options& options) {
   call c{.op = collective::broadcast,
-         .receive = buffer,
-         .count = count,
-         .type = type,
+         .receive = {.memory = buffer, .count = count, .type = type},
          .root = root,
          .comm = comm};
   return run(c, options);
@@ -51,13 +111,183 @@ int broadcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm com
 int all_reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
                MPI_Comm comm, const call_options& options) {
   call c{.op = collective::all_reduce,
-         .send = send,
-         .receive = receive,
-         .count = count,
-         .type = type,
+         .send = {.memory = send},
+         .receive = {.memory = receive, .count = count, .type = type},
          .operation = op,
          .comm = comm};
-  if (op == MPI_OP_NULL) return run_native(c);
+  return run(c, options);
+}
+
+int reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root,
+           MPI_Comm comm, const call_options& options) {
+  call c{.op = collective::reduce,
+         .send = {.memory = send},
+         .receive = {.memory = receive, .count = count, .type = type},
+         .operation = op,
+         .root = root,
+         .comm = comm};
+  return run(c, options);
+}
+
+int reduce_scatter(const void* send, void* receive, const int* counts, MPI_Datatype type, MPI_Op op,
+                   MPI_Comm comm, const call_options& options) {
+  call c{.op = collective::reduce_scatter,
+         .send = {.memory = send},
+         .receive = {.memory = receive, .type = type, .counts = counts},
+         .operation = op,
+         .comm = comm};
+  return run(c, options);
+}
+
+int reduce_scatter_block(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
+                         MPI_Comm comm, const call_options& options) {
+  call c{.op = collective::reduce_scatter_block,
+         .send = {.memory = send},
+         .receive = {.memory = receive, .count = count, .type = type},
+         .operation = op,
+         .comm = comm};
+  return run(c, options);
+}
+
+int gather(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+           int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm,
+           const call_options& options) {
+  call c{.op = collective::gather,
+         .send = {.memory = send, .count = send_count, .type = send_type},
+         .receive = {.memory = receive, .count = receive_count, .type = receive_type},
+         .root = root,
+         .comm = comm};
+  return run(c, options);
+}
+
+int gatherv(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+            const int* receive_counts, const int* displacements, MPI_Datatype receive_type,
+            int root, MPI_Comm comm, const call_options& options) {
+  call c{.op = collective::gatherv,
+         .send = {.memory = send, .count = send_count, .type = send_type},
+         .receive = {.memory = receive,
+                     .type = receive_type,
+                     .counts = receive_counts,
+                     .displacements = displacements},
+         .root = root,
+         .comm = comm};
+  return run(c, options);
+}
+
+int scatter(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+            int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm,
+            const call_options& options) {
+  call c{.op = collective::scatter,
+         .send = {.memory = send, .count = send_count, .type = send_type},
+         .receive = {.memory = receive, .count = receive_count, .type = receive_type},
+         .root = root,
+         .comm = comm};
+  return run(c, options);
+}
+
+int scatterv(const void* send, const int* send_counts, const int* displacements,
+             MPI_Datatype send_type, void* receive, int receive_count, MPI_Datatype receive_type,
+             int root, MPI_Comm comm, const call_options& options) {
+  call c{.op = collective::scatterv,
+         .send = {.memory = send,
+                  .type = send_type,
+                  .counts = send_counts,
+                  .displacements = displacements},
+         .receive = {.memory = receive, .count = receive_count, .type = receive_type},
+         .root = root,
+         .comm = comm};
+  return run(c, options);
+}
+
+int all_gather(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+               int receive_count, MPI_Datatype receive_type, MPI_Comm comm,
+               const call_options& options) {
+  call c{.op = collective::all_gather,
+         .send = {.memory = send, .count = send_count, .type = send_type},
+         .receive = {.memory = receive, .count = receive_count, .type = receive_type},
+         .comm = comm};
+  return run(c, options);
+}
+
+int all_gatherv(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+                const int* receive_counts, const int* displacements, MPI_Datatype receive_type,
+                MPI_Comm comm, const call_options& options) {
+  call c{.op = collective::all_gatherv,
+         .send = {.memory = send, .count = send_count, .type = send_type},
+         .receive = {.memory = receive,
+                     .type = receive_type,
+                     .counts = receive_counts,
+                     .displacements = displacements},
+         .comm = comm};
+  return run(c, options);
+}
+
+int all_to_all(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+               int receive_count, MPI_Datatype receive_type, MPI_Comm comm,
+               const call_options& options) {
+  call c{.op = collective::all_to_all,
+         .send = {.memory = send, .count = send_count, .type = send_type},
+         .receive = {.memory = receive, .count = receive_count, .type = receive_type},
+         .comm = comm};
+  return run(c, options);
+}
+
+int all_to_allv(const void* send, const int* send_counts, const int* send_displacements,
+                MPI_Datatype send_type, void* receive, const int* receive_counts,
+                const int* receive_displacements, MPI_Datatype receive_type, MPI_Comm comm,
+                const call_options& options) {
+  call c{.op = collective::all_to_allv,
+         .send = {.memory = send,
+                  .type = send_type,
+                  .counts = send_counts,
+                  .displacements = send_displacements},
+         .receive = {.memory = receive,
+                     .type = receive_type,
+                     .counts = receive_counts,
+                     .displacements = receive_displacements},
+         .comm = comm};
+  return run(c, options);
+}
+
+int all_to_allw(const void* send, const int* send_counts, const int* send_displacements,
+                const MPI_Datatype* send_types, void* receive, const int* receive_counts,
+                const int* receive_displacements, const MPI_Datatype* receive_types, MPI_Comm comm,
+                const call_options& options) {
+  call c{.op = collective::all_to_allw,
+         .send = {.memory = send,
+                  .counts = send_counts,
+                  .displacements = send_displacements,
+                  .types = send_types},
+         .receive = {.memory = receive,
+                     .counts = receive_counts,
+                     .displacements = receive_displacements,
+                     .types = receive_types},
+         .comm = comm};
+  return run(c, options);
+}
+
+int scan(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+         const call_options& options) {
+  call c{.op = collective::scan,
+         .send = {.memory = send},
+         .receive = {.memory = receive, .count = count, .type = type},
+         .operation = op,
+         .comm = comm};
+  return run(c, options);
+}
+
+int exscan(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+           const call_options& options) {
+  call c{.op = collective::exscan,
+         .send = {.memory = send},
+         .receive = {.memory = receive, .count = count, .type = type},
+         .operation = op,
+         .comm = comm};
+  return run(c, options);
+}
+
+int barrier(MPI_Comm comm, const call_options& options) {
+  call c{.op = collective::barrier, .comm = comm};
   return run(c, options);
 }
 

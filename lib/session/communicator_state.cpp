@@ -26,6 +26,7 @@ communicator_state::communicator_state(MPI_Comm comm, process& owner)
     : process_(owner), settings_(owner.values()) {
   int is_inter = 0;
   PMPI_Comm_test_inter(comm, &is_inter);
+  PMPI_Comm_rank(comm, &rank_);
   PMPI_Comm_size(comm, &num_ranks_);
   native_ = is_inter || num_ranks_ < 2;
 }

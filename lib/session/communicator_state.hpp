@@ -25,6 +25,7 @@ class communicator_state {
 
   /// Whether all calls go to the MPI library, now and for ever.
   bool native() const { return native_; }
+  int rank() const { return rank_; }
   int num_ranks() const { return num_ranks_; }
 
   /// Makes the session now. Collective.
@@ -43,6 +44,7 @@ class communicator_state {
   ~communicator_state() = default;
   process& process_;
   bool native_ = false;
+  int rank_ = 0;
   int num_ranks_ = 1;
   int calls_ = 0;  // until the ranks have agreed
   bool agreed_ = false;

@@ -37,30 +37,6 @@ std::int64_t hash_of_settings(const settings& values) {
   return std::int64_t(hash >> 1);
 }
 
-// The elements of a reduction for the executor.
-struct reduction {
-  MPI_Datatype type;
-  MPI_Op operation;
-  int size;  // packed bytes of an element
-
-  static int apply(void* self, const std::byte* left, std::byte* right, std::int64_t units) {
-    const auto& r = *static_cast<const reduction*>(self);
-    return PMPI_Reduce_local(left, right, int(units), r.type, r.operation);
-  }
-  static int pack(void* self, const std::byte* memory, std::int64_t units, std::byte* packed) {
-    const auto& r = *static_cast<const reduction*>(self);
-    int position = 0;
-    return PMPI_Pack(memory, int(units), r.type, packed, int(units) * r.size, &position,
-                     MPI_COMM_SELF);
-  }
-  static int unpack(void* self, const std::byte* packed, std::int64_t units, std::byte* memory) {
-    const auto& r = *static_cast<const reduction*>(self);
-    int position = 0;
-    return PMPI_Unpack(packed, int(units) * r.size, &position, memory, int(units), r.type,
-                       MPI_COMM_SELF);
-  }
-};
-
 bool is_builtin(MPI_Op op) {
   for (const MPI_Op builtin : {MPI_SUM, MPI_MAX, MPI_MIN, MPI_PROD, MPI_LAND, MPI_BAND, MPI_LOR,
                                MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC})
@@ -82,12 +58,20 @@ select::operation_class class_of(const call& c) {
                            : select::operation_class::user_ordered;
 }
 
-// `reproducible`: the same algorithm for the same size on every machine and in every run.
+// `reproducible`: the same algorithm for the same size on every machine and in every run. Where
+// nothing else is said, the first one that keeps rank order.
 const arm& reproducible_arm(std::span<const arm> arms, const call& c) {
-  static constexpr std::int64_t from_bytes = 64 << 10;
-  const bool large = c.bytes() >= from_bytes && is_commutative(c);
-  const std::string_view name = large ? "reduce_scatter_allgather" : "recursive_doubling";
-  return *std::ranges::find(arms, name, [](const arm& a) { return a.base->name; });
+  if (c.op == collective::all_reduce) {
+    static constexpr std::int64_t from_bytes = 64 << 10;
+    const bool large = c.message_bytes >= from_bytes && is_commutative(c);
+    const std::string_view name = large ? "reduce_scatter_allgather" : "recursive_doubling";
+    return *std::ranges::find(arms, name, [](const arm& a) { return a.base->name; });
+  }
+  const auto keeps_order = [](const arm& a) {
+    return !a.base->is_native() && !a.base->needs.commutative && !a.base->needs.power_of_two;
+  };
+  const auto found = std::ranges::find_if(arms, keeps_order);
+  return found == arms.end() ? arms.front() : *found;
 }
 
 std::vector<std::string_view> words(std::string_view list) {
@@ -176,7 +160,7 @@ int session::run(const call& c, const call_options& options) {
   if (failed_) return run_native(c);
   merge_steps();
   if (const arm* const fixed = pinned(c, options)) return run_arm(c, *fixed);
-  if (!tuned_[std::size_t(c.op)] || c.bytes() < settings_.min_bytes)
+  if (!tuned_[std::size_t(c.op)] || (c.has_size() && c.message_bytes < settings_.min_bytes))
     return run_arm(c, arms_[std::size_t(c.op)][select::native_arm]);
   if (settings_.reproducible && c.is_reduction())
     return run_arm(c, reproducible_arm(arms_[std::size_t(c.op)], c));
@@ -185,7 +169,7 @@ int session::run(const call& c, const call_options& options) {
 
 int session::run_tuned(const call& c, std::uint8_t policy) {
   const select::context_key key{.op = c.op,
-                                .size_class = select::size_class_of(c.bytes()),
+                                .size_class = select::size_class_of(c.message_bytes),
                                 .operation = class_of(c),
                                 .policy = policy};
   select::timed_call chosen = lockstep_.next_call(key);
@@ -220,11 +204,12 @@ int session::raise(const call& c, int code) {
 
 bool session::eligible_here(const algorithm& a, const call& c) const {
   // Reductions are cut between elements, everything else between bytes.
-  const std::int64_t units = c.is_reduction() ? c.count : c.bytes();
+  const std::int64_t units = c.is_reduction() ? c.message_bytes / c.element_bytes : c.message_bytes;
   return eligible(
              a,
              {.num_ranks = private_.num_ranks, .units = units, .commutative = is_commutative(c)}) &&
-         a.scratch.bytes(double(c.bytes()), private_.num_ranks) <= double(settings_.scratch_limit);
+         a.scratch.bytes(double(c.message_bytes), private_.num_ranks) <=
+             double(settings_.scratch_limit);
 }
 
 int session::run_arm(const call& c, const arm& a) {
@@ -233,57 +218,34 @@ int session::run_arm(const call& c, const arm& a) {
   const arm& runs = native ? arms_[std::size_t(c.op)][select::native_arm] : a;
   last_arm_ = &runs;
   if (settings_.verify && !native)
-    return run_verified(c, process_,
+    return run_verified(c, place(), process_,
                         [&](const call& same) { return raise(same, run_schedule(same, runs)); });
   return native ? run_native(c) : raise(c, run_schedule(c, runs));
 }
 
 int session::run_schedule(const call& c, const arm& a) {
-  const shape s{.rank = wrap(private_.rank - c.root, private_.num_ranks),
+  const bool commutative = is_commutative(c);
+  const promise_traits traits = c.traits();
+  // In rank order virtual ranks are the physical ones, and the result is passed on to the root.
+  const bool in_order = traits.reduces && !commutative;
+  const int root = traits.rooted && !in_order ? c.root : 0;
+  const shape s{.rank = wrap(private_.rank - root, private_.num_ranks),
                 .num_ranks = private_.num_ranks,
-                .commutative = is_commutative(c)};
+                .commutative = commutative,
+                .result_rank = traits.rooted && in_order ? c.root : 0};
   const std::shared_ptr<const schedule> plan = schedules_.find_or_build(*a.base, a.values, s);
-  datatype_layout layout;
-  if (const int failure = layout_of(c.type, process_.datatype_key(), layout)) return failure;
   const hang_watch watch{.clock = process_.clock(),
                          .after_s = settings_.hang_report,
                          .report = report_hang,
                          .user_data = this};
-  binding b{.output = static_cast<std::byte*>(c.receive), .root = c.root};
-  if (!c.is_reduction()) {
-    b.size = {.units = c.bytes(), .unit_bytes = 1};
-    return layout.packed ? executor_.run(*plan, b, watch) : run_staged(c, *plan, b, watch);
-  }
-  reduction r{.type = c.type, .operation = c.operation, .size = int(layout.size)};
-  b.input = c.in_place() ? b.output : static_cast<const std::byte*>(c.send);
-  b.size = {.units = c.count, .unit_bytes = layout.size};
-  b.hooks = {.user_data = &r, .reduce = reduction::apply};
-  if (!layout.packed) {
-    b.hooks.pack = reduction::pack;
-    b.hooks.unpack = reduction::unpack;
-    b.layout = {.extent_bytes = layout.extent,
-                .true_lower_bound_bytes = layout.true_lower_bound,
-                .true_extent_bytes = layout.true_extent};
-  }
-  return executor_.run(*plan, b, watch);
+  binding b{.root = root};
+  if (const int failure = buffers_.prepare(c, place(), *plan, b)) return failure;
+  if (const int failure = executor_.run(*plan, b, watch)) return failure;
+  return buffers_.finish();
 }
 
-// Memory that is not the wire format: the packed message is what travels. Other ranks may use
-// another layout for the same bytes, so this is no reason for another arm.
-int session::run_staged(const call& c, const schedule& plan, binding b, const hang_watch& watch) {
-  staging_.resize(std::max(staging_.size(), std::size_t(c.bytes())));
-  b.output = staging_.data();
-  const bool is_root = private_.rank == c.root;
-  const int bytes = int(c.bytes());
-  int position = 0;
-  if (is_root)
-    if (const int failure =
-            PMPI_Pack(c.receive, c.count, c.type, staging_.data(), bytes, &position, MPI_COMM_SELF))
-      return failure;
-  if (const int failure = executor_.run(plan, b, watch)) return failure;
-  return is_root ? MPI_SUCCESS
-                 : PMPI_Unpack(staging_.data(), bytes, &position, c.receive, c.count, c.type,
-                               MPI_COMM_SELF);
+call_place session::place() const {
+  return {private_.rank, private_.num_ranks, process_.datatype_key()};
 }
 
 const arm* session::pinned(const call& c, const call_options& options) {
@@ -330,14 +292,14 @@ std::uint8_t session::policy_index(std::string_view name) {
 select::plan_message session::first_plan(const select::context_key& key, int context,
                                          const call& c) {
   first_bytes_.resize(std::size_t(context) + 1);
-  first_bytes_[std::size_t(context)] = c.bytes();
+  first_bytes_[std::size_t(context)] = c.message_bytes;
   const select::prior_query query{.machine = machine_,
                                   .knowledge = profile_,
                                   .key = key,
                                   .num_ranks = private_.num_ranks,
                                   .ranks_per_node = private_.ranks_per_node,
                                   .unit_bytes = c.is_reduction() ? double(c.element_bytes) : 1.0,
-                                  .bytes = double(c.bytes())};
+                                  .bytes = double(c.message_bytes)};
   select::policy_input input{.priors = {},
                              .seed = std::uint64_t(settings_.seed) + std::uint64_t(context),
                              .pass_exponent = settings_.pass_exponent};
@@ -399,7 +361,7 @@ void session::trace(const call& c, const select::timed_call& chosen, double star
   char text[256];
   std::snprintf(text, sizeof text, "%.9f,%s,%lld,%s,%lld,%s,%.6f,%d,%.9f", started_s, name_.c_str(),
                 static_cast<long long>(call_number_), name_of(c.op).data(),
-                static_cast<long long>(c.bytes()), name_of(*last_arm_).c_str(),
+                static_cast<long long>(c.message_bytes), name_of(*last_arm_).c_str(),
                 lockstep_.share(chosen.context, chosen.arm), chosen.timed ? 1 : 0, seconds);
   process_.trace(text);
 }

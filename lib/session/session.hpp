@@ -7,6 +7,7 @@
 #include "lib/exec/mpi_executor.hpp"
 #include "lib/exec/schedule_cache.hpp"
 #include "lib/session/call.hpp"
+#include "lib/session/call_buffers.hpp"
 #include "lib/session/private_communicator.hpp"
 #include "models/profile.hpp"
 #include "railpass/options.hpp"
@@ -77,7 +78,7 @@ class session {
   int run_arm(const call& c, const arm& a);
   int run_schedule(const call& c, const arm& a);
   int raise(const call& c, int code);
-  int run_staged(const call& c, const schedule& plan, binding b, const hang_watch& watch);
+  call_place place() const;
   const arm* pinned(const call& c, const call_options& options);
   std::uint8_t policy_index(std::string_view name);
   select::plan_message first_plan(const select::context_key& key, int context, const call& c);
@@ -105,7 +106,7 @@ class session {
   std::int64_t call_number_ = 0;
   bool failed_ = false;
   const arm* last_arm_ = nullptr;
-  std::vector<std::byte> staging_;
+  call_buffers buffers_;
   std::vector<std::int64_t> first_bytes_;  // rank 0: of the first call of each context
 };
 

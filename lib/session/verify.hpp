@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include "lib/session/call.hpp"
+#include "lib/session/call_buffers.hpp"
 
 #include <functional>
 
@@ -12,6 +12,7 @@ class process;
 /// RAILPASS_VERIFY: runs the call by `tuned`, then the MPI library's own collective, and compares.
 /// A difference beyond rounding is recorded; the user gets the MPI library's result. Collective;
 /// returns an MPI error code.
-int run_verified(const call& c, process& owner, const std::function<int(const call&)>& tuned);
+int run_verified(const call& c, const call_place& at, process& owner,
+                 const std::function<int(const call&)>& tuned);
 
 }  // namespace railpass

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The schedules of collectives/gather/linear.hpp, with blocks of any lengths; see there.
+#ifdef RAILPASS_LIST_ALGORITHM
+RAILPASS_LIST_ALGORITHM(gatherv, linear)
+#elif !defined(RAILPASS_COLLECTIVES_GATHERV_LINEAR)
+#define RAILPASS_COLLECTIVES_GATHERV_LINEAR
+
+#include "collectives/gather/linear.hpp"
+
+namespace railpass::collectives::gatherv {
+
+inline constexpr algorithm linear{.op = collective::gatherv,
+                                  .name = "linear",
+                                  .source = "Chan et al. 2007, doi:10.1002/cpe.1206",
+                                  .build = gather::build_linear,
+                                  .cost_s = gather::cost_linear};
+
+}  // namespace railpass::collectives::gatherv
+
+#endif

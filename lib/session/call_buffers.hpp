@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// From the arguments of a call to what the executor takes, and back.
+#pragma once
+
+#include "lib/exec/execution.hpp"
+#include "lib/session/call.hpp"
+#include "lib/session/datatype.hpp"
+
+#include <span>
+#include <vector>
+
+namespace railpass {
+
+/// Elements of the user that lie together: a block of a message, or all of it.
+struct user_block {
+  std::byte* memory = nullptr;
+  std::int64_t count = 0;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  datatype_layout layout{};
+  std::int64_t bytes() const { return count * layout.size; }
+};
+
+/// Where a rank stands in a call.
+struct call_place {
+  int rank = 0;  ///< physical
+  int num_ranks = 1;
+  int datatype_key = 0;  ///< see layout_of
+};
+
+/// What of the user's memory holds the result of a call on this rank, by MPI's rules; `before`:
+/// what a call in place reads and may overwrite. Returns an MPI error code.
+int result_blocks(const call& c, const call_place& at, bool before,
+                  std::vector<user_block>& blocks);
+
+/// To the wire format and back. Return an MPI error code.
+int pack_blocks(const std::vector<user_block>& blocks, std::vector<std::byte>& packed);
+int unpack_blocks(const std::vector<std::byte>& packed, const std::vector<user_block>& blocks);
+
+/// Binds the buffers of a call. Directly where memory is the wire format and blocks lie as the
+/// schedule needs them; otherwise through packed copies: datatypes with holes, a root's blocks that
+/// wrap around, displacements. Other ranks may lay out the same data differently, so nothing here
+/// chooses an arm. Keeps its memory from call to call.
+class call_buffers {
+ public:
+  /// Fills in the buffers, hooks and size of `b`, whose root (the physical rank of virtual rank 0)
+  /// is given, and packs what is sent. Call and schedule must live until finish(). Returns an MPI
+  /// error code.
+  int prepare(const call& c, const call_place& at, const schedule& s, binding& b);
+  /// Unpacks what was received, after the schedule has run. Returns an MPI error code.
+  int finish();
+
+ private:
+  // The elements of a reduction, for the executor.
+  struct operation {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Op what = MPI_OP_NULL;
+    datatype_layout layout{};
+    static int apply(void* self, const std::byte* left, std::byte* right, std::int64_t units);
+    static int pack(void* self, const std::byte* memory, std::int64_t units, std::byte* packed);
+    static int unpack(void* self, const std::byte* packed, std::int64_t units, std::byte* memory);
+  };
+  struct bound_side {
+    std::byte* memory = nullptr;
+    std::span<const extent> table;
+    bool staged = false;  // a packed copy
+  };
+  static constexpr std::size_t input = 0, output = 1;
+
+  int prepare_reduction(binding& b);
+  int prepare_message(binding& b);
+  int prepare_blocks(binding& b, const schedule& s);
+  int bind_output(const schedule& s, bound_side& side);
+  int bind_input(const schedule& s, const call_side& user, bool copy, bound_side& side);
+  int bind_side(std::size_t which, const call_side& user, bool all, bool copy, const schedule& s,
+                bound_side& side);
+  std::byte* staging(std::size_t which, std::int64_t bytes);
+  std::int32_t virtual_rank(int physical) const {
+    return wrap(std::int64_t{physical} - root_, at_.num_ranks);
+  }
+  std::int32_t virtual_rank() const { return virtual_rank(at_.rank); }
+
+  const call* call_ = nullptr;
+  call_place at_{};
+  int root_ = 0;
+  message_size size_{};
+  operation operation_{};
+  std::vector<extent> common_;         // blocks of all ranks
+  std::vector<extent> tables_[2];      // of input and output, by virtual rank
+  std::vector<extent> dense_;          // of a packed output, by virtual rank
+  std::vector<user_block> blocks_[2];  // by physical rank; or only the rank's own
+  std::vector<std::byte> staging_[2];
+  bool unpack_output_ = false;
+  user_block own_result_{};  // of a reduce_scatter in place
+};
+
+}  // namespace railpass
