@@ -143,7 +143,7 @@ std::string journal_name(const std::string& identity) {
 std::string shown_value(double value, const tune::goal& g) {
   if (g.unit == "s") return format_seconds(value);
   char text[64];
-  std::snprintf(text, sizeof text, "%.4g%s%s", value, g.unit.empty() ? "" : " ", g.unit.c_str());
+  std::snprintf(text, sizeof text, "%.5g%s%s", value, g.unit.empty() ? "" : " ", g.unit.c_str());
   return text;
 }
 

@@ -45,6 +45,12 @@ const record* table::find(const combination& what) const {
   return found == records_.end() ? nullptr : &found->second;
 }
 
+double typical_score(std::vector<double> scores) {
+  const auto middle = scores.begin() + std::ptrdiff_t((scores.size() - 1) / 2);
+  std::nth_element(scores.begin(), middle, scores.end());
+  return *middle;
+}
+
 double weighted(const std::vector<double>& scores, std::span<const double> weights) {
   double sum = 0;
   for (std::size_t g = 0; g < weights.size(); ++g) sum += weights[g] * scores[g];
@@ -61,7 +67,7 @@ standings::standings(const table& measured, std::span<const double> weights,
     std::vector<double> scores;
     for (const auto& s : r.scores) scores.push_back(weighted(s, weights));
     const double n = double(scores.size());
-    all_.push_back({&r, median(scores), n});
+    all_.push_back({&r, typical_score(scores), n});
     if (n < 2) continue;
     double mean = 0, sum = 0;
     for (const double s : scores) mean += s / n;

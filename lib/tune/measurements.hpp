@@ -66,7 +66,7 @@ struct precision {
 /// One combination's place.
 struct standing {
   const record* of;
-  double score;  ///< median over its launches
+  double score;  ///< typical_score of its launches
   double error;  ///< standard error of that
 };
 
@@ -94,6 +94,10 @@ class standings {
   std::size_t winners_ = 0;
   double noise_ = 0, resolution_, z_ = 0;
 };
+
+/// The median; of an even number the better one of the two in the middle: what disturbs a launch
+/// makes it worse, hardly ever better. Takes at least one.
+double typical_score(std::vector<double> scores);
 
 double weighted(const std::vector<double>& scores, std::span<const double> weights);
 

@@ -2,7 +2,6 @@
 //
 // The page of a tuning: what is recommended, and four pictures as inline SVG.
 #include "lib/tune/results.hpp"
-#include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
 
 #include <algorithm>
@@ -43,7 +42,7 @@ std::string shortened(std::string text, std::size_t longest) {
 
 std::string number(double x) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.4g", x);
+  std::snprintf(text, sizeof text, "%.5g", x);
   return text;
 }
 
@@ -228,7 +227,7 @@ class page {
   double value_of(const record& measured, std::size_t goal) const {
     std::vector<double> scores;
     for (const auto& s : measured.scores) scores.push_back(s[goal]);
-    return r_.found.measured.value_of(median(scores), goal);
+    return r_.found.measured.value_of(typical_score(scores), goal);
   }
 
   void front() {

@@ -5,7 +5,6 @@
 #include "lib/files/json_reader.hpp"
 #include "lib/tune/parameter_file.hpp"
 #include "lib/tune/surrogate.hpp"
-#include "railpass/base/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -187,7 +186,7 @@ std::optional<double> report::default_value() const {
     scores.push_back(weighted(per_goal, weights));
   }
   if (scores.empty()) return std::nullopt;
-  return shown(median(scores));
+  return shown(typical_score(scores));
 }
 
 std::string to_json(const report& r) {
@@ -255,7 +254,7 @@ std::string to_json(const report& r) {
       for (std::size_t g = 0; g < 2; ++g) {
         std::vector<double> scores;
         for (const auto& s : measured.scores) scores.push_back(s[g]);
-        values.push_back(r.found.measured.value_of(median(scores), g));
+        values.push_back(r.found.measured.value_of(typical_score(scores), g));
       }
       front.push_back({{"values", values}, {"combination", settings_json(r.where, c)}});
     }

@@ -54,7 +54,7 @@ struct report {
 
   /// The value that stands for a score: of the one goal, or the geometric mean of two.
   double shown(double score) const;
-  /// Median of the launches with the command's defaults; nothing if one failed.
+  /// The typical value of the launches with the command's defaults; nothing if one failed.
   std::optional<double> default_value() const;
 };
 

@@ -88,21 +88,21 @@ std::vector<reported_parameter> parse_ompi_info(std::string_view text) {
   return found;
 }
 
-// NAME columns of words, of which one is MPI_INT and the like and the last is the value.
+// MPICH's mpivars: NAME=VALUE and what MPI_T says of it, separated by tabs.
 std::vector<reported_parameter> parse_mpivars(std::string_view text) {
   std::vector<reported_parameter> found;
   each_line(text, [&](std::string_view line) {
-    const auto words = split(line, " \t=");
-    const auto name = std::find_if(words.begin(), words.end(), [](std::string_view w) {
-      return w.starts_with("MPIR_CVAR_") && is_name(w);
-    });
-    if (name == words.end()) return;
+    const auto fields = split(line, "\t");
+    if (fields.size() < 3) return;
+    const std::size_t equals = std::min(fields[0].find('='), fields[0].size());
+    const std::string_view name = trimmed(fields[0].substr(0, equals));
+    if (!name.starts_with("MPIR_CVAR_") || !is_name(name) || equals == fields[0].size()) return;
     reported_parameter p;
-    p.name = name->substr(10);
-    for (const std::string_view w : words)
-      if (w.starts_with("MPI_") && p.type.empty()) p.type = w;
-    if (words.size() > 1 && words.back() != *name && is_name(words.back()))
-      p.default_value = words.back();
+    p.name = name.substr(10);
+    p.default_value = trimmed(fields[0].substr(equals + 1));
+    for (const std::string_view f : fields)
+      if (f.starts_with("MPI_")) p.type = f;
+    p.help = fields.back();
     found.push_back(std::move(p));
   });
   return found;

@@ -3,7 +3,6 @@
 
 #include "lib/tune/searches.hpp"
 #include "railpass/base/clock.hpp"
-#include "railpass/base/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -173,7 +172,7 @@ class running_tuning {
         scores[side].push_back(weighted(per_goal, weights));
       }
     if (scores[0].empty() || scores[1].empty()) return;
-    const double difference = median(scores[0]) - median(scores[1]);
+    const double difference = typical_score(scores[0]) - typical_score(scores[1]);
     double variance = 0;
     for (const auto& side : scores)
       variance += std::pow((side.size() < 3 ? 1 : 1.2) * std::max(ranks.noise(), 0.0), 2) /

@@ -343,6 +343,16 @@ TEST_CASE("what libraries report becomes a file of parameters") {
   CHECK(ucx[0].name == "RNDV_THRESH");
   CHECK(ucx[0].default_value == "8192");
   CHECK(ucx[1].values == std::vector<std::string>{"y", "n"});
+  const auto mpich = parse_reported(
+      find_target("mpich"),
+      "2 MPI Control Variables\n\tMPIR_CVAR_A_KVAL =2\tSCOPE_ALL_EQ\tNo-object\tMPI_INT\tBASIC\tk "
+      "of a\n"
+      "\tMPIR_CVAR_FILE=\tSCOPE_LOCAL\tNo-object\tMPI_CHAR\tBASIC\ta file = its name\n");
+  REQUIRE(mpich.size() == 2);
+  CHECK(mpich[0].name == "A_KVAL");
+  CHECK(mpich[0].default_value == "2");
+  CHECK(mpich[0].type == "MPI_INT");
+  CHECK(mpich[1].help == "a file = its name");
   std::string text = proposal(ompi) + proposal(ucx);
   for (std::size_t at = 0; (at = text.find("\n#", at)) != std::string::npos; ++at)
     if (text[at + 2] != ' ') text.erase(at + 1, 1);

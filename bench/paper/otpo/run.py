@@ -44,7 +44,7 @@ def tune(arguments, search, output):
     begin = time.monotonic()
     subprocess.run([str(arguments.build / "lib" / "cli" / "railpass"), "tune", str(parameters), "--target", "openmpi", "--command",
                     command, "--extract", "broadcast: ([0-9.]+)", "--search", search, "--repetitions",
-                    str(arguments.repetitions), "--timeout", "30s", "--resolution", "1",
+                    str(arguments.repetitions), "--timeout", "30s", "--resolution", "1.5",
                     "--journal", str(output / f"{search}.journal"), "--json", str(result),
                     "--html", str(output / f"{search}.html")], check=True)
     return json.loads(result.read_text()), time.monotonic() - begin
