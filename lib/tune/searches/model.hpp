@@ -53,7 +53,7 @@ class model_search final : public search {
   static constexpr std::size_t batch = 4, most_candidates = 4096, most_covering = 200,
                                most_observations = 500, enough_winners = 32, few_levels = 8;
   static constexpr double improbable = 0.02;  // to be better than the best
-  static constexpr double unlikely = 0.1;    // to be as good as the best
+  static constexpr double unlikely = 0.1;     // to be as good as the best
 
   std::vector<combination> covering(const search_view& view) {
     const auto& parameters = view.where.parameters();
