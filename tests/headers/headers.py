@@ -16,7 +16,7 @@ COMPILER = sys.argv[4:]
 
 def needs_boost(header):
     return header.parent.name in ("railpass", "detail") and "<boost/" in header.read_text() or \
-        '"railpass/broadcast.hpp"' in header.read_text()
+        any(f'"railpass/{name}.hpp"' in header.read_text() for name in ("broadcast", "all_reduce"))
 
 
 def compile_alone(header):
