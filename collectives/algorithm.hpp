@@ -46,6 +46,7 @@ using parameters = std::array<std::int64_t, max_parameters>;
 struct preconditions {
   bool commutative = false;   ///< only commutative operations
   bool power_of_two = false;  ///< only a power of two of ranks
+  bool even_ranks = false;    ///< only an even number of ranks
   int min_ranks = 2;
   int max_ranks = std::numeric_limits<int>::max();  ///< where schedules grow with the ranks
   std::int64_t min_units_per_rank = 0;              ///< message units >= this many times num_ranks

@@ -14,6 +14,7 @@ std::vector<std::string> names_of(const preconditions& needs) {
   std::vector<std::string> names;
   if (needs.commutative) names.emplace_back("commutative operation");
   if (needs.power_of_two) names.emplace_back("power of two of ranks");
+  if (needs.even_ranks) names.emplace_back("even number of ranks");
   if (needs.min_ranks > 2)
     names.push_back("at least " + std::to_string(needs.min_ranks) + " ranks");
   if (needs.max_ranks < std::numeric_limits<int>::max())

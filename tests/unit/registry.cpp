@@ -122,6 +122,9 @@ TEST_CASE("preconditions are checked one by one") {
   const algorithm power_of_two = with({.power_of_two = true});
   CHECK(eligible(power_of_two, {.num_ranks = 8, .units = 0}));
   CHECK_FALSE(eligible(power_of_two, {.num_ranks = 12, .units = 0}));
+  const algorithm even = with({.even_ranks = true});
+  CHECK(eligible(even, {.num_ranks = 6, .units = 0}));
+  CHECK_FALSE(eligible(even, {.num_ranks = 7, .units = 0}));
   const algorithm large = with({.min_units_per_rank = 2});
   CHECK(eligible(large, {.num_ranks = 3, .units = 6}));
   CHECK_FALSE(eligible(large, {.num_ranks = 3, .units = 5}));

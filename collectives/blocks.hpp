@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What algorithms share whose messages are blocks of ranks: all_gather, all_to_all, gather, ...
+#pragma once
+
+#include "collectives/parts.hpp"
+
+namespace railpass::collectives {
+
+/// Ranks as a mesh, row by row; as square as their number allows, not fewer columns than rows. A
+/// prime number of ranks is one row.
+struct mesh {
+  int columns;
+  int rows;
+
+  explicit constexpr mesh(int p) : columns(p), rows(1) {
+    for (int r = 2; std::int64_t{r} * r <= p; ++r)
+      if (p % r == 0) {
+        rows = r;
+        columns = p / r;
+      }
+  }
+  constexpr int row(int rank) const { return rank / columns; }
+  constexpr int column(int rank) const { return rank % columns; }
+};
+
+/// Messages to the rank `distance` above that leave a node if each of its ranks sends one. They
+/// come around the end, unlike the partners of a hypercube.
+inline double leaving(const cost_query& q, std::int64_t distance) {
+  return q.num_ranks <= q.ranks_per_node
+             ? 0
+             : double(std::min<std::int64_t>(distance, q.ranks_per_node));
+}
+
+/// Every rank sends `messages` messages of one size, all at once, and receives as many; `leaving`
+/// of those of a node go to other nodes.
+inline double burst_s(const routes& r, double messages, double leaving) {
+  if (messages <= 0) return 0;
+  if (leaving <= 0) return r.near.exchange_s + (messages - 1) * r.near.stage_s(1, 1);
+  return r.far.exchange_s +
+         std::max((leaving - 1) * r.far.busy_s, (messages - 1) * (r.far.send_s + r.far.receive_s));
+}
+
+/// The same to the ranks that are `distance`, twice and so on up to `messages` times that above.
+inline double strided_burst_s(const cost_query& q, const routes& r, std::int64_t distance,
+                              double messages) {
+  double all_leaving = 0;
+  for (int k = 1; k <= messages; ++k) all_leaving += leaving(q, k * distance);
+  return burst_s(r, messages, all_leaving);
+}
+
+/// The same to all others of the rank's row of a mesh.
+inline double row_burst_s(const cost_query& q, const routes& r, int columns) {
+  const bool across = q.num_ranks > q.ranks_per_node && columns > r.per_node;
+  return burst_s(r, columns - 1, across ? r.per_node * double(columns - r.per_node) : 0);
+}
+
+}  // namespace railpass::collectives
