@@ -5,6 +5,8 @@
 
 #include "collectives/parts.hpp"
 
+#include <vector>
+
 namespace railpass::collectives {
 
 /// Ranks as a mesh, row by row; as square as their number allows, not fewer columns than rows. A
@@ -23,6 +25,14 @@ struct mesh {
   constexpr int row(int rank) const { return rank / columns; }
   constexpr int column(int rank) const { return rank % columns; }
 };
+
+/// The blocks of `count` ranks from `first` on, around the end: one range or two.
+inline std::vector<block_range> around(int first, int count, int p) {
+  const int begin = wrap(first, p), before_end = std::min(count, p - begin);
+  std::vector<block_range> ranges{{.parts = p, .first = begin, .count = before_end}};
+  if (count > before_end) ranges.push_back({.parts = p, .count = count - before_end});
+  return ranges;
+}
 
 /// Messages to the rank `distance` above that leave a node if each of its ranks sends one. They
 /// come around the end, unlike the partners of a hypercube.
