@@ -41,8 +41,7 @@ constexpr bool eligible(const algorithm& a, const eligibility& e) {
   return e.num_ranks >= n.min_ranks && e.num_ranks <= n.max_ranks &&
          (!n.commutative || e.commutative) &&
          (!n.power_of_two || (e.num_ranks & (e.num_ranks - 1)) == 0) &&
-         (!n.even_ranks || e.num_ranks % 2 == 0) &&
-         e.units >= n.min_units_per_rank * e.num_ranks;
+         (!n.even_ranks || e.num_ranks % 2 == 0) && e.units >= n.min_units_per_rank * e.num_ranks;
 }
 
 /// "pipeline+segment_bytes=8KiB": the algorithm's name, then each parameter that is not at its
