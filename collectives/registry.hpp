@@ -6,21 +6,28 @@
 #pragma once
 
 #include "collectives/algorithm.hpp"
-#include "collectives/algorithms.def"
 #include "railpass/base/error.hpp"
 #include "railpass/base/units.hpp"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+// Compiling all algorithms takes half a minute: railpass itself does so once, in registry.cpp.
+// Other programs need nothing but headers.
+#ifdef RAILPASS_COMPILED_REGISTRY
 namespace railpass {
+extern const std::span<const algorithm* const> all_algorithms;
+}
+#else
+#include "collectives/all_algorithms.hpp"
+namespace railpass {
+inline constexpr std::span<const algorithm* const> all_algorithms = listed_algorithms;
+}
+#endif
 
-#define RAILPASS_LIST_ALGORITHM(op, name) &collectives::op::name,
-inline constexpr const algorithm* all_algorithms[] = {
-#include "collectives/algorithms.def"
-};
-#undef RAILPASS_LIST_ALGORITHM
+namespace railpass {
 
 /// An algorithm with its parameters: what a policy chooses.
 struct arm {
