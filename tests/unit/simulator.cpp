@@ -150,12 +150,12 @@ TEST_CASE("with Hockney links the textbook formulas come out") {
     CHECK(hockney_time(pipeline, bytes) ==
           Approx((p - 2 + 64) * (alpha_s + double(segment) * beta_s_per_byte)));
   }
-  const arm binomial = default_arm(collectives::broadcast::binomial);
+  const arm binomial = parse_arm(collective::broadcast, "binomial");
   CHECK(hockney_time(schedules_of(binomial, 2), bytes) == Approx(message_s));
   CHECK(hockney_time(schedules_of(binomial, 8), bytes) == Approx(3 * message_s));
   CHECK(hockney_time(schedules_of(binomial, 16), bytes) == Approx(4 * message_s));
   CHECK(hockney_time(schedules_of(binomial, 13), bytes) == Approx(4 * message_s));
-  const arm ring = default_arm(collectives::all_reduce::ring);
+  const arm ring = parse_arm(collective::all_reduce, "ring");
   CHECK(hockney_time(schedules_of(ring, 8), bytes) ==
         Approx(14 * (alpha_s + double(bytes) / 8 * beta_s_per_byte)));
 }
@@ -305,7 +305,7 @@ TEST_CASE("unsegmented trees take longer for more bytes") {
     double before = 0;
     for (std::int64_t bytes = 1; bytes < 4 << 20; bytes = bytes * 3 + 1) {
       const double t =
-          hockney_time(schedules_of(default_arm(collectives::broadcast::binomial), p), bytes);
+          hockney_time(schedules_of(parse_arm(collective::broadcast, "binomial"), p), bytes);
       CHECK(t > before);
       before = t;
     }
