@@ -110,7 +110,13 @@ class generator {
 
     if (traits.reduces) {
       const int kind = below(4);
+      // MPICH 4.0's own reductions write behind their buffers for types with a negative lower
+      // bound.
+#ifdef MPICH
+      const layout l = kind == 0 ? ints : pairs;
+#else
       const layout l = kind == 0 ? ints : kind == 3 ? holed : pairs;
+#endif
       t.c.operation = kind == 0 ? MPI_SUM : kind == 1 ? MPI_MINLOC : composition_;
       t.c.receive.type = kind == 1 ? MPI_2INT : types_.of(l);
       t.commutative = kind < 2;
