@@ -36,31 +36,49 @@ inline step_id binomial_scatter(builder& b, const shape& s) {
 
 // --- folding to a power of two ---------------------------------------------------------------
 
-/// The largest power of two of ranks, 2^k <= p, takes part in the doubling rounds. Of the first
-/// 2 (p - 2^k) ranks each even one hands its data to the odd one above it, which stands for both;
-/// neighbours, so that rank order is kept.
+/// The largest power of two of ranks, 2^k <= p, takes part in the doubling rounds; or another
+/// number that is more than half of p. Of the first 2 (p - 2^k) ranks each even one hands its data
+/// to the odd one above it, which stands for both; neighbours, so that rank order is kept. Or the
+/// odd one to the even one, so that rank 0 takes part.
 struct folding {
-  int power;   ///< ranks that take part
-  int folded;  ///< ranks that do not
+  int power;      ///< ranks that take part
+  int folded;     ///< ranks that do not
+  int stays = 1;  ///< of each pair: the odd one, or the even one
 
-  explicit constexpr folding(int p)
-      : power(int(std::bit_floor(static_cast<unsigned>(p)))), folded(p - power) {}
-  constexpr bool stands_aside(int rank) const { return rank < 2 * folded && rank % 2 == 0; }
-  constexpr bool stands_for_two(int rank) const { return rank < 2 * folded && rank % 2 == 1; }
+  explicit constexpr folding(int p) : folding(p, int(std::bit_floor(static_cast<unsigned>(p)))) {}
+  constexpr folding(int p, int takes_part, int which_stays = 1)
+      : power(takes_part), folded(p - takes_part), stays(which_stays) {}
+  constexpr bool stands_aside(int rank) const { return rank < 2 * folded && rank % 2 != stays; }
+  constexpr bool stands_for_two(int rank) const { return rank < 2 * folded && rank % 2 == stays; }
   constexpr int place(int rank) const { return rank < 2 * folded ? rank / 2 : rank - folded; }
-  constexpr int rank_at(int place) const { return place < folded ? 2 * place + 1 : place + folded; }
+  constexpr int rank_at(int place) const {
+    return place < folded ? 2 * place + stays : place + folded;
+  }
   constexpr int rounds() const { return std::bit_width(static_cast<unsigned>(power)) - 1; }
 };
 
+/// Partners in the rounds of a halving: places that differ in the lowest bit first, which keeps
+/// rank order, or in the highest one.
+enum class halving_order { near_first, far_first };
+
+/// The bits of the rounds.
+inline std::vector<int> halving_bits(int power, halving_order order) {
+  std::vector<int> bits;
+  for (int bit = 1; bit < power; bit *= 2) bits.push_back(bit);
+  if (order == halving_order::far_first) std::reverse(bits.begin(), bits.end());
+  return bits;
+}
+
 /// A rank's partial result. It starts as the input, which is never written, and moves between the
-/// output and two scratch buffers: a reduce step leaves its result where its right operand was, so
-/// with the lower ranks' part on the left it is sometimes the received and sometimes the own part
-/// that is overwritten. Of the three places one is always free for the next message before the
-/// current one has been reduced.
+/// output (or what stands for it on a rank without one) and two scratch buffers: a reduce step
+/// leaves its result where its right operand was, so with the lower ranks' part on the left it is
+/// sometimes the received and sometimes the own part that is overwritten. Of the three places one
+/// is always free for the next message before the current one has been reduced.
 class partial_result {
  public:
   /// ordered: the lower ranks' part must be the left operand.
-  partial_result(builder& b, bool ordered) : b_(b), ordered_(ordered) {}
+  partial_result(builder& b, bool ordered, buffer output = buffer::output)
+      : b_(b), output_(output), ordered_(ordered) {}
 
   step_id send(const block_range& blocks, int peer) {
     return use(where_, b_.send(where_, blocks, peer, {whole(ready_)}));
@@ -71,7 +89,7 @@ class partial_result {
     users(arrival).clear();
     if (ordered_ && peer_is_lower) {
       if (where_ == buffer::input) {
-        where_ = buffer::output;
+        where_ = output_;
         ready_ = b_.copy(buffer::input, where_, blocks, {whole(ready_)});
       }
       std::vector<after> waits = users(where_);
@@ -84,24 +102,39 @@ class partial_result {
     }
     free_ = third(before, arrival);
   }
+  /// Exchanges halves with one partner per bit and reduces the half that is kept. Returns the
+  /// block, one of fold.power, that is left.
+  block_range halve(const folding& fold, int place, const std::vector<int>& bits) {
+    block_range mine{.parts = fold.power, .count = fold.power};
+    const int rank = fold.rank_at(place);
+    for (const int bit : bits) {
+      block_range kept = mine, given = mine;
+      kept.count = given.count = mine.count / 2;
+      ((place & bit) == 0 ? given : kept).first += kept.count;
+      const int peer = fold.rank_at(place ^ bit);
+      send(given, peer);
+      receive_and_reduce(kept, peer, peer < rank);
+      mine = kept;
+    }
+    return mine;
+  }
   /// Brings the result's blocks to the output; returns the step after which they are there.
   step_id to_output(const block_range& blocks) {
-    if (where_ == buffer::output) return ready_;
-    std::vector<after> waits = users(buffer::output);
+    if (where_ == output_) return ready_;
+    std::vector<after> waits = users(output_);
     waits.push_back(whole(ready_));
-    return b_.copy(where_, buffer::output, blocks, waits);
+    return b_.copy(where_, output_, blocks, waits);
   }
   /// Steps that still read the output's memory (which may be the input's).
-  const std::vector<after>& readers_of_output() { return users(buffer::output); }
+  const std::vector<after>& readers_of_output() { return users(output_); }
 
  private:
   // Input and output count as one place: in an in-place call they are the same memory.
   static std::size_t place(buffer b) {
-    return b == buffer::input || b == buffer::output ? 0 : b == buffer::scratch0 ? 1 : 2;
+    return b == buffer::scratch0 ? 1 : b == buffer::scratch1 ? 2 : 0;
   }
-  static buffer third(buffer a, buffer b) {
-    static constexpr std::array all{buffer::output, buffer::scratch0, buffer::scratch1};
-    return all[3 - place(a) - place(b)];
+  buffer third(buffer a, buffer b) const {
+    return std::array{output_, buffer::scratch0, buffer::scratch1}[3 - place(a) - place(b)];
   }
   std::vector<after>& users(buffer b) { return users_[place(b)]; }
   step_id use(buffer b, step_id s) {
@@ -110,6 +143,7 @@ class partial_result {
   }
 
   builder& b_;
+  buffer output_;
   bool ordered_;
   buffer where_ = buffer::input;
   buffer free_ = buffer::scratch0;

@@ -23,25 +23,8 @@ RAILPASS_LIST_ALGORITHM(all_reduce, reduce_broadcast)
 namespace railpass::collectives::all_reduce {
 
 inline schedule build_reduce_broadcast(const shape& s, const parameters& values) {
-  builder b(s, values[1]);
   const int fan_out = int(std::min<std::int64_t>(values[0], s.num_ranks));
-  const auto [parent, children] = range_tree(s.rank, s.num_ranks, fan_out);
-  const partial_sum sum = sum_of_subtree(b, children);
-
-  buffer result_at = buffer::output;
-  step_id result = sum.ready;
-  if (parent < 0) {
-    result_at = sum.at;
-    b.copy(sum.at, buffer::output, {}, {each(sum.ready)}, by_segments);
-  } else {
-    // The result may overwrite the input, in an in-place call, once that has been used. It cannot
-    // come before all parts have been received, so it waits for them and leaves the window to them.
-    const step_id handed = b.send(sum.at, {}, parent, {each(sum.ready)}, by_segments);
-    result = b.receive(buffer::output, {}, parent,
-                       {each(sum.ready == no_step ? handed : sum.ready)}, by_segments);
-  }
-  for (const int child : children) b.send(result_at, {}, child, {each(result)}, by_segments);
-  return b.finish();
+  return build_tree_all_reduce(s, {{range_tree(s.rank, s.num_ranks, fan_out)}}, values[1]);
 }
 
 inline double cost_reduce_broadcast(const cost_query& q, const parameters& values) {

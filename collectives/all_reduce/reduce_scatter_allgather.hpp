@@ -22,7 +22,7 @@ RAILPASS_LIST_ALGORITHM(all_reduce, reduce_scatter_allgather)
 
 namespace railpass::collectives::all_reduce {
 
-inline schedule build_reduce_scatter_allgather(const shape& s, const parameters&) {
+inline schedule build_halving_doubling(const shape& s, halving_order order) {
   builder b(s);
   const folding fold(s.num_ranks);
   if (fold.stands_aside(s.rank)) {
@@ -34,27 +34,15 @@ inline schedule build_reduce_scatter_allgather(const shape& s, const parameters&
   // only where the operation does not commute.
   partial_result partial(b, !s.commutative);
   if (fold.stands_for_two(s.rank)) partial.receive_and_reduce({}, s.rank - 1, true);
-
   const int place = fold.place(s.rank);
-  block_range mine{.parts = fold.power, .count = fold.power};
-  const auto halves = [&](int bit) {  // (kept, given away)
-    block_range low = mine, high = mine;
-    low.count = high.count = mine.count / 2;
-    high.first += high.count;
-    return (place & bit) == 0 ? std::pair(low, high) : std::pair(high, low);
-  };
-  for (int bit = 1; bit < fold.power; bit *= 2) {
-    const auto [kept, given] = halves(bit);
-    const int peer = fold.rank_at(place ^ bit);
-    partial.send(given, peer);
-    partial.receive_and_reduce(kept, peer, peer < s.rank);
-    mine = kept;
-  }
+  std::vector<int> bits = halving_bits(fold.power, order);
+  block_range mine = partial.halve(fold, place, bits);
 
   const step_id reduced = partial.to_output(mine);
   std::vector<after> held{whole(reduced)}, free = partial.readers_of_output();
   free.push_back(whole(reduced));
-  for (int bit = fold.power / 2; bit > 0; bit /= 2) {
+  std::reverse(bits.begin(), bits.end());
+  for (const int bit : bits) {
     const int peer = fold.rank_at(place ^ bit);
     block_range theirs = mine;
     theirs.first += (place & bit) == 0 ? mine.count : -mine.count;
@@ -67,10 +55,10 @@ inline schedule build_reduce_scatter_allgather(const shape& s, const parameters&
   return b.finish();
 }
 
-inline double cost_reduce_scatter_allgather(const cost_query& q, const parameters&) {
+inline double halving_doubling_s(const cost_query& q, halving_order order) {
   const folding fold(q.num_ranks);
   double total_s = 0, part = q.bytes;
-  for (int bit = 1; bit < fold.power; bit *= 2) {
+  for (const int bit : halving_bits(fold.power, order)) {
     part /= 2;
     total_s += 2 * routes(q, part).exchange_s(bit) + q.machine.reduce.time_s(part);
   }
@@ -78,6 +66,14 @@ inline double cost_reduce_scatter_allgather(const cost_query& q, const parameter
   if (fold.folded > 0)
     total_s += 2 * routes(q, q.bytes).to(1).one_way_s + q.machine.reduce.time_s(q.bytes);
   return total_s;
+}
+
+inline schedule build_reduce_scatter_allgather(const shape& s, const parameters&) {
+  return build_halving_doubling(s, halving_order::near_first);
+}
+
+inline double cost_reduce_scatter_allgather(const cost_query& q, const parameters&) {
+  return halving_doubling_s(q, halving_order::near_first);
 }
 
 inline constexpr algorithm reduce_scatter_allgather{

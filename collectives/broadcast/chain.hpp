@@ -14,24 +14,13 @@ RAILPASS_LIST_ALGORITHM(broadcast, chain)
 #elif !defined(RAILPASS_COLLECTIVES_BROADCAST_CHAIN)
 #define RAILPASS_COLLECTIVES_BROADCAST_CHAIN
 
-#include "collectives/parts.hpp"
+#include "collectives/trees.hpp"
 
 namespace railpass::collectives::broadcast {
 
 inline schedule build_chain(const shape& s, const parameters& values) {
-  builder b(s, values[1]);
-  const int others = s.num_ranks - 1;
-  const int chains = int(std::min<std::int64_t>(values[0], others));
-  for (int c = 0; c < chains; ++c) {
-    const int head = 1 + int(block_begin(others, chains, c));
-    const int end = 1 + int(block_begin(others, chains, c + 1));
-    if (s.rank == 0) b.send(buffer::output, {}, head, {}, by_segments);
-    if (s.rank < head || s.rank >= end) continue;
-    const int previous = s.rank == head ? 0 : s.rank - 1;
-    const step_id arrived = b.receive(buffer::output, {}, previous, {}, by_segments);
-    if (s.rank + 1 < end) b.send(buffer::output, {}, s.rank + 1, {each(arrived)}, by_segments);
-  }
-  return b.finish();
+  const int chains = int(std::min<std::int64_t>(values[0], s.num_ranks));
+  return build_tree_broadcast(s, {{chains_tree(s.rank, s.num_ranks, chains)}}, values[1]);
 }
 
 inline double cost_chain(const cost_query& q, const parameters& values) {

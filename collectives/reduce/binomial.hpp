@@ -18,18 +18,16 @@ RAILPASS_LIST_ALGORITHM(reduce, binomial)
 namespace railpass::collectives::reduce {
 
 inline schedule build_binomial(const shape& s, const parameters& values) {
-  return build_tree_reduce(s, binomial_tree(s.rank, s.num_ranks), values[0]);
+  return build_tree_reduce(s, {{binomial_tree(s.rank, s.num_ranks)}}, values[0]);
 }
 
 inline double cost_binomial(const cost_query& q, const parameters& values) {
   const stream st(q.bytes, values[0], q.unit_bytes);
   const routes r(q, st.segment_bytes);
-  const int rounds = ceil_log2(q.num_ranks);
   const double reduce_s = q.machine.reduce.time_s(st.segment_bytes);
-  double first_s = q.machine.copy.time_s(st.segment_bytes);
-  for (int distance = 1; distance < q.num_ranks; distance *= 2)
-    first_s += r.exchange_s(distance) + reduce_s;
-  return first_s + (st.segments - 1) * r.far.stage_s(0, rounds, rounds * reduce_s);
+  return knomial_reduce_depth_s(q.num_ranks, 2, r, reduce_s) +
+         q.machine.copy.time_s(st.segment_bytes) +
+         (st.segments - 1) * knomial_reduce_root_s(q.num_ranks, 2, r, reduce_s);
 }
 
 inline constexpr algorithm binomial{.op = collective::reduce,

@@ -2,14 +2,16 @@
 //
 // Tree of ranges: a rank's subtree is a range of ranks that begins with it; the rest of the range
 // is cut in fan_out parts, whose first ranks are the children. Partial sums go up segment by
-// segment. fan_out 1 is a chain. p = 8, fan_out 2: 2 and 4 send to 1, 6 and 7 to 5, 1 and 5 to 0; 3
-// to 2.
+// segment.
+// p = 8, fan_out 2: 2 and 4 send to 1, 6 and 7 to 5, 1 and 5 to 0; 3 to 2.
 //
 // Cost, in S segments of m bytes, fan_out f, depth d: d (alpha + f m beta + f m gamma) to fill,
-// then S f (m beta + m gamma). Good when: chain, long messages; binary, messages between. Poor
-// when: there are few segments and the tree is deep. Needs: nothing; rank order is kept. Source:
-// Pjesivac-Grbovic et al.: Performance analysis of MPI collective operations, Cluster Computing
-// 10(2), 2007, doi:10.1007/s10586-007-0012-0.
+// then S f (m beta + m gamma).
+// Good when: messages are of medium length and p is large. Poor when: there are few segments, or
+// n beta dominates (f messages over the root's link).
+// Needs: nothing; rank order is kept.
+// Source: Pjesivac-Grbovic et al.: Performance analysis of MPI collective operations, Cluster
+// Computing 10(2), 2007, doi:10.1007/s10586-007-0012-0.
 #ifdef RAILPASS_LIST_ALGORITHM
 RAILPASS_LIST_ALGORITHM(reduce, in_order_tree)
 #elif !defined(RAILPASS_COLLECTIVES_REDUCE_IN_ORDER_TREE)
@@ -21,7 +23,7 @@ namespace railpass::collectives::reduce {
 
 inline schedule build_in_order_tree(const shape& s, const parameters& values) {
   const int fan_out = int(std::min<std::int64_t>(values[0], s.num_ranks));
-  return build_tree_reduce(s, range_tree(s.rank, s.num_ranks, fan_out), values[1]);
+  return build_tree_reduce(s, {{range_tree(s.rank, s.num_ranks, fan_out)}}, values[1]);
 }
 
 inline double cost_in_order_tree(const cost_query& q, const parameters& values) {
@@ -30,14 +32,10 @@ inline double cost_in_order_tree(const cost_query& q, const parameters& values) 
   const int p = q.num_ranks, fan_out = int(std::min<std::int64_t>(values[0], p - 1));
   const double reduce_s = q.machine.reduce.time_s(st.segment_bytes);
   double first_s = q.machine.copy.time_s(st.segment_bytes);
-  if (fan_out == 1) {
-    first_s += r.way_s(p - 1) + (p - 1) * reduce_s;
-  } else {
-    for (int ranks = p; ranks > 1; ranks = (ranks - 1 + fan_out - 1) / fan_out) {
-      const int children = std::min(fan_out, ranks - 1);
-      const hop& h = r.to(ranks - 1);
-      first_s += h.one_way_s + reduce_s + (children - 1) * h.stage_s(0, 1, reduce_s);
-    }
+  for (int ranks = p; ranks > 1; ranks = (ranks - 1 + fan_out - 1) / fan_out) {
+    const int children = std::min(fan_out, ranks - 1);
+    const hop& h = r.to(ranks - 1);
+    first_s += h.one_way_s + reduce_s + (children - 1) * h.stage_s(0, 1, reduce_s);
   }
   const double stage_s = r.far.stage_s(p > fan_out + 1 ? 1 : 0, fan_out, fan_out * reduce_s);
   return first_s + (st.segments - 1) * stage_s;
@@ -49,7 +47,7 @@ inline constexpr algorithm in_order_tree{
     .source = "Pjesivac-Grbovic et al. 2007, doi:10.1007/s10586-007-0012-0",
     .needs = {},
     .scratch = {.messages = 2},
-    .parameter_list = {parameter{"fan_out", {2, 1, 4}}, segment_bytes_parameter},
+    .parameter_list = {parameter{"fan_out", {2, 4, 8}}, segment_bytes_parameter},
     .build = build_in_order_tree,
     .cost_s = cost_in_order_tree};
 

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Circulant graphs: in round k every rank r sends to r + skip_k and receives from r - skip_k, where
+// the skips halve the number of ranks, rounded up. They make the logarithmic algorithms work for
+// every number of ranks alike.
+#pragma once
+
+#include "collectives/parts.hpp"
+
+#include <vector>
+
+namespace railpass::collectives {
+
+/// skips[q] = p, skips[k] = ceil(skips[k+1] / 2) down to skips[0] = 1; q = ceil(log2 p).
+inline std::vector<int> halving_skips(int p) {
+  std::vector<int> skips(std::size_t(ceil_log2(p)) + 1, p);
+  for (std::size_t k = skips.size() - 1; k-- > 0;) skips[k] = (skips[k + 1] + 1) / 2;
+  return skips;
+}
+
+/// The broadcast of n blocks from rank 0 in n - 1 + q rounds, in each of which a rank sends at most
+/// one block and receives at most one: Traeff: Optimal broadcast schedules in logarithmic time with
+/// applications to broadcast, all-broadcast, reduction and all-reduction, 2024,
+/// doi:10.48550/arXiv.2407.18004. Every other rank receives every block once.
+class circulant_broadcast {
+ public:
+  struct message {
+    int peer = 0;
+    int block = -1;  ///< none: there is no message
+  };
+  struct round {
+    message send, receive;
+  };
+
+  explicit circulant_broadcast(int p) : p_(p), skips_(halving_skips(p)) {
+    // The base block of a rank: the last of the skips that lead to it greedily.
+    base_.assign(std::size_t(p), rounds_per_phase());
+    for (int r = 1; r < p; ++r)
+      for (int rest = r, k = rounds_per_phase() - 1; rest > 0; --k)
+        if (rest >= skips_[std::size_t(k)]) {
+          rest -= skips_[std::size_t(k)];
+          base_[std::size_t(r)] = k;
+        }
+  }
+
+  std::vector<round> rounds(int rank, int blocks) const {
+    const int q = rounds_per_phase();
+    const std::vector<int> mine = receives(rank);
+    std::vector<int> theirs;  // of the rank that is sent to in each round
+    for (int k = 0; k < q; ++k) theirs.push_back(receives(to(rank, k))[std::size_t(k)]);
+    // Every q rounds the numbers of the blocks grow by q. The first rounds are left out, so that
+    // the last one ends a phase; block numbers beyond the last block stand for that.
+    const int left_out = wrap(-(blocks - 1), q);
+    std::vector<round> all;
+    for (int i = left_out; i < left_out + blocks - 1 + q; ++i) {
+      const int k = i % q, shift = i / q * q - left_out;
+      const auto block = [&](int receiver, int number) {
+        return receiver == 0 || number + shift < 0 ? -1 : std::min(number + shift, blocks - 1);
+      };
+      all.push_back({{to(rank, k), block(to(rank, k), theirs[std::size_t(k)])},
+                     {wrap(rank - skips_[std::size_t(k)], p_), block(rank, mine[std::size_t(k)])}});
+    }
+    return all;
+  }
+
+ private:
+  int rounds_per_phase() const { return int(skips_.size()) - 1; }
+  int to(int rank, int k) const { return wrap(rank + skips_[std::size_t(k)], p_); }
+
+  // What the rank receives in each round of a phase: its base block for the first time, and of all
+  // others the one of the phase before, which is written as its number less q. In round k it comes
+  // from the ranks (r - skip_k+1, r - skip_k], which have it as base block: the largest one that is
+  // not taken yet, and only if there is none that of rank r - skip_k+1.
+  std::vector<int> receives(int r) const {
+    const int q = rounds_per_phase();
+    if (r == 0) return std::vector<int>(std::size_t(q), -1);
+    std::vector<bool> taken(std::size_t(q) + 1, false);
+    const int own = base_[std::size_t(r)];
+    taken[std::size_t(own)] = true;
+    std::vector<int> blocks;
+    for (int k = 0; k < q; ++k) {
+      const int low = r - skips_[std::size_t(k) + 1], high = r - skips_[std::size_t(k)];
+      int best = -1;
+      for (int from = high; from > low || (from == low && best < 0); --from)
+        if (const int b = base_[std::size_t(wrap(from, p_))]; !taken[std::size_t(b)])
+          best = std::max(best, b);
+      taken[std::size_t(best)] = true;
+      blocks.push_back(best == q ? own : best - q);
+    }
+    return blocks;
+  }
+
+  int p_;
+  std::vector<int> skips_;
+  std::vector<int> base_;
+};
+
+/// The time of that broadcast; or of its reverse, with local_s of work in each round, and in no
+/// rank more than so many rounds ahead of what it has received.
+inline double circulant_broadcast_s(const cost_query& q, double blocks, double local_s = 0,
+                                    double rounds_ahead = std::numeric_limits<double>::infinity()) {
+  const routes r(q, q.bytes / blocks);
+  const std::vector<int> skips = halving_skips(q.num_ranks);
+  const std::size_t rounds = skips.size() - 1;
+  // The first block's way, and then one round for each other one.
+  double way_s = 0;
+  for (std::size_t k = 0; k < rounds; ++k) way_s += r.to(skips[k]).one_way_s + local_s;
+  double phase_s = 0;
+  for (std::size_t k = 0; k < rounds; ++k)
+    phase_s += std::max({r.exchange_s(skips[k]) - r.to(skips[k]).one_way_s + r.to(skips[k]).busy_s,
+                         r.far.stage_s(1, q.num_ranks > 2 ? 1 : 0, local_s),
+                         q.num_ranks > 2 ? r.to(skips[k]).one_way_s / rounds_ahead : 0});
+  return way_s + (blocks - 1) * phase_s / double(rounds);
+}
+
+}  // namespace railpass::collectives
