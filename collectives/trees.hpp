@@ -236,7 +236,8 @@ inline schedule build_tree_all_reduce(const shape& s, const std::vector<tree_of_
       // The result may overwrite the input, in an in-place call, once that has been used. It cannot
       // come before all parts have been received, so it waits for them and leaves the window to
       // them.
-      const step_id handed = b.send(sum.at, blocks, place.parent, {each(sum.ready)}, by_segments);
+      const step_id handed = b.send(sum.at, blocks, place.parent, {each(sum.ready)},
+                                    {.segmented = true, .window = tree.window});
       result = b.receive(buffer::output, blocks, place.parent,
                          {each(sum.ready == no_step ? handed : sum.ready)}, by_segments);
     }

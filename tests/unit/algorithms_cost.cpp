@@ -43,7 +43,8 @@ struct comparison {
 std::vector<comparison> compare(std::initializer_list<std::int64_t> sizes, int ranks_per_node = 1) {
   std::vector<comparison> all;
   simulator play;
-  for (const collective op : {collective::broadcast, collective::all_reduce, collective::reduce})
+  for (const collective op : {collective::broadcast, collective::all_reduce, collective::reduce,
+                              collective::scan, collective::exscan})
     for (const arm& a : arms_of(op)) {
       if (a.base->is_native()) continue;
       std::int64_t segment_bytes = 0;
@@ -127,7 +128,8 @@ TEST_CASE(
 
 TEST_CASE("closed forms grow with the message and are finite for none") {
   const machine_model m = networks()[0];
-  for (const collective op : {collective::broadcast, collective::all_reduce, collective::reduce})
+  for (const collective op : {collective::broadcast, collective::all_reduce, collective::reduce,
+                              collective::scan, collective::exscan})
     for (const arm& a : arms_of(op)) {
       if (a.base->is_native()) continue;
       for (const int p : {2, 3, 7, 64, 1000}) {
