@@ -33,7 +33,7 @@ inline double cost_double_binary_tree(const cost_query& q, const parameters& val
   // Up and down an inner rank has three messages each way, and as a leaf of the other tree one. The
   // way up one tree crosses the way down the other: the messages hold each other up, about half as
   // long again as they take alone.
-  return 1.5 * (up_s + double_binary_depth_s(q.num_ranks, r, 0) +
+  return 1.45 * (up_s + double_binary_depth_s(q.num_ranks, r, 0) +
                 (st.segments - 1) * r.far.stage_s(4, 4, 2 * reduce_s));
 }
 
