@@ -34,7 +34,7 @@ inline double cost_double_binary_tree(const cost_query& q, const parameters& val
   // way up one tree crosses the way down the other: the messages hold each other up, about half as
   // long again as they take alone.
   return 1.45 * (up_s + double_binary_depth_s(q.num_ranks, r, 0) +
-                (st.segments - 1) * r.far.stage_s(4, 4, 2 * reduce_s));
+                 (st.segments - 1) * r.far.stage_s(4, 4, 2 * reduce_s));
 }
 
 inline constexpr algorithm double_binary_tree{
