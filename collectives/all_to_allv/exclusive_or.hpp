@@ -14,7 +14,7 @@ inline constexpr algorithm exclusive_or{
     .op = collective::all_to_allv,
     .name = "exclusive_or",
     .source = "Thakur et al. 2005, doi:10.1177/1094342005051521",
-    .needs = {.power_of_two = true, .max_ranks = 512},
+    .needs = {.power_of_two = true, .max_ranks = 256},
     .build = all_to_all::build_exclusive_or,
     .cost_s = all_to_all::cost_exclusive_or};
 

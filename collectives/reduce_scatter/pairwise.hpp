@@ -14,7 +14,7 @@ namespace railpass::collectives::reduce_scatter {
 inline constexpr algorithm pairwise{.op = collective::reduce_scatter,
                                     .name = "pairwise",
                                     .source = "Thakur et al. 2005, doi:10.1177/1094342005051521",
-                                    .needs = {.max_ranks = 512},
+                                    .needs = {.max_ranks = 256},
                                     .scratch = {.blocks = 3},
                                     .build = reduce_scatter_block::build_pairwise,
                                     .cost_s = reduce_scatter_block::cost_pairwise};

@@ -62,7 +62,7 @@ inline double cost_pairwise(const cost_query& q, const parameters&) {
 inline constexpr algorithm pairwise{.op = collective::reduce_scatter_block,
                                     .name = "pairwise",
                                     .source = "Thakur et al. 2005, doi:10.1177/1094342005051521",
-                                    .needs = {.max_ranks = 512},
+                                    .needs = {.max_ranks = 256},
                                     .scratch = {.blocks = 3},
                                     .build = build_pairwise,
                                     .cost_s = cost_pairwise};
