@@ -103,17 +103,17 @@ class Tune(ProgramTest):
             0) sleep 60;;
             1) echo no such network >&2; exit 3;;
             2) kill -SEGV $$;;
-            4) yes garbage | head -c 20000000; exit 0;;
+            4) yes garbage | head -c 2000000; exit 0;;
         esac"""
         begin = time.monotonic()
-        found = self.tune(SPACE, self.benchmark(trouble), "--timeout", "0.5s", "--search",
+        found = self.tune(SPACE, self.benchmark(trouble), "--timeout", "3s", "--search",
                           "exhaustive")
         self.assertLess(time.monotonic() - begin, 60)
         self.assertIsNone(found["default"])  # it hangs
         self.assertEqual(found["recommended"], {"PLAIN_a": "3", "PLAIN_b": "0"})
         self.assertEqual(sum(g["count"] for g in found["groups"]), 3)
         messages = " ".join(f["message"] for f in found["failures"])
-        for words in ("did not end within 0.5 s", "status 3: no such network", "signal 11", "lat: "):
+        for words in ("did not end within 3 s", "status 3: no such network", "signal 11", "lat: "):
             self.assertIn(words, messages)
         self.assertEqual([f["count"] for f in found["failures"]], [3, 3, 3, 3])
 
@@ -139,7 +139,7 @@ class Tune(ProgramTest):
         children = """export %s
             sleep 300 & setsid sleep 300 & (trap '' TERM; setsid sleep 300; sleep 300) &
             test $a = 1 && { trap '' TERM; sleep 60; }""" % mark
-        found = self.tune("PLAIN_a -p {3 1}\n", self.benchmark(children), "--timeout", "0.3s",
+        found = self.tune("PLAIN_a -p {3 1}\n", self.benchmark(children), "--timeout", "3s",
                           "--warm-up", 0, "--repetitions", 1)
         self.assertEqual(found["recommended"], {"PLAIN_a": "3"})
         self.assertEqual(found["failures"][0]["count"], 1)
