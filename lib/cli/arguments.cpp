@@ -80,6 +80,16 @@ collective parse_collective(std::string_view option, std::string_view name) {
   throw usage_error(std::string(option) + " '" + std::string(name) + "': expected one of " + names);
 }
 
+std::vector<collective> parse_collectives(std::string_view option, std::string_view list) {
+  if (list == "all") return {all_collectives.begin(), all_collectives.end()};
+  std::vector<collective> ops;
+  for (const std::string& name : split_list(option, list)) {
+    const collective op = parse_collective(option, name);
+    if (std::find(ops.begin(), ops.end(), op) == ops.end()) ops.push_back(op);
+  }
+  return ops;
+}
+
 arm arm_of_option(std::string_view option, collective op, std::string_view text) {
   try {
     return parse_arm(op, text);

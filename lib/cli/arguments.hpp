@@ -38,6 +38,9 @@ double parse_duration_s(std::string_view option, std::string_view text);
 /// The collective of this name. Throws usage_error that lists the names.
 collective parse_collective(std::string_view option, std::string_view name);
 
+/// A list of them, each once; "all" stands for all. Throws usage_error.
+std::vector<collective> parse_collectives(std::string_view option, std::string_view list);
+
 /// parse_arm for the command line: a wrong arm is wrong use.
 arm arm_of_option(std::string_view option, collective op, std::string_view text);
 

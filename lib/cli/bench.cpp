@@ -2,6 +2,7 @@
 #include "lib/cli/bench_cell.hpp"
 #include "lib/cli/environment.hpp"
 #include "lib/cli/verb.hpp"
+#include "lib/cli/workload.hpp"
 #include "lib/files/files.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/units.hpp"
@@ -37,10 +38,7 @@ struct request {
 // Everything that can be wrong is found before MPI is initialised.
 request parse(const options& o) {
   request r;
-  for (const std::string& name : split_list("--collectives", o.collectives)) {
-    const collective op = parse_collective("--collectives", name);
-    if (std::find(r.ops.begin(), r.ops.end(), op) == r.ops.end()) r.ops.push_back(op);
-  }
+  r.ops = parse_collectives("--collectives", o.collectives);
   r.sizes = parse_sizes("--bytes", o.bytes, largest_message_bytes);
   r.budget_s = parse_duration_s("--budget", o.budget);
   if (o.arms.empty()) return r;
@@ -62,8 +60,12 @@ request parse(const options& o) {
   return r;
 }
 
-bool is_arm_of(collective op, const std::string& name) {
-  return find_algorithm(op, std::string_view(name).substr(0, name.find('+'))) != nullptr;
+std::optional<arm> arm_named(collective op, const std::string& name) {
+  try {
+    return parse_arm(op, name);
+  } catch (const error&) {
+    return std::nullopt;  // it is another collective's
+  }
 }
 
 // Who is measured at one size, the arms in the order of their predictions. Equal on all ranks:
@@ -71,8 +73,10 @@ bool is_arm_of(collective op, const std::string& name) {
 std::vector<contestant> contestants_of(const request& r, collective op, std::int64_t bytes,
                                        const job& j, const profile* knowledge) {
   const std::int64_t unit_bytes = unit_bytes_of(op, bytes);
+  // Where only pairs of ranks know lengths, none decides.
+  const bool has_size = describe(op).lengths != block_lengths::of_pair;
   const eligibility here{
-      .num_ranks = j.num_ranks, .units = bytes / unit_bytes, .commutative = true};
+      .num_ranks = j.num_ranks, .units = has_size ? bytes / unit_bytes : 0, .commutative = true};
   const machine_model machine = knowledge ? knowledge->machine : select::generic_machine();
   const auto predicted_s = [&](const arm& a) {
     const select::prior_query q{.machine = machine,
@@ -109,8 +113,7 @@ std::vector<contestant> contestants_of(const request& r, collective op, std::int
     }
   else
     for (const std::string& name : r.arms)
-      if (name != "native" && name != "tuned" && is_arm_of(op, name))
-        add_arm(parse_arm(op, name), name, true);
+      if (const auto a = arm_named(op, name)) add_arm(*a, name, true);
   std::stable_sort(all.begin(), all.end(), [](const contestant& a, const contestant& b) {
     return a.predicted_s < b.predicted_s;
   });
@@ -201,44 +204,50 @@ int run(const options& o) {
                 << (profile_path.empty() ? "none, generic constants" : profile_path) << "\n\n";
 
     const double begin_s = steady_clock_s();
-    const auto cells = double(wanted.ops.size() * wanted.sizes.size());
+    std::vector<std::pair<collective, std::int64_t>> list;
+    for (const collective op : wanted.ops)
+      for (const std::int64_t bytes : wanted.sizes) {
+        const std::pair at(op, whole_message_bytes(op, bytes, j.num_ranks));
+        if (std::find(list.begin(), list.end(), at) == list.end()) list.push_back(at);
+      }
+    const auto cells = double(list.size());
     std::vector<std::string> wrong;
     double done = 0;
     {
       progress_bar bar("bench", j.rank == 0);
-      for (const collective op : wanted.ops)
-        for (const std::int64_t bytes : wanted.sizes) {
-          const double left_s = agreed(wanted.budget_s - (steady_clock_s() - begin_s));
-          cell_request cell{.op = op,
-                            .bytes = bytes,
-                            .root = o.root,
-                            .contestants = contestants_of(wanted, op, bytes, j,
-                                                          knowledge ? &*knowledge : nullptr),
-                            .budget_s = std::max(left_s, 0.05 * wanted.budget_s) / (cells - done),
-                            .learning = o.learning};
-          if (cell.contestants.empty())
-            throw usage_error("--arms '" + o.arms + "': none of them can run " +
-                              std::string(name_of(op)) + " of " + format_bytes(bytes) + " on " +
-                              std::to_string(j.num_ranks) + " ranks");
-          const cell_result result =
-              measure_cell(j, cell, [&](double fraction, const std::string& doing) {
-                bar.show((done + std::min(1.0, fraction)) / cells, doing);
-              });
-          done += 1;
-          const std::string title = std::string(name_of(op)) + " of " + format_bytes(bytes);
-          if (speaks) {
-            bar.hide();
-            print_cell(result, title, o.all);
-          }
-          all.results.insert(all.results.end(), result.rows.begin(), result.rows.end());
-          all.learning.insert(all.learning.end(), result.learning.begin(), result.learning.end());
-          const std::string key = std::string(name_of(op)) + "/" + std::to_string(bytes) + "/";
-          all.notes[key + "repetitions"] = std::to_string(result.repetitions);
-          if (!result.tuned_arm.empty()) all.notes[key + "tuned_arm"] = result.tuned_arm;
-          for (const auto& [label, why] : result.left_out)
-            all.notes[key + "left_out/" + label] = why;
-          for (const std::string& label : result.wrong) wrong.push_back(title + " by " + label);
+      for (const auto& [op, bytes] : list) {
+        const double left_s = agreed(wanted.budget_s - (steady_clock_s() - begin_s));
+        cell_request cell{
+            .op = op,
+            .bytes = bytes,
+            .root = o.root,
+            .contestants = contestants_of(wanted, op, bytes, j, knowledge ? &*knowledge : nullptr),
+            .budget_s = std::max(left_s, 0.05 * wanted.budget_s) / (cells - done),
+            .learning = o.learning};
+        if (cell.contestants.empty())
+          throw usage_error("--arms '" + o.arms + "': none of them can run " +
+                            std::string(name_of(op)) + " of " + format_bytes(bytes) + " on " +
+                            std::to_string(j.num_ranks) + " ranks");
+        const cell_result result =
+            measure_cell(j, cell, [&](double fraction, const std::string& doing) {
+              bar.show((done + std::min(1.0, fraction)) / cells, doing);
+            });
+        done += 1;
+        const bool any_size = describe(op).what == promise::all_arrive;
+        const std::string title =
+            std::string(name_of(op)) + (any_size ? "" : " of " + format_bytes(bytes));
+        if (speaks) {
+          bar.hide();
+          print_cell(result, title, o.all);
         }
+        all.results.insert(all.results.end(), result.rows.begin(), result.rows.end());
+        all.learning.insert(all.learning.end(), result.learning.begin(), result.learning.end());
+        const std::string key = std::string(name_of(op)) + "/" + std::to_string(bytes) + "/";
+        all.notes[key + "repetitions"] = std::to_string(result.repetitions);
+        if (!result.tuned_arm.empty()) all.notes[key + "tuned_arm"] = result.tuned_arm;
+        for (const auto& [label, why] : result.left_out) all.notes[key + "left_out/" + label] = why;
+        for (const std::string& label : result.wrong) wrong.push_back(title + " by " + label);
+      }
     }
     j.on_rank_0([&] { o.json.write(files::to_json(all)); });
     if (!wrong.empty()) throw error("wrong results: " + join(wrong));
@@ -256,10 +265,12 @@ const verb bench_verb{
     "All are measured in one run, taking turns. The exit status is 1 if a result was wrong.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("--collectives", o->collectives, "which ones")
+      app.add_option("--collectives", o->collectives, "which ones, or all")
           ->type_name("NAMES")
           ->capture_default_str();
-      app.add_option("--bytes", o->bytes, "message sizes")
+      app.add_option("--bytes", o->bytes,
+                     "message sizes; of the blocks of all ranks together where ranks have such, "
+                     "rounded up to whole elements")
           ->type_name("SIZES")
           ->capture_default_str();
       app.add_option("--arms", o->arms,
@@ -269,7 +280,7 @@ const verb bench_verb{
       app.add_option("--budget", o->budget, "about how long to measure in all")
           ->type_name("TIME")
           ->capture_default_str();
-      app.add_option("--root", o->root, "root of the broadcasts")
+      app.add_option("--root", o->root, "of the collectives that have one")
           ->type_name("RANK")
           ->capture_default_str();
       app.add_option("--learning", o->learning,

@@ -7,6 +7,7 @@
 #include "lib/cli/bench_cell.hpp"
 
 #include "lib/cli/arguments.hpp"
+#include "lib/cli/workload.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
@@ -20,95 +21,6 @@
 
 namespace railpass::cli {
 namespace {
-
-// The data of a cell: what goes in, and whether what comes out is right.
-class workload {
- public:
-  workload(const job& j, const cell_request& r)
-      : job_(j),
-        op_(r.op),
-        root_(r.root),
-        bytes_(r.bytes),
-        unit_bytes_(unit_bytes_of(r.op, r.bytes)) {
-    out_.resize(std::size_t(bytes_) + 1);
-    if (op_ == collective::all_reduce) in_.resize(std::size_t(bytes_) + 1);
-    prepare();
-  }
-
-  /// Sets inputs and spoils outputs.
-  void prepare() {
-    if (op_ == collective::broadcast) {
-      for (std::size_t i = 0; i < std::size_t(bytes_); ++i)
-        out_[i] =
-            job_.rank == root_ ? expected_byte(i) : static_cast<unsigned char>(~expected_byte(i));
-      return;
-    }
-    std::fill(out_.begin(), out_.end(), static_cast<unsigned char>(0xAA));
-    with_elements([&](auto* element, std::int64_t count) {
-      using T = std::remove_pointer_t<decltype(element)>;
-      T* const in = reinterpret_cast<T*>(in_.data());
-      // Small whole numbers: their sums are exact in every order.
-      for (std::int64_t i = 0; i < count; ++i) in[i] = T(i % 13 + job_.rank % 5);
-    });
-  }
-
-  bool is_right() const {
-    if (op_ == collective::broadcast) {
-      for (std::size_t i = 0; i < std::size_t(bytes_); ++i)
-        if (out_[i] != expected_byte(i)) return false;
-      return true;
-    }
-    std::int64_t ranks_sum = 0;
-    for (int r = 0; r < job_.num_ranks; ++r) ranks_sum += r % 5;
-    bool right = true;
-    with_elements([&](auto* element, std::int64_t count) {
-      using T = std::remove_pointer_t<decltype(element)>;
-      const T* const out = reinterpret_cast<const T*>(out_.data());
-      for (std::int64_t i = 0; i < count; ++i)
-        right = right && out[i] == T(std::int64_t(job_.num_ranks) * (i % 13) + ranks_sum);
-    });
-    return right;
-  }
-
-  void call_native(MPI_Comm comm) {
-    if (op_ == collective::broadcast)
-      PMPI_Bcast(out_.data(), int(bytes_), MPI_BYTE, root_, comm);
-    else
-      PMPI_Allreduce(in_.data(), out_.data(), int(bytes_ / unit_bytes_), type(), MPI_SUM, comm);
-  }
-  void call_railpass(MPI_Comm comm, const call_options& options) {
-    if (op_ == collective::broadcast)
-      mpi::broadcast(out_.data(), int(bytes_), MPI_BYTE, root_, comm, options);
-    else
-      mpi::all_reduce(in_.data(), out_.data(), int(bytes_ / unit_bytes_), type(), MPI_SUM, comm,
-                      options);
-  }
-
- private:
-  static unsigned char expected_byte(std::size_t i) {
-    return static_cast<unsigned char>(i * 131 + (i >> 8) * 17 + 7);
-  }
-  MPI_Datatype type() const {
-    return unit_bytes_ == 8 ? MPI_DOUBLE : unit_bytes_ == 4 ? MPI_FLOAT : MPI_UNSIGNED_CHAR;
-  }
-  template <class F>
-  void with_elements(F&& f) const {
-    const std::int64_t count = bytes_ / unit_bytes_;
-    if (unit_bytes_ == 8)
-      f(static_cast<double*>(nullptr), count);
-    else if (unit_bytes_ == 4)
-      f(static_cast<float*>(nullptr), count);
-    else
-      f(static_cast<unsigned char*>(nullptr), count);
-  }
-
-  const job& job_;
-  collective op_;
-  int root_;
-  std::int64_t bytes_;
-  std::int64_t unit_bytes_;
-  std::vector<unsigned char> out_, in_;
-};
 
 // A communicator of all ranks that is tuned from its first call on.
 class tuned_communicator {
@@ -130,7 +42,11 @@ class cell {
  public:
   cell(const job& j, const cell_request& r,
        const std::function<void(double, const std::string&)>& p)
-      : job_(j), request_(r), progress_(p), data_(j, r), begin_s_(steady_clock_s()) {
+      : job_(j),
+        request_(r),
+        progress_(p),
+        data_(j, r.op, r.bytes, r.root),
+        begin_s_(steady_clock_s()) {
     for (const contestant& c : r.contestants) runners_.push_back({.who = &c});
   }
 
@@ -158,14 +74,18 @@ class cell {
     return std::string(name_of(request_.op)) + " " + format_bytes(request_.bytes);
   }
 
+  // Failures end the job, as MPI's error handlers do by default.
   void call(const runner& r) {
     switch (r.who->what) {
       case contestant::kind::native:
-        return data_.call_native(MPI_COMM_WORLD);
+        run_native(data_.made_on(MPI_COMM_WORLD));
+        break;
       case contestant::kind::tuned:
-        return data_.call_railpass(tuned_.get(), {});
+        run_call(data_.made_on(tuned_.get()), {});
+        break;
       case contestant::kind::pinned:
-        return data_.call_railpass(pinned_.get(), pin(r));
+        run_call(data_.made_on(pinned_.get()), pin(r));
+        break;
     }
   }
 
@@ -336,7 +256,7 @@ class cell {
     std::vector<double> times, best_times;
     for (int i = 0; i < request_.learning; ++i) {
       best_times.push_back(time_of([&] { call(*best_); }));
-      times.push_back(time_of([&] { data_.call_railpass(fresh.get(), {}); }));
+      times.push_back(time_of([&] { run_call(data_.made_on(fresh.get()), {}); }));
       if (i % 16 == 0) progress_(double(i) / request_.learning, name() + ", first calls");
     }
     agree(times);

@@ -12,6 +12,7 @@ namespace {
 
 struct options {
   std::string budget = "20s";
+  std::string collectives = "all";
   json_output json;
 };
 
@@ -53,6 +54,7 @@ void print(const sample_set& samples) {
 
 int run(const options& o) {
   const double budget_s = parse_duration_s("--budget", o.budget);
+  const std::vector<collective> natives = parse_collectives("--collectives", o.collectives);
   return run_job([&](const job& j) {
     if (j.num_ranks < 2)
       throw usage_error("expected at least 2 ranks: mpirun -n 2 railpass sample");
@@ -61,7 +63,7 @@ int run(const options& o) {
     {
       progress_bar bar("sample", j.rank == 0);
       samples.measured = sample_machine(
-          j, budget_s,
+          j, budget_s, natives,
           [&](double fraction, const std::string& doing) { bar.show(fraction, doing); });
     }
     j.on_rank_0([&] {
@@ -80,12 +82,17 @@ const verb sample_verb{
     "sample", "Measure messages, copies and reductions on this machine (under mpirun)",
     "  mpirun -n 2 railpass sample --json samples.json\n"
     "  mpirun -n 2 --map-by node railpass sample --budget 30s --json samples.json\n"
+    "Fewer collectives leave more time for each: --collectives broadcast,all_reduce\n"
     "Two ranks on one node measure the link within a node, two nodes the link across them.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
       app.add_option("--budget", o->budget, "about how long to measure")
           ->capture_default_str()
           ->type_name("TIME");
+      app.add_option("--collectives", o->collectives,
+                     "which of the MPI library's own to time, or all")
+          ->type_name("NAMES")
+          ->capture_default_str();
       o->json.declare(app);
       return [o] { return run(*o); };
     }};

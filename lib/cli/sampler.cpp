@@ -6,8 +6,8 @@
 // until the budget is used: a disturbance of a second then hits all cells a little instead of one.
 #include "lib/cli/sampler.hpp"
 
-#include "collectives/algorithm.hpp"
 #include "lib/cli/arguments.hpp"
+#include "lib/cli/workload.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
@@ -413,33 +413,31 @@ void sample_memory(measurements& all, double budget_s, const progress_report& pr
 
 // What no model tells: the MPI library's own collectives, on all ranks. A call takes as long as its
 // slowest rank does. Rank 0's clock decides what is still measured.
-void sample_natives(const job& j, measurements& all, double budget_s,
-                    const progress_report& progress) {
+void sample_natives(const job& j, std::span<const collective> natives, measurements& all,
+                    double budget_s, const progress_report& progress) {
   constexpr std::array<std::int64_t, 10> sizes{8,        64,        512,       4 << 10, 16 << 10,
                                                64 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20};
   constexpr int most_passes = 8, fewest_values = 2;
-  std::vector<char> from(std::size_t(sizes.back()), 0), to(from);
-  const auto run = [&](collective op, std::int64_t bytes) {
-    const int count = int(bytes / std::int64_t(sizeof(float)));
-    if (op == collective::broadcast)
-      MPI_Bcast(from.data(), int(bytes), MPI_BYTE, 0, MPI_COMM_WORLD);
-    else
-      MPI_Allreduce(from.data(), to.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-  };
   std::map<std::pair<collective, std::int64_t>, std::vector<double>> values;
   const double begin_s = steady_clock_s();
   for (int pass = -1; pass < most_passes; ++pass)  // the first one warms up
-    for (const collective op : {collective::broadcast, collective::all_reduce})
-      for (const std::int64_t bytes : sizes) {
+    for (const std::int64_t size : sizes)
+      for (const collective op : natives) {
+        // A table helps where sizes choose arms, and a barrier has but one.
+        const bool sizeless = describe(op).what == promise::all_arrive;
+        if (describe(op).lengths == block_lengths::of_pair || (sizeless && size != sizes[0]))
+          continue;
+        const std::int64_t bytes = whole_message_bytes(op, size, j.num_ranks);
         std::vector<double>& known = values[{op, bytes}];
         const double spent_s = steady_clock_s() - begin_s;
         const double expected_s = known.empty() ? 0 : known.back();
         if (agreed(spent_s + expected_s < budget_s ? 1 : 0) == 0) continue;
         progress(std::max(spent_s / budget_s, double(pass) / most_passes),
                  "native " + std::string(name_of(op)) + ", " + format_bytes(bytes));
+        const workload data(j, op, bytes, 0);
         MPI_Barrier(MPI_COMM_WORLD);
         const double call_s = steady_clock_s();
-        run(op, bytes);
+        run_native(data.made_on(MPI_COMM_WORLD));
         const double mine_s = steady_clock_s() - call_s;
         double slowest_s = 0;
         MPI_Reduce(&mine_s, &slowest_s, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
@@ -517,7 +515,8 @@ pair_result bring_to_rank_0(const job& j, const pair_result& mine, int leader) {
 
 }  // namespace
 
-measurements sample_machine(const job& j, double budget_s, const progress_report& progress) {
+measurements sample_machine(const job& j, double budget_s, std::span<const collective> natives,
+                            const progress_report& progress) {
   struct part {
     link_class link;
     rank_pair pair;
@@ -570,9 +569,10 @@ measurements sample_machine(const job& j, double budget_s, const progress_report
       throw error("--budget: the time was enough for " + std::to_string(num_sizes) + " sizes " +
                   p.name + ", expected at least 3: give more");
   }
-  sample_natives(j, all, native_share * budget_s, [&](double fraction, const std::string& doing) {
-    progress(links_share + native_share * std::min(1.0, fraction), doing);
-  });
+  sample_natives(j, natives, all, native_share * budget_s,
+                 [&](double fraction, const std::string& doing) {
+                   progress(links_share + native_share * std::min(1.0, fraction), doing);
+                 });
   if (j.rank == 0)
     sample_memory(all, memory_share * budget_s, [&](double fraction, const std::string& doing) {
       progress(1 - memory_share + memory_share * fraction, doing);

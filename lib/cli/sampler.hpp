@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "collectives/collective.hpp"
 #include "lib/cli/parallel.hpp"
 #include "models/samples.hpp"
 
 #include <functional>
+#include <span>
 #include <string>
 
 namespace railpass::cli {
@@ -13,8 +15,10 @@ namespace railpass::cli {
 using progress_report = std::function<void(double, const std::string&)>;
 
 /// Measures the machine for about `budget_s`: messages within a node and across nodes, copies and
-/// reductions. Collective; the result is that of rank 0 and empty elsewhere. Throws error (on all
-/// ranks) if the budget is not enough for the smallest messages.
-measurements sample_machine(const job& j, double budget_s, const progress_report& progress);
+/// reductions, and the MPI library's own collectives `natives`. Collective; the result is that of
+/// rank 0 and empty elsewhere. Throws error (on all ranks) if the budget is not enough for the
+/// smallest messages.
+measurements sample_machine(const job& j, double budget_s, std::span<const collective> natives,
+                            const progress_report& progress);
 
 }  // namespace railpass::cli

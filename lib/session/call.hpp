@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collectives/collective.hpp"
+#include "railpass/options.hpp"
 
 #include <mpi.h>
 
@@ -43,7 +44,9 @@ struct call {
   }
 };
 
-/// The MPI library's own collective.
+/// The MPI library's own collective. Returns an MPI error code, as the next one.
 int run_native(const call& c);
+/// The tuned collective: what all calls of railpass/mpi.hpp come to. Fills in the two lengths.
+int run_call(call c, const call_options& options);
 
 }  // namespace railpass

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-namespace railpass::mpi {
+namespace railpass {
 
 namespace {
 
@@ -83,11 +83,17 @@ bool is_ours(const communicator_state& state, call& c) {
          (c.message_bytes == 0 && describe(c.op).lengths == block_lengths::of_pair);
 }
 
-int run(call& c, const call_options& options) {
+}  // namespace
+
+int run_call(call c, const call_options& options) {
   communicator_state* const state = communicator_state::of(c.comm);
   if (!state || !is_ours(*state, c)) return run_native(c);
   return state->run(c, options);
 }
+
+namespace mpi {
+
+namespace {
 
 communicator_state& state_of(MPI_Comm comm, const char* function) {
   communicator_state* const state = communicator_state::of(comm);
@@ -105,7 +111,7 @@ int broadcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm com
          .receive = {.memory = buffer, .count = count, .type = type},
          .root = root,
          .comm = comm};
-  return run(c, options);
+  return run_call(c, options);
 }
 
 int all_reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
@@ -115,7 +121,7 @@ int all_reduce(const void* send, void* receive, int count, MPI_Datatype type, MP
          .receive = {.memory = receive, .count = count, .type = type},
          .operation = op,
          .comm = comm};
-  return run(c, options);
+  return run_call(c, options);
 }
 
 int reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root,
@@ -126,7 +132,7 @@ int reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op
          .operation = op,
          .root = root,
          .comm = comm};
-  return run(c, options);
+  return run_call(c, options);
 }
 
 int reduce_scatter(const void* send, void* receive, const int* counts, MPI_Datatype type, MPI_Op op,
@@ -136,7 +142,7 @@ int reduce_scatter(const void* send, void* receive, const int* counts, MPI_Datat
          .receive = {.memory = receive, .type = type, .counts = counts},
          .operation = op,
          .comm = comm};
-  return run(c, options);
+  return run_call(c, options);
 }
 
 int reduce_scatter_block(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
@@ -146,7 +152,7 @@ int reduce_scatter_block(const void* send, void* receive, int count, MPI_Datatyp
          .receive = {.memory = receive, .count = count, .type = type},
          .operation = op,
          .comm = comm};
-  return run(c, options);
+  return run_call(c, options);
 }
 
 int gather(const void* send, int send_count, MPI_Datatype send_type, void* receive,
@@ -157,7 +163,7 @@ int gather(const void* send, int send_count, MPI_Datatype send_type, void* recei
          .receive = {.memory = receive, .count = receive_count, .type = receive_type},
          .root = root,
          .comm = comm};
-  return run(c, options);
+  return run_call(c, options);
 }
 
 int gatherv(const void* send, int send_count, MPI_Datatype send_type, void* receive,
@@ -171,7 +177,7 @@ int gatherv(const void* send, int send_count, MPI_Datatype send_type, void* rece
                      .displacements = displacements},
          .root = root,
          .comm = comm};
-  return run(c, options);
+  return run_call(c, options);
 }
 
 int scatter(const void* send, int send_count, MPI_Datatype send_type, void* receive,
@@ -182,7 +188,7 @@ int scatter(const void* send, int send_count, MPI_Datatype send_type, void* rece
          .receive = {.memory = receive, .count = receive_count, .type = receive_type},
          .root = root,
          .comm = comm};
-  return run(c, options);
+  return run_call(c, options);
 }
 
 int scatterv(const void* send, const int* send_counts, const int* displacements,
@@ -196,7 +202,7 @@ int scatterv(const void* send, const int* send_counts, const int* displacements,
          .receive = {.memory = receive, .count = receive_count, .type = receive_type},
          .root = root,
          .comm = comm};
-  return run(c, options);
+  return run_call(c, options);
 }
 
 int all_gather(const void* send, int send_count, MPI_Datatype send_type, void* receive,
@@ -206,7 +212,7 @@ int all_gather(const void* send, int send_count, MPI_Datatype send_type, void* r
          .send = {.memory = send, .count = send_count, .type = send_type},
          .receive = {.memory = receive, .count = receive_count, .type = receive_type},
          .comm = comm};
-  return run(c, options);
+  return run_call(c, options);
 }
 
 int all_gatherv(const void* send, int send_count, MPI_Datatype send_type, void* receive,
@@ -219,7 +225,7 @@ int all_gatherv(const void* send, int send_count, MPI_Datatype send_type, void* 
                      .counts = receive_counts,
                      .displacements = displacements},
          .comm = comm};
-  return run(c, options);
+  return run_call(c, options);
 }
 
 int all_to_all(const void* send, int send_count, MPI_Datatype send_type, void* receive,
@@ -229,7 +235,7 @@ int all_to_all(const void* send, int send_count, MPI_Datatype send_type, void* r
          .send = {.memory = send, .count = send_count, .type = send_type},
          .receive = {.memory = receive, .count = receive_count, .type = receive_type},
          .comm = comm};
-  return run(c, options);
+  return run_call(c, options);
 }
 
 int all_to_allv(const void* send, const int* send_counts, const int* send_displacements,
@@ -246,7 +252,7 @@ int all_to_allv(const void* send, const int* send_counts, const int* send_displa
                      .counts = receive_counts,
                      .displacements = receive_displacements},
          .comm = comm};
-  return run(c, options);
+  return run_call(c, options);
 }
 
 int all_to_allw(const void* send, const int* send_counts, const int* send_displacements,
@@ -263,7 +269,7 @@ int all_to_allw(const void* send, const int* send_counts, const int* send_displa
                      .displacements = receive_displacements,
                      .types = receive_types},
          .comm = comm};
-  return run(c, options);
+  return run_call(c, options);
 }
 
 int scan(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
@@ -273,7 +279,7 @@ int scan(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op o
          .receive = {.memory = receive, .count = count, .type = type},
          .operation = op,
          .comm = comm};
-  return run(c, options);
+  return run_call(c, options);
 }
 
 int exscan(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
@@ -283,12 +289,12 @@ int exscan(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op
          .receive = {.memory = receive, .count = count, .type = type},
          .operation = op,
          .comm = comm};
-  return run(c, options);
+  return run_call(c, options);
 }
 
 int barrier(MPI_Comm comm, const call_options& options) {
   call c{.op = collective::barrier, .comm = comm};
-  return run(c, options);
+  return run_call(c, options);
 }
 
 void configure(MPI_Comm comm, std::string_view setting, std::string_view value) {
@@ -305,4 +311,5 @@ void dump_statistics(const std::string& path) {
   files::write_text(path, files::to_json(owner->statistics()));
 }
 
-}  // namespace railpass::mpi
+}  // namespace mpi
+}  // namespace railpass

@@ -26,6 +26,8 @@ class Sample(ProgramTest):
         self.assertGreaterEqual(found["eager_limits_bytes"]["same_node"], 0)
         self.assertGreater(len(found["copies"]), 3)
         self.assertGreater(len(found["reductions"]), 3)
+        natives = {c["collective"] for c in found["collectives"]}
+        self.assertLessEqual({"broadcast", "all_reduce", "all_to_all", "scan", "barrier"}, natives)
 
         text = self.run_railpass("fit", samples, "-o", profile).stdout
         self.assertIn("residual spread", text)
@@ -41,6 +43,7 @@ class Sample(ProgramTest):
         self.check_ranks_refused(1, "sample", says="at least 2 ranks")
         self.check_ranks_refused(2, "sample", "--budget", "soon", says="--budget")
         self.check_ranks_refused(2, "sample", "--budget", "0s", says="--budget")
+        self.check_ranks_refused(2, "sample", "--collectives", "gossip", says="gossip")
         self.check_ranks_refused(2, "sample", "--json", self.path("no/such/s.json"), status=1,
                                  says="no/such")
 
@@ -85,6 +88,21 @@ class Bench(ProgramTest):
         self.assertEqual(learning["calls"], 20)
         self.assertGreaterEqual(learning["total_s"], learning["worst_call_s"])
         self.assertIn(learning["best_arm"], arms - {"tuned"})
+
+    def test_every_collective(self):
+        found = self.bench(3, "--collectives", "all", "--bytes", "7,8KiB", "--budget", "6s",
+                           "--root", 1, "--arms", "native,tuned,linear,ring,pairwise,dissemination")
+        algorithms = self.json_of("algorithms")
+        cells = {(r["collective"], r["arm"]): r["bytes"] for r in found["results"]}
+        self.assertEqual({c for c, _ in cells}, {a["collective"] for a in algorithms})
+        for collective in {c for c, _ in cells}:
+            self.assertIn((collective, "tuned"), cells)
+            self.assertGreater(sum(c == collective for c, _ in cells), 2)
+        # Equal blocks of whole elements for 3 ranks; blocks of any length; a byte from each.
+        self.assertEqual(cells["all_gather", "native"], 8193)
+        self.assertEqual(cells["reduce_scatter_block", "native"], 8208)
+        self.assertEqual(cells["all_gatherv", "native"], 8192)
+        self.assertEqual(cells["barrier", "native"], 3)
 
     def test_no_bytes_odd_bytes_and_another_root(self):
         found = self.bench(3, "--bytes", "0,1,7", "--budget", "2s", "--root", 2, "--arms",

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include "lib/cli/parallel.hpp"
+#include "lib/session/call.hpp"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace railpass::cli {
+
+/// The length of a message of about `bytes` that can be measured: rounded up to whole elements, and
+/// to equal blocks where ranks have such. A barrier's is a byte per rank. Throws usage_error where
+/// MPI could not count it.
+std::int64_t whole_message_bytes(collective op, std::int64_t bytes, int num_ranks);
+
+/// Arguments and data of calls of one collective, and whether what comes out is right. Blocks of
+/// the v-forms are one, two and three times as long as each other. Every rank makes the same one.
+class workload {
+ public:
+  /// `bytes` as whole_message_bytes() returns it; `root` is looked at where there is one.
+  workload(const job& j, collective op, std::int64_t bytes, int root);
+  workload(const workload&) = delete;
+  workload& operator=(const workload&) = delete;
+
+  /// Sets inputs and spoils outputs.
+  void prepare();
+  bool is_right() const;
+  /// The arguments point into this object.
+  call made_on(MPI_Comm comm) const;
+
+ private:
+  // A block in one of the buffers: what rank `from` has for rank `to`.
+  struct block {
+    int from, to;
+    std::int64_t place_bytes, length_bytes;
+  };
+
+  std::int64_t begin_units(int from, int to) const;
+  std::int64_t length_units(int from, int to) const {
+    return begin_units(from, to + 1) - begin_units(from, to);
+  }
+  std::vector<block> sent() const;
+  std::vector<block> received() const;
+  template <class F>
+  void with_elements(F&& f) const;
+  MPI_Datatype type() const;
+  std::int64_t first_element() const;
+  std::int64_t num_elements() const;
+  std::pair<std::int64_t, std::int64_t> summands() const;
+  void describe_side(call_side& side, std::vector<int>& counts, std::vector<int>& places,
+                     const std::vector<block>& blocks, bool all) const;
+
+  int rank_, num_ranks_;
+  collective op_;
+  int root_;
+  std::int64_t unit_bytes_, units_;
+  std::vector<MPI_Datatype> types_;  // of an all_to_allw
+  std::vector<unsigned char> in_, out_;
+  std::vector<int> send_counts_, send_places_, receive_counts_, receive_places_;
+  call call_{};
+};
+
+}  // namespace railpass::cli
