@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include "railpass/broadcast.hpp"
-
-#include <boost/mpi/collectives/all_gather.hpp>
+#include "railpass/detail/archives.hpp"
 
 #include <vector>
 
 namespace railpass {
 
 /// Brings the values of all ranks, one or `n` of each, to all of them in rank order; Boost.MPI's
-/// signatures with options last. A vector gets the right size. Collective. Values without an MPI
-/// datatype go to Boost.MPI. Throws boost::mpi::exception if MPI fails.
+/// signatures with options last. `out` has room for all values; a vector gets the right size. In
+/// place, a rank's own values are at their place in `inout` before, on all ranks. Collective.
+/// Values without an MPI datatype are serialised and go by an all_gatherv of bytes, to which `use`
+/// and segment_bytes then apply. Throws boost::mpi::exception if MPI fails, railpass::error if the
+/// archives together are longer than 2^31 - 1 bytes.
 struct all_gather_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const T& in, std::vector<T>& out,
@@ -35,16 +36,21 @@ struct all_gather_fn {
                   const Options&... options) const {
     run(comm, in, n, out, collect(options...));
   }
+  template <class T, call_option... Options>
+  void operator()(const boost::mpi::communicator& comm, boost::mpi::inplace_t<T*> inout, int n,
+                  const Options&... options) const {
+    run(comm, detail::in_place<T>(), n, inout.buffer, collect(options...));
+  }
 
  private:
   template <class T>
   static void run(const boost::mpi::communicator& comm, const T* in, int n, T* out,
                   const call_options& options) {
     if constexpr (boost::mpi::is_mpi_datatype<T>::value) {
-      const MPI_Datatype type = boost::mpi::get_mpi_datatype<T>();
+      const MPI_Datatype type = detail::datatype_of(n, in, out);
       detail::check("MPI_Allgather", mpi::all_gather(in, n, type, out, n, type, comm, options));
     } else {
-      boost::mpi::all_gather(comm, in, n, out);
+      detail::all_gather_archives(comm, in, n, out, {.n = n}, options);
     }
   }
 };

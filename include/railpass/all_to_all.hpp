@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include "railpass/broadcast.hpp"
-
-#include <boost/mpi/collectives/all_to_all.hpp>
+#include "railpass/detail/archives.hpp"
 
 #include <vector>
 
 namespace railpass {
 
 /// Sends value k (or the k-th `n` values) to rank k and puts what rank k sent in place k;
-/// Boost.MPI's signatures with options last. A vector gets the right size. Collective. Values
-/// without an MPI datatype go to Boost.MPI. Throws boost::mpi::exception if MPI fails.
+/// Boost.MPI's signatures with options last. `out` has as much room as `in`; a vector gets the
+/// right size. In place, what is received takes the place of what was sent, on all ranks.
+/// Collective. Values without an MPI datatype are serialised and go by an all_to_allv of bytes, to
+/// which `use` and segment_bytes then apply. Throws boost::mpi::exception if MPI fails,
+/// railpass::error if there are too few values, or the archives that a rank sends or receives are
+/// longer than 2^31 - 1 bytes together.
 struct all_to_all_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const std::vector<T>& in,
                   std::vector<T>& out, const Options&... options) const {
-    out.resize(std::size_t(comm.size()));
-    run(comm, in.data(), 1, out.data(), collect(options...));
+    run(comm, in, 1, out, collect(options...));
   }
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const T* in, T* out,
@@ -27,24 +28,37 @@ struct all_to_all_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const std::vector<T>& in, int n,
                   std::vector<T>& out, const Options&... options) const {
-    out.resize(std::size_t(comm.size()) * std::size_t(n));
-    run(comm, in.data(), n, out.data(), collect(options...));
+    run(comm, in, n, out, collect(options...));
   }
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const T* in, int n, T* out,
                   const Options&... options) const {
     run(comm, in, n, out, collect(options...));
   }
+  template <class T, call_option... Options>
+  void operator()(const boost::mpi::communicator& comm, boost::mpi::inplace_t<T*> inout, int n,
+                  const Options&... options) const {
+    run(comm, detail::in_place<T>(), n, inout.buffer, collect(options...));
+  }
 
  private:
+  template <class T>
+  static void run(const boost::mpi::communicator& comm, const std::vector<T>& in, int n,
+                  std::vector<T>& out, const call_options& options) {
+    const std::size_t all = std::size_t(comm.size()) * std::size_t(n);
+    detail::require_length("all_to_all", "in", in.size(), all);
+    out.resize(all);
+    run(comm, in.data(), n, out.data(), options);
+  }
+
   template <class T>
   static void run(const boost::mpi::communicator& comm, const T* in, int n, T* out,
                   const call_options& options) {
     if constexpr (boost::mpi::is_mpi_datatype<T>::value) {
-      const MPI_Datatype type = boost::mpi::get_mpi_datatype<T>();
+      const MPI_Datatype type = detail::datatype_of(n, in, out);
       detail::check("MPI_Alltoall", mpi::all_to_all(in, n, type, out, n, type, comm, options));
     } else {
-      boost::mpi::all_to_all(comm, in, n, out);
+      detail::all_to_all_archives(comm, in, {.n = n}, out, {.n = n}, options);
     }
   }
 };

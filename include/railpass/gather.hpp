@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include "railpass/broadcast.hpp"
-
-#include <boost/mpi/collectives/gather.hpp>
+#include "railpass/detail/archives.hpp"
 
 #include <vector>
 
 namespace railpass {
 
 /// Brings the values of all ranks, one or `n` of each, to `root` in rank order; Boost.MPI's
-/// signatures with options last. `out` is looked at on the root only, where a vector gets the right
-/// size. Collective. Values without an MPI datatype go to Boost.MPI. Throws boost::mpi::exception
-/// if MPI fails.
+/// signatures with options last. `out` is looked at on the root only, where it has room for all
+/// values and a vector gets the right size; the forms without it are for the other ranks. In place
+/// is for the root, whose own values then are at their place in `inout`. Collective. Values without
+/// an MPI datatype are serialised and go by a gatherv of bytes, to which `use` and segment_bytes
+/// then apply. Throws boost::mpi::exception if MPI fails, railpass::error if the root has no output
+/// or the archives together are longer than 2^31 - 1 bytes.
 struct gather_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const T& in, std::vector<T>& out, int root,
@@ -28,6 +29,7 @@ struct gather_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const T& in, int root,
                   const Options&... options) const {
+    detail::require_not_root("gather", comm, root);
     run<T>(comm, &in, 1, nullptr, root, collect(options...));
   }
   template <class T, call_option... Options>
@@ -44,7 +46,14 @@ struct gather_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const T* in, int n, int root,
                   const Options&... options) const {
+    detail::require_not_root("gather", comm, root);
     run<T>(comm, in, n, nullptr, root, collect(options...));
+  }
+  template <class T, call_option... Options>
+  void operator()(const boost::mpi::communicator& comm, boost::mpi::inplace_t<T*> inout, int n,
+                  int root, const Options&... options) const {
+    detail::require_root("gather", comm, root);
+    run(comm, detail::in_place<T>(), n, inout.buffer, root, collect(options...));
   }
 
  private:
@@ -52,10 +61,10 @@ struct gather_fn {
   static void run(const boost::mpi::communicator& comm, const T* in, int n, T* out, int root,
                   const call_options& options) {
     if constexpr (boost::mpi::is_mpi_datatype<T>::value) {
-      const MPI_Datatype type = boost::mpi::get_mpi_datatype<T>();
+      const MPI_Datatype type = detail::datatype_of(n, in, comm.rank() == root ? out : nullptr);
       detail::check("MPI_Gather", mpi::gather(in, n, type, out, n, type, root, comm, options));
     } else {
-      boost::mpi::gather(comm, in, n, out, root);
+      detail::gather_archives(comm, in, n, out, {.n = n}, root, options);
     }
   }
 };

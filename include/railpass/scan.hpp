@@ -1,53 +1,47 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include "railpass/all_reduce.hpp"
+#include "railpass/detail/operations.hpp"
 
 #include <boost/mpi/collectives/scan.hpp>
 
+#include <vector>
+
 namespace railpass {
 
-/// Combines the values of ranks 0 to its own with `op`, on every rank; Boost.MPI's signatures with
-/// options last. Collective. `op` as for all_reduce. Values without an MPI datatype go to
-/// Boost.MPI. Throws boost::mpi::exception if MPI fails.
-struct scan_fn {
-  template <class T, class Op, call_option... Options>
-  requires(!call_option<Op>) void operator()(const boost::mpi::communicator& comm, const T& in,
-                                             T& out, Op op, const Options&... options) const {
-    run(comm, &in, 1, &out, op, collect(options...));
-  }
-  template <class T, class Op, call_option... Options>
-  requires(!call_option<Op>) T operator()(const boost::mpi::communicator& comm, const T& in, Op op,
-                                          const Options&... options) const {
-    T result{};
-    run(comm, &in, 1, &result, op, collect(options...));
-    return result;
-  }
-  template <class T, class Op, call_option... Options>
-  requires(!call_option<Op>) void operator()(const boost::mpi::communicator& comm, const T* in,
-                                             int n, T* out, Op op,
-                                             const Options&... options) const {
-    run(comm, in, n, out, op, collect(options...));
-  }
+namespace detail {
 
- private:
+// Values without an MPI datatype; `in` may be in place.
+template <class T, class Op>
+void scan_objects(const boost::mpi::communicator& comm, const T* in, int n, T* out, const Op& op) {
+  std::vector<T> copy;
+  if (in == in_place<T>()) copy.assign(out, out + n);
+  boost::mpi::scan(comm, in == in_place<T>() ? copy.data() : in, n, out, op);
+}
+
+struct scan_call {
   template <class T, class Op>
   static void run(const boost::mpi::communicator& comm, const T* in, int n, T* out, const Op& op,
                   const call_options& options) {
-    if constexpr (boost::mpi::is_mpi_datatype<T>::value) {
-      const MPI_Datatype type = boost::mpi::get_mpi_datatype<T>();
-      if constexpr (boost::mpi::is_mpi_op<Op, T>::value) {
-        detail::check("MPI_Scan", mpi::scan(in, out, n, type, boost::mpi::is_mpi_op<Op, T>::op(),
-                                            comm, options));
-      } else {
-        const detail::user_operation<Op, T> operation(op);
-        detail::check("MPI_Scan", mpi::scan(in, out, n, type, operation.handle(), comm, options));
-      }
-    } else {
-      boost::mpi::scan(comm, in, n, out, op);
-    }
+    if constexpr (boost::mpi::is_mpi_datatype<T>::value)
+      check("MPI_Scan", with_operation<T>(op, [&](MPI_Op made) {
+              return mpi::scan(in, out, n, datatype_of(n, out), made, comm, options);
+            }));
+    else
+      scan_objects(comm, in, n, out, op);
   }
 };
+
+}  // namespace detail
+
+/// Combines the values of ranks 0 to its own with `op`, in rank order, on every rank; Boost.MPI's
+/// signatures with options last, and in place. Collective. `op` as for all_reduce. Values without
+/// an MPI datatype go to Boost.MPI, since the operation needs objects; options do nothing then.
+/// Throws boost::mpi::exception if MPI fails.
+///
+///     int before_and_mine = railpass::scan(world, mine, std::plus<int>());
+///     railpass::scan(world, boost::mpi::inplace(values.data()), n, std::plus<int>());
+struct scan_fn : detail::reduction_signatures<detail::scan_call> {};
 
 inline constexpr scan_fn scan{};
 

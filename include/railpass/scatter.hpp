@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include "railpass/broadcast.hpp"
-
-#include <boost/mpi/collectives/scatter.hpp>
+#include "railpass/detail/archives.hpp"
 
 #include <vector>
 
 namespace railpass {
 
 /// Gives each rank its values, one or `n`, of those that `root` has in rank order; Boost.MPI's
-/// signatures with options last. `in` is looked at on the root only. Collective. Values without an
-/// MPI datatype go to Boost.MPI. Throws boost::mpi::exception if MPI fails.
+/// signatures with options last. `in` is looked at on the root only; the forms without it are for
+/// the other ranks. In place is for the root, whose own values then stay where they are in `inout`.
+/// Collective. Values without an MPI datatype are serialised and go by a scatterv of bytes, to
+/// which `use` and segment_bytes then apply. Throws boost::mpi::exception if MPI fails,
+/// railpass::error if the root has no input or too little of it, or the archives together are
+/// longer than 2^31 - 1 bytes.
 struct scatter_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const std::vector<T>& in, T& out, int root,
                   const Options&... options) const {
-    run(comm, in.data(), &out, 1, root, collect(options...));
+    run(comm, data(comm, in, 1, root), &out, 1, root, collect(options...));
   }
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const T* in, T& out, int root,
@@ -26,35 +28,50 @@ struct scatter_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, T& out, int root,
                   const Options&... options) const {
+    detail::require_not_root("scatter", comm, root);
     run<T>(comm, nullptr, &out, 1, root, collect(options...));
   }
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const std::vector<T>& in, T* out, int n,
                   int root, const Options&... options) const {
-    run(comm, in.data(), out, n, root, collect(options...));
+    run(comm, data(comm, in, n, root), out, n, root, collect(options...));
   }
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const T* in, T* out, int n, int root,
                   const Options&... options) const {
     run(comm, in, out, n, root, collect(options...));
   }
+  // Of a constant array and an int this is not the output and n, but the input and the output.
   template <class T, call_option... Options>
-  void operator()(const boost::mpi::communicator& comm, T* out, int n, int root,
-                  const Options&... options) const {
+  requires(!std::is_const_v<T>) void operator()(const boost::mpi::communicator& comm, T* out, int n,
+                                                int root, const Options&... options) const {
+    detail::require_not_root("scatter", comm, root);
     run<T>(comm, nullptr, out, n, root, collect(options...));
+  }
+  template <class T, call_option... Options>
+  void operator()(const boost::mpi::communicator& comm, boost::mpi::inplace_t<T*> inout, int n,
+                  int root, const Options&... options) const {
+    detail::require_root("scatter", comm, root);
+    run(comm, inout.buffer, const_cast<T*>(detail::in_place<T>()), n, root, collect(options...));
   }
 
  private:
   template <class T>
+  static const T* data(const boost::mpi::communicator& comm, const std::vector<T>& in, int n,
+                       int root) {
+    if (comm.rank() == root)
+      detail::require_length("scatter", "in", in.size(), std::size_t(comm.size()) * std::size_t(n));
+    return in.data();
+  }
+
+  template <class T>
   static void run(const boost::mpi::communicator& comm, const T* in, T* out, int n, int root,
                   const call_options& options) {
     if constexpr (boost::mpi::is_mpi_datatype<T>::value) {
-      const MPI_Datatype type = boost::mpi::get_mpi_datatype<T>();
+      const MPI_Datatype type = detail::datatype_of<T>(n, out, comm.rank() == root ? in : nullptr);
       detail::check("MPI_Scatter", mpi::scatter(in, n, type, out, n, type, root, comm, options));
-    } else if (comm.rank() == root) {
-      boost::mpi::scatter(comm, in, out, n, root);
     } else {
-      boost::mpi::scatter(comm, out, n, root);
+      detail::scatter_archives(comm, in, {.n = n}, out, n, root, options);
     }
   }
 };

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// All collectives of the facade, as boost/mpi/collectives.hpp has Boost.MPI's: values, arrays,
+// vectors and serialised objects on a boost::mpi::communicator. Each is in a header of its own
+// name.
+#pragma once
+
+#include "railpass/all_gather.hpp"
+#include "railpass/all_gatherv.hpp"
+#include "railpass/all_reduce.hpp"
+#include "railpass/all_to_all.hpp"
+#include "railpass/all_to_allv.hpp"
+#include "railpass/barrier.hpp"
+#include "railpass/broadcast.hpp"
+#include "railpass/exscan.hpp"
+#include "railpass/gather.hpp"
+#include "railpass/gatherv.hpp"
+#include "railpass/reduce.hpp"
+#include "railpass/reduce_scatter.hpp"
+#include "railpass/reduce_scatter_block.hpp"
+#include "railpass/scan.hpp"
+#include "railpass/scatter.hpp"
+#include "railpass/scatterv.hpp"

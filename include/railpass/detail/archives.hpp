@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How values without an MPI datatype travel: as the bytes of archives, by railpass's own calls, so
+// that these are tuned, too. First all ranks that must allocate learn the lengths, then a call
+// whose blocks may differ carries the bytes. Own values are copied.
+//
+// Where more bytes come together than MPI can count, all ranks throw the same railpass::error. Only
+// what one rank of an all_to_all receives is known to that rank alone, which throws.
+#pragma once
+
+#include "railpass/detail/boost_mpi.hpp"
+
+#include <boost/mpi/packed_iarchive.hpp>
+#include <boost/mpi/packed_oarchive.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+namespace railpass::detail {
+
+/// The length of archives as MPI counts it. Negative ones are what archives::announced made of
+/// those that are too long.
+inline int archive_count(std::int64_t bytes) {
+  if (bytes < 0 || bytes > std::numeric_limits<int>::max())
+    throw error("serialised values have " + std::to_string(bytes < 0 ? -bytes : bytes) +
+                " bytes; at most 2147483647 can be sent in one call");
+  return int(bytes);
+}
+
+template <class T>
+void save(boost::mpi::packed_oarchive& archive, const T* values, int n) {
+  for (int i = 0; i < n; ++i) archive << values[i];
+}
+
+template <class T>
+void load(boost::mpi::packed_iarchive& archive, T* values, int n) {
+  for (int i = 0; i < n; ++i) archive >> values[i];
+}
+
+/// One archive for or of each rank, one after the other in memory.
+class archives {
+ public:
+  archives() = default;
+  /// Archives of these lengths, without their bytes yet.
+  explicit archives(std::vector<std::int64_t> lengths_bytes)
+      : lengths_bytes_(std::move(lengths_bytes)) {
+    set_tables();
+  }
+
+  /// Appends the archive of the next rank.
+  template <class T>
+  void add(const boost::mpi::communicator& comm, const T* values, int n) {
+    boost::mpi::packed_oarchive archive(comm);
+    save(archive, values, n);
+    const char* const bytes = static_cast<const char*>(archive.address());
+    bytes_.insert(bytes_.end(), bytes, bytes + archive.size());
+    lengths_bytes_.push_back(std::int64_t(archive.size()));
+  }
+  /// What to tell each rank about the length of its archive: if they are too long together, how
+  /// long, negative.
+  std::vector<std::int64_t> announced() const {
+    const std::int64_t all = std::reduce(lengths_bytes_.begin(), lengths_bytes_.end());
+    if (all <= std::numeric_limits<int>::max()) return lengths_bytes_;
+    return std::vector<std::int64_t>(lengths_bytes_.size(), -all);
+  }
+  /// After the last one was added.
+  void set_tables() {
+    std::int64_t end = 0;
+    for (const std::int64_t length : lengths_bytes_) {
+      offsets_.push_back(archive_count(end));
+      sizes_.push_back(archive_count(length));
+      end += length;
+    }
+    archive_count(end);
+  }
+  void make_room() { bytes_.resize(std::size_t(std::reduce(sizes_.begin(), sizes_.end()))); }
+
+  void* bytes() { return bytes_.data(); }
+  const int* sizes() const { return sizes_.data(); }
+  const int* offsets() const { return offsets_.data(); }
+
+  template <class T>
+  void unpack(const boost::mpi::communicator& comm, int from, T* values, int n) {
+    boost::mpi::packed_iarchive archive(comm, bytes_, boost::archive::no_header,
+                                        offsets_[std::size_t(from)]);
+    load(archive, values, n);
+  }
+
+ private:
+  boost::mpi::packed_oarchive::buffer_type bytes_;
+  std::vector<std::int64_t> lengths_bytes_;
+  std::vector<int> sizes_, offsets_;
+};
+
+inline void broadcast_bytes(const boost::mpi::communicator& comm, void* data, int bytes, int root,
+                            const call_options& options) {
+  check("MPI_Bcast", mpi::broadcast(data, bytes, MPI_BYTE, root, comm, options));
+}
+
+/// The root's part of the broadcast of an archive.
+inline void broadcast_archive(const boost::mpi::communicator& comm,
+                              const boost::mpi::packed_oarchive& archive, int root,
+                              const call_options& options) {
+  require_root("broadcast", comm, root);
+  std::int64_t size = std::int64_t(archive.size());
+  broadcast_bytes(comm, &size, sizeof size, root, options);
+  broadcast_bytes(comm, const_cast<void*>(archive.address()), archive_count(size), root, options);
+}
+
+/// The other ranks' part of it.
+inline void broadcast_archive(const boost::mpi::communicator& comm,
+                              boost::mpi::packed_iarchive& archive, int root,
+                              const call_options& options) {
+  require_not_root("broadcast", comm, root);
+  std::int64_t size = 0;
+  broadcast_bytes(comm, &size, sizeof size, root, options);
+  const int count = archive_count(size);
+  archive.resize(std::size_t(count));
+  broadcast_bytes(comm, archive.address(), count, root, options);
+}
+
+/// Archives as long as every rank's own. All ranks learn all lengths, also where only a root needs
+/// them, so that they agree about what is too long.
+inline archives archives_of_all(const boost::mpi::communicator& comm,
+                                const boost::mpi::packed_oarchive& own,
+                                const call_options& options) {
+  const std::int64_t length = std::int64_t(own.size());
+  std::vector<std::int64_t> lengths(std::size_t(comm.size()));
+  check("MPI_Allgather", mpi::all_gather(&length, 1, MPI_INT64_T, lengths.data(), 1, MPI_INT64_T,
+                                         comm, policy_of(options)));
+  return archives(std::move(lengths));
+}
+
+/// gather and gatherv. `in` may be in place at the root.
+template <class T>
+void gather_archives(const boost::mpi::communicator& comm, const T* in, int n, T* out,
+                     const blocks& places, int root, const call_options& options) {
+  const bool at_root = comm.rank() == root;
+  boost::mpi::packed_oarchive own(comm);
+  if (!at_root) save(own, in, n);
+  archives all = archives_of_all(comm, own, options);
+  if (at_root) all.make_room();
+  check("MPI_Gatherv", mpi::gatherv(own.address(), int(own.size()), MPI_BYTE, all.bytes(),
+                                    all.sizes(), all.offsets(), MPI_BYTE, root, comm, options));
+  if (!at_root) return;
+  for (int k = 0; k < comm.size(); ++k)
+    if (k != root) all.unpack(comm, k, out + places.begin(k), places.size(k));
+  if (in != in_place<T>()) std::copy_n(in, n, out + places.begin(root));
+}
+
+/// all_gather and all_gatherv. `in` may be in place.
+template <class T>
+void all_gather_archives(const boost::mpi::communicator& comm, const T* in, int n, T* out,
+                         const blocks& places, const call_options& options) {
+  const int rank = comm.rank();
+  T* const own_place = out + places.begin(rank);
+  boost::mpi::packed_oarchive own(comm);
+  save(own, in == in_place<T>() ? own_place : in, n);
+  archives all = archives_of_all(comm, own, options);
+  all.make_room();
+  check("MPI_Allgatherv", mpi::all_gatherv(own.address(), int(own.size()), MPI_BYTE, all.bytes(),
+                                           all.sizes(), all.offsets(), MPI_BYTE, comm, options));
+  for (int k = 0; k < comm.size(); ++k)
+    if (k != rank) all.unpack(comm, k, out + places.begin(k), places.size(k));
+  if (in != in_place<T>()) std::copy_n(in, n, own_place);
+}
+
+/// scatter and scatterv. `out` may be in place at the root.
+template <class T>
+void scatter_archives(const boost::mpi::communicator& comm, const T* in, const blocks& places,
+                      T* out, int n, int root, const call_options& options) {
+  const bool at_root = comm.rank() == root;
+  archives all;
+  if (at_root)
+    for (int k = 0; k < comm.size(); ++k)
+      all.add(comm, in + places.begin(k), k == root ? 0 : places.size(k));
+  const std::vector<std::int64_t> lengths = all.announced();
+  std::int64_t length = 0;
+  check("MPI_Scatter", mpi::scatter(lengths.data(), 1, MPI_INT64_T, &length, 1, MPI_INT64_T, root,
+                                    comm, policy_of(options)));
+  const int count = archive_count(length);
+  all.set_tables();
+  boost::mpi::packed_iarchive own(comm);
+  own.resize(std::size_t(count));
+  check("MPI_Scatterv", mpi::scatterv(all.bytes(), all.sizes(), all.offsets(), MPI_BYTE,
+                                      own.address(), count, MPI_BYTE, root, comm, options));
+  if (!at_root)
+    load(own, out, n);
+  else if (out != in_place<T>())
+    std::copy_n(in + places.begin(root), n, out);
+}
+
+/// all_to_all and all_to_allv. `in` may be in place.
+template <class T>
+void all_to_all_archives(const boost::mpi::communicator& comm, const T* in, const blocks& in_places,
+                         T* out, const blocks& out_places, const call_options& options) {
+  const int p = comm.size(), rank = comm.rank();
+  const T* const from = in == in_place<T>() ? out : in;
+  archives outgoing;
+  for (int k = 0; k < p; ++k)
+    outgoing.add(comm, from + in_places.begin(k), k == rank ? 0 : in_places.size(k));
+  const std::vector<std::int64_t> told = outgoing.announced();
+  std::vector<std::int64_t> lengths(told.size());
+  check("MPI_Alltoall", mpi::all_to_all(told.data(), 1, MPI_INT64_T, lengths.data(), 1, MPI_INT64_T,
+                                        comm, policy_of(options)));
+  archives incoming(std::move(lengths));
+  outgoing.set_tables();
+  incoming.make_room();
+  check("MPI_Alltoallv", mpi::all_to_allv(outgoing.bytes(), outgoing.sizes(), outgoing.offsets(),
+                                          MPI_BYTE, incoming.bytes(), incoming.sizes(),
+                                          incoming.offsets(), MPI_BYTE, comm, options));
+  for (int k = 0; k < p; ++k)
+    if (k != rank) incoming.unpack(comm, k, out + out_places.begin(k), out_places.size(k));
+  if (in != in_place<T>())
+    std::copy_n(from + in_places.begin(rank), in_places.size(rank), out + out_places.begin(rank));
+}
+
+}  // namespace railpass::detail

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include "railpass/detail/archives.hpp"
+#include "railpass/detail/operations.hpp"
+
+#include <boost/mpi/collectives/reduce.hpp>
+
+#include <vector>
+
+namespace railpass {
+
+namespace detail {
+
+// reduce_scatter and reduce_scatter_block of `total` values without an MPI datatype, of which
+// `n` are this rank's; `in` may be in place.
+template <class T, class Op>
+void reduce_scatter_objects(const boost::mpi::communicator& comm, const T* in, std::size_t total,
+                            const blocks& places, T* out, int n, const Op& op,
+                            const call_options& options) {
+  std::vector<T> all(comm.rank() == 0 ? total : 0);
+  const T* const from = in == in_place<T>() ? out : in;
+  const int count = count_of("reduce_scatter", std::int64_t(total));
+  if (comm.rank() == 0)
+    boost::mpi::reduce(comm, from, count, all.data(), op, 0);
+  else
+    boost::mpi::reduce(comm, from, count, op, 0);
+  scatter_archives(comm, all.data(), places, out, n, 0, policy_of(options));
+}
+
+}  // namespace detail
+
+/// Combines the values of all ranks with `op`, in rank order unless it commutes, and gives rank k
+/// `sizes[k]` values of the result, which stand in rank order; a call that Boost.MPI lacks, in its
+/// style, with options last. `sizes` is equal on all ranks, `in` has all values, `out` room for the
+/// rank's own; a vector gets the right size. In place, the rank's own come to the beginning of
+/// `inout`, on all ranks. Collective. `op` as for all_reduce. Values without an MPI datatype are
+/// reduced to rank 0 by Boost.MPI, since the operation needs objects, and scattered from there by
+/// railpass; of the options only the policy counts then. Throws boost::mpi::exception if MPI fails,
+/// railpass::error if there are too few values or sizes.
+struct reduce_scatter_fn {
+  template <class T, detail::operation Op, call_option... Options>
+  void operator()(const boost::mpi::communicator& comm, const T* in, const std::vector<int>& sizes,
+                  T* out, Op op, const Options&... options) const {
+    run(comm, in, {name, comm, sizes}, out, op, collect(options...));
+  }
+  template <class T, detail::operation Op, call_option... Options>
+  void operator()(const boost::mpi::communicator& comm, const std::vector<T>& in,
+                  const std::vector<int>& sizes, std::vector<T>& out, Op op,
+                  const Options&... options) const {
+    const detail::block_arguments places(name, comm, sizes);
+    detail::require_length(name, "in", in.size(), places.extent());
+    out.resize(std::size_t(places.size(comm.rank())));
+    run(comm, in.data(), places, out.data(), op, collect(options...));
+  }
+  template <class T, detail::operation Op, call_option... Options>
+  void operator()(const boost::mpi::communicator& comm, boost::mpi::inplace_t<T*> inout,
+                  const std::vector<int>& sizes, Op op, const Options&... options) const {
+    run(comm, detail::in_place<T>(), {name, comm, sizes}, inout.buffer, op, collect(options...));
+  }
+
+ private:
+  static constexpr const char* name = "reduce_scatter";
+
+  template <class T, class Op>
+  static void run(const boost::mpi::communicator& comm, const T* in,
+                  const detail::block_arguments& places, T* out, const Op& op,
+                  const call_options& options) {
+    if constexpr (boost::mpi::is_mpi_datatype<T>::value)
+      detail::check("MPI_Reduce_scatter", detail::with_operation<T>(op, [&](MPI_Op made) {
+                      return mpi::reduce_scatter(in, out, places.get().sizes,
+                                                 detail::datatype_of(1, in, out), made, comm,
+                                                 options);
+                    }));
+    else
+      detail::reduce_scatter_objects(comm, in, places.extent(), places.get(), out,
+                                     places.size(comm.rank()), op, options);
+  }
+};
+
+inline constexpr reduce_scatter_fn reduce_scatter{};
+
+}  // namespace railpass
