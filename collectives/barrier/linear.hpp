@@ -6,8 +6,8 @@
 // Cost: 2 alpha + 2 (p-1) o at rank 0.
 // Good when: ranks are few. Poor when: they are many.
 // Needs: nothing.
-// Source: Chan, Heimlich, Purkayastha, van de Geijn: Collective communication: theory, practice,
-// and experience, CCPE 19(13), 2007, doi:10.1002/cpe.1206.
+// Source: Hoefler, Cerquetti, Mehlan, Mietke, Rehm: A practical approach to the rating of barrier
+// algorithms using the LogP model and Open MPI, ICPP Workshops 2005, doi:10.1109/ICPPW.2005.14.
 #ifdef RAILPASS_LIST_ALGORITHM
 RAILPASS_LIST_ALGORITHM(barrier, linear)
 #elif !defined(RAILPASS_COLLECTIVES_BARRIER_LINEAR)
@@ -42,7 +42,7 @@ inline double cost_linear(const cost_query& q, const parameters&) {
 
 inline constexpr algorithm linear{.op = collective::barrier,
                                   .name = "linear",
-                                  .source = "Chan et al. 2007, doi:10.1002/cpe.1206",
+                                  .source = "Hoefler et al. 2005, doi:10.1109/ICPPW.2005.14",
                                   .needs = {},
                                   .build = build_linear,
                                   .cost_s = cost_linear};

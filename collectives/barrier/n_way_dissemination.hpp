@@ -9,7 +9,7 @@
 // share a slow port.
 // Needs: nothing.
 // Source: Hoefler, Mehlan, Mietke, Rehm: Fast barrier synchronization for InfiniBand, IPDPS
-// 2006, doi:10.1109/IPDPS.2006.1639576.
+// 2006, doi:10.1109/IPDPS.2006.1639561.
 #ifdef RAILPASS_LIST_ALGORITHM
 RAILPASS_LIST_ALGORITHM(barrier, n_way_dissemination)
 #elif !defined(RAILPASS_COLLECTIVES_BARRIER_N_WAY_DISSEMINATION)
@@ -49,7 +49,7 @@ inline double cost_n_way_dissemination(const cost_query& q, const parameters& va
 inline constexpr algorithm n_way_dissemination{
     .op = collective::barrier,
     .name = "n_way_dissemination",
-    .source = "Hoefler et al. 2006, doi:10.1109/IPDPS.2006.1639576",
+    .source = "Hoefler et al. 2006, doi:10.1109/IPDPS.2006.1639561",
     .needs = {},
     .parameter_list = {parameter{"radix", {3, 4, 8, 16}}},
     .build = build_n_way_dissemination,

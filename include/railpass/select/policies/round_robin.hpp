@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Brute force: every arm in turn, three times, however slow it is; then the one with the smallest
-// mean for good. What other autotuners do, for comparison (Gabriel et al., The Abstract Data and
-// Communication Library, doi:10.1142/S0129626410000180).
+// mean for good. What other autotuners do, for comparison (Gabriel, Feki, Benkert, Chaarawi: The
+// Abstract Data and Communication Library, Journal of Algorithms & Computational Technology, 2008).
 #ifdef RAILPASS_LIST_POLICY
 RAILPASS_LIST_POLICY(round_robin,
                      "tries every arm three times in turn, then keeps the fastest; for comparison")
