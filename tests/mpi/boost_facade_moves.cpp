@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Every signature of the facade's collectives that move values, for values with and without an MPI
-// datatype, by all arms in turn; and Boost.MPI's own results, where it has the call.
+// datatype, by all arms in turn; and Boost.MPI's own results, where it has the call and does not
+// look at what a null pointer points to.
 #include "railpass/collectives.hpp"
 #include "support/catch.hpp"
 #include "support/facade_values.hpp"
@@ -135,6 +136,8 @@ TEMPLATE_TEST_CASE("gatherv", "", int, railpass::affine, std::string, railpass::
   const std::vector<T> mine = v.mine<T>(rank), ordered = v.in_rank_order<T>(),
                        placed = v.in_places<T>();
   const int n = v.size(rank);
+  std::vector<T> not_null = mine;
+  not_null.resize(3);
   const auto test = [&](int root) {
     std::vector<T> out(ordered.size()), theirs(ordered.size());
     const auto check = [&](const std::vector<T>& expected) {
@@ -142,7 +145,7 @@ TEMPLATE_TEST_CASE("gatherv", "", int, railpass::affine, std::string, railpass::
       out.assign(placed.size(), T{});
     };
     railpass::gatherv(comm, mine, out.data(), v.sizes, root, each);
-    boost::mpi::gatherv(comm, mine, theirs.data(), v.sizes, root);
+    boost::mpi::gatherv(comm, not_null.data(), n, theirs.data(), v.sizes, root);
     if (rank == root) CHECK(theirs == ordered);
     check(ordered);
     railpass::gatherv(comm, mine.data(), n, out.data(), v.sizes, v.places, root, each);
@@ -199,7 +202,10 @@ TEMPLATE_TEST_CASE("scatter", "", int, railpass::affine, std::string, railpass::
         some.assign(3, T{});
       };
       railpass::scatter(comm, ones, out, root, each);
-      boost::mpi::scatter(comm, ones, theirs, root);
+      if (at_root)
+        boost::mpi::scatter(comm, ones, theirs, root);
+      else
+        boost::mpi::scatter(comm, theirs, root);
       CHECK(theirs == one);
       check();
       railpass::scatter(comm, ones.data(), out, root, each);
@@ -235,18 +241,13 @@ TEMPLATE_TEST_CASE("scatterv", "", int, railpass::affine, std::string, railpass:
       const bool at_root = rank == root;
       std::vector<T> ordered = at_root ? v.in_rank_order<T>() : std::vector<T>{};
       std::vector<T> placed = at_root ? v.in_places<T>() : std::vector<T>{};
-      std::vector<T> out(mine.size()), theirs(mine.size());
+      std::vector<T> out(mine.size());
       const auto check = [&] {
         CHECK(out == mine);
         out.assign(mine.size(), T{});
       };
       railpass::scatterv(comm, ordered, v.sizes, out.data(), root, each);
       check();
-      if (at_root)
-        boost::mpi::scatterv(comm, ordered, v.sizes, theirs.data(), root);
-      else
-        boost::mpi::scatterv(comm, theirs.data(), n, root);
-      CHECK(theirs == mine);
       railpass::scatterv(comm, ordered.data(), v.sizes, out.data(), root, each);
       check();
       railpass::scatterv(comm, placed, v.sizes, v.places, out.data(), n, root, each);
@@ -289,7 +290,8 @@ TEMPLATE_TEST_CASE("all_gather and all_gatherv", "", int, railpass::affine, std:
                        threes = of_all<T>(p, 3);
   const unequal v(p);
   const std::vector<T> mine = v.mine<T>(rank), ordered = v.in_rank_order<T>();
-  std::vector<T> placed = v.in_places<T>();
+  std::vector<T> placed = v.in_places<T>(), not_null = mine;
+  not_null.resize(3);
   const std::vector<int> each_one(size, 1);
   std::vector<int> backwards;
   for (int k = p - 1; k >= 0; --k) backwards.push_back(k);
@@ -318,9 +320,9 @@ TEMPLATE_TEST_CASE("all_gather and all_gatherv", "", int, railpass::affine, std:
     railpass::all_gatherv(comm, one, out.data(), each_one, backwards, each);
     CHECK(out == std::vector<T>(ones.rbegin(), ones.rend()));
     out.clear();
-    theirs.clear();
+    theirs.assign(ordered.size(), T{});
     railpass::all_gatherv(comm, mine, out, v.sizes, each);
-    boost::mpi::all_gatherv(comm, mine, theirs, v.sizes);
+    boost::mpi::all_gatherv(comm, not_null.data(), theirs.data(), v.sizes);
     CHECK(out == ordered);
     CHECK(theirs == ordered);
     out.assign(ordered.size(), T{});
