@@ -108,7 +108,12 @@ class execution {
       reset_steps();
     } else {
       place_buffers();
-      bind_steps();
+      if (s.serial == 0 || s.serial != structure_serial_) {
+        structure_serial_ = 0;
+        bind_structure();
+        structure_serial_ = s.serial;
+      }
+      bind_size();
     }
     bound_serial_ = s.serial;
   }
@@ -246,6 +251,7 @@ class execution {
     const extent* from_blocks = nullptr;
     std::int32_t from_block = 0;
     std::int32_t from_stride = 0;
+    bool reads_other_block = false;
     bool reads_elsewhere = false;  // from_distance is not always 0
     step_kind kind = step_kind::send;
     bool idle = false;  // a copy from a place to itself
@@ -263,6 +269,9 @@ class execution {
   };
   using bits = std::vector<std::uint64_t>;
 
+  static bool is_message(const step& s) {
+    return s.kind == step_kind::send || s.kind == step_kind::receive;
+  }
   static std::int64_t aligned(std::int64_t bytes) {
     return (bytes + cache_line - 1) / cache_line * cache_line;
   }
@@ -331,7 +340,7 @@ class execution {
   void start_over(bound_step& to, const step& from) const {
     to.next = to.done = to.segment = 0;
     to.mask = 0;
-    const bool message = from.kind == step_kind::send || from.kind == step_kind::receive;
+    const bool message = is_message(from);
     const auto place = static_cast<std::size_t>(from.to);
     to.memory = message && binding_.hooks.pack ? mirror_[place] : memory_[place];
     to.block = in_range(from.blocks.first, to.parts);
@@ -372,18 +381,60 @@ class execution {
                         });
   }
 
-  void bind_steps() {
+  // What follows from the schedule alone.
+  void bind_structure() {
     const schedule& s = *schedule_;
     const std::size_t n = s.steps.size();
     steps_.resize(n);
-    published_.assign(2 * n, 0);
+    published_.resize(2 * n);
     dependencies_.resize(s.dependencies.size());
     const std::size_t words = (n + 63) / 64;
-    work_.assign(words, 0);
+    work_.resize(words);
     local_.assign(words, 0);
-    starved_[sending].assign(words, 0);
-    starved_[receiving].assign(words, 0);
-    any_starved_[sending] = any_starved_[receiving] = false;
+    starved_[sending].resize(words);
+    starved_[receiving].resize(words);
+    for (std::size_t i = 0; i < n; ++i) {
+      const step& from = s.steps[i];
+      bound_step& to = steps_[i];
+      const block_range& blocks = from.blocks;
+      to.window = from.window;
+      to.kind = from.kind;
+      to.from = from.from;
+      to.to = from.to;
+      to.from_distance = 0;
+      to.reads_other_block = false;
+      if (!is_message(from)) {
+        put(local_, static_cast<int>(i));
+        to.from_stride = in_range(from.from_stride, blocks.parts);
+        to.reads_other_block = from.from_first != blocks.first ||
+                               (from.rounds > 1 && from.from_stride != blocks.stride);
+      }
+      to.parts = blocks.parts;
+      to.block_stride = in_range(blocks.stride, blocks.parts);
+      to.block_count = blocks.count;
+      to.peer_stride = in_range(from.peer_stride, s.num_ranks);
+      to.first_dependency = from.first_dependency;
+      to.num_dependencies = from.num_dependencies;
+      to.first_successor = from.first_successor;
+      to.num_successors = from.num_successors;
+      for (std::int32_t d = 0; d < from.num_dependencies; ++d) {
+        const dependency& wait = s.dependencies[std::size_t(from.first_dependency + d)];
+        dependencies_[std::size_t(from.first_dependency + d)].index =
+            2 * std::size_t(wait.step) + (wait.lag == dependency::posted ? 1 : 0);
+      }
+    }
+  }
+
+  // What follows from size, root and memory.
+  void bind_size() {
+    const schedule& s = *schedule_;
+    const std::size_t n = s.steps.size();
+    std::fill(published_.begin(), published_.end(), 0);
+    std::fill(work_.begin(), work_.end(), 0);
+    for (const int direction : {sending, receiving}) {
+      std::fill(starved_[direction].begin(), starved_[direction].end(), 0);
+      any_starved_[direction] = false;
+    }
     turn_[messages] = turn_[locals] = 0;
     num_unfinished_ = static_cast<int>(n);
 
@@ -402,31 +453,19 @@ class execution {
         part_units = units / parts;
         longer_parts = units % parts;
       }
-      to.window = from.window;
-      to.kind = from.kind;
-      to.from = from.from;
-      to.to = from.to;
-      const bool message = from.kind == step_kind::send || from.kind == step_kind::receive;
+      to.part_units = part_units;
+      to.longer_parts = longer_parts;
       to.blocks = table_of(from.to, blocks.parts);
-      to.idle = to.reads_elsewhere = false;
-      to.from_distance = 0;
-      if (!message) {
-        put(local_, static_cast<int>(i));
+      to.reads_elsewhere = false;
+      to.idle = false;
+      if (!is_message(from)) {
         to.from_blocks = table_of(from.from, blocks.parts);
-        to.from_stride = in_range(from.from_stride, blocks.parts);
-        to.reads_elsewhere = from.from_first != blocks.first ||
-                             (from.rounds > 1 && from.from_stride != blocks.stride) ||
-                             to.from_blocks != to.blocks;
+        to.reads_elsewhere = to.reads_other_block || to.from_blocks != to.blocks;
+        if (!to.reads_elsewhere) to.from_distance = 0;
         to.idle = from.kind == step_kind::copy && !to.reads_elsewhere &&
                   memory_[static_cast<std::size_t>(from.from)] ==
                       memory_[static_cast<std::size_t>(from.to)];
       }
-      to.part_units = part_units;
-      to.longer_parts = longer_parts;
-      to.parts = blocks.parts;
-      to.block_stride = in_range(blocks.stride, blocks.parts);
-      to.block_count = blocks.count;
-      to.peer_stride = in_range(from.peer_stride, s.num_ranks);
       to.segments = 1;
       to.segment_units = most_bytes;  // more than any block has
       if (from.segmented) {
@@ -442,10 +481,6 @@ class execution {
         to.segments = std::max<std::int64_t>(1, longest_segments);
       }
       to.total = from.rounds * to.segments;
-      to.first_dependency = from.first_dependency;
-      to.num_dependencies = from.num_dependencies;
-      to.first_successor = from.first_successor;
-      to.num_successors = from.num_successors;
       bool waits = false;
       for (std::int32_t d = 0; d < from.num_dependencies; ++d) {
         const dependency& wait = s.dependencies[std::size_t(from.first_dependency + d)];
@@ -455,8 +490,7 @@ class execution {
         if (wait.lag == dependency::in_turn)
           offset = is_large(steps_[std::size_t(wait.step)]) ? 0 : without_waiting;
         waits = waits || offset <= 0;
-        dependencies_[std::size_t(from.first_dependency + d)] = {
-            offset, 2 * std::size_t(wait.step) + (wait.lag == dependency::posted ? 1 : 0)};
+        dependencies_[std::size_t(from.first_dependency + d)].offset = offset;
       }
       if (!waits) put(work_, static_cast<int>(i));
       start_over(to, from);
@@ -744,7 +778,8 @@ class execution {
   };
 
   const schedule* schedule_ = nullptr;
-  std::uint64_t bound_serial_ = 0;  // of the schedule that everything below is prepared for
+  // Of the schedule that everything below is prepared for, with this binding or another.
+  std::uint64_t bound_serial_ = 0, structure_serial_ = 0;
   binding binding_{};
   rail_token first_token_ = 0;
   std::int32_t tag_ = 0;
