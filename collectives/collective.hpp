@@ -79,7 +79,7 @@ inline constexpr auto all_collectives = [] {
 constexpr const collective_traits& describe(collective op) {
   return collectives_list[std::size_t(op)];
 }
-constexpr promise_traits traits_of(collective op) { return traits_of(describe(op).what); }
+constexpr const promise_traits& traits_of(collective op) { return traits_of(describe(op).what); }
 constexpr std::string_view name_of(collective op) { return describe(op).name; }
 
 }  // namespace railpass

@@ -35,7 +35,7 @@ struct call {
   std::int64_t message_bytes = 0;
   std::int64_t element_bytes = 0;  ///< reductions: packed bytes of an element
 
-  promise_traits traits() const { return traits_of(op); }
+  const promise_traits& traits() const { return traits_of(op); }
   bool is_reduction() const { return traits().reduces; }
   /// Whether sizes may decide anything.
   bool has_size() const {
@@ -47,6 +47,6 @@ struct call {
 /// The MPI library's own collective. Returns an MPI error code, as the next one.
 int run_native(const call& c);
 /// The tuned collective: what all calls of railpass/mpi.hpp come to. Fills in the two lengths.
-int run_call(call c, const call_options& options);
+int run_call(call& c, const call_options& options);
 
 }  // namespace railpass

@@ -85,7 +85,7 @@ bool is_ours(const communicator_state& state, call& c) {
 
 }  // namespace
 
-int run_call(call c, const call_options& options) {
+int run_call(call& c, const call_options& options) {
   communicator_state* const state = communicator_state::of(c.comm);
   if (!state || !is_ours(*state, c)) return run_native(c);
   return state->run(c, options);

@@ -3,6 +3,7 @@
 
 #include "railpass/base/error.hpp"
 
+#include <atomic>
 #include <new>
 
 namespace railpass {
@@ -12,6 +13,16 @@ namespace {
 // The same on all ranks whatever their environment says: at this call the ranks find out whether
 // they agree about everything else, even about whether to tune at all.
 constexpr int agreement_call = 8;
+
+// Programs call on the same communicator again and again, and MPI takes longer to look up its
+// attribute than all else takes. What a thread remembers holds until any communicator is freed.
+struct remembered {
+  MPI_Comm comm;
+  communicator_state* state;
+  std::uint64_t frees;
+};
+std::atomic<std::uint64_t> frees{1};
+[[gnu::tls_model("initial-exec")]] thread_local remembered last{};
 
 std::string name_of_communicator(MPI_Comm comm) {
   char name[MPI_MAX_OBJECT_NAME + 1] = "";
@@ -34,11 +45,16 @@ communicator_state::communicator_state(MPI_Comm comm, process& owner)
 communicator_state* communicator_state::of(MPI_Comm comm) {
   process* const owner = process::get();
   if (!owner || comm == MPI_COMM_NULL) return nullptr;
+  const std::uint64_t now = frees.load(std::memory_order_acquire);
+  if (last.comm == comm && last.frees == now) return last.state;
   void* known = nullptr;
   int found = 0;
   if (PMPI_Comm_get_attr(comm, owner->communicator_key(), &known, &found) != MPI_SUCCESS)
     return nullptr;
-  if (found) return static_cast<communicator_state*>(known);
+  if (found) {
+    last = {comm, static_cast<communicator_state*>(known), now};
+    return last.state;
+  }
   auto* fresh = new (std::nothrow) communicator_state(comm, *owner);
   if (!fresh) return nullptr;
   if (PMPI_Comm_set_attr(comm, owner->communicator_key(), fresh) != MPI_SUCCESS) {
@@ -51,6 +67,7 @@ communicator_state* communicator_state::of(MPI_Comm comm) {
 
 int communicator_state::on_free(MPI_Comm, int, void* value, void*) {
   auto* const state = static_cast<communicator_state*>(value);
+  frees.fetch_add(1, std::memory_order_release);
   // After MPI_Finalize has begun only memory is freed: others may not be here any more.
   if (process* const owner = process::get()) {
     owner->remove(*state);

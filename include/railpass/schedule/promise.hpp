@@ -38,21 +38,20 @@ struct promise_traits {
   in_place_ranks in_place;
 };
 
-constexpr promise_traits traits_of(promise what) {
-  constexpr std::array<promise_traits, num_promises> table{{
-      {false, true, false, in_place_ranks::none},  // root_to_all
-      {true, false, false, in_place_ranks::all},   // reduce_to_all
-      {true, true, false, in_place_ranks::root},   // reduce_to_root
-      {true, false, true, in_place_ranks::none},   // reduce_to_blocks
-      {true, false, false, in_place_ranks::all},   // prefix
-      {true, false, false, in_place_ranks::all},   // prefix_before
-      {false, true, true, in_place_ranks::root},   // blocks_to_root
-      {false, true, true, in_place_ranks::root},   // root_to_blocks
-      {false, false, true, in_place_ranks::all},   // blocks_to_all
-      {false, false, true, in_place_ranks::none},  // blocks_to_blocks
-      {false, false, true, in_place_ranks::none},  // all_arrive
-  }};
-  return table[std::size_t(what)];
-}
+inline constexpr std::array<promise_traits, num_promises> promises_list{{
+    {false, true, false, in_place_ranks::none},  // root_to_all
+    {true, false, false, in_place_ranks::all},   // reduce_to_all
+    {true, true, false, in_place_ranks::root},   // reduce_to_root
+    {true, false, true, in_place_ranks::none},   // reduce_to_blocks
+    {true, false, false, in_place_ranks::all},   // prefix
+    {true, false, false, in_place_ranks::all},   // prefix_before
+    {false, true, true, in_place_ranks::root},   // blocks_to_root
+    {false, true, true, in_place_ranks::root},   // root_to_blocks
+    {false, false, true, in_place_ranks::all},   // blocks_to_all
+    {false, false, true, in_place_ranks::none},  // blocks_to_blocks
+    {false, false, true, in_place_ranks::none},  // all_arrive
+}};
+
+constexpr const promise_traits& traits_of(promise what) { return promises_list[std::size_t(what)]; }
 
 }  // namespace railpass
