@@ -29,12 +29,18 @@ def size(number):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", help="what railpass bench --json wrote")
-    with open(parser.parse_args().file, encoding="utf-8") as file:
-        found = json.load(file)
+    parser.add_argument("files", nargs="+", help="what railpass bench --json wrote; of a cell that "
+                        "several measured the last one counts")
+    runs = []
     cells = {}
-    for row in found["results"]:
-        cells.setdefault((row["collective"], row["bytes"]), {})[row["arm"]] = row
+    for path in parser.parse_args().files:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+        runs.append(found["environment"])
+        fresh = {}
+        for row in found["results"]:
+            fresh.setdefault((row["collective"], row["bytes"]), {})[row["arm"]] = row
+        cells.update(fresh)
 
     lines, wins, slower = [], [], []
     for (collective, length), arms in cells.items():
@@ -59,10 +65,11 @@ def main():
             f"{ratio:.3f} ({tuned['ratio_low']:.3f}..{tuned['ratio_high']:.3f})"
             f"{' !' if certainly else ''} | {native['spread_s'] / native['median_s']:.0%} |")
 
-    environment = found["environment"]
+    environment = runs[0]
     print(f"{environment['num_ranks']} ranks, {environment['ranks_per_node']} per node, "
-          f"{environment['machine_id']['mpi_library']}, {environment['machine_id']['cpu_model']}, "
-          f"{environment['measured_at']}.\n")
+          f"{environment['machine_id']['mpi_library'].split(',')[0]}, "
+          f"{environment['machine_id']['cpu_model']}, "
+          f"{', '.join(run['measured_at'] for run in runs)}.\n")
     print("| collective | message | native | best arm of ours | its median | native / it | tuned | "
           "tuned / native (95 %) | noise |")
     print("|---|--:|--:|---|--:|--:|--:|--:|--:|")

@@ -22,20 +22,24 @@
 namespace railpass::cli {
 namespace {
 
-// A communicator of all ranks that is tuned from its first call on.
-class tuned_communicator {
+// A communicator of all ranks. Everyone has one of their own: what the MPI library keeps for a
+// communicator is then as warm, or cold, for all of them.
+class own_communicator {
  public:
-  tuned_communicator() {
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
-    mpi::start_tuning(comm_);
-  }
-  ~tuned_communicator() { MPI_Comm_free(&comm_); }
-  tuned_communicator(const tuned_communicator&) = delete;
-  tuned_communicator& operator=(const tuned_communicator&) = delete;
+  own_communicator() { MPI_Comm_dup(MPI_COMM_WORLD, &comm_); }
+  ~own_communicator() { MPI_Comm_free(&comm_); }
+  own_communicator(const own_communicator&) = delete;
+  own_communicator& operator=(const own_communicator&) = delete;
   MPI_Comm get() const { return comm_; }
 
  private:
   MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+// One that is tuned from its first call on.
+class tuned_communicator : public own_communicator {
+ public:
+  tuned_communicator() { mpi::start_tuning(get()); }
 };
 
 class cell {
@@ -78,15 +82,20 @@ class cell {
   void call(const runner& r) {
     switch (r.who->what) {
       case contestant::kind::native:
-        run_native(data_.made_on(MPI_COMM_WORLD));
+        run_native(data_.made_on(native_.get()));
         break;
       case contestant::kind::tuned:
-        run_call(data_.made_on(tuned_.get()), {});
+        call_tuned(tuned_.get(), {});
         break;
       case contestant::kind::pinned:
-        run_call(data_.made_on(pinned_.get()), pin(r));
+        call_tuned(pinned_.get(), pin(r));
         break;
     }
+  }
+
+  void call_tuned(MPI_Comm comm, const call_options& options) {
+    auto c = data_.made_on(comm);
+    run_call(c, options);
   }
 
   static call_options pin(const runner& r) {
@@ -256,7 +265,7 @@ class cell {
     std::vector<double> times, best_times;
     for (int i = 0; i < request_.learning; ++i) {
       best_times.push_back(time_of([&] { call(*best_); }));
-      times.push_back(time_of([&] { run_call(data_.made_on(fresh.get()), {}); }));
+      times.push_back(time_of([&] { call_tuned(fresh.get(), {}); }));
       if (i % 16 == 0) progress_(double(i) / request_.learning, name() + ", first calls");
     }
     agree(times);
@@ -277,6 +286,7 @@ class cell {
   const std::function<void(double, const std::string&)>& progress_;
   workload data_;
   double begin_s_;
+  own_communicator native_;
   tuned_communicator tuned_, pinned_;
   std::vector<runner> runners_;
   const runner* best_ = nullptr;
