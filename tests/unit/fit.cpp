@@ -287,7 +287,7 @@ TEST_CASE("a few absurd times do not spoil a fit") {
 }
 
 TEST_CASE("recorded times of 1 KiB to 256 KiB on 8 hosts predict the recorded 1 MiB within 15 %") {
-  const auto data = std::filesystem::path(__FILE__).parent_path().parent_path() / "data";
+  const auto data = std::filesystem::path(RAILPASS_TEST_DATA);
   const auto recorded =
       files::read_measurements((data / "bench_8_hosts_200mbit.json").string()).collectives;
   measurements known = files::read_measurements((data / "samples_2_hosts_200mbit.json").string());
