@@ -6,6 +6,7 @@
 
 #include "models/simulator.hpp"
 #include "railpass/base/units.hpp"
+#include "railpass/base/xml.hpp"
 
 #include <algorithm>
 #include <array>
@@ -42,27 +43,6 @@ inline std::string json_text(std::string_view text) {
     result += static_cast<unsigned char>(c) < 32 ? ' ' : c;
   }
   return result + '"';
-}
-
-inline std::string xml_text(std::string_view text) {
-  std::string result;
-  for (const char c : text) switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += static_cast<unsigned char>(c) < 32 ? ' ' : c;
-    }
-  return result;
 }
 
 inline std::string describe(const timeline_event& e) {

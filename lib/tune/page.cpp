@@ -3,6 +3,7 @@
 // The page of a tuning: what is recommended, and four pictures as inline SVG.
 #include "lib/tune/results.hpp"
 #include "railpass/base/units.hpp"
+#include "railpass/base/xml.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,27 +14,6 @@ namespace railpass::tune {
 namespace {
 
 constexpr std::string_view best_colour = "#0b6e4f", other_colour = "#8fa3ad", ink = "#22313a";
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
-  return result;
-}
 
 std::string shortened(std::string text, std::size_t longest) {
   if (text.size() > longest) text = text.substr(0, longest - 3) + "...";
@@ -59,16 +39,16 @@ class drawing {
                  const std::string& hint) {
     body_ += "<rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" +
              number(std::max(w, 0.5)) + "\" height=\"" + number(std::max(h, 0.5)) + "\" fill=\"" +
-             std::string(colour) + "\"><title>" + escaped(hint) + "</title></rect>";
+             std::string(colour) + "\"><title>" + xml_text(hint) + "</title></rect>";
   }
   void circle(double x, double y, double r, std::string_view colour, const std::string& hint) {
     body_ += "<circle cx=\"" + number(x) + "\" cy=\"" + number(y) + "\" r=\"" + number(r) +
-             "\" fill=\"" + std::string(colour) + "\"><title>" + escaped(hint) +
+             "\" fill=\"" + std::string(colour) + "\"><title>" + xml_text(hint) +
              "</title></circle>";
   }
   void text(double x, double y, const std::string& words, std::string_view anchor = "start") {
     body_ += "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" +
-             std::string(anchor) + "\">" + escaped(words) + "</text>";
+             std::string(anchor) + "\">" + xml_text(words) + "</text>";
   }
   void line(double x1, double y1, double x2, double y2) {
     body_ += "<line x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" + number(x2) +
@@ -90,7 +70,7 @@ class page {
   explicit page(const report& r) : r_(r), goal_(r.found.measured.goals().front()) {}
 
   std::string text() {
-    body_ += "<h1>railpass tune</h1>\n<p><code>" + escaped(r_.command) + "</code></p>\n";
+    body_ += "<h1>railpass tune</h1>\n<p><code>" + xml_text(r_.command) + "</code></p>\n";
     summary();
     groups();
     effects();
@@ -134,8 +114,8 @@ class page {
         std::string usual;
         for (const parameter& p : r_.where.parameters())
           if (p.name == name && p.default_value) usual = *p.default_value;
-        body_ += "<tr><td>" + escaped(name) + "</td><td><b>" + escaped(value) + "</b></td><td>" +
-                 escaped(usual) + "</td></tr>\n";
+        body_ += "<tr><td>" + xml_text(name) + "</td><td><b>" + xml_text(value) + "</b></td><td>" +
+                 xml_text(usual) + "</td></tr>\n";
       }
       body_ += "</table>\n";
     }
@@ -143,7 +123,7 @@ class page {
              std::to_string(r_.found.measured.records().size()) + " of " +
              std::to_string(r_.where.count(condition_rule::first_value, 10000000)) +
              " combinations, " + format_seconds(r_.found.spent_s) + " in the command, search " +
-             escaped(r_.plan.search) + ". The value of one launch varies by " +
+             xml_text(r_.plan.search) + ". The value of one launch varies by " +
              percentage(r_.found.noise) + "." +
              (r_.found.complete ? "" : " Time ran out before the search had ended.") + "</p>\n";
   }
@@ -152,7 +132,7 @@ class page {
     body_ +=
         "<h2>Equally good combinations</h2>\n<p>Combinations of a group cannot be told apart "
         "from its best; values of " +
-        escaped(goal_.name) + ", " + (goal_.higher_is_better ? "higher" : "lower") +
+        xml_text(goal_.name) + ", " + (goal_.higher_is_better ? "higher" : "lower") +
         " is better.</p>\n";
     if (r_.groups.empty()) return;
     const std::size_t rows = std::min<std::size_t>(r_.groups.size(), 20);
@@ -174,7 +154,7 @@ class page {
     const auto& best = r_.groups.front().members;
     body_ += "<details><summary>The best group</summary><table>\n";
     for (std::size_t i = 0; i < std::min(best.size(), most_listed); ++i)
-      body_ += "<tr><td>" + escaped(settings(best[i])) + "</td></tr>\n";
+      body_ += "<tr><td>" + xml_text(settings(best[i])) + "</td></tr>\n";
     body_ += "</table></details>\n";
   }
 
@@ -233,7 +213,7 @@ class page {
   void front() {
     const auto& goals = r_.found.measured.goals();
     body_ +=
-        "<h2>" + escaped(goals[0].name) + " against " + escaped(goals[1].name) +
+        "<h2>" + xml_text(goals[0].name) + " against " + xml_text(goals[1].name) +
         "</h2>\n<p>Nothing is better in one and as good in the other than what is marked.</p>\n";
     double low[2] = {1e300, 1e300}, high[2] = {0, 0};
     for (const auto& [what, measured] : r_.found.measured.records())
@@ -264,7 +244,7 @@ class page {
     for (const combination& c : r_.front) {
       const record& measured = *r_.found.measured.find(c);
       body_ += "<tr><td>" + number(value_of(measured, 0)) + "</td><td>" +
-               number(value_of(measured, 1)) + "</td><td>" + escaped(settings(c)) + "</td></tr>\n";
+               number(value_of(measured, 1)) + "</td><td>" + xml_text(settings(c)) + "</td></tr>\n";
     }
     body_ += "</table>\n";
   }
@@ -275,8 +255,8 @@ class page {
         "<h2>Failed</h2>\n<table><tr><th>combinations</th><th>why</th><th>one of "
         "them</th></tr>\n";
     for (const auto& [message, combinations] : r_.failures)
-      body_ += "<tr><td>" + std::to_string(combinations.size()) + "</td><td>" + escaped(message) +
-               "</td><td>" + escaped(settings(combinations.front())) + "</td></tr>\n";
+      body_ += "<tr><td>" + std::to_string(combinations.size()) + "</td><td>" + xml_text(message) +
+               "</td><td>" + xml_text(settings(combinations.front())) + "</td></tr>\n";
     body_ += "</table>\n";
   }
 
