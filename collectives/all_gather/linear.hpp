@@ -6,8 +6,8 @@
 // Cost: alpha + (p-1)/p n beta, n the bytes of all blocks.
 // Good when: blocks are short and the network takes p messages at once. Poor when: it does not.
 // Needs: nothing.
-// Source: Chan, Heimlich, Purkayastha, van de Geijn: Collective communication: theory, practice,
-// and experience, CCPE 19(13), 2007, doi:10.1002/cpe.1206.
+// Source: MPI Forum: MPI: A Message-Passing Interface Standard 4.0, 2021, section 6.7, which
+// defines the call so.
 #ifdef RAILPASS_LIST_ALGORITHM
 RAILPASS_LIST_ALGORITHM(all_gather, linear)
 #elif !defined(RAILPASS_COLLECTIVES_ALL_GATHER_LINEAR)
@@ -42,7 +42,7 @@ inline double cost_linear(const cost_query& q, const parameters&) {
 
 inline constexpr algorithm linear{.op = collective::all_gather,
                                   .name = "linear",
-                                  .source = "Chan et al. 2007, doi:10.1002/cpe.1206",
+                                  .source = "MPI 4.0, section 6.7, as the call is defined",
                                   .needs = {},
                                   .build = build_linear,
                                   .cost_s = cost_linear};

@@ -12,7 +12,7 @@ namespace railpass::collectives::all_gatherv {
 
 inline constexpr algorithm linear{.op = collective::all_gatherv,
                                   .name = "linear",
-                                  .source = "Chan et al. 2007, doi:10.1002/cpe.1206",
+                                  .source = "MPI 4.0, section 6.7, as the call is defined",
                                   .build = all_gather::build_linear,
                                   .cost_s = all_gather::cost_linear};
 

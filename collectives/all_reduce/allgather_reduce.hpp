@@ -11,8 +11,8 @@
 // Cost: alpha + (p-1) n beta + (p-1) n gamma.
 // Good when: messages are a few bytes and ranks are few (one hop). Poor otherwise.
 // Needs: at most 256 ranks; rank order is kept.
-// Source: Chan, Heimlich, Purkayastha, van de Geijn: Collective communication: theory, practice,
-// and experience, CCPE 19(13), 2007, doi:10.1002/cpe.1206.
+// Source: Traeff, Gropp, Thakur: Self-consistent MPI performance guidelines, TPDS 21(5), 2010,
+// doi:10.1109/TPDS.2009.120.
 #ifdef RAILPASS_LIST_ALGORITHM
 RAILPASS_LIST_ALGORITHM(all_reduce, allgather_reduce)
 #elif !defined(RAILPASS_COLLECTIVES_ALL_REDUCE_ALLGATHER_REDUCE)
@@ -67,13 +67,14 @@ inline double cost_allgather_reduce(const cost_query& q, const parameters&) {
   return std::max({link_s, processor_s, buffers_s}) + h.one_way_s + q.machine.copy.time_s(q.bytes);
 }
 
-inline constexpr algorithm allgather_reduce{.op = collective::all_reduce,
-                                            .name = "allgather_reduce",
-                                            .source = "Chan et al. 2007, doi:10.1002/cpe.1206",
-                                            .needs = {.max_ranks = 256},
-                                            .scratch = {.messages = 4},
-                                            .build = build_allgather_reduce,
-                                            .cost_s = cost_allgather_reduce};
+inline constexpr algorithm allgather_reduce{
+    .op = collective::all_reduce,
+    .name = "allgather_reduce",
+    .source = "Traeff et al. 2010, doi:10.1109/TPDS.2009.120",
+    .needs = {.max_ranks = 256},
+    .scratch = {.messages = 4},
+    .build = build_allgather_reduce,
+    .cost_s = cost_allgather_reduce};
 
 }  // namespace railpass::collectives::all_reduce
 

@@ -15,7 +15,7 @@ RAILPASS_LIST_ALGORITHM(all_to_all, pairwise)
 #elif !defined(RAILPASS_COLLECTIVES_ALL_TO_ALL_PAIRWISE)
 #define RAILPASS_COLLECTIVES_ALL_TO_ALL_PAIRWISE
 
-#include "collectives/parts.hpp"
+#include "collectives/blocks.hpp"
 
 namespace railpass::collectives::all_to_all {
 
@@ -36,7 +36,7 @@ inline double cost_pairwise(const cost_query& q, const parameters&) {
   const routes r(q, block);
   double total_s = q.machine.copy.time_s(block);
   for (int distance = 1; distance < q.num_ranks; ++distance)
-    total_s += r.exchange_s(std::min(distance, q.num_ranks - distance));
+    total_s += burst_s(r, 1, leaving(q, std::min(distance, q.num_ranks - distance)));
   return total_s;
 }
 

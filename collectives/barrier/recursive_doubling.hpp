@@ -9,8 +9,9 @@
 // Good when: p is a power of two and links work better both ways with one peer. Poor when: p is
 // not a power of two.
 // Needs: nothing.
-// Source: Thakur, Rabenseifner, Gropp: Optimization of Collective Communication Operations in
-// MPICH, IJHPCA 19(1), 2005, doi:10.1177/1094342005051521.
+// Source: Brooks: The butterfly barrier, Int. J. Parallel Programming 15(4), 1986,
+// doi:10.1007/BF01407877; for any number of ranks as in Thakur et al. 2005,
+// doi:10.1177/1094342005051521.
 #ifdef RAILPASS_LIST_ALGORITHM
 RAILPASS_LIST_ALGORITHM(barrier, recursive_doubling)
 #elif !defined(RAILPASS_COLLECTIVES_BARRIER_RECURSIVE_DOUBLING)
@@ -52,13 +53,12 @@ inline double cost_recursive_doubling(const cost_query& q, const parameters&) {
   return total_s;
 }
 
-inline constexpr algorithm recursive_doubling{
-    .op = collective::barrier,
-    .name = "recursive_doubling",
-    .source = "Thakur et al. 2005, doi:10.1177/1094342005051521",
-    .needs = {},
-    .build = build_recursive_doubling,
-    .cost_s = cost_recursive_doubling};
+inline constexpr algorithm recursive_doubling{.op = collective::barrier,
+                                              .name = "recursive_doubling",
+                                              .source = "Brooks 1986, doi:10.1007/BF01407877",
+                                              .needs = {},
+                                              .build = build_recursive_doubling,
+                                              .cost_s = cost_recursive_doubling};
 
 }  // namespace railpass::collectives::barrier
 

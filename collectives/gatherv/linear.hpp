@@ -12,7 +12,7 @@ namespace railpass::collectives::gatherv {
 
 inline constexpr algorithm linear{.op = collective::gatherv,
                                   .name = "linear",
-                                  .source = "Chan et al. 2007, doi:10.1002/cpe.1206",
+                                  .source = "MPI 4.0, section 6.5, as the call is defined",
                                   .build = gather::build_linear,
                                   .cost_s = gather::cost_linear};
 

@@ -12,7 +12,9 @@ namespace railpass::collectives::gatherv {
 
 inline constexpr algorithm windowed{.op = collective::gatherv,
                                     .name = "windowed",
-                                    .source = "Chan et al. 2007, doi:10.1002/cpe.1206",
+                                    .source =
+                                        "MPI 4.0, section 6.5, as the call is defined; Thakur et "
+                                        "al. 2005, doi:10.1177/1094342005051521",
                                     .parameter_list = {parameter{"requests", {4, 1, 2, 8, 16}}},
                                     .build = gather::build_windowed,
                                     .cost_s = gather::cost_windowed};

@@ -5,8 +5,8 @@
 // Cost: alpha + (p-1)/p n beta, n the bytes of all blocks.
 // Good when: blocks are long (each byte travels once). Poor when: p alpha of the root is felt.
 // Needs: nothing.
-// Source: Chan, Heimlich, Purkayastha, van de Geijn: Collective communication: theory, practice,
-// and experience, CCPE 19(13), 2007, doi:10.1002/cpe.1206.
+// Source: MPI Forum: MPI: A Message-Passing Interface Standard 4.0, 2021, section 6.6, which
+// defines the call so.
 #ifdef RAILPASS_LIST_ALGORITHM
 RAILPASS_LIST_ALGORITHM(scatter, linear)
 #elif !defined(RAILPASS_COLLECTIVES_SCATTER_LINEAR)
@@ -39,7 +39,7 @@ inline double cost_linear(const cost_query& q, const parameters&) {
 
 inline constexpr algorithm linear{.op = collective::scatter,
                                   .name = "linear",
-                                  .source = "Chan et al. 2007, doi:10.1002/cpe.1206",
+                                  .source = "MPI 4.0, section 6.6, as the call is defined",
                                   .needs = {},
                                   .build = build_linear,
                                   .cost_s = cost_linear};

@@ -7,8 +7,8 @@
 // Good when: many long messages at once share the root's port and all end late. Poor when:
 // blocks are short.
 // Needs: nothing.
-// Source: Chan, Heimlich, Purkayastha, van de Geijn: Collective communication: theory, practice,
-// and experience, CCPE 19(13), 2007, doi:10.1002/cpe.1206; windows: Thakur et al. 2005,
+// Source: MPI Forum: MPI: A Message-Passing Interface Standard 4.0, 2021, section 6.6, which
+// defines the call so; windows: Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005,
 // doi:10.1177/1094342005051521.
 #ifdef RAILPASS_LIST_ALGORITHM
 RAILPASS_LIST_ALGORITHM(scatter, windowed)
@@ -45,7 +45,9 @@ inline double cost_windowed(const cost_query& q, const parameters& values) {
 
 inline constexpr algorithm windowed{.op = collective::scatter,
                                     .name = "windowed",
-                                    .source = "Chan et al. 2007, doi:10.1002/cpe.1206",
+                                    .source =
+                                        "MPI 4.0, section 6.6, as the call is defined; Thakur et "
+                                        "al. 2005, doi:10.1177/1094342005051521",
                                     .needs = {},
                                     .parameter_list = {parameter{"requests", {4, 1, 2, 8, 16}}},
                                     .build = build_windowed,

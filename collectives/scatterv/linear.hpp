@@ -12,7 +12,7 @@ namespace railpass::collectives::scatterv {
 
 inline constexpr algorithm linear{.op = collective::scatterv,
                                   .name = "linear",
-                                  .source = "Chan et al. 2007, doi:10.1002/cpe.1206",
+                                  .source = "MPI 4.0, section 6.6, as the call is defined",
                                   .build = scatter::build_linear,
                                   .cost_s = scatter::cost_linear};
 

@@ -12,7 +12,9 @@ namespace railpass::collectives::scatterv {
 
 inline constexpr algorithm windowed{.op = collective::scatterv,
                                     .name = "windowed",
-                                    .source = "Chan et al. 2007, doi:10.1002/cpe.1206",
+                                    .source =
+                                        "MPI 4.0, section 6.6, as the call is defined; Thakur et "
+                                        "al. 2005, doi:10.1177/1094342005051521",
                                     .parameter_list = {parameter{"requests", {4, 1, 2, 8, 16}}},
                                     .build = scatter::build_windowed,
                                     .cost_s = scatter::cost_windowed};
