@@ -96,7 +96,7 @@ def main():
     parser.add_argument("--build", type=lambda p: Path(p).resolve(),
                         default=Path("build/release").resolve())
     parser.add_argument("--output", type=lambda p: Path(p).resolve(), default=Path("otpo").resolve())
-    parser.add_argument("--repetitions", type=int, default=2)
+    parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--searches", nargs="+", choices=SEARCHES, default=SEARCHES)
     arguments = parser.parse_args()
     write_rules(arguments.output / "rules")
