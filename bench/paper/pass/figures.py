@@ -82,14 +82,16 @@ def save(figure, options, name):
     print(path)
 
 
-COLORS = {"linear": "#888888", "binomial": "#1f77b4", "knomial": "#17becf", "binary": "#2ca02c",
-          "chain": "#9467bd", "pipeline": "#d62728", "split_binary": "#ff7f0e",
-          "scatter_allgather_ring": "#8c564b", "scatter_allgather_recursive_doubling": "#e377c2"}
+def colors(options):
+    """A color for each algorithm there is."""
+    names = [a["name"] for a in call(options.railpass, "algorithms", "--json", "-")
+             if a["collective"] == "broadcast" and a["name"] != "native"]
+    return dict(zip(names, plt.get_cmap("tab20").colors))
 
 
 def figure_2(options, machines):
     """For every algorithm its best parameters; below, which algorithm is the best."""
-    size, ranks = "64KiB", [2, 4, 8, 16, 32, 64, 128]
+    size, ranks, color = "64KiB", [2, 4, 8, 16, 32, 64, 128], colors(options)
     figure, all_axes = plt.subplots(1, len(machines), figsize=(6.2 * len(machines), 5),
                                     squeeze=False, layout="constrained")
     for axes, machine in zip(all_axes[0], machines):
@@ -100,10 +102,10 @@ def figure_2(options, machines):
                 at[p] = min(at.get(p, seconds), seconds)
         for name, at in best.items():
             axes.plot(list(at), [s * 1e3 for s in at.values()], marker="o", markersize=3,
-                      color=COLORS[name], label=name, linewidth=1.2)
+                      color=color[name], label=name, linewidth=1.2)
         for p in ranks:
             winner = min((at[p], name) for name, at in best.items() if p in at)
-            axes.plot(p, winner[0] * 1e3, marker="*", markersize=16, color=COLORS[winner[1]],
+            axes.plot(p, winner[0] * 1e3, marker="*", markersize=16, color=color[winner[1]],
                       markeredgecolor="black")
         axes.set(xscale="log", yscale="log", title=f"{machine.name}: broadcast of {size}",
                  xlabel="ranks, one per node", ylabel="time in ms (star: the best)")
@@ -116,21 +118,24 @@ def figure_2(options, machines):
 
 def figure_4(options, machines):
     """Pipelined arms at every segment size; the arm that most seeds of a policy settle on."""
-    ranks, size = 16, "1MiB"
+    ranks, size, color = 16, "1MiB", colors(options)
     figure, all_axes = plt.subplots(1, len(machines), figsize=(6.2 * len(machines), 5),
                                     squeeze=False, layout="constrained")
     for axes, machine in zip(all_axes[0], machines):
         learnt = machine.learning(ranks, size, 400, 40)
         times = {a["arm"]: a["simulated_s"] for a in learnt["arms"] if a["arm"] != "native"}
         whole = SIZES["MiB"]
-        for name in ["binomial", "binary", "split_binary", "pipeline"]:
+        chosen = [max(p["settled"].items(), key=lambda item: item[1])[0]
+                  for p in learnt["policies"]]
+        names = ["binomial", "binary", "split_binary", "pipeline"]
+        names += [n for n in dict.fromkeys(map(algorithm, chosen)) if n not in names + ["native"]]
+        for name in names:
             points = sorted((segment_bytes(arm) or whole, s * 1e3) for arm, s in times.items()
                             if algorithm(arm) == name and segment_bytes(arm) < whole)
-            axes.plot(*zip(*points), marker="o", markersize=3, color=COLORS[name], label=name)
-        for policy, marker in zip(learnt["policies"], ["s", "*"]):
-            arm, count = max(policy["settled"].items(), key=lambda item: item[1])
+            axes.plot(*zip(*points), marker="o", markersize=3, color=color[name], label=name)
+        for policy, arm, marker in zip(learnt["policies"], chosen, ["s", "*"]):
             shown = arm if arm != "native" else "binomial"
-            share = 100 * count / sum(policy["settled"].values())
+            share = 100 * policy["settled"][arm] / sum(policy["settled"].values())
             axes.plot(segment_bytes(shown) or whole, times[shown] * 1e3, marker=marker,
                       markersize=15, color="none", markeredgecolor="black", linestyle="none",
                       label=f"{policy['policy']}: {arm}\n({share:.0f} % of the seeds)")
@@ -146,7 +151,7 @@ def figure_4(options, machines):
 
 def figure_5(options, machines):
     """Fixed arms are lines; a policy's mean and median over the seeds show what exploring costs."""
-    ranks, size, calls, seeds = 16, "1MiB", 300, 200
+    ranks, size, calls, seeds, color = 16, "1MiB", 300, 200, colors(options)
     figure, all_axes = plt.subplots(1, len(machines), figsize=(6.2 * len(machines), 5),
                                     squeeze=False, layout="constrained")
     for axes, machine in zip(all_axes[0], machines):
@@ -157,11 +162,11 @@ def figure_5(options, machines):
             if name != "native" and a["simulated_s"] < best.get(name, (9e9, ""))[0]:
                 best[name] = (a["simulated_s"], a["arm"])
         for name, (seconds, arm) in sorted(best.items(), key=lambda item: item[1]):
-            axes.axhline(seconds * 1e3, color=COLORS[name], linewidth=1, alpha=0.8,
+            axes.axhline(seconds * 1e3, color=color[name], linewidth=1, alpha=0.8,
                          label=arm.replace("segment_bytes", "segment"))
-        for policy, color in zip(learnt["policies"], ["black", "#0033cc"]):
+        for policy, ink in zip(learnt["policies"], ["black", "#0033cc"]):
             for key, style, width in [("mean_s", "-", 1.3), ("median_s", ":", 1.6)]:
-                axes.plot(range(1, calls + 1), [s * 1e3 for s in policy[key]], style, color=color,
+                axes.plot(range(1, calls + 1), [s * 1e3 for s in policy[key]], style, color=ink,
                           linewidth=width, label=f"{policy['policy']}, {key[:-2]} of {seeds} seeds")
         axes.set(xscale="log", yscale="log", title=f"{machine.name}: {size} to {ranks} ranks",
                  xlabel="call", ylabel="time per call in ms")
