@@ -12,6 +12,8 @@ set(railpass_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/railpass)
 
 install(TARGETS ${railpass_targets} EXPORT railpassTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# Beside librailpass, where it looks for that.
+install(TARGETS railpass_preload_so LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 set_target_properties(railpass_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 install(TARGETS railpass_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 

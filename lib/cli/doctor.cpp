@@ -3,6 +3,7 @@
 #include "lib/cli/parallel.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
+#include "lib/preload/mpi_of_build.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -25,20 +26,6 @@ struct finding {
   bool ok = true;
   std::string message{};
 };
-
-// What the headers that railpass was built with call their MPI, as the library calls itself.
-std::string mpi_of_build() {
-#if defined(OMPI_MAJOR_VERSION)
-  return "Open MPI v" + std::to_string(OMPI_MAJOR_VERSION) + '.' +
-         std::to_string(OMPI_MINOR_VERSION) + '.' + std::to_string(OMPI_RELEASE_VERSION);
-#elif defined(I_MPI_VERSION)
-  return "Intel(R) MPI Library " I_MPI_VERSION;
-#elif defined(MPICH_VERSION)
-  return "MPICH Version: " MPICH_VERSION;
-#else
-  return {};
-#endif
-}
 
 // Words apart, so that tabs and version suffixes of the same release do not matter.
 std::string squeezed(const std::string& text) {

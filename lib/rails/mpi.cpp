@@ -10,20 +10,20 @@ static_assert(rail<mpi_rail>);
 int make_byte_type(std::int64_t bytes, std::int64_t largest_count, MPI_Datatype* type) {
   const std::int64_t chunks = bytes / largest_count, rest = bytes % largest_count;
   MPI_Datatype chunk = MPI_DATATYPE_NULL;
-  int code = MPI_Type_contiguous(static_cast<int>(largest_count), MPI_BYTE, &chunk);
+  int code = PMPI_Type_contiguous(static_cast<int>(largest_count), MPI_BYTE, &chunk);
   if (code != MPI_SUCCESS) return code;
   int lengths[2] = {static_cast<int>(chunks), static_cast<int>(rest)};
   MPI_Aint places[2] = {0, static_cast<MPI_Aint>(chunks * largest_count)};
   MPI_Datatype types[2] = {chunk, MPI_BYTE};
-  code = MPI_Type_create_struct(2, lengths, places, types, type);
-  MPI_Type_free(&chunk);
+  code = PMPI_Type_create_struct(2, lengths, places, types, type);
+  PMPI_Type_free(&chunk);
   if (code != MPI_SUCCESS) return code;
-  return MPI_Type_commit(type);
+  return PMPI_Type_commit(type);
 }
 
 mpi_rail::mpi_rail(MPI_Comm communicator, std::int64_t largest_count)
     : communicator_(communicator), largest_count_(largest_count) {
-  MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
+  PMPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
   // More than the executor's windows, so that no later call allocates.
   constexpr std::size_t usual = 256;
   requests_.reserve(usual);
@@ -47,13 +47,13 @@ post_result mpi_rail::post_send(std::int32_t peer, std::int32_t tag, const std::
   MPI_Request request = MPI_REQUEST_NULL;
   int code = MPI_SUCCESS;
   if (bytes <= largest_count_) [[likely]] {
-    code = MPI_Isend(from, static_cast<int>(bytes), MPI_BYTE, peer, tag, communicator_, &request);
+    code = PMPI_Isend(from, static_cast<int>(bytes), MPI_BYTE, peer, tag, communicator_, &request);
   } else {
     MPI_Datatype type = MPI_DATATYPE_NULL;
     code = make_byte_type(bytes, largest_count_, &type);
     if (code == MPI_SUCCESS) {
-      code = MPI_Isend(from, 1, type, peer, tag, communicator_, &request);
-      MPI_Type_free(&type);
+      code = PMPI_Isend(from, 1, type, peer, tag, communicator_, &request);
+      PMPI_Type_free(&type);
     }
   }
   return added(code, request, token);
@@ -64,13 +64,13 @@ post_result mpi_rail::post_receive(std::int32_t peer, std::int32_t tag, std::byt
   MPI_Request request = MPI_REQUEST_NULL;
   int code = MPI_SUCCESS;
   if (bytes <= largest_count_) [[likely]] {
-    code = MPI_Irecv(to, static_cast<int>(bytes), MPI_BYTE, peer, tag, communicator_, &request);
+    code = PMPI_Irecv(to, static_cast<int>(bytes), MPI_BYTE, peer, tag, communicator_, &request);
   } else {
     MPI_Datatype type = MPI_DATATYPE_NULL;
     code = make_byte_type(bytes, largest_count_, &type);
     if (code == MPI_SUCCESS) {
-      code = MPI_Irecv(to, 1, type, peer, tag, communicator_, &request);
-      MPI_Type_free(&type);
+      code = PMPI_Irecv(to, 1, type, peer, tag, communicator_, &request);
+      PMPI_Type_free(&type);
     }
   }
   return added(code, request, token);
@@ -88,8 +88,8 @@ int mpi_rail::poll(std::span<rail_token> completed) {
   }
   next_tested_ = first + tested;
   int found = 0;
-  const int code = MPI_Testsome(static_cast<int>(tested), requests_.data() + first, &found,
-                                indices_.data(), statuses_.data());
+  const int code = PMPI_Testsome(static_cast<int>(tested), requests_.data() + first, &found,
+                                 indices_.data(), statuses_.data());
   if (code != MPI_SUCCESS) {
     error_code_ = code;
     if (code == MPI_ERR_IN_STATUS)
@@ -124,8 +124,8 @@ void mpi_rail::drop_ended_at_back() {
 void mpi_rail::abandon() {
   for (MPI_Request& request : requests_)
     if (request != MPI_REQUEST_NULL) {
-      MPI_Cancel(&request);
-      MPI_Request_free(&request);
+      PMPI_Cancel(&request);
+      PMPI_Request_free(&request);
     }
   requests_.clear();
   tokens_.clear();

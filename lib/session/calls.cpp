@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/files/files.hpp"
 #include "lib/session/communicator_state.hpp"
+#include "lib/session/inside.hpp"
 #include "railpass/mpi.hpp"
 
 #include <limits>
@@ -85,7 +86,10 @@ bool is_ours(const communicator_state& state, call& c) {
 
 }  // namespace
 
+constinit thread_local int detail::inside_depth = 0;
+
 int run_call(call& c, const call_options& options) {
+  const inside here;
   communicator_state* const state = communicator_state::of(c.comm);
   if (!state || !is_ours(*state, c)) return run_native(c);
   return state->run(c, options);
@@ -301,7 +305,10 @@ void configure(MPI_Comm comm, std::string_view setting, std::string_view value) 
   state_of(comm, "configure").configure(setting, value);
 }
 
-int start_tuning(MPI_Comm comm) { return state_of(comm, "start_tuning").start_tuning(comm); }
+int start_tuning(MPI_Comm comm) {
+  const inside here;
+  return state_of(comm, "start_tuning").start_tuning(comm);
+}
 
 std::string last_arm(MPI_Comm comm) { return state_of(comm, "last_arm").last_arm(); }
 

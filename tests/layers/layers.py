@@ -20,6 +20,7 @@ COMPILER = sys.argv[split + 1:]
 DEPENDS["api"] = {"base"}
 DEPENDS["facade"] = {"api"}
 DEPENDS["session"].add("api")
+DEPENDS["preload"].add("api")
 DEPENDS["cli"] = set(DEPENDS)
 
 # Longest first: where the files of a layer are.
@@ -28,12 +29,12 @@ PLACES = [("include/railpass/mpi.hpp", "api"), ("include/railpass/options.hpp", 
           ("include/railpass/select/", "select"), ("include/railpass/transport/", "transport"),
           ("include/railpass/", "facade"),
           ("models/predict.hpp", "predict"), ("models/fit.hpp", "fit"), ("models/", "models"),
-          ("collectives/", "collectives"), ("lib/cli/", "cli"), ("lib/session/", "session"),
+          ("collectives/", "collectives"), ("lib/cli/", "cli"), ("lib/session/", "session"), ("lib/preload/", "preload"),
           ("lib/exec/", "exec"), ("lib/rails/", "rails"), ("lib/files/", "files"), ("lib/tune/", "tune")]
 
 # Which layers may include what is not ours.
 OUTSIDE = {"Eigen/": {"fit", "tune"}, "nlohmann/": {"files", "tune", "cli"}, "CLI/": {"cli"}, "boost/": {"facade"},
-           "mpi.h": {"api", "rails", "exec", "session", "cli"}}
+           "mpi.h": {"api", "rails", "exec", "session", "preload", "cli"}}
 
 USERS_HEADERS = [str(p.relative_to(ROOT)) for p in sorted((ROOT / "include/railpass").glob("*.hpp"))
                  if p.name != "options.hpp"]  # part of mpi.hpp

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// librailpass_preload.so: stands before the MPI library of a program that knows nothing of railpass
+// and answers MPI_x and PMPI_x (which Fortran and MPI-IO call) for all blocking collectives. It is
+// linked with no MPI library and loads librailpass only at the first of these calls, once it is
+// sure of the MPI library behind it; so it may be loaded into any process. What it cannot or shall
+// not tune goes straight on.
+#include "lib/preload/engine.hpp"
+#include "lib/preload/mpi_of_build.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+
+namespace railpass::preload {
+namespace {
+
+// Which functions answer which name.
+struct answers {
+  functions mpi;
+  functions pmpi;
+};
+
+// Said by one process of a job. It is the one thing that must not be silent: the user believes that
+// the program is tuned. There is no log yet: settings belong to librailpass.
+void tell(const std::string& sentence) {
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+    if (const char* const rank = std::getenv(variable); rank && std::atoi(rank) != 0) return;
+  const std::string line = "railpass: " + sentence + "\n";
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+// Where the object that has this address was loaded; null for an address of none.
+const void* object_of(const void* address) {
+  Dl_info found{};
+  return address && dladdr(address, &found) ? found.dli_fbase : nullptr;
+}
+
+// What to give dlsym so that it finds what the caller would have called without us.
+void* handle_of_mpi(const void* caller) {
+  if (dlsym(RTLD_NEXT, "PMPI_Barrier")) return RTLD_NEXT;
+  // An MPI library that only a plug-in knows: Python modules are loaded like that.
+  Dl_info found{};
+  void* const plug_in = dladdr(caller, &found) && found.dli_fname
+                            ? dlopen(found.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
+                            : nullptr;
+  if (plug_in && dlsym(plug_in, "PMPI_Barrier")) return plug_in;
+  tell("a collective of MPI was called, but the caller has no MPI library");
+  _exit(127);  // as the dynamic linker where it finds no function
+}
+
+bool switched_off() {
+  const char* const value = std::getenv("RAILPASS");
+  const std::string_view text = value ? value : "";
+  return text == "off" || text == "0" || text == "false" || text == "no";
+}
+
+// The MPI library's name and version, from the beginning of what it says of itself.
+std::string name_of_library(void* handle) {
+  const auto get_version =
+      reinterpret_cast<int (*)(char*, int*)>(dlsym(handle, "PMPI_Get_library_version"));
+  char text[8192] = "";  // more than any MPI library's MPI_MAX_LIBRARY_VERSION_STRING
+  int length = 0;
+  if (!get_version || get_version(text, &length) != 0) return "an unknown MPI library";
+  std::string name(text);
+  name.resize(std::min(name.size(), name.find_first_of(",\n")));
+  for (char& c : name)
+    if (c == '\t') c = ' ';
+  return name;
+}
+
+// Loads librailpass, or finds it loaded: calls through it and through us must meet. Null, and
+// `problem` says why, if it cannot serve the MPI library behind the handle.
+decltype(&railpass_preload_attach) find_engine(void* handle, std::string& problem) {
+  const std::string running = name_of_library(handle);
+  const std::string_view needed = mpi_family_of_build();
+  if (running.find(needed) == std::string::npos) {
+    problem = "this program runs with " + running + ", this preload library is for " +
+              mpi_of_build() + "; one built for " + running + " is needed";
+    return nullptr;
+  }
+  void* engine = dlopen(RAILPASS_ENGINE, RTLD_NOW | RTLD_NOLOAD);
+  if (!engine) {
+    Dl_info self{};
+    dladdr(reinterpret_cast<const void*>(&find_engine), &self);
+    const std::string_view path = self.dli_fname ? self.dli_fname : "";
+    engine = dlopen((std::string(path.substr(0, path.rfind('/') + 1)) + RAILPASS_ENGINE).c_str(),
+                    RTLD_NOW | RTLD_LOCAL);
+  }
+  void* const attach = engine ? dlsym(engine, "railpass_preload_attach") : nullptr;
+  if (!attach) {
+    const char* const why = dlerror();
+    problem = std::string("librailpass cannot be loaded: ") + (why ? why : "unknown reason");
+    return nullptr;
+  }
+  if (object_of(dlsym(engine, "PMPI_Barrier")) != object_of(dlsym(handle, "PMPI_Barrier"))) {
+    problem = "this program runs with another installation of " + running +
+              " than librailpass was linked with";
+    return nullptr;
+  }
+  return reinterpret_cast<decltype(&railpass_preload_attach)>(attach);
+}
+
+const answers* find_answers(const void* caller) {
+  static answers result;
+  void* const handle = handle_of_mpi(caller);
+  functions real, next;
+#define RAILPASS_PRELOADED(name, tuned, count)                                      \
+  real.name = reinterpret_cast<word_function<count>>(dlsym(handle, "PMPI_" #name)); \
+  next.name = reinterpret_cast<word_function<count>>(dlsym(handle, "MPI_" #name));
+#include "lib/preload/functions.def"
+#undef RAILPASS_PRELOADED
+  result = {.mpi = real, .pmpi = real};
+  if (!switched_off()) {
+    std::string problem;
+    if (const auto attach = find_engine(handle, problem)) {
+      attach(real, result.pmpi);
+      result.mpi = result.pmpi;
+    } else {
+      tell(problem + "; nothing is tuned");
+    }
+  }
+  // A profiler behind us sees the calls that the program makes; its PMPI_x comes to us.
+#define RAILPASS_PRELOADED(name, tuned, count)               \
+  if (object_of(reinterpret_cast<const void*>(next.name)) != \
+      object_of(reinterpret_cast<const void*>(real.name)))   \
+    result.mpi.name = next.name;
+#include "lib/preload/functions.def"
+#undef RAILPASS_PRELOADED
+  return &result;
+}
+
+std::mutex finding;
+std::atomic<const answers*> found{nullptr};
+
+const answers& answers_for(const void* caller) {
+  if (const answers* const known = found.load(std::memory_order_acquire)) [[likely]]
+    return *known;
+  const std::lock_guard lock(finding);
+  if (!found.load(std::memory_order_relaxed))
+    found.store(find_answers(caller), std::memory_order_release);
+  return *found.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+}  // namespace railpass::preload
+
+// mpi.h declares these functions with the types of the MPI that railpass is built for; here they
+// have names of their own for the compiler, and MPI's for the linker.
+#define RAILPASS_WORDS_1 word a
+#define RAILPASS_WORDS_5 word a, word b, word c, word d, word e
+#define RAILPASS_WORDS_6 RAILPASS_WORDS_5, word f
+#define RAILPASS_WORDS_7 RAILPASS_WORDS_6, word g
+#define RAILPASS_WORDS_8 RAILPASS_WORDS_7, word h
+#define RAILPASS_WORDS_9 RAILPASS_WORDS_8, word i
+#define RAILPASS_PASSED_1 a
+#define RAILPASS_PASSED_5 a, b, c, d, e
+#define RAILPASS_PASSED_6 RAILPASS_PASSED_5, f
+#define RAILPASS_PASSED_7 RAILPASS_PASSED_6, g
+#define RAILPASS_PASSED_8 RAILPASS_PASSED_7, h
+#define RAILPASS_PASSED_9 RAILPASS_PASSED_8, i
+#define RAILPASS_ANSWER(member, linker_name, name, count)                                          \
+  [[gnu::visibility("default")]] int member##_##name(RAILPASS_WORDS_##count) __asm__(linker_name); \
+  int member##_##name(RAILPASS_WORDS_##count) {                                                    \
+    return answers_for(__builtin_return_address(0)).member.name(RAILPASS_PASSED_##count);          \
+  }
+#define RAILPASS_PRELOADED(name, tuned, count)    \
+  RAILPASS_ANSWER(mpi, "MPI_" #name, name, count) \
+  RAILPASS_ANSWER(pmpi, "PMPI_" #name, name, count)
+
+namespace railpass::preload {
+#include "lib/preload/functions.def"
+}  // namespace railpass::preload

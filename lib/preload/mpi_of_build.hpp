@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+#include <string_view>
+
+namespace railpass {
+
+/// The MPI that railpass was built for: its family's name. What is built for one family can only
+/// run with it. Empty: another MPI than those below.
+constexpr std::string_view mpi_family_of_build() {
+#if defined(OMPI_MAJOR_VERSION)
+  return "Open MPI";
+#elif defined(I_MPI_VERSION)
+  return "Intel(R) MPI";
+#elif defined(MPICH_VERSION)
+  return "MPICH";
+#else
+  return {};
+#endif
+}
+
+/// With its version, as the library calls itself at the beginning of MPI_Get_library_version.
+inline std::string mpi_of_build() {
+#if defined(OMPI_MAJOR_VERSION)
+  return "Open MPI v" + std::to_string(OMPI_MAJOR_VERSION) + '.' +
+         std::to_string(OMPI_MINOR_VERSION) + '.' + std::to_string(OMPI_RELEASE_VERSION);
+#elif defined(I_MPI_VERSION)
+  return "Intel(R) MPI Library " I_MPI_VERSION;
+#elif defined(MPICH_VERSION)
+  return "MPICH Version: " MPICH_VERSION;
+#else
+  return {};
+#endif
+}
+
+}  // namespace railpass

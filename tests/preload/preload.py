@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Programs that know nothing of railpass, with and without the preload library: the same output, the
+same errors, and calls that were really tuned.
+
+    preload.py PRELOAD_LIBRARY MPI_C_COMPILER MPIEXEC openmpi|mpich
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+PRELOAD, MPICC, MPIEXEC, FAMILY = sys.argv[1:]
+HERE = Path(__file__).resolve().parent
+RANKS = 2  # more than cores would mean minutes with an MPI that does not yield
+COLLECTIVES = {
+    "broadcast", "all_reduce", "reduce", "reduce_scatter", "reduce_scatter_block", "gather",
+    "gatherv", "scatter", "scatterv", "all_gather", "all_gatherv", "all_to_all", "all_to_allv",
+    "all_to_allw", "scan", "exscan", "barrier"}
+SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's packages are for this one
+
+
+def compile_with(compiler, source, program, *flags):
+    done = subprocess.run([compiler, *flags, HERE / source, "-o", program], capture_output=True,
+                          text=True, timeout=120, check=False)
+    return done.returncode == 0, f"{compiler} {source}\n{done.stdout}{done.stderr}"
+
+
+def fortran_compiler():
+    """The sibling of the C compiler: mpicc.mpich, mpifort.mpich."""
+    folder, name = os.path.split(MPICC)
+    for fortran in ("mpifort", "mpif90"):
+        found = shutil.which(os.path.join(folder, name.replace("mpicc", fortran)))
+        if found and "mpicc" in name:
+            return found
+    return None
+
+
+class Preloaded(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.temporary.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.temporary.name, name)
+
+    def program(self, source, *flags):
+        name = self.path(Path(source).stem)
+        if not os.path.exists(name):
+            good, said = compile_with(MPICC, source, name, "-std=c11", *flags)
+            self.assertTrue(good, said)
+        return name
+
+    def start(self, *command, preload=(), mpiexec=MPIEXEC, ranks=RANKS, **settings):
+        environment = {k: v for k, v in os.environ.items()
+                       if not k.startswith("RAILPASS") and k != "LD_PRELOAD"}
+        # All ranks must read the same; so the launcher gets it, too, and must not mind.
+        environment.update({k: str(v) for k, v in settings.items()})
+        if preload:
+            environment["LD_PRELOAD"] = ":".join(preload)
+        done = subprocess.run([mpiexec, "-n", str(ranks), *command], env=environment, text=True,
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=100,
+                              check=False)
+        self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def tuned(self, *command, preload=(PRELOAD,), **settings):
+        """Runs it with all arms in turn; returns its output and the calls by collective."""
+        dump = self.path("dump.json")
+        if os.path.exists(dump):
+            os.remove(dump)
+        done = self.start(*command, preload=preload, RAILPASS_STATS=dump,
+                          RAILPASS_POLICY="round_robin", RAILPASS_LOG="stderr", **settings)
+        self.assertNotIn("railpass: ", done.stderr)
+        with open(dump, encoding="utf-8") as file:
+            contexts = json.load(file)["contexts"]
+        calls = {}
+        for context in contexts:
+            calls[context["collective"]] = calls.get(context["collective"], 0) + context["calls"]
+        return done.stdout, calls
+
+    def test_all_collectives(self):
+        program = self.program("all_collectives.c")
+        plain = self.start(program).stdout
+        self.assertEqual(len(plain.splitlines()), 18)
+        output, calls = self.tuned(program)
+        self.assertEqual(output, plain)
+        self.assertEqual(set(calls), COLLECTIVES)
+
+    def test_switched_off(self):
+        program = self.program("all_collectives.c")
+        dump = self.path("off.json")
+        output = self.start(program, preload=(PRELOAD,), RAILPASS="off", RAILPASS_STATS=dump).stdout
+        self.assertEqual(output, self.start(program).stdout)
+        self.assertFalse(os.path.exists(dump))
+
+    def test_wrong_arguments(self):
+        program = self.program("wrong_arguments.c")
+        plain = self.start(program).stdout
+        self.assertGreater(len(plain.splitlines()), 40)
+        output, _ = self.tuned(program)
+        self.assertEqual(output, plain)
+
+    def test_profilers_before_and_behind(self):
+        profiler = self.path("profiler.so")
+        good, said = compile_with(MPICC, "profiler.c", profiler, "-shared", "-fPIC")
+        self.assertTrue(good, said)
+        program = self.program("all_collectives.c")
+        plain = self.start(program, preload=(profiler,)).stdout
+        self.assertIn("profiler: 15 broadcasts, 0 messages", plain)
+        _, alone = self.tuned(program)
+        for order in ((profiler, PRELOAD), (PRELOAD, profiler)):
+            with self.subTest(order=order):
+                output, calls = self.tuned(program, preload=order)
+                self.assertEqual(output, plain)
+                self.assertEqual(calls, alone)  # tuned once each
+
+    def test_mpi_io(self):
+        program = self.program("files.c")
+        self.assertIn("0 wrong values", self.start(program, self.path("plain")).stdout)
+        # Open MPI's own MPI-IO calls no collectives of MPI; ROMIO, its other one and MPICH's, does.
+        output, calls = self.tuned(program, self.path("tuned"), OMPI_MCA_io="^ompio")
+        self.assertIn("0 wrong values", output)
+        self.assertLessEqual({"all_gather", "all_to_all"}, set(calls))
+        with open(self.path("plain"), "rb") as a, open(self.path("tuned"), "rb") as b:
+            self.assertEqual(a.read(), b.read())
+
+    def check_fortran(self, source):
+        compiler = fortran_compiler()
+        if not compiler:
+            self.skipTest("this MPI has no Fortran compiler here")
+        program = self.path(source.replace(".", "_"))
+        good, said = compile_with(compiler, source, program)
+        if not good and ".mod" in said:
+            self.skipTest("this MPI's module is not for this Fortran compiler: " +
+                          said.splitlines()[-1])
+        self.assertTrue(good, said)
+        self.assertEqual(self.start(program).stdout, "0 wrong\n")
+        output, calls = self.tuned(program)
+        self.assertEqual(output, "0 wrong\n")
+        self.assertEqual(set(calls), {"broadcast", "all_reduce"})
+
+    def test_fortran_with_mpif_h(self):
+        self.check_fortran("with_mpif_h.f")
+
+    def test_fortran_with_use_mpi(self):
+        self.check_fortran("with_use_mpi.f90")
+
+    def test_fortran_with_mpi_f08(self):
+        self.check_fortran("with_mpi_f08.f90")
+
+    def test_python(self):
+        if subprocess.run([SYSTEM_PYTHON, "-c", "import mpi4py"], capture_output=True,
+                          check=False).returncode != 0:
+            self.skipTest("mpi4py is not installed")
+        vendor = self.start(SYSTEM_PYTHON, "-c",
+                            "from mpi4py import MPI; print(MPI.get_vendor()[0])", ranks=1).stdout
+        if vendor.strip() != {"openmpi": "Open MPI", "mpich": "MPICH"}[FAMILY]:
+            self.skipTest(f"mpi4py is for {vendor.strip()}")
+        output, calls = self.tuned(SYSTEM_PYTHON, HERE / "collectives_of_python.py")
+        self.assertEqual(output, self.start(SYSTEM_PYTHON, HERE / "collectives_of_python.py").stdout)
+        self.assertLessEqual({"broadcast", "all_reduce", "all_gather"}, set(calls))
+
+    def test_another_mpi(self):
+        other = {"openmpi": "mpich", "mpich": "openmpi"}[FAMILY]
+        compiler, launcher = shutil.which(f"mpicc.{other}"), shutil.which(f"mpiexec.{other}")
+        if not compiler or not launcher:
+            self.skipTest(f"{other} is not installed")
+        program = self.path("of_another_mpi")
+        good, said = compile_with(compiler, "all_collectives.c", program)
+        self.assertTrue(good, said)
+        done = self.start(program, preload=(PRELOAD,), mpiexec=launcher)
+        self.assertEqual(done.stdout, self.start(program, mpiexec=launcher).stdout)
+        ours = [line for line in done.stderr.splitlines() if line.startswith("railpass: ")]
+        self.assertEqual(len(ours), 1, done.stderr)
+        for word in ("Open MPI", "MPICH", "nothing is tuned"):
+            self.assertIn(word, ours[0])
+
+    def test_a_program_without_mpi(self):
+        done = subprocess.run(["true"], env={**os.environ, "LD_PRELOAD": PRELOAD}, timeout=20,
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+
+unittest.main(argv=[sys.argv[0], "-v"])

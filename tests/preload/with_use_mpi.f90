@@ -1,0 +1,22 @@
+! SPDX-License-Identifier: BSL-1.0
+program with_use_mpi
+  use mpi
+  implicit none
+  integer :: rank, num_ranks, code, i, total, wrong
+  integer :: values(1000)
+  wrong = 0
+  call MPI_Init(code)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, code)
+  call MPI_Comm_size(MPI_COMM_WORLD, num_ranks, code)
+  do i = 1, 40
+    values = -1
+    if (rank == 0) values = i
+    call MPI_Bcast(values, 1000, MPI_INTEGER, 0, MPI_COMM_WORLD, code)
+    if (any(values /= i)) wrong = wrong + 1
+    total = i
+    call MPI_Allreduce(MPI_IN_PLACE, total, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, code)
+    if (total /= i * num_ranks) wrong = wrong + 1
+  end do
+  if (rank == 0) print '(i0, a)', wrong, ' wrong'
+  call MPI_Finalize(code)
+end program
