@@ -56,9 +56,9 @@ struct preconditions {
 /// what does not fit.
 struct scratch_formula {
   double messages = 0;  ///< times the message's length; of all num_ranks blocks, if it has blocks
-  int blocks = 0;       ///< times the length of a block: the num_ranks-th part of the message
-  constexpr double bytes(double message_bytes, int num_ranks) const {
-    return message_bytes * (messages + double(blocks) / num_ranks);
+  int blocks = 0;       ///< times the length of the longest block: the num_ranks-th part if equal
+  constexpr double bytes(double message_bytes, double block_bytes) const {
+    return messages * message_bytes + blocks * block_bytes;
   }
 };
 

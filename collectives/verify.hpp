@@ -132,8 +132,10 @@ inline std::vector<message_to_check> unequal_blocks_to_check(std::int64_t p,
 // What is wrong if a rank uses more scratch memory than the descriptor says; else nothing.
 inline std::string scratch_beyond(const algorithm& a, const std::vector<schedule>& schedules,
                                   const message_size& size) {
-  if (!size.blocks.empty()) return {};  // the formula is for equal blocks
-  const auto most = a.scratch.bytes(double(size.units), int(schedules.size()));
+  const auto p = std::int32_t(schedules.size());
+  const double block =
+      size.blocks.empty() ? double(size.units) / p : double(longest_range(1, p, size));
+  const auto most = a.scratch.bytes(double(size.units), block);
   for (const schedule& s : schedules) {
     std::int64_t units = 0;
     for (std::size_t b = std::size_t(buffer::scratch0); b < max_buffers; ++b)

@@ -14,6 +14,7 @@ namespace {
 using namespace railpass;
 
 struct instant_rail {
+  void reserve(std::size_t) {}
   post_result post_send(std::int32_t, std::int32_t, const std::byte*, std::int64_t, rail_token) {
     return post_result::done;
   }
@@ -29,6 +30,7 @@ struct instant_rail {
 
 class polled_rail {
  public:
+  void reserve(std::size_t) {}
   post_result post_send(std::int32_t, std::int32_t, const std::byte*, std::int64_t,
                         rail_token token) {
     tokens_[std::size_t(pending_++)] = token;

@@ -89,7 +89,7 @@ int run(const options& o) {
   if (o.json.text())
     std::cout << (o.markdown ? lines.markdown() : lines.text())
               << "\nscratch: memory of its own a call needs on a rank, at most; n: the message's "
-                 "length, of all ranks' blocks if it has such; b: a block's\n";
+                 "length, of all ranks' blocks if it has such; b: its longest block's\n";
   o.json.write(list);
   return succeeded;
 }

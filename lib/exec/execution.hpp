@@ -16,6 +16,13 @@
 
 namespace railpass {
 
+/// The address `bytes` away: of a unit that may lie far outside the memory there is, or of
+/// MPI_BOTTOM, where arithmetic on pointers is undefined.
+inline std::byte* displaced(const std::byte* from, std::int64_t bytes) {
+  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(from) +
+                                      static_cast<std::uintptr_t>(bytes));
+}
+
 /// Messages a call may have in flight, sends and receives counted apart. A step has at most 64 (one
 /// large send, see large_message_bytes), and one that has none may always start one: so a window
 /// never keeps a schedule from ending, whatever its other steps wait for.
@@ -97,6 +104,7 @@ class execution {
     binding_ = b;
     first_token_ = first_token;
     tag_ = tag;
+    windows_ = w;
     free_[sending] = w.sends;
     free_[receiving] = w.receives;
     code_ = 0;
@@ -124,6 +132,12 @@ class execution {
     code_ = code;
     num_unfinished_ = 0;
     bound_serial_ = 0;
+  }
+  /// Messages that may be under way at once.
+  std::size_t most_in_flight() const {
+    // Beyond the windows each step may have one.
+    return done() ? 0
+                  : std::size_t(windows_.sends) + std::size_t(windows_.receives) + steps_.size();
   }
   bool has_work() const {
     if (done()) return false;
@@ -373,9 +387,9 @@ class execution {
     for_each_arena_part(*schedule_, binding_,
                         [&](unsigned i, bool mirror, std::int64_t first, std::int64_t bytes) {
                           if (mirror)
-                            mirror_[i] = place - first * binding_.size.unit_bytes;
+                            mirror_[i] = displaced(place, -first * binding_.size.unit_bytes);
                           else
-                            memory_[i] = place - shift - first * distance;
+                            memory_[i] = displaced(place, -shift - first * distance);
                           place += aligned(bytes);
                           return true;
                         });
@@ -671,7 +685,7 @@ class execution {
         if (direction == sending && has_one && s.peer_stride == 0 && is_large(s)) break;
         const unsigned bit = s.next % max_in_flight;
         const rail_token token = first_token_ + std::uint64_t(index) * max_in_flight + bit;
-        std::byte* bytes = s.memory + s.begin * unit_bytes;
+        std::byte* bytes = displaced(s.memory, s.begin * unit_bytes);
         post_result posted;
         if constexpr (direction == sending) {
           if (binding_.hooks.pack) pack(s.from, s.begin, units);
@@ -729,10 +743,10 @@ class execution {
   std::byte* unit_address(buffer b, std::int64_t unit) const {
     const std::int64_t distance =
         binding_.hooks.pack ? binding_.layout.extent_bytes : binding_.size.unit_bytes;
-    return memory_[static_cast<std::size_t>(b)] + unit * distance;
+    return displaced(memory_[static_cast<std::size_t>(b)], unit * distance);
   }
   std::byte* packed_address(buffer b, std::int64_t unit) const {
-    return mirror_[static_cast<std::size_t>(b)] + unit * binding_.size.unit_bytes;
+    return displaced(mirror_[static_cast<std::size_t>(b)], unit * binding_.size.unit_bytes);
   }
   void note(int code) {
     if (code_ == 0) code_ = code;
@@ -783,6 +797,7 @@ class execution {
   binding binding_{};
   rail_token first_token_ = 0;
   std::int32_t tag_ = 0;
+  windows windows_{};
   int free_[2] = {0, 0};
   bool any_starved_[2] = {false, false};
   int num_unfinished_ = 0;

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <memory>
+#include <new>
 #include <poll.h>
 #include <sched.h>
 #include <span>
@@ -48,8 +49,8 @@ class executor {
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
 
-  /// Runs the schedule to its end. Collective over the rail's communicator. Throws std::bad_alloc
-  /// before the first message if there is no memory for the scratch buffers.
+  /// Runs the schedule to its end. Collective over the rail's communicator. All memory is allocated
+  /// before the first message: std::bad_alloc is thrown before that or not at all.
   int run(const schedule& s, const binding& b, const hang_watch& watch = {}) {
     return wait(start(s, b), watch);
   }
@@ -61,6 +62,7 @@ class executor {
     const call c = free_call();
     execution& e = calls_[std::size_t(c)]->work;
     e.bind(s, b, windows_, std::uint64_t(c) << 32, tag);
+    rail_.reserve(std::size_t(rail_.pending()) + e.most_in_flight());
     calls_[std::size_t(c)]->used = true;
     active_.push_back(c);
     if (!e.advance(rail_)) fail();
@@ -155,8 +157,11 @@ class executor {
         if (started_s < 0) started_s = now_s;
         if (now_s - started_s >= watch.after_s) {
           watching = false;
-          const std::vector<awaited_peer> peers = e.awaited();
-          watch.report(watch.user_data, peers);
+          try {
+            const std::vector<awaited_peer> peers = e.awaited();
+            watch.report(watch.user_data, peers);
+          } catch (const std::bad_alloc&) {  // the call goes on without the report
+          }
         }
       }
     } while (!e.done());

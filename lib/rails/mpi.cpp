@@ -24,12 +24,16 @@ int make_byte_type(std::int64_t bytes, std::int64_t largest_count, MPI_Datatype*
 mpi_rail::mpi_rail(MPI_Comm communicator, std::int64_t largest_count)
     : communicator_(communicator), largest_count_(largest_count) {
   PMPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
-  // More than the executor's windows, so that no later call allocates.
+  // More than the executor's windows, so that hardly any later call allocates.
   constexpr std::size_t usual = 256;
-  requests_.reserve(usual);
-  tokens_.reserve(usual);
+  reserve(usual);
   indices_.resize(usual);
   statuses_.resize(usual);
+}
+
+void mpi_rail::reserve(std::size_t messages) {
+  requests_.reserve(messages);
+  tokens_.reserve(messages);
 }
 
 post_result mpi_rail::added(int code, MPI_Request request, rail_token token) {
@@ -80,12 +84,9 @@ int mpi_rail::poll(std::span<rail_token> completed) {
   // As many as fit in `completed`, in turn, so that no request is left out for good.
   if (next_tested_ >= requests_.size()) next_tested_ = 0;
   const std::size_t first = next_tested_;
-  const std::size_t tested = std::min(requests_.size() - first, completed.size());
+  const std::size_t tested =
+      std::min({requests_.size() - first, completed.size(), indices_.size()});
   if (tested == 0) return 0;
-  if (indices_.size() < tested) {
-    indices_.resize(requests_.capacity());
-    statuses_.resize(requests_.capacity());
-  }
   next_tested_ = first + tested;
   int found = 0;
   const int code = PMPI_Testsome(static_cast<int>(tested), requests_.data() + first, &found,

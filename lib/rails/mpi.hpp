@@ -26,6 +26,7 @@ class mpi_rail {
   mpi_rail& operator=(const mpi_rail&) = delete;
   ~mpi_rail() = default;
 
+  void reserve(std::size_t messages);
   post_result post_send(std::int32_t peer, std::int32_t tag, const std::byte* from,
                         std::int64_t bytes, rail_token token);
   post_result post_receive(std::int32_t peer, std::int32_t tag, std::byte* to, std::int64_t bytes,

@@ -44,6 +44,11 @@ struct call {
   }
 };
 
+/// The length of the call's message, in one place for all collectives: equal on all ranks, by MPI's
+/// rules about type signatures; 0 if only pairs of ranks know it. Negative: no valid arguments, or
+/// longer than 2^60 bytes. `rank` and `num_ranks` are the caller's. Local.
+std::int64_t message_bytes_of(const call& c, int rank, int num_ranks);
+
 /// The MPI library's own collective. Returns an MPI error code, as the next one.
 int run_native(const call& c);
 /// The tuned collective: what all calls of railpass/mpi.hpp come to. Fills in the two lengths.

@@ -14,6 +14,11 @@ std::byte* bytes_of(const void* memory) {
   return const_cast<std::byte*>(static_cast<const std::byte*>(memory));
 }
 
+std::int64_t distance_of(const void* to, const void* from) {  // see displaced
+  return std::int64_t(reinterpret_cast<std::uintptr_t>(to) -
+                      reinterpret_cast<std::uintptr_t>(from));
+}
+
 // Which of the message's blocks a rank's buffer holds.
 enum class holding { nothing, own_block, all_blocks };
 
@@ -58,7 +63,7 @@ int blocks_of(const call_side& side, bool all, const call_place& at,
     const std::int64_t distance = side.types           ? side.displacements[i]
                                   : side.displacements ? side.displacements[i] * layout.extent
                                                        : i * block.count * layout.extent;
-    block.memory = bytes_of(side.memory) + distance;
+    block.memory = displaced(bytes_of(side.memory), distance);
     blocks.push_back(block);
   }
   return MPI_SUCCESS;
@@ -77,10 +82,10 @@ int unpack_block(const std::byte* from, const user_block& to) {
 int call_buffers::operation::apply(void* self, const std::byte* left, std::byte* right,
                                    std::int64_t units) {
   const auto& o = *static_cast<const operation*>(self);
-  return in_portions(units, o.layout.size, o.layout.extent,
-                     [&](std::int64_t at, std::int64_t, int n, int) {
-                       return PMPI_Reduce_local(left + at, right + at, n, o.type, o.what);
-                     });
+  return in_portions(
+      units, o.layout.size, o.layout.extent, [&](std::int64_t at, std::int64_t, int n, int) {
+        return PMPI_Reduce_local(displaced(left, at), displaced(right, at), n, o.type, o.what);
+      });
 }
 int call_buffers::operation::pack(void* self, const std::byte* memory, std::int64_t units,
                                   std::byte* packed) {
@@ -169,7 +174,7 @@ int call_buffers::prepare_reduction(binding& b) {
   // Memory of our own that is laid out as the user's.
   const auto own_elements = [&](std::int64_t n) {
     const std::int64_t bytes = n == 0 ? 0 : (n - 1) * layout.extent + layout.true_extent;
-    return staging(output, bytes) - layout.true_lower_bound;
+    return displaced(staging(output, bytes), -layout.true_lower_bound);
   };
   if (what == promise::reduce_to_root && at_.rank != c.root) {
     // In rank order rank 0 has the result first, which is not the root's.
@@ -179,8 +184,9 @@ int call_buffers::prepare_reduction(binding& b) {
     if (c.send.in_place()) {
       b.output = own_elements(mine.size());
       own_result_ = {b.output, mine.size(), operation_.type, layout};
+      if (!layout.packed) staging(input, own_result_.bytes());  // for finish
     }
-    b.output -= mine.begin * (layout.packed ? layout.size : layout.extent);
+    b.output = displaced(b.output, -mine.begin * (layout.packed ? layout.size : layout.extent));
   }
   return MPI_SUCCESS;
 }
@@ -273,7 +279,8 @@ int call_buffers::bind_side(std::size_t which, const call_side& user, bool all, 
       table[std::size_t(virtual_rank())] = {0, own.bytes()};
       side.table = table;
     } else {
-      side.memory -= blocks_extent(virtual_rank(), 1, at_.num_ranks, size_).begin;
+      side.memory =
+          displaced(side.memory, -blocks_extent(virtual_rank(), 1, at_.num_ranks, size_).begin);
     }
     return MPI_SUCCESS;
   }
@@ -293,7 +300,7 @@ int call_buffers::bind_side(std::size_t which, const call_side& user, bool all, 
     const user_block& block = blocks[std::size_t(physical_rank(int(k), root_, int(p)))];
     dense_.push_back({end, end + block.bytes()});
     end = dense_.back().end;
-    const std::int64_t begin = block.count > 0 ? block.memory - bytes_of(user.memory) : 0;
+    const std::int64_t begin = block.count > 0 ? distance_of(block.memory, user.memory) : 0;
     table.push_back({begin, begin + block.bytes()});
     packed = packed && (block.count == 0 || block.layout.packed);
     dense = dense && (block.bytes() == 0 || table.back() == dense_.back());
@@ -351,10 +358,14 @@ int result_blocks(const call& c, const call_place& at, bool before,
   return blocks_of(c.receive, held == holding::all_blocks, at, blocks);
 }
 
-int pack_blocks(const std::vector<user_block>& blocks, std::vector<std::byte>& packed) {
+std::size_t packed_bytes(const std::vector<user_block>& blocks) {
   std::int64_t bytes = 0;
   for (const user_block& b : blocks) bytes += b.bytes();
-  packed.resize(std::size_t(bytes));
+  return std::size_t(bytes);
+}
+
+int pack_blocks(const std::vector<user_block>& blocks, std::vector<std::byte>& packed) {
+  packed.resize(packed_bytes(blocks));
   std::byte* to = packed.data();
   for (const user_block& b : blocks) {
     if (const int failure = pack_block(b, to)) return failure;

@@ -33,6 +33,7 @@ struct call_place {
 int result_blocks(const call& c, const call_place& at, bool before,
                   std::vector<user_block>& blocks);
 
+std::size_t packed_bytes(const std::vector<user_block>& blocks);
 /// To the wire format and back. Return an MPI error code.
 int pack_blocks(const std::vector<user_block>& blocks, std::vector<std::byte>& packed);
 int unpack_blocks(const std::vector<std::byte>& packed, const std::vector<user_block>& blocks);

@@ -5,6 +5,7 @@
 #include "railpass/mpi.hpp"
 
 #include <limits>
+#include <new>
 
 namespace railpass {
 
@@ -14,10 +15,15 @@ namespace {
 std::int64_t bytes_of(std::int64_t count, MPI_Datatype type) {
   MPI_Count size = 0;
   if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS ||
-      size < 0 || size > std::numeric_limits<int>::max())
+      size < 0)
     return -1;
   std::int64_t bytes = 0;
   return __builtin_mul_overflow(count, std::int64_t{size}, &bytes) ? -1 : bytes;
+}
+
+// Far beyond any memory, and sums of such lengths still fit.
+std::int64_t within_limit(std::int64_t bytes) {
+  return bytes <= std::int64_t{1} << 60 ? bytes : -1;
 }
 
 // Whether arguments of which every rank has others of its own are worth a look.
@@ -30,8 +36,8 @@ bool is_valid(const call_side& side, int num_ranks) {
   return true;
 }
 
-// The length of the message, in one place for all collectives: equal on all ranks, by MPI's rules
-// about type signatures. Negative: no valid arguments.
+}  // namespace
+
 std::int64_t message_bytes_of(const call& c, int rank, int num_ranks) {
   const collective_traits& d = describe(c.op);
   const bool at_root = c.root == rank;
@@ -53,7 +59,7 @@ std::int64_t message_bytes_of(const call& c, int rank, int num_ranks) {
         if (c.receive.counts[i] < 0) return -1;
         sum += c.receive.counts[i];
       }
-      return bytes_of(sum, c.receive.type);
+      return within_limit(bytes_of(sum, c.receive.type));
     }
     case block_lengths::equal:
       break;
@@ -65,10 +71,12 @@ std::int64_t message_bytes_of(const call& c, int rank, int num_ranks) {
           ? c.send
           : c.receive;
   const std::int64_t bytes = bytes_of(side.count, side.type);
-  if (!c.traits().blocks || bytes < 0) return bytes;
+  if (!c.traits().blocks || bytes < 0) return within_limit(bytes);
   std::int64_t all = 0;
-  return __builtin_mul_overflow(bytes, std::int64_t{num_ranks}, &all) ? -1 : all;
+  return __builtin_mul_overflow(bytes, std::int64_t{num_ranks}, &all) ? -1 : within_limit(all);
 }
+
+namespace {
 
 // What the MPI library's own call is to judge, or has nothing to be tuned: wrong arguments, empty
 // messages.
@@ -90,9 +98,20 @@ constinit thread_local int detail::inside_depth = 0;
 
 int run_call(call& c, const call_options& options) {
   const inside here;
-  communicator_state* const state = communicator_state::of(c.comm);
-  if (!state || !is_ours(*state, c)) return run_native(c);
-  return state->run(c, options);
+  communicator_state* state = nullptr;
+  int code = MPI_ERR_NO_MEM;
+  try {
+    state = communicator_state::of(c.comm);
+    if (!state || !is_ours(*state, c)) return run_native(c);
+    return state->run(c, options);
+  } catch (const std::bad_alloc&) {
+  } catch (const error& problem) {
+    code = MPI_ERR_INTERN;
+    if (process* const owner = process::get()) owner->record(problem.what());
+  }
+  if (state) state->stay_native();
+  PMPI_Comm_call_errhandler(c.comm, code);
+  return code;
 }
 
 namespace mpi {

@@ -55,13 +55,17 @@ communicator_state* communicator_state::of(MPI_Comm comm) {
     last = {comm, static_cast<communicator_state*>(known), now};
     return last.state;
   }
-  auto* fresh = new (std::nothrow) communicator_state(comm, *owner);
-  if (!fresh) return nullptr;
-  if (PMPI_Comm_set_attr(comm, owner->communicator_key(), fresh) != MPI_SUCCESS) {
+  // A rank without a state would be native while the others are tuned, and not know it.
+  auto* const fresh = new communicator_state(comm, *owner);
+  try {
+    owner->add(*fresh);
+    if (PMPI_Comm_set_attr(comm, owner->communicator_key(), fresh) != MPI_SUCCESS)
+      throw std::bad_alloc();
+  } catch (const std::bad_alloc&) {
+    owner->remove(*fresh);
     delete fresh;
-    return nullptr;
+    throw;
   }
-  owner->add(*fresh);
   return fresh;
 }
 
@@ -70,11 +74,11 @@ int communicator_state::on_free(MPI_Comm, int, void* value, void*) {
   frees.fetch_add(1, std::memory_order_release);
   // After MPI_Finalize has begun only memory is freed: others may not be here any more.
   if (process* const owner = process::get()) {
+    state->finish_merge();
     owner->remove(*state);
-    if (state->session_) {
-      state->session_->finish_merge();
-      state->session_->free_private_communicator();
-    }
+    // MPI may still write to what was under way when this rank failed: that memory is given up.
+    if (state->session_ && state->session_->failed()) static_cast<void>(state->session_.release());
+    if (state->session_) state->session_->free_private_communicator();
   }
   delete state;
   return MPI_SUCCESS;
@@ -105,7 +109,7 @@ void communicator_state::configure(std::string_view setting, std::string_view va
 }
 
 std::string communicator_state::last_arm() const {
-  if (session_ && session_->last_arm()) return name_of(*session_->last_arm());
+  if (session_ && !native_ && session_->last_arm()) return name_of(*session_->last_arm());
   return native_ || calls_ > 0 ? "native" : "";
 }
 

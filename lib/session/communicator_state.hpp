@@ -14,7 +14,7 @@ namespace railpass {
 class communicator_state {
  public:
   /// The state of a communicator, made now if need be. Null if there is none: MPI is not running,
-  /// or memory or attributes are exhausted.
+  /// or `comm` is no communicator. Throws std::bad_alloc.
   static communicator_state* of(MPI_Comm comm);
   /// The delete callback of the attribute.
   static int on_free(MPI_Comm comm, int key, void* value, void* extra);
@@ -27,6 +27,12 @@ class communicator_state {
   bool native() const { return native_; }
   int rank() const { return rank_; }
   int num_ranks() const { return num_ranks_; }
+
+  /// After a failure on this rank.
+  void stay_native() {
+    native_ = true;
+    if (session_) session_->abandon();
+  }
 
   /// Makes the session now. Collective.
   int start_tuning(MPI_Comm comm);

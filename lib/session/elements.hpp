@@ -3,6 +3,8 @@
 // Any number of elements, where MPI's calls take an int of them and of their bytes.
 #pragma once
 
+#include "lib/exec/execution.hpp"
+
 #include <mpi.h>
 
 #include <algorithm>
@@ -13,8 +15,8 @@
 namespace railpass {
 
 /// `size` packed bytes and `extent` bytes in memory each. Calls f(memory offset, packed offset,
-/// elements, their packed bytes) for as many at once as ints can count; stops at the first error
-/// code and returns it.
+/// elements, their packed bytes) for as many at once as ints can count, at least one; stops at the
+/// first error code and returns it.
 template <class F>
 int in_portions(std::int64_t elements, std::int64_t size, std::int64_t extent, F f) {
   const std::int64_t most =
@@ -26,21 +28,40 @@ int in_portions(std::int64_t elements, std::int64_t size, std::int64_t extent, F
   return MPI_SUCCESS;
 }
 
+/// MPI_Pack and MPI_Unpack for the cases they do not have: one element whose size no int says, and
+/// memory that is MPI_BOTTOM, which MPICH refuses. Local; return an MPI error code.
+int pack_large_element(const std::byte* memory, MPI_Datatype type, std::int64_t size,
+                       std::byte* packed);
+int unpack_large_element(const std::byte* packed, MPI_Datatype type, std::int64_t size,
+                         std::byte* memory);
+int pack_from_bottom(int count, MPI_Datatype type, std::byte* packed, int bytes);
+int unpack_to_bottom(const std::byte* packed, int bytes, int count, MPI_Datatype type);
+
+/// `elements` at `memory` to `size` packed bytes each. Local; returns an MPI error code.
 inline int pack_elements(const std::byte* memory, std::int64_t elements, MPI_Datatype type,
                          std::int64_t size, std::int64_t extent, std::byte* packed) {
   return in_portions(
-      elements, size, extent, [&](std::int64_t from, std::int64_t to, int n, int bytes) {
+      elements, size, extent, [&](std::int64_t first, std::int64_t to, int n, int bytes) {
+        const std::byte* const from = displaced(memory, first);
+        if (size > std::numeric_limits<int>::max())
+          return pack_large_element(from, type, size, packed + to);
+        if (from == MPI_BOTTOM) return pack_from_bottom(n, type, packed + to, bytes);
         int position = 0;
-        return PMPI_Pack(memory + from, n, type, packed + to, bytes, &position, MPI_COMM_SELF);
+        return PMPI_Pack(from, n, type, packed + to, bytes, &position, MPI_COMM_SELF);
       });
 }
 
+/// And back.
 inline int unpack_elements(const std::byte* packed, std::int64_t elements, MPI_Datatype type,
                            std::int64_t size, std::int64_t extent, std::byte* memory) {
   return in_portions(
-      elements, size, extent, [&](std::int64_t to, std::int64_t from, int n, int bytes) {
+      elements, size, extent, [&](std::int64_t first, std::int64_t from, int n, int bytes) {
+        std::byte* const to = displaced(memory, first);
+        if (size > std::numeric_limits<int>::max())
+          return unpack_large_element(packed + from, type, size, to);
+        if (to == MPI_BOTTOM) return unpack_to_bottom(packed + from, bytes, n, type);
         int position = 0;
-        return PMPI_Unpack(packed + from, bytes, &position, memory + to, n, type, MPI_COMM_SELF);
+        return PMPI_Unpack(packed + from, bytes, &position, to, n, type, MPI_COMM_SELF);
       });
 }
 

@@ -12,9 +12,10 @@ namespace railpass {
 
 namespace {
 
-// Outside the process object because a program may set its handler before MPI is initialised.
+// Outside the process object because a program may set its handler before MPI is initialised. A
+// handler may make calls that have something to record.
 struct sink {
-  std::mutex mutex;
+  std::recursive_mutex mutex;
   log_handler handler = nullptr;
   void* user_data = nullptr;
 };

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 
 extern "C" char** environ;
 
@@ -40,18 +41,24 @@ process* process::get() {
   PMPI_Initialized(&initialized);
   PMPI_Finalized(&finalized);
   if (!initialized || finalized) return nullptr;
-  const std::lock_guard lock(making);
-  if (!made) {
-    made.reset(new process);
-    running.store(made.get(), std::memory_order_release);
+  std::vector<std::string> problems;
+  {
+    const std::lock_guard lock(making);
+    if (!made) {
+      made.reset(new process(problems));
+      running.store(made.get(), std::memory_order_release);
+    }
   }
-  return running.load(std::memory_order_acquire);
+  process* const known = running.load(std::memory_order_acquire);
+  for (const std::string& problem : problems) known->record(problem);
+  return known;
 }
 
-process::process() {
+process::process(std::vector<std::string>& problems) {
   environment_settings read = read_environment(environ);
   values_ = std::move(read.values);
-  for (const std::string& problem : read.problems) record(problem + "; the default is used");
+  for (const std::string& problem : read.problems)
+    problems.push_back(problem + "; the default is used");
 
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, communicator_state::on_free, &communicator_key_,
                           nullptr);
@@ -67,7 +74,7 @@ process::process() {
     const std::string path = values_.trace + "." + std::to_string(world_rank());
     trace_.open(path);
     tracing_ = trace_.is_open();
-    if (!tracing_) record("RAILPASS_TRACE: cannot write '" + path + "'");
+    if (!tracing_) problems.push_back("RAILPASS_TRACE: cannot write '" + path + "'");
     trace_ << "time_s,communicator,call,collective,bytes,arm,probability,timed,seconds\n";
   }
 }
@@ -78,44 +85,55 @@ int process::on_finalize(MPI_Comm, int, void* value, void*) {
 }
 
 void process::finalize() {
-  {
-    const std::lock_guard lock(mutex_);
-    for (communicator_state* const state : communicators_) state->finish_merge();
-    if (!values_.stats.empty()) {
-      try {
-        const select::statistics_dump dump = statistics();
-        const int rank = world_rank();
-        if (rank == 0)
-          files::write_text(values_.stats, files::to_json(dump));
-        else if (!dump.contexts.empty())
-          files::write_text(values_.stats + ".rank" + std::to_string(rank), files::to_json(dump));
-      } catch (const std::exception& problem) {
-        record(std::string("RAILPASS_STATS: ") + problem.what());
-      }
+  // MPI allows no other thread to be inside a call now.
+  for (std::size_t i = 0; i < communicators_.size(); ++i) communicators_[i]->finish_merge();
+  if (!values_.stats.empty()) {
+    try {
+      const select::statistics_dump dump = statistics();
+      const int rank = world_rank();
+      if (rank == 0)
+        files::write_text(values_.stats, files::to_json(dump));
+      else if (!dump.contexts.empty())
+        files::write_text(values_.stats + ".rank" + std::to_string(rank), files::to_json(dump));
+    } catch (const std::exception& problem) {
+      record(std::string("RAILPASS_STATS: ") + problem.what());
     }
-    trace_.close();
   }
+  trace_.close();
   running.store(nullptr, std::memory_order_release);
 }
 
 const profile* process::read_profile(const std::string& path, int num_hosts) {
   if (path.empty()) return nullptr;
-  const std::lock_guard lock(mutex_);
-  const auto known = profiles_.find(path);
-  if (known != profiles_.end()) return known->second.get();
-  std::unique_ptr<profile>& place = profiles_[path];
-  try {
-    place = std::make_unique<profile>(
-        files::read_profile(path, files::this_machine(num_hosts, mpi_library())));
-  } catch (const std::exception& problem) {
-    record(std::string("the profile is not used: ") + problem.what());
+  std::string failure;
+  const profile* result = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = profiles_.find(path);
+    if (known != profiles_.end()) return known->second.get();
+    std::unique_ptr<profile>& place = profiles_[path];
+    try {
+      place = std::make_unique<profile>(
+          files::read_profile(path, files::this_machine(num_hosts, mpi_library())));
+    } catch (const std::exception& problem) {
+      failure = problem.what();
+    }
+    result = place.get();
   }
-  return place.get();
+  if (!result) record("the profile is not used: " + failure);
+  return result;
 }
 
-void process::record(const std::string& text) {
-  const std::lock_guard lock(mutex_);
-  if (recorded_.insert(text).second) write_record(values_.log, text);
+void process::record(std::string_view text) {
+  try {
+    std::string kept(text);
+    {
+      const std::lock_guard lock(mutex_);
+      if (!recorded_.insert(kept).second) return;
+    }
+    write_record(values_.log, kept);
+  } catch (const std::bad_alloc&) {  // what is recorded is worse than that nobody hears of it
+  }
 }
 
 void process::trace(const std::string& line) {
@@ -135,8 +153,11 @@ void process::note_hosts(int num_hosts) {
 
 void process::remove(communicator_state& state) {
   const std::lock_guard lock(mutex_);
-  state.add_statistics(freed_);
   std::erase(communicators_, &state);
+  try {
+    state.add_statistics(freed_);
+  } catch (const std::bad_alloc&) {  // a dump without them is better than no free
+  }
 }
 
 select::statistics_dump process::statistics() {

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace railpass {
@@ -38,7 +39,7 @@ class process {
   const profile* read_profile(const std::string& path, int num_hosts);
 
   /// One sentence for the log sink; the same sentence is passed on only once.
-  void record(const std::string& text);
+  void record(std::string_view text);
   /// One line for RAILPASS_TRACE.
   void trace(const std::string& line);
   bool tracing() const { return tracing_; }
@@ -53,14 +54,16 @@ class process {
   void note_hosts(int num_hosts);
 
  private:
-  process();
+  explicit process(std::vector<std::string>& problems);  // which the caller is to record
   static int on_finalize(MPI_Comm, int, void*, void*);
   void finalize();
 
   settings values_;
   int communicator_key_ = MPI_KEYVAL_INVALID;
   int datatype_key_ = MPI_KEYVAL_INVALID;
-  std::recursive_mutex mutex_;  // calls on several communicators from several threads meet here
+  // Calls on several communicators from several threads meet here. Not held while MPI or the log
+  // handler, which may call railpass, is called.
+  std::mutex mutex_;
   std::map<std::string, std::unique_ptr<profile>> profiles_;  // null: unusable
   std::set<std::string> recorded_;
   std::ofstream trace_;

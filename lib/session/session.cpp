@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <sched.h>
 
 namespace railpass {
@@ -74,6 +75,17 @@ const arm& reproducible_arm(std::span<const arm> arms, const call& c) {
   return found == arms.end() ? arms.front() : *found;
 }
 
+// Where blocks differ in length all ranks know all lengths, or no arm has scratch memory.
+double longest_block_bytes(const call& c, int num_ranks) {
+  if (describe(c.op).lengths != block_lengths::known) return double(c.message_bytes) / num_ranks;
+  std::int64_t longest = 0, all = 0;
+  for (int i = 0; i < num_ranks; ++i) {
+    longest = std::max<std::int64_t>(longest, c.receive.counts[i]);
+    all += c.receive.counts[i];
+  }
+  return double(c.message_bytes) * (double(longest) / double(all));
+}
+
 std::vector<std::string_view> words(std::string_view list) {
   std::vector<std::string_view> result;
   while (!list.empty()) {
@@ -88,12 +100,19 @@ std::vector<std::string_view> words(std::string_view list) {
 
 session::outcome session::create(MPI_Comm user, const settings& values, process& owner,
                                  std::string name) {
-  // One reduction tells all ranks whether all of them agree and whether one of them is strict.
-  const std::int64_t hash = hash_of_settings(values);
-  std::int64_t words[4] = {hash, -hash, values.strict ? 0 : 1, values.enable ? 1 : 0};
+  // One reduction tells all ranks whether all of them agree and whether one of them is strict. A
+  // rank without memory says that it does not want to be tuned.
+  constexpr std::int64_t neutral = std::numeric_limits<std::int64_t>::max();
+  std::int64_t words[4] = {neutral, neutral, values.strict ? 0 : 1, 0};
+  try {
+    words[0] = hash_of_settings(values);
+    words[1] = -words[0];
+    words[3] = values.enable ? 1 : 0;
+  } catch (const std::bad_alloc&) {
+  }
   if (const int failure = PMPI_Allreduce(MPI_IN_PLACE, words, 4, MPI_INT64_T, MPI_MIN, user))
     return {nullptr, failure};
-  if (words[0] != -words[1]) {
+  if (words[0] != neutral && words[0] != -words[1]) {
     owner.record(
         "the ranks of a communicator have different settings (RAILPASS_ variables must be the same "
         "on all ranks); it is not tuned");
@@ -102,17 +121,20 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   if (words[3] == 0) return {};
 
   private_communicator comm;
-  std::int64_t ok = make_private_communicator(user, comm) == MPI_SUCCESS ? 1 : 0;
+  const bool connected = make_private_communicator(user, comm) == MPI_SUCCESS;
   std::unique_ptr<session> made;
   try {
-    if (ok) made.reset(new session(values, owner, comm, std::move(name)));
+    if (connected) made.reset(new session(values, owner, comm, std::move(name)));
+  } catch (const std::bad_alloc&) {
   } catch (const std::exception& problem) {
     owner.record(std::string("a communicator is not tuned: ") + problem.what());
-    ok = 0;
   }
-  if (const int failure = PMPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT64_T, MPI_MIN, user))
+  int all[2] = {connected ? 1 : 0, made ? 1 : 0};
+  if (const int failure = PMPI_Allreduce(MPI_IN_PLACE, all, 2, MPI_INT, MPI_MIN, user))
     return {nullptr, failure};
-  if (!ok) {
+  if (!all[1]) {
+    made.reset();
+    if (all[0]) comm.free();
     owner.record("a communicator is not tuned: not all ranks could make their part of it");
     return {};
   }
@@ -148,6 +170,9 @@ session::session(const settings& values, process& owner, const private_communica
     pinned_by_setting_[std::size_t(*op)] = parse_arm(*op, word.substr(colon + 1));
   }
   select::require_policy(values.policy);
+  int threads = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&threads);
+  is_shared_ = threads == MPI_THREAD_MULTIPLE && comm.rank == 0;
   owner.note_hosts(comm.num_hosts);
   if (comm.rank == 0) {
     profile_ = owner.read_profile(values.profile, comm.num_hosts);
@@ -157,8 +182,8 @@ session::session(const settings& values, process& owner, const private_communica
 
 int session::run(const call& c, const call_options& options) {
   ++call_number_;
+  if (!failed_) merge_steps();
   if (failed_) return run_native(c);
-  merge_steps();
   if (const arm* const fixed = pinned(c, options)) return run_arm(c, *fixed);
   if (!tuned_[std::size_t(c.op)] || (c.has_size() && c.message_bytes < settings_.min_bytes))
     return run_arm(c, arms_[std::size_t(c.op)][select::native_arm]);
@@ -172,23 +197,31 @@ int session::run_tuned(const call& c, std::uint8_t policy) {
                                 .size_class = select::size_class_of(c.message_bytes),
                                 .operation = class_of(c),
                                 .policy = policy};
+  std::unique_lock lock = guard();
   select::timed_call chosen = lockstep_.next_call(key);
   if (chosen.needs_first_plan) {
     select::plan_message message{};
+    lock = {};
     if (private_.rank == 0) message = first_plan(key, chosen.context, c);
     if (const int failure =
             PMPI_Bcast(message.data(), int(message.size()), MPI_INT32_T, 0, private_.handle))
       return raise(c, failure);
+    lock = guard();
     lockstep_.adopt(chosen.context, message);
     chosen = lockstep_.next_call(key);
   }
+  lock = {};
   const arm& a = arms_[std::size_t(c.op)][std::size_t(chosen.arm)];
   if (!chosen.timed && !process_.tracing()) return run_arm(c, a);
 
   const double started_s = process_.clock()();
   const int code = run_arm(c, a);
   const double seconds = process_.clock()() - started_s;
-  if (chosen.timed && code == MPI_SUCCESS) lockstep_.record(chosen, seconds);
+  if (chosen.timed && code == MPI_SUCCESS) {
+    lock = guard();
+    lockstep_.record(chosen, seconds);
+    lock = {};
+  }
   if (process_.tracing()) trace(c, chosen, started_s, seconds);
   return code;
 }
@@ -208,7 +241,8 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
   return eligible(
              a,
              {.num_ranks = private_.num_ranks, .units = units, .commutative = is_commutative(c)}) &&
-         a.scratch.bytes(double(c.message_bytes), private_.num_ranks) <=
+         a.scratch.bytes(double(c.message_bytes),
+                         a.scratch.blocks > 0 ? longest_block_bytes(c, private_.num_ranks) : 0) <=
              double(settings_.scratch_limit);
 }
 
@@ -281,6 +315,7 @@ std::uint8_t session::policy_index(std::string_view name) {
     select::require_policy(name);
     if (policies_.size() > std::numeric_limits<std::uint8_t>::max())
       throw error("too many policies are named in calls");
+    const std::unique_lock lock = guard();
     policies_.emplace_back(name);
     return std::uint8_t(policies_.size() - 1);
   } catch (const error& problem) {
@@ -291,8 +326,6 @@ std::uint8_t session::policy_index(std::string_view name) {
 
 select::plan_message session::first_plan(const select::context_key& key, int context,
                                          const call& c) {
-  first_bytes_.resize(std::size_t(context) + 1);
-  first_bytes_[std::size_t(context)] = c.message_bytes;
   const select::prior_query query{.machine = machine_,
                                   .knowledge = profile_,
                                   .key = key,
@@ -300,23 +333,35 @@ select::plan_message session::first_plan(const select::context_key& key, int con
                                   .ranks_per_node = private_.ranks_per_node,
                                   .unit_bytes = c.is_reduction() ? double(c.element_bytes) : 1.0,
                                   .bytes = double(c.message_bytes)};
-  select::policy_input input{.priors = {},
-                             .seed = std::uint64_t(settings_.seed) + std::uint64_t(context),
-                             .pass_exponent = settings_.pass_exponent};
-  const auto& arms = arms_[std::size_t(c.op)];
-  for (std::size_t i = 0; i < arms.size(); ++i)
-    if (eligible_here(*arms[i].base, c))
-      input.priors.push_back(select::prior_of(arms[i], int(i), query));
-  std::unique_ptr<select::policy> chosen;
+  // The others wait for a plan, so there must be one.
   try {
-    chosen = select::make_policy(policies_[key.policy], std::move(input));
-  } catch (const error& problem) {  // the others wait for a plan: this one says native
+    select::policy_input input{.priors = {},
+                               .seed = std::uint64_t(settings_.seed) + std::uint64_t(context),
+                               .pass_exponent = settings_.pass_exponent};
+    const auto& arms = arms_[std::size_t(c.op)];
+    for (std::size_t i = 0; i < arms.size(); ++i)
+      if (eligible_here(*arms[i].base, c))
+        input.priors.push_back(select::prior_of(arms[i], int(i), query));
+    auto chosen = select::make_policy(policies_[key.policy], std::move(input));
+    const std::unique_lock lock = guard();
+    first_bytes_.resize(std::size_t(context) + 1);
+    first_bytes_[std::size_t(context)] = c.message_bytes;
+    return lockstep_.lead(context, std::move(chosen));
+  } catch (const error& problem) {
     process_.record(std::string(problem.what()) + "; the context stays native");
+  } catch (const std::bad_alloc&) {
+    process_.record("no memory for a policy; the context stays native");
   }
-  return lockstep_.lead(context, std::move(chosen));
+  const std::unique_lock lock = guard();
+  return lockstep_.lead(context, nullptr);
+}
+
+std::unique_lock<std::mutex> session::guard() const {
+  return is_shared_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
 }
 
 void session::merge_steps() {
+  std::unique_lock lock = guard();
   if (!lockstep_.begin_call()) return;
   const double started_s = process_.clock()();
   for (auto step = lockstep_.due(); step != select::merge_step::none; step = lockstep_.due()) {
@@ -325,22 +370,32 @@ void session::merge_steps() {
       PMPI_Iallreduce(MPI_IN_PLACE, words.data(), int(words.size()), MPI_INT32_T, MPI_MIN,
                       private_.handle, &merge_);
     } else {
+      lock = {};
       finish_merge();
-      if (lockstep_.consume() == select::merge_outcome::mismatch)
-        process_.record(
-            "the ranks of a communicator did not make the same calls through railpass; it is not "
-            "tuned any more");
+      if (failed_) return;
+      lock = guard();
     }
   }
   lockstep_.charge_merge(process_.clock()() - started_s);
 }
 
 void session::finish_merge() {
-  int done = merge_ == MPI_REQUEST_NULL;
+  if (failed_ || !lockstep_.merge_outstanding()) return;
+  int done = 0;
   while (!done) {
-    if (PMPI_Test(&merge_, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
+    if (PMPI_Test(&merge_, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+      failed_ = true;
+      return;
+    }
     if (!done) sched_yield();
   }
+  std::unique_lock lock = guard();
+  const bool agreed = lockstep_.consume() == select::merge_outcome::agreed;
+  lock = {};
+  if (!agreed)
+    process_.record(
+        "the ranks of a communicator did not make the same calls through railpass; it is not "
+        "tuned any more");
 }
 
 void session::report_hang(void* self, std::span<const awaited_peer> peers) {
@@ -358,12 +413,15 @@ void session::report_hang(void* self, std::span<const awaited_peer> peers) {
 
 void session::trace(const call& c, const select::timed_call& chosen, double started_s,
                     double seconds) {
-  char text[256];
-  std::snprintf(text, sizeof text, "%.9f,%s,%lld,%s,%lld,%s,%.6f,%d,%.9f", started_s, name_.c_str(),
-                static_cast<long long>(call_number_), name_of(c.op).data(),
-                static_cast<long long>(c.message_bytes), name_of(*last_arm_).c_str(),
-                lockstep_.share(chosen.context, chosen.arm), chosen.timed ? 1 : 0, seconds);
-  process_.trace(text);
+  try {
+    char text[256];
+    std::snprintf(text, sizeof text, "%.9f,%s,%lld,%s,%lld,%s,%.6f,%d,%.9f", started_s,
+                  name_.c_str(), static_cast<long long>(call_number_), name_of(c.op).data(),
+                  static_cast<long long>(c.message_bytes), name_of(*last_arm_).c_str(),
+                  lockstep_.share(chosen.context, chosen.arm), chosen.timed ? 1 : 0, seconds);
+    process_.trace(text);
+  } catch (const std::bad_alloc&) {  // the call was made: it must not fail for want of a line
+  }
 }
 
 }  // namespace railpass

@@ -17,6 +17,7 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -52,13 +53,20 @@ class session {
   /// The arm of the last call; null before the first.
   const arm* last_arm() const { return last_arm_; }
 
-  /// Waits for the merge that is under way, if any: before the communicator or MPI ends. All ranks
-  /// have posted it at the same call, so this waits for nothing else.
+  /// Waits for the merge that is under way, if any, and takes over what it brings: before the
+  /// communicator or MPI ends. All ranks have posted it at the same call, so this waits for nothing
+  /// else.
   void finish_merge();
-  /// Collective, as MPI_Comm_free is.
+  /// After a failure on this rank: what is under way on the private communicator is unknown.
+  void abandon() { failed_ = true; }
+  bool failed() const { return failed_; }
+  /// Collective, as MPI_Comm_free is. Not to be called after a failure: MPI libraries give the
+  /// context of a freed communicator to the next one, which would then receive what nobody has
+  /// received here.
   void free_private_communicator() { private_.free(); }
 
-  /// Adds what rank 0 has learnt; nothing on the other ranks.
+  /// Adds what rank 0 has learnt; nothing on the other ranks. With MPI_THREAD_MULTIPLE any thread
+  /// may ask, also while another one is inside a call.
   void add_statistics(select::statistics_dump& dump) const;
 
  private:
@@ -84,11 +92,16 @@ class session {
   select::plan_message first_plan(const select::context_key& key, int context, const call& c);
   bool eligible_here(const algorithm& a, const call& c) const;
   void merge_steps();
+  std::unique_lock<std::mutex> guard() const;
   void trace(const call& c, const select::timed_call& chosen, double started_s, double seconds);
   static void report_hang(void* self, std::span<const awaited_peer> peers);
 
   const settings& settings_;
   process& process_;
+  // Guards what add_statistics reads: lockstep_, policies_, first_bytes_. Never held while a
+  // message is waited for, nor while the process is asked for something.
+  mutable std::mutex mutex_;
+  bool is_shared_ = false;  // whether anybody else may ask
   private_communicator private_;
   std::string name_;
   machine_model machine_;             // rank 0 only, as the next one

@@ -22,6 +22,7 @@ void add_samples(const select::arm_record& r, select::arm_statistics& result) {
 
 void session::add_statistics(select::statistics_dump& dump) const {
   if (private_.rank != 0) return;
+  const std::unique_lock lock = guard();
   dump.merges += lockstep_.merges();
   dump.merge_cost_s += double(lockstep_.merges()) * lockstep_.merge_cost_s();
   for (int i = 0; i < lockstep_.num_contexts(); ++i) {

@@ -54,6 +54,10 @@ int run_verified(const call& c, const call_place& at, process& owner,
     if (const int failure = result_blocks(c, at, true, blocks)) return failure;
     if (const int failure = pack_blocks(blocks, before)) return failure;
   }
+  // If memory is short, then before the other ranks are in the middle of a call.
+  if (const int failure = result_blocks(c, at, false, blocks)) return failure;
+  ours.reserve(packed_bytes(blocks));
+  theirs.reserve(packed_bytes(blocks));
   if (const int failure = tuned(c)) return failure;
   if (const int failure = result_blocks(c, at, false, blocks)) return failure;
   if (const int failure = pack_blocks(blocks, ours)) return failure;

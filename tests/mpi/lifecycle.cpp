@@ -2,11 +2,16 @@
 //
 // What happens around the calls: communicators that come and go, ranks that disagree, wrong
 // arguments, calls that have nothing to tune.
+#include "lib/session/process.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
+#include <deque>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -52,6 +57,37 @@ TEST_CASE("communicators are split, duplicated and freed in the middle of tuning
     for (int call = 0; call < generation; ++call) CHECK(sum_of_ranks(second) == expected);
     CHECK(sum_of_ranks(world) == world.size() * (world.size() - 1) / 2);
   }
+}
+
+TEST_CASE("what a merge under way brings is not lost when the communicator is freed") {
+  int gained = 0;
+  constexpr int generations = 12;
+  for (int generation = 0; generation < generations; ++generation) {
+    const std::string name = "generation " + std::to_string(generation);
+    const auto samples = [&] {
+      std::int64_t sum = 0;
+      for (const auto& context : process::get()->statistics().contexts)
+        if (context.communicator == name)
+          for (const auto& arm : context.arms) sum += arm.samples;
+      return sum;
+    };
+    std::int64_t before = 0;
+    {
+      const communicator comm = communicator::duplicate_of_world();
+      MPI_Comm_set_name(comm, name.c_str());
+      mpi::configure(comm, "policy", "round_robin");  // merges all the time
+      mpi::start_tuning(comm);
+      for (int call = 0; call <= generation; ++call) sum_of_ranks(comm);
+      before = samples();
+    }
+    const std::int64_t after = samples();
+    CHECK(after >= before);
+    if (after > before) ++gained;
+  }
+  const communicator world = communicator::duplicate_of_world();
+  // The first merge is under way after the second call.
+  if (world.size() > 1 && world.rank() == 0) CHECK(gained > 0);
+  if (world.rank() != 0) CHECK(gained == 0);
 }
 
 TEST_CASE("empty messages, one rank and inter-communicators go to the MPI library") {
@@ -209,6 +245,29 @@ TEST_CASE("reproducible: reductions take a fixed algorithm, however often they a
   }
 }
 
+TEST_CASE("arms that need more scratch memory than the limit give way to the MPI library's own") {
+  for (const char* limit : {"0", "8191", "8192", "1MiB"}) {
+    CAPTURE(limit);
+    const communicator world = communicator::duplicate_of_world();
+    if (world.size() < 2) return;
+    mpi::configure(world, "scratch_limit", limit);
+    mpi::start_tuning(world);
+    std::vector<int> mine(1024, 1), sum(mine.size());
+    // 2 n in `railpass algorithms`: two messages of 4096 bytes.
+    mpi::all_reduce(mine.data(), sum.data(), 1024, MPI_INT, MPI_SUM, world,
+                    collect(use("recursive_doubling")));
+    const bool fits = std::string(limit) == "8192" || std::string(limit) == "1MiB";
+    CHECK(mpi::last_arm(world) == (fits ? "recursive_doubling" : "native"));
+    CHECK(sum == std::vector<int>(sum.size(), world.size()));
+    // Learning tries none of them either: with no scratch memory at all a sum can only be native.
+    if (std::string(limit) != "0") continue;
+    for (int call = 0; call < 60; ++call) {
+      sum_of_ranks(world);
+      CHECK(mpi::last_arm(world) == "native");
+    }
+  }
+}
+
 TEST_CASE("verify: the same results, and nothing to record") {
   const communicator world = communicator::duplicate_of_world();
   const records log;
@@ -269,15 +328,58 @@ TEST_CASE("calls on several communicators from several threads do not disturb ea
     WARN("MPI_THREAD_MULTIPLE is not provided: nothing to test");
     return;
   }
-  const communicator first = communicator::duplicate_of_world();
-  const communicator second = communicator::duplicate_of_world();
-  std::array<int, 2> wrong{};
-  const auto work = [](const communicator& comm, int& failures) {
-    for (int call = 0; call < 100; ++call)
-      if (sum_of_ranks(comm) != comm.size() * (comm.size() - 1) / 2) ++failures;
+#ifdef MPICH
+  constexpr int num_threads = 2;  // its threads spin: with more ranks than cores more take minutes
+#else
+  constexpr int num_threads = 4;
+#endif
+  std::deque<communicator> comms;
+  for (int t = 0; t < num_threads; ++t) {
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    comms.emplace_back(copy);
+  }
+  // A datatype that all threads meet for the first time.
+  MPI_Datatype pair = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(2, MPI_INT, &pair);
+  MPI_Type_commit(&pair);
+  std::array<int, num_threads> wrong{};
+  std::atomic<bool> over{false};
+  const auto work = [&](int t) {
+    const communicator& comm = comms[std::size_t(t)];
+    mpi::configure(comm, "policy", t % 2 ? "round_robin" : "knowledge_gradient");
+    if (mpi::start_tuning(comm) != MPI_SUCCESS) ++wrong[std::size_t(t)];
+    for (int call = 0; call < 50; ++call) {
+      const int root = call % comm.size();
+      std::array<int, 2> value{root == comm.rank() ? call : -1, root == comm.rank() ? t : -1};
+      if (mpi::broadcast(value.data(), 1, pair, root, comm) != MPI_SUCCESS ||
+          value != std::array<int, 2>{call, t} ||
+          sum_of_ranks(comm) != comm.size() * (comm.size() - 1) / 2)
+        ++wrong[std::size_t(t)];
+      if (call % 25 == 0) {  // comes and goes meanwhile
+        MPI_Comm copy = MPI_COMM_NULL;
+        MPI_Comm_dup(comm, &copy);
+        const communicator second(copy);
+        for (int i = 0; i < 10; ++i)
+          if (sum_of_ranks(second) != comm.size() * (comm.size() - 1) / 2) ++wrong[std::size_t(t)];
+      }
+    }
   };
-  std::thread other([&] { work(second, wrong[1]); });
-  work(first, wrong[0]);
-  other.join();
-  CHECK(wrong == std::array<int, 2>{});
+  const std::string path = "lifecycle_threads.np" + std::to_string(comms[0].size()) + "." +
+                           std::to_string(comms[0].rank()) + ".json";
+  std::thread watcher([&] {
+    while (!over) {
+      mpi::dump_statistics(path);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  });
+  std::vector<std::thread> threads;
+  for (int t = 1; t < num_threads; ++t) threads.emplace_back(work, t);
+  work(0);
+  for (std::thread& t : threads) t.join();
+  over = true;
+  watcher.join();
+  std::remove(path.c_str());
+  MPI_Type_free(&pair);
+  CHECK(wrong == std::array<int, num_threads>{});
 }

@@ -27,6 +27,7 @@ class fake_network {
    public:
     rail(fake_network& n, int rank) : network_(&n), rank_(rank) {}
 
+    void reserve(std::size_t) {}
     post_result post_send(std::int32_t peer, std::int32_t tag, const std::byte* from,
                           std::int64_t bytes, rail_token token) {
       if (fails_after_-- == 0) return post_result::failed;

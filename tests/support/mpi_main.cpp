@@ -121,8 +121,11 @@ struct listener : listener_base {
 CATCH_REGISTER_LISTENER(listener)
 
 int main(int argc, char** argv) {
+  // TEST_THREADS=single: as a program that knows nothing of threads.
+  const char* const threads = std::getenv("TEST_THREADS");
+  const bool single = threads && std::string(threads) == "single";
   int provided = MPI_THREAD_SINGLE;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  MPI_Init_thread(&argc, &argv, single ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
 

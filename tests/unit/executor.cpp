@@ -446,6 +446,7 @@ struct silent_rail {
     close(silent[0]);
     close(silent[1]);
   }
+  void reserve(std::size_t) {}
   post_result post_send(std::int32_t, std::int32_t, const std::byte*, std::int64_t, rail_token t) {
     awaited = t;
     under_way = 1;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // After its first call with an arm, a root and a size the executor allocates nothing, nor does it
-// for a smaller message; and what it holds does not grow with the number of segments.
+// for a smaller message; what it holds does not grow with the number of segments; and where memory
+// runs out, that is before the first message.
 #include "collectives/registry.hpp"
 #include "lib/exec/executor.hpp"
 #include "lib/exec/schedule_cache.hpp"
@@ -12,8 +13,10 @@
 
 namespace {
 std::size_t allocations = 0, allocated_bytes = 0;
+std::size_t last_allocation = std::size_t(-1);  // later ones fail
 
 void* count_and_allocate(std::size_t bytes, std::size_t alignment) {
+  if (allocations >= last_allocation) throw std::bad_alloc();
   ++allocations;
   allocated_bytes += bytes;
   void* p = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
@@ -25,7 +28,13 @@ void* count_and_allocate(std::size_t bytes, std::size_t alignment) {
 // All forms, so that sanitizers, which bring their own, see matching pairs.
 void* operator new(std::size_t n) { return count_and_allocate(n, alignof(std::max_align_t)); }
 void* operator new[](std::size_t n) { return operator new(n); }
-void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return operator new(n); }
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(n);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return operator new(n); }
 void* operator new(std::size_t n, std::align_val_t a) {
   return count_and_allocate(n, std::size_t(a));
@@ -46,6 +55,7 @@ using namespace railpass;
 // Every message ends at the next poll; nobody is at the other end.
 class echo_rail {
  public:
+  void reserve(std::size_t) {}
   post_result post_send(std::int32_t, std::int32_t, const std::byte*, std::int64_t,
                         rail_token token) {
     return keep(token);
@@ -62,13 +72,16 @@ class echo_rail {
   int sleep_descriptor() const { return -1; }
   int error_code() const { return 0; }
   void abandon() { pending_ = 0; }
+  std::size_t posted() const { return posted_; }
 
  private:
   post_result keep(rail_token token) {
     tokens_.at(std::size_t(pending_++)) = token;
+    ++posted_;
     return post_result::pending;
   }
   std::array<rail_token, 128> tokens_{};
+  std::size_t posted_ = 0;
   int pending_ = 0;
 };
 
@@ -115,6 +128,34 @@ TEST_CASE("a call like an earlier one allocates nothing") {
         REQUIRE(after == before);
       }
     }
+  }
+}
+
+TEST_CASE("whichever allocation fails, nothing was posted, and the executor can go on") {
+  call_memory memory(100000);
+  for (const algorithm* a : all_algorithms) {
+    if (a->is_native()) continue;
+    INFO(a->name);
+    const schedule s = a->build({.rank = 5, .num_ranks = 8}, default_arm(*a).values);
+    echo_rail rail;
+    executor<echo_rail> exec(rail);
+    std::size_t allowed = 0;
+    for (bool enough = false; !enough; ++allowed) {
+      std::size_t posted = 0;
+      last_allocation = allocations + allowed;
+      try {
+        exec.run(s, memory.bind(100000));
+        enough = true;
+      } catch (const std::bad_alloc&) {
+        posted = rail.posted();
+      }
+      last_allocation = std::size_t(-1);
+      REQUIRE(posted == 0);
+    }
+    REQUIRE(allowed > 1);
+    const std::size_t posted = rail.posted();
+    REQUIRE(exec.run(s, memory.bind(100000)) == 0);
+    REQUIRE(rail.posted() == 2 * posted);
   }
 }
 

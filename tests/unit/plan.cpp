@@ -9,6 +9,8 @@
 #include "support/catch.hpp"
 
 #include <map>
+#include <new>
+#include <optional>
 #include <set>
 
 using namespace railpass;
@@ -26,6 +28,32 @@ std::vector<arm_prior> some_arms(int count) {
     priors.push_back({.arm = a, .log_seconds = -9 + 0.2 * a, .family = 1 + a / 3});
   return priors;
 }
+
+/// Runs out of memory once it has been asked `questions` times.
+class forgetful : public policy {
+ public:
+  forgetful(int questions, std::vector<arm_prior> priors)
+      : left_(questions), base_(make_policy("round_robin", {.priors = std::move(priors)})) {}
+  void learn(std::span<const observation> merged, std::int64_t calls) override {
+    count();
+    base_->learn(merged, calls);
+  }
+  epoch_plan plan(const planning_input& now) override {
+    count();
+    return base_->plan(now);
+  }
+  std::span<const arm_prior> arms() const override { return base_->arms(); }
+  std::vector<double> probabilities() const override { return base_->probabilities(); }
+  std::optional<arm_posterior> posterior(int arm) const override { return base_->posterior(arm); }
+  std::string reason() const override { return base_->reason(); }
+
+ private:
+  void count() {
+    if (left_-- == 0) throw std::bad_alloc();
+  }
+  int left_;
+  std::unique_ptr<policy> base_;
+};
 
 /// A communicator whose ranks are all here. The reduction of a merge ends when it is consumed.
 class ranks {
@@ -68,8 +96,7 @@ class ranks {
     timed_call first;
     for (std::size_t r = 0; r < steps_.size(); ++r) {
       timed_call c = steps_[r].next_call(key);
-      if (r == 0 && c.needs_first_plan)
-        message_ = steps_[0].lead(c.context, make_policy(policy_, {.priors = some_arms(9)}));
+      if (r == 0 && c.needs_first_plan) message_ = steps_[0].lead(c.context, made());
       if (c.needs_first_plan) {
         steps_[r].adopt(c.context, message_);
         c = steps_[r].next_call(key);
@@ -87,7 +114,14 @@ class ranks {
     return first;
   }
 
+  /// The policies made from now on run out of memory; see forgetful.
+  void forget_after(int questions) { questions_ = questions; }
+
  private:
+  std::unique_ptr<policy> made() const {
+    if (questions_) return std::make_unique<forgetful>(*questions_, some_arms(9));
+    return make_policy(policy_, {.priors = some_arms(9)});
+  }
   void reduce() {
     const auto& parts = pending_.begin()->second;
     std::vector<std::int32_t> result = parts.front().second;
@@ -111,6 +145,7 @@ class ranks {
   }
 
   std::string policy_;
+  std::optional<int> questions_;
   random_stream random_;
   double charged_s_;
   std::vector<lockstep> steps_;
@@ -221,6 +256,39 @@ TEST_CASE("without a policy a context is native and untimed for good") {
     REQUIRE(!c.needs_first_plan);
   }
   REQUIRE(ls.policy_of(first.context) == nullptr);
+}
+
+TEST_CASE("a policy that runs out of memory leaves its context with the plan it has") {
+  const int questions = GENERATE(1, 2, 3, 4, 9);  // plan, learn, plan, ...
+  CAPTURE(questions);
+  ranks all(3, {.max_contexts = 8}, "thompson", 1);
+  const context_key lost = key_of(collective::broadcast, 3);
+  const context_key kept = key_of(collective::all_reduce, 3);
+  all.forget_after(questions);
+  all.call(lost, [](int a) { return arm_seconds(a); });
+  REQUIRE(all.steps()[0].policy_of(0) != nullptr);
+  all.forget_after(1'000'000);
+  for (int i = 0; i < 2000; ++i)
+    all.call(i % 2 ? lost : kept, [](int a) { return arm_seconds(a); });
+  CHECK(all.mismatches() == 0);
+  CHECK(all.steps()[0].policy_of(0) == nullptr);
+  CHECK(all.steps()[0].policy_of(1) != nullptr);
+  CHECK(all.steps()[0].merges() > 4);
+}
+
+TEST_CASE("a first plan for which there is no memory can be made without a policy") {
+  lockstep leader({.max_contexts = 8}, true);
+  const context_key key = key_of(collective::broadcast, 3);
+  leader.begin_call();
+  const timed_call first = leader.next_call(key);
+  REQUIRE(first.needs_first_plan);
+  CHECK_THROWS_AS(leader.lead(first.context, std::make_unique<forgetful>(0, some_arms(9))),
+                  std::bad_alloc);
+  CHECK(leader.policy_of(first.context) == nullptr);
+  leader.adopt(first.context, leader.lead(first.context, nullptr));
+  const timed_call again = leader.next_call(key);
+  CHECK(!again.needs_first_plan);
+  CHECK(again.arm == native_arm);
 }
 
 TEST_CASE("a rank that missed a call is noticed in the next merge") {

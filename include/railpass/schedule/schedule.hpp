@@ -212,7 +212,7 @@ constexpr std::int64_t longest_range(std::int32_t count, std::int32_t parts,
   if (std::size_t(parts) != size.blocks.size()) return block_begin(size.units, parts, count);
   std::int64_t longest = 0;
   for (const extent& e : size.blocks) longest = std::max(longest, e.size());
-  return std::min(size.units, count * longest);
+  return longest > size.units / count ? size.units : count * longest;
 }
 
 /// Segments per round: the same in every round and at both ends of a message, however long the

@@ -44,6 +44,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <utility>
@@ -145,7 +146,8 @@ class lockstep {
   }
 
   /// Leader only: makes the context's first plan with its policy, which it keeps. A null policy
-  /// means: native, untimed, for good.
+  /// means: native, untimed, for good; that needs no memory. Otherwise std::bad_alloc may be
+  /// thrown, and nothing has changed.
   plan_message lead(int context, std::unique_ptr<policy> chosen);
 
   /// All ranks: the first plan of a context.
@@ -262,6 +264,7 @@ class lockstep {
     std::int64_t explored_since = 0;   // exploring calls among those not yet accounted
     double rate = 1;                   // calls of the context per call of the communicator
     double last_seconds = 0;           // of its latest timed call, on this rank
+    bool counted = false;              // while a merge is composed
     std::vector<observation> merged;   // of the merge being consumed
     std::vector<arm_record> records;
 
@@ -288,9 +291,9 @@ class lockstep {
     while (index_[i] >= 0 && contexts_[std::size_t(index_[i])].key != key) i = (i + 1) & mask;
     if (index_[i] < 0) {
       if (num_contexts() >= settings_.max_contexts) return no_context;
-      index_[i] = num_contexts();
-      contexts_.push_back({.key = key});
       if (leader_) led_.emplace_back();
+      contexts_.push_back({.key = key});
+      index_[i] = num_contexts() - 1;
       fingerprint_ = mix(fingerprint_, packed);
     }
     last_key_ = packed;
@@ -309,6 +312,8 @@ class lockstep {
   std::int32_t gap_before_next_merge();
   void learn();
   void plan_next();
+  template <class F>
+  static void ask(led_context& led, F question);
 
   lockstep_settings settings_;
   bool leader_ = false;
@@ -448,9 +453,13 @@ inline std::size_t lockstep::activate(std::span<const std::int32_t> words) {
 
 inline plan_message lockstep::lead(int context, std::unique_ptr<policy> chosen) {
   led_context& led = led_[std::size_t(context)];
-  led.chosen = std::move(chosen);
   epoch_plan p{.incumbent = native_arm, .explore = {}, .length = longest, .timed_stride = 0};
-  if (led.chosen) p = led.chosen->plan({.calls = 0, .merge_cost_s = merge_cost_s(), .pending = {}});
+  if (chosen) {
+    p = chosen->plan({.calls = 0, .merge_cost_s = merge_cost_s(), .pending = {}});
+    led.merged.reserve(max_samples);
+    led.records.reserve(chosen->arms().size() + 1);
+    led.chosen = std::move(chosen);
+  }
   led.wanted_at = p.length;
   plan_message message{};
   message[0] = std::int32_t(contexts_[std::size_t(context)].key.packed() & 0x7fffffff);
@@ -477,7 +486,7 @@ inline void lockstep::account_calls(int context) {
   const context_state& s = contexts_[std::size_t(context)];
   led_context& led = led_[std::size_t(context)];
   const std::int64_t calls = s.calls - led.calls_accounted - led.explored_since;
-  if (calls > 0) led.record_of(s.incumbent).calls += calls;
+  if (calls > 0 && led.chosen) led.record_of(s.incumbent).calls += calls;
   led.calls_accounted = s.calls;
   led.explored_since = 0;
 }
@@ -597,12 +606,9 @@ inline void lockstep::compose_plans() {
   }
   words_[plans_word] = shipped;
 
-  std::vector<bool> seen(contexts_.size());
+  for (led_context& led : led_) led.counted = false;
   for (const sample& one : in_flight_)
-    if (!seen[std::size_t(one.context)]) {
-      seen[std::size_t(one.context)] = true;
-      ++waiting;
-    }
+    if (!std::exchange(led_[std::size_t(one.context)].counted, true)) ++waiting;
   const std::int32_t gap = gap_before_next_merge();
   words_[gap_word] = gap;
   words_[lag_word] = merges_ < early_merges ? 1 : late_lag;
@@ -669,7 +675,20 @@ inline void lockstep::learn() {
         record.exploration_cost_s += seconds - incumbent->mean_s;
   }
   for (std::size_t c = 0; c < led_.size(); ++c)
-    if (!led_[c].merged.empty()) led_[c].chosen->learn(led_[c].merged, contexts_[c].calls);
+    if (!led_[c].merged.empty())
+      ask(led_[c], [&](policy& p) { p.learn(led_[c].merged, contexts_[c].calls); });
+}
+
+/// Without memory a policy is left in a state that nobody knows: the context keeps its plan then.
+template <class F>
+void lockstep::ask(led_context& led, F question) {
+  try {
+    question(*led.chosen);
+  } catch (const std::bad_alloc&) {
+    led.chosen.reset();
+    led.merged.clear();
+    led.outbox.reset();
+  }
 }
 
 /// New plans for the contexts that have learnt something; they travel in the next merge, which
@@ -678,7 +697,6 @@ inline void lockstep::learn() {
 /// that brings times and one that answers, with an epoch between pairs. Single merges at half the
 /// distance would cost the same and answer later.
 inline void lockstep::plan_next() {
-  std::vector<int> pending;
   for (int c = 0; c < num_contexts(); ++c) {
     const context_state& s = contexts_[std::size_t(c)];
     led_context& led = led_[std::size_t(c)];
@@ -692,13 +710,14 @@ inline void lockstep::plan_next() {
       continue;
     }
     led.merged.clear();
-    pending.clear();
-    for (const sample& one : queue_)
-      if (one.context == c) pending.push_back(one.arm);
-    for (std::size_t i = s.next_explore; i < s.num_explore && s.period == 0; ++i)
-      pending.push_back(s.explored(i).arm);
-    led.outbox =
-        led.chosen->plan({.calls = s.calls, .merge_cost_s = merge_cost_s(), .pending = pending});
+    ask(led, [&](policy& p) {
+      std::vector<int> pending;
+      for (const sample& one : queue_)
+        if (one.context == c) pending.push_back(one.arm);
+      for (std::size_t i = s.next_explore; i < s.num_explore && s.period == 0; ++i)
+        pending.push_back(s.explored(i).arm);
+      led.outbox = p.plan({.calls = s.calls, .merge_cost_s = merge_cost_s(), .pending = pending});
+    });
   }
 }
 

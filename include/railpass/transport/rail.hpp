@@ -22,6 +22,8 @@ enum class post_result : std::uint8_t {
 
 /// A rail of one communicator. Not thread safe.
 ///
+/// reserve(messages): memory for so many pending messages at once, so that posting them allocates
+///     nothing more. Throws std::bad_alloc.
 /// post_send, post_receive(peer, tag, memory, bytes, token): begin a message of bytes > 0 to or
 ///     from the physical rank `peer`. The memory belongs to the rail until the message has ended.
 ///     The messages of an ordered pair of ranks with the same tag are matched in the order in which
@@ -36,7 +38,8 @@ enum class post_result : std::uint8_t {
 template <class R>
 concept rail = requires(R r, const R c, std::int32_t peer, std::int32_t tag, const std::byte* from,
                         std::byte* to, std::int64_t bytes, rail_token token,
-                        std::span<rail_token> completed) {
+                        std::span<rail_token> completed, std::size_t messages) {
+  { r.reserve(messages) } -> std::same_as<void>;
   { r.post_send(peer, tag, from, bytes, token) } -> std::same_as<post_result>;
   { r.post_receive(peer, tag, to, bytes, token) } -> std::same_as<post_result>;
   { r.poll(completed) } -> std::same_as<int>;

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Data that MPI describes in unusual ways: absolute addresses under MPI_BOTTOM, datatypes without
+// data, blocks without elements on some ranks.
+#include "collectives/registry.hpp"
+#include "railpass/mpi.hpp"
+#include "support/call_railpass.hpp"
+#include "support/catch.hpp"
+#include "support/communicators.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+using namespace railpass;
+
+namespace {
+
+// Elements of 2 ints with holes, at the addresses where `memory` is.
+class absolute_pairs {
+ public:
+  explicit absolute_pairs(int elements) : memory(std::size_t(elements), {{0, hole, 0, hole}}) {
+    MPI_Aint first = 0;
+    MPI_Get_address(memory.data(), &first);
+    const int lengths[2] = {1, 1};
+    const MPI_Aint places[2] = {first, first + 8};
+    MPI_Datatype two = MPI_DATATYPE_NULL;
+    MPI_Type_create_hindexed(2, lengths, places, MPI_INT, &two);
+    MPI_Type_create_resized(two, first, 16, &type_);
+    MPI_Type_commit(&type_);
+    MPI_Type_free(&two);
+  }
+  ~absolute_pairs() { MPI_Type_free(&type_); }
+  absolute_pairs(const absolute_pairs&) = delete;
+  absolute_pairs& operator=(const absolute_pairs&) = delete;
+
+  MPI_Datatype type() const { return type_; }
+  void set(int element, int value) {
+    memory[std::size_t(element)][0] = value;
+    memory[std::size_t(element)][2] = -value;
+  }
+  bool is(int element, int value) const {
+    const auto& m = memory[std::size_t(element)];
+    return m[0] == value && m[2] == -value && m[1] == hole && m[3] == hole;
+  }
+
+ private:
+  static constexpr int hole = 77777;
+  std::vector<std::array<int, 4>> memory;
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+};
+
+// Only the two values of a pair, wherever the datatype puts them.
+void add_pairs(void* left, void* right, int* length, MPI_Datatype* type) {
+  MPI_Aint lower = 0, extent = 0;
+  MPI_Type_get_true_extent(*type, &lower, &extent);
+  const auto value = [&](void* memory, int i) -> int* {
+    return reinterpret_cast<int*>(reinterpret_cast<std::uintptr_t>(memory) + std::uintptr_t(lower) +
+                                  std::uintptr_t(i) * 16);
+  };
+  for (int i = 0; i < *length; ++i)
+    for (const int word : {0, 2}) value(right, i)[word] += value(left, i)[word];
+}
+
+int value_of(int rank, int block) { return 1000 * (rank + 1) + block; }
+
+}  // namespace
+
+TEST_CASE("every algorithm moves data at absolute addresses") {
+  const communicator world = communicator::duplicate_of_world();
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  const int p = world.size(), rank = world.rank();
+  MPI_Op sum = MPI_OP_NULL;
+  MPI_Op_create(add_pairs, 1, &sum);
+  for (const algorithm* a : all_algorithms) {
+    const promise what = describe(a->op).what;
+    const bool reduces = a->op == collective::all_reduce || a->op == collective::reduce;
+    const bool moves = describe(a->op).lengths == block_lengths::equal &&
+                       !traits_of(a->op).reduces && what != promise::all_arrive;
+    if ((!reduces && !moves) || a->is_native()) continue;
+    const std::string name = name_of(default_arm(*a));
+    CAPTURE(name_of(a->op), name);
+    for (int root = 0; root < p; root += std::max(1, p - 1)) {
+      absolute_pairs in(p), out(p);
+      for (int k = 0; k < p; ++k) in.set(k, value_of(rank, k));
+      call c{.op = a->op,
+             .send = {.memory = MPI_BOTTOM, .count = 1, .type = in.type()},
+             .receive = {.memory = MPI_BOTTOM, .count = 1, .type = out.type()},
+             .root = traits_of(a->op).rooted ? root : 0,
+             .comm = world};
+      if (what == promise::root_to_all && rank == root) out.set(0, value_of(root, 0));
+      // In a reduction both sides have the datatype, so one side only can have absolute addresses.
+      absolute_pairs both(1);
+      both.set(0, value_of(rank, 0));
+      if (reduces) {
+        c.operation = sum;
+        c.receive.type = both.type();
+        const bool in_place = a->op == collective::all_reduce || rank == root;
+        c.send = {.memory = in_place ? MPI_IN_PLACE : MPI_BOTTOM};
+        c.receive.memory = in_place ? MPI_BOTTOM : nullptr;
+      }
+      CHECK(call_railpass(c, collect(use(name))) == MPI_SUCCESS);
+      int total = 0;
+      for (int r = 0; r < p; ++r) total += value_of(r, 0);
+      bool right = true;
+      if (reduces) right = (rank != root && what == promise::reduce_to_root) || both.is(0, total);
+      if (what == promise::root_to_all) right = out.is(0, value_of(root, 0));
+      if (what == promise::root_to_blocks) right = out.is(0, value_of(root, rank));
+      for (int k = 0; k < p; ++k) {
+        if (what == promise::blocks_to_all || (what == promise::blocks_to_root && rank == root))
+          right = right && out.is(k, value_of(k, 0));
+        if (what == promise::blocks_to_blocks) right = right && out.is(k, value_of(k, rank));
+      }
+      CHECK(right);
+    }
+  }
+  MPI_Op_free(&sum);
+}
+
+TEST_CASE("datatypes without data, and no elements of those that have some") {
+  const communicator world = communicator::duplicate_of_world();
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  const int p = world.size(), rank = world.rank();
+  MPI_Datatype empty = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(0, MPI_INT, &empty);
+  MPI_Type_commit(&empty);
+  std::vector<int> data(std::size_t(p) + 3, 5), other(data.size(), 6);
+  const std::vector<int> untouched = other;
+  for (const bool none : {true, false}) {
+    const int count = none ? 0 : 3;
+    const MPI_Datatype type = none ? MPI_INT : empty;
+    CHECK(mpi::broadcast(data.data(), count, type, p - 1, world) == MPI_SUCCESS);
+    CHECK(mpi::all_gather(data.data(), count, type, other.data(), count, type, world) ==
+          MPI_SUCCESS);
+    CHECK(mpi::gather(data.data(), count, type, other.data(), count, type, 0, world) ==
+          MPI_SUCCESS);
+    CHECK(mpi::scatter(data.data(), count, type, other.data(), count, type, 0, world) ==
+          MPI_SUCCESS);
+    CHECK(mpi::all_to_all(data.data(), count, type, other.data(), count, type, world) ==
+          MPI_SUCCESS);
+  }
+  CHECK(other == untouched);
+
+  // Only the last rank has something, in every form whose lengths may differ.
+  std::vector<int> counts(std::size_t(p), 0), places(std::size_t(p), 0);
+  counts.back() = 2;
+  places.back() = p;
+  const int mine = counts[std::size_t(rank)];
+  for (const char* arm : {"linear", "ring", "native"}) {
+    CAPTURE(arm);
+    std::fill(other.begin(), other.end(), 6);
+    std::vector<int> expected = other;
+    expected[std::size_t(p)] = expected[std::size_t(p) + 1] = 5;
+    CHECK(mpi::all_gatherv(data.data(), mine, MPI_INT, other.data(), counts.data(), places.data(),
+                           MPI_INT, world, collect(use(arm))) == MPI_SUCCESS);
+    CHECK(other == expected);
+  }
+  for (const char* arm : {"linear", "windowed", "native"}) {
+    CAPTURE(arm);
+    std::fill(other.begin(), other.end(), 6);
+    CHECK(mpi::gatherv(data.data(), mine, MPI_INT, other.data(), counts.data(), places.data(),
+                       MPI_INT, 0, world, collect(use(arm))) == MPI_SUCCESS);
+    CHECK(other[std::size_t(p)] == (rank == 0 ? 5 : 6));
+    CHECK(other[0] == 6);
+    std::fill(other.begin(), other.end(), 6);
+    CHECK(mpi::scatterv(data.data(), counts.data(), places.data(), MPI_INT, other.data(), mine,
+                        MPI_INT, 0, world, collect(use(arm))) == MPI_SUCCESS);
+    CHECK(other[0] == (rank == p - 1 ? 5 : 6));
+  }
+  // Everybody sends to the last rank only.
+  for (const char* arm : {"scattered", "pairwise", "native"}) {
+    CAPTURE(arm);
+    std::vector<int> sends(std::size_t(p), 0), receives(std::size_t(p), rank == p - 1 ? 1 : 0),
+        from(std::size_t(p), 0), to(std::size_t(p), 0);
+    sends.back() = 1;
+    for (int k = 0; k < p; ++k) to[std::size_t(k)] = k;
+    std::fill(other.begin(), other.end(), 6);
+    CHECK(mpi::all_to_allv(data.data(), sends.data(), from.data(), MPI_INT, other.data(),
+                           receives.data(), to.data(), MPI_INT, world,
+                           collect(use(arm))) == MPI_SUCCESS);
+    for (int k = 0; k < p; ++k) CHECK(other[std::size_t(k)] == (rank == p - 1 ? 5 : 6));
+  }
+  MPI_Type_free(&empty);
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// When memory runs out inside a call: MPI_ERR_NO_MEM through the error handler where an arm needs
+// it, the MPI library's own collective where only learning does. No exception leaves a call.
+#include "railpass/mpi.hpp"
+#include "support/catch.hpp"
+#include "support/communicators.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <numeric>
+#include <vector>
+
+namespace {
+
+std::atomic<std::size_t> largest_allocation{std::size_t(-1)};  // more than this is refused
+
+void* allocate(std::size_t bytes, std::size_t alignment) {
+  if (bytes > largest_allocation) throw std::bad_alloc();
+  void* const p = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (!p) throw std::bad_alloc();
+  return p;
+}
+
+}  // namespace
+
+// All forms, so that sanitizers, which bring their own, see matching pairs.
+void* operator new(std::size_t n) { return allocate(n, alignof(std::max_align_t)); }
+void* operator new[](std::size_t n) { return operator new(n); }
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(n);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+void* operator new(std::size_t n, std::align_val_t a) { return allocate(n, std::size_t(a)); }
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete[](void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
+void operator delete[](void* p, const std::nothrow_t&) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+
+using namespace railpass;
+
+namespace {
+
+// While it lives, only small pieces of memory can be had.
+struct shortage {
+  explicit shortage(std::size_t largest) { largest_allocation = largest; }
+  ~shortage() { largest_allocation = std::size_t(-1); }
+  shortage(const shortage&) = delete;
+  shortage& operator=(const shortage&) = delete;
+};
+
+int handled = 0;  // calls of the error handler
+int handled_class = MPI_SUCCESS;
+
+void count_error(MPI_Comm*, int* code, ...) {
+  ++handled;
+  MPI_Error_class(*code, &handled_class);
+}
+
+struct counting_handler {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  explicit counting_handler(MPI_Comm comm) {
+    handled = 0;
+    handled_class = MPI_SUCCESS;
+    MPI_Comm_create_errhandler(count_error, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+  }
+  ~counting_handler() { MPI_Errhandler_free(&handler); }
+  counting_handler(const counting_handler&) = delete;
+  counting_handler& operator=(const counting_handler&) = delete;
+};
+
+bool is_no_memory(int code) {
+  int kind = MPI_SUCCESS;
+  MPI_Error_class(code, &kind);
+  return kind == MPI_ERR_NO_MEM;
+}
+
+}  // namespace
+
+TEST_CASE("an arm without its scratch memory is MPI_ERR_NO_MEM; later calls are native and right") {
+  // Two for which every rank needs memory: nobody waits for one that has failed.
+  for (const char* arm : {"ring", "allgather_reduce"}) {
+    CAPTURE(arm);
+    const communicator world = communicator::duplicate_of_world();
+    if (world.size() < 2) return;
+    const counting_handler handler(world);
+    REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+    std::vector<double> mine(100'000, 1.0), sum(mine.size(), -1.0);
+    const auto call = [&] {
+      return mpi::all_reduce(mine.data(), sum.data(), int(mine.size()), MPI_DOUBLE, MPI_SUM, world,
+                             collect(use(arm)));
+    };
+    int code = MPI_SUCCESS;
+    {
+      const shortage only(40'000);
+      code = call();
+    }
+    CHECK(is_no_memory(code));
+    CHECK(handled == 1);
+    CHECK(handled_class == MPI_ERR_NO_MEM);
+    CHECK(mine == std::vector<double>(mine.size(), 1.0));
+    for (int again = 0; again < 3; ++again) {
+      CHECK(call() == MPI_SUCCESS);
+      CHECK(sum == std::vector<double>(sum.size(), double(world.size())));
+      CHECK(mpi::last_arm(world) == "native");
+    }
+  }
+}
+
+TEST_CASE("a packed copy that one rank has no memory for is that rank's MPI_ERR_NO_MEM") {
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() < 2) return;
+  const counting_handler handler(world);
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  MPI_Datatype holed = MPI_DATATYPE_NULL;
+  MPI_Type_create_resized(MPI_INT, 0, 8, &holed);
+  MPI_Type_commit(&holed);
+  // Small enough to be sent without the last rank, which needs a packed copy, and nobody waits for
+  // it.
+  constexpr int count = 500;
+  const bool last = world.rank() == world.size() - 1;
+  std::vector<int> data(2 * count, world.rank() == 0 ? 5 : 0);
+  int code = MPI_SUCCESS;
+  {
+    const shortage only(last ? 1500 : std::size_t(-1));
+    code = mpi::broadcast(data.data(), count, last ? holed : MPI_INT, 0, world,
+                          collect(use("linear")));
+  }
+  CHECK(is_no_memory(code) == last);
+  CHECK(handled == (last ? 1 : 0));
+  for (int i = 0; i < count; ++i) CHECK(data[std::size_t(i)] == (last ? 0 : 5));
+  MPI_Type_free(&holed);
+}
+
+TEST_CASE("a leader without memory to learn leaves all ranks with right results") {
+  const communicator world = communicator::duplicate_of_world();
+  const counting_handler handler(world);
+  mpi::configure(world, "policy", "knowledge_gradient");
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  const auto call = [&](int count) {
+    std::vector<int> data(std::size_t(count), world.rank() + 1);
+    int code = MPI_SUCCESS;
+    {
+      // What all ranks need in a call they have here by now; a policy needs more, often.
+      const shortage only(world.rank() == 0 ? 64 : std::size_t(-1));
+      code = mpi::all_reduce(MPI_IN_PLACE, data.data(), count, MPI_INT, MPI_SUM, world);
+    }
+    CHECK(code == MPI_SUCCESS);
+    CHECK(data == std::vector<int>(data.size(), world.size() * (world.size() + 1) / 2));
+  };
+  // Contexts whose policy cannot be made stay native. The list of contexts has room by then.
+  for (int count = 1; count < 32; count *= 2) {
+    int one = 0;
+    std::vector<int> warm(std::size_t(count), 0);
+    CHECK(mpi::broadcast(warm.data(), count, MPI_INT, 0, world) == MPI_SUCCESS);
+    CHECK(mpi::all_reduce(MPI_IN_PLACE, &one, 1, MPI_INT, MPI_SUM, world) == MPI_SUCCESS);
+  }
+  for (int again = 0; again < 40; ++again) call(16);
+  CHECK(mpi::last_arm(world) == "native");
+  CHECK(handled == 0);
+}
