@@ -15,7 +15,7 @@ VERBS = ["sample", "fit", "predict", "bench", "stats", "algorithms", "verify", "
 class Program(ProgramTest):
     def test_help_lists_all_verbs(self):
         text = self.run_railpass("--help").stdout
-        for verb in VERBS:
+        for verb in ["run", *VERBS]:
             self.assertRegex(text, rf"(?m)^ *{verb} ")
 
     def test_every_verb_has_help_with_an_example(self):

@@ -55,3 +55,5 @@ with tempfile.TemporaryDirectory() as temporary:
                                 LD_LIBRARY_PATH=str(libraries)))
 
     expect("broadcast", run(prefix / "bin/railpass", "algorithms"))
+    expect("librailpass_preload.so",
+           run(prefix / "bin/railpass", "run", "-n", "2", "sh", "-c", "echo $LD_PRELOAD"))
