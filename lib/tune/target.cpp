@@ -108,7 +108,40 @@ std::vector<reported_parameter> parse_mpivars(std::string_view text) {
   return found;
 }
 
-// NAME=VALUE, or # NAME: TYPE with a value in brackets; lines of # before it say what it is.
+// fi_info: # NAME: TYPE, then in lines of # what it is, with "(default: VALUE)" or "(default
+// VALUE)".
+std::vector<reported_parameter> parse_fi_info(std::string_view prefix, std::string_view text) {
+  std::vector<reported_parameter> found;
+  bool fresh = true;  // behind an empty line
+  each_line(text, [&](std::string_view line) {
+    line = trimmed(line);
+    const bool begins = fresh;
+    fresh = line.empty();
+    if (!line.starts_with("# ")) return;
+    line = trimmed(line.substr(2));
+    const std::size_t colon = std::min(line.find(':'), line.size());
+    if (begins && line.starts_with(prefix) && is_name(line.substr(0, colon))) {
+      reported_parameter p;
+      p.name = line.substr(prefix.size(), colon - prefix.size());
+      const std::string_view type = trimmed(line.substr(std::min(colon + 1, line.size())));
+      p.type = type.substr(0, type.find_first_of(" ("));
+      if (p.type == "Boolean") p.values = {"0", "1"};
+      found.push_back(std::move(p));
+    } else if (!begins && !found.empty()) {
+      reported_parameter& p = found.back();
+      p.help += (p.help.empty() ? "" : " ") + std::string(line);
+      constexpr std::string_view mark = "(default";
+      if (const std::size_t at = line.find(mark); at != std::string_view::npos) {
+        const std::size_t end = std::min(line.find(')', at), line.size());
+        const auto words = split(line.substr(at + mark.size(), end - at - mark.size()), ": .");
+        if (words.size() == 1) p.default_value = words[0];  // more are an explanation
+      }
+    }
+  });
+  return found;
+}
+
+// NAME=VALUE; lines of # before it say what it is.
 std::vector<reported_parameter> parse_assignments(std::string_view prefix, std::string_view text) {
   std::vector<reported_parameter> found;
   std::string help;
@@ -120,7 +153,7 @@ std::vector<reported_parameter> parse_assignments(std::string_view prefix, std::
       line = trimmed(line.substr(
           line.find_first_not_of("# ") == line.npos ? line.size() : line.find_first_not_of("# ")));
     if (line.starts_with("| ")) line = trimmed(line.substr(2));
-    const std::size_t end = line.find_first_of("=: \t");
+    const std::size_t end = line.find_first_of("= \t");
     const std::string_view name = line.substr(0, end);
     if (!name.starts_with(prefix) || !is_name(name) || end == std::string_view::npos) {
       if (comment && line.starts_with("syntax:") && help.size() < 300) {
@@ -134,22 +167,14 @@ std::vector<reported_parameter> parse_assignments(std::string_view prefix, std::
     }
     reported_parameter p;
     p.name = name.substr(prefix.size());
-    std::string_view rest = trimmed(line.substr(end + 1));
-    if (line[end] == ':') {
-      p.type = rest.substr(0, std::min(rest.find_first_of(" ("), rest.size()));
-      const std::size_t value = rest.find("(default: ");
-      if (value != std::string_view::npos)
-        p.default_value = rest.substr(value + 10, rest.find(')', value) - value - 10);
-    } else {
-      p.default_value = rest;
-      const std::size_t syntax = help.find("syntax:");
-      if (syntax != std::string::npos) {
-        p.type = trimmed(std::string_view(help).substr(syntax + 7));
-        if (p.type.starts_with("[") && p.type.ends_with("]") &&
-            p.type.find('|') != std::string::npos)
-          for (const auto w : split(std::string_view(p.type).substr(1, p.type.size() - 2), "|"))
-            p.values.emplace_back(w);
-      }
+    const std::string_view rest = trimmed(line.substr(end + 1));
+    p.default_value = rest;
+    const std::size_t syntax = help.find("syntax:");
+    if (syntax != std::string::npos) {
+      p.type = trimmed(std::string_view(help).substr(syntax + 7));
+      if (p.type.starts_with("[") && p.type.ends_with("]") && p.type.find('|') != std::string::npos)
+        for (const auto w : split(std::string_view(p.type).substr(1, p.type.size() - 2), "|"))
+          p.values.emplace_back(w);
     }
     p.help = help;
     help.clear();
@@ -228,6 +253,7 @@ std::string settings_file(const target& t, const settings_list& settings) {
 std::vector<reported_parameter> parse_reported(const target& t, std::string_view text) {
   if (t.name == "openmpi") return parse_ompi_info(text);
   if (t.name == "mpich") return parse_mpivars(text);
+  if (t.name == "ofi") return parse_fi_info(t.prefix, text);
   return parse_assignments(t.prefix, text);
 }
 

@@ -353,6 +353,21 @@ TEST_CASE("what libraries report becomes a file of parameters") {
   CHECK(mpich[0].default_value == "2");
   CHECK(mpich[0].type == "MPI_INT");
   CHECK(mpich[1].help == "a file = its name");
+  const auto ofi = parse_reported(
+      find_target("ofi"),
+      "# FI_LOG_INTERVAL: Integer\n# Delay in ms between messages (default 2000)\n\n"
+      "# FI_HMEM: Boolean (0/1, on/off)\n# Disable it (default: no).\n\n"
+      "# FI_TCP_IFACE: String\n# Specify interface name\n# FI_X: is mentioned (default: all of "
+      "them)\n");
+  REQUIRE(ofi.size() == 3);
+  CHECK(ofi[0].name == "LOG_INTERVAL");
+  CHECK(ofi[0].type == "Integer");
+  CHECK(ofi[0].default_value == "2000");
+  CHECK(ofi[0].help == "Delay in ms between messages (default 2000)");
+  CHECK(ofi[1].values == std::vector<std::string>{"0", "1"});
+  CHECK(ofi[1].default_value == "no");
+  CHECK(ofi[2].name == "TCP_IFACE");
+  CHECK(ofi[2].default_value.empty());
   std::string text = proposal(ompi) + proposal(ucx);
   for (std::size_t at = 0; (at = text.find("\n#", at)) != std::string::npos; ++at)
     if (text[at + 2] != ' ') text.erase(at + 1, 1);
