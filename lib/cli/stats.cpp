@@ -2,6 +2,7 @@
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "railpass/base/units.hpp"
+#include "railpass/select/summary.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -129,7 +130,7 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
               " arms that never ran are left out (--all shows them)\n";
     text += '\n';
   }
-  if (dump.contexts.empty()) text += "No context was tuned.\n";
+  text += dump.contexts.empty() ? "No context was tuned.\n" : select::summary_of(dump) + '\n';
   text += std::to_string(dump.merges) + " merges, which took " + format_seconds(dump.merge_cost_s) +
           "; written at " + dump.written_at + '\n';
   return text;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/preload/engine.hpp"
 
+#include "lib/session/arguments.hpp"
 #include "lib/session/inside.hpp"
-#include "railpass/mpi.hpp"
 
 #include <type_traits>
 
@@ -24,11 +24,16 @@ template <class Function>
 struct typed;
 template <class... Arguments>
 struct typed<int(Arguments...)> {
-  template <int (*tuned)(Arguments..., const call_options&), auto real_function>
+  template <auto call_with, auto real_function>
   static int run(std::conditional_t<true, word, Arguments>... words) {
     // Either railpass itself or an MPI library that builds one call upon others.
     if (inside::now()) return (real.*real_function)(words...);
-    return tuned(from_word<Arguments>(words)..., {});
+    call c = call_with(from_word<Arguments>(words)...);
+    // The forms with large counts have an argument for one, or for many.
+    c.is_large =
+        ((std::is_same_v<Arguments, MPI_Count> || std::is_same_v<Arguments, const MPI_Count*>) ||
+         ...);
+    return run_call(c, {});
   }
 };
 
@@ -39,8 +44,8 @@ void railpass_preload_attach(const railpass::preload::functions& real,
                              railpass::preload::functions& tuned) {
   namespace preload = railpass::preload;
   preload::real = real;
-#define RAILPASS_PRELOADED(name, tuned_name, count)                                  \
-  tuned.name = preload::typed<decltype(PMPI_##name)>::run<railpass::mpi::tuned_name, \
+#define RAILPASS_PRELOADED(name, arguments, count)                                            \
+  tuned.name = preload::typed<decltype(PMPI_##name)>::run<&railpass::arguments_of::arguments, \
                                                           &preload::functions::name>;
 #include "lib/preload/functions.def"
 #undef RAILPASS_PRELOADED

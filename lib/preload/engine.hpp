@@ -10,6 +10,8 @@
 // given.
 #pragma once
 
+#include <mpi.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <utility>

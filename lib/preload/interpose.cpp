@@ -54,6 +54,22 @@ void* handle_of_mpi(const void* caller) {
   _exit(127);  // as the dynamic linker where it finds no function
 }
 
+// In place of what the MPI library has not: the one of the build had it.
+template <std::size_t... index>
+int absent(detail::a_word<index>...) {
+  return 1;
+}
+template <std::size_t... index>
+word_function<sizeof...(index)> absent_function(std::index_sequence<index...>) {
+  return &absent<index...>;
+}
+
+template <std::size_t count>
+word_function<count> find_function(void* handle, const char* name) {
+  const auto found = reinterpret_cast<word_function<count>>(dlsym(handle, name));
+  return found ? found : absent_function(std::make_index_sequence<count>());
+}
+
 bool switched_off() {
   const char* const value = std::getenv("RAILPASS");
   const std::string_view text = value ? value : "";
@@ -74,12 +90,23 @@ std::string name_of_library(void* handle) {
   return name;
 }
 
+// An MPI library that speaks the ABI of MPI 5.0 has that name, whoever made it: its constants and
+// types differ from those of the same maker's other library.
+bool has_standard_abi(void* handle) {
+  Dl_info found{};
+  if (!dladdr(dlsym(handle, "PMPI_Barrier"), &found) || !found.dli_fname) return false;
+  const std::string_view path = found.dli_fname;
+  return path.substr(path.rfind('/') + 1).starts_with("libmpi_abi.so");
+}
+
 // Loads librailpass, or finds it loaded: calls through it and through us must meet. Null, and
 // `problem` says why, if it cannot serve the MPI library behind the handle.
 decltype(&railpass_preload_attach) find_engine(void* handle, std::string& problem) {
-  const std::string running = name_of_library(handle);
+  const bool is_standard = has_standard_abi(handle);
+  const std::string running = name_of_library(handle) + (is_standard ? " (standard MPI ABI)" : "");
   const std::string_view needed = mpi_family_of_build();
-  if (running.find(needed) == std::string::npos) {
+  if (running.find(needed) == std::string::npos ||
+      is_standard != (needed == mpi_family_of_standard_abi)) {
     problem = "this program runs with " + running + ", this preload library is for " +
               mpi_of_build() + "; one built for " + running + " is needed";
     return nullptr;
@@ -110,9 +137,9 @@ const answers* find_answers(const void* caller) {
   static answers result;
   void* const handle = handle_of_mpi(caller);
   functions real, next;
-#define RAILPASS_PRELOADED(name, tuned, count)                                      \
-  real.name = reinterpret_cast<word_function<count>>(dlsym(handle, "PMPI_" #name)); \
-  next.name = reinterpret_cast<word_function<count>>(dlsym(handle, "MPI_" #name));
+#define RAILPASS_PRELOADED(name, tuned, count)             \
+  real.name = find_function<count>(handle, "PMPI_" #name); \
+  next.name = find_function<count>(handle, "MPI_" #name);
 #include "lib/preload/functions.def"
 #undef RAILPASS_PRELOADED
   result = {.mpi = real, .pmpi = real};

@@ -8,8 +8,11 @@
 
 namespace railpass {
 
+constexpr std::string_view mpi_family_of_standard_abi = "standard MPI ABI";
+
 /// The MPI that railpass was built for: its family's name. What is built for one family can only
-/// run with it. Empty: another MPI than those below.
+/// run with it. Of the standard ABI, libraries of several families are. Empty: another MPI than
+/// those below.
 constexpr std::string_view mpi_family_of_build() {
 #if defined(OMPI_MAJOR_VERSION)
   return "Open MPI";
@@ -17,6 +20,8 @@ constexpr std::string_view mpi_family_of_build() {
   return "Intel(R) MPI";
 #elif defined(MPICH_VERSION)
   return "MPICH";
+#elif defined(MPI_ABI_VERSION)
+  return mpi_family_of_standard_abi;
 #else
   return {};
 #endif
@@ -31,6 +36,9 @@ inline std::string mpi_of_build() {
   return "Intel(R) MPI Library " I_MPI_VERSION;
 #elif defined(MPICH_VERSION)
   return "MPICH Version: " MPICH_VERSION;
+#elif defined(MPI_ABI_VERSION)
+  return "the standard MPI ABI " + std::to_string(MPI_ABI_VERSION) + '.' +
+         std::to_string(MPI_ABI_SUBVERSION);
 #else
   return {};
 #endif

@@ -6,17 +6,46 @@
 
 #include <mpi.h>
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace railpass {
+
+/// A number for each rank as the user gave it: ints, or the 64-bit numbers of large-count forms.
+class rank_values {
+ public:
+  rank_values() = default;
+  rank_values(const int* values) : values_(values) {}
+  template <std::integral T>
+  requires(sizeof(T) == 8) rank_values(const T* values) : values_(values), is_wide_(true) {}
+
+  explicit operator bool() const { return values_ != nullptr; }
+  std::int64_t operator[](std::int64_t rank) const {
+    if (!is_wide_) return static_cast<const int*>(values_)[rank];
+    std::int64_t value;  // of one of MPI's types for them
+    std::memcpy(&value, static_cast<const std::byte*>(values_) + 8 * rank, 8);
+    return value;
+  }
+  /// As the user gave them.
+  template <class T>
+  const T* as() const {
+    return static_cast<const T*>(values_);
+  }
+
+ private:
+  const void* values_ = nullptr;
+  bool is_wide_ = false;
+};
 
 /// What a rank sends, or receives, as the arguments of MPI say it.
 struct call_side {
   const void* memory = nullptr;  ///< may be MPI_IN_PLACE
-  int count = 0;                 ///< elements; of one block if the message has blocks
+  std::int64_t count = 0;        ///< elements; of one block if the message has blocks
   MPI_Datatype type = MPI_DATATYPE_NULL;
-  const int* counts = nullptr;          ///< v-forms: by rank
-  const int* displacements = nullptr;   ///< v-forms: by rank, elements; bytes if there are types
+  rank_values counts{};                 ///< v-forms: by rank
+  rank_values displacements{};          ///< v-forms: by rank, elements; bytes if there are types
   const MPI_Datatype* types = nullptr;  ///< w-form: by rank
 
   bool in_place() const { return memory == MPI_IN_PLACE; }
@@ -30,6 +59,7 @@ struct call {
   MPI_Op operation = MPI_OP_NULL;
   int root = 0;
   MPI_Comm comm = MPI_COMM_NULL;
+  bool is_large = false;  ///< the form with large counts: the MPI library's own is that, too
   /// Packed bytes of the message, of all ranks' blocks if it has such; 0 where only pairs of ranks
   /// know lengths.
   std::int64_t message_bytes = 0;

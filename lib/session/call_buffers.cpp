@@ -358,6 +358,25 @@ int result_blocks(const call& c, const call_place& at, bool before,
   return blocks_of(c.receive, held == holding::all_blocks, at, blocks);
 }
 
+int sent_blocks(const call& c, const call_place& at, std::vector<user_block>& blocks) {
+  blocks.clear();
+  const promise what = describe(c.op).what;
+  if (what == promise::all_arrive || (what == promise::root_to_all && at.rank != c.root))
+    return MPI_SUCCESS;
+  if (what == promise::root_to_all) return blocks_of(c.receive, false, at, blocks);
+  if (c.is_reduction()) {
+    call_side all = c.receive;
+    if (!c.send.in_place()) all.memory = c.send.memory;
+    all.counts = nullptr;
+    if (const int failure = blocks_of(all, false, at, blocks)) return failure;
+    blocks[0].count = c.message_bytes / c.element_bytes;
+    return MPI_SUCCESS;
+  }
+  const holding held = input_of(c, at.rank);
+  if (held == holding::nothing) return MPI_SUCCESS;
+  return blocks_of(c.send, held == holding::all_blocks, at, blocks);
+}
+
 std::size_t packed_bytes(const std::vector<user_block>& blocks) {
   std::int64_t bytes = 0;
   for (const user_block& b : blocks) bytes += b.bytes();

@@ -33,6 +33,9 @@ struct call_place {
 int result_blocks(const call& c, const call_place& at, bool before,
                   std::vector<user_block>& blocks);
 
+/// What of the user's memory this rank's call sends, by MPI's rules. Returns an MPI error code.
+int sent_blocks(const call& c, const call_place& at, std::vector<user_block>& blocks);
+
 std::size_t packed_bytes(const std::vector<user_block>& blocks);
 /// To the wire format and back. Return an MPI error code.
 int pack_blocks(const std::vector<user_block>& blocks, std::vector<std::byte>& packed);

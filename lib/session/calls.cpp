@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/files/files.hpp"
+#include "lib/session/arguments.hpp"
 #include "lib/session/communicator_state.hpp"
 #include "lib/session/inside.hpp"
 #include "railpass/mpi.hpp"
@@ -56,8 +57,8 @@ std::int64_t message_bytes_of(const call& c, int rank, int num_ranks) {
       if (!c.receive.counts || (!c.is_reduction() && !c.receive.displacements)) return -1;
       std::int64_t sum = 0;
       for (int i = 0; i < num_ranks; ++i) {
-        if (c.receive.counts[i] < 0) return -1;
-        sum += c.receive.counts[i];
+        const std::int64_t count = c.receive.counts[i];
+        if (count < 0 || __builtin_add_overflow(sum, count, &sum)) return -1;
       }
       return within_limit(bytes_of(sum, c.receive.type));
     }
@@ -101,7 +102,9 @@ int run_call(call& c, const call_options& options) {
   communicator_state* state = nullptr;
   int code = MPI_ERR_NO_MEM;
   try {
-    state = communicator_state::of(c.comm);
+    int invalid = MPI_SUCCESS;
+    state = communicator_state::of(c.comm, invalid);
+    if (invalid != MPI_SUCCESS) return invalid;
     if (!state || !is_ours(*state, c)) return run_native(c);
     return state->run(c, options);
   } catch (const std::bad_alloc&) {
@@ -118,8 +121,11 @@ namespace mpi {
 
 namespace {
 
+int run(call c, const call_options& options) { return run_call(c, options); }
+
 communicator_state& state_of(MPI_Comm comm, const char* function) {
-  communicator_state* const state = communicator_state::of(comm);
+  int code = MPI_SUCCESS;
+  communicator_state* const state = communicator_state::of(comm, code);
   if (!state)
     throw error(std::string("railpass::mpi::") + function +
                 ": expected a communicator between MPI_Init and MPI_Finalize");
@@ -130,194 +136,115 @@ communicator_state& state_of(MPI_Comm comm, const char* function) {
 
 int broadcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm,
               const call_options& options) {
-  call c{.op = collective::broadcast,
-         .receive = {.memory = buffer, .count = count, .type = type},
-         .root = root,
-         .comm = comm};
-  return run_call(c, options);
+  return run(arguments_of::broadcast(buffer, count, type, root, comm), options);
 }
 
 int all_reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
                MPI_Comm comm, const call_options& options) {
-  call c{.op = collective::all_reduce,
-         .send = {.memory = send},
-         .receive = {.memory = receive, .count = count, .type = type},
-         .operation = op,
-         .comm = comm};
-  return run_call(c, options);
+  return run(arguments_of::all_reduce(send, receive, count, type, op, comm), options);
 }
 
 int reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root,
            MPI_Comm comm, const call_options& options) {
-  call c{.op = collective::reduce,
-         .send = {.memory = send},
-         .receive = {.memory = receive, .count = count, .type = type},
-         .operation = op,
-         .root = root,
-         .comm = comm};
-  return run_call(c, options);
+  return run(arguments_of::reduce(send, receive, count, type, op, root, comm), options);
 }
 
 int reduce_scatter(const void* send, void* receive, const int* counts, MPI_Datatype type, MPI_Op op,
                    MPI_Comm comm, const call_options& options) {
-  call c{.op = collective::reduce_scatter,
-         .send = {.memory = send},
-         .receive = {.memory = receive, .type = type, .counts = counts},
-         .operation = op,
-         .comm = comm};
-  return run_call(c, options);
+  return run(arguments_of::reduce_scatter(send, receive, counts, type, op, comm), options);
 }
 
 int reduce_scatter_block(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
                          MPI_Comm comm, const call_options& options) {
-  call c{.op = collective::reduce_scatter_block,
-         .send = {.memory = send},
-         .receive = {.memory = receive, .count = count, .type = type},
-         .operation = op,
-         .comm = comm};
-  return run_call(c, options);
+  return run(arguments_of::reduce_scatter_block(send, receive, count, type, op, comm), options);
 }
 
 int gather(const void* send, int send_count, MPI_Datatype send_type, void* receive,
            int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm,
            const call_options& options) {
-  call c{.op = collective::gather,
-         .send = {.memory = send, .count = send_count, .type = send_type},
-         .receive = {.memory = receive, .count = receive_count, .type = receive_type},
-         .root = root,
-         .comm = comm};
-  return run_call(c, options);
+  return run(arguments_of::gather(send, send_count, send_type, receive, receive_count, receive_type,
+                                  root, comm),
+             options);
 }
 
 int gatherv(const void* send, int send_count, MPI_Datatype send_type, void* receive,
             const int* receive_counts, const int* displacements, MPI_Datatype receive_type,
             int root, MPI_Comm comm, const call_options& options) {
-  call c{.op = collective::gatherv,
-         .send = {.memory = send, .count = send_count, .type = send_type},
-         .receive = {.memory = receive,
-                     .type = receive_type,
-                     .counts = receive_counts,
-                     .displacements = displacements},
-         .root = root,
-         .comm = comm};
-  return run_call(c, options);
+  return run(arguments_of::gatherv(send, send_count, send_type, receive, receive_counts,
+                                   displacements, receive_type, root, comm),
+             options);
 }
 
 int scatter(const void* send, int send_count, MPI_Datatype send_type, void* receive,
             int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm,
             const call_options& options) {
-  call c{.op = collective::scatter,
-         .send = {.memory = send, .count = send_count, .type = send_type},
-         .receive = {.memory = receive, .count = receive_count, .type = receive_type},
-         .root = root,
-         .comm = comm};
-  return run_call(c, options);
+  return run(arguments_of::scatter(send, send_count, send_type, receive, receive_count,
+                                   receive_type, root, comm),
+             options);
 }
 
 int scatterv(const void* send, const int* send_counts, const int* displacements,
              MPI_Datatype send_type, void* receive, int receive_count, MPI_Datatype receive_type,
              int root, MPI_Comm comm, const call_options& options) {
-  call c{.op = collective::scatterv,
-         .send = {.memory = send,
-                  .type = send_type,
-                  .counts = send_counts,
-                  .displacements = displacements},
-         .receive = {.memory = receive, .count = receive_count, .type = receive_type},
-         .root = root,
-         .comm = comm};
-  return run_call(c, options);
+  return run(arguments_of::scatterv(send, send_counts, displacements, send_type, receive,
+                                    receive_count, receive_type, root, comm),
+             options);
 }
 
 int all_gather(const void* send, int send_count, MPI_Datatype send_type, void* receive,
                int receive_count, MPI_Datatype receive_type, MPI_Comm comm,
                const call_options& options) {
-  call c{.op = collective::all_gather,
-         .send = {.memory = send, .count = send_count, .type = send_type},
-         .receive = {.memory = receive, .count = receive_count, .type = receive_type},
-         .comm = comm};
-  return run_call(c, options);
+  return run(arguments_of::all_gather(send, send_count, send_type, receive, receive_count,
+                                      receive_type, comm),
+             options);
 }
 
 int all_gatherv(const void* send, int send_count, MPI_Datatype send_type, void* receive,
                 const int* receive_counts, const int* displacements, MPI_Datatype receive_type,
                 MPI_Comm comm, const call_options& options) {
-  call c{.op = collective::all_gatherv,
-         .send = {.memory = send, .count = send_count, .type = send_type},
-         .receive = {.memory = receive,
-                     .type = receive_type,
-                     .counts = receive_counts,
-                     .displacements = displacements},
-         .comm = comm};
-  return run_call(c, options);
+  return run(arguments_of::all_gatherv(send, send_count, send_type, receive, receive_counts,
+                                       displacements, receive_type, comm),
+             options);
 }
 
 int all_to_all(const void* send, int send_count, MPI_Datatype send_type, void* receive,
                int receive_count, MPI_Datatype receive_type, MPI_Comm comm,
                const call_options& options) {
-  call c{.op = collective::all_to_all,
-         .send = {.memory = send, .count = send_count, .type = send_type},
-         .receive = {.memory = receive, .count = receive_count, .type = receive_type},
-         .comm = comm};
-  return run_call(c, options);
+  return run(arguments_of::all_to_all(send, send_count, send_type, receive, receive_count,
+                                      receive_type, comm),
+             options);
 }
 
 int all_to_allv(const void* send, const int* send_counts, const int* send_displacements,
                 MPI_Datatype send_type, void* receive, const int* receive_counts,
                 const int* receive_displacements, MPI_Datatype receive_type, MPI_Comm comm,
                 const call_options& options) {
-  call c{.op = collective::all_to_allv,
-         .send = {.memory = send,
-                  .type = send_type,
-                  .counts = send_counts,
-                  .displacements = send_displacements},
-         .receive = {.memory = receive,
-                     .type = receive_type,
-                     .counts = receive_counts,
-                     .displacements = receive_displacements},
-         .comm = comm};
-  return run_call(c, options);
+  return run(arguments_of::all_to_allv(send, send_counts, send_displacements, send_type, receive,
+                                       receive_counts, receive_displacements, receive_type, comm),
+             options);
 }
 
 int all_to_allw(const void* send, const int* send_counts, const int* send_displacements,
                 const MPI_Datatype* send_types, void* receive, const int* receive_counts,
                 const int* receive_displacements, const MPI_Datatype* receive_types, MPI_Comm comm,
                 const call_options& options) {
-  call c{.op = collective::all_to_allw,
-         .send = {.memory = send,
-                  .counts = send_counts,
-                  .displacements = send_displacements,
-                  .types = send_types},
-         .receive = {.memory = receive,
-                     .counts = receive_counts,
-                     .displacements = receive_displacements,
-                     .types = receive_types},
-         .comm = comm};
-  return run_call(c, options);
+  return run(arguments_of::all_to_allw(send, send_counts, send_displacements, send_types, receive,
+                                       receive_counts, receive_displacements, receive_types, comm),
+             options);
 }
 
 int scan(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
          const call_options& options) {
-  call c{.op = collective::scan,
-         .send = {.memory = send},
-         .receive = {.memory = receive, .count = count, .type = type},
-         .operation = op,
-         .comm = comm};
-  return run_call(c, options);
+  return run(arguments_of::scan(send, receive, count, type, op, comm), options);
 }
 
 int exscan(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
            const call_options& options) {
-  call c{.op = collective::exscan,
-         .send = {.memory = send},
-         .receive = {.memory = receive, .count = count, .type = type},
-         .operation = op,
-         .comm = comm};
-  return run_call(c, options);
+  return run(arguments_of::exscan(send, receive, count, type, op, comm), options);
 }
 
 int barrier(MPI_Comm comm, const call_options& options) {
-  call c{.op = collective::barrier, .comm = comm};
-  return run_call(c, options);
+  return run(arguments_of::barrier(comm), options);
 }
 
 void configure(MPI_Comm comm, std::string_view setting, std::string_view value) {

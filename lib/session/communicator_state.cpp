@@ -42,15 +42,16 @@ communicator_state::communicator_state(MPI_Comm comm, process& owner)
   native_ = is_inter || num_ranks_ < 2;
 }
 
-communicator_state* communicator_state::of(MPI_Comm comm) {
+communicator_state* communicator_state::of(MPI_Comm comm, int& code) {
+  code = MPI_SUCCESS;
   process* const owner = process::get();
   if (!owner || comm == MPI_COMM_NULL) return nullptr;
   const std::uint64_t now = frees.load(std::memory_order_acquire);
   if (last.comm == comm && last.frees == now) return last.state;
   void* known = nullptr;
   int found = 0;
-  if (PMPI_Comm_get_attr(comm, owner->communicator_key(), &known, &found) != MPI_SUCCESS)
-    return nullptr;
+  code = PMPI_Comm_get_attr(comm, owner->communicator_key(), &known, &found);
+  if (code != MPI_SUCCESS) return nullptr;
   if (found) {
     last = {comm, static_cast<communicator_state*>(known), now};
     return last.state;

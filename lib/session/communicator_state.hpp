@@ -14,8 +14,9 @@ namespace railpass {
 class communicator_state {
  public:
   /// The state of a communicator, made now if need be. Null if there is none: MPI is not running,
-  /// or `comm` is no communicator. Throws std::bad_alloc.
-  static communicator_state* of(MPI_Comm comm);
+  /// or `comm` is MPI_COMM_NULL or no communicator. Only then `code` is an error code, and the
+  /// error handler has been called. Throws std::bad_alloc.
+  static communicator_state* of(MPI_Comm comm, int& code);
   /// The delete callback of the attribute.
   static int on_free(MPI_Comm comm, int key, void* value, void* extra);
 

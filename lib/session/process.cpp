@@ -5,9 +5,11 @@
 #include "lib/session/communicator_state.hpp"
 #include "lib/session/datatype.hpp"
 #include "lib/session/log.hpp"
+#include "railpass/select/summary.hpp"
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <new>
 
 extern "C" char** environ;
@@ -99,8 +101,23 @@ void process::finalize() {
       record(std::string("RAILPASS_STATS: ") + problem.what());
     }
   }
+  if (values_.summary && world_rank() == 0) say_summary();
   trace_.close();
   running.store(nullptr, std::memory_order_release);
+}
+
+void process::say_summary() {
+  try {
+    std::string text = "railpass: " + select::summary_of(statistics());
+    text += values_.stats.empty() ? " RAILPASS_STATS=FILE keeps the details."
+                                  : " Details: railpass stats " + values_.stats;
+    const bool has_profile =
+        std::ranges::any_of(profiles_, [](const auto& p) { return p.second != nullptr; });
+    text +=
+        has_profile ? "" : " No profile of this machine was used (railpass sample, railpass fit).";
+    std::fprintf(stderr, "%s\n", text.c_str());
+  } catch (const std::bad_alloc&) {  // nobody hears of it
+  }
 }
 
 const profile* process::read_profile(const std::string& path, int num_hosts) {

@@ -57,6 +57,7 @@ class process {
   explicit process(std::vector<std::string>& problems);  // which the caller is to record
   static int on_finalize(MPI_Comm, int, void*, void*);
   void finalize();
+  void say_summary();
 
   settings values_;
   int communicator_key_ = MPI_KEYVAL_INVALID;

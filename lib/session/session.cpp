@@ -20,9 +20,10 @@ namespace railpass {
 namespace {
 
 // Settings that only concern one process; all others must be equal on all ranks.
-constexpr std::array private_settings{std::string_view{"log"},         std::string_view{"stats"},
-                                      std::string_view{"trace"},       std::string_view{"profile"},
-                                      std::string_view{"hang_report"}, std::string_view{"strict"}};
+constexpr std::array private_settings{std::string_view{"log"},     std::string_view{"stats"},
+                                      std::string_view{"trace"},   std::string_view{"profile"},
+                                      std::string_view{"summary"}, std::string_view{"hang_report"},
+                                      std::string_view{"strict"}};
 
 std::int64_t hash_of_settings(const settings& values) {
   std::uint64_t hash = 14695981039346656037u;  // FNV-1a
@@ -103,14 +104,15 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   // One reduction tells all ranks whether all of them agree and whether one of them is strict. A
   // rank without memory says that it does not want to be tuned.
   constexpr std::int64_t neutral = std::numeric_limits<std::int64_t>::max();
-  std::int64_t words[4] = {neutral, neutral, values.strict ? 0 : 1, 0};
+  std::int64_t words[5] = {neutral, neutral, values.strict ? 0 : 1, 0, 1};
   try {
     words[0] = hash_of_settings(values);
     words[1] = -words[0];
     words[3] = values.enable ? 1 : 0;
+    words[4] = values.gpu == "native" && has_device_driver() ? 0 : 1;
   } catch (const std::bad_alloc&) {
   }
-  if (const int failure = PMPI_Allreduce(MPI_IN_PLACE, words, 4, MPI_INT64_T, MPI_MIN, user))
+  if (const int failure = PMPI_Allreduce(MPI_IN_PLACE, words, 5, MPI_INT64_T, MPI_MIN, user))
     return {nullptr, failure};
   if (words[0] != neutral && words[0] != -words[1]) {
     owner.record(
@@ -119,6 +121,11 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     return {nullptr, words[2] == 0 ? MPI_ERR_OTHER : MPI_SUCCESS};
   }
   if (words[3] == 0) return {};
+  if (words[4] == 0) {
+    owner.record(
+        "a communicator is not tuned: a rank may have memory of a GPU (RAILPASS_GPU=native)");
+    return {};
+  }
 
   private_communicator comm;
   const bool connected = make_private_communicator(user, comm) == MPI_SUCCESS;
@@ -170,6 +177,8 @@ session::session(const settings& values, process& owner, const private_communica
     pinned_by_setting_[std::size_t(*op)] = parse_arm(*op, word.substr(colon + 1));
   }
   select::require_policy(values.policy);
+  if (values.gpu != "stage" && values.gpu != "native")
+    throw error("RAILPASS_GPU='" + values.gpu + "': expected stage or native");
   int threads = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&threads);
   is_shared_ = threads == MPI_THREAD_MULTIPLE && comm.rank == 0;
@@ -251,10 +260,18 @@ int session::run_arm(const call& c, const arm& a) {
   const bool native = a.base->is_native() || !eligible_here(*a.base, c);
   const arm& runs = native ? arms_[std::size_t(c.op)][select::native_arm] : a;
   last_arm_ = &runs;
-  if (settings_.verify && !native)
-    return run_verified(c, place(), process_,
-                        [&](const call& same) { return raise(same, run_schedule(same, runs)); });
-  return native ? run_native(c) : raise(c, run_schedule(c, runs));
+  if (native) return run_native(c);
+  if (!has_device_driver()) return run_on_host(c, runs);
+  if (const int failure = host_copies_.prepare(c, place())) return raise(c, failure);
+  if (const int failure = run_on_host(host_copies_.on_host(), runs)) return failure;
+  return raise(c, host_copies_.finish());
+}
+
+// The error handler has been called if this fails.
+int session::run_on_host(const call& c, const arm& a) {
+  if (!settings_.verify) return raise(c, run_schedule(c, a));
+  return run_verified(c, place(), process_,
+                      [&](const call& same) { return raise(same, run_schedule(same, a)); });
 }
 
 int session::run_schedule(const call& c, const arm& a) {

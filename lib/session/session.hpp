@@ -8,6 +8,7 @@
 #include "lib/exec/schedule_cache.hpp"
 #include "lib/session/call.hpp"
 #include "lib/session/call_buffers.hpp"
+#include "lib/session/device_memory.hpp"
 #include "lib/session/private_communicator.hpp"
 #include "models/profile.hpp"
 #include "railpass/options.hpp"
@@ -84,6 +85,7 @@ class session {
 
   int run_tuned(const call& c, std::uint8_t policy);
   int run_arm(const call& c, const arm& a);
+  int run_on_host(const call& c, const arm& a);
   int run_schedule(const call& c, const arm& a);
   int raise(const call& c, int code);
   call_place place() const;
@@ -120,6 +122,7 @@ class session {
   bool failed_ = false;
   const arm* last_arm_ = nullptr;
   call_buffers buffers_;
+  host_copies host_copies_;
   std::vector<std::int64_t> first_bytes_;  // rank 0: of the first call of each context
 };
 

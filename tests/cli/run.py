@@ -2,10 +2,11 @@
 """railpass run: what the ranks it starts are given, and what it refuses. That calls are tuned then
 is tested in tests/preload."""
 import os
+import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
-from program import ProgramTest, main  # noqa: E402
+from program import PROGRAM, ProgramTest, main  # noqa: E402
 
 SHOW = ("sh", "-c", 'echo "$LD_PRELOAD|$RAILPASS_SEED|$0|$1"', "zero", "-n one")
 
@@ -43,6 +44,85 @@ class Run(ProgramTest):
 
     def test_the_program_s_status_is_the_status(self):
         self.run_railpass("run", "-n", 1, "sh", "-c", "exit 3", status=3)
+
+    def test_the_library_of_the_program_s_mpi(self):
+        """Several MPIs in one prefix, none of them real: only names and sentences matter."""
+        compiler = shutil.which("cc")
+        if not compiler:
+            self.skipTest("no C compiler")
+        railpass = self.prefix_for_all()
+        for name in ("mpiexec.mpich", "mpiexec.intel", "mpiexec.open", "srun"):
+            says = {"mpiexec.mpich": "HYDRA build details:", "mpiexec.open": "mpiexec (OpenRTE) 4",
+                    "mpiexec.intel": "Intel(R) MPI Library for Linux* OS"}.get(name, "slurm 23")
+            self.write(name, f'#!/bin/sh\ncase "$1" in --version) echo "{says}";; '
+                             '*) printf "%s\\n" "$*";; esac\n')
+            os.chmod(self.path(name), 0o755)
+        programs = {}
+        for library, content in (("libmpich.so.12", ""), ("libmpi.so.12", "Intel(R) MPI Library 9"),
+                                 ("libmpi.so.40", ""), ("libmpi_abi.so.0", "")):
+            lib = self.path(library)
+            self.write("lib.c", f'const char* version = "{content}"; int f(void) {{ return 0; }}')
+            self.write("main.c", "int f(void); int main(void) { return f(); }")
+            programs[library] = self.path("of_" + library)
+            for command in ([compiler, "-shared", "-fPIC", self.path("lib.c"), "-o", lib,
+                             f"-Wl,-soname,{library}"],
+                            [compiler, self.path("main.c"), lib, "-o", programs[library],
+                             f"-Wl,-rpath,{self.folder}"]):
+                self.assertEqual(self.start(command).returncode, 0)
+
+        def started(launcher, program, *options):
+            return self.start([railpass, "run", "-n", "2", "--launcher", self.path(launcher),
+                               *options, program],
+                              {"LD_LIBRARY_PATH": self.path("prefix/lib"), "RAILPASS_SEED": "7"})
+
+        for launcher, library, family, option in (
+                ("mpiexec.mpich", "libmpich.so.12", "mpich", "-genv LD_PRELOAD {}"),
+                ("mpiexec.mpich", "libmpi_abi.so.0", "mpi_abi", "-genv LD_PRELOAD {}"),
+                ("mpiexec.intel", "libmpi.so.12", "intelmpi", "-genv LD_PRELOAD {}"),
+                ("mpiexec.open", "libmpi.so.40", "openmpi", 
+                 "-x LD_PRELOAD={} -x RAILPASS -x RAILPASS_SEED"),
+                ("srun", "libmpich.so.12", "mpich", "--export=ALL,LD_PRELOAD={}"),
+                ("srun", "libmpi.so.40", "openmpi", "--export=ALL,LD_PRELOAD={}")):
+            with self.subTest(launcher=launcher, library=library):
+                done = started(launcher, programs[library])
+                folder = "" if family == self.family_of_build() else f"railpass/{family}/"
+                expected = self.path(f"prefix/lib/{folder}librailpass_preload.so")
+                self.assertEqual(done.stdout.strip(), f"-n 2 {option.format(expected)} "
+                                 + programs[library], done.stderr)
+        # A script does not tell its MPI: its launcher does, or the user.
+        self.assertEqual(
+            started("mpiexec.mpich", "/bin/sh").stdout.split()[:5],
+            started("mpiexec.mpich", programs["libmpich.so.12"]).stdout.split()[:5])
+        self.assertIn("mpi_abi", started("mpiexec.mpich", "/bin/sh", "--mpi", "mpi_abi").stdout)
+        wrong = started("mpiexec.open", programs["libmpich.so.12"])
+        self.assertEqual((wrong.returncode, wrong.stdout), (1, ""))
+        self.assertIn("another MPI (mpich)", wrong.stderr)
+        for family in ("mpich", "openmpi"):
+            if family != self.family_of_build():
+                os.remove(self.path(f"prefix/lib/railpass/{family}/librailpass_preload.so"))
+                launcher, library = {"mpich": ("mpiexec.mpich", "libmpich.so.12"),
+                                     "openmpi": ("mpiexec.open", "libmpi.so.40")}[family]
+                missing = started(launcher, programs[library])
+                self.assertEqual(missing.returncode, 1)
+                self.assertIn("--component preload", missing.stderr)
+
+    def family_of_build(self):
+        """By the library that railpass itself is linked with."""
+        shown = self.start(["ldd", PROGRAM]).stdout
+        return "openmpi" if "libmpi.so.40" in shown else "mpich"
+
+    def prefix_for_all(self):
+        """An installed railpass, with a preload library for every MPI; returns the program."""
+        lib = self.path("prefix/lib")
+        for family in ("openmpi", "mpich", "intelmpi", "mpi_abi"):
+            os.makedirs(os.path.join(lib, "railpass", family))
+            self.write(f"prefix/lib/railpass/{family}/librailpass_preload.so", "")
+        self.write("prefix/lib/librailpass_preload.so", "")
+        for line in self.start(["ldd", PROGRAM]).stdout.splitlines():
+            if line.strip().startswith("librailpass.so"):
+                name, _, path = line.split()[:3]
+                shutil.copy(path, os.path.join(lib, name))
+        return PROGRAM
 
     def test_refused(self):
         self.check_refused("run", "-n", 2, says="expected a program")

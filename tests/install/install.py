@@ -54,6 +54,11 @@ with tempfile.TemporaryDirectory() as temporary:
     expect("2 ranks right", run(MPIEXEC, "-n", "2", work / "by_pkg_config",
                                 LD_LIBRARY_PATH=str(libraries)))
 
+    # Beside a railpass of another MPI.
+    run(CMAKE, "--install", BUILD, "--component", "preload", "--prefix", work / "other")
+    assert [path.parent.parent.name for path in (work / "other").rglob("librailpass_preload.so")
+            if next(path.parent.glob("librailpass.so.*"), None)] == ["railpass"]
+
     expect("broadcast", run(prefix / "bin/railpass", "algorithms"))
     expect("librailpass_preload.so",
            run(prefix / "bin/railpass", "run", "-n", "2", "sh", "-c", "echo $LD_PRELOAD"))

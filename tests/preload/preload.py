@@ -2,7 +2,7 @@
 """Programs that know nothing of railpass, with and without the preload library: the same output, the
 same errors, and calls that were really tuned.
 
-    preload.py PRELOAD_LIBRARY MPI_C_COMPILER MPIEXEC openmpi|mpich
+    preload.py PRELOAD_LIBRARY MPI_C_COMPILER MPIEXEC openmpi|mpich [Preloaded.test_...]
 """
 
 import json
@@ -14,7 +14,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-PRELOAD, MPICC, MPIEXEC, FAMILY = sys.argv[1:]
+PRELOAD, MPICC, MPIEXEC, FAMILY, *CASES = sys.argv[1:]
 HERE = Path(__file__).resolve().parent
 RANKS = 2  # more than cores would mean minutes with an MPI that does not yield
 COLLECTIVES = {
@@ -50,7 +50,7 @@ class Preloaded(unittest.TestCase):
         return os.path.join(self.temporary.name, name)
 
     def program(self, source, *flags):
-        name = self.path(Path(source).stem)
+        name = self.path(Path(source).stem + "".join(flags))
         if not os.path.exists(name):
             good, said = compile_with(MPICC, source, name, "-std=c11", *flags)
             self.assertTrue(good, said)
@@ -87,7 +87,19 @@ class Preloaded(unittest.TestCase):
     def test_all_collectives(self):
         program = self.program("all_collectives.c")
         plain = self.start(program).stdout
-        self.assertEqual(len(plain.splitlines()), 18)
+        self.assertEqual(len(plain.splitlines()), 19)
+        output, calls = self.tuned(program)
+        self.assertEqual(output, plain)
+        self.assertEqual(set(calls), COLLECTIVES)
+
+    def test_large_counts(self):
+        try:
+            program = self.program("all_collectives.c", "-DLARGE")
+        except AssertionError as said:
+            self.assertIn("MPI_Bcast_c", str(said))
+            self.skipTest("this MPI has no forms with large counts")
+        plain = self.start(program).stdout
+        self.assertEqual(plain, self.start(self.program("all_collectives.c")).stdout)
         output, calls = self.tuned(program)
         self.assertEqual(output, plain)
         self.assertEqual(set(calls), COLLECTIVES)
@@ -112,7 +124,7 @@ class Preloaded(unittest.TestCase):
         self.assertTrue(good, said)
         program = self.program("all_collectives.c")
         plain = self.start(program, preload=(profiler,)).stdout
-        self.assertIn("profiler: 15 broadcasts, 0 messages", plain)
+        self.assertIn("profiler: 30 broadcasts, 0 messages", plain)
         _, alone = self.tuned(program)
         for order in ((profiler, PRELOAD), (PRELOAD, profiler)):
             with self.subTest(order=order):
@@ -129,6 +141,66 @@ class Preloaded(unittest.TestCase):
         self.assertLessEqual({"all_gather", "all_to_all"}, set(calls))
         with open(self.path("plain"), "rb") as a, open(self.path("tuned"), "rb") as b:
             self.assertEqual(a.read(), b.read())
+
+    def test_thread_levels(self):
+        program = self.program("threads.c", "-pthread")
+        for level in range(4):
+            with self.subTest(level=level):
+                plain = self.start(program, str(level)).stdout
+                self.assertIn("0 wrong", plain)
+                output, calls = self.tuned(program, str(level))
+                self.assertEqual(output, plain)
+                self.assertEqual(set(calls), {"broadcast", "all_reduce", "barrier"})
+
+    def test_sessions(self):
+        # Without MPI_Init nothing is tuned, and nothing is spoilt.
+        program = self.program("sessions.c")
+        plain = self.start(program).stdout
+        if "no sessions" in plain:
+            self.skipTest("this MPI has no sessions")
+        self.assertEqual(plain, "0 wrong\n")
+        done = self.start(program, preload=(PRELOAD,), RAILPASS_SUMMARY=1)
+        self.assertEqual((done.stdout, done.stderr), (plain, ""))
+
+    def test_memory_of_a_gpu(self):
+        program = self.program("all_collectives.c")
+        plain = self.start(program).stdout
+        # No arm of the MPI library's, which would reach for the memory itself.
+        pinned = ",".join(
+            f"{name}:{arm}" for arm, names in {
+                "binomial": ("broadcast", "reduce", "gather", "scatter"),
+                "ring": ("all_reduce", "reduce_scatter", "reduce_scatter_block", "all_gather",
+                         "all_gatherv"),
+                "pairwise": ("all_to_all", "all_to_allv", "all_to_allw"),
+                "linear": ("gatherv", "scatterv", "scan", "exscan")}.items() for name in names)
+        for maker, library in (("CUDA", "libcuda.so.1"), ("HIP", "libamdhip64.so.6")):
+            driver = self.path(library)
+            good, said = compile_with(MPICC, "fake_driver.c", driver, "-shared", "-fPIC",
+                                      f"-D{maker}", f"-Wl,-soname,{library}")
+            self.assertTrue(good, said)
+            for who, ranks_with_driver in (("one", 1), ("all", RANKS)):
+                with self.subTest(maker=maker, who=who):
+                    done = self.start(program, driver, who, preload=(PRELOAD,), RAILPASS_USE=pinned,
+                                      RAILPASS_LOG="stderr")
+                    self.assertEqual(done.stdout, plain)
+                    self.assertEqual(done.stderr.splitlines(), ["0 touches"] * ranks_with_driver)
+            dump = self.path("dump_gpu.json")
+            done = self.start(program, driver, "idle", preload=(PRELOAD,), RAILPASS_GPU="native",
+                              RAILPASS_STATS=dump, RAILPASS_LOG="stderr")
+            self.assertEqual(done.stdout, plain)
+            self.assertIn("memory of a GPU", done.stderr)
+            with open(dump, encoding="utf-8") as file:
+                self.assertEqual(json.load(file)["contexts"], [])
+
+    def test_summary(self):
+        program = self.program("all_collectives.c")
+        plain = self.start(program, preload=(PRELOAD,))
+        self.assertEqual(plain.stderr, "")
+        done = self.start(program, preload=(PRELOAD,), RAILPASS_SUMMARY=1)
+        self.assertEqual(done.stdout, plain.stdout)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        for words in ("railpass: ", "17 tuned collectives", "95 % interval", "RAILPASS_STATS"):
+            self.assertIn(words, done.stderr)
 
     def check_fortran(self, source):
         compiler = fortran_compiler()
@@ -187,4 +259,4 @@ class Preloaded(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
 
-unittest.main(argv=[sys.argv[0], "-v"])
+unittest.main(argv=[sys.argv[0], "-v", *CASES])

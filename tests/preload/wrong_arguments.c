@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include <stdio.h>
+#include <string.h>
 
 static int handled, handled_class;
 
@@ -39,6 +40,14 @@ int main(int argc, char** argv) {
     nulls[r] = MPI_DATATYPE_NULL;
   }
   MPI_Datatype const none = MPI_DATATYPE_NULL;
+  // A handle that is none. (Open MPI looks for marks of a freed one at its address.)
+#ifdef OMPI_MAJOR_VERSION
+  static char freed[8192];
+  memset(freed, -1, sizeof freed);
+  MPI_Comm const invalid = (MPI_Comm)freed;
+#else
+  MPI_Comm const invalid = (MPI_Comm)0x12345678;
+#endif
 
 #define TRY(call)                                                                          \
   do {                                                                                     \
@@ -99,6 +108,9 @@ int main(int argc, char** argv) {
     TRY_COUNT(MPI_Exscan(in, out, -1, MPI_INT, MPI_SUM, comm));
     TRY(MPI_Exscan(in, out, 1, none, MPI_SUM, comm));
     TRY(MPI_Barrier(MPI_COMM_NULL));
+    TRY(MPI_Barrier(invalid));
+    TRY(MPI_Bcast(out, 1, MPI_INT, 0, invalid));
+    TRY(MPI_Allreduce(in, out, 1, MPI_INT, MPI_SUM, invalid));
     // Right calls, so that the next round finds a tuned communicator.
     for (int call = 0; call < 40; ++call) {
       int sum = 0;

@@ -88,7 +88,37 @@ TEST_CASE("the bootstrap is repeatable and exact for constant samples") {
   CHECK(ratio_of_medians(c, d, 0.9, 200, 5).low == ratio_of_medians(c, d, 0.9, 200, 5).low);
 }
 
+TEST_CASE("bounds of the median hold as often as they say, whatever the distribution") {
+  const std::vector<double> five{3, 1, 5, 2, 4};
+  CHECK(bounds_of_median(five).bounds.low == 1);
+  CHECK(bounds_of_median(five).bounds.high == 5);
+  CHECK(bounds_of_median(five).confidence == 1 - 2.0 / 32);  // all above or all below
+  const std::vector<double> nine{1, 2, 3, 4, 5, 6, 7, 8, 9};
+  CHECK(bounds_of_median(nine).bounds.low == 2);
+  CHECK(bounds_of_median(nine).bounds.high == 8);
+  CHECK(bounds_of_median(nine).confidence == 1 - 2 * 10.0 / 512);
+  CHECK(bounds_of_median(std::vector<double>{7}).confidence == 0);
+  std::mt19937_64 random(5);
+  for (const std::size_t size : {6, 9, 20, 51}) {
+    CAPTURE(size);
+    int holds = 0;
+    const int trials = 4000;
+    double confidence = 0;
+    for (int t = 0; t < trials; ++t) {
+      std::exponential_distribution<double> draw;
+      std::vector<double> sample(size);
+      for (double& x : sample) x = draw(random);
+      const median_bounds found = bounds_of_median(sample);
+      confidence = found.confidence;
+      holds += found.bounds.low <= std::log(2) && std::log(2) <= found.bounds.high;
+    }
+    CHECK(confidence >= 0.95);
+    CHECK(std::abs(double(holds) / trials - confidence) < 0.015);
+  }
+}
+
 TEST_CASE("nonsense is refused") {
+  CHECK_THROWS_AS(bounds_of_median(std::vector<double>{}), error);
   const std::vector<double> none, one{1};
   CHECK_THROWS_AS(median(none), error);
   CHECK_THROWS_AS(quantile(one, 1.5), error);

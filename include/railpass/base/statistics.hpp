@@ -74,6 +74,33 @@ struct interval {
   double high = 0;
 };
 
+/// A confidence interval for the median of what the sample was drawn from, that holds whatever the
+/// distribution is: between two of the values, by the sign test.
+struct median_bounds {
+  interval bounds{};
+  double confidence = 0;  ///< of the bounds
+};
+
+/// The narrowest symmetric one of at least that confidence; from fewer values than that needs (6
+/// for 0.95), from the least to the largest one.
+inline median_bounds bounds_of_median(std::span<const double> sample, double confidence = 0.95) {
+  if (sample.empty()) throw error("statistics: expected at least one value, got an empty sample");
+  std::vector<double> sorted(sample.begin(), sample.end());
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t n = sorted.size();
+  // The k least values are left out on either side. The median is below all but k of n values with
+  // the probability that at most k of n coins show heads.
+  double tail = std::pow(0.5, double(n)), term = tail;
+  std::size_t left_out = 0;
+  while (2 * (left_out + 1) < n) {
+    term *= double(n - left_out) / double(left_out + 1);
+    if (1 - 2 * (tail + term) < confidence) break;
+    tail += term;
+    ++left_out;
+  }
+  return {{sorted[left_out], sorted[n - 1 - left_out]}, 1 - 2 * tail};
+}
+
 /// Percentile bootstrap interval (Efron, doi:10.1214/aos/1176344552) of
 /// median(numerator) / median(denominator), both samples drawn again independently. The same seed
 /// gives the same interval.

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/cli/launcher.hpp"
+#include "lib/cli/verb.hpp"
+#include "lib/tune/command.hpp"
+#include "railpass/base/statistics.hpp"
+#include "railpass/base/units.hpp"
+
+#include <array>
+#include <csignal>
+#include <iostream>
+#include <memory>
+
+namespace railpass::cli {
+namespace {
+
+struct options {
+  int repetitions = 9;
+  std::string limit = "60min";
+  std::string mpi;
+  std::vector<std::string> command;
+  bool verbose = false;
+  json_output json;
+};
+
+volatile std::sig_atomic_t stopped = 0;
+void stop(int) { stopped = 1; }
+
+// The same command, without and with the preload library.
+struct way {
+  std::string name;
+  tune::command_request command;
+  std::vector<double> seconds{};
+};
+
+// Of a launcher's command, the program is the first word that is linked with an MPI library.
+mpi_family family_of_command(const std::vector<std::string>& command, launcher_kind kind) {
+  for (const std::string& word : command)
+    if (const mpi_family found = family_of_program(word); found != mpi_family::unknown)
+      return found;
+  const mpi_family usual = usual_family(kind);
+  return usual == mpi_family::unknown ? family_of_build() : usual;
+}
+
+std::array<way, 2> both_ways(const options& o, const std::vector<std::string>& command) {
+  const launcher_kind kind = kind_of_launcher(command.front());
+  const std::vector<std::string> words(command.begin() + 1, command.end());
+  const mpi_family family =
+      o.mpi.empty() ? family_of_command(kind == launcher_kind::unknown ? command : words, kind)
+                    : parse_family("--mpi", o.mpi);
+  const std::string value = preload_value(preload_library(family));
+  const double limit_s = parse_duration_s("--limit", o.limit);
+
+  std::vector<std::string> tuned{command.front()};
+  for (const std::string& option : preloading_options(kind, value)) tuned.push_back(option);
+  tuned.insert(tuned.end(), words.begin(), words.end());
+  way without{"without", {.line = quoted(command), .environment = {}, .limit_s = limit_s}};
+  way with{"with", {.line = quoted(tuned), .environment = {}, .limit_s = limit_s}};
+  // Whatever starts the ranks passes it on.
+  if (kind == launcher_kind::unknown) with.command.environment.emplace_back("LD_PRELOAD", value);
+  return {without, with};
+}
+
+std::string last_lines(const std::string& text) {
+  std::size_t from = text.size();
+  for (int lines = 0; from > 0 && lines < 5; --from)
+    if (text[from - 1] == '\n' && from != text.size()) ++lines;
+  return from == 0 ? text : text.substr(text.find('\n', from) + 1);
+}
+
+// Runs it and returns its standard output.
+std::string run_once(way& w, bool counts) {
+  const tune::command_result result = tune::run_command(w.command, &stopped);
+  if (!result.failure.empty())
+    throw error("the command " + w.name + " railpass: " + result.failure +
+                (result.errors.empty() ? "" : "; it said at last:\n" + last_lines(result.errors)));
+  if (counts) w.seconds.push_back(result.wall_s);
+  return result.output;
+}
+
+double spread_of(const std::vector<double>& seconds) {
+  return robust_spread(seconds) / median(seconds);
+}
+
+std::string sentence(const median_bounds& ratio) {
+  const std::string sure = percent(ratio.confidence, 0) + " confidence";
+  if (ratio.bounds.high < 1) return "The program is faster with railpass, with " + sure + ".\n";
+  if (ratio.bounds.low > 1) return "The program is slower with railpass, with " + sure + ".\n";
+  return "No difference can be told from noise.\n";
+}
+
+int run(const options& o) {
+  const std::vector<std::string>& command = o.command;
+  if (command.empty()) throw usage_error("expected a command, such as -- mpirun -n 4 ./program");
+  if (o.repetitions < 1) throw usage_error("--repetitions: expected at least 1");
+  o.json.check();
+  std::array<way, 2> ways = both_ways(o, command);
+  if (o.verbose)
+    for (const way& w : ways) {
+      std::cerr << "railpass compare: " << w.name << ": ";
+      for (const auto& [name, value] : w.command.environment)
+        std::cerr << name << '=' << quoted(value) << ' ';
+      std::cerr << w.command.line << '\n';
+    }
+
+  std::signal(SIGINT, stop);
+  std::signal(SIGTERM, stop);
+  progress_bar progress("compare", o.json.text());
+  bool same_output = true;
+  std::string output;
+  for (int r = 0; r <= o.repetitions; ++r)
+    // Who comes first changes, and the first pair only warms caches up.
+    for (std::size_t i = 0; i < 2; ++i) {
+      way& w = ways[(i + std::size_t(r)) % 2];
+      progress.show(double(2 * r + int(i)) / (2 * o.repetitions + 2), w.name);
+      std::string says = run_once(w, r > 0);
+      if (r + int(i) == 0)
+        output = std::move(says);
+      else
+        same_output = same_output && says == output;
+    }
+  progress.hide();
+
+  std::vector<double> ratios;
+  for (std::size_t r = 0; r < ways[0].seconds.size(); ++r)
+    ratios.push_back(ways[1].seconds[r] / ways[0].seconds[r]);
+  const median_bounds ratio = bounds_of_median(ratios);
+  if (o.json.text()) {
+    table lines({"", "median", "spread", "least", "most"});
+    for (const way& w : ways)
+      lines.add({w.name, format_seconds(median(w.seconds)), percent(spread_of(w.seconds)),
+                 format_seconds(quantile(w.seconds, 0)), format_seconds(quantile(w.seconds, 1))});
+    std::cout << o.repetitions << " runs each, in turn, after one to warm up: " << quoted(command)
+              << '\n'
+              << lines.text() << "with / without, pair by pair: " << fixed(median(ratios), 3)
+              << ", " << fixed(ratio.bounds.low, 3) << " .. " << fixed(ratio.bounds.high, 3)
+              << " with " << percent(ratio.confidence, 0) << " confidence\n"
+              << sentence(ratio)
+              << (same_output ? "All runs wrote the same on standard output.\n"
+                              : "What the runs wrote on standard output differs.\n");
+    if (ratio.confidence < 0.95)
+      std::cout << "For an interval of 95 % at least 6 repetitions are needed.\n";
+  }
+  nlohmann::ordered_json result{{"command", command}, {"repetitions", o.repetitions}};
+  for (const way& w : ways)
+    result[w.name] = {
+        {"median_s", median(w.seconds)}, {"spread", spread_of(w.seconds)}, {"seconds", w.seconds}};
+  result["ratio"] = {{"median", median(ratios)},
+                     {"low", ratio.bounds.low},
+                     {"high", ratio.bounds.high},
+                     {"confidence", ratio.confidence}};
+  result["same_output"] = same_output;
+  o.json.write(result);
+  return succeeded;
+}
+
+}  // namespace
+
+const verb compare_verb{
+    "compare", "Run an unmodified MPI program with and without railpass, and compare the times",
+    "  railpass compare -- mpirun -n 4 ./program argument\n"
+    "  railpass compare --repetitions 15 --json result.json -- srun -n 64 ./program\n"
+    "Times are of whole runs, start and end included. A run that fails ends the comparison.\n"
+    "Spread is that of the middle of the runs; the interval of the ratio makes no assumption "
+    "about\n"
+    "how times are distributed.\n",
+    [](CLI::App& app) -> std::function<int()> {
+      const auto o = std::make_shared<options>();
+      app.add_option("--repetitions", o->repetitions, "runs of each, in turn")
+          ->capture_default_str();
+      app.add_option("--limit", o->limit, "what one run may take")
+          ->type_name("TIME")
+          ->capture_default_str();
+      app.add_option("--mpi", o->mpi,
+                     "openmpi, mpich, intelmpi or mpi_abi: the MPI of a program that does not tell")
+          ->type_name("NAME");
+      app.add_flag("--verbose", o->verbose, "print the two commands");
+      o->json.declare(app);
+      app.add_option("command", o->command, "behind --: what starts the program")
+          ->type_name("COMMAND");
+      return [o] { return run(*o); };
+    }};
+
+}  // namespace railpass::cli

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/cli/launcher.hpp"
+
+#include "lib/cli/arguments.hpp"
+#include "lib/preload/mpi_of_build.hpp"
+#include "railpass/mpi.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <sstream>
+#include <unistd.h>
+
+extern "C" char** environ;
+
+namespace railpass::cli {
+namespace {
+
+struct family_names {
+  mpi_family family;
+  std::string_view name;  // on the command line
+  std::string_view full;  // in sentences
+};
+constexpr std::array families{
+    family_names{mpi_family::open_mpi, "openmpi", "Open MPI"},
+    family_names{mpi_family::mpich, "mpich", "MPICH"},
+    family_names{mpi_family::intel, "intelmpi", "Intel MPI"},
+    family_names{mpi_family::standard, "mpi_abi", "the standard ABI of MPI 5.0"}};
+
+std::string full_name(mpi_family family) {
+  for (const family_names& f : families)
+    if (f.family == family) return std::string(f.full);
+  return "an unknown MPI";
+}
+
+std::string output_of(const std::string& command) {
+  std::string text;
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  if (!pipe) return text;
+  std::array<char, 4096> buffer;
+  while (const std::size_t got = fread(buffer.data(), 1, buffer.size(), pipe.get()))
+    text.append(buffer.data(), got);
+  return text;
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// Where the shell would find it; empty if it would not.
+std::string path_of(const std::string& program) {
+  if (contains(program, "/")) return access(program.c_str(), X_OK) == 0 ? program : std::string();
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string file = folder + '/' + program;
+    if (access(file.c_str(), X_OK) == 0 && !std::filesystem::is_directory(file)) return file;
+  }
+  return {};
+}
+
+// MPICH's and Intel's libraries may have the same name.
+mpi_family family_of_library(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  return contains(content, "Intel(R) MPI Library") ? mpi_family::intel : mpi_family::mpich;
+}
+
+}  // namespace
+
+std::string_view name_of(mpi_family family) {
+  for (const family_names& f : families)
+    if (f.family == family) return f.name;
+  return {};
+}
+
+mpi_family parse_family(std::string_view option, std::string_view name) {
+  for (const family_names& f : families)
+    if (f.name == name) return f.family;
+  throw usage_error(std::string(option) + " '" + std::string(name) +
+                    "': expected openmpi, mpich, intelmpi or mpi_abi");
+}
+
+mpi_family family_of_build() {
+  const std::string_view family = mpi_family_of_build();
+  return family == "Open MPI"                   ? mpi_family::open_mpi
+         : family == "MPICH"                    ? mpi_family::mpich
+         : family == "Intel(R) MPI"             ? mpi_family::intel
+         : family == mpi_family_of_standard_abi ? mpi_family::standard
+                                                : mpi_family::unknown;
+}
+
+mpi_family family_of_program(const std::string& program) {
+  const std::string path = path_of(program);
+  if (path.empty()) return mpi_family::unknown;
+  std::ifstream file(path, std::ios::binary);
+  char magic[4] = "";
+  if (!file.read(magic, 4) || std::string_view(magic, 4) != "\177ELF") return mpi_family::unknown;
+  // "	libmpi.so.40 => /usr/lib/libmpi.so.40 (0x...)"
+  std::istringstream lines(output_of("ldd " + quoted(path) + " 2>/dev/null </dev/null"));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name, arrow, library;
+    words >> name >> arrow >> library;
+    if (name.starts_with("libmpi_abi.so")) return mpi_family::standard;
+    if (name == "libmpi.so.12" || name.starts_with("libmpich.so"))
+      return family_of_library(library);
+    if (name.starts_with("libmpi.so")) return mpi_family::open_mpi;
+  }
+  return mpi_family::unknown;
+}
+
+launcher_kind kind_of_launcher(const std::string& program) {
+  const std::string name = std::filesystem::path(program).filename();
+  if (name == "srun") return launcher_kind::slurm;
+  // Other programs might take this for a wish to begin their work.
+  if (!name.starts_with("mpirun") && !name.starts_with("mpiexec") && name != "orterun" &&
+      name != "prterun")
+    return launcher_kind::unknown;
+  const std::string says = output_of(quoted(program) + " --version 2>&1 </dev/null");
+  if (contains(says, "Open MPI") || contains(says, "OpenRTE") || contains(says, "PRRTE") ||
+      contains(says, "PRTE"))
+    return launcher_kind::open_mpi;
+  if (contains(says, "Intel(R) MPI")) return launcher_kind::intel;
+  if (contains(says, "HYDRA")) return launcher_kind::hydra;
+  return launcher_kind::unknown;
+}
+
+bool can_start(launcher_kind kind, mpi_family family) {
+  switch (family) {
+    case mpi_family::open_mpi:
+      return kind == launcher_kind::open_mpi || kind == launcher_kind::slurm;
+    case mpi_family::mpich:
+    case mpi_family::intel:
+      return kind != launcher_kind::open_mpi && kind != launcher_kind::unknown;
+    case mpi_family::standard:
+    case mpi_family::unknown:
+      break;
+  }
+  return kind != launcher_kind::unknown;
+}
+
+mpi_family usual_family(launcher_kind kind) {
+  switch (kind) {
+    case launcher_kind::open_mpi:
+      return mpi_family::open_mpi;
+    case launcher_kind::hydra:
+      return mpi_family::mpich;
+    case launcher_kind::intel:
+      return mpi_family::intel;
+    case launcher_kind::slurm:
+    case launcher_kind::unknown:
+      break;
+  }
+  return mpi_family::unknown;
+}
+
+std::string find_launcher(mpi_family family) {
+  // The usual names may belong to any MPI.
+  for (const char* name : {RAILPASS_MPIEXEC, "mpiexec", "mpirun", "mpiexec.openmpi",
+                           "mpiexec.mpich", "mpiexec.hydra"}) {
+    const launcher_kind kind = kind_of_launcher(name);
+    const bool suits = family == mpi_family::standard ? kind == launcher_kind::hydra
+                       : family == mpi_family::intel  ? kind == launcher_kind::intel
+                                                      : usual_family(kind) == family;
+    if (suits) return name;
+  }
+  throw error("no mpiexec of " + full_name(family) + " was found in PATH; --launcher names one");
+}
+
+std::string preload_library(mpi_family family) {
+  Dl_info self{};
+  if (!dladdr(reinterpret_cast<const void*>(&mpi::last_arm), &self) || !self.dli_fname)
+    throw error("librailpass_preload.so was not found");
+  auto path = std::filesystem::canonical(self.dli_fname).parent_path();
+  if (family != family_of_build()) path = path / "railpass" / name_of(family);
+  path /= "librailpass_preload.so";
+  if (std::filesystem::exists(path)) return path.string();
+  throw error("there is no preload library for " + full_name(family) + ": expected '" +
+              path.string() + "', which `cmake --install BUILD --component preload --prefix " +
+              "PREFIX` of a railpass built for it makes");
+}
+
+std::string preload_value(const std::string& library) {
+  const char* const before = std::getenv("LD_PRELOAD");
+  return library + (before && *before ? std::string(":") + before : std::string());
+}
+
+std::vector<std::string> preloading_options(launcher_kind kind, const std::string& value) {
+  std::vector<std::string> options;
+  switch (kind) {
+    case launcher_kind::open_mpi:
+      // Ranks on other hosts get no variables by themselves.
+      options = {"-x", "LD_PRELOAD=" + value};
+      for (char** variable = environ; *variable; ++variable) {
+        const std::string_view text = *variable;
+        if (text.starts_with("RAILPASS_") || text.starts_with("RAILPASS="))
+          options.insert(options.end(), {"-x", std::string(text.substr(0, text.find('=')))});
+      }
+      break;
+    case launcher_kind::hydra:
+    case launcher_kind::intel:
+      options = {"-genv", "LD_PRELOAD", value};  // all others they pass on by themselves
+      break;
+    case launcher_kind::slurm:
+      options = {"--export=ALL,LD_PRELOAD=" + value};
+      break;
+    case launcher_kind::unknown:
+      break;
+  }
+  return options;
+}
+
+std::string quoted(const std::string& word) {
+  if (!word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                              "0123456789_-+=./,:@%") == std::string::npos)
+    return word;
+  std::string result = "'";
+  for (const char c : word)
+    if (c == '\'')
+      result += "'\\''";
+    else
+      result += c;
+  return result + "'";
+}
+
+std::string quoted(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + quoted(word);
+  return line;
+}
+
+}  // namespace railpass::cli

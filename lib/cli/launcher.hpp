@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What starts the ranks of a program, and how to give them the preload library.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace railpass::cli {
+
+/// What a preload library is built for. `standard` is the ABI of MPI 5.0 (libmpi_abi.so), whichever
+/// MPI library offers it.
+enum class mpi_family { unknown, open_mpi, mpich, intel, standard };
+enum class launcher_kind { unknown, open_mpi, hydra, intel, slurm };
+
+/// The name on the command line and of the folder of other MPI libraries' preload libraries:
+/// "openmpi", "mpich", "intelmpi", "mpi_abi".
+std::string_view name_of(mpi_family family);
+/// Throws usage_error.
+mpi_family parse_family(std::string_view option, std::string_view name);
+mpi_family family_of_build();
+
+/// The MPI library that an executable was linked with, as the dynamic linker says; unknown for
+/// scripts and for what is not there.
+mpi_family family_of_program(const std::string& program);
+
+/// Whose launcher this is: of programs that are named like one, by what they say of themselves.
+launcher_kind kind_of_launcher(const std::string& program);
+/// Programs of that family are started by it.
+bool can_start(launcher_kind kind, mpi_family family);
+/// The family most programs of the launcher have; unknown for srun.
+mpi_family usual_family(launcher_kind kind);
+/// A launcher of the family in PATH, that of the build first. Throws error if there is none.
+std::string find_launcher(mpi_family family);
+
+/// The path of the preload library for that family: beside librailpass, or in its folder
+/// railpass/<name>. Throws error that says how to get it.
+std::string preload_library(mpi_family family);
+
+/// The value of LD_PRELOAD: the library, then what the user preloads.
+std::string preload_value(const std::string& library);
+/// Options of the launcher that give the ranks, on all hosts, LD_PRELOAD and this process'
+/// RAILPASS variables.
+std::vector<std::string> preloading_options(launcher_kind kind, const std::string& value);
+
+/// For /bin/sh: to start what is found and to show what is started.
+std::string quoted(const std::string& word);
+std::string quoted(const std::vector<std::string>& words);
+
+}  // namespace railpass::cli

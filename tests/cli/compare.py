@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSL-1.0
+"""railpass compare: both ways of a command are run in turn, timed and judged; nothing else is run."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+from program import MPIEXEC, ProgramTest, main  # noqa: E402
+
+
+class Compare(ProgramTest):
+    def script(self, with_railpass, without):
+        log = self.path("log")
+        return log, ("sh", "-c", f'case "$LD_PRELOAD" in *librailpass_preload.so*) echo w >>{log}; '
+                                 f'{with_railpass};; *) echo o >>{log}; {without};; esac')
+
+    def test_pairs_in_turn_after_one_that_warms_up(self):
+        log, script = self.script("true", "true")
+        done = self.run_railpass("compare", "--repetitions", 3, "--json", self.path("r.json"), "--",
+                                 *script)
+        with open(log, encoding="utf-8") as file:
+            self.assertEqual(file.read().split(), list("owwoowwo"))
+        with open(self.path("r.json"), encoding="utf-8") as file:
+            result = json.load(file)
+        self.assertEqual(result["command"], list(script))
+        for way in ("without", "with"):
+            self.assertEqual(len(result[way]["seconds"]), 3)
+            self.assertEqual(sorted(result[way]["seconds"])[1], result[way]["median_s"])
+        ratios = sorted(a / b for a, b in zip(result["with"]["seconds"],
+                                              result["without"]["seconds"]))
+        self.assertEqual([result["ratio"][k] for k in ("low", "median", "high")], ratios)
+        self.assertEqual(result["ratio"]["confidence"], 0.75)
+        self.assertIn("at least 6 repetitions", done.stdout)
+
+    def test_the_verdict_is_what_the_interval_says(self):
+        for sleeps in ("true", "true"), ("true", "sleep 0.2"), ("sleep 0.2", "true"):
+            _, script = self.script(*sleeps)
+            done = self.run_railpass("compare", "--repetitions", 3, "--json", self.path("r.json"),
+                                     "--", *script)
+            with open(self.path("r.json"), encoding="utf-8") as file:
+                ratio = json.load(file)["ratio"]
+            verdict = ("is faster" if ratio["high"] < 1 else
+                       "is slower" if ratio["low"] > 1 else "No difference can be told")
+            self.assertIn(verdict, done.stdout)
+            self.assertIn("wrote the same", done.stdout)
+
+    def test_other_output_is_told(self):
+        _, script = self.script("echo 1", "echo 2")
+        done = self.run_railpass("compare", "--repetitions", 1, "--", *script)
+        self.assertIn("standard output differs", done.stdout)
+
+    def test_ranks_get_the_library_by_their_launcher(self):
+        done = self.run_railpass("compare", "--repetitions", 1, "--verbose", "--", MPIEXEC, "-n", 2,
+                                 "sh", "-c", 'echo "${LD_PRELOAD##*/}"')
+        shown = [line for line in done.stderr.splitlines() if line.startswith("railpass compare:")]
+        self.assertEqual(len(shown), 2, done.stderr)
+        self.assertNotIn("LD_PRELOAD=", shown[0])
+        with_railpass = self.start(["sh", "-c", shown[1].split(": ", 2)[2]])
+        self.assertEqual(with_railpass.stdout.split(), ["librailpass_preload.so"] * 2)
+
+    def test_a_run_that_fails_is_named(self):
+        _, script = self.script("echo broken >&2; exit 3", "true")
+        done = self.run_railpass("compare", "--", *script, status=1)
+        for word in ("with railpass", "3", "broken"):
+            self.assertIn(word, done.stderr)
+
+    def test_refused(self):
+        self.check_refused("compare", says="expected a command")
+        self.check_refused("compare", "--repetitions", 0, "--", "true", says="--repetitions")
+        self.check_refused("compare", "--limit", "soon", "--", "true", says="--limit")
+        self.check_refused("compare", "--mpi", "lam", "--", "true", says="--mpi 'lam'")
+
+
+if __name__ == "__main__":
+    main()
