@@ -160,6 +160,7 @@ struct hop {
   double one_way_s;   ///< from one idle rank to another
   double exchange_s;  ///< each way between two ranks, at once
   double shift_s;     ///< of a rank that sends to one and receives from another, at once
+  double flow_s;      ///< per message sent and received, of many while all ranks do; 0: not known
   double busy_s;      ///< of the link at either end
   double send_s;      ///< of the sender's processor
   double receive_s;   ///< of the receiver's processor
@@ -168,13 +169,16 @@ struct hop {
       : one_way_s(link.one_way_s(bytes)),
         exchange_s(link.exchange_s(bytes)),
         shift_s(link.shift_s(bytes)),
+        flow_s(link.flow_s(bytes)),
         busy_s(link.busy_s(bytes)),
         send_s(link.piece(bytes).send_overhead_s),
         receive_s(link.piece(bytes).receive_overhead_s) {}
   /// How long a rank takes for each segment of a long stream, if it sends it `out` times, receives
-  /// it `in` times and works on it for local_s: link directions and processor work side by side.
+  /// it `in` times and works on it for local_s, as all other ranks do: link directions, what passes
+  /// messages between link and rank, and processor work side by side.
   double stage_s(double out, double in, double local_s = 0) const {
-    return std::max(std::max(out, in) * busy_s, out * send_s + in * receive_s + local_s);
+    return std::max({std::max(out, in) * busy_s, (out + in) / 2 * flow_s,
+                     out * send_s + in * receive_s + local_s});
   }
 };
 

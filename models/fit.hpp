@@ -277,12 +277,13 @@ inline time_curve fit_curve(const std::vector<timed_size>& points) {
 /// Piecewise LogGP of one link class; one_way_s and busy_s of the result grow with the size.
 /// Throws error without a one-way time of the class.
 inline link_model fit_link(const measurements& m, link_class link) {
-  std::vector<detail::timed_size> one_way, streams, exchanges, shifts;
+  std::vector<detail::timed_size> one_way, streams, exchanges, shifts, flows;
   for (const link_sample& s : m.links) {
     if (s.link != link) continue;
     one_way.push_back({double(s.bytes), s.one_way_s});
     if (s.exchange_s) exchanges.push_back({double(s.bytes), *s.exchange_s});
     if (s.shift_s) shifts.push_back({double(s.bytes), *s.shift_s});
+    if (s.flow_s) flows.push_back({double(s.bytes), *s.flow_s});
   }
   for (const stream_sample& s : m.streams)
     if (s.link == link) streams.push_back({double(s.bytes), s.busy_s});
@@ -372,6 +373,7 @@ inline link_model fit_link(const measurements& m, link_class link) {
   }
   result.exchange = detail::fit_curve(exchanges);
   result.shift = detail::fit_curve(shifts);
+  result.flow = detail::fit_curve(flows);
   result.residual_spread =
       detail::residual_spread(one_way, [&](double n) { return result.one_way_s(n); });
   return result;
@@ -469,7 +471,7 @@ class collective_problem {
         };
         p.latency_s += std::max(0.0, end_s(before) - end_s(p));
       }
-      for (time_curve* curve : {&link->exchange, &link->shift})
+      for (time_curve* curve : {&link->exchange, &link->shift, &link->flow})
         for (time_curve::piece& p : curve->pieces) {
           p.alpha_s *= std::exp(theta(first + 1));
           p.s_per_byte *= std::exp(theta(first + 2));

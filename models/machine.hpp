@@ -54,6 +54,10 @@ struct link_model {
   time_curve exchange{};
   /// Each rank of a ring sends to the next one and receives from the one before at once.
   time_curve shift{};
+  /// The same with many messages under way: time per message sent and received. LogGP would have it
+  /// be the gap; where ranks have less than a core each, or a core cannot keep up with the link in
+  /// both directions, it is more.
+  time_curve flow{};
   double residual_spread = 0.3;  ///< standard deviation of ln(measured / model)
 
   const link_piece& piece(double bytes) const {
@@ -73,6 +77,8 @@ struct link_model {
   double shift_s(double bytes) const {
     return shift.pieces.empty() ? one_way_s(bytes) : shift.at_s(bytes);
   }
+  /// 0: not known.
+  double flow_s(double bytes) const { return flow.pieces.empty() ? 0 : flow.at_s(bytes); }
   /// How long the sender's side of the link is busy with one message.
   double busy_s(double bytes) const {
     const link_piece& p = piece(bytes);

@@ -26,6 +26,7 @@ struct link_sample {
   std::optional<double> receive_overhead_s{};  ///< CPU time of the receiver
   std::optional<double> exchange_s{};          ///< see link_model::exchange
   std::optional<double> shift_s{};             ///< see link_model::shift
+  std::optional<double> flow_s{};              ///< see link_model::flow
 };
 
 /// Messages of one size sent one after the other without waiting for answers.
@@ -94,6 +95,7 @@ struct learning_result {
   double best_total_s = 0;  ///< of as many calls of the best arm
   double worst_call_s = 0;  ///< the slowest of the calls
   double best_median_s = 0;
+  double best_worst_call_s = 0;
 };
 
 /// What `railpass bench --json` writes.

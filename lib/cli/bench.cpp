@@ -162,7 +162,8 @@ void print_cell(const cell_result& cell, const std::string& title, bool all) {
     std::cout << "first " << l.calls << " calls: " << format_seconds(l.total_s) << ", "
               << fixed(l.total_s / l.best_total_s, 3) << " x those of " << l.best_arm
               << "; the slowest took " << format_seconds(l.worst_call_s) << ", "
-              << fixed(l.worst_call_s / l.best_median_s, 2) << " x its median\n";
+              << fixed(l.worst_call_s / l.best_median_s, 2) << " x its median (its own slowest "
+              << fixed(l.best_worst_call_s / l.best_median_s, 2) << " x)\n";
   std::cout << std::endl;
 }
 

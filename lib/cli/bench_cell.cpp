@@ -278,7 +278,8 @@ class cell {
          .best_arm = best_->who->label,
          .best_total_s = std::accumulate(best_times.begin(), best_times.end(), 0.0),
          .worst_call_s = *std::max_element(times.begin(), times.end()),
-         .best_median_s = median(best_times)});
+         .best_median_s = median(best_times),
+         .best_worst_call_s = *std::max_element(best_times.begin(), best_times.end())});
   }
 
   const job& job_;

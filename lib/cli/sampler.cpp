@@ -36,6 +36,7 @@ enum class task : std::int32_t {
   eager_probe,       // does a send end before its receive is posted?
   exchange,          // each way at once
   shift,             // to the next rank of a ring and from the one before at once
+  flow,              // time per message of a burst in that ring
 };
 
 struct command {
@@ -175,6 +176,7 @@ class endpoint {
       }
       case task::exchange:  // measured by time_rounds
       case task::shift:
+      case task::flow:
       case task::stop:
         break;
     }
@@ -213,6 +215,7 @@ class endpoint {
         return;
       case task::exchange:  // measured by time_rounds
       case task::shift:
+      case task::flow:
       case task::stop:
         return;
     }
@@ -297,12 +300,13 @@ std::optional<robust_value> robust(const cell_values& values, task what, std::in
   return robust_value{median(kept), robust_spread(kept)};
 }
 
-// Rounds of messages in both directions among these ranks of MPI_COMM_WORLD, the first of which
-// leads: exchanges in pairs, or each to the next one. A round takes as long as for its slowest
-// rank. Collective over MPI_COMM_WORLD; the others sleep. The values go to the leader.
+// Messages in both directions among these ranks of MPI_COMM_WORLD, the first of which leads:
+// exchanges in pairs, or each to the next one, round by round or in bursts. All take as long as
+// their slowest rank. Collective over MPI_COMM_WORLD; the others sleep. The values go to the
+// leader.
 void time_rounds(const job& j, const std::vector<int>& members, task what, double budget_s,
                  cell_values& values, const progress_report& progress) {
-  constexpr int most_passes = 12;
+  constexpr int most_passes = 12, most_messages = 64;
   constexpr std::int64_t burst_bytes = 256 << 10;
   constexpr double value_s = 100e-6;
   const auto place = std::find(members.begin(), members.end(), j.rank);
@@ -315,9 +319,31 @@ void time_rounds(const job& j, const std::vector<int>& members, task what, doubl
   const int next = what == task::exchange ? pair : (mine + 1) % size;
   const int before = what == task::exchange ? pair : (mine + size - 1) % size;
   std::vector<char> out(std::size_t(sizes_bytes.back()), 1), in(out);
+  std::array<MPI_Request, 2 * most_messages> requests;
+  // All receives of a burst may go to one buffer: nobody looks at it.
+  const auto burst = [&](std::int64_t bytes, int messages) {
+    for (int i = 0; i < messages; ++i)
+      MPI_Irecv(in.data(), int(bytes), MPI_BYTE, before, tag, together,
+                &requests[std::size_t(2 * i)]);
+    for (int i = 0; i < messages; ++i)
+      MPI_Isend(out.data(), int(bytes), MPI_BYTE, next, tag, together,
+                &requests[std::size_t(2 * i + 1)]);
+    MPI_Waitall(2 * messages, requests.data(), MPI_STATUSES_IGNORE);
+  };
+  const auto slowest_s = [&](const auto& work) {
+    MPI_Barrier(together);
+    const double begin_s = steady_clock_s();
+    work();
+    const double mine_s = steady_clock_s() - begin_s;
+    double all_s = 0;
+    MPI_Reduce(&mine_s, &all_s, 1, MPI_DOUBLE, MPI_MAX, 0, together);
+    return all_s;
+  };
   const double begin_s = steady_clock_s();
   for (int pass = 0; pass < most_passes; ++pass)
     for (const std::int64_t bytes : sizes_bytes) {
+      // Larger messages are sent one at a time, in the ring's rounds.
+      if (what == task::flow && bytes >= large_message_bytes) break;
       std::vector<double>& known = values[{what, bytes}];
       command c{.what = what, .bytes = bytes};
       if (mine == 0) {
@@ -337,15 +363,20 @@ void time_rounds(const job& j, const std::vector<int>& members, task what, doubl
         return;
       }
       for (int v = pass == 0 ? -1 : 0; v < 2; ++v) {  // the very first one connects
-        MPI_Barrier(together);
-        const double round_s = steady_clock_s();
-        for (int i = 0; i < c.inner; ++i)
-          MPI_Sendrecv(out.data(), int(bytes), MPI_BYTE, next, tag, in.data(), int(bytes), MPI_BYTE,
-                       before, tag, together, MPI_STATUS_IGNORE);
-        const double mine_s = (steady_clock_s() - round_s) / c.inner;
-        double slowest_s = 0;
-        MPI_Reduce(&mine_s, &slowest_s, 1, MPI_DOUBLE, MPI_MAX, 0, together);
-        if (v >= 0 && mine == 0) known.push_back(slowest_s);
+        double value = 0;
+        if (what == task::flow) {
+          // What more messages add to one: latency and late ranks cancel out.
+          const double one_s = slowest_s([&] { burst(bytes, 1); });
+          value = (slowest_s([&] { burst(bytes, most_messages); }) - one_s) / (most_messages - 1);
+        } else {
+          value = slowest_s([&] {
+                    for (int i = 0; i < c.inner; ++i)
+                      MPI_Sendrecv(out.data(), int(bytes), MPI_BYTE, next, tag, in.data(),
+                                   int(bytes), MPI_BYTE, before, tag, together, MPI_STATUS_IGNORE);
+                  }) /
+                  c.inner;
+        }
+        if (v >= 0 && mine == 0 && value > 0) known.push_back(value);
       }
     }
   MPI_Comm_free(&together);
@@ -367,7 +398,8 @@ void add_link(measurements& all, link_class link, const pair_result& pair) {
                            .send_overhead_s = value_of(task::send_overhead, bytes),
                            .receive_overhead_s = value_of(task::receive_overhead, bytes),
                            .exchange_s = value_of(task::exchange, bytes),
-                           .shift_s = value_of(task::shift, bytes)});
+                           .shift_s = value_of(task::shift, bytes),
+                           .flow_s = value_of(task::flow, bytes)});
     if (const auto busy_s = value_of(task::stream, bytes))
       all.streams.push_back({.link = link, .bytes = bytes, .busy_s = *busy_s});
   }
@@ -531,8 +563,8 @@ measurements sample_machine(const job& j, double budget_s, std::span<const colle
   constexpr double memory_share = 0.05, native_share = 0.35;
   constexpr double links_share = 1 - memory_share - native_share;
   const double part_share = links_share / double(parts.size());
-  // Of a link's share: one way, exchange, shift.
-  constexpr double pair_share = 0.6, rounds_share = 0.2;
+  // Of a link's share: one way; exchange, shift, flow.
+  constexpr double pair_share = 0.55, rounds_share = 0.15;
   double done = 0;
   for (const part& p : parts) {
     pair_result mine;
@@ -558,7 +590,8 @@ measurements sample_machine(const job& j, double budget_s, std::span<const colle
     };
     const std::vector<int> members = ends_of(j, p.link, p.pair.leader);
     rounds(members, task::exchange, pair_share, "exchange");
-    if (members.size() > 2) rounds(members, task::shift, pair_share + rounds_share, "ring");
+    rounds(members, task::flow, pair_share + rounds_share, "flow");
+    if (members.size() > 2) rounds(members, task::shift, pair_share + 2 * rounds_share, "ring");
     const pair_result pair = bring_to_rank_0(j, mine, p.pair.leader);
     if (j.rank == 0) add_link(all, p.link, pair);
     done += part_share;

@@ -42,7 +42,8 @@ std::string to_json(const bench_results& b) {
                         {"best_arm", l.best_arm},
                         {"best_total_s", l.best_total_s},
                         {"worst_call_s", l.worst_call_s},
-                        {"best_median_s", l.best_median_s}});
+                        {"best_median_s", l.best_median_s},
+                        {"best_worst_call_s", l.best_worst_call_s}});
   return document_text({{"format", format},
                         {"version", version},
                         {"environment", std::move(environment)},
@@ -79,7 +80,7 @@ bench_results parse_bench(std::string_view text, const std::string& name) {
   }
   for (const json_reader& l : top.list("learning")) {
     l.expect_fields({"collective", "bytes", "calls", "total_s", "best_arm", "best_total_s",
-                     "worst_call_s", "best_median_s"});
+                     "worst_call_s", "best_median_s", "best_worst_call_s"});
     b.learning.push_back({.collective = l.name("collective"),
                           .bytes = l.integer("bytes"),
                           .calls = l.integer("calls", 1),
@@ -87,7 +88,8 @@ bench_results parse_bench(std::string_view text, const std::string& name) {
                           .best_arm = l.name("best_arm"),
                           .best_total_s = l.positive("best_total_s"),
                           .worst_call_s = l.positive("worst_call_s"),
-                          .best_median_s = l.positive("best_median_s")});
+                          .best_median_s = l.positive("best_median_s"),
+                          .best_worst_call_s = l.positive("best_worst_call_s")});
   }
   return b;
 }

@@ -59,11 +59,12 @@ json link_json(const link_model& link) {
   j["pieces"] = std::move(pieces);
   j["exchange"] = curve_json(link.exchange);
   j["shift"] = curve_json(link.shift);
+  j["flow"] = curve_json(link.flow);
   return j;
 }
 
 link_model read_link(const json_reader& r) {
-  r.expect_fields({"eager_limit_bytes", "residual_spread", "pieces", "exchange", "shift"});
+  r.expect_fields({"eager_limit_bytes", "residual_spread", "pieces", "exchange", "shift", "flow"});
   link_model link;
   link.eager_limit_bytes = r.has("eager_limit_bytes") ? r.number("eager_limit_bytes")
                                                       : std::numeric_limits<double>::infinity();
@@ -86,6 +87,7 @@ link_model read_link(const json_reader& r) {
   if (link.pieces.empty()) r.fail("expected at least one piece");
   link.exchange = read_curve(r, "exchange");
   link.shift = read_curve(r, "shift");
+  link.flow = read_curve(r, "flow");
   return link;
 }
 

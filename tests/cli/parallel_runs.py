@@ -87,6 +87,7 @@ class Bench(ProgramTest):
         (learning,) = found["learning"]
         self.assertEqual(learning["calls"], 20)
         self.assertGreaterEqual(learning["total_s"], learning["worst_call_s"])
+        self.assertGreaterEqual(learning["best_worst_call_s"], learning["best_median_s"])
         self.assertIn(learning["best_arm"], arms - {"tuned"})
 
     def test_every_collective(self):

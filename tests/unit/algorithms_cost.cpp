@@ -46,3 +46,26 @@ TEST_CASE("closed forms grow with the message and are finite for none") {
       }
     }
 }
+
+TEST_CASE("segments that ranks pass on wait for the flow of all ranks, and no segment alone does") {
+  machine_model m = two_networks()[0];
+  constexpr double flow_s = 100e-6, segments = 1024, segment_bytes = 1024;
+  const auto seconds = [&](const char* name, int p, double bytes) {
+    const arm a = parse_arm(collective::broadcast, std::string(name) + "+segment_bytes=1KiB");
+    return a.base->cost_s({.machine = m, .num_ranks = p, .bytes = bytes}, a.values);
+  };
+  const auto segment_s = [&](const char* name, int p) {
+    return (seconds(name, p, segments * segment_bytes) - seconds(name, p, segment_bytes)) /
+           (segments - 1);
+  };
+  const double alone_s = seconds("pipeline", 8, segment_bytes);
+  const double link_s = segment_s("pipeline", 8);
+  REQUIRE(link_s < flow_s / 2);
+  m.across_nodes.flow.pieces = {{0, flow_s, 0}};
+  CHECK(seconds("pipeline", 8, segment_bytes) == Approx(alone_s));
+  CHECK(segment_s("pipeline", 8) == Approx(flow_s));  // comes and goes
+  CHECK(segment_s("pipeline", 2) == Approx(flow_s / 2));
+  CHECK(segment_s("binary", 8) == Approx(1.5 * flow_s));  // comes once, goes twice
+  m.across_nodes.flow.pieces = {{0, link_s / 2, 0}};
+  CHECK(segment_s("pipeline", 8) == Approx(link_s));  // the link is slower
+}

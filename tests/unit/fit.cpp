@@ -202,7 +202,8 @@ TEST_CASE("times of both directions at once are exact at the samples and never s
                        .bytes = bytes,
                        .one_way_s = seconds / 2,
                        .exchange_s = seconds,
-                       .shift_s = bytes == 4096 ? seconds / 9 : seconds});
+                       .shift_s = bytes == 4096 ? seconds / 9 : seconds,
+                       .flow_s = bytes > 65536 ? std::optional<double>() : seconds / 3});
   }
   // The median of several files' samples of one size counts.
   m.links.push_back({.bytes = 64, .one_way_s = 1e-5, .exchange_s = 1, .shift_s = 1});
@@ -215,6 +216,8 @@ TEST_CASE("times of both directions at once are exact at the samples and never s
   }
   for (const link_sample& s : m.links)
     if (*s.exchange_s < 1) CHECK(fit.exchange_s(double(s.bytes)) == Approx(*s.exchange_s));
+  CHECK(fit.flow_s(1024) == Approx(*m.links[10].flow_s));
+  CHECK(fit.flow_s(1 << 20) == Approx(16 * fit.flow_s(65536)));  // no sample of this size
   CHECK(fit.exchange_s(1 << 23) == Approx(2 * fit.exchange_s(1 << 22)));
 }
 
