@@ -48,7 +48,12 @@ struct command {
 
 constexpr int tag = 1;  // one tag: order says what is what
 
-int burst_of(std::int64_t bytes) { return bytes <= 64 << 10 ? 16 : bytes <= 512 << 10 ? 4 : 2; }
+constexpr int most_messages = 64;  // of a burst
+
+// More than what a network lets pass faster than a stream, or at least several.
+int burst_of(std::int64_t bytes) {
+  return bytes <= 4 << 10 ? most_messages : bytes <= 64 << 10 ? 16 : bytes <= 512 << 10 ? 4 : 2;
+}
 
 // One end of a measured pair.
 class endpoint {
@@ -240,7 +245,7 @@ class endpoint {
   MPI_Comm comm_;
   int other_;
   std::vector<char> out_, in_;
-  std::array<MPI_Request, 16> requests_{};
+  std::array<MPI_Request, most_messages> requests_{};
 };
 
 using cell = std::pair<task, std::int64_t>;
@@ -306,7 +311,7 @@ std::optional<robust_value> robust(const cell_values& values, task what, std::in
 // leader.
 void time_rounds(const job& j, const std::vector<int>& members, task what, double budget_s,
                  cell_values& values, const progress_report& progress) {
-  constexpr int most_passes = 12, most_messages = 64;
+  constexpr int most_passes = 12;
   constexpr std::int64_t burst_bytes = 256 << 10;
   constexpr double value_s = 100e-6;
   const auto place = std::find(members.begin(), members.end(), j.rank);

@@ -239,43 +239,53 @@ class execution {
   static constexpr std::int64_t until_ended = -(std::int64_t{1} << 61);
   static constexpr std::int64_t without_waiting = std::int64_t{1} << 61;
 
-  struct bound_step {
-    std::byte* memory = nullptr;  // message: where its bytes are; else: the target
-    std::int64_t begin = 0;       // units of instance `next`: [begin, min(begin + segment, end))
+  // How blocks lie in a buffer that is cut in so many parts; most steps of a schedule share one.
+  struct cut {
+    std::int32_t parts = 1;
+    buffer of = buffer::output;
+    std::int64_t part_units = 0;  // block k begins at k * part_units + min(k, longer_parts)
+    std::int64_t longer_parts = 0;
+    const extent* blocks = nullptr;  // where they are not equal parts
+
+    std::int64_t begin(std::int64_t block) const {
+      return blocks ? blocks[block].begin : block * part_units + std::min(block, longer_parts);
+    }
+    std::int64_t end(std::int64_t block) const {
+      return blocks ? blocks[block].end : begin(block + 1);
+    }
+  };
+  // Two cache lines, as schedules of many steps are limited by memory.
+  struct alignas(cache_line) bound_step {
+    std::int64_t begin = 0;  // units of instance `next`: [begin, min(begin + segment, end))
     std::int64_t round_end = 0;
-    std::int64_t segment_units = 0;
     std::int64_t next = 0;   // instances started
     std::int64_t done = 0;   // instances done, without those after a gap
     std::uint64_t mask = 0;  // bit k mod 64: instance k >= done is done
     std::int64_t total = 0;
-    std::int32_t peer = 0;  // physical, of this round
-    std::int32_t peer_stride = 0;
-    std::int32_t window = max_window;
     std::int64_t segment = 0;  // of `next`, in its round
     std::int64_t segments = 1;
-    std::int64_t part_units = 0;  // block k begins at k * part_units + min(k, longer_parts)
-    std::int64_t longer_parts = 0;
-    std::int32_t parts = 1;
+    std::int64_t from_distance = 0;  // reduce, copy: the unit read for unit u is u + from_distance
+    std::int32_t peer = 0;           // physical, of this round
+    std::int32_t peer_stride = 0;
     std::int32_t block = 0;
     std::int32_t block_stride = 0;
     std::int32_t block_count = 1;
-    // reduce, copy: the unit read for unit u is u + from_distance
-    std::int64_t from_distance = 0;
-    const extent* blocks = nullptr;  // where they are not equal parts
-    const extent* from_blocks = nullptr;
     std::int32_t from_block = 0;
     std::int32_t from_stride = 0;
-    bool reads_other_block = false;
-    bool reads_elsewhere = false;  // from_distance is not always 0
-    step_kind kind = step_kind::send;
-    bool idle = false;  // a copy from a place to itself
-    buffer from = buffer::output;
-    buffer to = buffer::output;
     std::int32_t first_dependency = 0;
     std::int32_t num_dependencies = 0;
     std::int32_t first_successor = 0;
     std::int32_t num_successors = 0;
+    std::uint16_t cut = 0;  // index into cuts_, of `to`
+    step_kind kind = step_kind::send;
+    buffer from = buffer::output;
+    buffer to = buffer::output;
+    std::uint8_t window = max_window;
+    bool segmented = false;
+    bool reads_elsewhere = false;  // from_distance is not always 0
+    bool idle = false;             // a copy from a place to itself
   };
+  static_assert(sizeof(bound_step) == 2 * cache_line && max_window < 256);
   // An instance may start once published_[index] + offset is larger than its number.
   struct bound_dependency {
     std::int64_t offset = 0;
@@ -354,13 +364,10 @@ class execution {
   void start_over(bound_step& to, const step& from) const {
     to.next = to.done = to.segment = 0;
     to.mask = 0;
-    const bool message = is_message(from);
-    const auto place = static_cast<std::size_t>(from.to);
-    to.memory = message && binding_.hooks.pack ? mirror_[place] : memory_[place];
-    to.block = in_range(from.blocks.first, to.parts);
+    to.block = in_range(from.blocks.first, from.blocks.parts);
     to.peer =
         in_range(in_range(from.peer, schedule_->num_ranks) + binding_.root, schedule_->num_ranks);
-    if (!message) to.from_block = in_range(from.from_first, to.parts);
+    if (!is_message(from)) to.from_block = in_range(from.from_first, from.blocks.parts);
     enter_round(to);
   }
 
@@ -407,23 +414,24 @@ class execution {
     local_.assign(words, 0);
     starved_[sending].resize(words);
     starved_[receiving].resize(words);
+    cuts_.clear();
     for (std::size_t i = 0; i < n; ++i) {
       const step& from = s.steps[i];
       bound_step& to = steps_[i];
       const block_range& blocks = from.blocks;
-      to.window = from.window;
+      to.window = static_cast<std::uint8_t>(from.window);
       to.kind = from.kind;
       to.from = from.from;
       to.to = from.to;
+      to.segmented = from.segmented;
       to.from_distance = 0;
-      to.reads_other_block = false;
+      to.reads_elsewhere = to.idle = false;
+      to.cut = index_of_cut(blocks.parts, from.to);
       if (!is_message(from)) {
         put(local_, static_cast<int>(i));
         to.from_stride = in_range(from.from_stride, blocks.parts);
-        to.reads_other_block = from.from_first != blocks.first ||
-                               (from.rounds > 1 && from.from_stride != blocks.stride);
+        index_of_cut(blocks.parts, from.from);
       }
-      to.parts = blocks.parts;
       to.block_stride = in_range(blocks.stride, blocks.parts);
       to.block_count = blocks.count;
       to.peer_stride = in_range(from.peer_stride, s.num_ranks);
@@ -452,47 +460,40 @@ class execution {
     turn_[messages] = turn_[locals] = 0;
     num_unfinished_ = static_cast<int>(n);
 
-    const std::int64_t units = binding_.size.units;
+    for (cut& c : cuts_) {
+      c.part_units = binding_.size.units / c.parts;
+      c.longer_parts = binding_.size.units % c.parts;
+      c.blocks = table_of(c.of, c.parts);
+    }
     const std::int64_t segment_units = binding_.size.segment_units(s.segment_bytes);
-    // Divisions are slow; nearly all steps of a schedule cut the message in the same way.
-    std::int64_t parts = 1, part_units = units, longer_parts = 0;
-    std::int64_t longest = units;
-    std::int64_t longest_segments = (units + segment_units - 1) / segment_units;
+    segment_units_[0] = most_bytes;  // more than any block has
+    segment_units_[1] = segment_units;
+    // Divisions are slow; nearly all steps of a schedule are cut in the same way.
+    std::int64_t longest = 0, longest_segments = 1;
     for (std::size_t i = 0; i < n; ++i) {
       const step& from = s.steps[i];
       bound_step& to = steps_[i];
-      const block_range& blocks = from.blocks;
-      if (blocks.parts != parts) {
-        parts = blocks.parts;
-        part_units = units / parts;
-        longer_parts = units % parts;
-      }
-      to.part_units = part_units;
-      to.longer_parts = longer_parts;
-      to.blocks = table_of(from.to, blocks.parts);
-      to.reads_elsewhere = false;
-      to.idle = false;
+      const cut& mine = cuts_[to.cut];
       if (!is_message(from)) {
-        to.from_blocks = table_of(from.from, blocks.parts);
-        to.reads_elsewhere = to.reads_other_block || to.from_blocks != to.blocks;
+        to.reads_elsewhere = from.from_first != from.blocks.first ||
+                             (from.rounds > 1 && from.from_stride != from.blocks.stride) ||
+                             cuts_[index_of_cut(mine.parts, from.from)].blocks != mine.blocks;
         if (!to.reads_elsewhere) to.from_distance = 0;
         to.idle = from.kind == step_kind::copy && !to.reads_elsewhere &&
                   memory_[static_cast<std::size_t>(from.from)] ==
                       memory_[static_cast<std::size_t>(from.to)];
       }
       to.segments = 1;
-      to.segment_units = most_bytes;  // more than any block has
       if (from.segmented) {
-        to.segment_units = segment_units;
+        const std::int64_t count = from.blocks.count;
         const std::int64_t whole =
-            to.blocks
-                ? longest_range(blocks.count, blocks.parts, binding_.size)
-                : blocks.count * part_units + std::min<std::int64_t>(blocks.count, longer_parts);
+            mine.blocks ? longest_range(from.blocks.count, mine.parts, binding_.size)
+                        : count * mine.part_units + std::min(count, mine.longer_parts);
         if (whole != longest) {
           longest = whole;
-          longest_segments = (whole + segment_units - 1) / segment_units;
+          longest_segments = std::max<std::int64_t>(1, (whole + segment_units - 1) / segment_units);
         }
-        to.segments = std::max<std::int64_t>(1, longest_segments);
+        to.segments = longest_segments;
       }
       to.total = from.rounds * to.segments;
       bool waits = false;
@@ -521,6 +522,14 @@ class execution {
     return std::size_t(parts) == blocks.size() ? blocks.data() : nullptr;
   }
 
+  // Of the cut of a buffer in so many parts, which there is from then on.
+  std::uint16_t index_of_cut(std::int32_t parts, buffer of) {
+    std::size_t i = 0;
+    while (i < cuts_.size() && (cuts_[i].parts != parts || cuts_[i].of != of)) ++i;
+    if (i == cuts_.size()) cuts_.push_back({.parts = parts, .of = of});
+    return static_cast<std::uint16_t>(i);
+  }
+
   static std::int32_t in_range(std::int32_t a, std::int32_t n) {
     if (a >= 0 && a < n) return a;
     if (a >= n && a < 2 * std::int64_t{n}) return a - n;
@@ -529,23 +538,20 @@ class execution {
 
   // ---- cursors ----
 
-  static void enter_round(bound_step& s) {
-    const auto block_start = [&](std::int64_t k) {
-      return k * s.part_units + std::min(k, s.longer_parts);
-    };
-    if (s.blocks == nullptr) [[likely]] {
-      s.begin = block_start(s.block);
-      s.round_end = block_start(s.block + s.block_count);
-    } else {
-      s.begin = s.blocks[s.block].begin;
-      s.round_end = s.blocks[s.block + s.block_count - 1].end;
-    }
+  void enter_round(bound_step& s) const {
+    const cut& c = cuts_[s.cut];
+    s.begin = c.begin(s.block);
+    s.round_end = c.end(s.block + s.block_count - 1);
     if (s.reads_elsewhere) [[unlikely]]
-      s.from_distance =
-          (s.from_blocks ? s.from_blocks[s.from_block].begin : block_start(s.from_block)) - s.begin;
+      s.from_distance = from_cut(s).begin(s.from_block) - s.begin;
   }
-  static std::int64_t current_units(const bound_step& s) {
-    return std::min(s.segment_units, s.round_end - s.begin);
+  const cut& from_cut(const bound_step& s) const {
+    const std::int32_t parts = cuts_[s.cut].parts;
+    return *std::find_if(cuts_.begin(), cuts_.end(),
+                         [&](const cut& c) { return c.parts == parts && c.of == s.from; });
+  }
+  std::int64_t current_units(const bound_step& s) const {
+    return std::min(segment_units_[s.segmented], s.round_end - s.begin);
   }
   // Whether the next instance, of a send that has one, is a large message.
   bool is_large(const bound_step& s) const {
@@ -554,16 +560,17 @@ class execution {
   void step_on(bound_step& s) const {
     if (++s.next == s.total) return;
     if (++s.segment < s.segments) {
-      s.begin = std::min(s.begin + s.segment_units, s.round_end);
+      s.begin = std::min(s.begin + segment_units_[s.segmented], s.round_end);
       return;
     }
     s.segment = 0;
+    const std::int32_t parts = cuts_[s.cut].parts;
     s.block += s.block_stride;
-    if (s.block >= s.parts) s.block -= s.parts;
+    if (s.block >= parts) s.block -= parts;
     s.peer += s.peer_stride;
     if (s.peer >= schedule_->num_ranks) s.peer -= schedule_->num_ranks;
     s.from_block += s.from_stride;
-    if (s.from_block >= s.parts) s.from_block -= s.parts;
+    if (s.from_block >= parts) s.from_block -= parts;
     enter_round(s);
   }
 
@@ -662,6 +669,8 @@ class execution {
     const std::int64_t end = limit(s);
     const std::int64_t done_before = s.done, next_before = s.next;
     const std::int64_t unit_bytes = binding_.size.unit_bytes;
+    const std::byte* memory =
+        (binding_.hooks.pack ? mirror_ : memory_)[static_cast<std::size_t>(s.to)];
     // Steps take turns, one message each: thus the segments for several peers interleave.
     bool my_turn = true;
     const bool alone = !other_messages_to_start();
@@ -685,7 +694,7 @@ class execution {
         if (direction == sending && has_one && s.peer_stride == 0 && is_large(s)) break;
         const unsigned bit = s.next % max_in_flight;
         const rail_token token = first_token_ + std::uint64_t(index) * max_in_flight + bit;
-        std::byte* bytes = displaced(s.memory, s.begin * unit_bytes);
+        std::byte* bytes = displaced(memory, s.begin * unit_bytes);
         post_result posted;
         if constexpr (direction == sending) {
           if (binding_.hooks.pack) pack(s.from, s.begin, units);
@@ -781,9 +790,10 @@ class execution {
     const std::int64_t instance = s.done + (bit - static_cast<unsigned>(s.done)) % max_in_flight;
     const auto index = static_cast<std::size_t>(&s - steps_.data());
     message_size size = binding_.size;
-    if (s.blocks) size.blocks = {s.blocks, std::size_t(s.parts)};
+    const cut& c = cuts_[s.cut];
+    if (c.blocks) size.blocks = {c.blocks, std::size_t(c.parts)};
     const extent e = instance_extent(schedule_->steps[index], std::int32_t(instance / s.segments),
-                                     instance % s.segments, s.segment_units, size);
+                                     instance % s.segments, segment_units_[s.segmented], size);
     unpack(s.to, e.begin, e.size());
   }
 
@@ -803,6 +813,8 @@ class execution {
   int num_unfinished_ = 0;
   int code_ = 0;
   std::vector<bound_step> steps_;
+  std::vector<cut> cuts_;
+  std::int64_t segment_units_[2] = {};  // of steps that are not segmented, and of those that are
   std::vector<bound_dependency> dependencies_;
   std::vector<std::int64_t> published_;     // per step: instances done; `ended` once all are posted
   bits work_, ready_, local_, starved_[2];  // ready_: the work at the start
