@@ -161,6 +161,7 @@ struct hop {
   double exchange_s;  ///< each way between two ranks, at once
   double shift_s;     ///< of a rank that sends to one and receives from another, at once
   double flow_s;      ///< per message sent and received, of many while all ranks do; 0: not known
+  double crowd_s;     ///< the same of messages to and from many ranks
   double busy_s;      ///< of the link at either end
   double send_s;      ///< of the sender's processor
   double receive_s;   ///< of the receiver's processor
@@ -170,6 +171,7 @@ struct hop {
         exchange_s(link.exchange_s(bytes)),
         shift_s(link.shift_s(bytes)),
         flow_s(link.flow_s(bytes)),
+        crowd_s(link.crowd_s(bytes)),
         busy_s(link.busy_s(bytes)),
         send_s(link.piece(bytes).send_overhead_s),
         receive_s(link.piece(bytes).receive_overhead_s) {}
@@ -177,8 +179,13 @@ struct hop {
   /// it `in` times and works on it for local_s, as all other ranks do: link directions, what passes
   /// messages between link and rank, and processor work side by side.
   double stage_s(double out, double in, double local_s = 0) const {
-    return std::max({std::max(out, in) * busy_s, (out + in) / 2 * flow_s,
+    return std::max({std::max(out, in) * busy_s,
+                     (out + in) / 2 * (out > 1 && in > 1 ? crowd_s : flow_s),
                      out * send_s + in * receive_s + local_s});
+  }
+  /// The same for each message to one and from another of many ranks.
+  double crowded_stage_s(double local_s = 0) const {
+    return std::max({busy_s, crowd_s, send_s + receive_s + local_s});
   }
 };
 

@@ -58,6 +58,9 @@ struct link_model {
   /// be the gap; where ranks have less than a core each, or a core cannot keep up with the link in
   /// both directions, it is more.
   time_curve flow{};
+  /// As flow, but every rank sends to many and receives from many: streams that meet at a link get
+  /// in each other's way.
+  time_curve crowd{};
   double residual_spread = 0.3;  ///< standard deviation of ln(measured / model)
 
   const link_piece& piece(double bytes) const {
@@ -79,6 +82,10 @@ struct link_model {
   }
   /// 0: not known.
   double flow_s(double bytes) const { return flow.pieces.empty() ? 0 : flow.at_s(bytes); }
+  /// The ring's, if not known.
+  double crowd_s(double bytes) const {
+    return crowd.pieces.empty() ? flow_s(bytes) : crowd.at_s(bytes);
+  }
   /// How long the sender's side of the link is busy with one message.
   double busy_s(double bytes) const {
     const link_piece& p = piece(bytes);

@@ -27,6 +27,7 @@ struct link_sample {
   std::optional<double> exchange_s{};          ///< see link_model::exchange
   std::optional<double> shift_s{};             ///< see link_model::shift
   std::optional<double> flow_s{};              ///< see link_model::flow
+  std::optional<double> crowd_s{};             ///< see link_model::crowd
 };
 
 /// Messages of one size sent one after the other without waiting for answers.

@@ -36,8 +36,8 @@ inline double cost_linear(const cost_query& q, const parameters&) {
   const double to_far = q.num_ranks - r.per_node;
   const hop& h = to_far > 0 ? r.far : r.near;
   const double messages = to_far > 0 ? r.per_node * to_far : others;
-  return std::max((messages - 1) * h.busy_s, (others - 1) * (h.send_s + h.receive_s)) +
-         h.one_way_s + q.machine.copy.time_s(block);
+  return std::max((messages - 1) * h.busy_s, (others - 1) * h.crowded_stage_s()) + h.one_way_s +
+         q.machine.copy.time_s(block);
 }
 
 inline constexpr algorithm linear{.op = collective::all_gather,

@@ -59,7 +59,7 @@ inline double cost_allgather_reduce(const cost_query& q, const parameters&) {
   // when the processor is done with all of them. Messages that wait for their receiver wait for a
   // buffer too, and so for one rank after the other; and each goes against one coming.
   const double link_s = (messages - 1) * h.busy_s + others * reduce_s;
-  const double processor_s = (others - 1) * (h.send_s + h.receive_s) + others * reduce_s;
+  const double processor_s = (others - 1) * h.crowded_stage_s() + others * reduce_s;
   const double buffers_s =
       q.bytes > q.slowest_link().eager_limit_bytes
           ? std::max((2 * messages - 5) * h.busy_s, (messages - 1) * h.exchange_s) + reduce_s

@@ -62,7 +62,7 @@ inline double cost_direct(const cost_query& q, const parameters&) {
   const double others = q.num_ranks - 1, reduce_s = q.machine.reduce.time_s(block);
   const double to_far = q.num_ranks - r.per_node;
   // All messages of a rank over its link, or those of a node to the others; twice.
-  const double phase_s = std::max((others - 1) * r.far.stage_s(1, 1, reduce_s),
+  const double phase_s = std::max((others - 1) * r.far.crowded_stage_s(reduce_s),
                                   r.per_node > 1 ? (r.per_node * to_far - 1) * r.far.busy_s : 0) +
                          r.far.one_way_s;
   // Messages that wait for their receiver wait for one of four buffers too.

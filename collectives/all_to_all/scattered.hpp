@@ -40,7 +40,7 @@ inline double cost_scattered(const cost_query& q, const parameters& values) {
   const double messages = to_far > 0 ? r.per_node * to_far : others;
   // With few requests each batch waits for the slowest message of the one before.
   const double batches = std::ceil(others / double(values[0]));
-  return std::max({(messages - 1) * h.busy_s, (others - 1) * (h.send_s + h.receive_s),
+  return std::max({(messages - 1) * h.busy_s, (others - 1) * h.crowded_stage_s(),
                    (batches - 1) * h.one_way_s}) +
          h.one_way_s + q.machine.copy.time_s(block);
 }

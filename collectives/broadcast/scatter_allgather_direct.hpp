@@ -46,12 +46,13 @@ inline double cost_scatter_allgather_direct(const cost_query& q, const parameter
   const routes r(q, st.segment_bytes);
   // The root serves one rank after the other; the last one passes its last segment on to all.
   const double root_s = (others * st.segments - 1) * r.far.busy_s;
+  if (others == 1) return r.far.one_way_s + root_s;
   const int far_ranks = q.num_ranks - r.per_node;  // from the node of any rank
   const double rank_s =
       st.segments * std::max(r.far.stage_s(others - 1, others),
                              r.per_node > 1 ? r.per_node * far_ranks * r.far.busy_s : 0);
-  const double last_s = others > 1 ? r.far.one_way_s + (others - 2) * r.far.busy_s : 0;
-  return r.far.one_way_s + std::max(root_s + last_s, rank_s + (others > 1 ? r.far.one_way_s : 0));
+  const double last_s = r.far.one_way_s + (others - 2) * r.far.busy_s;
+  return r.far.one_way_s + std::max(root_s + last_s, rank_s + r.far.one_way_s);
 }
 
 inline constexpr algorithm scatter_allgather_direct{

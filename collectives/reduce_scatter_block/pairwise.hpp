@@ -54,7 +54,7 @@ inline double cost_pairwise(const cost_query& q, const parameters&) {
   const double messages = to_far > 0 ? r.per_node * to_far : others;
   // A large message is over when it has arrived; then only does the next one begin.
   const bool waits = block > q.slowest_link().eager_limit_bytes;
-  return std::max({(messages - 1) * h.busy_s, (others - 1) * (h.send_s + h.receive_s + reduce_s),
+  return std::max({(messages - 1) * h.busy_s, (others - 1) * h.crowded_stage_s(reduce_s),
                    waits ? (others - 1) * (h.one_way_s + reduce_s) : 0.0}) +
          h.one_way_s + reduce_s + q.machine.copy.time_s(block);
 }

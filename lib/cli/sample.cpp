@@ -21,8 +21,8 @@ void print(const sample_set& samples) {
     return s ? format_seconds(*s) : std::string("-");
   };
   for (const link_class link : {link_class::same_node, link_class::across_nodes}) {
-    table lines({"bytes", "one way", "spread", "rendezvous", "exchange", "ring", "flow", "send o.",
-                 "receive o.", "busy", "MB/s"});
+    table lines({"bytes", "one way", "spread", "rendezvous", "exchange", "ring", "flow", "crowd",
+                 "send o.", "receive o.", "busy", "MB/s"});
     for (const link_sample& s : samples.measured.links) {
       if (s.link != link) continue;
       std::optional<double> busy_s;
@@ -30,7 +30,7 @@ void print(const sample_set& samples) {
         if (stream.link == link && stream.bytes == s.bytes) busy_s = stream.busy_s;
       lines.add({format_bytes(s.bytes), format_seconds(s.one_way_s), optional_time(s.spread_s),
                  optional_time(s.rendezvous_s), optional_time(s.exchange_s),
-                 optional_time(s.shift_s), optional_time(s.flow_s),
+                 optional_time(s.shift_s), optional_time(s.flow_s), optional_time(s.crowd_s),
                  optional_time(s.send_overhead_s), optional_time(s.receive_overhead_s),
                  optional_time(busy_s), busy_s ? fixed(double(s.bytes) / *busy_s / 1e6, 1) : "-"});
     }

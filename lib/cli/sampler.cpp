@@ -37,6 +37,7 @@ enum class task : std::int32_t {
   exchange,          // each way at once
   shift,             // to the next rank of a ring and from the one before at once
   flow,              // time per message of a burst in that ring
+  crowd,             // the same from each rank to many
 };
 
 struct command {
@@ -182,6 +183,7 @@ class endpoint {
       case task::exchange:  // measured by time_rounds
       case task::shift:
       case task::flow:
+      case task::crowd:
       case task::stop:
         break;
     }
@@ -221,6 +223,7 @@ class endpoint {
       case task::exchange:  // measured by time_rounds
       case task::shift:
       case task::flow:
+      case task::crowd:
       case task::stop:
         return;
     }
@@ -306,9 +309,9 @@ std::optional<robust_value> robust(const cell_values& values, task what, std::in
 }
 
 // Messages in both directions among these ranks of MPI_COMM_WORLD, the first of which leads:
-// exchanges in pairs, or each to the next one, round by round or in bursts. All take as long as
-// their slowest rank. Collective over MPI_COMM_WORLD; the others sleep. The values go to the
-// leader.
+// exchanges in pairs; each to the next one, round by round or in bursts; bursts to the next many.
+// All take as long as their slowest rank. Collective over MPI_COMM_WORLD; the others sleep. The
+// values go to the leader.
 void time_rounds(const job& j, const std::vector<int>& members, task what, double budget_s,
                  cell_values& values, const progress_report& progress) {
   constexpr int most_passes = 12;
@@ -323,15 +326,17 @@ void time_rounds(const job& j, const std::vector<int>& members, task what, doubl
   const int pair = (mine ^ 1) < size ? mine ^ 1 : MPI_PROC_NULL;
   const int next = what == task::exchange ? pair : (mine + 1) % size;
   const int before = what == task::exchange ? pair : (mine + size - 1) % size;
+  const bool bursts = what == task::flow || what == task::crowd;
+  const int partners = what == task::crowd ? std::min(size - 1, most_messages / 4) : 1;
   std::vector<char> out(std::size_t(sizes_bytes.back()), 1), in(out);
   std::array<MPI_Request, 2 * most_messages> requests;
   // All receives of a burst may go to one buffer: nobody looks at it.
   const auto burst = [&](std::int64_t bytes, int messages) {
     for (int i = 0; i < messages; ++i)
-      MPI_Irecv(in.data(), int(bytes), MPI_BYTE, before, tag, together,
-                &requests[std::size_t(2 * i)]);
+      MPI_Irecv(in.data(), int(bytes), MPI_BYTE, (mine + size - 1 - i % partners) % size, tag,
+                together, &requests[std::size_t(2 * i)]);
     for (int i = 0; i < messages; ++i)
-      MPI_Isend(out.data(), int(bytes), MPI_BYTE, next, tag, together,
+      MPI_Isend(out.data(), int(bytes), MPI_BYTE, (mine + 1 + i % partners) % size, tag, together,
                 &requests[std::size_t(2 * i + 1)]);
     MPI_Waitall(2 * messages, requests.data(), MPI_STATUSES_IGNORE);
   };
@@ -348,7 +353,7 @@ void time_rounds(const job& j, const std::vector<int>& members, task what, doubl
   for (int pass = 0; pass < most_passes; ++pass)
     for (const std::int64_t bytes : sizes_bytes) {
       // Larger messages are sent one at a time, in the ring's rounds.
-      if (what == task::flow && bytes >= large_message_bytes) break;
+      if (bursts && bytes >= large_message_bytes) break;
       std::vector<double>& known = values[{what, bytes}];
       command c{.what = what, .bytes = bytes};
       if (mine == 0) {
@@ -369,10 +374,11 @@ void time_rounds(const job& j, const std::vector<int>& members, task what, doubl
       }
       for (int v = pass == 0 ? -1 : 0; v < 2; ++v) {  // the very first one connects
         double value = 0;
-        if (what == task::flow) {
-          // What more messages add to one: latency and late ranks cancel out.
-          const double one_s = slowest_s([&] { burst(bytes, 1); });
-          value = (slowest_s([&] { burst(bytes, most_messages); }) - one_s) / (most_messages - 1);
+        if (bursts) {
+          // What more messages add to a few: latency and late ranks cancel out.
+          const double few_s = slowest_s([&] { burst(bytes, partners); });
+          value = (slowest_s([&] { burst(bytes, most_messages); }) - few_s) /
+                  (most_messages - partners);
         } else {
           value = slowest_s([&] {
                     for (int i = 0; i < c.inner; ++i)
@@ -404,7 +410,8 @@ void add_link(measurements& all, link_class link, const pair_result& pair) {
                            .receive_overhead_s = value_of(task::receive_overhead, bytes),
                            .exchange_s = value_of(task::exchange, bytes),
                            .shift_s = value_of(task::shift, bytes),
-                           .flow_s = value_of(task::flow, bytes)});
+                           .flow_s = value_of(task::flow, bytes),
+                           .crowd_s = value_of(task::crowd, bytes)});
     if (const auto busy_s = value_of(task::stream, bytes))
       all.streams.push_back({.link = link, .bytes = bytes, .busy_s = *busy_s});
   }
@@ -568,8 +575,8 @@ measurements sample_machine(const job& j, double budget_s, std::span<const colle
   constexpr double memory_share = 0.05, native_share = 0.35;
   constexpr double links_share = 1 - memory_share - native_share;
   const double part_share = links_share / double(parts.size());
-  // Of a link's share: one way; exchange, shift, flow.
-  constexpr double pair_share = 0.55, rounds_share = 0.15;
+  // Of a link's share: one way; each of exchange, flow, ring, crowd.
+  constexpr double pair_share = 0.5, rounds_share = 0.125;
   double done = 0;
   for (const part& p : parts) {
     pair_result mine;
@@ -596,7 +603,10 @@ measurements sample_machine(const job& j, double budget_s, std::span<const colle
     const std::vector<int> members = ends_of(j, p.link, p.pair.leader);
     rounds(members, task::exchange, pair_share, "exchange");
     rounds(members, task::flow, pair_share + rounds_share, "flow");
-    if (members.size() > 2) rounds(members, task::shift, pair_share + 2 * rounds_share, "ring");
+    if (members.size() > 2) {
+      rounds(members, task::shift, pair_share + 2 * rounds_share, "ring");
+      rounds(members, task::crowd, pair_share + 3 * rounds_share, "crowd");
+    }
     const pair_result pair = bring_to_rank_0(j, mine, p.pair.leader);
     if (j.rank == 0) add_link(all, p.link, pair);
     done += part_share;

@@ -60,11 +60,13 @@ json link_json(const link_model& link) {
   j["exchange"] = curve_json(link.exchange);
   j["shift"] = curve_json(link.shift);
   j["flow"] = curve_json(link.flow);
+  j["crowd"] = curve_json(link.crowd);
   return j;
 }
 
 link_model read_link(const json_reader& r) {
-  r.expect_fields({"eager_limit_bytes", "residual_spread", "pieces", "exchange", "shift", "flow"});
+  r.expect_fields(
+      {"eager_limit_bytes", "residual_spread", "pieces", "exchange", "shift", "flow", "crowd"});
   link_model link;
   link.eager_limit_bytes = r.has("eager_limit_bytes") ? r.number("eager_limit_bytes")
                                                       : std::numeric_limits<double>::infinity();
@@ -88,6 +90,7 @@ link_model read_link(const json_reader& r) {
   link.exchange = read_curve(r, "exchange");
   link.shift = read_curve(r, "shift");
   link.flow = read_curve(r, "flow");
+  link.crowd = read_curve(r, "crowd");
   return link;
 }
 

@@ -49,6 +49,7 @@ std::string to_json(const sample_set& s) {
     put_optional(j, "exchange_s", l.exchange_s);
     put_optional(j, "shift_s", l.shift_s);
     put_optional(j, "flow_s", l.flow_s);
+    put_optional(j, "crowd_s", l.crowd_s);
     links.push_back(std::move(j));
   }
   json streams = json::array();
@@ -82,7 +83,7 @@ sample_set parse_samples(std::string_view text, const std::string& name) {
   s.sampled_at = top.text("sampled_at");
   for (const json_reader& l : top.list("links")) {
     l.expect_fields({"link", "bytes", "one_way_s", "spread_s", "rendezvous_s", "send_overhead_s",
-                     "receive_overhead_s", "exchange_s", "shift_s", "flow_s"});
+                     "receive_overhead_s", "exchange_s", "shift_s", "flow_s", "crowd_s"});
     s.measured.links.push_back({.link = read_link(l),
                                 .bytes = l.integer("bytes"),
                                 .one_way_s = l.positive("one_way_s"),
@@ -92,7 +93,8 @@ sample_set parse_samples(std::string_view text, const std::string& name) {
                                 .receive_overhead_s = l.optional_number("receive_overhead_s"),
                                 .exchange_s = l.optional_number("exchange_s"),
                                 .shift_s = l.optional_number("shift_s"),
-                                .flow_s = l.optional_number("flow_s")});
+                                .flow_s = l.optional_number("flow_s"),
+                                .crowd_s = l.optional_number("crowd_s")});
   }
   for (const json_reader& l : top.list("streams")) {
     l.expect_fields({"link", "bytes", "busy_s"});

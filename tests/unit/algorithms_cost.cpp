@@ -66,6 +66,10 @@ TEST_CASE("segments that ranks pass on wait for the flow of all ranks, and no se
   CHECK(segment_s("pipeline", 8) == Approx(flow_s));  // comes and goes
   CHECK(segment_s("pipeline", 2) == Approx(flow_s / 2));
   CHECK(segment_s("binary", 8) == Approx(1.5 * flow_s));  // comes once, goes twice
+  m.across_nodes.crowd.pieces = {{0, 2 * flow_s, 0}};
+  CHECK(segment_s("pipeline", 8) == Approx(flow_s));
+  // Comes from many, goes to many: of two halves two each.
+  CHECK(segment_s("double_binary_tree", 8) == Approx(2 * flow_s).epsilon(0.01));
   m.across_nodes.flow.pieces = {{0, link_s / 2, 0}};
   CHECK(segment_s("pipeline", 8) == Approx(link_s));  // the link is slower
 }

@@ -203,7 +203,8 @@ TEST_CASE("times of both directions at once are exact at the samples and never s
                        .one_way_s = seconds / 2,
                        .exchange_s = seconds,
                        .shift_s = bytes == 4096 ? seconds / 9 : seconds,
-                       .flow_s = bytes > 65536 ? std::optional<double>() : seconds / 3});
+                       .flow_s = bytes > 65536 ? std::optional<double>() : seconds / 3,
+                       .crowd_s = bytes > 65536 ? std::optional<double>() : seconds / 2});
   }
   // The median of several files' samples of one size counts.
   m.links.push_back({.bytes = 64, .one_way_s = 1e-5, .exchange_s = 1, .shift_s = 1});
@@ -217,8 +218,28 @@ TEST_CASE("times of both directions at once are exact at the samples and never s
   for (const link_sample& s : m.links)
     if (*s.exchange_s < 1) CHECK(fit.exchange_s(double(s.bytes)) == Approx(*s.exchange_s));
   CHECK(fit.flow_s(1024) == Approx(*m.links[10].flow_s));
+  CHECK(fit.crowd_s(2048) == Approx(*m.links[11].crowd_s));
   CHECK(fit.flow_s(1 << 20) == Approx(16 * fit.flow_s(65536)));  // no sample of this size
   CHECK(fit.exchange_s(1 << 23) == Approx(2 * fit.exchange_s(1 << 22)));
+}
+
+TEST_CASE("what a message waits for a core when all ranks are in a collective is in the latency") {
+  measurements m;
+  for (std::int64_t bytes = 1; bytes <= 1 << 20; bytes *= 2)
+    m.links.push_back({.link = link_class::across_nodes,
+                       .bytes = bytes,
+                       .one_way_s = 20e-6 + double(bytes) * 4e-8});
+  const link_model alone = fit_link(m, link_class::across_nodes);
+  for (link_sample& s : m.links) s.shift_s = s.one_way_s * (s.bytes > 1024 ? 2 : 1) + 55e-6;
+  m.links[3].shift_s = 1;  // an outlier
+  const link_model shared = fit_link(m, link_class::across_nodes);
+  for (const double bytes : {0.0, 100.0, 1e5})
+    CHECK(shared.one_way_s(bytes) == Approx(alone.one_way_s(bytes) + 55e-6));
+  CHECK(shared.busy_s(1e5) == Approx(alone.busy_s(1e5)));
+
+  // A ring that is faster, by chance, makes no message faster.
+  for (link_sample& s : m.links) s.shift_s = s.one_way_s / 2;
+  CHECK(fit_link(m, link_class::across_nodes).one_way_s(8) == Approx(alone.one_way_s(8)));
 }
 
 TEST_CASE("one sample is enough for a link, none is not") {

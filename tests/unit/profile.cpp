@@ -33,6 +33,7 @@ profile example_profile() {
   p.machine.across_nodes = hockney_link(12e-6, 4e-8);
   p.machine.across_nodes.exchange.pieces = {{0, 12e-6, 5e-8}, {65536, -1e-4, 7e-8}};
   p.machine.across_nodes.flow.pieces = {{0, 15e-6, 6e-8}};
+  p.machine.across_nodes.crowd.pieces = {{0, 16e-6, 7e-8}};
   p.machine.reduce = {.alpha_s = 1e-7, .s_per_byte = 2e-10};
   p.corrections = {{"broadcast", "binomial", 1.17, 0.09, 14}};
   p.measured = {{"broadcast", "native", 8, 1, 65536, 19.1e-3}};
@@ -50,7 +51,8 @@ sample_set example_samples() {
                        .send_overhead_s = 1e-6,
                        .receive_overhead_s = 0,
                        .exchange_s = 80e-3,
-                       .flow_s = 41e-3}};
+                       .flow_s = 41e-3,
+                       .crowd_s = 43e-3}};
   s.measured.streams = {{link_class::across_nodes, 8, 2e-6}};
   s.measured.eager_limits_bytes = {{link_class::across_nodes, 65536}};
   s.measured.copies = {{0, 0}, {4096, 3e-7}};
@@ -195,6 +197,7 @@ TEST_CASE("what is written is read back equal, to the last bit of every number")
   CHECK(std::isinf(p.machine.across_nodes.eager_limit_bytes));
   CHECK(p.machine.across_nodes.exchange_s(1 << 20) == -1e-4 + (1 << 20) * 7e-8);
   CHECK(p.machine.across_nodes.flow_s(1000) == 15e-6 + 1000 * 6e-8);
+  CHECK(p.machine.across_nodes.crowd_s(1000) == 16e-6 + 1000 * 7e-8);
   CHECK(p.machine.same_node.flow_s(1000) == 0);
   CHECK(p.machine.across_nodes.shift_s(4096) == p.machine.across_nodes.one_way_s(4096));
   CHECK(p.correction("broadcast", "binomial")->factor == 1.17);
@@ -208,6 +211,7 @@ TEST_CASE("what is written is read back equal, to the last bit of every number")
   CHECK(s.measured.links[1].exchange_s == 80e-3);
   CHECK_FALSE(s.measured.links[1].shift_s);
   CHECK(s.measured.links[1].flow_s == 41e-3);
+  CHECK(s.measured.links[1].crowd_s == 43e-3);
   CHECK(s.measured.eager_limits_bytes.at(link_class::across_nodes) == 65536);
   const bench_results b = files::parse_bench(files::to_json(example_bench()), "f");
   CHECK(b.results[1].bytes == std::int64_t{1} << 40);
