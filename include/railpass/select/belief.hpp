@@ -2,7 +2,7 @@
 //
 // What a context believes about the times of its arms: a Gaussian over the logarithms of their mean
 // times in which arms of one algorithm err together, neighbouring segment sizes more so, and all
-// arms together (a machine that is twice as slow as predicted changes no decision). Three such
+// arms together (a machine that is twice as slow as predicted changes no decision). Four such
 // beliefs, which trust the prior to different degrees, are kept side by side; the one that explains
 // the measurements best speaks.
 //
@@ -82,6 +82,8 @@ class belief {
   std::int64_t samples(int a) const { return arms_[std::size_t(a)].samples; }
   /// Number of the call at which the arm was last seen.
   std::int64_t last_seen(int a) const { return arms_[std::size_t(a)].last_seen; }
+  /// How many times larger the prior's errors seem to be than it says.
+  double scale() const { return scales[speaking_]; }
   /// Standard deviation of the arms' own errors before any sample.
   double prior_spread() const { return prior_spread_; }
   /// Whether the last epoch showed a change of the incumbent, or suspiciously many outliers.
@@ -109,7 +111,10 @@ class belief {
              int incumbent);
 
  private:
-  static constexpr std::array scales{1.0, 2.0, 4.0};
+  // The prior may be better than it says, or much worse. It speaks first; how much evidence it
+  // takes for another scale to speak grows with the distance.
+  static constexpr std::array scales{1.0, 0.6, 2.0, 4.0};
+  static constexpr double log_weight_per_octave = -0.5;
   static constexpr double least_noise = 0.02, largest_noise = 0.5, first_noise = 0.2;
   // A first sample includes opening connections and touching pages.
   static constexpr double first_sample_variance = 0.1 * 0.1;
@@ -196,7 +201,9 @@ inline belief::belief(std::span<const arm_prior> arms) {
   const double unknown_spread = predicted > 0 ? 0.8 : 4.0;
   const int k = size();
   for (const double scale : scales) {
-    hypothesis h{.mean = {}, .cov = covariance(k)};
+    hypothesis h{.mean = {},
+                 .cov = covariance(k),
+                 .log_weight = log_weight_per_octave * std::abs(std::log2(scale))};
     for (int i = 0; i < k; ++i) {
       const arm_prior& p = arms[std::size_t(i)];
       arm_state& a = arms_[std::size_t(i)];

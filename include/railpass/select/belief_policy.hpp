@@ -137,7 +137,7 @@ class belief_policy : public policy {
 
  protected:
   /// Native gives way to an arm that is cheaper by so many standard deviations.
-  static constexpr double confident = 1.28;
+  static constexpr double confident = 0.7;
   /// Predictions with less spread are believed before anything was measured.
   static constexpr double trusted_spread = 0.45;
   /// Predictions further off than this (of the logarithm: 2.2 times) are wrong ones.
