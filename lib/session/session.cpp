@@ -5,11 +5,13 @@
 #include "lib/session/process.hpp"
 #include "lib/session/verify.hpp"
 #include "railpass/base/settings.hpp"
+#include "railpass/select/neighbours.hpp"
 #include "railpass/select/policies.hpp"
 #include "railpass/select/prior.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -341,24 +343,54 @@ std::uint8_t session::policy_index(std::string_view name) {
   }
 }
 
-select::plan_message session::first_plan(const select::context_key& key, int context,
-                                         const call& c) {
+std::vector<select::arm_prior> session::priors(const select::context_key& key, const call& c,
+                                               double bytes) const {
   const select::prior_query query{.machine = machine_,
                                   .knowledge = profile_,
                                   .key = key,
                                   .num_ranks = private_.num_ranks,
                                   .ranks_per_node = private_.ranks_per_node,
                                   .unit_bytes = c.is_reduction() ? double(c.element_bytes) : 1.0,
-                                  .bytes = double(c.message_bytes)};
+                                  .bytes = bytes};
+  std::vector<select::arm_prior> result;
+  const auto& arms = arms_[std::size_t(c.op)];
+  for (std::size_t i = 0; i < arms.size(); ++i)
+    if (eligible_here(*arms[i].base, c)) result.push_back(select::prior_of(arms[i], int(i), query));
+  return result;
+}
+
+// The context of another size whose arms are the most alike; -1 if none has learnt enough. Rank 0.
+int session::nearest_context(const select::context_key& key) const {
+  constexpr std::int64_t enough_calls = 30;
+  int nearest = -1, least = select::most_octaves + 1;
+  for (int i = 0; i < int(first_bytes_.size()); ++i) {
+    const select::context_key& other = lockstep_.key(i);
+    const int octaves = std::abs(int(other.size_class) - int(key.size_class));
+    if (octaves == 0 || octaves >= least || other.op != key.op ||
+        other.operation != key.operation || other.policy != key.policy ||
+        lockstep_.calls(i) < enough_calls || !lockstep_.policy_of(i))
+      continue;
+    nearest = i;
+    least = octaves;
+  }
+  return nearest;
+}
+
+select::plan_message session::first_plan(const select::context_key& key, int context,
+                                         const call& c) {
   // The others wait for a plan, so there must be one.
   try {
     select::policy_input input{.priors = {},
                                .seed = std::uint64_t(settings_.seed) + std::uint64_t(context),
                                .pass_exponent = settings_.pass_exponent};
-    const auto& arms = arms_[std::size_t(c.op)];
-    for (std::size_t i = 0; i < arms.size(); ++i)
-      if (eligible_here(*arms[i].base, c))
-        input.priors.push_back(select::prior_of(arms[i], int(i), query));
+    input.priors = priors(key, c, double(c.message_bytes));
+    if (const int other = nearest_context(key); other >= 0) {
+      const auto there = priors(lockstep_.key(other), c, double(first_bytes_[std::size_t(other)]));
+      const std::unique_lock lock = guard();
+      select::correct_by_neighbour(
+          input.priors, *lockstep_.policy_of(other), there,
+          std::abs(int(lockstep_.key(other).size_class) - int(key.size_class)));
+    }
     auto chosen = select::make_policy(policies_[key.policy], std::move(input));
     const std::unique_lock lock = guard();
     first_bytes_.resize(std::size_t(context) + 1);

@@ -92,6 +92,9 @@ class session {
   const arm* pinned(const call& c, const call_options& options);
   std::uint8_t policy_index(std::string_view name);
   select::plan_message first_plan(const select::context_key& key, int context, const call& c);
+  std::vector<select::arm_prior> priors(const select::context_key& key, const call& c,
+                                        double bytes) const;
+  int nearest_context(const select::context_key& key) const;
   bool eligible_here(const algorithm& a, const call& c) const;
   void merge_steps();
   std::unique_lock<std::mutex> guard() const;
