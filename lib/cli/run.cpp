@@ -70,6 +70,7 @@ std::vector<std::string> command_for(const options& o, const launch& found,
               << " cores of this host: ranks that wait take turns with those that work\n";
     if (found.kind == launcher_kind::open_mpi)
       add({"--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"});
+    if (found.kind == launcher_kind::hydra) add({"-genv", "MPIR_CVAR_POLLS_BEFORE_YIELD", "1"});
     if (found.kind == launcher_kind::intel)
       add({"-genv", "I_MPI_PIN", "0", "-genv", "I_MPI_THREAD_YIELD", "3"});
   }
