@@ -5,6 +5,7 @@
 #include "lib/session/communicator_state.hpp"
 #include "lib/session/datatype.hpp"
 #include "lib/session/log.hpp"
+#include "lib/session/rails.hpp"
 #include "railpass/select/summary.hpp"
 
 #include <algorithm>
@@ -65,6 +66,7 @@ process::process(std::vector<std::string>& problems) {
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, communicator_state::on_free, &communicator_key_,
                           nullptr);
   create_datatype_key(&datatype_key_);
+  create_rails_key(&rails_key_);
   // Attributes of MPI_COMM_SELF are deleted at the beginning of MPI_Finalize, while messages still
   // travel; those of MPI_COMM_WORLD too late.
   int key = MPI_KEYVAL_INVALID;

@@ -32,6 +32,7 @@ class process {
   const settings& values() const { return values_; }
   int communicator_key() const { return communicator_key_; }
   int datatype_key() const { return datatype_key_; }
+  int rails_key() const { return rails_key_; }
   clock_function clock() const { return steady_clock_s; }
 
   /// The profile a setting names, read once; null if none is named or it cannot be used on this
@@ -62,6 +63,7 @@ class process {
   settings values_;
   int communicator_key_ = MPI_KEYVAL_INVALID;
   int datatype_key_ = MPI_KEYVAL_INVALID;
+  int rails_key_ = MPI_KEYVAL_INVALID;
   // Calls on several communicators from several threads meet here. Not held while MPI or the log
   // handler, which may call railpass, is called.
   std::mutex mutex_;

@@ -1,0 +1,803 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Messages between ranks over several rails. Three layers, as in NewMadeleine: messages are
+// collected while the rails are busy; when a rail is idle, a strategy says what it carries next;
+// the rails carry packets. Does no I/O itself: tests drive it with a simulated rail.
+#pragma once
+
+#include "railpass/base/clock.hpp"
+#include "railpass/base/error.hpp"
+#include "railpass/transport/packet_rail.hpp"
+#include "railpass/transport/rate.hpp"
+#include "railpass/transport/strategy.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace railpass::transport {
+
+inline constexpr int any_source = -1;
+inline constexpr int any_tag = -1;
+
+/// The same on all ranks.
+struct transport_options {
+  /// Messages up to this are sent without asking, if the receiver has room; at most 64 KiB.
+  std::int64_t eager_bytes = 16 << 10;
+  /// What a rank may have to keep of each other rank's messages that it has not asked for yet.
+  std::int64_t credit_bytes = 1 << 20;
+  /// Smallest part of a message worth a packet of its own on a second rail.
+  std::int64_t least_bytes = 8 << 10;
+};
+
+/// A message that is being sent or received.
+class operation {
+ public:
+  bool done() const { return done_; }
+  /// Of a receive that is done: who sent it, its tag, and its bytes that are in memory.
+  int peer() const { return peer_; }
+  int tag() const { return tag_; }
+  std::int64_t bytes() const { return total_; }
+  /// The message was longer than the memory for it; the rest was dropped.
+  bool truncated() const { return truncated_; }
+
+ private:
+  friend class transport;
+  int peer_ = 0;
+  int tag_ = 0;
+  bool done_ = false;
+  bool truncated_ = false;
+  std::vector<piece> pieces_;
+  std::shared_ptr<void> owner_;                  // of their memory
+  std::function<piece(std::int64_t)> allocate_;  // for receives of unknown size
+  std::int64_t capacity_ = 0;                    // bytes of the pieces
+  std::int64_t total_ = 0;                       // bytes that travel
+  // Of a send.
+  std::uint32_t id_ = 0;
+  std::int64_t next_ = 0;              // bytes from here on are carried by nobody yet
+  std::vector<std::int64_t> carried_;  // by each rail
+  int packets_ = 0;                    // that still need the memory
+  // Of a receive: the parts that have arrived or are arriving, as offsets begin -> end.
+  std::map<std::int64_t, std::int64_t> parts_;
+  std::int64_t arrived_ = 0;
+};
+
+using operation_ptr = std::shared_ptr<operation>;
+
+/// What a person may want to know of a rail to a peer.
+struct rail_report {
+  double bytes_per_s = 0;  ///< as estimated now
+  int changes = 0;         ///< how often the estimate found that the rate had changed
+  std::int64_t sent_bytes = 0;
+};
+
+/// The messages of one rank with all others. Messages from one rank to another are matched in the
+/// order in which they were sent, whatever rails carry them; each arrives exactly once. Messages
+/// advance only inside send, receive and progress. Not thread safe.
+///
+/// After a rail has failed or a peer has broken the protocol every call throws error.
+class transport final : private packet_sink {
+ public:
+  /// `times[r]` is what is known of rail r before anything was sent; `known` whether that was
+  /// measured.
+  transport(int rank, int num_ranks, std::vector<std::unique_ptr<packet_rail>> rails,
+            std::vector<transfer_time> times, bool known, std::unique_ptr<strategy> how,
+            const transport_options& options = {})
+      : rank_(rank), rails_(std::move(rails)), strategy_(std::move(how)), options_(options) {
+    if (rails_.empty() || rails_.size() > most_rails || times.size() != rails_.size())
+      throw error("a transport takes 1 to 16 rails with a transfer time each; got " +
+                  std::to_string(rails_.size()));
+    if (options.eager_bytes < 0 || options.eager_bytes > std::int64_t(most_eager_bytes) ||
+        options.credit_bytes < options.eager_bytes || options.credit_bytes > 1 << 30 ||
+        options.least_bytes < 1)
+      throw error(
+          "transport_options: expected eager_bytes <= 64 KiB, and eager_bytes <= "
+          "credit_bytes <= 1 GiB");
+    peers_.resize(std::size_t(num_ranks));
+    for (peer_state& p : peers_) {
+      p.credit_bytes = options.credit_bytes;
+      p.rails.resize(rails_.size());
+      for (std::size_t r = 0; r < rails_.size(); ++r) {
+        p.rails[r].sampled = p.rails[r].time = times[r];
+        p.rails[r].rate = rate_estimate(times[r].bytes_per_s(), known);
+      }
+    }
+  }
+  transport(const transport&) = delete;
+  transport& operator=(const transport&) = delete;
+
+  int rank() const { return rank_; }
+  int num_ranks() const { return int(peers_.size()); }
+  const std::vector<std::unique_ptr<packet_rail>>& rails() const { return rails_; }
+
+  /// Begins to send a message of several pieces, which stay the caller's and unchanged until it is
+  /// done; `owner` is kept until then. 0 <= peer < num_ranks, tag >= 0.
+  operation_ptr send(int peer, int tag, std::vector<piece> from, std::shared_ptr<void> owner = {}) {
+    check_alive();
+    auto op = std::make_shared<operation>();
+    op->peer_ = peer;
+    op->tag_ = tag;
+    op->pieces_ = std::move(from);
+    op->owner_ = std::move(owner);
+    op->capacity_ = op->total_ = bytes_of(op->pieces_);
+    if (op->total_ > std::int64_t(most_message_bytes))
+      throw error("a message of more than 2^60 bytes");
+    if (peer == rank_) {
+      send_to_myself(op);
+    } else {
+      op->id_ = next_id_++;
+      peers_[std::size_t(peer)].small.push_back(op);
+      note_work(peer);
+      flush();
+    }
+    return op;
+  }
+
+  /// Begins to receive into several pieces. `source` and `tag` may be any_source and any_tag.
+  operation_ptr receive(int source, int tag, std::vector<piece> to) {
+    auto op = std::make_shared<operation>();
+    op->pieces_ = std::move(to);
+    op->capacity_ = bytes_of(op->pieces_);
+    return post(source, tag, std::move(op));
+  }
+
+  /// Begins to receive a message of unknown size: `allocate(bytes)` is called once, when it is
+  /// known, and returns memory for that.
+  operation_ptr receive(int source, int tag, std::function<piece(std::int64_t)> allocate) {
+    auto op = std::make_shared<operation>();
+    op->allocate_ = std::move(allocate);
+    return post(source, tag, std::move(op));
+  }
+
+  /// Lets everything advance, without blocking. Whether anything moved.
+  bool progress() {
+    check_alive();
+    bool moved = false;
+    for (auto& r : rails_) moved |= r->poll(*this);
+    moved |= flush();
+    check_alive();
+    return moved;
+  }
+
+  /// Says to all peers that nothing more will be sent, once all messages that were begun have left.
+  void say_farewell() {
+    leaving_ = true;
+    flush();
+  }
+  /// Whether everybody has said so, this rank included.
+  bool all_have_said_farewell() const {
+    if (!said_farewell_) return false;
+    for (std::size_t p = 0; p < peers_.size(); ++p)
+      for (const rail_state& r : peers_[p].rails)
+        if (int(p) != rank_ && !r.farewell) return false;
+    return true;
+  }
+
+  rail_report report(int peer, int rail) const {
+    const rail_state& r = peers_[std::size_t(peer)].rails[std::size_t(rail)];
+    return {r.rate.bytes_per_s(), r.rate.changes(), r.sent_bytes};
+  }
+
+ private:
+  // A message that nobody has asked for yet, or that came before its turn.
+  struct envelope {
+    int source = 0;
+    packet header;
+    std::vector<std::byte> data;  // of an eager one
+    bool complete = true;
+    operation_ptr claimed;  // by a receive, before it was complete
+    operation_ptr from_me;  // a large one to this rank itself
+  };
+  using envelope_ptr = std::shared_ptr<envelope>;
+
+  // What is arriving on a rail from a peer.
+  struct incoming {
+    operation_ptr receive;
+    envelope_ptr buffered;
+    std::vector<std::byte> dropped;
+  };
+
+  struct rail_state {
+    transfer_time sampled, time;
+    rate_estimate rate{1e9, false};
+    std::int64_t sent_bytes = 0;
+    bool farewell = false;  // from the peer
+    incoming current;
+    // Chunks since `began_s`, of which each followed the one before without a pause.
+    bool measuring = false;
+    double began_s = 0, began_late_s = 0;
+    std::int64_t measured_bytes = 0;
+  };
+
+  struct peer_state {
+    std::uint32_t next_sequence = 0;  // of what is sent to it
+    std::uint32_t expected = 0;       // of what comes from it
+    std::int64_t credit_bytes = 0;    // that may still be sent without asking
+    std::int64_t owed_bytes = 0;      // of its credit that it can have back
+    std::int64_t kept_bytes = 0;      // of its credit that it has not got back
+    bool has_work = false;
+    std::vector<packet> control;
+    std::deque<operation_ptr> small;
+    std::deque<operation_ptr> large;
+    std::int64_t large_bytes = 0;  // of these, not carried yet
+    std::map<std::uint32_t, envelope_ptr> early;
+    std::vector<rail_state> rails;
+  };
+
+  static std::int64_t bytes_of(const std::vector<piece>& pieces) {
+    std::int64_t sum = 0;
+    for (const piece& p : pieces) sum += std::int64_t(p.bytes);
+    return sum;
+  }
+
+  // Appends the part [from, from + bytes) of the pieces.
+  static void cut(const std::vector<piece>& pieces, std::int64_t from, std::int64_t bytes,
+                  std::vector<piece>& part) {
+    for (const piece& p : pieces) {
+      if (bytes == 0) break;
+      const auto here = std::int64_t(p.bytes);
+      if (from < here) {
+        const std::int64_t n = std::min(here - from, bytes);
+        part.push_back({p.data + from, std::size_t(n)});
+        bytes -= n;
+        from = 0;
+      } else {
+        from -= here;
+      }
+    }
+  }
+
+  static void copy(const std::byte* from, std::int64_t bytes, const std::vector<piece>& to) {
+    std::vector<piece> part;
+    cut(to, 0, bytes, part);
+    for (const piece& p : part) {
+      std::memcpy(p.data, from, p.bytes);
+      from += p.bytes;
+    }
+  }
+
+  void check_alive() const {
+    if (!failure_.empty()) throw error(failure_);
+  }
+  [[noreturn]] void violated(int peer, const std::string& what) {
+    failure_ = "rank " + std::to_string(peer) + " broke the protocol of the rails: " + what;
+    throw error(failure_);
+  }
+
+  // ---- matching ----
+
+  static bool fits(const operation& wanted, int source, int tag) {
+    return (wanted.peer_ == any_source || wanted.peer_ == source) &&
+           (wanted.tag_ == any_tag || wanted.tag_ == tag);
+  }
+
+  operation_ptr post(int source, int tag, operation_ptr op) {
+    check_alive();
+    op->peer_ = source;
+    op->tag_ = tag;
+    for (auto e = unexpected_.begin(); e != unexpected_.end(); ++e)
+      if (fits(*op, (*e)->source, (*e)->header.tag)) {
+        const envelope_ptr found = *e;
+        unexpected_.erase(e);
+        deliver(*found, op);
+        flush();
+        return op;
+      }
+    posted_.push_back(op);
+    return op;
+  }
+
+  operation_ptr take_posted(int source, int tag) {
+    for (auto op = posted_.begin(); op != posted_.end(); ++op)
+      if (fits(**op, source, tag)) {
+        operation_ptr found = *op;
+        posted_.erase(op);
+        return found;
+      }
+    return nullptr;
+  }
+
+  static void finish(operation& op) {
+    op.done_ = true;
+    op.owner_ = nullptr;  // which may hold whoever holds the operation
+    op.allocate_ = nullptr;
+  }
+
+  // The receive gets a message of `bytes`.
+  static void start(operation& op, int source, int tag, std::int64_t bytes) {
+    op.peer_ = source;
+    op.tag_ = tag;
+    if (op.allocate_) {
+      op.pieces_ = {op.allocate_(bytes)};
+      op.capacity_ = bytes_of(op.pieces_);
+    }
+    op.truncated_ = bytes > op.capacity_;
+    op.total_ = std::min(bytes, op.capacity_);
+  }
+
+  void deliver(envelope& e, const operation_ptr& op) {
+    if (e.from_me) {
+      start(*op, e.source, e.header.tag, e.from_me->total_);
+      std::int64_t at = 0;
+      for (const piece& p : e.from_me->pieces_) {
+        const std::int64_t n = std::min(std::int64_t(p.bytes), op->total_ - at);
+        std::vector<piece> part;
+        cut(op->pieces_, at, n, part);
+        const std::byte* from = p.data;
+        for (const piece& to : part) {
+          std::memcpy(to.data, from, to.bytes);
+          from += to.bytes;
+        }
+        at += n;
+      }
+      finish(*e.from_me);
+      finish(*op);
+    } else if (e.header.type == packet_type::request) {
+      start(*op, e.source, e.header.tag, std::int64_t(e.header.value));
+      grant(e.source, e.header.id, op);
+    } else {
+      start(*op, e.source, e.header.tag, std::int64_t(e.header.length));
+      e.claimed = op;
+      if (e.complete) finish_buffered(e);
+    }
+  }
+
+  void finish_buffered(envelope& e) {
+    copy(e.data.data(), e.claimed->total_, e.claimed->pieces_);
+    finish(*e.claimed);
+    if (e.source != rank_) owe(e.source, std::int64_t(e.data.size()));
+  }
+
+  void grant(int peer, std::uint32_t id, const operation_ptr& op) {
+    const std::uint32_t mine = next_id_++;
+    if (op->total_ == 0)
+      finish(*op);
+    else
+      receiving_.emplace(mine, op);
+    peers_[std::size_t(peer)].control.push_back({.type = packet_type::grant,
+                                                 .id = id,
+                                                 .other_id = mine,
+                                                 .value = std::uint64_t(op->total_)});
+    note_work(peer);
+  }
+
+  // The peer may send so many bytes again without asking.
+  void owe(int peer, std::int64_t bytes) {
+    peer_state& p = peers_[std::size_t(peer)];
+    p.owed_bytes += bytes;
+    if (p.owed_bytes >= options_.credit_bytes / 2) {
+      p.control.push_back({.type = packet_type::credit});
+      note_work(peer);
+    }
+  }
+
+  void send_to_myself(const operation_ptr& op) {
+    auto e = std::make_shared<envelope>();
+    e->source = rank_;
+    e->header.tag = op->tag_;
+    if (op->total_ <= options_.eager_bytes) {
+      e->header.type = packet_type::eager;
+      e->header.length = std::uint64_t(op->total_);
+      for (const piece& p : op->pieces_) e->data.insert(e->data.end(), p.data, p.data + p.bytes);
+      finish(*op);
+    } else {
+      e->from_me = op;
+    }
+    match(e);
+  }
+
+  void match(const envelope_ptr& e) {
+    if (const operation_ptr op = take_posted(e->source, e->header.tag))
+      deliver(*e, op);
+    else
+      unexpected_.push_back(e);
+  }
+
+  // ---- what comes ----
+
+  void arrived(int rail, int peer, const packet& h, std::vector<piece>& where) override {
+    peer_state& p = peers_[std::size_t(peer)];
+    incoming& current = p.rails[std::size_t(rail)].current;
+    p.credit_bytes += h.credit;
+    if (p.credit_bytes > options_.credit_bytes) violated(peer, "more credit than there is");
+    switch (h.type) {
+      case packet_type::eager:
+        p.kept_bytes += std::int64_t(h.length);
+        if (p.kept_bytes > options_.credit_bytes)
+          violated(peer, "more messages than it has credit");
+        receive_eager(peer, h, current, where);
+        break;
+      case packet_type::chunk:
+        receive_chunk(peer, h, current, where);
+        break;
+      default:
+        break;
+    }
+  }
+
+  void receive_eager(int peer, const packet& h, incoming& current, std::vector<piece>& where) {
+    peer_state& p = peers_[std::size_t(peer)];
+    if (h.sequence == p.expected) {
+      if (const operation_ptr op = take_posted(peer, h.tag)) {
+        ++p.expected;
+        start(*op, peer, h.tag, std::int64_t(h.length));
+        cut(op->pieces_, 0, op->total_, where);
+        if (op->truncated_) {
+          current.dropped.resize(std::size_t(h.length) - std::size_t(op->total_));
+          where.push_back({current.dropped.data(), current.dropped.size()});
+        }
+        current.receive = op;
+        take_early(p);
+        return;
+      }
+    }
+    auto e = std::make_shared<envelope>();
+    e->source = peer;
+    e->header = h;
+    e->data.resize(std::size_t(h.length));
+    e->complete = false;
+    if (h.length > 0) where.push_back({e->data.data(), e->data.size()});
+    current.buffered = e;
+    in_turn(e);
+  }
+
+  // Hands messages on in the order in which they were sent.
+  void in_turn(const envelope_ptr& e) {
+    peer_state& p = peers_[std::size_t(e->source)];
+    const std::uint32_t ahead = e->header.sequence - p.expected;
+    if (ahead >= std::uint32_t{1} << 31 || p.early.contains(e->header.sequence))
+      violated(e->source, "message " + std::to_string(e->header.sequence) + " came twice");
+    if (ahead > 0) {
+      p.early.emplace(e->header.sequence, e);
+      return;
+    }
+    ++p.expected;
+    match(e);
+    take_early(p);
+  }
+  void take_early(peer_state& p) {
+    for (auto next = p.early.find(p.expected); next != p.early.end();
+         next = p.early.find(p.expected)) {
+      const envelope_ptr e = next->second;
+      p.early.erase(next);
+      ++p.expected;
+      match(e);
+    }
+  }
+
+  void receive_chunk(int peer, const packet& h, incoming& current, std::vector<piece>& where) {
+    const auto found = receiving_.find(h.other_id);
+    if (found == receiving_.end() || found->second->peer_ != peer)
+      violated(peer, "a part of a message that was not asked for");
+    operation& op = *found->second;
+    const auto begins = std::int64_t(h.value), ends = begins + std::int64_t(h.length);
+    const auto after = op.parts_.lower_bound(begins);
+    if (ends > op.total_ || (after != op.parts_.end() && after->first < ends) ||
+        (after != op.parts_.begin() && std::prev(after)->second > begins))
+      violated(peer, "a part of a message outside of it, or twice");
+    op.parts_.emplace_hint(after, begins, ends);
+    current.receive = found->second;
+    cut(op.pieces_, begins, ends - begins, where);
+  }
+
+  void complete(int rail, int peer, const packet& h, const arrival& timing) override {
+    peer_state& p = peers_[std::size_t(peer)];
+    rail_state& r = p.rails[std::size_t(rail)];
+    if (r.farewell) violated(peer, "a packet after the last one");
+    const operation_ptr op = std::exchange(r.current.receive, nullptr);
+    switch (h.type) {
+      case packet_type::eager:
+        if (op) {
+          finish(*op);
+          owe(peer, std::int64_t(h.length));
+          r.current.dropped.clear();
+        } else if (const envelope_ptr e = std::exchange(r.current.buffered, nullptr)) {
+          e->complete = true;
+          if (e->claimed) finish_buffered(*e);
+        }
+        break;
+      case packet_type::request: {
+        auto e = std::make_shared<envelope>();
+        e->source = peer;
+        e->header = h;
+        in_turn(e);
+        break;
+      }
+      case packet_type::grant: {
+        const auto found = requested_.find(h.id);
+        if (found == requested_.end() || found->second->peer_ != peer ||
+            std::int64_t(h.value) > found->second->capacity_)
+          violated(peer, "asked for a message that was not announced");
+        const operation_ptr granted = found->second;
+        requested_.erase(found);
+        begin_large(peer, granted, h);
+        break;
+      }
+      case packet_type::chunk:
+        measure(r, peer, rail, h, timing);
+        op->arrived_ += std::int64_t(h.length);
+        if (op->arrived_ == op->total_) {
+          receiving_.erase(h.other_id);
+          op->parts_.clear();
+          finish(*op);
+        }
+        break;
+      case packet_type::rate:
+        if (h.id >= rails_.size()) violated(peer, "a rate of a rail that there is not");
+        learn(p.rails[h.id], double(h.value));
+        break;
+      case packet_type::farewell:
+        r.farewell = true;
+        break;
+      case packet_type::credit:
+        break;
+    }
+  }
+
+  void begin_large(int peer, const operation_ptr& op, const packet& h) {
+    op->total_ = std::int64_t(h.value);
+    if (op->total_ == 0) {
+      finish(*op);
+      return;
+    }
+    op->id_ = h.other_id;
+    op->carried_.assign(rails_.size(), 0);
+    peer_state& p = peers_[std::size_t(peer)];
+    p.large.push_back(op);
+    p.large_bytes += op->total_;
+    note_work(peer);
+  }
+
+  void sent(std::uint64_t token) override {
+    const auto found = sending_.find(token);
+    const operation_ptr op = found->second;
+    sending_.erase(found);
+    if (--op->packets_ == 0 && op->next_ == op->total_) finish(*op);
+  }
+
+  void failed(int rail, int peer, const std::string& why) override {
+    if (peers_[std::size_t(peer)].rails[std::size_t(rail)].farewell) return;
+    if (failure_.empty())
+      failure_ = "rail " + rails_[std::size_t(rail)]->name() + " to rank " + std::to_string(peer) +
+                 ": " + why;
+  }
+
+  // ---- rates ----
+
+  // The end of a chunk that followed another one without a pause is a whole chunk's time after the
+  // end of that one. Reported to the sender once enough bytes make up for not looking all the time.
+  void measure(rail_state& r, int peer, int rail, const packet& h, const arrival& timing) {
+    const bool followed = r.measuring && h.id == 1;
+    if (!followed) {
+      r.measuring = true;
+      r.began_s = timing.at_s;
+      r.began_late_s = timing.late_s;
+      r.measured_bytes = 0;
+      return;
+    }
+    r.measured_bytes += std::int64_t(h.length + header_bytes);
+    const double took_s = timing.at_s - r.began_s;
+    if (r.measured_bytes < report_bytes ||
+        r.began_late_s + timing.late_s > most_uncertainty * took_s) {
+      // Begin anew where even much more time would not make up for how late the first look was.
+      if (r.measured_bytes > 16 * report_bytes) r.measuring = false;
+      return;
+    }
+    const double rate = double(r.measured_bytes) / took_s;
+    r.began_s = timing.at_s;
+    r.began_late_s = timing.late_s;
+    r.measured_bytes = 0;
+    peers_[std::size_t(peer)].control.push_back(
+        {.type = packet_type::rate,
+         .id = std::uint32_t(rail),
+         .value = std::max<std::uint64_t>(1, std::uint64_t(rate))});
+    note_work(peer);
+  }
+
+  static void learn(rail_state& r, double bytes_per_s) {
+    r.rate.report(bytes_per_s);
+    r.time = r.sampled.at_rate(r.rate.bytes_per_s());
+  }
+
+  // ---- what goes ----
+
+  void note_work(int peer) {
+    peer_state& p = peers_[std::size_t(peer)];
+    if (p.has_work) return;
+    p.has_work = true;
+    with_work_.push_back(peer);
+  }
+
+  // Whether anything was given to a rail.
+  bool flush() {
+    bool moved = false;
+    // Peers take turns in who comes first.
+    if (with_work_.size() > 1)
+      std::rotate(with_work_.begin(), with_work_.begin() + 1, with_work_.end());
+    for (std::size_t i = 0; i < with_work_.size(); ++i) moved |= flush(with_work_[i]);
+    std::erase_if(with_work_, [&](int peer) { return !peers_[std::size_t(peer)].has_work; });
+    if (leaving_ && !said_farewell_ && with_work_.empty() && requested_.empty() && sending_.empty())
+      part();
+    return moved;
+  }
+
+  struct idle_rail {
+    std::int64_t room_bytes = 0;  // that it may still be given
+    std::vector<outgoing> packets;
+  };
+
+  bool flush(int peer) {
+    peer_state& p = peers_[std::size_t(peer)];
+    if (said_farewell_) {  // nobody wants to know any more
+      p.has_work = false;
+      return false;
+    }
+    const std::size_t n = rails_.size();
+    rail_outlook outlook[most_rails];
+    bool was_busy[most_rails];
+    plans_.resize(n);
+    for (std::size_t r = 0; r < n; ++r) {
+      const std::int64_t mine = rails_[r]->under_way_bytes(peer);
+      const double rate = p.rails[r].rate.bytes_per_s();
+      outlook[r] = {&p.rails[r].time, double(rails_[r]->under_way_bytes()) / rate};
+      was_busy[r] = mine > 0;
+      plans_[r].room_bytes = window_bytes(p.rails[r]) - mine;
+      plans_[r].packets.clear();
+    }
+    const rails_view view{{outlook, n}, options_.least_bytes};
+    const auto add = [&](std::size_t r, outgoing&& packet) {
+      const auto bytes = std::int64_t(packet.header.length + header_bytes);
+      outlook[r].busy_s += double(bytes) / p.rails[r].rate.bytes_per_s();
+      plans_[r].room_bytes -= bytes;
+      p.rails[r].sent_bytes += std::int64_t(packet.header.length);
+      was_busy[r] = true;
+      plans_[r].packets.push_back(std::move(packet));
+    };
+
+    // Control packets are few and small: at once.
+    if (!p.control.empty()) {
+      const std::size_t r = soonest(view.rails, header_bytes);
+      for (const packet& c : p.control) add(r, {.header = c, .payload = {}});
+      p.control.clear();
+    }
+    for (std::size_t r = 0; r < n; ++r) {
+      while (!p.small.empty() && plans_[r].room_bytes > 0) {
+        sizes_.clear();
+        for (std::size_t i = 0; i < std::min<std::size_t>(p.small.size(), 64); ++i)
+          sizes_.push_back(travelling_bytes(*p.small[i]));
+        std::size_t take = std::min(strategy_->small(r, view, sizes_), sizes_.size());
+        if (take == 0) break;
+        for (; take > 0; --take) {
+          add(r, first_packet(p, p.small.front()));
+          p.small.pop_front();
+        }
+      }
+    }
+    for (std::size_t r = 0; r < n; ++r)
+      while (plans_[r].room_bytes > 0 && add_chunk(p, r, view, was_busy[r], add)) {
+      }
+
+    bool moved = false;
+    for (std::size_t r = 0; r < n; ++r) {
+      if (plans_[r].packets.empty()) continue;
+      moved = true;
+      // The credit goes with whatever leaves first.
+      plans_[r].packets.front().header.credit = std::uint32_t(p.owed_bytes);
+      p.kept_bytes -= p.owed_bytes;
+      p.owed_bytes = 0;
+      rails_[r]->send(peer, plans_[r].packets, *this);
+    }
+    p.has_work = !p.control.empty() || !p.small.empty() || !p.large.empty();
+    return moved;
+  }
+
+  std::int64_t travelling_bytes(const operation& op) const {
+    return std::int64_t(header_bytes) + (op.total_ <= options_.eager_bytes ? op.total_ : 0);
+  }
+
+  // The message itself where it is small and the receiver has room, else its announcement.
+  outgoing first_packet(peer_state& p, const operation_ptr& op) {
+    outgoing o;
+    o.header = {.type = packet_type::eager, .tag = op->tag_, .sequence = p.next_sequence++};
+    if (op->total_ <= options_.eager_bytes && op->total_ <= p.credit_bytes) {
+      p.credit_bytes -= op->total_;
+      o.header.length = std::uint64_t(op->total_);
+      o.payload = op->pieces_;
+      op->next_ = op->total_;
+      o.token = announce(op);
+    } else {
+      o.header.type = packet_type::request;
+      o.header.id = op->id_;
+      o.header.value = std::uint64_t(op->total_);
+      requested_.emplace(op->id_, op);
+    }
+    return o;
+  }
+
+  std::uint64_t announce(const operation_ptr& op) {
+    ++op->packets_;
+    sending_.emplace(++last_token_, op);
+    return last_token_;
+  }
+
+  template <class Add>
+  bool add_chunk(peer_state& p, std::size_t r, const rails_view& view, bool was_busy,
+                 const Add& add) {
+    for (std::size_t i = 0; i < p.large.size(); ++i) {
+      operation& op = *p.large[i];
+      const large_view l{op.total_, op.total_ - op.next_, op.carried_, p.large_bytes};
+      std::int64_t bytes = std::min(strategy_->large(r, view, l), l.left_bytes);
+      if (bytes <= 0) continue;
+      const std::int64_t quantum = quantum_bytes(p.rails[r]);
+      if (bytes - quantum >= options_.least_bytes) bytes = quantum;
+      outgoing o;
+      o.header = {.type = packet_type::chunk,
+                  .id = was_busy ? 1u : 0u,
+                  .other_id = op.id_,
+                  .value = std::uint64_t(op.next_),
+                  .length = std::uint64_t(bytes)};
+      cut(op.pieces_, op.next_, bytes, o.payload);
+      op.next_ += bytes;
+      op.carried_[r] += bytes;
+      p.large_bytes -= bytes;
+      o.token = announce(p.large[i]);
+      if (op.next_ == op.total_) p.large.erase(p.large.begin() + std::ptrdiff_t(i));
+      add(r, std::move(o));
+      return true;
+    }
+    return false;
+  }
+
+  // About a millisecond: long enough to be worth a packet, short enough that what was decided wrong
+  // and the small messages behind it wait for little.
+  static std::int64_t quantum_bytes(const rail_state& r) {
+    return std::clamp<std::int64_t>(std::int64_t(r.rate.bytes_per_s() * 1e-3), 32 << 10, 1 << 20);
+  }
+  // Given to a rail in advance, so that it never waits for us: two such parts, or what fills the
+  // way to the peer and back.
+  static std::int64_t window_bytes(const rail_state& r) {
+    return std::max(2 * quantum_bytes(r),
+                    std::int64_t(4 * r.time.latency_s() * r.rate.bytes_per_s()));
+  }
+
+  void part() {
+    said_farewell_ = true;
+    for (std::size_t p = 0; p < peers_.size(); ++p)
+      for (auto& r : rails_) {
+        if (int(p) == rank_) continue;
+        std::vector<outgoing> last;
+        last.push_back({.header = {.type = packet_type::farewell}, .payload = {}});
+        r->send(int(p), last, *this);
+      }
+  }
+
+  static constexpr std::int64_t report_bytes = 128 << 10;
+  static constexpr double most_uncertainty = 0.1;
+
+  int rank_;
+  std::vector<std::unique_ptr<packet_rail>> rails_;
+  std::unique_ptr<strategy> strategy_;
+  transport_options options_;
+  std::vector<peer_state> peers_;
+  std::vector<int> with_work_;
+  std::vector<idle_rail> plans_;     // of flush
+  std::vector<std::int64_t> sizes_;  // of flush
+  std::deque<operation_ptr> posted_;
+  std::deque<envelope_ptr> unexpected_;
+  std::unordered_map<std::uint32_t, operation_ptr> requested_;  // by the sender's id
+  std::unordered_map<std::uint32_t, operation_ptr> receiving_;  // by the receiver's id
+  std::unordered_map<std::uint64_t, operation_ptr> sending_;  // by token: packets that need memory
+  std::uint64_t last_token_ = 0;
+  std::uint32_t next_id_ = 1;
+  bool leaving_ = false, said_farewell_ = false;
+  std::string failure_;
+};
+
+}  // namespace railpass::transport

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the transport's packets look like on a rail: 40 bytes of header, little endian whatever the
+// machine, then `length` bytes of payload. No address ever travels.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace railpass::transport {
+
+enum class packet_type : std::uint8_t {
+  eager = 1,  ///< a whole message: tag, sequence, payload
+  request,    ///< announces a large message: tag, sequence, id (the sender's), value = its bytes
+  grant,      ///< asks for it: id (the sender's), other_id (the receiver's), value = bytes wanted
+  chunk,      ///< a part of it: other_id (the receiver's), value = offset, payload; id = 1 if the
+              ///< rail still carried earlier packets to this peer when it got this one, else 0
+  credit,     ///< nothing but the credit
+  rate,       ///< how quick chunks came: id = rail, value = bytes per second
+  farewell    ///< the last packet of this rail
+};
+
+/// The fields that a type does not have are 0.
+struct packet {
+  packet_type type = packet_type::credit;
+  std::uint32_t credit = 0;  ///< bytes of buffered messages the receiver has got rid of; all types
+  std::int32_t tag = 0;
+  std::uint32_t sequence = 0;  ///< of messages from one rank to another, modulo 2^32
+  std::uint32_t id = 0;
+  std::uint32_t other_id = 0;
+  std::uint64_t value = 0;
+  std::uint64_t length = 0;  ///< of the payload
+  bool operator==(const packet&) const = default;
+};
+
+inline constexpr std::size_t header_bytes = 40;
+using packed_header = std::array<std::byte, header_bytes>;
+
+/// Messages up to this are sent with their header, if the receiver has room for them.
+inline constexpr std::uint64_t most_eager_bytes = 64 << 10;
+/// Payload of any packet.
+inline constexpr std::uint64_t most_payload_bytes = 64 << 20;
+/// Of a message.
+inline constexpr std::uint64_t most_message_bytes = std::uint64_t{1} << 60;
+
+namespace detail {
+
+inline constexpr std::uint16_t magic = 0x7052;  // "Rp"
+inline constexpr std::uint8_t version = 1;
+
+template <class T>
+void store(std::byte* to, T value) {
+  for (std::size_t i = 0; i < sizeof(T); ++i)
+    to[i] = std::byte(std::uint8_t(std::uint64_t(value) >> (8 * i)));
+}
+template <class T>
+T load(const std::byte* from) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < sizeof(T); ++i) value |= std::uint64_t(from[i]) << (8 * i);
+  return T(value);
+}
+
+inline bool is_valid(const packet& p) {
+  const bool sequenced = p.type == packet_type::eager || p.type == packet_type::request;
+  if (!sequenced && (p.tag != 0 || p.sequence != 0)) return false;
+  if (p.tag < 0) return false;
+  switch (p.type) {
+    case packet_type::eager:
+      return p.length <= most_eager_bytes && p.id == 0 && p.other_id == 0 && p.value == 0;
+    case packet_type::request:
+      return p.length == 0 && p.other_id == 0 && p.value > 0 && p.value <= most_message_bytes;
+    case packet_type::grant:
+      return p.length == 0 && p.value <= most_message_bytes;
+    case packet_type::chunk:
+      return p.length > 0 && p.length <= most_payload_bytes && p.id <= 1 &&
+             p.value <= most_message_bytes - p.length;
+    case packet_type::rate:
+      return p.length == 0 && p.other_id == 0 && p.value > 0;
+    case packet_type::credit:
+    case packet_type::farewell:
+      return p.length == 0 && p.id == 0 && p.other_id == 0 && p.value == 0;
+  }
+  return false;
+}
+
+}  // namespace detail
+
+inline packed_header pack(const packet& p) {
+  packed_header to{};
+  detail::store(&to[0], detail::magic);
+  detail::store(&to[2], detail::version);
+  detail::store(&to[3], std::uint8_t(p.type));
+  detail::store(&to[4], p.credit);
+  detail::store(&to[8], std::uint32_t(p.tag));
+  detail::store(&to[12], p.sequence);
+  detail::store(&to[16], p.id);
+  detail::store(&to[20], p.other_id);
+  detail::store(&to[24], p.value);
+  detail::store(&to[32], p.length);
+  return to;
+}
+
+/// Nothing if these bytes are no header that pack() makes.
+inline std::optional<packet> parse(std::span<const std::byte, header_bytes> from) {
+  if (detail::load<std::uint16_t>(&from[0]) != detail::magic ||
+      detail::load<std::uint8_t>(&from[2]) != detail::version)
+    return std::nullopt;
+  packet p;
+  p.type = packet_type(detail::load<std::uint8_t>(&from[3]));
+  p.credit = detail::load<std::uint32_t>(&from[4]);
+  p.tag = std::int32_t(detail::load<std::uint32_t>(&from[8]));
+  p.sequence = detail::load<std::uint32_t>(&from[12]);
+  p.id = detail::load<std::uint32_t>(&from[16]);
+  p.other_id = detail::load<std::uint32_t>(&from[20]);
+  p.value = detail::load<std::uint64_t>(&from[24]);
+  p.length = detail::load<std::uint64_t>(&from[32]);
+  if (!detail::is_valid(p)) return std::nullopt;
+  return p;
+}
+
+}  // namespace railpass::transport

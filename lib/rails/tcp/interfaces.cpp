@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/rails/tcp/interfaces.hpp"
+
+#include "railpass/base/error.hpp"
+
+#include <arpa/inet.h>
+#include <bit>
+#include <charconv>
+#include <cstring>
+#include <ifaddrs.h>
+#include <memory>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <optional>
+
+namespace railpass::tcp {
+
+namespace {
+
+std::optional<std::uint32_t> parse_address(std::string_view text) {
+  in_addr parsed{};
+  if (inet_pton(AF_INET, std::string(text).c_str(), &parsed) != 1) return std::nullopt;
+  return ntohl(parsed.s_addr);
+}
+
+std::uint32_t mask_of(int bits) { return bits == 0 ? 0 : ~std::uint32_t{0} << (32 - bits); }
+
+std::string described(const std::vector<interface>& known) {
+  std::string text;
+  for (const interface& i : known)
+    text += (text.empty() ? "" : ", ") + i.name + " (" + format_address(i.address) + "/" +
+            std::to_string(i.prefix_bits) + ")";
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace
+
+std::string format_address(std::uint32_t address) {
+  char text[INET_ADDRSTRLEN] = "";
+  const in_addr network{.s_addr = htonl(address)};
+  inet_ntop(AF_INET, &network, text, sizeof text);
+  return text;
+}
+
+std::vector<interface> local_interfaces() {
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0)
+    throw error("the network interfaces cannot be listed: " + std::string(std::strerror(errno)));
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> list(first, &freeifaddrs);
+  std::vector<interface> result;
+  for (const ifaddrs* i = list.get(); i; i = i->ifa_next) {
+    if (!i->ifa_addr || !i->ifa_netmask || i->ifa_addr->sa_family != AF_INET ||
+        (i->ifa_flags & IFF_UP) == 0)
+      continue;
+    sockaddr_in address{}, mask{};
+    std::memcpy(&address, i->ifa_addr, sizeof address);
+    std::memcpy(&mask, i->ifa_netmask, sizeof mask);
+    result.push_back({i->ifa_name, ntohl(address.sin_addr.s_addr),
+                      std::popcount(mask.sin_addr.s_addr), (i->ifa_flags & IFF_LOOPBACK) != 0});
+  }
+  return result;
+}
+
+interface find_interface(std::string_view rail, const std::vector<interface>& known) {
+  std::vector<interface> found;
+  const auto slash = rail.find('/');
+  if (slash != std::string_view::npos) {
+    const auto network = parse_address(rail.substr(0, slash));
+    const std::string_view length = rail.substr(slash + 1);
+    int bits = -1;
+    const auto [stop, failure] =
+        std::from_chars(length.data(), length.data() + length.size(), bits);
+    if (!network || failure != std::errc{} || stop != length.data() + length.size() || bits < 0 ||
+        bits > 32)
+      throw error("rail '" + std::string(rail) + "': expected a network such as 10.1.0.0/16");
+    for (const interface& i : known)
+      if ((i.address & mask_of(bits)) == (*network & mask_of(bits))) found.push_back(i);
+  } else if (const auto address = parse_address(rail)) {
+    for (const interface& i : known)
+      if (i.address == *address || (i.loopback && (i.address & mask_of(i.prefix_bits)) ==
+                                                      (*address & mask_of(i.prefix_bits)))) {
+        found.push_back(i);
+        found.back().address = *address;
+        break;
+      }
+  } else {
+    for (const interface& i : known)
+      if (i.name == rail) found.push_back(i);
+  }
+  if (found.size() == 1) return found.front();
+  throw error("rail '" + std::string(rail) + "': " +
+              (found.empty() ? "no interface of this host is that; it has "
+                             : "several addresses of this host are that: ") +
+              described(found.empty() ? known : found));
+}
+
+}  // namespace railpass::tcp

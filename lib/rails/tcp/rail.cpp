@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/rails/tcp/rail.hpp"
+
+#include "railpass/base/error.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+namespace railpass::tcp {
+
+using transport::header_bytes;
+using transport::packet;
+using transport::packet_sink;
+using transport::piece;
+
+namespace {
+
+constexpr int most_pieces = 64;  // in one system call
+
+}  // namespace
+
+rail::rail(int index, connected_rail connected, clock_function clock)
+    : index_(index),
+      name_(connected.local.name + " (" + format_address(connected.local.address) + ")"),
+      clock_(clock),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      connections_(connected.sockets.size()),
+      polled_s_(clock()),
+      polled_before_s_(polled_s_) {
+  if (epoll_.get() < 0) throw error("epoll: " + std::string(std::strerror(errno)));
+  for (std::size_t peer = 0; peer < connections_.size(); ++peer) {
+    connection& c = connections_[peer];
+    c.socket = std::move(connected.sockets[peer]);
+    c.open = c.socket.get() >= 0;
+    if (!c.open) continue;
+    const int on = 1;
+    setsockopt(c.socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    epoll_event event{.events = EPOLLIN, .data = {.u64 = peer}};
+    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, c.socket.get(), &event) != 0)
+      throw error("epoll: " + std::string(std::strerror(errno)));
+  }
+}
+
+void rail::send(int peer, std::vector<transport::outgoing>& packets, packet_sink& sink) {
+  connection& c = of(peer);
+  if (!c.open) return;  // the sink knows
+  const bool was_empty = c.queue.empty();
+  for (transport::outgoing& o : packets) {
+    waiting w{.header = transport::pack(o.header),
+              .payload = std::move(o.payload),
+              .token = o.token,
+              .bytes = header_bytes + std::size_t(o.header.length)};
+    c.queued_bytes += std::int64_t(w.bytes);
+    c.queue.push_back(std::move(w));
+  }
+  if (was_empty) write(peer, sink);
+}
+
+void rail::write(int peer, packet_sink& sink) {
+  connection& c = of(peer);
+  while (!c.queue.empty()) {
+    std::array<iovec, most_pieces> parts;
+    int n = 0;
+    const auto add = [&](const std::byte* from, std::size_t bytes, std::size_t& skip) {
+      if (skip >= bytes) {
+        skip -= bytes;
+      } else if (n < most_pieces) {
+        parts[std::size_t(n++)] = {const_cast<std::byte*>(from + skip), bytes - skip};
+        skip = 0;
+      }
+    };
+    for (const waiting& w : c.queue) {
+      std::size_t skip = w.sent_bytes;
+      add(w.header.data(), header_bytes, skip);
+      for (const piece& p : w.payload) add(p.data, p.bytes, skip);
+      if (n == most_pieces) break;
+    }
+    const msghdr message{.msg_name = nullptr,
+                         .msg_namelen = 0,
+                         .msg_iov = parts.data(),
+                         .msg_iovlen = std::size_t(n),
+                         .msg_control = nullptr,
+                         .msg_controllen = 0,
+                         .msg_flags = 0};
+    const ssize_t sent = sendmsg(c.socket.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+      close(peer, std::strerror(errno), sink);
+      return;
+    }
+    c.quiet = false;
+    c.queued_bytes -= sent;
+    for (auto left = std::size_t(sent); left > 0;) {
+      waiting& w = c.queue.front();
+      const std::size_t here = std::min(left, w.bytes - w.sent_bytes);
+      w.sent_bytes += here;
+      left -= here;
+      if (w.sent_bytes < w.bytes) break;
+      const std::uint64_t token = w.token;
+      c.queue.pop_front();
+      if (token != 0) sink.sent(token);
+    }
+  }
+  watch(peer, !c.queue.empty());
+}
+
+void rail::watch(int peer, bool room) {
+  connection& c = of(peer);
+  if (c.wants_room == room) return;
+  c.wants_room = room;
+  epoll_event event{.events = room ? EPOLLIN | EPOLLOUT : EPOLLIN,
+                    .data = {.u64 = std::uint64_t(peer)}};
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, c.socket.get(), &event);
+}
+
+std::int64_t rail::under_way_bytes(int peer) {
+  connection& c = of(peer);
+  if (!c.open || c.quiet) return 0;
+  int kernel = 0;  // neither acknowledged nor, in part, sent
+  ioctl(c.socket.get(), SIOCOUTQ, &kernel);
+  c.quiet = kernel == 0 && c.queue.empty();
+  return c.queued_bytes + kernel;
+}
+
+std::int64_t rail::under_way_bytes() {
+  std::int64_t sum = 0;
+  for (std::size_t peer = 0; peer < connections_.size(); ++peer) sum += under_way_bytes(int(peer));
+  return sum;
+}
+
+bool rail::poll(packet_sink& sink) {
+  polled_before_s_ = polled_s_;
+  polled_s_ = clock_();
+  std::array<epoll_event, 32> events;
+  const int found = epoll_wait(epoll_.get(), events.data(), int(events.size()), 0);
+  bool moved = false;
+  for (int i = 0; i < found; ++i) {
+    const auto peer = int(events[std::size_t(i)].data.u64);
+    if (!of(peer).open) continue;
+    if ((events[std::size_t(i)].events & EPOLLOUT) != 0) {
+      write(peer, sink);
+      moved = true;
+    }
+    if (of(peer).open && (events[std::size_t(i)].events & ~std::uint32_t{EPOLLOUT}) != 0)
+      moved |= read(peer, sink);
+  }
+  return moved;
+}
+
+// Reads what is there, but not without end, so that other peers have their turn.
+bool rail::read(int peer, packet_sink& sink) {
+  connection& c = of(peer);
+  constexpr std::size_t most_at_once = 4 << 20;
+  for (std::size_t total = 0; total < most_at_once;) {
+    std::array<iovec, most_pieces> parts;
+    std::size_t n = 0, wanted = 0;
+    if (c.current) {
+      for (std::size_t i = c.next_piece; i < c.where.size() && n < most_pieces; ++i) {
+        parts[n++] = {c.where[i].data, c.where[i].bytes};
+        wanted += c.where[i].bytes;
+      }
+    } else {
+      wanted = header_bytes - c.header_filled;
+      parts[n++] = {c.header.data() + c.header_filled, wanted};
+    }
+    msghdr message{.msg_name = nullptr,
+                   .msg_namelen = 0,
+                   .msg_iov = parts.data(),
+                   .msg_iovlen = n,
+                   .msg_control = nullptr,
+                   .msg_controllen = 0,
+                   .msg_flags = 0};
+    const ssize_t got = recvmsg(c.socket.get(), &message, MSG_DONTWAIT);
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return total > 0;
+      close(peer, std::strerror(errno), sink);
+      return true;
+    }
+    if (got == 0) {
+      close(peer, "the other end has gone", sink);
+      return true;
+    }
+    total += std::size_t(got);
+    if (!take(peer, std::size_t(got), sink) || std::size_t(got) < wanted) return true;
+  }
+  return true;
+}
+
+// So many bytes have been read to where they were expected. False if the connection is closed.
+bool rail::take(int peer, std::size_t bytes, packet_sink& sink) {
+  connection& c = of(peer);
+  if (!c.current) {
+    c.header_filled += bytes;
+    if (c.header_filled < header_bytes) return true;
+    c.header_filled = 0;
+    c.current = transport::parse(c.header);
+    if (!c.current) {
+      close(peer, "bytes came that are no header of a packet", sink);
+      return false;
+    }
+    c.where.clear();
+    c.next_piece = 0;
+    sink.arrived(index_, peer, *c.current, c.where);
+  } else {
+    while (bytes > 0) {
+      piece& p = c.where[c.next_piece];
+      const std::size_t here = std::min(bytes, p.bytes);
+      p.data += here;
+      p.bytes -= here;
+      bytes -= here;
+      if (p.bytes == 0) ++c.next_piece;
+    }
+  }
+  while (c.next_piece < c.where.size() && c.where[c.next_piece].bytes == 0) ++c.next_piece;
+  if (c.next_piece == c.where.size()) {
+    const packet done = *c.current;
+    c.current.reset();
+    const double now_s = clock_();
+    sink.complete(index_, peer, done, {.at_s = now_s, .late_s = now_s - polled_before_s_});
+  }
+  return true;
+}
+
+void rail::close(int peer, const std::string& why, packet_sink& sink) {
+  connection& c = of(peer);
+  c.open = false;
+  c.queue.clear();
+  c.queued_bytes = 0;
+  c.socket = tcp::descriptor();
+  sink.failed(index_, peer, why);
+}
+
+}  // namespace railpass::tcp

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Messages over several tcp rails of this machine, between real processes.
+#include "railpass/rails.hpp"
+#include "support/catch.hpp"
+#include "support/communicators.hpp"
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <netinet/in.h>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <string>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace railpass;
+using railpass::mpi::message_part;
+
+namespace {
+
+const mpi::rails_options two_rails{.rails = "127.0.0.2,127.0.0.3", .strategy = {}};
+
+std::vector<char> pattern(std::size_t n, int seed) {
+  std::vector<char> b(n);
+  for (std::size_t i = 0; i < n; ++i)
+    b[i] = char((i * 131 + (i >> 8) * 17 + std::size_t(seed) * 71) >> 1);
+  return b;
+}
+
+std::vector<message_part> whole(std::vector<char>& b) { return {{b.data(), b.size()}}; }
+
+}  // namespace
+
+TEST_CASE("every rank sends to every rank, itself included, sizes of all kinds") {
+  const communicator world = communicator::duplicate_of_world();
+  for (const char* strategy : {"auto", "split", "aggregate", "greedy", "weighted", "equal"}) {
+    mpi::open_rails(world, {.rails = two_rails.rails, .strategy = strategy});
+    const int p = world.size(), me = world.rank();
+    const std::vector<std::size_t> sizes{0, 1, 39, 4096, 16384, 16385, 100000, 1 << 20};
+    std::vector<std::vector<char>> sent, received;
+    std::vector<mpi::message> all;
+    for (int peer = 0; peer < p; ++peer)
+      for (std::size_t k = 0; k < sizes.size(); ++k) {
+        sent.push_back(pattern(sizes[k], me * 100 + peer));
+        received.emplace_back(sizes[k]);
+      }
+    for (int peer = 0; peer < p; ++peer)
+      for (std::size_t k = 0; k < sizes.size(); ++k) {
+        const std::size_t i = std::size_t(peer) * sizes.size() + k;
+        // Half of the receives come after the sends.
+        if (k % 2 == 0)
+          all.push_back(mpi::irecv(whole(received[i]), peer, 5, world));
+        else
+          all.push_back(mpi::irecv(whole(received[i]), peer, 6, world));
+        all.push_back(mpi::isend(whole(sent[i]), peer, k % 2 == 0 ? 5 : 6, world));
+      }
+    for (mpi::message& m : all) m.wait();
+    for (int peer = 0; peer < p; ++peer)
+      for (std::size_t k = 0; k < sizes.size(); ++k)
+        CHECK(received[std::size_t(peer) * sizes.size() + k] == pattern(sizes[k], peer * 100 + me));
+    if (p > 1) {
+      const auto rails = mpi::rails_to((me + 1) % p, world);
+      CHECK(rails.size() == 2);
+      const std::int64_t total = rails[0].sent_bytes + rails[1].sent_bytes;
+      CHECK(total == std::int64_t(std::accumulate(sizes.begin(), sizes.end(), std::size_t{0})));
+      if (std::string(strategy) == "equal") CHECK(rails[1].sent_bytes >= (1 << 19));
+    }
+    mpi::close_rails(world);
+  }
+}
+
+TEST_CASE("any source and any tag, in the order of each sender, and messages of unknown size") {
+  const communicator world = communicator::duplicate_of_world();
+  mpi::open_rails(world, two_rails);
+  const int p = world.size(), me = world.rank();
+  constexpr int each = 30;
+  std::mt19937 random(unsigned(me) + 1);
+  std::vector<std::vector<char>> sent;
+  for (int k = 0; k < each; ++k) {
+    sent.push_back(pattern(random() % (k % 10 == 9 ? 300000 : 3000), me + k));
+    sent.back().insert(sent.back().begin(), char(k));
+  }
+  std::vector<mpi::message> sends;
+  for (int k = 0; k < each; ++k)
+    for (int peer = 0; peer < p; ++peer)
+      sends.push_back(mpi::isend(whole(sent[std::size_t(k)]), peer, k, world));
+  std::vector<int> next(std::size_t(p), 0);
+  for (int k = 0; k < each * p; ++k) {
+    std::vector<char> got;
+    mpi::message m = mpi::irecv(got, MPI_ANY_SOURCE, MPI_ANY_TAG, world);
+    while (!m.test()) {
+    }
+    m.wait();
+    const int nth = next[std::size_t(m.source())]++;
+    CHECK(m.tag() == nth);
+    CHECK(m.bytes() == std::int64_t(got.size()));
+    CHECK(got[0] == char(nth));
+  }
+  for (mpi::message& m : sends) m.wait();
+  for (const int n : next) CHECK(n == each);
+  MPI_Barrier(world);  // the next messages must not be taken for any
+  // Several parts on both sides, cut in different places; a message that is too long.
+  std::vector<char> out = pattern(200000, me), in(200000), little(10);
+  const message_part halves[] = {{out.data(), 70000}, {out.data() + 70000, 130000}};
+  const message_part thirds[] = {
+      {in.data(), 3}, {in.data() + 3, 150000}, {in.data() + 150003, 49997}};
+  const int right = (me + 1) % p, left = (me + p - 1) % p;
+  mpi::message a = mpi::isend(halves, right, 77, world), b = mpi::irecv(thirds, left, 77, world);
+  a.wait();
+  b.wait();
+  CHECK(in == pattern(200000, left));
+  a = mpi::isend(halves, right, 78, world);
+  b = mpi::irecv(whole(little), left, 78, world);
+  CHECK_THROWS_AS(b.wait(), railpass::error);
+  a.wait();
+  CHECK(std::memcmp(little.data(), in.data(), 10) == 0);
+  mpi::isend(halves, MPI_PROC_NULL, 0, world).wait();
+  CHECK_THROWS_AS(mpi::isend(halves, p, 0, world), railpass::error);
+  CHECK_THROWS_AS(mpi::isend(halves, 0, -3, world), railpass::error);
+  CHECK_THROWS_AS(mpi::irecv(thirds, -77, 0, world), railpass::error);
+  // Freed with the communicator.
+}
+
+TEST_CASE("rails that are not there are refused on all ranks with the reason") {
+  const communicator world = communicator::duplicate_of_world();
+  const auto refused = [&](const mpi::rails_options& options, const char* why) {
+    try {
+      mpi::open_rails(world, options);
+      FAIL_CHECK("opened");
+      mpi::close_rails(world);
+    } catch (const railpass::error& e) {
+      INFO(e.what());
+      CHECK(std::string(e.what()).find(why) != std::string::npos);
+    }
+  };
+  std::vector<char> nothing;
+  CHECK_THROWS_AS(mpi::isend(whole(nothing), 0, 0, world), railpass::error);
+  refused({.rails = "nosuch0", .strategy = {}}, "nosuch0");
+  refused({.rails = "192.0.2.1", .strategy = {}}, "192.0.2.1");
+  refused({.rails = "10.0.0/8x", .strategy = {}}, "10.0.0/8x");
+  refused({.rails = two_rails.rails, .strategy = "best"}, "expected one of");
+  // One rank alone has no such rail.
+  const bool last = world.rank() == world.size() - 1;
+  refused({.rails = last ? "127.0.0.2,nosuch1" : "127.0.0.2,127.0.0.3", .strategy = {}}, "nosuch1");
+  if (world.size() > 1)
+    refused({.rails = last ? "127.0.0.2" : "127.0.0.2,127.0.0.3", .strategy = {}},
+            "as many on all");
+  mpi::open_rails(world, two_rails);
+  refused(two_rails, "already");
+  mpi::close_rails(world);
+}
+
+namespace {
+
+// Knocks at every port that is listened at on 127.0.0.2, says who it pretends to be, and counts
+// those that answer. Nobody told it the word.
+class stranger {
+ public:
+  stranger() : thread_([this] { run(); }) {}
+  ~stranger() {
+    stop_ = true;
+    thread_.join();
+  }
+  int hung_up() const { return hung_up_; }
+  int let_in() const { return let_in_; }
+
+ private:
+  void run() {
+    while (!stop_) {
+      std::ifstream sockets("/proc/net/tcp");
+      for (std::string line; std::getline(sockets, line);) {
+        unsigned address = 0, port = 0, state = 0;
+        if (std::sscanf(line.c_str(), " %*d: %x:%x %*x:%*x %x", &address, &port, &state) == 3 &&
+            address == htonl(0x7f000002) && state == 0x0a)
+          knock(std::uint16_t(port));
+      }
+    }
+  }
+  void knock(std::uint16_t port) {
+    const int s = socket(AF_INET, SOCK_STREAM, 0);
+    const timeval bound{.tv_sec = 0, .tv_usec = 200000};
+    setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof bound);
+    sockaddr_in where{};
+    where.sin_family = AF_INET;
+    where.sin_port = htons(port);
+    where.sin_addr.s_addr = htonl(0x7f000002);
+    if (connect(s, reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0) {
+      char greeting[56] = {'r', 'a', 'i', 'l', 'p', 'a', 's', 's', 1, 0, 0, 0, 1};
+      char answer = 0;
+      if (send(s, greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting) {
+        if (recv(s, &answer, 1, 0) == 1)
+          ++let_in_;
+        else
+          ++hung_up_;
+      }
+    }
+    close(s);
+  }
+
+  std::atomic<bool> stop_{false};
+  std::atomic<int> hung_up_{0}, let_in_{0};
+  std::thread thread_;  // last: it uses the others
+};
+
+}  // namespace
+
+TEST_CASE("strangers at the rails' ports are hung up on, and disturb nobody") {
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() == 1) return;  // nobody listens
+  std::optional<stranger> knocking;
+  if (world.rank() == 0) knocking.emplace();
+  int enough = 0;
+  for (int round = 0; round < 500 && !enough; ++round) {
+    mpi::open_rails(world, two_rails);
+    const int p = world.size(), right = (world.rank() + 1) % p, left = (world.rank() + p - 1) % p;
+    std::vector<char> out = pattern(1000, world.rank()), in(1000);
+    mpi::message a = mpi::isend(whole(out), right, 0, world);
+    mpi::irecv(whole(in), left, 0, world).wait();
+    a.wait();
+    CHECK(in == pattern(1000, left));
+    mpi::close_rails(world);
+    if (knocking) enough = knocking->hung_up() > 0;
+    MPI_Bcast(&enough, 1, MPI_INT, 0, world);
+  }
+  CHECK(enough);
+  if (knocking) CHECK(knocking->let_in() == 0);
+}

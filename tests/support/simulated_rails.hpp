@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Rails that are not there: a clock of their own, a rate and a latency each; a host's packets leave
+// one after the other. Bytes are read from memory only when they have left, as a real network may.
+#pragma once
+
+#include "railpass/transport/transport.hpp"
+
+#include <cstring>
+#include <deque>
+#include <queue>
+#include <stdexcept>
+
+namespace railpass::test {
+
+class simulated_network {
+ public:
+  struct rail_model {
+    double latency_s = 1e-5;
+    double bytes_per_s = 1e8;
+  };
+
+  simulated_network(int num_ranks, std::vector<rail_model> rails)
+      : num_ranks_(num_ranks), models_(std::move(rails)) {
+    free_s_.assign(models_.size(), std::vector<double>(std::size_t(num_ranks), 0));
+    carried_bytes_.assign(models_.size(), 0);
+    channels_.resize(models_.size() * std::size_t(num_ranks * num_ranks));
+  }
+
+  double now_s() const { return now_s_; }
+  void set_rate(std::size_t rail, double bytes_per_s) { models_[rail].bytes_per_s = bytes_per_s; }
+
+  /// Goes on to the next moment at which something happens; false if nothing is under way.
+  bool advance() {
+    double next_s = 1e300;
+    for (const auto& c : channels_)
+      for (const flight& f : c) {
+        if (!f.left) next_s = std::min(next_s, f.leaves_s);
+        next_s = std::min(next_s, f.arrives_s);
+        break;  // later ones of the channel come later
+      }
+    for (const auto& c : channels_)
+      for (const flight& f : c)
+        if (!f.left) {
+          next_s = std::min(next_s, f.leaves_s);
+          break;
+        }
+    if (next_s >= 1e300) return false;
+    now_s_ = std::max(now_s_, next_s);
+    return true;
+  }
+
+  std::int64_t carried_bytes(std::size_t rail) const { return carried_bytes_[rail]; }
+
+  std::vector<std::unique_ptr<transport::packet_rail>> rails_of(int rank) {
+    std::vector<std::unique_ptr<transport::packet_rail>> result;
+    for (std::size_t r = 0; r < models_.size(); ++r)
+      result.push_back(std::make_unique<simulated_rail>(*this, int(r), rank));
+    return result;
+  }
+  /// What is known of the rails: the truth.
+  std::vector<transport::transfer_time> times() const {
+    std::vector<transport::transfer_time> result;
+    for (const rail_model& m : models_) result.emplace_back(m.latency_s, m.bytes_per_s);
+    return result;
+  }
+
+  /// A packet that breaks the rules, from one rank to another.
+  void inject(std::size_t rail, int from, int to, const transport::packet& p) {
+    flight f;
+    f.header = transport::pack(p);
+    f.data.resize(p.length);
+    f.left = true;
+    f.leaves_s = f.arrives_s = now_s_;
+    channel(int(rail), from, to).push_back(std::move(f));
+  }
+
+ private:
+  struct flight {
+    transport::packed_header header;
+    std::vector<transport::piece> from;
+    std::vector<std::byte> data;
+    std::uint64_t token = 0;
+    double leaves_s = 0, arrives_s = 0;
+    bool left = false;
+  };
+
+  std::deque<flight>& channel(int rail, int from, int to) {
+    return channels_[std::size_t((rail * num_ranks_ + from) * num_ranks_ + to)];
+  }
+
+  class simulated_rail final : public transport::packet_rail {
+   public:
+    simulated_rail(simulated_network& n, int index, int rank)
+        : network_(n), index_(index), rank_(rank) {}
+
+    void send(int peer, std::vector<transport::outgoing>& packets,
+              transport::packet_sink&) override {
+      if (peer == rank_ || peer < 0 || peer >= network_.num_ranks_)
+        throw std::logic_error("a packet to " + std::to_string(peer));
+      const rail_model& m = network_.models_[std::size_t(index_)];
+      double& free_s = network_.free_s_[std::size_t(index_)][std::size_t(rank_)];
+      for (transport::outgoing& o : packets) {
+        std::uint64_t sum = 0;
+        for (const transport::piece& p : o.payload) sum += p.bytes;
+        if (sum != o.header.length) throw std::logic_error("a payload of another length");
+        flight f;
+        f.header = transport::pack(o.header);
+        f.from = std::move(o.payload);
+        f.token = o.token;
+        free_s = std::max(free_s, network_.now_s_) +
+                 double(sum + transport::header_bytes) / m.bytes_per_s;
+        f.leaves_s = free_s;
+        f.arrives_s = free_s + m.latency_s;
+        network_.channel(index_, rank_, peer).push_back(std::move(f));
+      }
+    }
+    std::int64_t under_way_bytes(int peer) override {
+      std::int64_t sum = 0;
+      for (const flight& f : network_.channel(index_, rank_, peer))
+        if (f.leaves_s > network_.now_s_)
+          sum += std::int64_t(transport::parse(f.header)->length + transport::header_bytes);
+      return sum;
+    }
+    std::int64_t under_way_bytes() override {
+      std::int64_t sum = 0;
+      for (int p = 0; p < network_.num_ranks_; ++p)
+        if (p != rank_) sum += under_way_bytes(p);
+      return sum;
+    }
+    bool poll(transport::packet_sink& sink) override {
+      bool moved = false;
+      for (int peer = 0; peer < network_.num_ranks_; ++peer) {
+        if (peer == rank_) continue;
+        for (flight& f : network_.channel(index_, rank_, peer)) {
+          if (f.left || f.leaves_s > network_.now_s_) continue;
+          f.left = true;
+          for (const transport::piece& p : f.from)
+            f.data.insert(f.data.end(), p.data, p.data + p.bytes);
+          if (f.token != 0) sink.sent(f.token);
+          moved = true;
+        }
+        auto& c = network_.channel(index_, peer, rank_);
+        while (!c.empty() && c.front().left && c.front().arrives_s <= network_.now_s_) {
+          const flight f = std::move(c.front());
+          c.pop_front();
+          const auto header = transport::parse(f.header);
+          if (!header) throw std::logic_error("a header that cannot be parsed");
+          std::vector<transport::piece> where;
+          sink.arrived(index_, peer, *header, where);
+          const std::byte* from = f.data.data();
+          std::size_t left = f.data.size();
+          for (const transport::piece& p : where) {
+            if (p.bytes > left) throw std::logic_error("memory for more than the payload");
+            std::memcpy(p.data, from, p.bytes);
+            from += p.bytes;
+            left -= p.bytes;
+          }
+          if (left > 0) throw std::logic_error("no memory for all of the payload");
+          network_.carried_bytes_[std::size_t(index_)] += std::int64_t(f.data.size());
+          sink.complete(index_, peer, *header, {.at_s = f.arrives_s});
+          moved = true;
+        }
+      }
+      return moved;
+    }
+    int descriptor() const override { return -1; }
+    const std::string& name() const override { return name_; }
+
+   private:
+    simulated_network& network_;
+    int index_, rank_;
+    std::string name_ = "simulated";
+  };
+
+  int num_ranks_;
+  double now_s_ = 0;
+  std::vector<rail_model> models_;
+  std::vector<std::vector<double>> free_s_;   // by rail and rank
+  std::vector<std::deque<flight>> channels_;  // by rail, sender, receiver
+  std::vector<std::int64_t> carried_bytes_;   // by rail
+};
+
+}  // namespace railpass::test

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The transport over simulated rails: order, matching, every byte once, bounded memory, the time it
+// takes, and peers that do not keep to the protocol.
+#include "railpass/transport/transport.hpp"
+
+#include "railpass/transport/strategies.hpp"
+#include "support/catch.hpp"
+#include "support/simulated_rails.hpp"
+
+#include <random>
+
+using namespace railpass::transport;
+using railpass::test::simulated_network;
+
+namespace {
+
+struct world {
+  simulated_network network;
+  std::vector<std::unique_ptr<transport>> ranks;
+
+  world(int num_ranks, std::vector<simulated_network::rail_model> rails,
+        const char* strategy = "auto", const transport_options& options = {}, bool known = true)
+      : network(num_ranks, std::move(rails)) {
+    auto times = network.times();
+    if (!known) times.assign(times.size(), transfer_time(5e-5, 1e8));
+    for (int r = 0; r < num_ranks; ++r)
+      ranks.push_back(std::make_unique<transport>(r, num_ranks, network.rails_of(r), times, known,
+                                                  make_strategy(strategy), options));
+  }
+
+  /// Until nothing moves any more, or `done` says so.
+  template <class Done>
+  void run(const Done& done) {
+    for (;;) {
+      bool moved = false;
+      for (auto& r : ranks) moved |= r->progress();
+      if (done()) return;
+      if (!moved && !network.advance()) return;
+    }
+  }
+  void run() {
+    run([] { return false; });
+  }
+  void run(const operation_ptr& op) {
+    run([&] { return op->done(); });
+  }
+};
+
+using bytes = std::vector<std::byte>;
+
+bytes pattern(std::size_t n, std::uint64_t seed) {
+  bytes b(n);
+  for (std::size_t i = 0; i < n; ++i) b[i] = std::byte((i * 131 + (i >> 8) * 17 + seed * 71) >> 1);
+  return b;
+}
+std::vector<piece> all(bytes& b) { return {{b.data(), b.size()}}; }
+std::vector<piece> in_pieces(bytes& b, std::mt19937_64& random) {
+  std::vector<piece> result;
+  std::size_t at = 0;
+  while (at < b.size()) {
+    const std::size_t n = std::min<std::size_t>(b.size() - at, random() % (b.size() / 3 + 2));
+    result.push_back({b.data() + at, n});
+    at += n;
+  }
+  return result;
+}
+
+std::size_t random_size(std::mt19937_64& random) {
+  return random() % 6 == 0 ? 0 : random() % (std::size_t{1} << (random() % 20));
+}
+
+}  // namespace
+
+TEST_CASE("every message arrives once, whole and in order, over any rails, with any strategy") {
+  const auto seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 150; ++round) {
+    std::vector<simulated_network::rail_model> rails;
+    for (std::size_t n = 1 + random() % 4; n > 0; --n)
+      rails.push_back({1e-6 * double(1 + random() % 1000), 1e6 * double(1 + random() % 2000)});
+    const auto& how = strategies[random() % std::size(strategies)];
+    const int n = 2 + int(random() % 3);
+    transport_options options;
+    options.eager_bytes = std::int64_t(random() % 20000);
+    options.credit_bytes = options.eager_bytes + std::int64_t(random() % 40000);
+    options.least_bytes = 1 + std::int64_t(random() % 20000);
+    world w(n, rails, how.name.data(), options, random() % 2 == 0);
+    INFO("round " << round << ", " << how.name << ", " << rails.size() << " rails");
+
+    // Per pair and tag messages are numbered; receives are posted in another order.
+    struct message {
+      int from, to, tag;
+      bytes sent, received;
+      operation_ptr send, receive;
+    };
+    std::vector<message> messages(1 + random() % 60);
+    std::int64_t total = 0;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      message& m = messages[i];
+      m.from = int(random() % std::uint64_t(n));
+      m.to = int(random() % std::uint64_t(n));
+      m.tag = int(random() % 3);
+      m.sent = pattern(random_size(random), i);
+      m.received.assign(m.sent.size(), std::byte{0});
+      if (m.from != m.to) total += std::int64_t(m.sent.size());
+    }
+    std::vector<std::size_t> to_send, to_receive;
+    for (std::size_t i = 0; i < messages.size(); ++i) to_send.push_back(i);
+    to_receive = to_send;
+    // Receives of different (from, tag) change places; those of the same keep their order.
+    for (std::size_t k = 0; k + 1 < to_receive.size(); ++k) {
+      const message &a = messages[to_receive[k]], &b = messages[to_receive[k + 1]];
+      if ((a.from != b.from || a.tag != b.tag || a.to != b.to) && random() % 2 == 0)
+        std::swap(to_receive[k], to_receive[k + 1]);
+    }
+    std::size_t s = 0, r = 0;
+    while (s < to_send.size() || r < to_receive.size()) {
+      if (r == to_receive.size() || (s < to_send.size() && random() % 2 == 0)) {
+        message& m = messages[to_send[s++]];
+        m.send = w.ranks[std::size_t(m.from)]->send(m.to, m.tag, in_pieces(m.sent, random));
+      } else {
+        message& m = messages[to_receive[r++]];
+        m.receive =
+            w.ranks[std::size_t(m.to)]->receive(m.from, m.tag, in_pieces(m.received, random));
+      }
+      if (random() % 4 == 0) {
+        for (auto& rank : w.ranks) rank->progress();
+        w.network.advance();
+      }
+    }
+    w.run();
+    for (const message& m : messages) {
+      REQUIRE(m.send->done());
+      REQUIRE(m.receive->done());
+      REQUIRE(m.receive->bytes() == std::int64_t(m.sent.size()));
+      REQUIRE(m.received == m.sent);
+      REQUIRE(m.receive->peer() == m.from);
+      REQUIRE(m.receive->tag() == m.tag);
+    }
+    std::int64_t carried = 0;
+    for (std::size_t k = 0; k < rails.size(); ++k) carried += w.network.carried_bytes(k);
+    CHECK(carried == total);  // no byte twice
+
+    for (auto& rank : w.ranks) rank->say_farewell();
+    w.run();
+    for (auto& rank : w.ranks) CHECK(rank->all_have_said_farewell());
+  }
+}
+
+TEST_CASE("any source and any tag take messages in the order in which each rank sent them") {
+  const auto seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 30; ++round) {
+    world w(3, {{1e-3, 1e7}, {1e-6, 1e9}}, "greedy");
+    constexpr int each = 40;
+    std::vector<std::vector<bytes>> sent(3);
+    for (int k = 0; k < each; ++k)
+      for (const int from : {0, 2}) {
+        auto& mine = sent[std::size_t(from)];
+        mine.push_back(pattern(random_size(random) % 50000, random()));
+      }
+    for (int k = 0; k < each; ++k)
+      for (const int from : {0, 2}) {
+        bytes& b = sent[std::size_t(from)][std::size_t(k)];
+        w.ranks[std::size_t(from)]->send(1, 1000 * from + k, all(b));
+      }
+    if (round % 2 == 0) w.run();  // all of them unexpected
+    int next[3] = {0, 0, 0};
+    for (int k = 0; k < 2 * each; ++k) {
+      bytes got;
+      const operation_ptr op = w.ranks[1]->receive(any_source, any_tag, [&](std::int64_t n) {
+        got.resize(std::size_t(n));
+        return piece{got.data(), got.size()};
+      });
+      w.run(op);
+      REQUIRE(op->done());
+      const int from = op->peer(), nth = next[from]++;
+      REQUIRE(op->tag() == 1000 * from + nth);
+      REQUIRE(got == sent[std::size_t(from)][std::size_t(nth)]);
+    }
+  }
+}
+
+TEST_CASE("messages to oneself, of nothing, and too long ones") {
+  world w(2, {{1e-5, 1e8}});
+  transport& me = *w.ranks[0];
+  for (const std::size_t n : {std::size_t{0}, std::size_t{100}, std::size_t{100000}}) {
+    bytes sent = pattern(n, n), received(n);
+    const operation_ptr first = me.send(0, 3, all(sent));
+    CHECK(first->done() == (n < 100000));
+    const operation_ptr second = me.receive(any_source, 3, all(received));
+    CHECK(first->done());
+    CHECK(second->done());
+    CHECK(received == sent);
+    for (const int to : {0, 1}) {
+      for (const std::size_t room : {std::size_t{0}, n / 2}) {
+        bytes part(room);
+        if (room % 2 == 0) me.send(to, 4, all(sent));  // before or after the receive
+        const operation_ptr got = w.ranks[std::size_t(to)]->receive(0, 4, all(part));
+        if (room % 2 != 0) me.send(to, 4, all(sent));
+        w.run(got);
+        REQUIRE(got->done());
+        CHECK(got->truncated() == (n > room));
+        CHECK(got->bytes() == std::int64_t(std::min(n, room)));
+        CHECK(std::equal(part.begin(), part.end(), sent.begin()));
+        w.run();
+      }
+    }
+  }
+}
+
+TEST_CASE("a rank keeps no more of unexpected messages than the credit it gave") {
+  transport_options options;
+  options.eager_bytes = 1000;
+  options.credit_bytes = 10000;
+  world w(2, {{1e-5, 1e8}, {1e-5, 1e7}}, "auto", options);
+  std::vector<bytes> sent, received;
+  std::vector<operation_ptr> sends, receives;
+  for (std::uint64_t k = 0; k < 200; ++k) sent.push_back(pattern(1000, k));
+  for (bytes& b : sent) sends.push_back(w.ranks[0]->send(1, 0, all(b)));
+  w.run();
+  CHECK(w.network.carried_bytes(0) + w.network.carried_bytes(1) == 10000);
+  CHECK(std::count_if(sends.begin(), sends.end(), [](auto& s) { return s->done(); }) == 10);
+  received.assign(200, bytes(1000));
+  for (bytes& b : received) receives.push_back(w.ranks[1]->receive(0, 0, all(b)));
+  w.run();
+  CHECK(received == sent);
+  // The credit has come back.
+  bytes more = pattern(1000, 7), got(1000);
+  const operation_ptr last = w.ranks[0]->send(1, 0, all(more));
+  w.run();
+  CHECK(last->done());
+}
+
+TEST_CASE("large messages take what the rails take together, if they are known") {
+  const auto time_of = [](double ratio, const char* strategy, std::size_t n, std::size_t count) {
+    world w(2, {{1e-5, 1e8}, {1e-5, 1e8 / ratio}}, strategy);
+    bytes sent = pattern(n, 1);
+    std::vector<bytes> received(count, bytes(n));
+    std::vector<operation_ptr> ops;
+    for (bytes& b : received) ops.push_back(w.ranks[1]->receive(0, 0, all(b)));
+    for (std::size_t k = 0; k < count; ++k) w.ranks[0]->send(1, 0, all(sent));
+    w.run([&] { return std::all_of(ops.begin(), ops.end(), [](auto& o) { return o->done(); }); });
+    return w.network.now_s();
+  };
+  for (const double r : {1.0, 4.0, 10.0, 20.0}) {
+    const double ideal_s = 4 * (1 << 20) / (1e8 * (1 + 1 / r));
+    INFO("ratio " << r);
+    CHECK(time_of(r, "auto", 1 << 20, 4) < 1.02 * ideal_s + 1e-4);
+    CHECK(time_of(r, "auto", 4 << 20, 1) < 1.02 * ideal_s + 1e-4);
+    // 16 messages of 64 KiB, four times as many bytes.
+    CHECK(time_of(r, "auto", 64 << 10, 16) < (1.05 * ideal_s + 4e-4) / 4);
+    if (r > 2) CHECK(time_of(r, "equal", 4 << 20, 1) > 4 * (1 << 20) / 1e8);
+  }
+}
+
+TEST_CASE("rates are learnt while messages run, and changes are noticed") {
+  // Nothing is known at first; then one rail becomes ten times slower, and quick again.
+  world w(2, {{1e-5, 4e8}, {1e-5, 1e8}}, "auto", {}, false);
+  bytes sent = pattern(1 << 20, 1), received(1 << 20);
+  const auto run_one = [&] {
+    const double before_s = w.network.now_s();
+    const operation_ptr got = w.ranks[1]->receive(0, 0, all(received));
+    w.ranks[0]->send(1, 0, all(sent));
+    w.run(got);
+    REQUIRE(received == sent);
+    return w.network.now_s() - before_s;
+  };
+  const auto settle = [&](double rate_0, double rate_1) {
+    w.network.set_rate(0, rate_0);
+    w.network.set_rate(1, rate_1);
+    for (int k = 0; k < 8; ++k) run_one();
+    const double ideal_s = (1 << 20) / (rate_0 + rate_1);
+    CHECK(run_one() < 1.15 * ideal_s);
+  };
+  settle(4e8, 1e8);
+  settle(4e7, 1e8);
+  CHECK(w.ranks[0]->report(1, 0).bytes_per_s == Approx(4e7).epsilon(0.05));
+  CHECK(w.ranks[0]->report(1, 0).changes >= 1);
+  settle(4e8, 1e8);
+}
+
+TEST_CASE("a rail that is steady is not found to have changed") {
+  const auto seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> noise(0, 0.08);
+  rate_estimate rate(1e8, true);
+  for (int k = 0; k < 20000; ++k) {
+    rate.report(1e8 * std::exp(noise(random)));
+    if (k % 500 == 250) rate.report(1e6);  // one wrong report
+    CHECK(rate.bytes_per_s() > 0.5e8);
+  }
+  CHECK(rate.changes() == 0);
+  for (int k = 0; k < 4; ++k) rate.report(1e7);
+  CHECK(rate.bytes_per_s() == Approx(1e7).epsilon(0.1));
+}
+
+TEST_CASE("a small message waits for at most one part of a large one") {
+  world w(2, {{1e-5, 1e8}});
+  bytes large = pattern(8 << 20, 1), to(8 << 20), small = pattern(8, 2), got(8);
+  const operation_ptr big = w.ranks[1]->receive(0, 0, all(to));
+  const operation_ptr little = w.ranks[1]->receive(0, 1, all(got));
+  w.ranks[0]->send(1, 0, all(large));
+  w.run([&] { return w.network.now_s() > 5e-3; });
+  const double before_s = w.network.now_s();
+  w.ranks[0]->send(1, 1, all(small));
+  w.run(little);
+  CHECK_FALSE(big->done());
+  CHECK(w.network.now_s() - before_s < 3.5e-3);  // of 80 ms
+}
+
+TEST_CASE("peers that break the protocol end it with a sentence and no harm") {
+  const auto after = [](std::vector<packet> packets) {
+    world w(2, {{1e-5, 1e8}});
+    bytes to(100000);
+    w.ranks[1]->receive(0, 7, all(to));
+    w.network.inject(0, 0, 1, {.type = packet_type::request, .tag = 7, .id = 5, .value = 100000});
+    for (const packet& p : packets) w.network.inject(0, 0, 1, p);
+    try {
+      for (int k = 0; k < 50; ++k) w.ranks[1]->progress();
+    } catch (const railpass::error& e) {
+      bytes none(1);
+      CHECK_THROWS_AS(w.ranks[1]->progress(), railpass::error);
+      CHECK_THROWS_AS(w.ranks[1]->send(0, 0, all(none)), railpass::error);
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  const packet part{.type = packet_type::chunk, .other_id = 1, .value = 100, .length = 1000};
+  CHECK(after({part}) == "");
+  const auto broken = [&](std::vector<packet> packets, const char* what) {
+    INFO(what);
+    CHECK(after(std::move(packets)).find(what) != std::string::npos);
+  };
+  broken({part, part}, "twice");
+  packet p = part;
+  p.value = 99500;
+  broken({p}, "outside");
+  p.value = 50, p.length = 51;
+  broken({part, p}, "twice");
+  p = part, p.other_id = 9;
+  broken({p}, "not asked for");
+  broken({{.type = packet_type::grant, .id = 3, .other_id = 1, .value = 1}}, "not announced");
+  broken({{.type = packet_type::credit, .credit = 1}}, "more credit");
+  broken({{.type = packet_type::rate, .id = 1, .value = 1}}, "there is not");
+  const packet again{.type = packet_type::eager, .tag = 1, .sequence = 0};
+  broken({again}, "came twice");
+  const packet early{.type = packet_type::eager, .tag = 1, .sequence = 9};
+  broken({early, early}, "came twice");
+  std::vector<packet> many;
+  for (std::uint32_t k = 1; k < 40; ++k)
+    many.push_back({.type = packet_type::eager, .tag = 1, .sequence = k, .length = 60000});
+  broken(many, "credit");
+  broken({{.type = packet_type::farewell}, part}, "after the last one");
+}

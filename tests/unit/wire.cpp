@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Headers of packets: what is packed is parsed, and nothing else is.
+#include "railpass/transport/wire.hpp"
+
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <random>
+
+using namespace railpass::transport;
+
+namespace {
+
+packet valid_packet(std::mt19937_64& random) {
+  packet p;
+  p.type = packet_type(1 + random() % 7);
+  p.credit = std::uint32_t(random());
+  switch (p.type) {
+    case packet_type::eager:
+      p.length = random() % (most_eager_bytes + 1);
+      break;
+    case packet_type::request:
+      p.id = std::uint32_t(random());
+      p.value = 1 + random() % most_message_bytes;
+      break;
+    case packet_type::grant:
+      p.id = std::uint32_t(random());
+      p.other_id = std::uint32_t(random());
+      p.value = random() % (most_message_bytes + 1);
+      break;
+    case packet_type::chunk:
+      p.id = std::uint32_t(random() % 2);
+      p.other_id = std::uint32_t(random());
+      p.length = 1 + random() % most_payload_bytes;
+      p.value = random() % (most_message_bytes - p.length + 1);
+      break;
+    case packet_type::rate:
+      p.id = std::uint32_t(random());
+      p.value = 1 + (random() >> 1);
+      break;
+    case packet_type::credit:
+    case packet_type::farewell:
+      break;
+  }
+  if (p.type == packet_type::eager || p.type == packet_type::request) {
+    p.tag = std::int32_t(random() >> 33);
+    p.sequence = std::uint32_t(random());
+  }
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("the layout of a header is fixed") {
+  const packed_header h = pack({.type = packet_type::chunk,
+                                .credit = 0x01020304,
+                                .id = 1,
+                                .other_id = 0x0a0b0c0d,
+                                .value = 0x1112131415161718 >> 8,
+                                .length = 0x123456});
+  const unsigned char expected[header_bytes] = {
+      0x52, 0x70, 1,    4,    4,    3,    2,    1, 0,    0,    0,    0,
+      0,    0,    0,    0,    1,    0,    0,    0, 0x0d, 0x0c, 0x0b, 0x0a,
+      0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11, 0, 0x56, 0x34, 0x12};
+  for (std::size_t i = 0; i < header_bytes; ++i) CHECK(unsigned(h[i]) == expected[i]);
+}
+
+TEST_CASE("headers survive the way, and damaged ones are refused or mean what they say") {
+  const auto seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  int refused = 0;
+  for (int round = 0; round < 200000; ++round) {
+    const packet p = valid_packet(random);
+    packed_header h = pack(p);
+    REQUIRE(parse(h) == p);
+    // Bits turned over: what is still accepted has valid lengths and packs to the same bytes.
+    for (std::uint64_t flips = 1 + random() % 3; flips > 0; --flips)
+      h[random() % header_bytes] ^= std::byte(1 << (random() % 8));
+    if (const auto damaged = parse(h)) {
+      REQUIRE(pack(*damaged) == h);
+      REQUIRE(damaged->length <= most_payload_bytes);
+      REQUIRE(damaged->value + damaged->length >= damaged->length);
+      if (damaged->type == packet_type::eager) REQUIRE(damaged->length <= most_eager_bytes);
+      if (damaged->type == packet_type::chunk)
+        REQUIRE(damaged->value + damaged->length <= most_message_bytes);
+    } else {
+      ++refused;
+    }
+    std::generate(h.begin(), h.end(), [&] { return std::byte(random()); });
+    if (const auto noise = parse(h)) CHECK(pack(*noise) == h);
+  }
+  CHECK(refused > 20000);
+}
