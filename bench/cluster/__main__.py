@@ -8,7 +8,8 @@
 
 `run` on a cluster that is not up brings it up for this one run and takes it down afterwards.
 
-A host is a network namespace with one interface; a bridge in a namespace of its own is the switch.
+A host is a network namespace with an interface per rate (eth0, eth1, ...), in a network each
+(10.77.0.0/24, 10.78.0.0/24, ...); bridges in a namespace of their own are the switches. MPI uses eth0.
 Token buckets shape both directions, the host's and the switch's port, so that messages of several
 senders queue where they would at a real switch. Each host has its own name, System V IPC, /dev/shm
 and temporary directory: MPI libraries see the ranks of different hosts as remote. Only MPI's ways
@@ -108,20 +109,26 @@ class Cluster:
         self.directory.mkdir()
         names = [self.host(i) for i in range(hosts)]
         call("ip", "-batch", "-", text="".join(f"netns add {n}\n" for n in [self.switch] + names))
-        call("ip", "-n", self.switch, "-batch", "-",
-             text=f"link add bridge mtu {mtu} type bridge stp_state 0 forward_delay 0\n"
-                  "link set bridge up\n")
+        rates = rate.split(",")
+        for rail in range(len(rates)):
+            call("ip", "-n", self.switch, "-batch", "-",
+                 text=f"link add bridge{rail} mtu {mtu} type bridge stp_state 0 forward_delay 0\n"
+                      f"link set bridge{rail} up\n")
         with congestion_control() as control:
             for i, name in enumerate(names):
-                port = f"port{i}"
-                call("ip", "link", "add", "eth0", "netns", name, "mtu", str(mtu),
-                     "gso_max_size", str(GSO_BYTES), "type", "veth", "peer", "name", port,
-                     "netns", self.switch, "mtu", str(mtu), "gso_max_size", str(GSO_BYTES))
-                call("ip", "-n", self.switch, "link", "set", port, "master", "bridge", "up")
-                call("ip", "-n", name, "-batch", "-",
-                     text=f"link set lo up\naddr add {address(i)}/24 dev eth0\nlink set eth0 up\n")
-                shape(name, "eth0", rate, UPLINK_QUEUE_BYTES)
-                shape(self.switch, port, rate, DOWNLINK_QUEUE_BYTES)
+                call("ip", "-n", name, "link", "set", "lo", "up")
+                for rail, its_rate in enumerate(rates):
+                    device, port = f"eth{rail}", f"port{i}-{rail}"
+                    call("ip", "link", "add", device, "netns", name, "mtu", str(mtu),
+                         "gso_max_size", str(GSO_BYTES), "type", "veth", "peer", "name", port,
+                         "netns", self.switch, "mtu", str(mtu), "gso_max_size", str(GSO_BYTES))
+                    call("ip", "-n", self.switch, "link", "set", port, "master", f"bridge{rail}",
+                         "up")
+                    call("ip", "-n", name, "-batch", "-",
+                         text=f"addr add {address(i, rail)}/24 dev {device}\n"
+                              f"link set {device} up\n")
+                    shape(name, device, its_rate, UPLINK_QUEUE_BYTES)
+                    shape(self.switch, port, its_rate, DOWNLINK_QUEUE_BYTES)
                 configure_tcp(name, control)
         table = "127.0.0.1 localhost\n" + "".join(f"{address(i)} {n}\n" for i, n in enumerate(names))
         for name in names:
@@ -212,8 +219,8 @@ class Cluster:
                 "-n", str(ranks_per_host * len(names)), *exported]
 
 
-def address(index):
-    return f"10.77.0.{index + 1}"
+def address(index, rail=0):
+    return f"10.{77 + rail}.0.{index + 1}"
 
 
 def program(*candidates):
@@ -315,7 +322,8 @@ def number_argument(least, most):
 
 
 def rate_argument(text):
-    bytes_per_second(text)
+    for rate in text.split(","):
+        bytes_per_second(rate)
     return text
 
 
@@ -329,7 +337,8 @@ def parse(words):
     def network(verb):
         verb.add_argument("--hosts", type=number_argument(1, 200), required=True)
         verb.add_argument("--rate", type=rate_argument, default="200mbit",
-                          help="of every link, each way (default 200mbit)")
+                          help="of every link, each way (default 200mbit); 400mbit,100mbit gives every "
+                               "host a second network")
         verb.add_argument("--mtu", type=number_argument(576, 65535), default=1500)
 
     network(verbs.add_parser("up", help="create the hosts"))
