@@ -113,8 +113,6 @@ class transport final : private packet_sink {
   transport(const transport&) = delete;
   transport& operator=(const transport&) = delete;
 
-  int rank() const { return rank_; }
-  int num_ranks() const { return int(peers_.size()); }
   const std::vector<std::unique_ptr<packet_rail>>& rails() const { return rails_; }
 
   /// Begins to send a message of several pieces, which stay the caller's and unchanged until it is
