@@ -44,6 +44,8 @@ endfunction()
 function(railpass_warnings target)
   if(RAILPASS_DEVELOPER)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Werror
-      $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)  # false alarms for std::string, GCC bug 105651
+      # False alarms: for std::string, GCC bug 105651; for any function that returns a reference and
+      # takes a temporary, from GCC 13 on.
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-dangling-reference>)
   endif()
 endfunction()
