@@ -8,6 +8,11 @@
 #include <catch2/generators/catch_generators_all.hpp>
 #include <catch2/matchers/catch_matchers_all.hpp>
 using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
 #else
 #include <catch2/catch.hpp>
+
+#include <string>
+/// Version 3's name.
+inline auto ContainsSubstring(const std::string& text) { return Catch::Contains(text); }
 #endif
