@@ -14,8 +14,7 @@
 //   message  larger than the eager limit waits until its receiver has posted; the hand-shake itself
 //            is in the latency of the link's pieces for these sizes, as it was measured there.
 // Not modelled: contention inside the network or a node's memory, noise, and what the closed forms
-// take from link_model::exchange, shift and flow: messages that hinder those of the other
-// direction.
+// take from link_model::exchange, shift, flow and crowd: messages that hinder one another.
 //
 // Alexandrov, Ionescu, Schauser, Scheiman: LogGP, SPAA'95, doi:10.1145/215399.215427.
 #pragma once

@@ -13,6 +13,8 @@
 //         calls that railpass tunes by its settings; the arm and time of each
 //
 // Before each timed call all ranks sleep until one agreed moment; it ends when the last rank does.
+#include "collectives/registry.hpp"
+#include "lib/cli/workload.hpp"
 #include "lib/files/files.hpp"
 #include "railpass/mpi.hpp"
 
@@ -60,67 +62,12 @@ double timed(const std::function<void()>& call) {
   return largest(MPI_Wtime()) - start_s;
 }
 
-/// Buffers of one collective, and the call with them.
-class workload {
- public:
-  workload(const std::string& name, std::int64_t bytes) : name_(name), bytes_(bytes) {
-    // The message is what railpass calls it: of the blocks of all ranks where ranks have blocks.
-    const auto p = std::size_t(num_ranks);
-    block_ = name == "broadcast" || name == "all_reduce" || name == "reduce"
-                 ? std::size_t(bytes)
-                 : std::max<std::size_t>(8, std::size_t(bytes) / p / 8 * 8);
-    send_.resize(std::max(block_ * p, std::size_t(bytes)));
-    receive_.resize(send_.size());
-  }
+void tuned_call(const cli::workload& w, const call_options& options) {
+  call c = w.made_on(MPI_COMM_WORLD);
+  run_call(c, options);
+}
 
-  /// Data that tell wrong results.
-  void fill() {
-    for (std::size_t i = 0; i + 8 <= send_.size(); i += 8)
-      *reinterpret_cast<double*>(&send_[i]) = double(rank + 1) * double(i / 8 % 97);
-    if (name_ == "broadcast" && rank != 0) std::fill(send_.begin(), send_.end(), std::byte(0));
-    std::fill(receive_.begin(), receive_.end(), std::byte(0));
-  }
-  bool is_right() const {
-    const double all = double(num_ranks) * (num_ranks + 1) / 2;
-    const auto number = [](const std::vector<std::byte>& b, std::size_t i) {
-      return *reinterpret_cast<const double*>(&b[8 * i]);
-    };
-    const std::size_t n = std::size_t(bytes_) / 8;
-    if (name_ == "broadcast" || name_ == "all_reduce" || (name_ == "reduce" && rank == 0))
-      for (std::size_t i = 0; i < n; ++i)
-        if (number(name_ == "broadcast" ? send_ : receive_, i) !=
-            double(i % 97) * (name_ == "broadcast" ? 1 : all))
-          return false;
-    if ((name_ == "gather" && rank == 0) || name_ == "all_gather" || name_ == "all_to_all")
-      for (int r = 0; r < num_ranks; ++r)
-        for (std::size_t i = 0; i < block_ / 8; ++i) {
-          const std::size_t at_sender =
-              name_ == "all_to_all" ? std::size_t(rank) * block_ / 8 + i : i;
-          if (number(receive_, std::size_t(r) * block_ / 8 + i) !=
-              double(r + 1) * double(at_sender % 97))
-            return false;
-        }
-    return true;
-  }
-
-  void railpass_call(const call_options& o) {
-    std::byte *const s = send_.data(), *const r = receive_.data();
-    const int block = int(block_), doubles = int(bytes_ / 8);
-    const MPI_Comm comm = MPI_COMM_WORLD;
-    if (name_ == "broadcast") mpi::broadcast(s, int(bytes_), MPI_BYTE, 0, comm, o);
-    if (name_ == "all_reduce") mpi::all_reduce(s, r, doubles, MPI_DOUBLE, MPI_SUM, comm, o);
-    if (name_ == "reduce") mpi::reduce(s, r, doubles, MPI_DOUBLE, MPI_SUM, 0, comm, o);
-    if (name_ == "gather") mpi::gather(s, block, MPI_BYTE, r, block, MPI_BYTE, 0, comm, o);
-    if (name_ == "all_gather") mpi::all_gather(s, block, MPI_BYTE, r, block, MPI_BYTE, comm, o);
-    if (name_ == "all_to_all") mpi::all_to_all(s, block, MPI_BYTE, r, block, MPI_BYTE, comm, o);
-  }
-
- private:
-  std::string name_;
-  std::int64_t bytes_;
-  std::size_t block_ = 0;
-  std::vector<std::byte> send_, receive_;
-};
+bool is_right_everywhere(const cli::workload& w) { return largest(w.is_right() ? 0 : 1) == 0; }
 
 std::vector<std::int64_t> sample_sizes() {
   std::vector<std::int64_t> sizes;
@@ -207,7 +154,7 @@ double merge_s() {
   return begin_s + timed([&] { MPI_Wait(&r, MPI_STATUS_IGNORE); });
 }
 
-ordered_json arms(workload& w, double budget_s, const std::vector<std::string>& names) {
+ordered_json arms(cli::workload& w, double budget_s, const std::vector<std::string>& names) {
   const auto begin = std::chrono::steady_clock::now();
   auto result = ordered_json::array();
   mpi::start_tuning(MPI_COMM_WORLD);
@@ -215,32 +162,32 @@ ordered_json arms(workload& w, double budget_s, const std::vector<std::string>& 
     const double so_far_s =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (largest(so_far_s) > budget_s) break;
-    w.fill();
+    w.prepare();
     // Merges, which the policy of no context asks for here, fall into few of the calls.
     constexpr int repetitions = 3;
-    double seconds = timed([&] { w.railpass_call({.arm = name}); });
+    double seconds = timed([&] { tuned_call(w, {.arm = name}); });
     for (int i = 1; i < repetitions; ++i)
-      seconds = std::min(seconds, timed([&] { w.railpass_call({.arm = name}); }));
-    const bool right = largest(w.is_right() ? 0 : 1) == 0;
+      seconds = std::min(seconds, timed([&] { tuned_call(w, {.arm = name}); }));
+    const bool right = is_right_everywhere(w);
     if (mpi::last_arm(MPI_COMM_WORLD) != name) continue;  // not eligible
     result.push_back({{"arm", name}, {"seconds", seconds}, {"right", right}});
   }
   return {{"merge_s", merge_s()}, {"arms", std::move(result)}};
 }
 
-ordered_json native(workload& w) {
+ordered_json native(cli::workload& w) {
   // Some build communicators in their first call.
-  w.railpass_call({.arm = "native"});  // untuned: no merges
-  w.fill();
-  const double seconds = timed([&] { w.railpass_call({.arm = "native"}); });
-  return {{"seconds", seconds}, {"right", largest(w.is_right() ? 0 : 1) == 0}};
+  tuned_call(w, {.arm = "native"});  // untuned: no merges
+  w.prepare();
+  const double seconds = timed([&] { tuned_call(w, {.arm = "native"}); });
+  return {{"seconds", seconds}, {"right", is_right_everywhere(w)}};
 }
 
-ordered_json live(workload& w, int calls) {
+ordered_json live(const cli::workload& w, int calls) {
   mpi::start_tuning(MPI_COMM_WORLD);
   auto names = ordered_json::array(), seconds = ordered_json::array();
   for (int i = 0; i < calls; ++i) {
-    seconds.push_back(timed([&] { w.railpass_call({}); }));
+    seconds.push_back(timed([&] { tuned_call(w, {}); }));
     names.push_back(mpi::last_arm(MPI_COMM_WORLD));
   }
   return {{"arms", std::move(names)}, {"seconds", std::move(seconds)}};
@@ -253,7 +200,10 @@ int run(const std::vector<std::string>& a) {
     result = samples(std::stoi(a[2]));
   } else {
     if (a.size() < 4) throw error("expected a collective and bytes");
-    workload w(a[2], std::stoll(a[3]));
+    const auto op = find_collective(a[2]);
+    if (!op) throw error("'" + a[2] + "': expected a collective");
+    cli::workload w({.rank = rank, .num_ranks = num_ranks}, *op,
+                    cli::whole_message_bytes(*op, std::stoll(a[3]), num_ranks), 0);
     if (a[0] == "arms") result = arms(w, std::stod(a.at(4)), {a.begin() + 5, a.end()});
     if (a[0] == "native") result = native(w);
     if (a[0] == "live") result = live(w, std::stoi(a.at(4)));

@@ -6,7 +6,6 @@
 #include "railpass/base/units.hpp"
 
 #include <array>
-#include <csignal>
 #include <iostream>
 #include <memory>
 
@@ -21,9 +20,6 @@ struct options {
   bool verbose = false;
   json_output json;
 };
-
-volatile std::sig_atomic_t stopped = 0;
-void stop(int) { stopped = 1; }
 
 // The same command, without and with the preload library.
 struct way {
@@ -69,7 +65,7 @@ std::string last_lines(const std::string& text) {
 
 // Runs it and returns its standard output.
 std::string run_once(way& w, bool counts) {
-  const tune::command_result result = tune::run_command(w.command, &stopped);
+  const tune::command_result result = tune::run_command(w.command, tune::watch_signals());
   if (!result.failure.empty())
     throw error("the command " + w.name + " railpass: " + result.failure +
                 (result.errors.empty() ? "" : "; it said at last:\n" + last_lines(result.errors)));
@@ -102,8 +98,6 @@ int run(const options& o) {
       std::cerr << w.command.line << '\n';
     }
 
-  std::signal(SIGINT, stop);
-  std::signal(SIGTERM, stop);
   progress_bar progress("compare", o.json.text());
   bool same_output = true;
   std::string output;

@@ -10,7 +10,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <unistd.h>
@@ -28,10 +27,6 @@ struct options {
   json_output json;
 };
 
-volatile std::sig_atomic_t stop_signal = 0;
-
-void note_signal(int number) { stop_signal = number; }
-
 template <typename Work>
 auto as_usage(const std::string& option, Work work) {
   try {
@@ -48,7 +43,7 @@ std::string command_output(const tune::target& t) {
     throw usage_error("--discover: nothing lists the parameters of the target " +
                       std::string(t.name));
   const tune::command_result done = tune::run_command(
-      {.line = std::string(t.lister), .environment = {}, .limit_s = 60}, &stop_signal);
+      {.line = std::string(t.lister), .environment = {}, .limit_s = 60}, tune::watch_signals());
   if (!done.failure.empty() && done.output.empty())
     throw error("--discover: '" + std::string(t.lister) + "': " + done.failure);
   return done.output;
@@ -106,7 +101,7 @@ tune::outcome launch(tune::command_request request, const tune::extractor& find,
     line.replace(at, 8, output_file);
   request.environment.emplace_back("RAILPASS_TUNE_OUTPUT", output_file);
   tune::outcome found;
-  const tune::command_result done = tune::run_command(request, &stop_signal);
+  const tune::command_result done = tune::run_command(request, tune::watch_signals());
   found.failure = done.failure;
   if (done.failure.empty()) try {
       found.values = find.values(done, to_file ? files::read_text(output_file) : done.output);
@@ -235,11 +230,6 @@ int run(options& o) {
   if (kept.earlier_runs() > 0 && o.json.text())
     std::cerr << "railpass tune: goes on after " << kept.earlier_runs()
               << " launches that the journal has\n";
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction action {};
-    action.sa_handler = note_signal;
-    ::sigaction(number, &action, nullptr);
-  }
   const std::string output_file = (std::filesystem::temp_directory_path() /
                                    ("railpass-tune-" + std::to_string(::getpid()) + "-"))
                                       .string();

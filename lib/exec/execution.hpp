@@ -276,7 +276,8 @@ class execution {
     std::int32_t num_dependencies = 0;
     std::int32_t first_successor = 0;
     std::int32_t num_successors = 0;
-    std::uint16_t cut = 0;  // index into cuts_, of `to`
+    std::uint16_t cut = 0;       // index into cuts_, of `to`
+    std::uint16_t from_cut = 0;  // of `from`: reduce, copy
     step_kind kind = step_kind::send;
     buffer from = buffer::output;
     buffer to = buffer::output;
@@ -430,7 +431,7 @@ class execution {
       if (!is_message(from)) {
         put(local_, static_cast<int>(i));
         to.from_stride = in_range(from.from_stride, blocks.parts);
-        index_of_cut(blocks.parts, from.from);
+        to.from_cut = index_of_cut(blocks.parts, from.from);
       }
       to.block_stride = in_range(blocks.stride, blocks.parts);
       to.block_count = blocks.count;
@@ -477,7 +478,7 @@ class execution {
       if (!is_message(from)) {
         to.reads_elsewhere = from.from_first != from.blocks.first ||
                              (from.rounds > 1 && from.from_stride != from.blocks.stride) ||
-                             cuts_[index_of_cut(mine.parts, from.from)].blocks != mine.blocks;
+                             cuts_[to.from_cut].blocks != mine.blocks;
         if (!to.reads_elsewhere) to.from_distance = 0;
         to.idle = from.kind == step_kind::copy && !to.reads_elsewhere &&
                   memory_[static_cast<std::size_t>(from.from)] ==
@@ -543,12 +544,7 @@ class execution {
     s.begin = c.begin(s.block);
     s.round_end = c.end(s.block + s.block_count - 1);
     if (s.reads_elsewhere) [[unlikely]]
-      s.from_distance = from_cut(s).begin(s.from_block) - s.begin;
-  }
-  const cut& from_cut(const bound_step& s) const {
-    const std::int32_t parts = cuts_[s.cut].parts;
-    return *std::find_if(cuts_.begin(), cuts_.end(),
-                         [&](const cut& c) { return c.parts == parts && c.of == s.from; });
+      s.from_distance = cuts_[s.from_cut].begin(s.from_block) - s.begin;
   }
   std::int64_t current_units(const bound_step& s) const {
     return std::min(segment_units_[s.segmented], s.round_end - s.begin);

@@ -163,7 +163,20 @@ std::string last_line(const std::string& text) {
   return text.substr(begin, std::min<std::size_t>(end - begin, 200));
 }
 
+volatile std::sig_atomic_t last_signal = 0;
+
+void note_signal(int number) { last_signal = number; }
+
 }  // namespace
+
+const volatile std::sig_atomic_t* watch_signals() {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action {};
+    action.sa_handler = note_signal;
+    ::sigaction(number, &action, nullptr);
+  }
+  return &last_signal;
+}
 
 command_result run_command(const command_request& request, const volatile std::sig_atomic_t* stop) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);

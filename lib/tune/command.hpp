@@ -33,6 +33,10 @@ class interrupted : public error {
   using error::error;
 };
 
+/// From the first call on SIGINT, SIGTERM and SIGHUP do not end this process; the result becomes
+/// the number of the last one that came, 0 before.
+const volatile std::sig_atomic_t* watch_signals();
+
 /// Runs the command in a session of its own with no standard input. Whatever it started is ended
 /// with it, also what made itself a session of its own: this process becomes the parent of orphans
 /// (PR_SET_CHILD_SUBREAPER). Children that this process had before are left alone. Throws error if

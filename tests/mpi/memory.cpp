@@ -5,10 +5,9 @@
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
+#include "support/replaced_new.hpp"
 
 #include <atomic>
-#include <cstdlib>
-#include <new>
 #include <numeric>
 #include <vector>
 
@@ -16,34 +15,12 @@ namespace {
 
 std::atomic<std::size_t> largest_allocation{std::size_t(-1)};  // more than this is refused
 
-void* allocate(std::size_t bytes, std::size_t alignment) {
-  if (bytes > largest_allocation) throw std::bad_alloc();
-  void* const p = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-  if (!p) throw std::bad_alloc();
-  return p;
-}
-
 }  // namespace
 
-// All forms, so that sanitizers, which bring their own, see matching pairs.
-void* operator new(std::size_t n) { return allocate(n, alignof(std::max_align_t)); }
-void* operator new[](std::size_t n) { return operator new(n); }
-void* operator new(std::size_t n, const std::nothrow_t&) noexcept {
-  try {
-    return operator new(n);
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
+void* allocate(std::size_t bytes, std::size_t alignment) {
+  if (bytes > largest_allocation) throw std::bad_alloc();
+  return aligned_memory(bytes, alignment);
 }
-void* operator new(std::size_t n, std::align_val_t a) { return allocate(n, std::size_t(a)); }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
-void operator delete[](void* p, const std::nothrow_t&) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
 using namespace railpass;
 

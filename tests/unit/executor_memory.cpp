@@ -7,46 +7,19 @@
 #include "lib/exec/executor.hpp"
 #include "lib/exec/schedule_cache.hpp"
 #include "support/catch.hpp"
-
-#include <cstdlib>
-#include <new>
+#include "support/replaced_new.hpp"
 
 namespace {
 std::size_t allocations = 0, allocated_bytes = 0;
 std::size_t last_allocation = std::size_t(-1);  // later ones fail
+}  // namespace
 
-void* count_and_allocate(std::size_t bytes, std::size_t alignment) {
+void* allocate(std::size_t bytes, std::size_t alignment) {
   if (allocations >= last_allocation) throw std::bad_alloc();
   ++allocations;
   allocated_bytes += bytes;
-  void* p = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-  if (!p) throw std::bad_alloc();
-  return p;
+  return aligned_memory(bytes, alignment);
 }
-}  // namespace
-
-// All forms, so that sanitizers, which bring their own, see matching pairs.
-void* operator new(std::size_t n) { return count_and_allocate(n, alignof(std::max_align_t)); }
-void* operator new[](std::size_t n) { return operator new(n); }
-void* operator new(std::size_t n, const std::nothrow_t&) noexcept {
-  try {
-    return operator new(n);
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-}
-void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return operator new(n); }
-void* operator new(std::size_t n, std::align_val_t a) {
-  return count_and_allocate(n, std::size_t(a));
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
-void operator delete[](void* p, const std::nothrow_t&) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
 namespace {
 

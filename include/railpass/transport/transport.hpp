@@ -619,6 +619,11 @@ class transport final : private packet_sink {
     // Peers take turns in who comes first.
     if (with_work_.size() > 1)
       std::rotate(with_work_.begin(), with_work_.begin() + 1, with_work_.end());
+    // Asking a rail may take a system call per peer: once for all of them.
+    backlog_bytes_.resize(rails_.size());
+    if (!with_work_.empty())
+      for (std::size_t r = 0; r < rails_.size(); ++r)
+        backlog_bytes_[r] = rails_[r]->under_way_bytes();
     for (std::size_t i = 0; i < with_work_.size(); ++i) moved |= flush(with_work_[i]);
     std::erase_if(with_work_, [&](int peer) { return !peers_[std::size_t(peer)].has_work; });
     if (leaving_ && !said_farewell_ && with_work_.empty() && requested_.empty() && sending_.empty())
@@ -644,7 +649,7 @@ class transport final : private packet_sink {
     for (std::size_t r = 0; r < n; ++r) {
       const std::int64_t mine = rails_[r]->under_way_bytes(peer);
       const double rate = p.rails[r].rate.bytes_per_s();
-      outlook[r] = {&p.rails[r].time, double(rails_[r]->under_way_bytes()) / rate};
+      outlook[r] = {&p.rails[r].time, double(backlog_bytes_[r]) / rate};
       was_busy[r] = mine > 0;
       plans_[r].room_bytes = window_bytes(p.rails[r]) - mine;
       plans_[r].packets.clear();
@@ -654,6 +659,7 @@ class transport final : private packet_sink {
       const auto bytes = std::int64_t(packet.header.length + header_bytes);
       outlook[r].busy_s += double(bytes) / p.rails[r].rate.bytes_per_s();
       plans_[r].room_bytes -= bytes;
+      backlog_bytes_[r] += bytes;
       p.rails[r].sent_bytes += std::int64_t(packet.header.length);
       was_busy[r] = true;
       plans_[r].packets.push_back(std::move(packet));
@@ -785,8 +791,9 @@ class transport final : private packet_sink {
   transport_options options_;
   std::vector<peer_state> peers_;
   std::vector<int> with_work_;
-  std::vector<idle_rail> plans_;     // of flush
-  std::vector<std::int64_t> sizes_;  // of flush
+  std::vector<idle_rail> plans_;             // of flush
+  std::vector<std::int64_t> sizes_;          // of flush
+  std::vector<std::int64_t> backlog_bytes_;  // of flush: under way on each rail, to all peers
   std::deque<operation_ptr> posted_;
   std::deque<envelope_ptr> unexpected_;
   std::unordered_map<std::uint32_t, operation_ptr> requested_;  // by the sender's id
