@@ -1,16 +1,29 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How quick messages from rank 0 to rank 1 are over the rails of RAILPASS_RAILS, with a window of
-// messages under way; by the receiver's clock. Prints one line of JSON per size.
+// Times messages between ranks, over railpass' rails or over MPI, as it is told while it runs:
 //
-//   rails_transfer BYTES,... REPETITIONS WINDOW
+//   mpirun -n 2 rails_transfer rails FILE     or    rails_transfer mpi FILE
+//
+// Every rank reads its commands from a file or FIFO of its own, FILE.0, FILE.1, ..., so that one
+// that is told nothing blocks and takes no time from others (bench/rails runs many at once).
+//
+//   stream PATTERN BYTES COUNT WINDOW    COUNT messages, WINDOW of them under way
+//   ping_pong BYTES COUNT                COUNT round trips between the first pair of `pairs`
+//   rates                                what the first sender's rails are thought to carry
+//
+// Patterns: pairs (rank r to r + n/2), to_first (all to rank 0), ring (r to r + 1). Rank 0 prints
+// one line of JSON per command; times are the receivers', the slowest one's.
+#include "railpass/base/clock.hpp"
 #include "railpass/base/units.hpp"
 #include "railpass/rails.hpp"
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
+#include <cstring>
 #include <deque>
+#include <fstream>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -18,84 +31,184 @@ using namespace railpass;
 
 namespace {
 
-// So many messages one behind the other; the seconds they took, at rank 1.
-double transfer_s(std::vector<char>& memory, int count, int window, int rank) {
-  char ready = 0;
-  const mpi::message_part whole{memory.data(), memory.size()}, one{&ready, 1};
-  if (rank == 0)
-    mpi::irecv({&one, 1}, 1, 1, MPI_COMM_WORLD).wait();
-  else
-    mpi::isend({&one, 1}, 0, 1, MPI_COMM_WORLD).wait();
-  const double began_s = MPI_Wtime();
-  std::deque<mpi::message> under_way;
-  for (int k = 0; k < count; ++k) {
-    if (int(under_way.size()) == window) {
-      under_way.front().wait();
-      under_way.pop_front();
-    }
-    under_way.push_back(rank == 0 ? mpi::isend({&whole, 1}, 1, 0, MPI_COMM_WORLD)
-                                  : mpi::irecv({&whole, 1}, 0, 0, MPI_COMM_WORLD));
+struct under_way {
+  mpi::message message;
+  MPI_Request request = MPI_REQUEST_NULL;
+};
+
+class carrier {
+ public:
+  explicit carrier(bool over_rails) : over_rails_(over_rails) {
+    if (over_rails_) mpi::open_rails(MPI_COMM_WORLD);
   }
-  for (mpi::message& m : under_way) m.wait();
-  return MPI_Wtime() - began_s;
+  void close() const {
+    if (over_rails_) mpi::close_rails(MPI_COMM_WORLD);
+  }
+
+  under_way send(std::vector<char>& memory, int to) const {
+    under_way u;
+    const mpi::message_part whole{memory.data(), memory.size()};
+    if (over_rails_)
+      u.message = mpi::isend({&whole, 1}, to, 0, MPI_COMM_WORLD);
+    else
+      MPI_Isend(memory.data(), int(memory.size()), MPI_CHAR, to, 0, MPI_COMM_WORLD, &u.request);
+    return u;
+  }
+  under_way receive(std::vector<char>& memory, int from) const {
+    under_way u;
+    const mpi::message_part whole{memory.data(), memory.size()};
+    if (over_rails_)
+      u.message = mpi::irecv({&whole, 1}, from, 0, MPI_COMM_WORLD);
+    else
+      MPI_Irecv(memory.data(), int(memory.size()), MPI_CHAR, from, 0, MPI_COMM_WORLD, &u.request);
+    return u;
+  }
+  void wait(under_way& u) const {
+    if (over_rails_)
+      u.message.wait();
+    else
+      MPI_Wait(&u.request, MPI_STATUS_IGNORE);
+  }
+  void wait_all(std::vector<under_way>& some) const {
+    for (under_way& u : some) wait(u);
+    some.clear();
+  }
+
+ private:
+  bool over_rails_;
+};
+
+struct partners {
+  int to = -1;
+  std::vector<int> from;
+};
+
+partners partners_of(const std::string& pattern, int rank, int n) {
+  partners p;
+  if (pattern == "pairs") {
+    if (rank < n / 2) p.to = rank + n / 2;
+    if (rank >= n / 2 && rank - n / 2 < n / 2) p.from = {rank - n / 2};
+  } else if (pattern == "to_first") {
+    if (rank > 0) p.to = 0;
+    for (int r = 1; rank == 0 && r < n; ++r) p.from.push_back(r);
+  } else if (pattern == "ring") {
+    p.to = (rank + 1) % n;
+    p.from = {(rank + n - 1) % n};
+  } else {
+    throw error("pattern '" + pattern + "': expected pairs, to_first or ring");
+  }
+  return p;
 }
 
-double latency_s(int rank) {
-  constexpr int count = 200;
-  char byte = 0;
-  const mpi::message_part one{&byte, 1};
-  const double began_s = MPI_Wtime();
-  for (int k = 0; k < count; ++k)
-    for (const int sender : {0, 1}) {
-      if (rank == sender)
-        mpi::isend({&one, 1}, 1 - rank, 2, MPI_COMM_WORLD).wait();
-      else
-        mpi::irecv({&one, 1}, 1 - rank, 2, MPI_COMM_WORLD).wait();
+char content(std::size_t at) { return char(at * 2654435761u >> 11); }
+
+void stream(const carrier& c, const std::string& pattern, std::size_t bytes, int count, int window,
+            int rank, int n) {
+  const partners p = partners_of(pattern, rank, n);
+  std::vector<char> mine(p.to >= 0 ? bytes : 0);
+  for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = content(i);
+  std::vector<std::vector<char>> theirs(p.from.size(), std::vector<char>(bytes));
+  std::vector<double> ends_s;
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double began_s = steady_clock_s();
+  std::deque<std::vector<under_way>> some;
+  const auto wait_for_first = [&] {
+    c.wait_all(some.front());
+    some.pop_front();
+    ends_s.push_back(steady_clock_s());
+  };
+  for (int k = 0; k < count; ++k) {
+    if (int(some.size()) == window) wait_for_first();
+    some.emplace_back();
+    for (std::size_t i = 0; i < p.from.size(); ++i)
+      some.back().push_back(c.receive(theirs[i], p.from[i]));
+    if (p.to >= 0) some.back().push_back(c.send(mine, p.to));
+  }
+  while (!some.empty()) wait_for_first();
+  for (const std::vector<char>& t : theirs)
+    for (std::size_t i = 0; i < t.size(); ++i)
+      if (t[i] != content(i)) throw error("byte " + std::to_string(i) + " arrived wrong");
+  double took_s = p.from.empty() ? 0 : ends_s.back() - began_s, slowest_s = 0;
+  MPI_Reduce(&took_s, &slowest_s, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  // The last receiver's ends, for who wants to see how the stream went.
+  const int last = n - 1;
+  if (rank == last && last != 0) MPI_Send(ends_s.data(), count, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD);
+  if (rank != 0) return;
+  if (last != 0)
+    MPI_Recv(ends_s.data(), count, MPI_DOUBLE, last, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  std::printf("{\"seconds\": %.9g, \"ends_s\": [", slowest_s);
+  for (int k = 0; k < count; ++k) std::printf("%s%.6f", k ? ", " : "", ends_s[std::size_t(k)]);
+  std::printf("]}\n");
+}
+
+void ping_pong(const carrier& c, std::size_t bytes, int count, int rank, int n) {
+  std::vector<char> memory(bytes, 1);
+  const int other = rank == 0 ? n / 2 : 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double began_s = steady_clock_s();
+  if (rank == 0 || rank == n / 2)
+    for (int k = 0; k < 2 * count; ++k) {
+      under_way u = (k % 2 == 0) == (rank == 0) ? c.send(memory, other) : c.receive(memory, other);
+      c.wait(u);
     }
-  return (MPI_Wtime() - began_s) / (2 * count);
+  if (rank == 0) std::printf("{\"seconds\": %.9g}\n", (steady_clock_s() - began_s) / (2 * count));
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+void rates(int rank, int n) {
+  if (rank != 0) return;
+  std::printf("{\"rails\": [");
+  const char* comma = "";
+  for (const mpi::rail_status& r : mpi::rails_to(n / 2, MPI_COMM_WORLD)) {
+    std::printf("%s{\"name\": \"%s\", \"mbit_s\": %.1f, \"changes\": %d, \"bytes\": %lld}", comma,
+                r.name.c_str(), r.bytes_per_s * 8e-6, r.changes, (long long)r.sent_bytes);
+    comma = ", ";
+  }
+  std::printf("]}\n");
+}
+
+void obey(const carrier& c, std::istream& words, int rank, int n) {
+  std::string verb, pattern = "pairs", bytes_text;
+  words >> verb;
+  if (verb == "rates") return rates(rank, n);
+  int count = 0, window = 1;
+  if (verb == "stream") words >> pattern;
+  words >> bytes_text >> count;
+  if (verb == "stream") words >> window;
+  const std::optional<std::int64_t> bytes = parse_bytes(bytes_text);
+  if (!words || !bytes || *bytes > 1 << 30 || count < 1 || window < 1)
+    throw error("a command was '" + verb +
+                "': expected stream PATTERN BYTES COUNT WINDOW, ping_pong BYTES COUNT or rates");
+  if (verb == "stream")
+    stream(c, pattern, std::size_t(*bytes), count, window, rank, n);
+  else
+    ping_pong(c, std::size_t(*bytes), count, rank, n);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  int rank = 0, num_ranks = 0;
+  int rank = 0, n = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
-  const int repetitions = argc == 4 ? std::atoi(argv[2]) : 0,
-            window = argc == 4 ? std::atoi(argv[3]) : 0;
-  if (num_ranks != 2 || repetitions < 1 || window < 1) {
-    std::fprintf(stderr, "mpirun -n 2 rails_transfer BYTES,... REPETITIONS WINDOW\n");
+  MPI_Comm_size(MPI_COMM_WORLD, &n);
+  const std::string how = argc == 3 ? argv[1] : "";
+  if (n < 2 || (how != "rails" && how != "mpi")) {
+    if (rank == 0) std::fprintf(stderr, "mpirun -n RANKS rails_transfer rails|mpi FILE\n");
     MPI_Finalize();
     return 2;
   }
   try {
-    mpi::open_rails(MPI_COMM_WORLD);
-    const std::string sizes = argv[1];
-    for (std::size_t at = 0; at < sizes.size();) {
-      const std::size_t comma = std::min(sizes.find(',', at), sizes.size());
-      const auto bytes = parse_bytes(sizes.substr(at, comma - at));
-      at = comma + 1;
-      if (!bytes) throw error("bytes: expected sizes such as 64KiB,1MiB");
-      std::vector<char> memory(std::size_t(*bytes), 1);
-      const int count = std::clamp(int((8 << 20) / *bytes), 8, 256);
-      transfer_s(memory, count, window, rank);  // learns the rates
-      std::vector<double> mbit_s;
-      for (int k = 0; k < repetitions; ++k)
-        mbit_s.push_back(double(*bytes) * count * 8e-6 / transfer_s(memory, count, window, rank));
-      std::sort(mbit_s.begin(), mbit_s.end());
-      const double one_way_s = latency_s(rank);
-      if (rank == 1)
-        std::printf(
-            "{\"bytes\": %lld, \"mbit_s\": %.1f, \"least\": %.1f, \"most\": %.1f, "
-            "\"latency_s\": %.3g}\n",
-            (long long)*bytes, mbit_s[mbit_s.size() / 2], mbit_s.front(), mbit_s.back(), one_way_s);
+    const std::string path = std::string(argv[2]) + "." + std::to_string(rank);
+    std::ifstream commands(path);
+    if (!commands) throw error(path + ": cannot be read");
+    const carrier c(how == "rails");
+    for (std::string line; std::getline(commands, line);) {
+      std::istringstream words(line);
+      obey(c, words, rank, n);
+      std::fflush(stdout);
     }
-    if (rank == 0)
-      for (const mpi::rail_status& r : mpi::rails_to(1, MPI_COMM_WORLD))
-        std::fprintf(stderr, "%s: %.1f Mbit/s, changed %d times, sent %lld bytes\n", r.name.c_str(),
-                     r.bytes_per_s * 8e-6, r.changes, (long long)r.sent_bytes);
-    mpi::close_rails(MPI_COMM_WORLD);
+    c.close();
   } catch (const std::exception& e) {
     std::fprintf(stderr, "rails_transfer: rank %d: %s\n", rank, e.what());
     MPI_Abort(MPI_COMM_WORLD, 1);

@@ -10,6 +10,7 @@
 
 A host is a network namespace with an interface per rate (eth0, eth1, ...), in a network each
 (10.77.0.0/24, 10.78.0.0/24, ...); bridges in a namespace of their own are the switches. MPI uses eth0.
+With --shared all interfaces of a host are behind one link of that rate.
 Token buckets shape both directions, the host's and the switch's port, so that messages of several
 senders queue where they would at a real switch. Each host has its own name, System V IPC, /dev/shm
 and temporary directory: MPI libraries see the ranks of different hosts as remote. Only MPI's ways
@@ -92,7 +93,7 @@ class Cluster:
         names = [line.split()[0] for line in call("ip", "netns", "list").splitlines() if line]
         return [name for name in names if own.match(name)]
 
-    def up(self, hosts, rate, mtu):
+    def up(self, hosts, rate, mtu, shared=None):
         check_machine()
         STATE.mkdir(exist_ok=True)
         with open(STATE / "lock", "w") as lock:
@@ -100,35 +101,44 @@ class Cluster:
             if self.namespaces() or self.directory.exists():
                 raise Failed(f"cluster '{self.name}' is up, at least in part; take it down first")
             try:
-                self._create(hosts, rate, mtu)
+                self._create(hosts, rate, mtu, shared)
             except BaseException:
                 self.down()
                 raise
 
-    def _create(self, hosts, rate, mtu):
+    def _create(self, hosts, rate, mtu, shared):
         self.directory.mkdir()
         names = [self.host(i) for i in range(hosts)]
         call("ip", "-batch", "-", text="".join(f"netns add {n}\n" for n in [self.switch] + names))
         rates = rate.split(",")
-        for rail in range(len(rates)):
+        # The switches' ports: one per interface, or one per host.
+        ports = [shared] if shared else rates
+        for rail in range(len(ports)):
             call("ip", "-n", self.switch, "-batch", "-",
                  text=f"link add bridge{rail} mtu {mtu} type bridge stp_state 0 forward_delay 0\n"
                       f"link set bridge{rail} up\n")
         with congestion_control() as control:
             for i, name in enumerate(names):
                 call("ip", "-n", name, "link", "set", "lo", "up")
-                for rail, its_rate in enumerate(rates):
-                    device, port = f"eth{rail}", f"port{i}-{rail}"
+                for rail, its_rate in enumerate(ports):
+                    device, port = "uplink" if shared else f"eth{rail}", f"port{i}-{rail}"
                     call("ip", "link", "add", device, "netns", name, "mtu", str(mtu),
                          "gso_max_size", str(GSO_BYTES), "type", "veth", "peer", "name", port,
                          "netns", self.switch, "mtu", str(mtu), "gso_max_size", str(GSO_BYTES))
                     call("ip", "-n", self.switch, "link", "set", port, "master", f"bridge{rail}",
                          "up")
+                    call("ip", "-n", name, "link", "set", device, "up")
+                    shape(name, device, its_rate, UPLINK_QUEUE_BYTES)
+                    shape(self.switch, port, its_rate, DOWNLINK_QUEUE_BYTES)
+                for rail, its_rate in enumerate(rates):
+                    device = f"eth{rail}"
+                    if shared:
+                        call("ip", "-n", name, "link", "add", "link", "uplink", "name", device,
+                             "gso_max_size", str(GSO_BYTES), "type", "macvlan", "mode", "bridge")
+                        shape(name, device, its_rate, UPLINK_QUEUE_BYTES)
                     call("ip", "-n", name, "-batch", "-",
                          text=f"addr add {address(i, rail)}/24 dev {device}\n"
                               f"link set {device} up\n")
-                    shape(name, device, its_rate, UPLINK_QUEUE_BYTES)
-                    shape(self.switch, port, its_rate, DOWNLINK_QUEUE_BYTES)
                 configure_tcp(name, control)
         table = "127.0.0.1 localhost\n" + "".join(f"{address(i)} {n}\n" for i, n in enumerate(names))
         for name in names:
@@ -142,7 +152,8 @@ class Cluster:
         call("cc", "-O2", "-shared", "-fPIC", "-o", str(self.directory / "yield_preload.so"),
              str(HERE / "yield_preload.c"), "-ldl")
         (self.directory / "settings.json").write_text(
-            json.dumps({"hosts": hosts, "rate": rate, "mtu": mtu, "congestion_control": control}))
+            json.dumps({"hosts": hosts, "rate": rate, "mtu": mtu, "shared": shared,
+                        "congestion_control": control}))
 
     def kill_processes(self):
         for name in self.namespaces():
@@ -182,7 +193,10 @@ class Cluster:
         if arguments.yielding:
             variables["LD_PRELOAD"] = str(self.directory / "yield_preload.so")
         starter = {"openmpi": self._openmpi, "mpich": self._mpich}[arguments.mpi]
-        command = starter(names, arguments.ranks_per_host, variables) + arguments.command
+        if arguments.mca and arguments.mpi != "openmpi":
+            raise Failed("--mca is for Open MPI")
+        command = starter(names, arguments.ranks_per_host, variables,
+                          dict(arguments.mca)) + arguments.command
         process = subprocess.Popen(self.enter(names[0], command), stdin=subprocess.DEVNULL)
         try:
             return process.wait(arguments.timeout)
@@ -198,17 +212,17 @@ class Cluster:
                 self.kill_processes()
                 process.wait()
 
-    def _openmpi(self, names, ranks_per_host, variables):
+    def _openmpi(self, names, ranks_per_host, variables, mca):
         exported = [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
         slots = ",".join(f"{name}:{ranks_per_host}" for name in names)
+        mca = {"plm": "rsh", "plm_rsh_agent": str(self.directory / "agent"),
+               "oob_tcp_if_include": "eth0", "btl_tcp_if_include": "eth0", "pml": "ob1",
+               "btl": "tcp,self,vader", "mpi_yield_when_idle": "1", **mca}
         return [program("mpirun.openmpi", "mpirun"), "--allow-run-as-root", "--oversubscribe",
                 "--host", slots, "--map-by", "slot", "--bind-to", "none",
-                "--mca", "plm", "rsh", "--mca", "plm_rsh_agent", str(self.directory / "agent"),
-                "--mca", "oob_tcp_if_include", "eth0", "--mca", "btl_tcp_if_include", "eth0",
-                "--mca", "pml", "ob1", "--mca", "btl", "tcp,self,vader",
-                "--mca", "mpi_yield_when_idle", "1", *exported]
+                *(w for name, value in mca.items() for w in ("--mca", name, value)), *exported]
 
-    def _mpich(self, names, ranks_per_host, variables):
+    def _mpich(self, names, ranks_per_host, variables, _):
         # whichever of its two network libraries this MPICH was built with: TCP over eth0
         variables = {"UCX_TLS": "tcp,sm,self", "UCX_NET_DEVICES": "eth0", "FI_PROVIDER": "tcp",
                      "FI_TCP_IFACE": "eth0", **variables}
@@ -321,6 +335,11 @@ def number_argument(least, most):
     return parse
 
 
+def one_rate_argument(text):
+    bytes_per_second(text)
+    return text
+
+
 def rate_argument(text):
     for rate in text.split(","):
         bytes_per_second(rate)
@@ -340,6 +359,8 @@ def parse(words):
                           help="of every link, each way (default 200mbit); 400mbit,100mbit gives every "
                                "host a second network")
         verb.add_argument("--mtu", type=number_argument(576, 65535), default=1500)
+        verb.add_argument("--shared", type=one_rate_argument, metavar="RATE",
+                          help="of one link behind all interfaces of a host")
 
     network(verbs.add_parser("up", help="create the hosts"))
     verbs.add_parser("down", help="remove the hosts and everything that runs on them")
@@ -352,6 +373,8 @@ def parse(words):
     run.add_argument("--ranks-per-host", type=number_argument(1, 1000), default=1)
     run.add_argument("--env", type=variable_argument, action="append", default=[],
                      metavar="NAME=VALUE", help="set for all ranks; may be repeated")
+    run.add_argument("--mca", type=variable_argument, action="append", default=[],
+                     metavar="NAME=VALUE", help="parameter of Open MPI, in place of what is said here")
     run.add_argument("--timeout", type=float, default=600, metavar="SECONDS")
     run.add_argument("--no-yield", dest="yielding", action="store_false",
                      help="do not make idle ranks give their core to the others")
@@ -371,7 +394,7 @@ def main(words):
     arguments = parse(words)
     cluster = Cluster(arguments.name)
     if arguments.verb == "up":
-        cluster.up(arguments.hosts, arguments.rate, arguments.mtu)
+        cluster.up(arguments.hosts, arguments.rate, arguments.mtu, arguments.shared)
     elif arguments.verb == "down":
         if os.geteuid() != 0:
             raise Skipped("emulated hosts need root")
@@ -384,7 +407,7 @@ def main(words):
     elif cluster.settings is not None:
         return cluster.run(arguments)
     else:
-        cluster.up(arguments.hosts, arguments.rate, arguments.mtu)
+        cluster.up(arguments.hosts, arguments.rate, arguments.mtu, arguments.shared)
         try:
             return cluster.run(arguments)
         finally:
