@@ -24,6 +24,7 @@ class simulated_network {
       : num_ranks_(num_ranks), models_(std::move(rails)) {
     free_s_.assign(models_.size(), std::vector<double>(std::size_t(num_ranks), 0));
     carried_bytes_.assign(models_.size(), 0);
+    transmissions_.assign(models_.size(), 0);
     channels_.resize(models_.size() * std::size_t(num_ranks * num_ranks));
   }
 
@@ -51,6 +52,7 @@ class simulated_network {
   }
 
   std::int64_t carried_bytes(std::size_t rail) const { return carried_bytes_[rail]; }
+  int transmissions(std::size_t rail) const { return transmissions_[rail]; }
 
   std::vector<std::unique_ptr<transport::packet_rail>> rails_of(int rank) {
     std::vector<std::unique_ptr<transport::packet_rail>> result;
@@ -99,6 +101,7 @@ class simulated_network {
       if (peer == rank_ || peer < 0 || peer >= network_.num_ranks_)
         throw std::logic_error("a packet to " + std::to_string(peer));
       const rail_model& m = network_.models_[std::size_t(index_)];
+      ++network_.transmissions_[std::size_t(index_)];
       double& free_s = network_.free_s_[std::size_t(index_)][std::size_t(rank_)];
       for (transport::outgoing& o : packets) {
         std::uint64_t sum = 0;
@@ -179,6 +182,7 @@ class simulated_network {
   std::vector<std::vector<double>> free_s_;   // by rail and rank
   std::vector<std::deque<flight>> channels_;  // by rail, sender, receiver
   std::vector<std::int64_t> carried_bytes_;   // by rail
+  std::vector<int> transmissions_;            // by rail
 };
 
 }  // namespace railpass::test

@@ -299,6 +299,61 @@ TEST_CASE("a rail that is steady is not found to have changed") {
   CHECK(rate.bytes_per_s() == Approx(1e7).epsilon(0.1));
 }
 
+TEST_CASE("what was measured of a peer's rails decides how messages travel") {
+  const auto profile = [](std::int64_t eager, std::int64_t aggregate, bool spare) {
+    link_profile link;
+    link.least_bytes = 1000;
+    for (int r = 0; r < 2; ++r)
+      link.rails.push_back({.time = transfer_time(r == 0 ? 1e-5 : 2e-5, 1e8),
+                            .handshake_s = 0,
+                            .thresholds = {.eager_bytes = eager, .aggregate_bytes = aggregate},
+                            .spare = spare && r == 1});
+    return link;
+  };
+  bytes out = pattern(1 << 20, 1), in(1 << 20);
+  const auto carried = [&](const link_profile& known, std::size_t size, const char* strategy) {
+    world w(2, {{}, {}}, strategy);
+    for (int r = 0; r < 2; ++r) w.ranks[std::size_t(r)]->know(1 - r, known);
+    std::vector<operation_ptr> sends, receives;
+    for (int k = 0; k < 4; ++k) receives.push_back(w.ranks[1]->receive(0, k, {{in.data(), size}}));
+    const int before = w.network.transmissions(0);
+    for (int k = 0; k < 4; ++k) sends.push_back(w.ranks[0]->send(1, k, {{out.data(), size}}));
+    const int at_once = w.network.transmissions(0) - before;
+    w.run();
+    for (const operation_ptr& op : receives) CHECK(op->done());
+    return std::pair(at_once, w.network.carried_bytes(1));
+  };
+  // Large messages over both rails, or whole over the better one where the other is spare.
+  CHECK(carried(profile(100, 100, false), 1 << 20, "auto").second > 1 << 20);
+  CHECK(carried(profile(100, 100, true), 1 << 20, "auto").second == 0);
+  // What another strategy does is nobody's business.
+  CHECK(carried(profile(100, 100, true), 1 << 20, "equal").second == 2 << 20);
+
+  // Four small messages that wait: in one transmission, two or four.
+  const auto transmissions = [&](std::int64_t aggregate, const char* strategy) {
+    world w(2, {{}}, strategy);
+    link_profile known = profile(10000, aggregate, false);
+    known.rails.pop_back();
+    w.ranks[0]->know(1, known);
+    // Until a large message has filled the rail.
+    const auto big = w.ranks[0]->send(1, 9, {{out.data(), out.size()}});
+    const auto got = w.ranks[1]->receive(0, 9, {{in.data(), in.size()}});
+    w.run([&] { return w.network.carried_bytes(0) > 0; });
+    std::vector<operation_ptr> smalls;
+    for (int k = 0; k < 4; ++k) smalls.push_back(w.ranks[0]->send(1, k, {{out.data(), 1000}}));
+    for (int k = 0; k < 4; ++k) w.ranks[1]->receive(0, k, {{in.data(), 1000}});
+    const int before = w.network.transmissions(0);
+    w.run([&] { return smalls[3]->done(); });
+    return w.network.transmissions(0) - before;
+  };
+  CHECK(transmissions(10000, "auto") < transmissions(2200, "auto"));
+  CHECK(transmissions(2200, "auto") < transmissions(0, "auto"));
+  CHECK(transmissions(10000, "split") == transmissions(0, "split"));
+
+  world w(2, {{}});
+  CHECK_THROWS_AS(w.ranks[0]->know(1, profile(1, 1, false)), railpass::error);
+}
+
 TEST_CASE("a small message waits for at most one part of a large one") {
   world w(2, {{1e-5, 1e8}});
   bytes large = pattern(8 << 20, 1), to(8 << 20), small = pattern(8, 2), got(8);

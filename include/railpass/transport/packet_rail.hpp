@@ -25,6 +25,7 @@ struct outgoing {
   packet header;
   std::vector<piece> payload;  ///< header.length bytes together
   std::uint64_t token = 0;     ///< 0: nobody wants to know
+  bool copy = false;  ///< copying the payload is thought to be quicker than reading it later
 };
 
 /// When the last byte of a packet was there, by the receiver's clock.

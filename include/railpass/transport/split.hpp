@@ -120,7 +120,8 @@ class transfer_time {
 /// What a split must know of a rail.
 struct rail_outlook {
   const transfer_time* time = nullptr;
-  double busy_s = 0;  ///< until it has carried what it was given
+  double busy_s = 0;   ///< until it has carried what it was given
+  bool spare = false;  ///< shall have no part of large messages: it slows better rails down
 };
 
 /// When the rail would have carried so many bytes more.
@@ -160,7 +161,8 @@ inline constexpr std::size_t most_rails = 16;
 /// is: the time at which the rails would have carried `bytes` together is found by bisection (with
 /// secant steps). Rails that are not free by then get nothing: a busy fast rail is waited for when
 /// that is quicker. No rail gets fewer than `least_bytes`, unless the message is no larger. The
-/// shares add up to `bytes`. Returns when the last rail finishes, from now.
+/// shares add up to `bytes`. Spare rails get nothing, unless all are. Returns when the last
+/// rail finishes, from now.
 ///
 /// For two rails this is what NewMadeleine's dichotomy on the ratio finds (A sampling-based
 /// approach for communication libraries auto-tuning, IEEE Cluster 2011).
@@ -169,7 +171,8 @@ inline double split(std::span<const rail_outlook> rails, std::int64_t bytes,
   const std::size_t n = rails.size();
   bool used[most_rails] = {};
   double exact[most_rails] = {};
-  std::fill_n(used, n, true);
+  const bool all_spare = std::ranges::all_of(rails, &rail_outlook::spare);
+  for (std::size_t i = 0; i < n; ++i) used[i] = all_spare || !rails[i].spare;
   const auto total = double(bytes);
   for (;;) {
     const auto carried = [&](double until_s) {

@@ -15,6 +15,8 @@ namespace railpass::transport {
 struct rails_view {
   std::span<const rail_outlook> rails;
   std::int64_t least_bytes = 1;  ///< smallest part of a message worth a packet of its own
+  std::int64_t aggregate_bytes = 32
+                                 << 10;  ///< most that is worth one transmission of the idle rail
 };
 
 /// A large message to this peer that still has bytes nobody carries, and what else waits.
@@ -43,11 +45,10 @@ class strategy {
 namespace detail {
 
 /// Those that fit into one transmission.
-inline std::size_t as_many_as_fit(std::span<const std::int64_t> sizes) {
-  constexpr std::int64_t transmission_bytes = 32 << 10;
+inline std::size_t as_many_as_fit(const rails_view& rails, std::span<const std::int64_t> sizes) {
   std::int64_t sum = 0;
   std::size_t n = 0;
-  while (n < sizes.size() && (n == 0 || sum + sizes[n] <= transmission_bytes)) sum += sizes[n++];
+  while (n < sizes.size() && (n == 0 || sum + sizes[n] <= rails.aggregate_bytes)) sum += sizes[n++];
   return n;
 }
 

@@ -7,6 +7,7 @@
 
 #include "railpass/base/clock.hpp"
 #include "railpass/base/error.hpp"
+#include "railpass/transport/link_profile.hpp"
 #include "railpass/transport/packet_rail.hpp"
 #include "railpass/transport/rate.hpp"
 #include "railpass/transport/strategy.hpp"
@@ -29,11 +30,12 @@ inline constexpr int any_tag = -1;
 
 /// The same on all ranks.
 struct transport_options {
-  /// Messages up to this are sent without asking, if the receiver has room; at most 64 KiB.
+  /// Messages up to this are sent without asking, if the receiver has room; at most 64 KiB. What
+  /// know() says of a rail goes before.
   std::int64_t eager_bytes = 16 << 10;
   /// What a rank may have to keep of each other rank's messages that it has not asked for yet.
   std::int64_t credit_bytes = 1 << 20;
-  /// Smallest part of a message worth a packet of its own on a second rail.
+  /// Smallest part of a message worth a packet of its own on a second rail. Here, too.
   std::int64_t least_bytes = 8 << 10;
 };
 
@@ -103,9 +105,11 @@ class transport final : private packet_sink {
     peers_.resize(std::size_t(num_ranks));
     for (peer_state& p : peers_) {
       p.credit_bytes = options.credit_bytes;
+      p.least_bytes = options.least_bytes;
       p.rails.resize(rails_.size());
       for (std::size_t r = 0; r < rails_.size(); ++r) {
         p.rails[r].sampled = p.rails[r].time = times[r];
+        p.rails[r].thresholds.eager_bytes = options.eager_bytes;
         p.rails[r].rate = rate_estimate(times[r].bytes_per_s(), known);
       }
     }
@@ -114,6 +118,32 @@ class transport final : private packet_sink {
   transport& operator=(const transport&) = delete;
 
   const std::vector<std::unique_ptr<packet_rail>>& rails() const { return rails_; }
+
+  /// What was measured of the rails to a peer, for all that is decided from now on. Throws error
+  /// if it is of another number of rails.
+  void know(int peer, const link_profile& measured) {
+    if (measured.rails.size() != rails_.size() || measured.least_bytes < 1)
+      throw error("a link_profile of " + std::to_string(measured.rails.size()) +
+                  " rails: expected one of " + std::to_string(rails_.size()));
+    peer_state& p = peers_[std::size_t(peer)];
+    p.least_bytes = measured.least_bytes;
+    for (std::size_t r = 0; r < rails_.size(); ++r) {
+      rail_state& state = p.rails[r];
+      state.sampled = state.time = measured.rails[r].time;
+      state.rate = rate_estimate(state.time.bytes_per_s(), true);
+      state.thresholds = measured.rails[r].thresholds;
+      state.thresholds.eager_bytes =
+          std::clamp<std::int64_t>(state.thresholds.eager_bytes, 0,
+                                   std::min(options_.credit_bytes, std::int64_t(most_eager_bytes)));
+      state.spare = measured.rails[r].spare;
+    }
+  }
+
+  /// Decides from now on; the one before comes back.
+  std::unique_ptr<strategy> use(std::unique_ptr<strategy> how) {
+    strategy_.swap(how);
+    return how;
+  }
 
   /// Begins to send a message of several pieces, which stay the caller's and unchanged until it is
   /// done; `owner` is kept until then. 0 <= peer < num_ranks, tag >= 0.
@@ -205,6 +235,8 @@ class transport final : private packet_sink {
   struct rail_state {
     transfer_time sampled, time;
     rate_estimate rate{1e9, false};
+    rail_thresholds thresholds;
+    bool spare = false;
     std::int64_t sent_bytes = 0;
     bool farewell = false;  // from the peer
     incoming current;
@@ -225,6 +257,7 @@ class transport final : private packet_sink {
     std::deque<operation_ptr> small;
     std::deque<operation_ptr> large;
     std::int64_t large_bytes = 0;  // of these, not carried yet
+    std::int64_t least_bytes = 1;
     std::map<std::uint32_t, envelope_ptr> early;
     std::vector<rail_state> rails;
   };
@@ -649,12 +682,14 @@ class transport final : private packet_sink {
     for (std::size_t r = 0; r < n; ++r) {
       const std::int64_t mine = rails_[r]->under_way_bytes(peer);
       const double rate = p.rails[r].rate.bytes_per_s();
-      outlook[r] = {&p.rails[r].time, double(backlog_bytes_[r]) / rate};
+      outlook[r] = {.time = &p.rails[r].time,
+                    .busy_s = double(backlog_bytes_[r]) / rate,
+                    .spare = p.rails[r].spare};
       was_busy[r] = mine > 0;
       plans_[r].room_bytes = window_bytes(p.rails[r]) - mine;
       plans_[r].packets.clear();
     }
-    const rails_view view{{outlook, n}, options_.least_bytes};
+    rails_view view{.rails = {outlook, n}, .least_bytes = p.least_bytes};
     const auto add = [&](std::size_t r, outgoing&& packet) {
       const auto bytes = std::int64_t(packet.header.length + header_bytes);
       outlook[r].busy_s += double(bytes) / p.rails[r].rate.bytes_per_s();
@@ -671,49 +706,56 @@ class transport final : private packet_sink {
       for (const packet& c : p.control) add(r, {.header = c, .payload = {}});
       p.control.clear();
     }
-    for (std::size_t r = 0; r < n; ++r) {
-      while (!p.small.empty() && plans_[r].room_bytes > 0) {
-        sizes_.clear();
-        for (std::size_t i = 0; i < std::min<std::size_t>(p.small.size(), 64); ++i)
-          sizes_.push_back(travelling_bytes(*p.small[i]));
-        std::size_t take = std::min(strategy_->small(r, view, sizes_), sizes_.size());
-        if (take == 0) break;
-        for (; take > 0; --take) {
-          add(r, first_packet(p, p.small.front()));
-          p.small.pop_front();
-        }
-      }
-    }
-    for (std::size_t r = 0; r < n; ++r)
-      while (plans_[r].room_bytes > 0 && add_chunk(p, r, view, was_busy[r], add)) {
-      }
-
     bool moved = false;
-    for (std::size_t r = 0; r < n; ++r) {
-      if (plans_[r].packets.empty()) continue;
+    // One transmission.
+    const auto hand_over = [&](std::size_t r) {
+      if (plans_[r].packets.empty()) return;
       moved = true;
       // The credit goes with whatever leaves first.
       plans_[r].packets.front().header.credit = std::uint32_t(p.owed_bytes);
       p.kept_bytes -= p.owed_bytes;
       p.owed_bytes = 0;
       rails_[r]->send(peer, plans_[r].packets, *this);
+      plans_[r].packets.clear();
+    };
+    for (std::size_t r = 0; r < n; ++r) {
+      const rail_thresholds& sizes = p.rails[r].thresholds;
+      view.aggregate_bytes = sizes.aggregate_bytes;
+      while (!p.small.empty() && plans_[r].room_bytes > 0) {
+        sizes_.clear();
+        for (std::size_t i = 0; i < std::min<std::size_t>(p.small.size(), 64); ++i)
+          sizes_.push_back(travelling_bytes(*p.small[i], sizes));
+        std::size_t take = std::min(strategy_->small(r, view, sizes_), sizes_.size());
+        if (take == 0) break;
+        for (; take > 0; --take) {
+          add(r, first_packet(p, p.small.front(), sizes));
+          p.small.pop_front();
+        }
+        if (!p.small.empty()) hand_over(r);
+      }
     }
+    for (std::size_t r = 0; r < n; ++r)
+      while (plans_[r].room_bytes > 0 && add_chunk(p, r, view, was_busy[r], add)) {
+      }
+
+    for (std::size_t r = 0; r < n; ++r) hand_over(r);
     p.has_work = !p.control.empty() || !p.small.empty() || !p.large.empty();
     return moved;
   }
 
-  std::int64_t travelling_bytes(const operation& op) const {
-    return std::int64_t(header_bytes) + (op.total_ <= options_.eager_bytes ? op.total_ : 0);
+  static std::int64_t travelling_bytes(const operation& op, const rail_thresholds& sizes) {
+    return std::int64_t(header_bytes) + (op.total_ <= sizes.eager_bytes ? op.total_ : 0);
   }
 
   // The message itself where it is small and the receiver has room, else its announcement.
-  outgoing first_packet(peer_state& p, const operation_ptr& op) {
+  outgoing first_packet(peer_state& p, const operation_ptr& op, const rail_thresholds& sizes) {
     outgoing o;
     o.header = {.type = packet_type::eager, .tag = op->tag_, .sequence = p.next_sequence++};
-    if (op->total_ <= options_.eager_bytes && op->total_ <= p.credit_bytes) {
+    if (op->total_ <= sizes.eager_bytes && op->total_ <= p.credit_bytes) {
       p.credit_bytes -= op->total_;
       o.header.length = std::uint64_t(op->total_);
       o.payload = op->pieces_;
+      o.copy = op->total_ <= sizes.copy_bytes;
       op->next_ = op->total_;
       o.token = announce(op);
     } else {
@@ -740,7 +782,7 @@ class transport final : private packet_sink {
       std::int64_t bytes = std::min(strategy_->large(r, view, l), l.left_bytes);
       if (bytes <= 0) continue;
       const std::int64_t quantum = quantum_bytes(p.rails[r]);
-      if (bytes - quantum >= options_.least_bytes) bytes = quantum;
+      if (bytes - quantum >= p.least_bytes) bytes = quantum;
       outgoing o;
       o.header = {.type = packet_type::chunk,
                   .id = was_busy ? 1u : 0u,

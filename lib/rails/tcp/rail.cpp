@@ -54,12 +54,26 @@ void rail::send(int peer, std::vector<transport::outgoing>& packets, packet_sink
   if (!c.open) return;  // the sink knows
   const bool was_empty = c.queue.empty();
   for (transport::outgoing& o : packets) {
-    waiting w{.header = transport::pack(o.header),
-              .payload = std::move(o.payload),
-              .token = o.token,
-              .bytes = header_bytes + std::size_t(o.header.length)};
-    c.queued_bytes += std::int64_t(w.bytes);
-    c.queue.push_back(std::move(w));
+    const std::size_t bytes = header_bytes + std::size_t(o.header.length);
+    c.queued_bytes += std::int64_t(bytes);
+    const transport::packed_header header = transport::pack(o.header);
+    if (!o.copy) {
+      waiting& w = c.queue.emplace_back();
+      w.header = header;
+      w.payload = std::move(o.payload);
+      w.token = o.token;
+      w.bytes = bytes;
+      continue;
+    }
+    // Behind what was copied before, if that still waits.
+    if (c.queue.empty() || c.queue.back().copied.empty())
+      c.queue.emplace_back().copied.reserve(bytes);
+    waiting& last = c.queue.back();
+    last.bytes += bytes;
+    last.copied.insert(last.copied.end(), header.begin(), header.end());
+    for (const piece& p : o.payload)
+      last.copied.insert(last.copied.end(), p.data, p.data + p.bytes);
+    if (o.token != 0) sink.sent(o.token);
   }
   if (was_empty) write(peer, sink);
 }
@@ -79,8 +93,12 @@ void rail::write(int peer, packet_sink& sink) {
     };
     for (const waiting& w : c.queue) {
       std::size_t skip = w.sent_bytes;
-      add(w.header.data(), header_bytes, skip);
-      for (const piece& p : w.payload) add(p.data, p.bytes, skip);
+      if (w.copied.empty()) {
+        add(w.header.data(), header_bytes, skip);
+        for (const piece& p : w.payload) add(p.data, p.bytes, skip);
+      } else {
+        add(w.copied.data(), w.copied.size(), skip);
+      }
       if (n == most_pieces) break;
     }
     const msghdr message{.msg_name = nullptr,

@@ -30,6 +30,7 @@ class rail final : public transport::packet_rail {
   struct waiting {
     transport::packed_header header;
     std::vector<transport::piece> payload;
+    std::vector<std::byte> copied;  // instead of both: packets with their payload, one by one
     std::uint64_t token = 0;
     std::size_t sent_bytes = 0;  // of header and payload
     std::size_t bytes = 0;

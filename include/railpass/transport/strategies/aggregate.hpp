@@ -17,7 +17,7 @@ class aggregate_strategy final : public strategy {
   std::size_t small(std::size_t idle_rail, const rails_view& rails,
                     std::span<const std::int64_t> sizes) const override {
     if (soonest(rails.rails, double(sizes.front())) != idle_rail) return 0;
-    return detail::as_many_as_fit(sizes);
+    return detail::as_many_as_fit(rails, sizes);
   }
   std::int64_t large(std::size_t idle_rail, const rails_view&, const large_view& l) const override {
     return detail::whole(idle_rail, l);

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// From what was measured between two ranks to what the transport does with their rails: times,
+// thresholds between two ways of doing the same, and which rails are worth being used together.
+// After Brunet, Trahay, Denis, Namyst: A sampling-based approach for communication libraries
+// auto-tuning, IEEE Cluster 2011, https://hal.inria.fr/inria-00605735. No I/O.
+#pragma once
+
+#include "railpass/base/error.hpp"
+#include "railpass/base/statistics.hpp"
+#include "railpass/transport/link_profile.hpp"
+#include "railpass/transport/wire.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace railpass::transport {
+
+/// Times by growing size; medians.
+using time_curve = std::vector<transfer_time::point>;
+
+/// The size from which another way is quicker.
+class threshold {
+ public:
+  static threshold always() { return threshold(0); }
+  static threshold never() { return threshold(std::numeric_limits<double>::infinity()); }
+  static threshold from(double bytes) { return threshold(bytes); }
+  bool is_always() const { return bytes_ == 0; }
+  bool is_never() const { return std::isinf(bytes_); }
+  /// The largest size at which the first way is taken, but at most `most_bytes`.
+  std::int64_t up_to(std::int64_t most_bytes) const {
+    return bytes_ >= double(most_bytes) ? most_bytes : std::int64_t(bytes_);
+  }
+  double bytes() const { return bytes_; }  ///< 0: always; infinity: never
+
+ private:
+  explicit threshold(double bytes) : bytes_(bytes) {}
+  double bytes_;
+};
+
+/// The first size from which `after` takes less than (1 - gain) of `before`, and still does at the
+/// next two sizes that both have: one lucky measurement is no crossing. Between the sizes around it
+/// the difference of the times is taken as linear.
+inline threshold crossing(const time_curve& before, const time_curve& after, double gain = 0) {
+  struct both {
+    double bytes, difference_s;
+  };
+  std::vector<both> common;
+  for (const transfer_time::point& b : before)
+    for (const transfer_time::point& a : after)
+      if (a.bytes == b.bytes) common.push_back({b.bytes, a.seconds - (1 - gain) * b.seconds});
+  for (std::size_t i = 0; i < common.size(); ++i) {
+    bool quicker = true;
+    for (std::size_t k = i; k < std::min(i + 3, common.size()); ++k)
+      quicker &= common[k].difference_s < 0;
+    if (!quicker) continue;
+    if (i == 0) return threshold::always();
+    const both &left = common[i - 1], &right = common[i];
+    return threshold::from(left.bytes + (right.bytes - left.bytes) * left.difference_s /
+                                            (left.difference_s - right.difference_s));
+  }
+  return threshold::never();
+}
+
+/// One rail by itself. One way: half of a message there and one of the same size back.
+struct rail_samples {
+  time_curve copied;       ///< sent at once, its pieces copied behind the header
+  time_curve pieces;       ///< sent at once, its pieces read by the network
+  time_curve rendezvous;   ///< announced, asked for, sent
+  time_curve two_packets;  ///< two messages of half the size each, one by one
+  time_curve aggregate;    ///< the same in one transmission
+};
+
+/// What rails carried at the same time, by the receiver's clock.
+struct joint_sample {
+  std::vector<int> rails;  ///< growing
+  double bytes_per_s = 0;
+};
+
+/// The rails between two ranks.
+struct link_samples {
+  time_curve memory_copy;  ///< what a receiver does with a message that came too early
+  std::vector<rail_samples> rails;
+  std::vector<joint_sample> joint;  ///< each rail by itself, and sets of several
+  time_curve together;              ///< messages split over the rails that combine, as rendezvous
+};
+
+/// What was found out, beside the profile that follows from it.
+struct rail_findings {
+  threshold pieces = threshold::always();      ///< from here copying is slower
+  threshold rendezvous = threshold::never();   ///< from here asking first is quicker
+  threshold two_packets = threshold::never();  ///< from here aggregating is slower
+};
+struct link_findings {
+  std::vector<rail_findings> rails;
+  threshold split = threshold::never();  ///< from here several rails are quicker than the best one
+  link_profile profile;
+};
+
+/// Using more rails must be worth so much, or fewer are used.
+inline constexpr double least_gain = 0.03;
+
+/// B(A) / sum of B(i): what the rails of a set carry together of what each carries alone. Nothing
+/// if one of them was not measured alone.
+inline std::optional<double> additivity(const std::vector<joint_sample>& all,
+                                        const joint_sample& set) {
+  double sum = 0;
+  for (const int rail : set.rails) {
+    const auto alone = std::find_if(all.begin(), all.end(), [&](const joint_sample& s) {
+      return s.rails.size() == 1 && s.rails[0] == rail;
+    });
+    if (alone == all.end()) return std::nullopt;
+    sum += alone->bytes_per_s;
+  }
+  return set.bytes_per_s / sum;
+}
+
+/// The smallest set of rails that carries (almost) as much as any that was measured: who is not in
+/// it shares a bottleneck with those who are, or is too slow to matter. All rails if none was.
+inline std::vector<int> rails_that_combine(const std::vector<joint_sample>& all, int num_rails) {
+  double most = 0;
+  for (const joint_sample& s : all) most = std::max(most, s.bytes_per_s);
+  const joint_sample* best = nullptr;
+  for (const joint_sample& s : all)
+    if (s.bytes_per_s * (1 + least_gain) >= most &&
+        (!best || s.rails.size() < best->rails.size() ||
+         (s.rails.size() == best->rails.size() && s.bytes_per_s > best->bytes_per_s)))
+      best = &s;
+  if (best) return best->rails;
+  std::vector<int> every;
+  for (int r = 0; r < num_rails; ++r) every.push_back(r);
+  return every;
+}
+
+namespace detail {
+
+inline const transfer_time::point* at_size(const time_curve& curve, double bytes) {
+  for (const transfer_time::point& p : curve)
+    if (p.bytes == bytes) return &p;
+  return nullptr;
+}
+
+// The time at any size between the samples, and beyond them by the last slopes.
+inline double interpolated_s(const time_curve& curve, double bytes) {
+  if (curve.empty()) return 0;
+  if (curve.size() == 1) return curve.front().seconds;
+  return transfer_time(curve).time_s(bytes);
+}
+
+inline time_curve quicker_of(const time_curve& a, const time_curve& b, threshold from_b) {
+  time_curve result;
+  for (const transfer_time::point& p : from_b.is_never() ? a : b) {
+    const transfer_time::point* const q = at_size(p.bytes < from_b.bytes() ? a : b, p.bytes);
+    result.push_back(q ? *q : p);
+  }
+  return result;
+}
+
+}  // namespace detail
+
+/// Sent at once: the quicker of copying and not, without what the receiver may have to copy.
+inline time_curve eager_times(const rail_samples& rail, threshold pieces) {
+  return detail::quicker_of(rail.copied, rail.pieces, pieces);
+}
+
+/// The same with the receiver's copy, which is what asking first avoids.
+inline time_curve eager_times_with_copy(const time_curve& eager, const time_curve& memory_copy) {
+  time_curve result = eager;
+  for (transfer_time::point& p : result)
+    p.seconds += std::max(0.0, detail::interpolated_s(memory_copy, p.bytes));
+  return result;
+}
+
+/// What announcing and asking adds: the median over the sizes that were sent both ways.
+inline double handshake_s(const time_curve& eager, const time_curve& rendezvous) {
+  std::vector<double> differences;
+  for (const transfer_time::point& e : eager)
+    if (const transfer_time::point* const r = detail::at_size(rendezvous, e.bytes))
+      differences.push_back(r->seconds - e.seconds);
+  return differences.empty() ? 0 : std::max(0.0, median(differences));
+}
+
+/// How long the rail takes for bytes that it may carry at once: as measured up to the largest size
+/// that was sent eagerly, then what rendezvous took less the asking. Exact at those sizes, but for
+/// times that fall with the size. Throws error with fewer than two sizes.
+inline transfer_time delivery_time(const time_curve& eager, const time_curve& rendezvous) {
+  time_curve points = eager;
+  const double asking_s = handshake_s(eager, rendezvous);
+  for (const transfer_time::point& r : rendezvous)
+    if (points.empty() || r.bytes > points.back().bytes)
+      points.push_back({r.bytes, std::max(0.0, r.seconds - asking_s)});
+  if (points.size() < 2) throw error("samples of a rail: expected times of two sizes or more");
+  // The line through the first two points says how long nothing takes.
+  if (points.front().bytes > 0) {
+    const double slope =
+        (points[1].seconds - points[0].seconds) / (points[1].bytes - points[0].bytes);
+    points.insert(points.begin(),
+                  {0, std::clamp(points[0].seconds - std::max(0.0, slope) * points[0].bytes, 0.0,
+                                 points[0].seconds)});
+  }
+  return transfer_time(std::move(points));
+}
+
+/// All of it. Throws error if a rail has too few samples.
+inline link_findings analyse(const link_samples& samples) {
+  link_findings found;
+  constexpr auto most_eager = std::int64_t(most_eager_bytes);
+  std::vector<time_curve> eager;
+  for (const rail_samples& s : samples.rails) {
+    rail_findings f;
+    rail_profile p;
+    f.pieces = crossing(s.copied, s.pieces);
+    eager.push_back(eager_times(s, f.pieces));
+    f.rendezvous = crossing(eager_times_with_copy(eager.back(), samples.memory_copy), s.rendezvous);
+    f.two_packets = crossing(s.aggregate, s.two_packets);
+    p.time = delivery_time(eager.back(), s.rendezvous);
+    p.handshake_s = handshake_s(eager.back(), s.rendezvous);
+    p.thresholds.eager_bytes = f.rendezvous.up_to(most_eager);
+    p.thresholds.copy_bytes =
+        s.copied.empty() ? 0 : std::min(f.pieces.up_to(most_eager), p.thresholds.eager_bytes);
+    p.thresholds.aggregate_bytes = f.two_packets.up_to(most_eager);
+    found.rails.push_back(f);
+    found.profile.rails.push_back(std::move(p));
+  }
+  const int num_rails = int(samples.rails.size());
+  const std::vector<int> combining = rails_that_combine(samples.joint, num_rails);
+  for (int r = 0; r < num_rails; ++r)
+    found.profile.rails[std::size_t(r)].spare =
+        std::find(combining.begin(), combining.end(), r) == combining.end();
+  if (combining.size() < 2) return found;
+
+  // The best that one rail does, either way, against all that combine.
+  time_curve best;
+  for (const transfer_time::point& t : samples.together) {
+    double best_s = std::numeric_limits<double>::infinity();
+    for (std::size_t r = 0; r < samples.rails.size(); ++r) {
+      const rail_profile& p = found.profile.rails[r];
+      const bool at_once = t.bytes <= double(p.thresholds.eager_bytes);
+      best_s = std::min(best_s, p.time.time_s(t.bytes) + (at_once ? 0 : p.handshake_s));
+    }
+    best.push_back({t.bytes, best_s});
+  }
+  found.split = crossing(best, samples.together, least_gain);
+  if (found.split.is_never()) {  // at no size that was tried
+    for (std::size_t r = 0; r < samples.rails.size(); ++r) {
+      const auto rate = [&](std::size_t i) { return found.profile.rails[i].time.bytes_per_s(); };
+      std::size_t quickest = 0;
+      for (std::size_t i = 1; i < samples.rails.size(); ++i)
+        if (rate(i) > rate(quickest)) quickest = i;
+      found.profile.rails[r].spare = !samples.together.empty() && r != quickest;
+    }
+    return found;
+  }
+  const double from = found.split.is_always() ? best.front().bytes : found.split.bytes();
+  std::vector<rail_outlook> rails;
+  for (rail_profile& p : found.profile.rails) {
+    p.thresholds.eager_bytes = std::min(p.thresholds.eager_bytes, std::int64_t(from));
+    p.thresholds.copy_bytes = std::min(p.thresholds.copy_bytes, p.thresholds.eager_bytes);
+    rails.push_back({.time = &p.time, .busy_s = 0, .spare = p.spare});
+  }
+  std::vector<std::int64_t> shares(rails.size());
+  split(rails, std::max<std::int64_t>(1, std::int64_t(from)), 1, shares);
+  std::int64_t least = std::int64_t(from);
+  for (const std::int64_t s : shares)
+    if (s > 0) least = std::min(least, s);
+  found.profile.least_bytes = std::max<std::int64_t>(1, least);
+  return found;
+}
+
+}  // namespace railpass::transport

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Thresholds, times and sets of rails from samples, against networks whose truth is known.
+#include "railpass/transport/sampling.hpp"
+#include "support/catch.hpp"
+
+#include <functional>
+#include <random>
+
+using namespace railpass::transport;
+
+namespace {
+
+using time_of_size = std::function<double(double)>;
+
+struct random_network {
+  std::mt19937_64 random;
+
+  double uniform(double a, double b) {
+    return std::uniform_real_distribution<double>(a, b)(random);
+  }
+  double log_uniform(double a, double b) { return std::exp(uniform(std::log(a), std::log(b))); }
+
+  // LogGP with knees: a latency, and seconds per byte that change at random sizes.
+  time_of_size piecewise(double latency_s, double s_per_byte, int knees) {
+    std::vector<std::pair<double, double>> slopes{{0, s_per_byte}};
+    double at = log_uniform(100, 4000);
+    for (int k = 0; k < knees; ++k) {
+      slopes.push_back({at, s_per_byte * uniform(0.5, 2)});
+      at *= uniform(3, 20);
+    }
+    return [latency_s, slopes](double bytes) {
+      double seconds = latency_s;
+      for (std::size_t i = 0; i < slopes.size(); ++i) {
+        const double end = i + 1 < slopes.size() ? slopes[i + 1].first : 1e300;
+        if (bytes > slopes[i].first)
+          seconds += (std::min(bytes, end) - slopes[i].first) * slopes[i].second;
+      }
+      return seconds;
+    };
+  }
+};
+
+std::vector<double> powers_of_two(double from, double to) {
+  std::vector<double> sizes;
+  for (double s = from; s <= to; s *= 2) sizes.push_back(s);
+  return sizes;
+}
+
+time_curve sampled(const time_of_size& truth, const std::vector<double>& sizes) {
+  time_curve curve;
+  for (const double s : sizes) curve.push_back({s, truth(s)});
+  return curve;
+}
+
+// The most that taking `before` up to the threshold and `after` from there costs at any size,
+// against taking the quicker one at each.
+double worst_loss(const time_of_size& before, const time_of_size& after, threshold t, double most) {
+  double worst = 0;
+  for (double s = 16; s <= most; s *= 1.01) {
+    const double taken_s = s < t.bytes() ? before(s) : after(s);
+    worst = std::max(worst, taken_s / std::min(before(s), after(s)) - 1);
+  }
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("a crossing: always, never, in between, and not where one measurement was lucky") {
+  const std::vector<double> sizes = powers_of_two(64, 65536);
+  const auto flat = sampled([](double) { return 1e-5; }, sizes);
+  const auto growing = sampled([](double s) { return 1e-9 * s; }, sizes);
+  const threshold found = crossing(growing, flat);
+  CHECK(found.bytes() == Approx(10000));
+  CHECK(found.up_to(65536) == Approx(10000).margin(1));
+  CHECK(found.up_to(4096) == 4096);
+  // The other way round, the other one is quicker from the beginning, for three sizes and more.
+  CHECK(crossing(flat, growing).is_always());
+  CHECK(crossing(sampled([](double s) { return 1e-5 + s * 1e-9; }, sizes), growing).is_always());
+  CHECK(crossing(growing, sampled([](double s) { return 1e-5 + s * 1e-9; }, sizes)).is_never());
+  CHECK(crossing(growing, growing).is_never());
+  CHECK(crossing({}, growing).is_never());
+  CHECK(crossing({}, {}).is_never());
+  CHECK(crossing(growing, flat).up_to(1 << 30) == Approx(10000).margin(1));
+  CHECK(threshold::never().up_to(65536) == 65536);
+  CHECK(threshold::always().up_to(65536) == 0);
+  // One lucky measurement, two: no crossing; at the very end what there is decides.
+  auto lucky = sampled([](double s) { return 2e-9 * s + 1e-6; }, sizes);
+  lucky[2].seconds = growing[2].seconds / 2;
+  CHECK(crossing(growing, lucky).is_never());
+  lucky[3].seconds = growing[3].seconds / 2;
+  CHECK(crossing(growing, lucky).is_never());
+  lucky[4].seconds = growing[4].seconds / 2;
+  CHECK(crossing(growing, lucky).bytes() > sizes[1]);
+  CHECK(crossing(growing, lucky).bytes() <= sizes[2]);
+  // A gain that is asked for moves the crossing up.
+  CHECK(crossing(growing, flat, 0.2).bytes() == Approx(12500));
+  // Only sizes that both have count.
+  time_curve few{flat[0], flat[9], flat[10]};
+  CHECK(crossing(growing, few).bytes() > 64);
+  CHECK(crossing(growing, few).bytes() < sizes[9]);
+}
+
+TEST_CASE("thresholds lose no more than 5 % at any size on networks with random knees") {
+  const auto seed = std::random_device{}();
+  INFO("seed " << seed);
+  random_network n{std::mt19937_64(seed)};
+  const std::vector<double> sizes = powers_of_two(16, 65536);
+  int found = 0;
+  for (int round = 0; round < 1000; ++round) {
+    INFO("round " << round);
+    // Both ways go over the same network; one costs something per byte more, the other one more at
+    // once (a copy against a round trip, or against the cost of describing pieces).
+    const auto base = n.piecewise(n.log_uniform(1e-6, 1e-4), 1 / n.log_uniform(3e7, 3e9), 3);
+    const auto per_byte = n.piecewise(0, 1 / n.log_uniform(4e9, 2e10), 3);
+    const double at_once_s = n.log_uniform(5e-8, 5e-5);
+    const time_of_size before = [&](double s) { return base(s) + per_byte(s); };
+    const time_of_size after = [&](double s) { return base(s) + at_once_s; };
+    const threshold t = crossing(sampled(before, sizes), sampled(after, sizes));
+    CHECK(worst_loss(before, after, t, 65536) <= 0.05);
+    found += !t.is_always() && !t.is_never();
+    // One measurement in ten is too long; medians of 25 do not mind.
+    const auto median_of_25 = [&](double s) {
+      std::vector<double> times(25, s);
+      for (double& x : times)
+        x *= n.random() % 10 == 0 ? n.uniform(1, 30) : n.uniform(0.999, 1.001);
+      return railpass::median(times);
+    };
+    time_curve noisy_before = sampled(before, sizes), noisy_after = sampled(after, sizes);
+    for (auto* curve : {&noisy_before, &noisy_after})
+      for (auto& p : *curve) p.seconds = median_of_25(p.seconds);
+    CHECK(worst_loss(before, after, crossing(noisy_before, noisy_after), 65536) <= 0.08);
+  }
+  CHECK(found > 200);
+}
+
+TEST_CASE("the time of a rail is that of its samples, monotone, and without the asking") {
+  const auto seed = std::random_device{}();
+  INFO("seed " << seed);
+  random_network n{std::mt19937_64(seed)};
+  for (int round = 0; round < 300; ++round) {
+    const auto base = n.piecewise(n.log_uniform(1e-6, 1e-4), 1 / n.log_uniform(3e7, 3e9), 4);
+    const double asking = n.log_uniform(1e-6, 1e-4);
+    const time_curve eager = sampled(base, powers_of_two(64, 65536));
+    const time_curve rendezvous =
+        sampled([&](double s) { return base(s) + asking; }, powers_of_two(4096, 1 << 22));
+    CHECK(handshake_s(eager, rendezvous) == Approx(asking));
+    const transfer_time t = delivery_time(eager, rendezvous);
+    for (const auto& p : eager) CHECK(t.time_s(p.bytes) == Approx(p.seconds).epsilon(1e-9));
+    for (const auto& p : rendezvous)
+      CHECK(t.time_s(p.bytes) == Approx(base(p.bytes)).epsilon(1e-6));
+    for (double s = 0; s < 1e7; s = s * 1.5 + 1) CHECK(t.time_s(s * 1.5 + 1) > t.time_s(s));
+    CHECK(t.latency_s() >= 0);
+    CHECK(t.latency_s() <= eager.front().seconds);
+  }
+  CHECK_THROWS_AS(delivery_time({{64, 1e-5}}, {}), railpass::error);
+  CHECK(delivery_time({}, {{64, 1e-5}, {128, 2e-5}}).time_s(128) == Approx(2e-5));
+}
+
+TEST_CASE("rails that share a bottleneck are not combined") {
+  const std::vector<joint_sample> apart{{{0}, 4e7}, {{1}, 1e7}, {{0, 1}, 4.9e7}};
+  CHECK(rails_that_combine(apart, 2) == std::vector<int>{0, 1});
+  CHECK(additivity(apart, apart[2]).value() == Approx(0.98));
+  const std::vector<joint_sample> shared{{{0}, 4e7}, {{1}, 4.1e7}, {{0, 1}, 4.2e7}};
+  CHECK(rails_that_combine(shared, 2) == std::vector<int>{1});
+  CHECK(additivity(shared, shared[2]).value() == Approx(4.2 / 8.1));
+  // Worse together than one alone.
+  CHECK(rails_that_combine({{{0}, 4e7}, {{1}, 4e7}, {{0, 1}, 2e7}}, 2) == std::vector<int>{0});
+  // Two of three share.
+  CHECK(rails_that_combine({{{0}, 4e7},
+                            {{1}, 4e7},
+                            {{2}, 3e7},
+                            {{0, 1}, 4e7},
+                            {{0, 2}, 7e7},
+                            {{1, 2}, 7e7},
+                            {{0, 1, 2}, 7.1e7}},
+                           3)
+            .size() == 2);
+  CHECK(rails_that_combine({}, 3) == std::vector<int>{0, 1, 2});
+  CHECK(!additivity({{{0, 1}, 1e7}}, {{0, 1}, 1e7}).has_value());
+}
+
+namespace {
+
+// What sampling would find on two rails of these rates.
+link_samples samples_of(double latency_s, double asking_s, const std::vector<double>& rates,
+                        double joint) {
+  link_samples s;
+  double sum = 0;
+  const std::vector<double> small = powers_of_two(64, 65536), large = powers_of_two(4096, 1 << 22);
+  for (std::size_t r = 0; r < rates.size(); ++r) {
+    sum += rates[r];
+    s.joint.push_back({{int(r)}, rates[r]});
+    const auto at = [&, r](double more_s, double s_per_byte) {
+      return [=, &rates](double b) { return latency_s + more_s + b / rates[r] + b * s_per_byte; };
+    };
+    s.rails.push_back({.copied = sampled(at(0, 1e-10), small),
+                       .pieces = sampled(at(2e-7, 0), small),
+                       .rendezvous = sampled(at(asking_s, 0), large),
+                       .two_packets = sampled(at(3e-6, 0), small),
+                       .aggregate = sampled(at(0, 1.5e-10), small)});
+  }
+  s.memory_copy = sampled([](double b) { return 1e-7 + 2e-10 * b; }, small);
+  if (rates.size() > 1) {
+    s.joint.push_back({{0, 1}, joint});
+    s.together = sampled([&](double b) { return latency_s + asking_s + b / joint; }, large);
+  }
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("samples become thresholds, a smallest part, and a plan") {
+  const link_findings f = analyse(samples_of(2e-5, 3e-5, {5e7, 1.25e7}, 6.25e7));
+  for (const rail_findings& r : f.rails) {
+    CHECK(r.pieces.bytes() == Approx(2000));
+    CHECK(r.two_packets.bytes() == Approx(20000));
+    CHECK(r.rendezvous.is_never());  // within what may be sent at once
+  }
+  // Splitting pays from where 3 % of the time is more than asking; nothing larger goes eagerly.
+  CHECK(f.split.bytes() > 4096);
+  CHECK(f.split.bytes() < 65536);
+  for (const rail_profile& p : f.profile.rails) {
+    CHECK(!p.spare);
+    CHECK(p.handshake_s == Approx(3e-5 - 2e-7));
+    CHECK(p.thresholds.copy_bytes == Approx(2000).margin(1));
+    CHECK(p.thresholds.aggregate_bytes == Approx(20000).margin(1));
+    CHECK(p.thresholds.eager_bytes <= std::int64_t(f.split.bytes()));
+  }
+  CHECK(f.profile.least_bytes == Approx(f.split.bytes() / 5).epsilon(0.05));
+  const message_plan small = plan_of(f.profile, 1000), large = plan_of(f.profile, 10000000);
+  CHECK(small.eager);
+  CHECK(small.bytes == std::vector<std::int64_t>{1000, 0});
+  CHECK(!large.eager);
+  CHECK(large.bytes[0] == Approx(8000000).epsilon(0.01));
+  CHECK(large.bytes[0] + large.bytes[1] == 10000000);
+  CHECK(large.seconds == Approx(5e-5 + 1e7 / 6.25e7).epsilon(0.01));
+
+  // Rails that share a bottleneck: the slower one is spare, and eager goes as far as it pays.
+  const link_findings shared = analyse(samples_of(2e-5, 5e-6, {5e7, 4.8e7}, 5e7));
+  CHECK(!shared.profile.rails[0].spare);
+  CHECK(shared.profile.rails[1].spare);
+  CHECK(shared.split.is_never());
+  CHECK(shared.rails[0].rendezvous.bytes() == Approx((5e-6 - 3e-7) / 2e-10).epsilon(0.01));
+  CHECK(shared.profile.rails[0].thresholds.eager_bytes == Approx(23500).epsilon(0.01));
+  CHECK(plan_of(shared.profile, 10000000).bytes == std::vector<std::int64_t>{10000000, 0});
+
+  // One rail.
+  const link_findings one = analyse(samples_of(1e-5, 1e-3, {5e7}, 0));
+  CHECK(one.rails[0].rendezvous.is_never());
+  CHECK(one.profile.rails[0].thresholds.eager_bytes == 65536);
+  CHECK(plan_of(one.profile, 10000000).bytes == std::vector<std::int64_t>{10000000});
+  link_samples none;
+  none.rails.resize(1);
+  CHECK_THROWS_AS(analyse(none), railpass::error);
+}
