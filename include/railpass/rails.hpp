@@ -21,7 +21,7 @@
 namespace railpass::mpi {
 
 struct rails_options {
-  std::string rails;     ///< empty: what RAILPASS_RAILS says
+  std::string rails;     ///< empty: what RAILPASS_RAILS says; see railpass settings
   std::string strategy;  ///< empty: what RAILPASS_STRATEGY says
 };
 
@@ -30,8 +30,9 @@ struct rails_options {
 /// reached.
 void open_rails(MPI_Comm comm, const rails_options& options = {});
 
-/// Ends what open_rails began, once all messages have left; receives must have ended. Collective
-/// over `comm`; freeing `comm` does the same. Throws error if ranks do not end within 10 s.
+/// Ends what open_rails began, once all ranks have come here and all messages have left; receives
+/// must have ended. Collective over `comm`; freeing `comm` does the same. Throws error if ranks do
+/// not end within 10 s from then.
 void close_rails(MPI_Comm comm);
 
 /// A part of a message in memory; of one that is sent, it is only read.

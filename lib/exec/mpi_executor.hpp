@@ -4,7 +4,7 @@
 #pragma once
 
 #include "lib/exec/executor.hpp"
-#include "lib/rails/mpi.hpp"
+#include "lib/rails/mpi/rail.hpp"
 
 namespace railpass {
 

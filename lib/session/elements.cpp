@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/elements.hpp"
 
-#include "lib/rails/mpi.hpp"
+#include "lib/rails/mpi/rail.hpp"
 
 #include <mutex>
 

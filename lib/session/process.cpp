@@ -91,6 +91,7 @@ int process::on_finalize(MPI_Comm, int, void* value, void*) {
 void process::finalize() {
   // MPI allows no other thread to be inside a call now.
   for (std::size_t i = 0; i < communicators_.size(); ++i) communicators_[i]->finish_merge();
+  close_rails();
   if (!values_.stats.empty()) {
     try {
       const select::statistics_dump dump = statistics();
@@ -163,6 +164,33 @@ void process::trace(const std::string& line) {
 void process::add(communicator_state& state) {
   const std::lock_guard lock(mutex_);
   communicators_.push_back(&state);
+}
+
+// Side by side, as other ranks may have opened them in another order.
+void process::close_rails() {
+  std::vector<std::shared_ptr<open_transport>> open = std::move(rails_);
+  const auto has_ended = [this](const std::shared_ptr<open_transport>& rails) {
+    try {
+      return rails->close_step();
+    } catch (const std::exception& e) {
+      record(std::string("rails were not closed properly: ") + e.what());
+      return true;
+    }
+  };
+  for (int empty = 0; !open.empty(); ++empty) {
+    open.front()->give_way(empty);
+    std::erase_if(open, has_ended);
+  }
+}
+
+void process::add(const std::shared_ptr<open_transport>& rails) {
+  const std::lock_guard lock(mutex_);
+  rails_.push_back(rails);
+}
+
+void process::remove(const std::shared_ptr<open_transport>& rails) {
+  const std::lock_guard lock(mutex_);
+  std::erase(rails_, rails);
 }
 
 void process::note_hosts(int num_hosts) {

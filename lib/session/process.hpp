@@ -22,6 +22,7 @@
 namespace railpass {
 
 class communicator_state;
+class open_transport;
 
 class process {
  public:
@@ -49,6 +50,10 @@ class process {
   /// Keeps what the communicator has learnt for the dump.
   void remove(communicator_state& state);
 
+  /// Rails that are open, to be closed before MPI ends.
+  void add(const std::shared_ptr<open_transport>& rails);
+  void remove(const std::shared_ptr<open_transport>& rails);
+
   /// Everything learnt on communicators whose rank 0 is this process, those freed included.
   select::statistics_dump statistics();
   /// For the dump: the most hosts that any communicator had.
@@ -59,6 +64,7 @@ class process {
   static int on_finalize(MPI_Comm, int, void*, void*);
   void finalize();
   void say_summary();
+  void close_rails();
 
   settings values_;
   int communicator_key_ = MPI_KEYVAL_INVALID;
@@ -72,6 +78,7 @@ class process {
   std::ofstream trace_;
   bool tracing_ = false;  // asked in every call
   std::vector<communicator_state*> communicators_;
+  std::vector<std::shared_ptr<open_transport>> rails_;
   select::statistics_dump freed_;  // of communicators that are gone
   int num_hosts_ = 1;
 };

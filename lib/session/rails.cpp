@@ -1,129 +1,33 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/rails.hpp"
 
-#include "lib/rails/tcp/rail.hpp"
 #include "lib/session/private_communicator.hpp"
 #include "lib/session/process.hpp"
 #include "railpass/rails.hpp"
-#include "railpass/transport/strategies.hpp"
-#include "railpass/transport/transport.hpp"
-
-#include <array>
-#include <mutex>
-#include <optional>
-#include <poll.h>
-#include <sched.h>
-#include <time.h>
 
 namespace railpass {
 
 namespace {
 
-// What nobody has measured yet: the first messages tell the rates.
-constexpr double assumed_latency_s = 50e-6;
-constexpr double assumed_bytes_per_s = 125e6;
-constexpr double farewell_deadline_s = 10;
-
-std::vector<std::string> split_names(const std::string& text) {
-  std::vector<std::string> names;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    if (comma > at) names.push_back(text.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return names;
-}
-
-/// The rails of a communicator; several threads may use them.
-class open_transport {
- public:
-  open_transport(private_communicator&& comm, const std::string& rails, const std::string& how)
-      : comm_(comm) {
-    std::unique_ptr<transport::strategy> strategy = transport::make_strategy(how);
-    std::vector<tcp::connected_rail> connected = tcp::connect_all(comm_.handle, split_names(rails));
-    std::vector<std::unique_ptr<transport::packet_rail>> driven;
-    for (std::size_t r = 0; r < connected.size(); ++r)
-      driven.push_back(std::make_unique<tcp::rail>(int(r), std::move(connected[r])));
-    const std::vector<transport::transfer_time> times(
-        driven.size(), transport::transfer_time(assumed_latency_s, assumed_bytes_per_s));
-    transport_.emplace(comm_.rank, comm_.num_ranks, std::move(driven), times, false,
-                       std::move(strategy));
-  }
-
-  int num_ranks() const { return comm_.num_ranks; }
-
-  template <class Work>
-  auto with(const Work& work) {
-    const std::lock_guard lock(mutex_);
-    return work(*transport_);
-  }
-
-  // Whether `done` became true before the deadline, if there is one.
-  template <class Done>
-  bool wait(const Done& done, double deadline_s = 0) {
-    int empty = 0;
-    for (;;) {
-      {
-        const std::lock_guard lock(mutex_);
-        if (done(*transport_)) return true;
-        if (transport_->progress()) {
-          empty = 0;
-          continue;
-        }
-      }
-      ++empty;
-      if (empty >= polls_before_sleep) {
-        if (deadline_s > 0 && steady_clock_s() > deadline_s) return false;
-        sleep();
-      } else if (empty >= polls_before_yield) {
-        sched_yield();
-      }
-    }
-  }
-
-  // Whether all ranks have ended in time.
-  bool close() {
-    with([](transport::transport& t) { t.say_farewell(); });
-    return wait([](transport::transport& t) { return t.all_have_said_farewell(); },
-                steady_clock_s() + farewell_deadline_s);
-  }
-
-  void free_communicator() { comm_.free(); }
-
- private:
-  static constexpr int polls_before_yield = 64;
-  static constexpr int polls_before_sleep = 512;
-
-  // What is awaited is on the rails; but others may need this rank's MPI to advance.
-  void sleep() {
-    std::array<pollfd, transport::most_rails> readable;
-    std::size_t n = 0;
-    for (const auto& r : transport_->rails())
-      readable[n++] = {.fd = r->descriptor(), .events = POLLIN, .revents = 0};
-    const timespec at_most{.tv_sec = 0, .tv_nsec = 200'000};
-    ppoll(readable.data(), nfds_t(n), &at_most, nullptr);
-    int flag = 0;
-    if (process::get())
-      PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_.handle, &flag, MPI_STATUS_IGNORE);
-  }
-
-  private_communicator comm_;
-  std::mutex mutex_;
-  std::optional<transport::transport> transport_;
+// What a communicator of the user keeps with it, as its attribute. Messages may outlive it.
+struct attribute {
+  std::shared_ptr<open_transport> transport;
+  private_communicator comm;  // the transport's
+  bool for_messages = false;  // open_rails was called
+  bool for_collectives = false;
 };
-
-// The attribute holds a shared pointer, for messages may outlive the communicator.
-using attribute = std::shared_ptr<open_transport>;
 
 int close_attribute(MPI_Comm, int, void* value, void*) {
   const std::unique_ptr<attribute> rails(static_cast<attribute*>(value));
+  process* const p = process::get();
+  if (!p) return MPI_SUCCESS;  // MPI is being finalized, and they were closed at its beginning
+  p->remove(rails->transport);
   try {
-    if (!(*rails)->close()) throw error("ranks did not end within 10 s");
+    rails->transport->close();
+    rails->comm.free();
   } catch (const std::exception& e) {
-    if (process* const p = process::get())
-      p->record(std::string("rails were not closed properly: ") + e.what());
+    p->record(std::string("rails were not closed properly: ") + e.what());
   }
-  if (process::get()) (*rails)->free_communicator();  // else MPI is being finalized
   return MPI_SUCCESS;
 }
 
@@ -140,13 +44,34 @@ attribute* find(MPI_Comm comm, const process& p) {
   return found ? static_cast<attribute*>(value) : nullptr;
 }
 
-const attribute& required(const char* call, MPI_Comm comm) {
+attribute& required_attribute(const char* call, MPI_Comm comm) {
   if (comm == MPI_COMM_NULL) throw error(std::string(call) + ": the communicator is MPI_COMM_NULL");
-  const attribute* const found = find(comm, required_process(call));
-  if (!found)
+  attribute* const found = find(comm, required_process(call));
+  if (!found || !found->for_messages)
     throw error(std::string(call) +
                 ": the communicator has no rails; all its ranks call railpass::mpi::open_rails");
   return *found;
+}
+
+const std::shared_ptr<open_transport>& required(const char* call, MPI_Comm comm) {
+  return required_attribute(call, comm).transport;
+}
+
+// Throws error on all ranks alike.
+attribute& add_rails(MPI_Comm comm, process& p, const std::string& rails,
+                     const std::string& strategy) {
+  auto made = std::make_unique<attribute>();
+  if (const int code = make_private_communicator(comm, made->comm))
+    throw error("no communicator for the rails: MPI error " + std::to_string(code));
+  try {
+    made->transport = std::make_shared<open_transport>(made->comm.handle, rails, strategy);
+  } catch (...) {
+    made->comm.free();
+    throw;
+  }
+  p.add(made->transport);
+  PMPI_Comm_set_attr(comm, p.rails_key(), made.get());
+  return *made.release();
 }
 
 std::vector<transport::piece> pieces_of(const char* call,
@@ -183,7 +108,8 @@ struct message::state {
 };
 
 namespace {
-message made(const attribute& rails, transport::operation_ptr op, bool receives) {
+message made(const std::shared_ptr<open_transport>& rails, transport::operation_ptr op,
+             bool receives) {
   return message(std::make_shared<message::state>(message::state{rails, std::move(op), receives}));
 }
 }  // namespace
@@ -193,33 +119,34 @@ void open_rails(MPI_Comm comm, const rails_options& options) {
   int inter = 0;
   PMPI_Comm_test_inter(comm, &inter);
   if (inter) throw error("railpass::mpi::open_rails: expected an intra-communicator");
-  if (find(comm, p)) throw error("railpass::mpi::open_rails: the communicator has rails already");
   const std::string& rails = options.rails.empty() ? p.values().rails : options.rails;
   const std::string& how = options.strategy.empty() ? p.values().strategy : options.strategy;
-  private_communicator own;
-  if (const int code = make_private_communicator(comm, own))
-    throw error("railpass::mpi::open_rails: no communicator of its own: MPI error " +
-                std::to_string(code));
-  try {
-    PMPI_Comm_set_attr(
-        comm, p.rails_key(),
-        new attribute(std::make_shared<open_transport>(private_communicator(own), rails, how)));
-  } catch (...) {
-    own.free();
-    throw;
+  if (attribute* const known = find(comm, p)) {
+    if (known->for_messages)
+      throw error("railpass::mpi::open_rails: the communicator has rails already");
+    if (!options.rails.empty() && options.rails != known->transport->rails())
+      throw error("railpass::mpi::open_rails: rails '" + options.rails +
+                  "': the communicator's collectives have others: " + known->transport->rails());
+    known->for_messages = true;
+  } else {
+    add_rails(comm, p, rails, how).for_messages = true;
   }
 }
 
 void close_rails(MPI_Comm comm) {
-  const attribute rails = required("railpass::mpi::close_rails", comm);
-  if (!rails->close())
-    throw error("railpass::mpi::close_rails: not all ranks have ended within 10 s");
+  attribute& rails = required_attribute("railpass::mpi::close_rails", comm);
+  if (rails.for_collectives) {
+    rails.transport->wait([](transport::transport& t) { return t.all_sent(); });
+    rails.for_messages = false;
+    return;
+  }
+  rails.transport->close();
   PMPI_Comm_delete_attr(comm, required_process("railpass::mpi::close_rails").rails_key());
 }
 
 message isend(std::span<const message_part> parts, int dest, int tag, MPI_Comm comm,
               std::shared_ptr<void> owner) {
-  const attribute& rails = required("railpass::mpi::isend", comm);
+  const std::shared_ptr<open_transport>& rails = required("railpass::mpi::isend", comm);
   if (dest == MPI_PROC_NULL) return {};
   if (dest < 0 || dest >= rails->num_ranks() || tag < 0)
     throw error("railpass::mpi::isend: rank " + std::to_string(dest) + ", tag " +
@@ -233,7 +160,7 @@ message isend(std::span<const message_part> parts, int dest, int tag, MPI_Comm c
 }
 
 message irecv(std::span<const message_part> parts, int source, int tag, MPI_Comm comm) {
-  const attribute& rails = required("railpass::mpi::irecv", comm);
+  const std::shared_ptr<open_transport>& rails = required("railpass::mpi::irecv", comm);
   if (source == MPI_PROC_NULL) return {};
   const int from = checked_source(source, rails->num_ranks()), with_tag = checked_tag(tag);
   std::vector<transport::piece> pieces = pieces_of("railpass::mpi::irecv", parts);
@@ -245,7 +172,7 @@ message irecv(std::span<const message_part> parts, int source, int tag, MPI_Comm
 
 message irecv(std::vector<char>& whole, int source, int tag, MPI_Comm comm,
               std::shared_ptr<void> owner) {
-  const attribute& rails = required("railpass::mpi::irecv", comm);
+  const std::shared_ptr<open_transport>& rails = required("railpass::mpi::irecv", comm);
   if (source == MPI_PROC_NULL) return {};
   const int from = checked_source(source, rails->num_ranks()), with_tag = checked_tag(tag);
   return made(rails, rails->with([&](transport::transport& t) {
@@ -285,7 +212,7 @@ std::int64_t message::bytes() const {
 }
 
 std::vector<rail_status> rails_to(int rank, MPI_Comm comm) {
-  const attribute& rails = required("railpass::mpi::rails_to", comm);
+  const std::shared_ptr<open_transport>& rails = required("railpass::mpi::rails_to", comm);
   if (rank < 0 || rank >= rails->num_ranks())
     throw error("railpass::mpi::rails_to: rank " + std::to_string(rank) + ": expected one below " +
                 std::to_string(rails->num_ranks()));
@@ -300,6 +227,15 @@ std::vector<rail_status> rails_to(int rank, MPI_Comm comm) {
 }
 
 }  // namespace mpi
+
+std::shared_ptr<open_transport> rails_for_collectives(MPI_Comm comm, process& p,
+                                                      const std::string& rails,
+                                                      const std::string& strategy) {
+  attribute* const known = find(comm, p);
+  attribute& mine = known ? *known : add_rails(comm, p, rails, strategy);
+  mine.for_collectives = true;
+  return mine.transport;
+}
 
 int create_rails_key(int* key) {
   return PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, close_attribute, key, nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Messages over several tcp rails of this machine, between real processes.
+// Messages over several rails of this machine, tcp and MPI's own, between real processes.
 #include "railpass/rails.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
@@ -39,8 +39,17 @@ std::vector<message_part> whole(std::vector<char>& b) { return {{b.data(), b.siz
 
 TEST_CASE("every rank sends to every rank, itself included, sizes of all kinds") {
   const communicator world = communicator::duplicate_of_world();
-  for (const char* strategy : {"auto", "split", "aggregate", "greedy", "weighted", "equal"}) {
-    mpi::open_rails(world, {.rails = two_rails.rails, .strategy = strategy});
+  const std::string over_mpi = "mpi,127.0.0.2";
+  for (const auto& [names, strategy] : {std::pair{two_rails.rails, "auto"},
+                                        {two_rails.rails, "split"},
+                                        {two_rails.rails, "aggregate"},
+                                        {two_rails.rails, "greedy"},
+                                        {two_rails.rails, "weighted"},
+                                        {two_rails.rails, "equal"},
+                                        {over_mpi, "auto"},
+                                        {over_mpi, "equal"},
+                                        {"mpi", "auto"}}) {
+    mpi::open_rails(world, {.rails = names, .strategy = strategy});
     const int p = world.size(), me = world.rank();
     const std::vector<std::size_t> sizes{0, 1, 39, 4096, 16384, 16385, 100000, 1 << 20};
     std::vector<std::vector<char>> sent, received;
@@ -66,8 +75,9 @@ TEST_CASE("every rank sends to every rank, itself included, sizes of all kinds")
         CHECK(received[std::size_t(peer) * sizes.size() + k] == pattern(sizes[k], peer * 100 + me));
     if (p > 1) {
       const auto rails = mpi::rails_to((me + 1) % p, world);
-      CHECK(rails.size() == 2);
-      const std::int64_t total = rails[0].sent_bytes + rails[1].sent_bytes;
+      CHECK(rails.size() == (names == "mpi" ? 1 : 2));
+      std::int64_t total = 0;
+      for (const mpi::rail_status& r : rails) total += r.sent_bytes;
       CHECK(total == std::int64_t(std::accumulate(sizes.begin(), sizes.end(), std::size_t{0})));
       if (std::string(strategy) == "equal") CHECK(rails[1].sent_bytes >= (1 << 19));
     }
@@ -145,12 +155,16 @@ TEST_CASE("rails that are not there are refused on all ranks with the reason") {
   refused({.rails = "192.0.2.1", .strategy = {}}, "192.0.2.1");
   refused({.rails = "10.0.0/8x", .strategy = {}}, "10.0.0/8x");
   refused({.rails = two_rails.rails, .strategy = "best"}, "expected one of");
+  refused({.rails = "mpi,127.0.0.2,mpi", .strategy = {}}, "'mpi' once");
+  refused({.rails = "tcp:mpi", .strategy = {}}, "'mpi': no interface");
   // One rank alone has no such rail.
   const bool last = world.rank() == world.size() - 1;
   refused({.rails = last ? "127.0.0.2,nosuch1" : "127.0.0.2,127.0.0.3", .strategy = {}}, "nosuch1");
   if (world.size() > 1)
     refused({.rails = last ? "127.0.0.2" : "127.0.0.2,127.0.0.3", .strategy = {}},
             "as many on all");
+  if (world.size() > 1)
+    refused({.rails = last ? "127.0.0.2,mpi" : "mpi,127.0.0.2", .strategy = {}}, "same kinds");
   mpi::open_rails(world, two_rails);
   refused(two_rails, "already");
   mpi::close_rails(world);

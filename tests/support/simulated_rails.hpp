@@ -167,6 +167,7 @@ class simulated_network {
       }
       return moved;
     }
+    void abandon() override {}
     int descriptor() const override { return -1; }
     const std::string& name() const override { return name_; }
 

@@ -72,6 +72,25 @@ std::size_t random_size(std::mt19937_64& random) {
 
 }  // namespace
 
+TEST_CASE("receives meet only messages of their own channel, small and large") {
+  world w(2, {{}, {}});
+  for (const std::size_t n : {std::size_t{100}, std::size_t{100000}}) {
+    bytes of_schedule = pattern(n, 1), of_user = pattern(n, 2), first(n), second(n), own(n);
+    w.ranks[0]->send(1, 0, all(of_schedule), {}, channel::schedules);
+    w.ranks[0]->send(1, 0, all(of_user));
+    w.ranks[1]->send(1, 0, all(of_schedule), {}, channel::schedules);
+    w.run();
+    const auto a = w.ranks[1]->receive(any_source, any_tag, all(first));
+    const auto b = w.ranks[1]->receive(0, 0, all(second), channel::schedules);
+    const auto c = w.ranks[1]->receive(1, 0, all(own), channel::schedules);
+    w.run();
+    CHECK((a->done() && b->done() && c->done()));
+    CHECK(first == of_user);
+    CHECK(second == of_schedule);
+    CHECK(own == of_schedule);
+  }
+}
+
 TEST_CASE("every message arrives once, whole and in order, over any rails, with any strategy") {
   const auto seed = std::random_device{}();
   INFO("seed " << seed);

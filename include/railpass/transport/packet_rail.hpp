@@ -62,7 +62,11 @@ class packet_rail {
   virtual std::int64_t under_way_bytes() = 0;
   /// Lets the rail work, without blocking. Whether anything moved.
   virtual bool poll(packet_sink& sink) = 0;
-  /// A descriptor that becomes readable when poll has something to do.
+  /// Gives up: nothing more is sent or received, all peers' rails fail, and nobody's memory is
+  /// touched any more. Calls no sink.
+  virtual void abandon() = 0;
+  /// A descriptor that becomes readable when poll has something to do; -1: the rail advances only
+  /// while it is polled.
   virtual int descriptor() const = 0;
   /// What a person knows it by.
   virtual const std::string& name() const = 0;

@@ -54,6 +54,7 @@ class operation {
   friend class transport;
   int peer_ = 0;
   int tag_ = 0;
+  channel channel_ = channel::user;
   bool done_ = false;
   bool truncated_ = false;
   std::vector<piece> pieces_;
@@ -84,7 +85,8 @@ struct rail_report {
 /// order in which they were sent, whatever rails carry them; each arrives exactly once. Messages
 /// advance only inside send, receive and progress. Not thread safe.
 ///
-/// After a rail has failed or a peer has broken the protocol every call throws error.
+/// After a rail has failed or a peer has broken the protocol every call throws error, and so does
+/// every other rank's next one: all rails are given up.
 class transport final : private packet_sink {
  public:
   /// `times[r]` is what is known of rail r before anything was sent; `known` whether that was
@@ -147,11 +149,13 @@ class transport final : private packet_sink {
 
   /// Begins to send a message of several pieces, which stay the caller's and unchanged until it is
   /// done; `owner` is kept until then. 0 <= peer < num_ranks, tag >= 0.
-  operation_ptr send(int peer, int tag, std::vector<piece> from, std::shared_ptr<void> owner = {}) {
+  operation_ptr send(int peer, int tag, std::vector<piece> from, std::shared_ptr<void> owner = {},
+                     channel on = channel::user) {
     check_alive();
     auto op = std::make_shared<operation>();
     op->peer_ = peer;
     op->tag_ = tag;
+    op->channel_ = on;
     op->pieces_ = std::move(from);
     op->owner_ = std::move(owner);
     op->capacity_ = op->total_ = bytes_of(op->pieces_);
@@ -169,8 +173,9 @@ class transport final : private packet_sink {
   }
 
   /// Begins to receive into several pieces. `source` and `tag` may be any_source and any_tag.
-  operation_ptr receive(int source, int tag, std::vector<piece> to) {
+  operation_ptr receive(int source, int tag, std::vector<piece> to, channel on = channel::user) {
     auto op = std::make_shared<operation>();
+    op->channel_ = on;
     op->pieces_ = std::move(to);
     op->capacity_ = bytes_of(op->pieces_);
     return post(source, tag, std::move(op));
@@ -202,10 +207,22 @@ class transport final : private packet_sink {
   /// Whether everybody has said so, this rank included.
   bool all_have_said_farewell() const {
     if (!said_farewell_) return false;
+    for (const auto& r : rails_)
+      if (r->under_way_bytes() > 0) return false;
     for (std::size_t p = 0; p < peers_.size(); ++p)
       for (const rail_state& r : peers_[p].rails)
         if (int(p) != rank_ && !r.farewell) return false;
     return true;
+  }
+  /// Whether all messages that were begun have left.
+  bool all_sent() const { return with_work_.empty() && requested_.empty() && sending_.empty(); }
+
+  bool alive() const { return failure_.empty(); }
+  /// Ends it: this rank cannot go on.
+  void fail(const std::string& why) {
+    if (failure_.empty()) failure_ = why;
+    if (!std::exchange(given_up_, true))
+      for (auto& r : rails_) r->abandon();
   }
 
   rail_report report(int peer, int rail) const {
@@ -294,19 +311,22 @@ class transport final : private packet_sink {
     }
   }
 
-  void check_alive() const {
-    if (!failure_.empty()) throw error(failure_);
+  void check_alive() {
+    if (failure_.empty()) return;
+    fail(failure_);
+    throw error(failure_);
   }
   [[noreturn]] void violated(int peer, const std::string& what) {
-    failure_ = "rank " + std::to_string(peer) + " broke the protocol of the rails: " + what;
+    fail("rank " + std::to_string(peer) + " broke the protocol of the rails: " + what);
     throw error(failure_);
   }
 
   // ---- matching ----
 
-  static bool fits(const operation& wanted, int source, int tag) {
+  static bool fits(const operation& wanted, int source, const packet& h) {
     return (wanted.peer_ == any_source || wanted.peer_ == source) &&
-           (wanted.tag_ == any_tag || wanted.tag_ == tag);
+           (wanted.tag_ == any_tag || wanted.tag_ == h.tag) &&
+           std::uint32_t(wanted.channel_) == h.other_id;
   }
 
   operation_ptr post(int source, int tag, operation_ptr op) {
@@ -314,7 +334,7 @@ class transport final : private packet_sink {
     op->peer_ = source;
     op->tag_ = tag;
     for (auto e = unexpected_.begin(); e != unexpected_.end(); ++e)
-      if (fits(*op, (*e)->source, (*e)->header.tag)) {
+      if (fits(*op, (*e)->source, (*e)->header)) {
         const envelope_ptr found = *e;
         unexpected_.erase(e);
         deliver(*found, op);
@@ -325,9 +345,9 @@ class transport final : private packet_sink {
     return op;
   }
 
-  operation_ptr take_posted(int source, int tag) {
+  operation_ptr take_posted(int source, const packet& h) {
     for (auto op = posted_.begin(); op != posted_.end(); ++op)
-      if (fits(**op, source, tag)) {
+      if (fits(**op, source, h)) {
         operation_ptr found = *op;
         posted_.erase(op);
         return found;
@@ -413,6 +433,7 @@ class transport final : private packet_sink {
     auto e = std::make_shared<envelope>();
     e->source = rank_;
     e->header.tag = op->tag_;
+    e->header.other_id = std::uint32_t(op->channel_);
     if (op->total_ <= options_.eager_bytes) {
       e->header.type = packet_type::eager;
       e->header.length = std::uint64_t(op->total_);
@@ -425,7 +446,7 @@ class transport final : private packet_sink {
   }
 
   void match(const envelope_ptr& e) {
-    if (const operation_ptr op = take_posted(e->source, e->header.tag))
+    if (const operation_ptr op = take_posted(e->source, e->header))
       deliver(*e, op);
     else
       unexpected_.push_back(e);
@@ -456,7 +477,7 @@ class transport final : private packet_sink {
   void receive_eager(int peer, const packet& h, incoming& current, std::vector<piece>& where) {
     peer_state& p = peers_[std::size_t(peer)];
     if (h.sequence == p.expected) {
-      if (const operation_ptr op = take_posted(peer, h.tag)) {
+      if (const operation_ptr op = take_posted(peer, h)) {
         ++p.expected;
         start(*op, peer, h.tag, std::int64_t(h.length));
         cut(op->pieces_, 0, op->total_, where);
@@ -659,8 +680,7 @@ class transport final : private packet_sink {
         backlog_bytes_[r] = rails_[r]->under_way_bytes();
     for (std::size_t i = 0; i < with_work_.size(); ++i) moved |= flush(with_work_[i]);
     std::erase_if(with_work_, [&](int peer) { return !peers_[std::size_t(peer)].has_work; });
-    if (leaving_ && !said_farewell_ && with_work_.empty() && requested_.empty() && sending_.empty())
-      part();
+    if (leaving_ && !said_farewell_ && all_sent()) part();
     return moved;
   }
 
@@ -750,7 +770,10 @@ class transport final : private packet_sink {
   // The message itself where it is small and the receiver has room, else its announcement.
   outgoing first_packet(peer_state& p, const operation_ptr& op, const rail_thresholds& sizes) {
     outgoing o;
-    o.header = {.type = packet_type::eager, .tag = op->tag_, .sequence = p.next_sequence++};
+    o.header = {.type = packet_type::eager,
+                .tag = op->tag_,
+                .sequence = p.next_sequence++,
+                .other_id = std::uint32_t(op->channel_)};
     if (op->total_ <= sizes.eager_bytes && op->total_ <= p.credit_bytes) {
       p.credit_bytes -= op->total_;
       o.header.length = std::uint64_t(op->total_);
@@ -843,7 +866,7 @@ class transport final : private packet_sink {
   std::unordered_map<std::uint64_t, operation_ptr> sending_;  // by token: packets that need memory
   std::uint64_t last_token_ = 0;
   std::uint32_t next_id_ = 1;
-  bool leaving_ = false, said_farewell_ = false;
+  bool leaving_ = false, said_farewell_ = false, given_up_ = false;
   std::string failure_;
 };
 

@@ -13,8 +13,9 @@
 namespace railpass::transport {
 
 enum class packet_type : std::uint8_t {
-  eager = 1,  ///< a whole message: tag, sequence, payload
-  request,    ///< announces a large message: tag, sequence, id (the sender's), value = its bytes
+  eager = 1,  ///< a whole message: channel in other_id, tag, sequence, payload
+  request,    ///< announces a large message: channel in other_id, tag, sequence, id (the sender's),
+              ///< value = its bytes
   grant,      ///< asks for it: id (the sender's), other_id (the receiver's), value = bytes wanted
   chunk,      ///< a part of it: other_id (the receiver's), value = offset, payload; id = 1 if the
               ///< rail still carried earlier packets to this peer when it got this one, else 0
@@ -36,6 +37,12 @@ struct packet {
   bool operator==(const packet&) const = default;
 };
 
+/// Whose messages these are; a receive meets only those of its own channel.
+enum class channel : std::uint8_t {
+  user,      ///< those of railpass/rails.hpp
+  schedules  ///< those of collectives
+};
+
 inline constexpr std::size_t header_bytes = 40;
 using packed_header = std::array<std::byte, header_bytes>;
 
@@ -49,7 +56,8 @@ inline constexpr std::uint64_t most_message_bytes = std::uint64_t{1} << 60;
 namespace detail {
 
 inline constexpr std::uint16_t magic = 0x7052;  // "Rp"
-inline constexpr std::uint8_t version = 1;
+inline constexpr std::uint8_t version = 2;
+inline constexpr auto last_channel = std::uint32_t(channel::schedules);
 
 template <class T>
 void store(std::byte* to, T value) {
@@ -69,9 +77,11 @@ inline bool is_valid(const packet& p) {
   if (p.tag < 0) return false;
   switch (p.type) {
     case packet_type::eager:
-      return p.length <= most_eager_bytes && p.id == 0 && p.other_id == 0 && p.value == 0;
+      return p.length <= most_eager_bytes && p.id == 0 && p.other_id <= last_channel &&
+             p.value == 0;
     case packet_type::request:
-      return p.length == 0 && p.other_id == 0 && p.value > 0 && p.value <= most_message_bytes;
+      return p.length == 0 && p.other_id <= last_channel && p.value > 0 &&
+             p.value <= most_message_bytes;
     case packet_type::grant:
       return p.length == 0 && p.value <= most_message_bytes;
     case packet_type::chunk:

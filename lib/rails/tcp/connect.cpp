@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/rails/tcp/connect.hpp"
 
+#include "lib/rails/agreement.hpp"
 #include "railpass/base/error.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -276,39 +277,9 @@ class meeting {
   std::string problem_;
 };
 
-// The first rank's problem, on all ranks.
-void agree(MPI_Comm comm, const std::string& problem) {
-  int rank = 0, num_ranks = 1;
-  PMPI_Comm_rank(comm, &rank);
-  PMPI_Comm_size(comm, &num_ranks);
-  int first = problem.empty() ? num_ranks : rank;
-  PMPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, comm);
-  if (first == num_ranks) return;
-  char text[512] = "";
-  if (rank == first) problem.copy(text, sizeof text - 1);
-  PMPI_Bcast(text, sizeof text, MPI_CHAR, first, comm);
-  throw error("the rails cannot be opened: on rank " + std::to_string(first) + ", " + text);
-}
-
-template <class Work>
-void on_all(MPI_Comm comm, const Work& work) {
-  std::string problem;
-  try {
-    work();
-  } catch (const std::exception& e) {
-    problem = e.what();
-  }
-  agree(comm, problem);
-}
-
 }  // namespace
 
 std::vector<connected_rail> connect_all(MPI_Comm comm, const std::vector<std::string>& rails) {
-  int counts[2] = {int(rails.size()), -int(rails.size())};
-  PMPI_Allreduce(MPI_IN_PLACE, counts, 2, MPI_INT, MPI_MAX, comm);
-  if (counts[0] != -counts[1])
-    throw error("the rails cannot be opened: ranks have " + std::to_string(-counts[1]) + " to " +
-                std::to_string(counts[0]) + " of them; expected as many on all");
   std::optional<meeting> m;
   on_all(comm, [&] {
     const std::vector<interface> known = local_interfaces();

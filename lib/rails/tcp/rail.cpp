@@ -73,7 +73,8 @@ void rail::send(int peer, std::vector<transport::outgoing>& packets, packet_sink
     last.copied.insert(last.copied.end(), header.begin(), header.end());
     for (const piece& p : o.payload)
       last.copied.insert(last.copied.end(), p.data, p.data + p.bytes);
-    if (o.token != 0) sink.sent(o.token);
+    // Not before it has left: a rank whose messages have all ended need not come back soon.
+    if (o.token != 0) last.copied_tokens.push_back(o.token);
   }
   if (was_empty) write(peer, sink);
 }
@@ -123,9 +124,10 @@ void rail::write(int peer, packet_sink& sink) {
       w.sent_bytes += here;
       left -= here;
       if (w.sent_bytes < w.bytes) break;
-      const std::uint64_t token = w.token;
+      const waiting gone = std::move(w);
       c.queue.pop_front();
-      if (token != 0) sink.sent(token);
+      if (gone.token != 0) sink.sent(gone.token);
+      for (const std::uint64_t token : gone.copied_tokens) sink.sent(token);
     }
   }
   watch(peer, !c.queue.empty());
@@ -250,12 +252,20 @@ bool rail::take(int peer, std::size_t bytes, packet_sink& sink) {
 }
 
 void rail::close(int peer, const std::string& why, packet_sink& sink) {
-  connection& c = of(peer);
-  c.open = false;
-  c.queue.clear();
-  c.queued_bytes = 0;
-  c.socket = tcp::descriptor();
+  of(peer).end();
   sink.failed(index_, peer, why);
+}
+
+void rail::abandon() {
+  for (connection& c : connections_) c.end();
+}
+
+void rail::connection::end() {
+  open = false;
+  queue.clear();
+  queued_bytes = 0;
+  current.reset();
+  socket = tcp::descriptor();
 }
 
 }  // namespace railpass::tcp

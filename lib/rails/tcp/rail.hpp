@@ -23,6 +23,7 @@ class rail final : public transport::packet_rail {
   std::int64_t under_way_bytes(int peer) override;
   std::int64_t under_way_bytes() override;
   bool poll(transport::packet_sink& sink) override;
+  void abandon() override;
   int descriptor() const override { return epoll_.get(); }
   const std::string& name() const override { return name_; }
 
@@ -31,6 +32,7 @@ class rail final : public transport::packet_rail {
     transport::packed_header header;
     std::vector<transport::piece> payload;
     std::vector<std::byte> copied;  // instead of both: packets with their payload, one by one
+    std::vector<std::uint64_t> copied_tokens;
     std::uint64_t token = 0;
     std::size_t sent_bytes = 0;  // of header and payload
     std::size_t bytes = 0;
@@ -49,6 +51,8 @@ class rail final : public transport::packet_rail {
     std::optional<transport::packet> current;
     std::vector<transport::piece> where;
     std::size_t next_piece = 0;
+
+    void end();
   };
 
   connection& of(int peer) { return connections_[std::size_t(peer)]; }

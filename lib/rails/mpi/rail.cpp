@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/rails/mpi.hpp"
+#include "lib/rails/mpi/rail.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/rails/agreement.hpp"
+
+#include "railpass/base/error.hpp"
+
+namespace railpass {
+
+void agree(MPI_Comm comm, const std::string& problem) {
+  int rank = 0, num_ranks = 1;
+  PMPI_Comm_rank(comm, &rank);
+  PMPI_Comm_size(comm, &num_ranks);
+  int first = problem.empty() ? num_ranks : rank;
+  PMPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, comm);
+  if (first == num_ranks) return;
+  char text[512] = "";
+  if (rank == first) problem.copy(text, sizeof text - 1);
+  PMPI_Bcast(text, sizeof text, MPI_CHAR, first, comm);
+  throw error("the rails cannot be opened: on rank " + std::to_string(first) + ", " + text);
+}
+
+}  // namespace railpass

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Rails are opened by all ranks or by none.
+#pragma once
+
+#include <mpi.h>
+
+#include <exception>
+#include <string>
+
+namespace railpass {
+
+/// Throws the problem of the first rank that has one as error, on all ranks of `comm`. Collective.
+void agree(MPI_Comm comm, const std::string& problem);
+
+/// Does some work that communicates with nobody. What it throws on one rank is thrown as error on
+/// all ranks of `comm`. Collective.
+template <class Work>
+void on_all(MPI_Comm comm, const Work& work) {
+  std::string problem;
+  try {
+    work();
+  } catch (const std::exception& e) {
+    problem = e.what();
+  }
+  agree(comm, problem);
+}
+
+}  // namespace railpass

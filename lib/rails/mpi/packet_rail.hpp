@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A rail of the transport over MPI's own messages: what reaches ranks that no interface leads to,
+// and those of the same host by shared memory.
+#pragma once
+
+#include "railpass/base/clock.hpp"
+#include "railpass/transport/packet_rail.hpp"
+
+#include <mpi.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace railpass {
+
+/// Every packet is one MPI message of header and payload, or a header alone followed by a message
+/// with a large payload, which leaves from where it is and arrives where it belongs. A header that
+/// is empty says that its sender has given up.
+class mpi_packet_rail final : public transport::packet_rail {
+ public:
+  /// Nobody else sends on `communicator`, which must outlive the rail. `index` is what the sink
+  /// knows this rail by. Throws error if MPI does not receive.
+  mpi_packet_rail(int index, MPI_Comm communicator, clock_function clock = steady_clock_s);
+  /// What was never closed is left to MPI, memory included: it may still be written to.
+  ~mpi_packet_rail() override;
+
+  void send(int peer, std::vector<transport::outgoing>& packets,
+            transport::packet_sink& sink) override;
+  std::int64_t under_way_bytes(int peer) override { return of(peer).under_way_bytes; }
+  std::int64_t under_way_bytes() override { return under_way_bytes_; }
+  bool poll(transport::packet_sink& sink) override;
+  void abandon() override;
+  int descriptor() const override { return -1; }  // MPI advances only inside MPI calls
+  const std::string& name() const override { return name_; }
+
+ private:
+  // Payload that is copied next to its header.
+  static constexpr std::size_t most_joined_bytes = 4096;
+  using buffer = std::array<std::byte, transport::header_bytes + most_joined_bytes>;
+
+  struct peer_state {
+    bool open = true;
+    std::int64_t under_way_bytes = 0;
+    std::unique_ptr<buffer> incoming;
+    std::optional<transport::packet> current;  // whose payload is a message of its own
+  };
+  struct sending {
+    int peer = 0;
+    std::int64_t bytes = 0;
+    std::uint64_t token = 0;
+    std::unique_ptr<buffer> joined;  // none: a payload that is sent from where it is
+  };
+
+  peer_state& of(int peer) { return peers_[std::size_t(peer)]; }
+  std::unique_ptr<buffer> free_buffer();
+  void await_header(int peer);
+  void header_came(int peer, int bytes, transport::packet_sink& sink);
+  void completed(int peer, const transport::packet& header, transport::packet_sink& sink);
+  void close(int peer, const std::string& why, transport::packet_sink& sink);
+  void drop_sent();
+
+  int index_;
+  std::string name_ = "mpi";
+  MPI_Comm communicator_;
+  clock_function clock_;
+  int rank_ = 0, num_ranks_ = 1;
+  std::vector<peer_state> peers_;
+  std::int64_t under_way_bytes_ = 0;
+  // First what comes from each rank, then what is being sent.
+  std::vector<MPI_Request> requests_;
+  std::vector<sending> sending_;
+  std::vector<std::unique_ptr<buffer>> free_;
+  std::vector<int> ended_;
+  std::vector<MPI_Status> statuses_;
+  double polled_s_, polled_before_s_;
+};
+
+}  // namespace railpass

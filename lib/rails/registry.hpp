@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// All kinds of rails of rails.def, by name, and how rails are opened.
+#pragma once
+
+#include "railpass/transport/packet_rail.hpp"
+
+#include <mpi.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace railpass {
+
+using packet_rails = std::vector<std::unique_ptr<transport::packet_rail>>;
+
+/// A rail that is to be opened.
+struct wanted_rail {
+  int index = 0;     ///< what the sink will know it by
+  std::string name;  ///< without its kind
+};
+
+// Opens all rails of a kind between all ranks of `comm`, in the order given. Collective; what fails
+// on one rank is thrown as error on all. `comm` is used by nobody else and must outlive the rails.
+#define RAILPASS_RAIL(kind, text) \
+  packet_rails open_##kind##_rails(MPI_Comm comm, const std::vector<wanted_rail>& wanted);
+#include "lib/rails/rails.def"
+#undef RAILPASS_RAIL
+
+struct rail_kind {
+  std::string_view name;
+  std::string_view text;
+  packet_rails (*open)(MPI_Comm, const std::vector<wanted_rail>&);
+};
+
+#define RAILPASS_RAIL(kind, text) rail_kind{#kind, text, open_##kind##_rails},
+inline constexpr rail_kind rail_kinds[] = {
+#include "lib/rails/rails.def"
+};
+#undef RAILPASS_RAIL
+
+/// Whether a list of rails is MPI's messages alone, or empty: nothing to be opened for collectives.
+bool only_mpi(std::string_view rails);
+
+/// Opens the rails of a list such as "mpi,eth1,tcp:10.1.0.0/16". All ranks name as many, of the
+/// same kinds in the same order. Collective; what fails on one rank is thrown as error on all.
+/// `comm` is used by nobody else and must outlive the rails.
+packet_rails open_packet_rails(MPI_Comm comm, std::string_view rails);
+
+}  // namespace railpass
