@@ -373,6 +373,42 @@ TEST_CASE("what was measured of a peer's rails decides how messages travel") {
   CHECK_THROWS_AS(w.ranks[0]->know(1, profile(1, 1, false)), railpass::error);
 }
 
+TEST_CASE("a process without a core now and then does not make a steady rail look changed") {
+  const auto seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> noise(0, 0.08);
+  std::uniform_real_distribution<double> part(0.1, 0.7);
+  rate_estimate rate(1e8, false);
+  for (int k = 0; k < 20000; ++k) {
+    // A stall shows in one report of about forty, a long one in three that follow each other.
+    const int place = (k + 200) % 400;
+    const bool stalled = place < 3 || (place % 37 == 0 && place > 10 && place < 390);
+    rate.report(1e8 * (stalled ? part(random) : std::exp(noise(random))));
+    if (k > 8) REQUIRE(rate.bytes_per_s() == Approx(1e8).epsilon(0.2));
+  }
+  CHECK(rate.changes() == 0);
+  for (int k = 0; k < 4; ++k) rate.report(1e9);
+  CHECK(rate.bytes_per_s() == Approx(1e9).epsilon(0.1));
+  CHECK(rate.changes() == 1);
+}
+
+TEST_CASE("the way back is expected to be as quick until it was used") {
+  world w(2, {{1e-5, 4e8}, {1e-5, 1e8}}, "auto", {}, false);
+  bytes sent = pattern(4 << 20, 1), received(4 << 20);
+  const operation_ptr there = w.ranks[1]->receive(0, 0, all(received));
+  w.ranks[0]->send(1, 0, all(sent));
+  w.run(there);
+  CHECK(w.ranks[1]->report(0, 0).bytes_per_s == Approx(4e8).epsilon(0.05));
+  CHECK(w.ranks[1]->report(0, 1).bytes_per_s == Approx(1e8).epsilon(0.05));
+  bytes answer(64 << 10), to(64 << 10);
+  const double before_s = w.network.now_s();
+  const operation_ptr back = w.ranks[0]->receive(1, 0, all(to));
+  w.ranks[1]->send(0, 0, all(answer));
+  w.run(back);
+  CHECK(w.network.now_s() - before_s < 1.05 * (64 << 10) / 5e8 + 5e-5);
+}
+
 TEST_CASE("a small message waits for at most one part of a large one") {
   world w(2, {{1e-5, 1e8}});
   bytes large = pattern(8 << 20, 1), to(8 << 20), small = pattern(8, 2), got(8);

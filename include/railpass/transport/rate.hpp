@@ -4,62 +4,64 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 
 namespace railpass::transport {
 
-/// A moving average of log(rate). A change of the rate is noticed by two-sided cumulated sums of
-/// what the average did not expect (Page, Continuous inspection schemes, Biometrika 1954, doi
-/// 10.1093/biomet/41.1-2.100), and then the average begins anew from the last reports.
+/// A moving average of log(rate) that no single report can pull far. When the median of the last
+/// reports is not what the average expects, the rate has changed and the average begins anew from
+/// there: on a machine whose cores are busy, a process that was not given one makes up to three
+/// reports in a row wrong, which change neither.
 class rate_estimate {
  public:
-  /// `known`: from measurements; else the first report replaces it.
+  /// `known`: from measurements; else the first reports replace it.
   explicit rate_estimate(double bytes_per_s, bool known)
-      : log_rate_(std::log(bytes_per_s)), reports_(known ? settled : 0) {}
+      : log_rate_(std::log(bytes_per_s)), weight_(known ? settled : 0) {}
+
+  /// A better guess while there is neither a measurement nor a report.
+  void suppose(double bytes_per_s) {
+    if (weight_ == 0) log_rate_ = std::log(bytes_per_s);
+  }
 
   void report(double bytes_per_s) {
     const double now = std::log(bytes_per_s);
-    if (reports_ == 0) {
-      log_rate_ = now;
-      reports_ = 1;
-      return;
+    last_[next_] = now;
+    next_ = (next_ + 1) % last_.size();
+    reports_ = std::min(reports_ + 1, last_.size());
+    if (weight_ < enough) {
+      ++weight_;
+      log_rate_ = median();
+    } else if (int(reports_) >= enough && std::abs(median() - log_rate_) > changed) {
+      weight_ = enough;
+      log_rate_ = median();
+      ++changes_;
+    } else {
+      weight_ = std::min(weight_ + 1, settled);
+      log_rate_ += std::clamp(now - log_rate_, -changed, changed) / weight_;
     }
-    const double surprise = now - log_rate_;
-    above_ = std::max(0.0, above_ + surprise - slack);
-    below_ = std::max(0.0, below_ - surprise - slack);
-    if (above_ > limit || below_ > limit) {
-      if (std::abs(surprise) < agreement) {
-        above_ = below_ = 0;  // it was one wrong report
-        suspected_ = nobody;
-      } else if (std::abs(now - suspected_) < agreement) {
-        log_rate_ = now;
-        reports_ = 1;
-        above_ = below_ = 0;
-        suspected_ = nobody;
-        ++changes_;
-        return;
-      } else {
-        suspected_ = now;
-        return;
-      }
-    }
-    reports_ = std::min(reports_ + 1, settled);
-    log_rate_ += surprise / reports_;
   }
 
   double bytes_per_s() const { return std::exp(log_rate_); }
   int changes() const { return changes_; }
 
  private:
-  static constexpr int settled = 8;  // reports the average goes back
-  static constexpr double slack = 0.15;
-  static constexpr double agreement = 0.3;  // of two reports
-  static constexpr double limit = 0.5;
-  static constexpr double nobody = 1e300;
+  static constexpr int settled = 8;        // reports the average goes back
+  static constexpr int enough = 4;         // to believe their median: most of the last seven
+  static constexpr double changed = 0.35;  // of log(rate): a third
+
+  double median() const {
+    std::array<double, 7> sorted = last_;
+    const auto middle = sorted.begin() + std::ptrdiff_t(reports_ / 2);
+    std::nth_element(sorted.begin(), middle, sorted.begin() + std::ptrdiff_t(reports_));
+    return *middle;
+  }
+
   double log_rate_;
-  int reports_;
-  double above_ = 0, below_ = 0;
-  double suspected_ = nobody;
+  int weight_;
+  std::array<double, 7> last_{};
+  std::size_t next_ = 0, reports_ = 0;
   int changes_ = 0;
 };
 

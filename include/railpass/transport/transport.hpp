@@ -643,6 +643,9 @@ class transport final : private packet_sink {
       return;
     }
     const double rate = double(r.measured_bytes) / took_s;
+    // Most networks carry as much one way as the other.
+    r.rate.suppose(rate);
+    r.time = r.sampled.at_rate(r.rate.bytes_per_s());
     r.began_s = timing.at_s;
     r.began_late_s = timing.late_s;
     r.measured_bytes = 0;
@@ -705,7 +708,8 @@ class transport final : private packet_sink {
       outlook[r] = {.time = &p.rails[r].time,
                     .busy_s = double(backlog_bytes_[r]) / rate,
                     .spare = p.rails[r].spare};
-      was_busy[r] = mine > 0;
+      // Bytes that nobody has acknowledged yet may have arrived: of few one cannot tell.
+      was_busy[r] = mine > quantum_bytes(p.rails[r]) / 4;
       plans_[r].room_bytes = window_bytes(p.rails[r]) - mine;
       plans_[r].packets.clear();
     }

@@ -24,6 +24,8 @@ using transport::piece;
 namespace {
 
 constexpr int most_pieces = 64;  // in one system call
+// A header, and small messages with it, come with the system call that reads what is before them.
+constexpr std::size_t ahead_bytes = 8 << 10;
 
 }  // namespace
 
@@ -33,6 +35,7 @@ rail::rail(int index, connected_rail connected, clock_function clock)
       clock_(clock),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       connections_(connected.sockets.size()),
+      ahead_(ahead_bytes),
       polled_s_(clock()),
       polled_before_s_(polled_s_) {
   if (epoll_.get() < 0) throw error("epoll: " + std::string(std::strerror(errno)));
@@ -182,16 +185,16 @@ bool rail::read(int peer, packet_sink& sink) {
   constexpr std::size_t most_at_once = 4 << 20;
   for (std::size_t total = 0; total < most_at_once;) {
     std::array<iovec, most_pieces> parts;
-    std::size_t n = 0, wanted = 0;
-    if (c.current) {
-      for (std::size_t i = c.next_piece; i < c.where.size() && n < most_pieces; ++i) {
-        parts[n++] = {c.where[i].data, c.where[i].bytes};
-        wanted += c.where[i].bytes;
-      }
-    } else {
-      wanted = header_bytes - c.header_filled;
-      parts[n++] = {c.header.data() + c.header_filled, wanted};
-    }
+    std::size_t n = 0, wanted = 0, next = c.next_piece;
+    const auto add = [&](std::byte* to, std::size_t bytes) {
+      parts[n++] = {to, bytes};
+      wanted += bytes;
+    };
+    if (c.current)
+      for (; next < c.where.size() && n < most_pieces; ++next)
+        add(c.where[next].data, c.where[next].bytes);
+    if (n < most_pieces && (!c.current || next == c.where.size()))
+      add(ahead_.data(), ahead_.size());
     msghdr message{.msg_name = nullptr,
                    .msg_namelen = 0,
                    .msg_iov = parts.data(),
@@ -216,39 +219,61 @@ bool rail::read(int peer, packet_sink& sink) {
   return true;
 }
 
-// So many bytes have been read to where they were expected. False if the connection is closed.
+// So many bytes have been read: to where payload was expected, the rest to ahead_. False if the
+// connection is closed.
 bool rail::take(int peer, std::size_t bytes, packet_sink& sink) {
   connection& c = of(peer);
-  if (!c.current) {
-    c.header_filled += bytes;
-    if (c.header_filled < header_bytes) return true;
-    c.header_filled = 0;
-    c.current = transport::parse(c.header);
+  const std::byte* from = nullptr;  // null: they are where they belong
+  for (;;) {
     if (!c.current) {
-      close(peer, "bytes came that are no header of a packet", sink);
-      return false;
+      if (!from) from = ahead_.data();
+      const std::size_t n = std::min(bytes, header_bytes - c.header_filled);
+      std::memcpy(c.header.data() + c.header_filled, from, n);
+      c.header_filled += n;
+      from += n;
+      bytes -= n;
+      if (c.header_filled < header_bytes) return true;
+      if (!begin(peer, sink)) return false;
     }
-    c.where.clear();
-    c.next_piece = 0;
-    sink.arrived(index_, peer, *c.current, c.where);
-  } else {
-    while (bytes > 0) {
+    for (; c.next_piece < c.where.size(); ++c.next_piece) {
       piece& p = c.where[c.next_piece];
-      const std::size_t here = std::min(bytes, p.bytes);
-      p.data += here;
-      p.bytes -= here;
-      bytes -= here;
-      if (p.bytes == 0) ++c.next_piece;
+      const std::size_t n = std::min(bytes, p.bytes);
+      if (from && n > 0) {
+        std::memcpy(p.data, from, n);
+        from += n;
+      }
+      p.data += n;
+      p.bytes -= n;
+      bytes -= n;
+      if (p.bytes > 0) return true;
     }
+    finish(peer, sink);
+    if (bytes == 0) return true;
   }
-  while (c.next_piece < c.where.size() && c.where[c.next_piece].bytes == 0) ++c.next_piece;
-  if (c.next_piece == c.where.size()) {
-    const packet done = *c.current;
-    c.current.reset();
-    const double now_s = clock_();
-    sink.complete(index_, peer, done, {.at_s = now_s, .late_s = now_s - polled_before_s_});
+}
+
+// A header is complete.
+bool rail::begin(int peer, packet_sink& sink) {
+  connection& c = of(peer);
+  c.header_filled = 0;
+  c.current = transport::parse(c.header);
+  if (!c.current) {
+    close(peer, "bytes came that are no header of a packet", sink);
+    return false;
   }
+  c.where.clear();
+  c.next_piece = 0;
+  sink.arrived(index_, peer, *c.current, c.where);
   return true;
+}
+
+// A packet is complete.
+void rail::finish(int peer, packet_sink& sink) {
+  connection& c = of(peer);
+  const packet done = *c.current;
+  c.current.reset();
+  const double now_s = clock_();
+  sink.complete(index_, peer, done, {.at_s = now_s, .late_s = now_s - polled_before_s_});
 }
 
 void rail::close(int peer, const std::string& why, packet_sink& sink) {

@@ -59,6 +59,8 @@ class rail final : public transport::packet_rail {
   void write(int peer, transport::packet_sink& sink);
   bool read(int peer, transport::packet_sink& sink);
   bool take(int peer, std::size_t bytes, transport::packet_sink& sink);
+  bool begin(int peer, transport::packet_sink& sink);
+  void finish(int peer, transport::packet_sink& sink);
   void close(int peer, const std::string& why, transport::packet_sink& sink);
   void watch(int peer, bool room);
 
@@ -67,6 +69,7 @@ class rail final : public transport::packet_rail {
   clock_function clock_;
   tcp::descriptor epoll_;
   std::vector<connection> connections_;  // by rank
+  std::vector<std::byte> ahead_;         // what was read behind the payload that was expected
   double polled_s_, polled_before_s_;
 };
 
