@@ -285,6 +285,8 @@ def configure_tcp(host, control):
     values = {"net/ipv4/tcp_congestion_control": control,
               "net/ipv4/tcp_no_metrics_save": 1,  # no connection inherits what another one saw
               "net/ipv4/tcp_slow_start_after_idle": 0,
+              # interfaces that share a link answer for their own address only
+              "net/ipv4/conf/all/arp_ignore": 1, "net/ipv4/conf/all/arp_announce": 2,
               "net/ipv6/conf/all/disable_ipv6": 1}
     script = "".join(f"[ ! -e /proc/sys/{key} ] || echo {value} >/proc/sys/{key} || exit 1\n"
                      for key, value in values.items())
