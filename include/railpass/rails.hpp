@@ -89,7 +89,7 @@ struct rail_status {
   std::int64_t sent_bytes = 0;  ///< of messages to the other rank
 };
 
-/// The rails from this rank to another one. Local.
+/// The rails from this rank to another one, of messages and of collectives. Local.
 std::vector<rail_status> rails_to(int rank, MPI_Comm comm);
 
 }  // namespace railpass::mpi

@@ -687,7 +687,9 @@ class execution {
           break;
         }
         // Looked at again when that one ends.
-        if (direction == sending && has_one && s.peer_stride == 0 && is_large(s)) break;
+        if (direction == sending && s.next - s.done >= R::large_messages_at_once &&
+            s.peer_stride == 0 && is_large(s))
+          break;
         const unsigned bit = s.next % max_in_flight;
         const rail_token token = first_token_ + std::uint64_t(index) * max_in_flight + bit;
         std::byte* bytes = displaced(memory, s.begin * unit_bytes);

@@ -11,10 +11,7 @@
 #include <array>
 #include <memory>
 #include <new>
-#include <poll.h>
-#include <sched.h>
 #include <span>
-#include <time.h>
 #include <vector>
 
 namespace railpass {
@@ -150,7 +147,7 @@ class executor {
         empty = 0;
       } else {
         if (rail_.pending() == 0) return false;
-        if (++empty >= polls_before_yield_) give_way();
+        if (++empty >= polls_before_yield_) rail_.give_way();
       }
       if (watching && (++polls & (polls_per_clock - 1)) == 0) {
         const double now_s = watch.clock();
@@ -166,18 +163,6 @@ class executor {
       }
     } while (!e.done());
     return true;
-  }
-
-  // A rank that sleeps progresses no MPI for others: yield only. Other rails wake us.
-  void give_way() {
-    const int descriptor = rail_.sleep_descriptor();
-    if (descriptor < 0) {
-      sched_yield();
-      return;
-    }
-    pollfd readable{.fd = descriptor, .events = POLLIN, .revents = 0};
-    const timespec at_most{.tv_sec = 0, .tv_nsec = 200'000};
-    ppoll(&readable, 1, &at_most, nullptr);
   }
 
   void fail() {

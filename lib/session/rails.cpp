@@ -212,7 +212,10 @@ std::int64_t message::bytes() const {
 }
 
 std::vector<rail_status> rails_to(int rank, MPI_Comm comm) {
-  const std::shared_ptr<open_transport>& rails = required("railpass::mpi::rails_to", comm);
+  attribute* const found =
+      comm == MPI_COMM_NULL ? nullptr : find(comm, required_process("railpass::mpi::rails_to"));
+  if (!found) throw error("railpass::mpi::rails_to: the communicator has no rails");
+  const std::shared_ptr<open_transport>& rails = found->transport;
   if (rank < 0 || rank >= rails->num_ranks())
     throw error("railpass::mpi::rails_to: rank " + std::to_string(rank) + ": expected one below " +
                 std::to_string(rails->num_ranks()));

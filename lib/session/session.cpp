@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/session.hpp"
 
+#include "lib/rails/agreement.hpp"
+#include "lib/rails/registry.hpp"
 #include "lib/session/datatype.hpp"
 #include "lib/session/process.hpp"
+#include "lib/session/rails.hpp"
 #include "lib/session/verify.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/select/neighbours.hpp"
@@ -13,6 +16,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <new>
 #include <sched.h>
@@ -21,11 +25,11 @@ namespace railpass {
 
 namespace {
 
-// Settings that only concern one process; all others must be equal on all ranks.
-constexpr std::array private_settings{std::string_view{"log"},     std::string_view{"stats"},
-                                      std::string_view{"trace"},   std::string_view{"profile"},
-                                      std::string_view{"summary"}, std::string_view{"hang_report"},
-                                      std::string_view{"strict"}};
+// Settings that only concern one process or its host; all others must be equal on all ranks.
+constexpr std::array private_settings{std::string_view{"log"},         std::string_view{"stats"},
+                                      std::string_view{"trace"},       std::string_view{"profile"},
+                                      std::string_view{"summary"},     std::string_view{"rails"},
+                                      std::string_view{"hang_report"}, std::string_view{"strict"}};
 
 std::int64_t hash_of_settings(const settings& values) {
   std::uint64_t hash = 14695981039346656037u;  // FNV-1a
@@ -106,15 +110,18 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   // One reduction tells all ranks whether all of them agree and whether one of them is strict. A
   // rank without memory says that it does not want to be tuned.
   constexpr std::int64_t neutral = std::numeric_limits<std::int64_t>::max();
-  std::int64_t words[5] = {neutral, neutral, values.strict ? 0 : 1, 0, 1};
+  std::int64_t words[7] = {neutral, neutral, values.strict ? 0 : 1, 0, 1, 0, 1};
   try {
     words[0] = hash_of_settings(values);
     words[1] = -words[0];
     words[3] = values.enable ? 1 : 0;
     words[4] = values.gpu == "native" && has_device_driver() ? 0 : 1;
+    words[5] = only_mpi(values.rails) ? 0 : 1;
+    words[6] = 1 - words[5];
   } catch (const std::bad_alloc&) {
   }
-  if (const int failure = PMPI_Allreduce(MPI_IN_PLACE, words, 5, MPI_INT64_T, MPI_MIN, user))
+  if (const int failure =
+          PMPI_Allreduce(MPI_IN_PLACE, words, int(std::size(words)), MPI_INT64_T, MPI_MIN, user))
     return {nullptr, failure};
   if (words[0] != neutral && words[0] != -words[1]) {
     owner.record(
@@ -147,7 +154,24 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     owner.record("a communicator is not tuned: not all ranks could make their part of it");
     return {};
   }
+  const bool all_name_rails = words[5] == 1, any_names_rails = words[6] == 0;
+  try {
+    if (any_names_rails && !all_name_rails)
+      throw error("not all ranks name rails (RAILPASS_RAILS)");
+    if (all_name_rails) {
+      const auto rails = rails_for_collectives(user, owner, values.rails, values.strategy);
+      on_all(comm.handle, [&] { made->run_over(rails); });
+    }
+  } catch (const error& problem) {  // on all ranks
+    made->over_rails_.reset();
+    owner.record("collectives of communicator '" + made->name_ +
+                 "' use the MPI library's messages: " + problem.what());
+  }
   return {std::move(made), MPI_SUCCESS};
+}
+
+void session::run_over(std::shared_ptr<open_transport> rails) {
+  over_rails_ = std::make_unique<rails_of_schedules>(std::move(rails));
 }
 
 session::session(const settings& values, process& owner, const private_communicator& comm,
@@ -194,7 +218,10 @@ session::session(const settings& values, process& owner, const private_communica
 int session::run(const call& c, const call_options& options) {
   ++call_number_;
   if (!failed_) merge_steps();
-  if (failed_) return run_native(c);
+  if (failed_) {
+    last_arm_ = &arms_[std::size_t(c.op)][select::native_arm];
+    return run_native(c);
+  }
   if (const arm* const fixed = pinned(c, options)) return run_arm(c, *fixed);
   if (!tuned_[std::size_t(c.op)] || (c.has_size() && c.message_bytes < settings_.min_bytes))
     return run_arm(c, arms_[std::size_t(c.op)][select::native_arm]);
@@ -287,14 +314,24 @@ int session::run_schedule(const call& c, const arm& a) {
                 .commutative = commutative,
                 .result_rank = traits.rooted && in_order ? c.root : 0};
   const std::shared_ptr<const schedule> plan = schedules_.find_or_build(*a.base, a.values, s);
+  binding b{.root = root};
+  if (const int failure = buffers_.prepare(c, place(), *plan, b)) return failure;
+  if (const int failure = execute(*plan, b)) return failure;
+  return buffers_.finish();
+}
+
+int session::execute(const schedule& s, const binding& b) {
   const hang_watch watch{.clock = process_.clock(),
                          .after_s = settings_.hang_report,
                          .report = report_hang,
                          .user_data = this};
-  binding b{.root = root};
-  if (const int failure = buffers_.prepare(c, place(), *plan, b)) return failure;
-  if (const int failure = executor_.run(*plan, b, watch)) return failure;
-  return buffers_.finish();
+  if (!over_rails_) return executor_.run(s, b, watch);
+  const int code = over_rails_->runs.run(s, b, watch);
+  if (!over_rails_->rail.failure().empty())
+    process_.record("the rails of communicator '" + name_ +
+                    "' have failed, its collectives are the MPI library's from now on: " +
+                    over_rails_->rail.failure());
+  return code;
 }
 
 call_place session::place() const {

@@ -6,6 +6,7 @@
 #include "collectives/registry.hpp"
 #include "lib/exec/mpi_executor.hpp"
 #include "lib/exec/schedule_cache.hpp"
+#include "lib/exec/transport_executor.hpp"
 #include "lib/session/call.hpp"
 #include "lib/session/call_buffers.hpp"
 #include "lib/session/device_memory.hpp"
@@ -66,6 +67,9 @@ class session {
   /// received here.
   void free_private_communicator() { private_.free(); }
 
+  /// From now on schedules run over these rails instead of MPI's messages.
+  void run_over(std::shared_ptr<open_transport> rails);
+
   /// Adds what rank 0 has learnt; nothing on the other ranks. With MPI_THREAD_MULTIPLE any thread
   /// may ask, also while another one is inside a call.
   void add_statistics(select::statistics_dump& dump) const;
@@ -75,6 +79,13 @@ class session {
 
   session(const settings& values, process& owner, const private_communicator& comm,
           std::string name);
+
+  struct rails_of_schedules {
+    transport_rail rail;
+    executor<transport_rail> runs;
+    explicit rails_of_schedules(std::shared_ptr<open_transport> rails)
+        : rail(std::move(rails)), runs(rail) {}
+  };
 
   struct pinned_arm {
     collective op;
@@ -87,6 +98,7 @@ class session {
   int run_arm(const call& c, const arm& a);
   int run_on_host(const call& c, const arm& a);
   int run_schedule(const call& c, const arm& a);
+  int execute(const schedule& s, const binding& b);
   int raise(const call& c, int code);
   call_place place() const;
   const arm* pinned(const call& c, const call_options& options);
@@ -114,6 +126,7 @@ class session {
   select::lockstep lockstep_;
   mpi_rail rail_;
   executor<mpi_rail> executor_;
+  std::unique_ptr<rails_of_schedules> over_rails_;  // none: over MPI's messages
   schedule_cache schedules_;
   std::array<std::vector<arm>, num_collectives> arms_;  // by their numbers
   std::array<std::optional<arm>, num_collectives> pinned_by_setting_;

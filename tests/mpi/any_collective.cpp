@@ -6,11 +6,13 @@
 #include "collectives/registry.hpp"
 #include "lib/session/call.hpp"
 #include "railpass/mpi.hpp"
+#include "railpass/rails.hpp"
 #include "support/call_railpass.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -308,4 +310,10 @@ TEST_CASE("every algorithm of every collective does what the MPI library does") 
     }
   }
   MPI_Op_free(&composition);
+  if (std::getenv("RAILPASS_RAILS") && world.size() > 1) {
+    std::int64_t sent_bytes = 0;
+    for (int peer = 0; peer < world.size(); ++peer)
+      for (const mpi::rail_status& r : mpi::rails_to(peer, world)) sent_bytes += r.sent_bytes;
+    CHECK(sent_bytes > 0);
+  }
 }

@@ -74,7 +74,8 @@ class fake_network {
       return static_cast<int>(found);
     }
     int pending() const { return pending_; }
-    int sleep_descriptor() const { return -1; }
+    void give_way() {}
+    static constexpr int large_messages_at_once = 1;
     int error_code() const { return 17; }
     void abandon() { pending_ = 0; }
 

@@ -11,7 +11,6 @@
 
 #include <memory>
 #include <random>
-#include <unistd.h>
 
 namespace {
 
@@ -431,21 +430,13 @@ TEST_CASE("a call that takes too long says once who is waited for") {
 }
 
 namespace {
-// A rail that can be slept on, but whose descriptor stays silent: its message ends at a late poll.
-struct silent_rail {
-  int silent[2];
+// Its message ends at a late poll.
+struct slow_rail {
+  static constexpr int large_messages_at_once = 1;
   int polls_left = 100;
+  int gave_way = 0;
   rail_token awaited = 0;
   int under_way = 0;
-  silent_rail() {
-    if (pipe(silent) != 0) throw std::runtime_error("no pipe");
-  }
-  silent_rail(const silent_rail&) = delete;
-  silent_rail& operator=(const silent_rail&) = delete;
-  ~silent_rail() {
-    close(silent[0]);
-    close(silent[1]);
-  }
   void reserve(std::size_t) {}
   post_result post_send(std::int32_t, std::int32_t, const std::byte*, std::int64_t, rail_token t) {
     awaited = t;
@@ -462,24 +453,25 @@ struct silent_rail {
     return 1;
   }
   int pending() const { return under_way; }
-  int sleep_descriptor() const { return silent[0]; }
+  void give_way() { ++gave_way; }
   int error_code() const { return 1; }
   void abandon() { under_way = 0; }
 };
 }  // namespace
 
-TEST_CASE("a rail that is slept on is looked at again even if it does not wake us") {
+TEST_CASE("while nothing comes the rail gives way, but not at once, and is looked at again") {
   builder steps({.rank = 0, .num_ranks = 2});
   steps.send(buffer::output, {}, 1);
   const schedule s = steps.finish();
-  silent_rail rail;
-  executor<silent_rail> exec(rail);
+  slow_rail rail;
+  executor<slow_rail> exec(rail, {}, 64);
   std::array<std::byte, 8> data{};
   binding b;
   b.output = data.data();
   b.size = {8, 1};
   REQUIRE(exec.run(s, b) == 0);
   REQUIRE(rail.polls_left == 0);
+  REQUIRE(rail.gave_way == 99 - 63);
 }
 
 TEST_CASE("a schedule that waits for nothing under way is an error, not a hang") {

@@ -42,7 +42,8 @@ class echo_rail {
     return static_cast<int>(n);
   }
   int pending() const { return pending_; }
-  int sleep_descriptor() const { return -1; }
+  void give_way() {}
+  static constexpr int large_messages_at_once = 1;
   int error_code() const { return 0; }
   void abandon() { pending_ = 0; }
   std::size_t posted() const { return posted_; }

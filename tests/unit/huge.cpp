@@ -34,7 +34,8 @@ class noting_rail {
   }
   int poll(std::span<rail_token>) { return 0; }
   int pending() const { return 0; }
-  int sleep_descriptor() const { return -1; }
+  void give_way() {}
+  static constexpr int large_messages_at_once = 1;
   int error_code() const { return 0; }
   void abandon() {}
 

@@ -31,10 +31,12 @@ enum class post_result : std::uint8_t {
 /// poll(completed): lets the rail work, without blocking, and writes the tokens of messages that
 ///     have ended, each once. Returns their number, or -1 if the rail failed: see error_code().
 /// pending(): messages posted and not yet returned by poll.
-/// sleep_descriptor(): a file descriptor that becomes readable when poll has something to do, or -1
-///     for a rail that advances only while it is polled.
+/// give_way(): the last polls found nothing: gives the core to others, or sleeps until something
+///     may have come, for at most 200 us.
 /// error_code(): the code of the last failure, 0 if there was none (for MPI an MPI error code).
 /// abandon(): forgets all pending messages after a failure; what they left in memory is undefined.
+/// large_messages_at_once: that a step sends to one peer; more than one only where the answers that
+///     a large message needs do not queue behind those under way.
 template <class R>
 concept rail = requires(R r, const R c, std::int32_t peer, std::int32_t tag, const std::byte* from,
                         std::byte* to, std::int64_t bytes, rail_token token,
@@ -44,7 +46,8 @@ concept rail = requires(R r, const R c, std::int32_t peer, std::int32_t tag, con
   { r.post_receive(peer, tag, to, bytes, token) } -> std::same_as<post_result>;
   { r.poll(completed) } -> std::same_as<int>;
   { c.pending() } -> std::same_as<int>;
-  { c.sleep_descriptor() } -> std::same_as<int>;
+  { r.give_way() } -> std::same_as<void>;
+  { R::large_messages_at_once } -> std::convertible_to<int>;
   { c.error_code() } -> std::same_as<int>;
   { r.abandon() } -> std::same_as<void>;
 };

@@ -8,6 +8,7 @@
 #include <mpi.h>
 
 #include <limits>
+#include <sched.h>
 #include <vector>
 
 namespace railpass {
@@ -17,6 +18,9 @@ namespace railpass {
 /// MPI_Testsome finds is raised on MPI_COMM_WORLD by some MPI libraries, which is the user's.
 class mpi_rail {
  public:
+  /// Over TCP the answers of MPI libraries' hand-shakes wait behind all that is under way.
+  static constexpr int large_messages_at_once = 1;
+
   /// `communicator` stays the caller's and must outlive the rail. Messages of more than
   /// `largest_count` bytes are described by a derived datatype (MPI counts are int); both ends must
   /// use the same value. Local.
@@ -33,7 +37,7 @@ class mpi_rail {
                            rail_token token);
   int poll(std::span<rail_token> completed);
   int pending() const { return static_cast<int>(requests_.size()); }
-  int sleep_descriptor() const { return -1; }  // MPI advances only inside MPI calls
+  void give_way() { sched_yield(); }  // a rank that sleeps progresses no MPI for others
   int error_code() const { return error_code_; }
   void abandon();
 

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/rails/transport_rail.hpp"
+
+#include <utility>
+
+namespace railpass {
+
+using transport::channel;
+
+template <class Post>
+post_result transport_rail::added(rail_token token, const Post& post) {
+  try {
+    transport::operation_ptr operation = rails_->with(post);
+    if (operation->done()) return post_result::done;
+    under_way_.push_back({std::move(operation), token});
+    return post_result::pending;
+  } catch (const std::exception& e) {
+    fail(e);
+    return post_result::failed;
+  }
+}
+
+post_result transport_rail::post_send(std::int32_t peer, std::int32_t tag, const std::byte* from,
+                                      std::int64_t bytes, rail_token token) {
+  return added(token, [&](transport::transport& t) {
+    return t.send(peer, tag, {{const_cast<std::byte*>(from), std::size_t(bytes)}}, {},
+                  channel::schedules);
+  });
+}
+
+post_result transport_rail::post_receive(std::int32_t peer, std::int32_t tag, std::byte* to,
+                                         std::int64_t bytes, rail_token token) {
+  return added(token, [&](transport::transport& t) {
+    return t.receive(peer, tag, {{to, std::size_t(bytes)}}, channel::schedules);
+  });
+}
+
+int transport_rail::poll(std::span<rail_token> completed) {
+  try {
+    return rails_->with([&](transport::transport& t) {
+      empty_polls_ = t.progress() ? 0 : empty_polls_ + 1;
+      std::size_t found = 0;
+      for (std::size_t i = 0; i < under_way_.size() && found < completed.size();) {
+        message& m = under_way_[i];
+        if (!m.operation->done()) {
+          ++i;
+          continue;
+        }
+        if (m.operation->truncated())
+          throw error("rank " + std::to_string(m.operation->peer()) +
+                      " sent a longer message than the schedule has");
+        completed[found++] = m.token;
+        m = std::move(under_way_.back());
+        under_way_.pop_back();
+      }
+      return int(found);
+    });
+  } catch (const std::exception& e) {
+    fail(e);
+    return -1;
+  }
+}
+
+void transport_rail::fail(const std::exception& why) {
+  error_code_ = MPI_ERR_OTHER;
+  failure_ = why.what();
+}
+
+void transport_rail::abandon() {
+  under_way_.clear();
+  rails_->with([this](transport::transport& t) { t.fail(failure_); });
+}
+
+}  // namespace railpass

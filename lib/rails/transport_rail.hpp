@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The transport as the one rail that schedules run over.
+#pragma once
+
+#include "lib/rails/open_transport.hpp"
+#include "railpass/transport/rail.hpp"
+
+#include <exception>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace railpass {
+
+/// See the concept `rail`. The user's messages over the same transport never meet these.
+class transport_rail {
+ public:
+  /// A large message is on its way while the next one is announced, and answers do not queue behind
+  /// it: see the concept.
+  static constexpr int large_messages_at_once = 2;
+
+  explicit transport_rail(std::shared_ptr<open_transport> rails) : rails_(std::move(rails)) {}
+  transport_rail(const transport_rail&) = delete;
+  transport_rail& operator=(const transport_rail&) = delete;
+
+  void reserve(std::size_t messages) { under_way_.reserve(messages); }
+  post_result post_send(std::int32_t peer, std::int32_t tag, const std::byte* from,
+                        std::int64_t bytes, rail_token token);
+  post_result post_receive(std::int32_t peer, std::int32_t tag, std::byte* to, std::int64_t bytes,
+                           rail_token token);
+  int poll(std::span<rail_token> completed);
+  int pending() const { return static_cast<int>(under_way_.size()); }
+  void give_way() { rails_->give_way(empty_polls_); }
+  int error_code() const { return error_code_; }
+  /// Other ranks learn that this one cannot go on.
+  void abandon();
+
+  /// What a person is told of the last failure; empty: there was none.
+  const std::string& failure() const { return failure_; }
+
+ private:
+  struct message {
+    transport::operation_ptr operation;
+    rail_token token = 0;
+  };
+
+  template <class Post>
+  post_result added(rail_token token, const Post& post);
+  void fail(const std::exception& why);
+
+  std::shared_ptr<open_transport> rails_;
+  std::vector<message> under_way_;
+  int empty_polls_ = 0;  // in a row
+  int error_code_ = 0;
+  std::string failure_;
+};
+
+static_assert(rail<transport_rail>);
+
+}  // namespace railpass

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Collectives whose schedules run over tcp rails of this machine: large messages, beside messages
+// of the user, on several communicators; rails that some rank has not got, and rails that break.
+// That every algorithm does the right thing over them is tested by any_collective.
+#include "railpass/mpi.hpp"
+#include "railpass/rails.hpp"
+#include "support/catch.hpp"
+#include "support/communicators.hpp"
+
+#include <arpa/inet.h>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <sys/socket.h>
+#include <thread>
+#include <vector>
+
+using namespace railpass;
+
+namespace {
+
+constexpr const char* two_rails = "127.0.0.2,127.0.0.3";
+
+struct records {
+  std::vector<std::string> texts;
+  records() {
+    set_log_handler(
+        [](const char* text, void* self) { static_cast<records*>(self)->texts.emplace_back(text); },
+        this);
+  }
+  ~records() { set_log_handler(nullptr); }
+  bool any_has(const std::string& part) const {
+    for (const std::string& text : texts)
+      if (text.find(part) != std::string::npos) return true;
+    return false;
+  }
+};
+
+std::int64_t sent_bytes(MPI_Comm comm) {
+  int p = 1;
+  MPI_Comm_size(comm, &p);
+  std::int64_t sum = 0;
+  for (int peer = 0; peer < p; ++peer)
+    for (const mpi::rail_status& r : mpi::rails_to(peer, comm)) sum += r.sent_bytes;
+  return sum;
+}
+
+int value(int rank, int i) { return (rank + 1) * 1000003 + i * 7; }
+
+void broadcast_is_right(MPI_Comm comm, int n, int root, const char* arm) {
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  std::vector<int> data(std::size_t(n), -1);
+  if (rank == root)
+    for (int i = 0; i < n; ++i) data[std::size_t(i)] = value(root, i);
+  CHECK(mpi::broadcast(data.data(), n, MPI_INT, root, comm, collect(use(arm))) == MPI_SUCCESS);
+  int wrong = 0;
+  for (int i = 0; i < n; ++i) wrong += data[std::size_t(i)] != value(root, i);
+  CHECK(wrong == 0);
+}
+
+void all_to_all_is_right(MPI_Comm comm, int n, const char* arm) {
+  int rank = 0, p = 1;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &p);
+  std::vector<int> out(std::size_t(n * p)), in(std::size_t(n * p), -1);
+  for (int i = 0; i < n * p; ++i) out[std::size_t(i)] = value(rank, i);
+  CHECK(mpi::all_to_all(out.data(), n, MPI_INT, in.data(), n, MPI_INT, comm, collect(use(arm))) ==
+        MPI_SUCCESS);
+  int wrong = 0;
+  for (int from = 0; from < p; ++from)
+    for (int i = 0; i < n; ++i) wrong += in[std::size_t(from * n + i)] != value(from, rank * n + i);
+  CHECK(wrong == 0);
+}
+
+// Breaks a connection of this process over 127.0.0.2, if there is one. Whether there was.
+bool break_a_connection() {
+  for (int fd = 0; fd < 1024; ++fd) {
+    sockaddr_in peer{};
+    socklen_t length = sizeof peer;
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 &&
+        peer.sin_family == AF_INET && peer.sin_addr.s_addr == htonl(0x7f000002))
+      return shutdown(fd, SHUT_RDWR) == 0;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("large messages of collectives, between the user's own over the same rails") {
+  const communicator world = communicator::duplicate_of_world();
+  const int p = world.size(), me = world.rank(), right = (me + 1) % p, left = (me + p - 1) % p;
+  mpi::configure(world, "rails", two_rails);
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  mpi::open_rails(world, {.rails = two_rails, .strategy = {}});  // those of the collectives
+  std::vector<char> out(300000, char(me)), in(300000), early(10);
+  const mpi::message_part to{in.data(), in.size()}, from{out.data(), out.size()};
+  mpi::message receive = mpi::irecv({&to, 1}, MPI_ANY_SOURCE, MPI_ANY_TAG, world);
+  broadcast_is_right(world, 700001, 0, "scatter_allgather_ring");
+  mpi::message send = mpi::isend({&from, 1}, right, 3, world);
+  broadcast_is_right(world, 700001, p - 1, "pipeline+segment_bytes=64KiB");
+  broadcast_is_right(world, 200000, p / 2, "binomial");
+  all_to_all_is_right(world, 70001, "pairwise");
+  all_to_all_is_right(world, 30000, "scattered");
+  receive.wait();
+  send.wait();
+  CHECK(receive.source() == left);
+  CHECK(receive.tag() == 3);
+  CHECK(in == std::vector<char>(300000, char(left)));
+  mpi::close_rails(world);  // the collectives keep theirs
+  CHECK_THROWS_AS(mpi::irecv({&to, 1}, left, 3, world), railpass::error);
+  all_to_all_is_right(world, 70001, "pairwise");
+  if (p > 1) CHECK(sent_bytes(world) > 3 * 70001 * 4);
+}
+
+TEST_CASE("collectives over the rails that the user has opened, and on several communicators") {
+  const communicator first = communicator::duplicate_of_world();
+  const communicator second = communicator::duplicate_of_world();
+  const communicator plain = communicator::duplicate_of_world();
+  mpi::open_rails(first, {.rails = "127.0.0.4", .strategy = "aggregate"});
+  mpi::configure(first, "rails", two_rails);
+  mpi::configure(second, "rails", "mpi,127.0.0.2");
+  for (const MPI_Comm comm : {MPI_Comm(first), MPI_Comm(second), MPI_Comm(plain)})
+    REQUIRE(mpi::start_tuning(comm) == MPI_SUCCESS);
+  for (int k = 0; k < 5; ++k)
+    for (const MPI_Comm comm : {MPI_Comm(second), MPI_Comm(plain), MPI_Comm(first)})
+      all_to_all_is_right(comm, k < 3 ? 10 : 20000, "pairwise");
+  CHECK(mpi::rails_to(0, first).size() == 1);
+  CHECK_THROWS_AS(mpi::rails_to(0, plain), railpass::error);
+  if (first.size() > 1) {
+    CHECK(mpi::rails_to(0, second).size() == 2);
+    CHECK(sent_bytes(first) > 0);
+  }
+}
+
+TEST_CASE("where a rank has not got the rails all use MPI's messages, and say why") {
+  const records log;
+  const communicator missing = communicator::duplicate_of_world();
+  const communicator unnamed = communicator::duplicate_of_world();
+  const int p = missing.size();
+  const bool last = missing.rank() == p - 1;
+  mpi::configure(missing, "rails", last ? "127.0.0.2,nosuch0" : two_rails);
+  if (!last) mpi::configure(unnamed, "rails", two_rails);
+  for (const MPI_Comm comm : {MPI_Comm(missing), MPI_Comm(unnamed)}) {
+    REQUIRE(mpi::start_tuning(comm) == MPI_SUCCESS);
+    broadcast_is_right(comm, 50000, 0, "binomial");
+    CHECK_THROWS_AS(mpi::rails_to(0, comm), railpass::error);
+    CHECK(mpi::last_arm(comm) == (p > 1 ? "binomial" : "native"));
+  }
+  if (p > 1) {
+    CHECK(log.any_has("nosuch0"));
+    CHECK(log.any_has("not all ranks name rails"));
+  }
+}
+
+TEST_CASE("a connection that breaks in mid-schedule is an error on all ranks, and no hang") {
+  const records log;
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() == 1) return;  // there is none
+  mpi::configure(world, "rails", two_rails);
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  std::vector<int> data(1 << 20);
+  std::thread breaking;
+  bool broke = false;
+  if (world.rank() == world.size() - 1)
+    breaking = std::thread([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      broke = break_a_connection();
+    });
+  int code = MPI_SUCCESS;
+  for (int call = 0; code == MPI_SUCCESS && call < 10000; ++call)
+    code = mpi::broadcast(data.data(), int(data.size()), MPI_INT, 0, world,
+                          collect(use("pipeline+segment_bytes=64KiB")));
+  if (breaking.joinable()) {
+    breaking.join();
+    CHECK(broke);
+  }
+  CHECK(code != MPI_SUCCESS);
+  CHECK(log.any_has("have failed"));
+  MPI_Barrier(world);
+  broadcast_is_right(world, 1000, 0, "binomial");  // the MPI library's
+  CHECK(mpi::last_arm(world) == "native");
+}
+
+TEST_CASE("rails that are still open when MPI ends") {
+  static MPI_Comm kept = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &kept);
+  mpi::configure(kept, "rails", "127.0.0.2,mpi");
+  REQUIRE(mpi::start_tuning(kept) == MPI_SUCCESS);
+  all_to_all_is_right(kept, 1000, "pairwise");
+}
