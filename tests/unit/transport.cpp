@@ -393,6 +393,20 @@ TEST_CASE("a process without a core now and then does not make a steady rail loo
   CHECK(rate.changes() == 1);
 }
 
+TEST_CASE("rates are learnt from small messages that follow each other, too") {
+  world w(2, {{1e-5, 4e8}, {1e-5, 1e8}}, "auto", {}, false);
+  bytes sent = pattern(16 << 10, 1), received(16 << 10);
+  std::vector<operation_ptr> messages;
+  for (int k = 0; k < 400; ++k) {
+    messages.push_back(w.ranks[1]->receive(0, 0, all(received)));
+    w.ranks[0]->send(1, 0, all(sent));
+  }
+  w.run();
+  CHECK(std::ranges::all_of(messages, [](const auto& m) { return m->done(); }));
+  CHECK(w.ranks[0]->report(1, 0).bytes_per_s == Approx(4e8).epsilon(0.05));
+  CHECK(w.ranks[0]->report(1, 1).bytes_per_s == Approx(1e8).epsilon(0.05));
+}
+
 TEST_CASE("the way back is expected to be as quick until it was used") {
   world w(2, {{1e-5, 4e8}, {1e-5, 1e8}}, "auto", {}, false);
   bytes sent = pattern(4 << 20, 1), received(4 << 20);

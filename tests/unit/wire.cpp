@@ -18,6 +18,7 @@ packet valid_packet(std::mt19937_64& random) {
   p.credit = std::uint32_t(random());
   switch (p.type) {
     case packet_type::eager:
+      p.id = std::uint32_t(random() % 2);
       p.length = random() % (most_eager_bytes + 1);
       break;
     case packet_type::request:

@@ -257,7 +257,7 @@ class transport final : private packet_sink {
     std::int64_t sent_bytes = 0;
     bool farewell = false;  // from the peer
     incoming current;
-    // Chunks since `began_s`, of which each followed the one before without a pause.
+    // Packets since `began_s`, of which each followed the one before without a pause.
     bool measuring = false;
     double began_s = 0, began_late_s = 0;
     std::int64_t measured_bytes = 0;
@@ -543,6 +543,7 @@ class transport final : private packet_sink {
     peer_state& p = peers_[std::size_t(peer)];
     rail_state& r = p.rails[std::size_t(rail)];
     if (r.farewell) violated(peer, "a packet after the last one");
+    measure(r, peer, rail, h, timing);
     const operation_ptr op = std::exchange(r.current.receive, nullptr);
     switch (h.type) {
       case packet_type::eager:
@@ -573,7 +574,6 @@ class transport final : private packet_sink {
         break;
       }
       case packet_type::chunk:
-        measure(r, peer, rail, h, timing);
         op->arrived_ += std::int64_t(h.length);
         if (op->arrived_ == op->total_) {
           receiving_.erase(h.other_id);
@@ -623,9 +623,13 @@ class transport final : private packet_sink {
 
   // ---- rates ----
 
-  // The end of a chunk that followed another one without a pause is a whole chunk's time after the
-  // end of that one. Reported to the sender once enough bytes make up for not looking all the time.
+  // The end of a packet that followed another one without a pause is a whole packet's time after
+  // the end of that one; short ones count, but tell nothing. Reported to the sender once enough
+  // bytes make up for not looking all the time.
   void measure(rail_state& r, int peer, int rail, const packet& h, const arrival& timing) {
+    r.measured_bytes += std::int64_t(h.length + header_bytes);
+    const bool carries = h.type == packet_type::chunk || h.type == packet_type::eager;
+    if (!carries || h.length < least_timed_bytes) return;
     const bool followed = r.measuring && h.id == 1;
     if (!followed) {
       r.measuring = true;
@@ -634,7 +638,6 @@ class transport final : private packet_sink {
       r.measured_bytes = 0;
       return;
     }
-    r.measured_bytes += std::int64_t(h.length + header_bytes);
     const double took_s = timing.at_s - r.began_s;
     if (r.measured_bytes < report_bytes ||
         r.began_late_s + timing.late_s > most_uncertainty * took_s) {
@@ -700,7 +703,7 @@ class transport final : private packet_sink {
     }
     const std::size_t n = rails_.size();
     rail_outlook outlook[most_rails];
-    bool was_busy[most_rails];
+    std::int64_t under_way_bytes[most_rails];
     plans_.resize(n);
     for (std::size_t r = 0; r < n; ++r) {
       const std::int64_t mine = rails_[r]->under_way_bytes(peer);
@@ -708,19 +711,22 @@ class transport final : private packet_sink {
       outlook[r] = {.time = &p.rails[r].time,
                     .busy_s = double(backlog_bytes_[r]) / rate,
                     .spare = p.rails[r].spare};
-      // Bytes that nobody has acknowledged yet may have arrived: of few one cannot tell.
-      was_busy[r] = mine > quantum_bytes(p.rails[r]) / 4;
+      under_way_bytes[r] = mine;
       plans_[r].room_bytes = window_bytes(p.rails[r]) - mine;
       plans_[r].packets.clear();
     }
     rails_view view{.rails = {outlook, n}, .least_bytes = p.least_bytes};
+    // Bytes that nobody has acknowledged yet may have arrived: of few one cannot tell.
+    const auto is_busy = [&](std::size_t r) {
+      return under_way_bytes[r] > quantum_bytes(p.rails[r]) / 4 ? 1u : 0u;
+    };
     const auto add = [&](std::size_t r, outgoing&& packet) {
       const auto bytes = std::int64_t(packet.header.length + header_bytes);
       outlook[r].busy_s += double(bytes) / p.rails[r].rate.bytes_per_s();
       plans_[r].room_bytes -= bytes;
       backlog_bytes_[r] += bytes;
       p.rails[r].sent_bytes += std::int64_t(packet.header.length);
-      was_busy[r] = true;
+      under_way_bytes[r] += bytes;
       plans_[r].packets.push_back(std::move(packet));
     };
 
@@ -752,14 +758,14 @@ class transport final : private packet_sink {
         std::size_t take = std::min(strategy_->small(r, view, sizes_), sizes_.size());
         if (take == 0) break;
         for (; take > 0; --take) {
-          add(r, first_packet(p, p.small.front(), sizes));
+          add(r, first_packet(p, p.small.front(), sizes, is_busy(r)));
           p.small.pop_front();
         }
         if (!p.small.empty()) hand_over(r);
       }
     }
     for (std::size_t r = 0; r < n; ++r)
-      while (plans_[r].room_bytes > 0 && add_chunk(p, r, view, was_busy[r], add)) {
+      while (plans_[r].room_bytes > 0 && add_chunk(p, r, view, is_busy(r), add)) {
       }
 
     for (std::size_t r = 0; r < n; ++r) hand_over(r);
@@ -772,7 +778,8 @@ class transport final : private packet_sink {
   }
 
   // The message itself where it is small and the receiver has room, else its announcement.
-  outgoing first_packet(peer_state& p, const operation_ptr& op, const rail_thresholds& sizes) {
+  outgoing first_packet(peer_state& p, const operation_ptr& op, const rail_thresholds& sizes,
+                        std::uint32_t was_busy) {
     outgoing o;
     o.header = {.type = packet_type::eager,
                 .tag = op->tag_,
@@ -780,6 +787,7 @@ class transport final : private packet_sink {
                 .other_id = std::uint32_t(op->channel_)};
     if (op->total_ <= sizes.eager_bytes && op->total_ <= p.credit_bytes) {
       p.credit_bytes -= op->total_;
+      o.header.id = was_busy;
       o.header.length = std::uint64_t(op->total_);
       o.payload = op->pieces_;
       o.copy = op->total_ <= sizes.copy_bytes;
@@ -801,7 +809,7 @@ class transport final : private packet_sink {
   }
 
   template <class Add>
-  bool add_chunk(peer_state& p, std::size_t r, const rails_view& view, bool was_busy,
+  bool add_chunk(peer_state& p, std::size_t r, const rails_view& view, std::uint32_t was_busy,
                  const Add& add) {
     for (std::size_t i = 0; i < p.large.size(); ++i) {
       operation& op = *p.large[i];
@@ -812,7 +820,7 @@ class transport final : private packet_sink {
       if (bytes - quantum >= p.least_bytes) bytes = quantum;
       outgoing o;
       o.header = {.type = packet_type::chunk,
-                  .id = was_busy ? 1u : 0u,
+                  .id = was_busy,
                   .other_id = op.id_,
                   .value = std::uint64_t(op.next_),
                   .length = std::uint64_t(bytes)};
@@ -852,6 +860,7 @@ class transport final : private packet_sink {
   }
 
   static constexpr std::int64_t report_bytes = 128 << 10;
+  static constexpr std::uint64_t least_timed_bytes = 4 << 10;
   static constexpr double most_uncertainty = 0.1;
 
   int rank_;

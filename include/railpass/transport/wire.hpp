@@ -13,14 +13,14 @@
 namespace railpass::transport {
 
 enum class packet_type : std::uint8_t {
-  eager = 1,  ///< a whole message: channel in other_id, tag, sequence, payload
+  eager = 1,  ///< a whole message: channel in other_id, tag, sequence, payload; id as of a chunk
   request,    ///< announces a large message: channel in other_id, tag, sequence, id (the sender's),
               ///< value = its bytes
   grant,      ///< asks for it: id (the sender's), other_id (the receiver's), value = bytes wanted
   chunk,      ///< a part of it: other_id (the receiver's), value = offset, payload; id = 1 if the
-              ///< rail still carried earlier packets to this peer when it got this one, else 0
+              ///< rail surely carried earlier packets to this peer when it got this one, else 0
   credit,     ///< nothing but the credit
-  rate,       ///< how quick chunks came: id = rail, value = bytes per second
+  rate,       ///< how quick packets came: id = rail, value = bytes per second
   farewell    ///< the last packet of this rail
 };
 
@@ -77,7 +77,7 @@ inline bool is_valid(const packet& p) {
   if (p.tag < 0) return false;
   switch (p.type) {
     case packet_type::eager:
-      return p.length <= most_eager_bytes && p.id == 0 && p.other_id <= last_channel &&
+      return p.length <= most_eager_bytes && p.id <= 1 && p.other_id <= last_channel &&
              p.value == 0;
     case packet_type::request:
       return p.length == 0 && p.other_id <= last_channel && p.value > 0 &&
