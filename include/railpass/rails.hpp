@@ -21,7 +21,8 @@
 namespace railpass::mpi {
 
 struct rails_options {
-  std::string rails;     ///< empty: what RAILPASS_RAILS says; see railpass settings
+  std::string rails;     ///< empty: what RAILPASS_RAILS says; see railpass settings. A network
+                         ///< named twice carries two streams (where one alone is held back)
   std::string strategy;  ///< empty: what RAILPASS_STRATEGY says
 };
 

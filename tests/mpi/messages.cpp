@@ -39,13 +39,14 @@ std::vector<message_part> whole(std::vector<char>& b) { return {{b.data(), b.siz
 
 TEST_CASE("every rank sends to every rank, itself included, sizes of all kinds") {
   const communicator world = communicator::duplicate_of_world();
-  const std::string over_mpi = "mpi,127.0.0.2";
+  const std::string over_mpi = "mpi,127.0.0.2", two_streams = "127.0.0.2,127.0.0.2";
   for (const auto& [names, strategy] : {std::pair{two_rails.rails, "auto"},
                                         {two_rails.rails, "split"},
                                         {two_rails.rails, "aggregate"},
                                         {two_rails.rails, "greedy"},
                                         {two_rails.rails, "weighted"},
                                         {two_rails.rails, "equal"},
+                                        {two_streams, "auto"},
                                         {over_mpi, "auto"},
                                         {over_mpi, "equal"},
                                         {"mpi", "auto"}}) {
