@@ -407,6 +407,27 @@ TEST_CASE("rates are learnt from small messages that follow each other, too") {
   CHECK(w.ranks[0]->report(1, 1).bytes_per_s == Approx(1e8).epsilon(0.05));
 }
 
+TEST_CASE("a rank outside of the library sends no more, and learns nothing") {
+  world w(2, {{1e-5, 4e8}, {1e-5, 1e8}});
+  bytes sent = pattern(16 << 20, 1), received(16 << 20);
+  const operation_ptr got = w.ranks[1]->receive(0, 0, all(received));
+  w.ranks[0]->send(1, 0, all(sent));
+  w.run([&] { return w.network.carried_bytes(0) > 0; });
+  w.network.set_rate(0, 4e7);
+  for (int k = 0; k < 1000; ++k) {
+    while (w.ranks[1]->progress()) {
+    }
+    w.network.advance();
+  }
+  CHECK_FALSE(got->done());
+  CHECK(w.network.carried_bytes(0) < 3 << 20);
+  CHECK(w.network.carried_bytes(1) < 3 << 20);
+  CHECK(w.ranks[0]->report(1, 0).bytes_per_s > 3e8);
+  w.run(got);
+  REQUIRE(received == sent);
+  CHECK(w.ranks[0]->report(1, 0).bytes_per_s == Approx(4e7).epsilon(0.1));
+}
+
 TEST_CASE("the way back is expected to be as quick until it was used") {
   world w(2, {{1e-5, 4e8}, {1e-5, 1e8}}, "auto", {}, false);
   bytes sent = pattern(4 << 20, 1), received(4 << 20);
