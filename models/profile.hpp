@@ -19,6 +19,7 @@ struct fingerprint {
   int cores_per_host = 0;     ///< 0: unknown
   std::string cpu_model{};    ///< as the kernel says it; empty: unknown
   std::string mpi_library{};  ///< first line of MPI_Get_library_version; empty: unknown
+  std::string rails{};        ///< networks that messages were sent over; empty: MPI's own messages
   friend bool operator==(const fingerprint&, const fingerprint&) = default;
 };
 
@@ -39,6 +40,12 @@ inline std::string mismatch(const fingerprint& from, const fingerprint& here) {
   if (!from.mpi_library.empty() && !here.mpi_library.empty() &&
       from.mpi_library != here.mpi_library)
     return differ("the MPI library", from.mpi_library, here.mpi_library);
+  const auto named = [](const std::string& rails) {
+    return rails.empty() ? "the MPI library's messages" : "rails '" + rails + "'";
+  };
+  if (from.rails != here.rails)
+    return "it was measured over " + named(from.rails) + ", here collectives use " +
+           named(here.rails);
   if (from.num_hosts == 1 && here.num_hosts > 1)
     return "it was sampled on one host and knows no link across hosts, here are " +
            std::to_string(here.num_hosts);

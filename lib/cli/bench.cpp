@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/bench_cell.hpp"
+#include "lib/cli/carrier.hpp"
 #include "lib/cli/environment.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/cli/workload.hpp"
@@ -175,10 +176,11 @@ int run(const options& o) {
     std::optional<profile> knowledge;
     std::string profile_text;
     bench_results all;
+    all.machine_id = machine_marks(j.num_nodes());
+    { const carrier must_open(all.machine_id.rails); }  // the arms' messages would be MPI's
     const std::string profile_path = read_environment(environ).values.profile;
     j.on_rank_0([&] {
       o.json.check();
-      all.machine_id = machine_marks(j.num_nodes());
       if (!profile_path.empty())
         profile_text = files::to_json(files::read_profile(profile_path, all.machine_id));
     });
@@ -201,7 +203,9 @@ int run(const options& o) {
       std::cout << all.measured_at << ", railpass " RAILPASS_VERSION ", "
                 << all.machine_id.mpi_library << "\n"
                 << j.num_ranks << " ranks, at most " << all.ranks_per_node << " per node, on "
-                << j.num_nodes() << " hosts; " << all.machine_id.cpu_model << "\nprofile: "
+                << j.num_nodes() << " hosts; " << all.machine_id.cpu_model
+                << (all.machine_id.rails.empty() ? "" : "; arms over " + all.machine_id.rails)
+                << "\nprofile: "
                 << (profile_path.empty() ? "none, generic constants" : profile_path) << "\n\n";
 
     const double begin_s = steady_clock_s();

@@ -2,7 +2,10 @@
 #include "lib/cli/parallel.hpp"
 
 #include "lib/cli/arguments.hpp"
+#include "lib/cli/environment.hpp"
 #include "lib/files/files.hpp"
+#include "lib/rails/registry.hpp"
+#include "railpass/base/settings.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -45,7 +48,9 @@ fingerprint machine_marks(int num_hosts) {
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   MPI_Get_library_version(version, &length);
-  return files::this_machine(num_hosts, version);
+  fingerprint here = files::this_machine(num_hosts, version);
+  here.rails = rails_mark(read_environment(environ).values.rails);
+  return here;
 }
 
 int job::most_ranks_per_node() const {

@@ -25,7 +25,8 @@ bool speaks_for_the_job();
 /// job at the first one, and rank 0 must have spoken by then.
 void let_rank_0_speak();
 
-/// The marks of this machine with the MPI library this program runs with. Works without MPI_Init.
+/// The marks of this machine with the MPI library this program runs with, and with the rails that
+/// RAILPASS_RAILS names. Works without MPI_Init.
 fingerprint machine_marks(int num_hosts);
 
 /// The ranks of MPI_COMM_WORLD and where they run.

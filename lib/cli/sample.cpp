@@ -17,6 +17,8 @@ struct options {
 };
 
 void print(const sample_set& samples) {
+  if (!samples.machine_id.rails.empty())
+    std::cout << "Messages over " << samples.machine_id.rails << "\n\n";
   const auto optional_time = [](const std::optional<double>& s) {
     return s ? format_seconds(*s) : std::string("-");
   };
@@ -60,14 +62,14 @@ int run(const options& o) {
       throw usage_error("expected at least 2 ranks: mpirun -n 2 railpass sample");
     j.on_rank_0([&] { o.json.check(); });
     sample_set samples;
+    samples.machine_id = machine_marks(j.num_nodes());
     {
       progress_bar bar("sample", j.rank == 0);
       samples.measured = sample_machine(
-          j, budget_s, natives,
+          j, samples.machine_id.rails, budget_s, natives,
           [&](double fraction, const std::string& doing) { bar.show(fraction, doing); });
     }
     j.on_rank_0([&] {
-      samples.machine_id = machine_marks(j.num_nodes());
       samples.sampled_at = files::utc_now();
       if (o.json.text()) print(samples);
       o.json.write(files::to_json(samples));
@@ -82,6 +84,7 @@ const verb sample_verb{
     "sample", "Measure messages, copies and reductions on this machine (under mpirun)",
     "  mpirun -n 2 railpass sample --json samples.json\n"
     "  mpirun -n 2 --map-by node railpass sample --budget 30s --json samples.json\n"
+    "With RAILPASS_RAILS set messages go over these networks, as those of collectives do.\n"
     "Fewer collectives leave more time for each: --collectives broadcast,all_reduce\n"
     "Two ranks on one node measure the link within a node, two nodes the link across them.\n",
     [](CLI::App& app) -> std::function<int()> {

@@ -7,6 +7,7 @@
 #include "lib/cli/sampler.hpp"
 
 #include "lib/cli/arguments.hpp"
+#include "lib/cli/carrier.hpp"
 #include "lib/cli/workload.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/statistics.hpp"
@@ -30,8 +31,8 @@ enum class task : std::int32_t {
   stop,
   one_way,           // half of a round trip
   rendezvous,        // the same with synchronous sends
-  send_overhead,     // inside MPI_Isend, the receive being posted
-  receive_overhead,  // inside MPI_Recv, the message being there
+  send_overhead,     // of beginning to send, the receive being posted
+  receive_overhead,  // of receiving, the message being there
   stream,            // time per message of a burst
   eager_probe,       // does a send end before its receive is posted?
   exchange,          // each way at once
@@ -59,14 +60,18 @@ int burst_of(std::int64_t bytes) {
 // One end of a measured pair.
 class endpoint {
  public:
-  endpoint(MPI_Comm comm, int other)
-      : comm_(comm), other_(other), out_(std::size_t(sizes_bytes.back()), 1), in_(out_) {}
+  endpoint(carrier& c, int other)
+      : carrier_(c),
+        under_way_(c),
+        other_(other),
+        out_(std::size_t(sizes_bytes.back()), 1),
+        in_(out_) {}
 
   // --- the leader
 
   /// The values of one command, in seconds.
   std::vector<double> lead(const command& c) {
-    MPI_Send(&c, sizeof c, MPI_BYTE, other_, tag, comm_);
+    tell(c);
     std::vector<double> values;
     for (int v = -1; v < c.values; ++v) {  // the first one warms up
       const double value_s = lead_one(c);
@@ -95,51 +100,45 @@ class endpoint {
     return low;
   }
 
+  bool over_rails() const { return carrier_.over_rails(); }
+
   // --- the follower: does what it is told until it is told to stop
 
   void follow() {
     for (;;) {
       command c;
-      MPI_Recv(&c, sizeof c, MPI_BYTE, other_, tag, comm_, MPI_STATUS_IGNORE);
+      carrier_.receive(reinterpret_cast<char*>(&c), sizeof c, other_, tag);
       if (c.what == task::stop) return;
       for (int v = -1; v < c.values; ++v) follow_one(c);
     }
   }
-  void stop() {
-    const command c;
-    MPI_Send(&c, sizeof c, MPI_BYTE, other_, tag, comm_);
-  }
+  void stop() { tell({}); }
 
  private:
+  void tell(const command& c) {
+    carrier_.send(reinterpret_cast<const char*>(&c), sizeof c, other_, tag);
+  }
+
   // A send that waits for its receiver never ends early; an eager one may seem to wait on a busy
   // machine.
   bool is_eager(std::int64_t bytes) {
     const command c{.what = task::eager_probe, .values = 0, .bytes = bytes};
     for (int attempt = 0; attempt < 4; ++attempt) {
-      MPI_Send(&c, sizeof c, MPI_BYTE, other_, tag, comm_);
+      tell(c);
       if (lead_one(c) > 0) return true;
     }
     return false;
   }
 
-  void send(std::int64_t bytes) { MPI_Send(out_.data(), int(bytes), MPI_BYTE, other_, tag, comm_); }
+  void send(std::int64_t bytes) { carrier_.send(out_.data(), bytes, other_, tag); }
   void send_synchronous(std::int64_t bytes) {
-    MPI_Ssend(out_.data(), int(bytes), MPI_BYTE, other_, tag, comm_);
+    carrier_.send_synchronous(out_.data(), bytes, other_, tag);
   }
-  void receive(std::int64_t bytes) {
-    MPI_Recv(in_.data(), int(bytes), MPI_BYTE, other_, tag, comm_, MPI_STATUS_IGNORE);
+  void receive(std::int64_t bytes) { carrier_.receive(in_.data(), bytes, other_, tag); }
+  void start_send(std::int64_t bytes, int with = tag) {
+    under_way_.send(out_.data(), bytes, other_, with);
   }
-  MPI_Request start_send(std::int64_t bytes) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Isend(out_.data(), int(bytes), MPI_BYTE, other_, tag, comm_, &request);
-    return request;
-  }
-  MPI_Request start_receive(std::int64_t bytes) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Irecv(in_.data(), int(bytes), MPI_BYTE, other_, tag, comm_, &request);
-    return request;
-  }
-  static void wait(MPI_Request& request) { MPI_Wait(&request, MPI_STATUS_IGNORE); }
+  void start_receive(std::int64_t bytes) { under_way_.receive(in_.data(), bytes, other_, tag); }
 
   double lead_one(const command& c) {
     const double begin_s = steady_clock_s();
@@ -153,16 +152,16 @@ class endpoint {
       case task::send_overhead: {
         receive(0);
         const double posted_s = steady_clock_s();
-        MPI_Request request = start_send(c.bytes);
+        start_send(c.bytes);
         const double spent_s = steady_clock_s() - posted_s;
-        wait(request);
+        under_way_.wait();
         return spent_s;
       }
       case task::receive_overhead: {
         send(0);
         receive(0);  // was sent behind the message to be timed
         const double waiting_s = steady_clock_s();
-        MPI_Recv(in_.data(), int(c.bytes), MPI_BYTE, other_, tag + 1, comm_, MPI_STATUS_IGNORE);
+        carrier_.receive(in_.data(), c.bytes, other_, tag + 1);
         return steady_clock_s() - waiting_s;
       }
       case task::stream: {
@@ -172,12 +171,11 @@ class endpoint {
         return (lead_burst(c.bytes, burst) - one_s) / (burst - 1);
       }
       case task::eager_probe: {
-        MPI_Request request = start_send(c.bytes);
-        int done = 0;
-        while (!done && steady_clock_s() - begin_s < 2e-3)
-          MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-        MPI_Send(nullptr, 0, MPI_BYTE, other_, tag + 1, comm_);
-        if (!done) wait(request);
+        start_send(c.bytes);
+        bool done = false;
+        while (!done && steady_clock_s() - begin_s < 2e-3) done = under_way_.test();
+        carrier_.send(nullptr, 0, other_, tag + 1);
+        under_way_.wait();
         return done ? 1 : 0;
       }
       case task::exchange:  // measured by time_rounds
@@ -199,17 +197,16 @@ class endpoint {
         for (int i = 0; i < c.inner; ++i) receive(c.bytes), send_synchronous(c.bytes);
         return;
       case task::send_overhead: {
-        MPI_Request request = start_receive(c.bytes);
+        start_receive(c.bytes);
         send(0);
-        wait(request);
+        under_way_.wait();
         return;
       }
       case task::receive_overhead: {
         receive(0);
-        MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Isend(out_.data(), int(c.bytes), MPI_BYTE, other_, tag + 1, comm_, &request);
+        start_send(c.bytes, tag + 1);
         send(0);
-        wait(request);
+        under_way_.wait();
         return;
       }
       case task::stream:
@@ -217,7 +214,7 @@ class endpoint {
         follow_burst(c.bytes, burst_of(c.bytes));
         return;
       case task::eager_probe:
-        MPI_Recv(nullptr, 0, MPI_BYTE, other_, tag + 1, comm_, MPI_STATUS_IGNORE);
+        carrier_.receive(nullptr, 0, other_, tag + 1);
         receive(c.bytes);
         return;
       case task::exchange:  // measured by time_rounds
@@ -232,23 +229,23 @@ class endpoint {
   double lead_burst(std::int64_t bytes, int burst) {
     receive(0);  // the receives are posted
     const double begin_s = steady_clock_s();
-    for (int i = 0; i < burst; ++i) requests_[std::size_t(i)] = start_send(bytes);
-    MPI_Waitall(burst, requests_.data(), MPI_STATUSES_IGNORE);
+    for (int i = 0; i < burst; ++i) start_send(bytes);
+    under_way_.wait();
     receive(0);
     return steady_clock_s() - begin_s;
   }
   // All receives of a burst may go to one buffer: nobody looks at it.
   void follow_burst(std::int64_t bytes, int burst) {
-    for (int i = 0; i < burst; ++i) requests_[std::size_t(i)] = start_receive(bytes);
+    for (int i = 0; i < burst; ++i) start_receive(bytes);
     send(0);
-    MPI_Waitall(burst, requests_.data(), MPI_STATUSES_IGNORE);
+    under_way_.wait();
     send(0);
   }
 
-  MPI_Comm comm_;
+  carrier& carrier_;
+  in_flight under_way_;
   int other_;
   std::vector<char> out_, in_;
-  std::array<MPI_Request, most_messages> requests_{};
 };
 
 using cell = std::pair<task, std::int64_t>;
@@ -272,8 +269,11 @@ pair_result lead_pair(endpoint& end, double budget_s, const std::string& what,
   for (const std::int64_t bytes : sizes_bytes)
     for (const task t : {task::one_way, task::stream, task::send_overhead, task::receive_overhead,
                          task::rendezvous})
-      // A receive of a larger message would time its transfer.
-      if (t != task::receive_overhead || bytes <= result.eager_limit_bytes)
+      // A receive of a larger message would time its transfer; over rails a send of a smaller one
+      // waits for nobody.
+      if (t == task::receive_overhead
+              ? bytes <= result.eager_limit_bytes
+              : t != task::rendezvous || !end.over_rails() || bytes > result.eager_limit_bytes)
         cells.emplace_back(t, bytes);
 
   for (int pass = 0; pass < most_passes; ++pass)
@@ -312,8 +312,8 @@ std::optional<robust_value> robust(const cell_values& values, task what, std::in
 // exchanges in pairs; each to the next one, round by round or in bursts; bursts to the next many.
 // All take as long as their slowest rank. Collective over MPI_COMM_WORLD; the others sleep. The
 // values go to the leader.
-void time_rounds(const job& j, const std::vector<int>& members, task what, double budget_s,
-                 cell_values& values, const progress_report& progress) {
+void time_rounds(const job& j, carrier& c, const std::vector<int>& members, task what,
+                 double budget_s, cell_values& values, const progress_report& progress) {
   constexpr int most_passes = 12;
   constexpr std::int64_t burst_bytes = 256 << 10;
   constexpr double value_s = 100e-6;
@@ -322,23 +322,22 @@ void time_rounds(const job& j, const std::vector<int>& members, task what, doubl
   MPI_Comm together = MPI_COMM_NULL;
   MPI_Comm_split(MPI_COMM_WORLD, place == members.end() ? MPI_UNDEFINED : 0, mine, &together);
   if (together == MPI_COMM_NULL) return;
+  const auto member = [&](int at) { return members[std::size_t(at % size)]; };
   // An odd one out has no pair.
-  const int pair = (mine ^ 1) < size ? mine ^ 1 : MPI_PROC_NULL;
-  const int next = what == task::exchange ? pair : (mine + 1) % size;
-  const int before = what == task::exchange ? pair : (mine + size - 1) % size;
+  const int pair = (mine ^ 1) < size ? member(mine ^ 1) : MPI_PROC_NULL;
+  const int next = what == task::exchange ? pair : member(mine + 1);
+  const int before = what == task::exchange ? pair : member(mine + size - 1);
   const bool bursts = what == task::flow || what == task::crowd;
   const int partners = what == task::crowd ? std::min(size - 1, most_messages / 4) : 1;
   std::vector<char> out(std::size_t(sizes_bytes.back()), 1), in(out);
-  std::array<MPI_Request, 2 * most_messages> requests;
+  in_flight under_way(c);
   // All receives of a burst may go to one buffer: nobody looks at it.
   const auto burst = [&](std::int64_t bytes, int messages) {
     for (int i = 0; i < messages; ++i)
-      MPI_Irecv(in.data(), int(bytes), MPI_BYTE, (mine + size - 1 - i % partners) % size, tag,
-                together, &requests[std::size_t(2 * i)]);
+      under_way.receive(in.data(), bytes, member(mine + size - 1 - i % partners), tag);
     for (int i = 0; i < messages; ++i)
-      MPI_Isend(out.data(), int(bytes), MPI_BYTE, (mine + 1 + i % partners) % size, tag, together,
-                &requests[std::size_t(2 * i + 1)]);
-    MPI_Waitall(2 * messages, requests.data(), MPI_STATUSES_IGNORE);
+      under_way.send(out.data(), bytes, member(mine + 1 + i % partners), tag);
+    under_way.wait();
   };
   const auto slowest_s = [&](const auto& work) {
     MPI_Barrier(together);
@@ -355,7 +354,7 @@ void time_rounds(const job& j, const std::vector<int>& members, task what, doubl
       // Larger messages are sent one at a time, in the ring's rounds.
       if (bursts && bytes >= large_message_bytes) break;
       std::vector<double>& known = values[{what, bytes}];
-      command c{.what = what, .bytes = bytes};
+      command next_cell{.what = what, .bytes = bytes};
       if (mine == 0) {
         const double spent_s = steady_clock_s() - begin_s;
         progress(std::min(1.0, std::max(spent_s / budget_s, double(pass) / most_passes)),
@@ -364,11 +363,11 @@ void time_rounds(const job& j, const std::vector<int>& members, task what, doubl
         // network lets pass in a burst hardly counts.
         const double rounds = std::max(known.empty() ? 0 : value_s / known.back(),
                                        double(burst_bytes) / double(bytes));
-        c.inner = int(std::clamp(rounds, 2.0, 32.0));
-        if (spent_s > budget_s) c.what = task::stop;
+        next_cell.inner = int(std::clamp(rounds, 2.0, 32.0));
+        if (spent_s > budget_s) next_cell.what = task::stop;
       }
-      MPI_Bcast(&c, sizeof c, MPI_BYTE, 0, together);
-      if (c.what == task::stop) {
+      MPI_Bcast(&next_cell, sizeof next_cell, MPI_BYTE, 0, together);
+      if (next_cell.what == task::stop) {
         MPI_Comm_free(&together);
         return;
       }
@@ -381,11 +380,10 @@ void time_rounds(const job& j, const std::vector<int>& members, task what, doubl
                   (most_messages - partners);
         } else {
           value = slowest_s([&] {
-                    for (int i = 0; i < c.inner; ++i)
-                      MPI_Sendrecv(out.data(), int(bytes), MPI_BYTE, next, tag, in.data(),
-                                   int(bytes), MPI_BYTE, before, tag, together, MPI_STATUS_IGNORE);
+                    for (int i = 0; i < next_cell.inner; ++i)
+                      c.exchange(out.data(), next, in.data(), before, bytes, tag);
                   }) /
-                  c.inner;
+                  next_cell.inner;
         }
         if (v >= 0 && mine == 0 && value > 0) known.push_back(value);
       }
@@ -559,8 +557,9 @@ pair_result bring_to_rank_0(const job& j, const pair_result& mine, int leader) {
 
 }  // namespace
 
-measurements sample_machine(const job& j, double budget_s, std::span<const collective> natives,
-                            const progress_report& progress) {
+measurements sample_machine(const job& j, const std::string& rails, double budget_s,
+                            std::span<const collective> natives, const progress_report& progress) {
+  carrier travels(rails);
   struct part {
     link_class link;
     rank_pair pair;
@@ -581,19 +580,19 @@ measurements sample_machine(const job& j, double budget_s, std::span<const colle
   for (const part& p : parts) {
     pair_result mine;
     if (j.rank == p.pair.leader) {
-      endpoint end(MPI_COMM_WORLD, p.pair.follower);
+      endpoint end(travels, p.pair.follower);
       mine = lead_pair(end, pair_share * part_share * budget_s, p.name,
                        [&](double fraction, const std::string& doing) {
                          progress(done + std::min(1.0, fraction) * pair_share * part_share, doing);
                        });
       end.stop();
     } else if (j.rank == p.pair.follower) {
-      endpoint(MPI_COMM_WORLD, p.pair.leader).follow();
+      endpoint(travels, p.pair.leader).follow();
     }
     quiet_barrier(MPI_COMM_WORLD);
     const auto rounds = [&](const std::vector<int>& members, task what, double from,
                             const std::string& name) {
-      time_rounds(j, members, what, rounds_share * part_share * budget_s, mine.values,
+      time_rounds(j, travels, members, what, rounds_share * part_share * budget_s, mine.values,
                   [&](double fraction, const std::string& doing) {
                     progress(done + (from + fraction * rounds_share) * part_share,
                              p.name + ", " + name + ", " + doing);

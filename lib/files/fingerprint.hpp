@@ -10,18 +10,21 @@ namespace railpass::files {
 using json = nlohmann::ordered_json;
 
 inline json fingerprint_json(const fingerprint& f) {
-  return {{"num_hosts", f.num_hosts},
-          {"cores_per_host", f.cores_per_host},
-          {"cpu_model", f.cpu_model},
-          {"mpi_library", f.mpi_library}};
+  json j{{"num_hosts", f.num_hosts},
+         {"cores_per_host", f.cores_per_host},
+         {"cpu_model", f.cpu_model},
+         {"mpi_library", f.mpi_library}};
+  if (!f.rails.empty()) j["rails"] = f.rails;
+  return j;
 }
 
 inline fingerprint read_fingerprint(const json_reader& r) {
-  r.expect_fields({"num_hosts", "cores_per_host", "cpu_model", "mpi_library"});
+  r.expect_fields({"num_hosts", "cores_per_host", "cpu_model", "mpi_library", "rails"});
   return {.num_hosts = int(r.integer("num_hosts", 1, largest_count)),
           .cores_per_host = int(r.integer("cores_per_host", 0, largest_count)),
           .cpu_model = r.text("cpu_model"),
-          .mpi_library = r.text("mpi_library")};
+          .mpi_library = r.text("mpi_library"),
+          .rails = r.has("rails") ? r.text("rails") : ""};
 }
 
 /// Numbers that JSON cannot say would come out as null and make the file unreadable.

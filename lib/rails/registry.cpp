@@ -39,9 +39,10 @@ std::vector<named_rail> parse(std::string_view rails) {
 
 }  // namespace
 
-bool only_mpi(std::string_view rails) {
-  return std::ranges::all_of(parse(rails),
-                             [](const named_rail& r) { return rail_kinds[r.kind].name == "mpi"; });
+std::string rails_mark(std::string_view rails) {
+  const bool only_mpi = std::ranges::all_of(
+      parse(rails), [](const named_rail& r) { return rail_kinds[r.kind].name == "mpi"; });
+  return only_mpi ? "" : std::string(rails);
 }
 
 packet_rails open_packet_rails(MPI_Comm comm, std::string_view rails) {

@@ -41,8 +41,9 @@ inline constexpr rail_kind rail_kinds[] = {
 };
 #undef RAILPASS_RAIL
 
-/// Whether a list of rails is MPI's messages alone, or empty: nothing to be opened for collectives.
-bool only_mpi(std::string_view rails);
+/// What measurements of messages over these rails are marked with; empty for MPI's messages alone,
+/// which collectives send without any rail being opened.
+std::string rails_mark(std::string_view rails);
 
 /// Opens the rails of a list such as "mpi,eth1,tcp:10.1.0.0/16". All ranks name as many, of the
 /// same kinds in the same order. Collective; what fails on one rank is thrown as error on all.

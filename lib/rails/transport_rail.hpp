@@ -37,6 +37,8 @@ class transport_rail {
   /// Other ranks learn that this one cannot go on.
   void abandon();
 
+  /// The rails, as they were named.
+  const std::string& names() const { return rails_->rails(); }
   /// What a person is told of the last failure; empty: there was none.
   const std::string& failure() const { return failure_; }
 

@@ -123,18 +123,20 @@ void process::say_summary() {
   }
 }
 
-const profile* process::read_profile(const std::string& path, int num_hosts) {
+const profile* process::read_profile(const std::string& path, int num_hosts,
+                                     const std::string& rails) {
   if (path.empty()) return nullptr;
   std::string failure;
   const profile* result = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    const auto known = profiles_.find(path);
+    const auto known = profiles_.find({path, rails});
     if (known != profiles_.end()) return known->second.get();
-    std::unique_ptr<profile>& place = profiles_[path];
+    std::unique_ptr<profile>& place = profiles_[{path, rails}];
     try {
-      place = std::make_unique<profile>(
-          files::read_profile(path, files::this_machine(num_hosts, mpi_library())));
+      fingerprint here = files::this_machine(num_hosts, mpi_library());
+      here.rails = rails;
+      place = std::make_unique<profile>(files::read_profile(path, here));
     } catch (const std::exception& problem) {
       failure = problem.what();
     }

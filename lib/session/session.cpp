@@ -116,7 +116,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     words[1] = -words[0];
     words[3] = values.enable ? 1 : 0;
     words[4] = values.gpu == "native" && has_device_driver() ? 0 : 1;
-    words[5] = only_mpi(values.rails) ? 0 : 1;
+    words[5] = rails_mark(values.rails).empty() ? 0 : 1;
     words[6] = 1 - words[5];
   } catch (const std::bad_alloc&) {
   }
@@ -167,6 +167,10 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     owner.record("collectives of communicator '" + made->name_ +
                  "' use the MPI library's messages: " + problem.what());
   }
+  try {
+    made->know_machine();
+  } catch (const std::bad_alloc&) {  // nothing is known of it, then
+  }
   return {std::move(made), MPI_SUCCESS};
 }
 
@@ -209,10 +213,14 @@ session::session(const settings& values, process& owner, const private_communica
   PMPI_Query_thread(&threads);
   is_shared_ = threads == MPI_THREAD_MULTIPLE && comm.rank == 0;
   owner.note_hosts(comm.num_hosts);
-  if (comm.rank == 0) {
-    profile_ = owner.read_profile(values.profile, comm.num_hosts);
-    machine_ = profile_ ? profile_->machine : select::generic_machine();
-  }
+  if (comm.rank == 0) machine_ = select::generic_machine();
+}
+
+void session::know_machine() {
+  if (private_.rank != 0) return;
+  profile_ = process_.read_profile(settings_.profile, private_.num_hosts,
+                                   over_rails_ ? rails_mark(over_rails_->rail.names()) : "");
+  if (profile_) machine_ = profile_->machine;
 }
 
 int session::run(const call& c, const call_options& options) {

@@ -94,6 +94,7 @@ class session {
     arm chosen;
   };
 
+  void know_machine();
   int run_tuned(const call& c, std::uint8_t policy);
   int run_arm(const call& c, const arm& a);
   int run_on_host(const call& c, const arm& a);

@@ -35,6 +35,24 @@ class Sample(ProgramTest):
                              "-p", 2, "--ranks-per-node", 2, "--bytes", "64KiB")
         self.assertGreater(found["predictions"][0]["predicted_s"], 0)
 
+    def test_over_rails(self):
+        samples, profile = self.path("samples.json"), self.path("profile.json")
+        rails = {"RAILPASS_RAILS": "127.0.0.2,127.0.0.3"}
+        self.run_ranks(3, "sample", "--budget", "3s", "--collectives", "broadcast", "--json",
+                       samples, environment=rails)
+        self.run_railpass("fit", samples, "-o", profile)
+        with open(profile, encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["machine_id"]["rails"], "127.0.0.2,127.0.0.3")
+        bench = ("bench", "--collectives", "broadcast", "--bytes", "64KiB", "--budget", "1s",
+                 "--arms", "native,binomial")
+        knowing = {"RAILPASS_PROFILE": profile}
+        text = self.run_ranks(2, *bench, environment={**rails, **knowing}).stdout
+        self.assertIn("arms over 127.0.0.2,127.0.0.3", text)
+        self.check_ranks_refused(2, *bench, status=1, environment=knowing,
+                                 says="it was measured over rails '127.0.0.2,127.0.0.3'")
+        self.check_ranks_refused(2, "sample", status=1, environment={"RAILPASS_RAILS": "nosuch0"},
+                                 says="nosuch0")
+
     def test_json_alone_on_standard_output(self):
         result = self.run_ranks(3, "sample", "--budget", "1s", "--json", "-")
         self.assertEqual(json.loads(result.stdout)["format"], "railpass samples")

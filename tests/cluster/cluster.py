@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """bench/cluster: hosts are distinct, links shaped, and nothing stays behind, whatever happens.
 
-    cluster.py TOOL DISTINCT_HOSTS
+    cluster.py TOOL DISTINCT_HOSTS RAILS_BETWEEN_HOSTS
 
 Ends with the tool's status for SKIPPED where the machine cannot emulate a cluster.
 """
@@ -14,7 +14,7 @@ import time
 import unittest
 from pathlib import Path
 
-TOOL, DISTINCT_HOSTS = sys.argv[1:]
+TOOL, DISTINCT_HOSTS, RAILS_BETWEEN_HOSTS = sys.argv[1:]
 SKIPPED = 77
 NAME = f"t{os.getpid()}x"  # other clusters may be up
 ALLOWED_CONTROLS = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
@@ -71,6 +71,11 @@ class Cluster(unittest.TestCase):
     def test_a_run_without_a_cluster_makes_its_own(self):
         self.succeed("run", "--hosts", "2", "--", DISTINCT_HOSTS, "2", "1")
         self.assertEqual(remains(), [])
+
+    def test_collectives_use_two_networks_and_notice_that_one_gets_slow(self):
+        self.succeed("run", "--hosts", "4", "--rate", "400mbit,100mbit",
+                     "--env", "RAILPASS_RAILS=eth0,eth1", "--env", "RAILPASS_LOG=stderr",
+                     "--timeout", "50", "--", RAILS_BETWEEN_HOSTS)
 
     def test_a_failing_rank_is_reported(self):
         done = tool("run", "--hosts", "2", "--", DISTINCT_HOSTS, "2", "2")

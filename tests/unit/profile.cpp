@@ -328,6 +328,18 @@ TEST_CASE("a profile of another machine is refused with the difference") {
             ": this profile is for another machine: it is from a machine with the MPI library "
             "'Open MPI v4.1.4', this one has 'MPICH 4.0.2'");
   other = here;
+  other.rails = "eth0,eth1";
+  CHECK(message_of([&] { files::read_profile(path, other); }) ==
+        path +
+            ": this profile is for another machine: it was measured over the MPI library's "
+            "messages, here collectives use rails 'eth0,eth1'");
+  profile over_rails = example_profile();
+  over_rails.machine_id.rails = "eth0,eth1";
+  const std::string other_path = directory.file("rails.json");
+  files::write_text(other_path, files::to_json(over_rails));
+  CHECK(files::read_profile(other_path, other).machine_id == other);
+  CHECK_THROWS_AS(files::read_profile(other_path, here), error);
+  other = here;
   other.cpu_model = "Other";
   CHECK_THROWS_AS(files::read_profile(path, other), error);
   profile single = example_profile();
