@@ -20,7 +20,8 @@ constexpr double assumed_bytes_per_s = 125e6;
 constexpr double farewell_deadline_s = 10;
 
 constexpr int polls_before_yield = 64;
-constexpr int polls_before_sleep = 512;
+constexpr int least_patience = 32, most_patience = 512;  // polls before it sleeps
+constexpr double soon_s = 20e-6;
 
 }  // namespace
 
@@ -41,9 +42,9 @@ open_transport::open_transport(MPI_Comm comm, const std::string& rails, const st
 }
 
 void open_transport::give_way(int empty) {
-  if (empty < polls_before_yield) return;
-  if (empty < polls_before_sleep || !can_sleep_) {
-    sched_yield();
+  const int patience = patience_.load(std::memory_order_relaxed);
+  if (empty <= patience || !can_sleep_) {
+    if (empty >= polls_before_yield) sched_yield();
     return;
   }
   std::array<pollfd, transport::most_rails> readable;
@@ -51,7 +52,13 @@ void open_transport::give_way(int empty) {
   for (const auto& r : transport_->rails())
     readable[n++] = {.fd = r->descriptor(), .events = POLLIN, .revents = 0};
   const timespec at_most{.tv_sec = 0, .tv_nsec = 200'000};
-  ppoll(readable.data(), nfds_t(n), &at_most, nullptr);
+  const double began_s = steady_clock_s();
+  const bool came = ppoll(readable.data(), nfds_t(n), &at_most, nullptr) > 0;
+  // A rank that looks for what comes late keeps the core from who has work, and is then given none
+  // itself when it has.
+  const bool soon = came && steady_clock_s() - began_s < soon_s;
+  patience_.store(std::clamp(soon ? 2 * patience : patience / 2, least_patience, most_patience),
+                  std::memory_order_relaxed);
   int flag = 0;
   // Once it is closed MPI may be gone, too.
   if (phase_ != phase::closed)

@@ -49,8 +49,9 @@ class open_transport {
     }
   }
 
-  /// Nothing has moved `empty` times in a row: keeps on looking for a while, then gives the core
-  /// away, then sleeps until something comes, for at most 200 us, and lets MPI advance once.
+  /// Nothing has moved `empty` times in a row: keeps on looking for a while, which is the shorter
+  /// the less often that was worth it, then gives the core away, then sleeps until something comes,
+  /// for at most 200 us, and lets MPI advance once.
   /// Others may need that; and a rail that advances only while it is polled keeps this from
   /// sleeping.
   void give_way(int empty);
@@ -71,6 +72,7 @@ class open_transport {
   std::mutex mutex_;
   std::optional<transport::transport> transport_;
   bool can_sleep_ = true;
+  std::atomic<int> patience_{512};  // polls of which nothing came before it sleeps
   std::atomic<phase> phase_{phase::open};
   MPI_Request gathered_ = MPI_REQUEST_NULL;
   double deadline_s_ = 0;
