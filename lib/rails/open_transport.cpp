@@ -21,7 +21,7 @@ constexpr double farewell_deadline_s = 10;
 
 constexpr int polls_before_yield = 64;
 constexpr int least_patience = 32, most_patience = 512;  // polls before it sleeps
-constexpr double soon_s = 20e-6;
+constexpr double soon_s = 50e-6;  // about what waking up takes, and as much again
 
 }  // namespace
 
