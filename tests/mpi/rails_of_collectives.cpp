@@ -135,6 +135,26 @@ TEST_CASE("collectives over the rails that the user has opened, and on several c
   }
 }
 
+TEST_CASE("who waits for rails lets MPI advance: others may wait for that") {
+  const communicator world = communicator::duplicate_of_world();
+  const int p = world.size(), me = world.rank();
+  mpi::configure(world, "rails", two_rails);
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  if (p == 1) return;
+  // More than MPI sends before its receiver is there. Rank 0 can end the broadcast only after rank
+  // 1, which begins it when all of the message has come.
+  std::vector<int> large(4 << 20, me == 0 ? 7 : 0);
+  const int n = int(large.size());
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (me == 0) MPI_Isend(large.data(), n, MPI_INT, 1, 0, world, &request);
+  if (me == 1) {
+    MPI_Recv(large.data(), n, MPI_INT, 0, 0, world, MPI_STATUS_IGNORE);
+    CHECK(large == std::vector<int>(large.size(), 7));
+  }
+  broadcast_is_right(world, 1000000, 0, "linear");
+  if (me == 0) MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 TEST_CASE("where a rank has not got the rails all use MPI's messages, and say why") {
   const records log;
   const communicator missing = communicator::duplicate_of_world();
