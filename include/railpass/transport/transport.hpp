@@ -257,10 +257,16 @@ class transport final : private packet_sink {
     std::int64_t sent_bytes = 0;
     bool farewell = false;  // from the peer
     incoming current;
-    // Packets since `began_s`, of which each followed the one before without a pause.
-    bool measuring = false;
-    double began_s = 0, began_late_s = 0;
+    // What is measured of the rail from the peer: packets that followed another one without a
+    // pause, since the last report.
+    bool measuring = false, follows = false;  // the last packet followed another one
+    double ended_s = 0, late_s = 0;           // of the last packet
+    std::int64_t bytes_since = 0;             // of the short ones since then
     std::int64_t measured_bytes = 0;
+    double measured_s = 0, uncertain_s = 0;
+    // Of what was sent to the peer since its last report: bytes, and bytes times how much more was
+    // under way to all peers.
+    double reported_bytes = 0, shared_bytes = 0;
   };
 
   struct peer_state {
@@ -625,33 +631,44 @@ class transport final : private packet_sink {
 
   // The end of a packet that followed another one without a pause is a whole packet's time after
   // the end of that one; short ones count, but tell nothing. Reported to the sender once enough
-  // bytes make up for not looking all the time.
+  // bytes make up for not looking all the time, be they of several messages.
   void measure(rail_state& r, int peer, int rail, const packet& h, const arrival& timing) {
-    r.measured_bytes += std::int64_t(h.length + header_bytes);
+    r.bytes_since += std::int64_t(h.length + header_bytes);
     const bool carries = h.type == packet_type::chunk || h.type == packet_type::eager;
     if (!carries || h.length < least_timed_bytes) return;
     const bool followed = r.measuring && h.id == 1;
+    const double took_s = timing.at_s - r.ended_s;
+    const std::int64_t bytes = std::exchange(r.bytes_since, 0);
+    r.ended_s = timing.at_s;
     if (!followed) {
+      if (r.follows) r.uncertain_s += r.late_s;  // the last one before the pause
+      r.late_s = timing.late_s;
       r.measuring = true;
-      r.began_s = timing.at_s;
-      r.began_late_s = timing.late_s;
-      r.measured_bytes = 0;
+      r.follows = false;
       return;
     }
-    const double took_s = timing.at_s - r.began_s;
+    if (!r.follows) r.uncertain_s += r.late_s;  // the first one after it
+    r.late_s = timing.late_s;
+    r.follows = true;
+    r.measured_bytes += bytes;
+    r.measured_s += took_s;
     if (r.measured_bytes < report_bytes ||
-        r.began_late_s + timing.late_s > most_uncertainty * took_s) {
+        r.uncertain_s + timing.late_s > most_uncertainty * r.measured_s) {
       // Begin anew where even much more time would not make up for how late the first look was.
-      if (r.measured_bytes > 16 * report_bytes) r.measuring = false;
+      if (r.measured_bytes > 16 * report_bytes) {
+        r.measuring = r.follows = false;
+        r.measured_bytes = 0;
+        r.measured_s = r.uncertain_s = 0;
+      }
       return;
     }
-    const double rate = double(r.measured_bytes) / took_s;
+    const double rate = double(r.measured_bytes) / r.measured_s;
     // Most networks carry as much one way as the other.
     r.rate.suppose(rate);
     r.time = r.sampled.at_rate(r.rate.bytes_per_s());
-    r.began_s = timing.at_s;
-    r.began_late_s = timing.late_s;
     r.measured_bytes = 0;
+    r.measured_s = 0;
+    r.uncertain_s = timing.late_s;
     peers_[std::size_t(peer)].control.push_back(
         {.type = packet_type::rate,
          .id = std::uint32_t(rail),
@@ -659,8 +676,11 @@ class transport final : private packet_sink {
     note_work(peer);
   }
 
+  // What a peer sees is its part of what the rail carries for all of them.
   static void learn(rail_state& r, double bytes_per_s) {
-    r.rate.report(bytes_per_s);
+    const double part = r.reported_bytes > 0 ? r.shared_bytes / r.reported_bytes : 1;
+    r.reported_bytes = r.shared_bytes = 0;
+    r.rate.report(bytes_per_s * part);
     r.time = r.sampled.at_rate(r.rate.bytes_per_s());
   }
 
@@ -727,6 +747,9 @@ class transport final : private packet_sink {
       backlog_bytes_[r] += bytes;
       p.rails[r].sent_bytes += std::int64_t(packet.header.length);
       under_way_bytes[r] += bytes;
+      p.rails[r].reported_bytes += double(bytes);
+      p.rails[r].shared_bytes +=
+          double(bytes) * std::max(1.0, double(backlog_bytes_[r]) / double(under_way_bytes[r]));
       plans_[r].packets.push_back(std::move(packet));
     };
 
