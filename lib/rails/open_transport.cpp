@@ -20,7 +20,7 @@ constexpr double assumed_bytes_per_s = 125e6;
 constexpr double farewell_deadline_s = 10;
 
 constexpr int polls_before_yield = 64;
-constexpr int least_patience = 32, most_patience = 512;  // polls before it sleeps
+constexpr int least_patience = 128, most_patience = 512;  // polls before it sleeps
 constexpr double soon_s = 50e-6;  // about what waking up takes, and as much again
 
 }  // namespace
