@@ -24,11 +24,13 @@ struct rails_options {
   std::string rails;     ///< empty: what RAILPASS_RAILS says; see railpass settings. A network
                          ///< named twice carries two streams (where one alone is held back)
   std::string strategy;  ///< empty: what RAILPASS_STRATEGY says
+  double budget_s = -1;  ///< to measure the rails; negative: what RAILPASS_RAILS_BUDGET says
 };
 
-/// Connects all ranks of `comm` over the rails, which belong to `comm` from then on. Collective
-/// over `comm`. Throws error, on all ranks alike, if a rail is not there or a rank cannot be
-/// reached.
+/// Connects all ranks of `comm` over the rails, which belong to `comm` from then on, and measures
+/// how quick they are, if there is a budget for that and it is not known
+/// (RAILPASS_RAILS_PROFILE). Collective over `comm`. Throws error, on all ranks alike, if a rail is
+/// not there or a rank cannot be reached.
 void open_rails(MPI_Comm comm, const rails_options& options = {});
 
 /// Ends what open_rails began, once all ranks have come here and all messages have left; receives

@@ -131,6 +131,17 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
     text += '\n';
   }
   text += dump.contexts.empty() ? "No context was tuned.\n" : select::summary_of(dump) + '\n';
+  if (!dump.rails.empty()) {
+    table lines(
+        {"rail", "rails", "sent", "share", "Mbit/s", "prediction off by", "busy for", "changes"});
+    for (const select::rail_statistics& r : dump.rails)
+      lines.add({r.rail, r.rails, format_bytes(r.sent_bytes), percent(r.share),
+                 fixed(r.bytes_per_s * 8e-6, 1),
+                 r.prediction_error ? percent(*r.prediction_error) : "-",
+                 format_seconds(r.backlog_s), std::to_string(r.changes)});
+    text += (o.markdown ? "### " : "") + std::string("What rank 0 sent over rails") +
+            (o.markdown ? "\n\n" : "\n") + (o.markdown ? lines.markdown() : lines.text()) + '\n';
+  }
   text += std::to_string(dump.merges) + " merges, which took " + format_seconds(dump.merge_cost_s) +
           "; written at " + dump.written_at + '\n';
   return text;

@@ -9,6 +9,7 @@
 #include "models/profile.hpp"
 #include "models/samples.hpp"
 #include "railpass/select/dump.hpp"
+#include "railpass/transport/sampling.hpp"
 
 #include <string>
 #include <string_view>
@@ -46,6 +47,10 @@ bench_results read_bench(const std::string& path);
 std::string to_json(const select::statistics_dump& d);
 select::statistics_dump parse_statistics(std::string_view text, const std::string& name);
 select::statistics_dump read_statistics(const std::string& path);
+
+std::string to_json(const transport::rails_measurement& m);
+transport::rails_measurement parse_rails(std::string_view text, const std::string& name);
+transport::rails_measurement read_rails(const std::string& path);
 
 /// What the output of another benchmark does not say about itself.
 struct import_facts {

@@ -92,31 +92,62 @@ select::context_statistics read_context(const json_reader& r) {
   return c;
 }
 
+json rail_json(const select::rail_statistics& s) {
+  json j{{"rails", s.rails},
+         {"rail", s.rail},
+         {"sent_bytes", s.sent_bytes},
+         {"share", s.share},
+         {"bytes_per_s", s.bytes_per_s},
+         {"changes", s.changes}};
+  put_optional(j, "prediction_error", s.prediction_error);
+  j["backlog_s"] = s.backlog_s;
+  return j;
+}
+
+select::rail_statistics read_rail(const json_reader& r) {
+  r.expect_fields({"rails", "rail", "sent_bytes", "share", "bytes_per_s", "changes",
+                   "prediction_error", "backlog_s"});
+  return {.rails = r.text("rails"),
+          .rail = r.text("rail"),
+          .sent_bytes = r.integer("sent_bytes"),
+          .share = r.number("share"),
+          .bytes_per_s = r.number("bytes_per_s"),
+          .changes = r.integer("changes"),
+          .prediction_error = r.optional_number("prediction_error"),
+          .backlog_s = r.number("backlog_s")};
+}
+
 }  // namespace
 
 std::string to_json(const select::statistics_dump& d) {
   json contexts = json::array();
   for (const select::context_statistics& c : d.contexts) contexts.push_back(context_json(c));
+  json rails = json::array();
+  for (const select::rail_statistics& s : d.rails) rails.push_back(rail_json(s));
   return document_text({{"format", format},
                         {"version", version},
                         {"machine_id", fingerprint_json(d.machine_id)},
                         {"written_at", d.written_at},
                         {"merges", d.merges},
                         {"merge_cost_s", d.merge_cost_s},
-                        {"contexts", std::move(contexts)}});
+                        {"contexts", std::move(contexts)},
+                        {"rails", std::move(rails)}});
 }
 
 select::statistics_dump parse_statistics(std::string_view text, const std::string& name) {
   const json_document document(text, name);
   const json_reader top = document.expect(format, version);
-  top.expect_fields(
-      {"format", "version", "machine_id", "written_at", "merges", "merge_cost_s", "contexts"});
+  top.expect_fields({"format", "version", "machine_id", "written_at", "merges", "merge_cost_s",
+                     "contexts", "rails"});
   select::statistics_dump d{.machine_id = read_fingerprint(top.field("machine_id")),
                             .written_at = top.text("written_at"),
                             .merges = top.integer("merges"),
                             .merge_cost_s = top.number("merge_cost_s"),
-                            .contexts = {}};
+                            .contexts = {},
+                            .rails = {}};
   for (const json_reader& c : top.list("contexts")) d.contexts.push_back(read_context(c));
+  if (top.has("rails"))  // not in dumps of before there were any
+    for (const json_reader& r : top.list("rails")) d.rails.push_back(read_rail(r));
   return d;
 }
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <iterator>
 #include <new>
 
 extern "C" char** environ;
@@ -171,6 +172,8 @@ void process::add(communicator_state& state) {
 // Side by side, as other ranks may have opened them in another order.
 void process::close_rails() {
   std::vector<std::shared_ptr<open_transport>> open = std::move(rails_);
+  for (const auto& rails : open)
+    std::ranges::move(statistics_of(*rails), std::back_inserter(freed_.rails));
   const auto has_ended = [this](const std::shared_ptr<open_transport>& rails) {
     try {
       return rails->close_step();
@@ -192,7 +195,8 @@ void process::add(const std::shared_ptr<open_transport>& rails) {
 
 void process::remove(const std::shared_ptr<open_transport>& rails) {
   const std::lock_guard lock(mutex_);
-  std::erase(rails_, rails);
+  if (std::erase(rails_, rails) > 0)
+    std::ranges::move(statistics_of(*rails), std::back_inserter(freed_.rails));
 }
 
 void process::note_hosts(int num_hosts) {
@@ -213,6 +217,8 @@ select::statistics_dump process::statistics() {
   const std::lock_guard lock(mutex_);
   select::statistics_dump dump = freed_;
   for (const communicator_state* const state : communicators_) state->add_statistics(dump);
+  for (const auto& rails : rails_)
+    std::ranges::move(statistics_of(*rails), std::back_inserter(dump.rails));
   dump.machine_id = files::this_machine(num_hosts_, mpi_library());
   dump.written_at = files::utc_now();
   return dump;

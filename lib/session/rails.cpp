@@ -13,6 +13,7 @@ namespace {
 struct attribute {
   std::shared_ptr<open_transport> transport;
   private_communicator comm;  // the transport's
+  known_rails known;
   bool for_messages = false;  // open_rails was called
   bool for_collectives = false;
 };
@@ -59,7 +60,7 @@ const std::shared_ptr<open_transport>& required(const char* call, MPI_Comm comm)
 
 // Throws error on all ranks alike.
 attribute& add_rails(MPI_Comm comm, process& p, const std::string& rails,
-                     const std::string& strategy) {
+                     const std::string& strategy, double budget_s) {
   auto made = std::make_unique<attribute>();
   if (const int code = make_private_communicator(comm, made->comm))
     throw error("no communicator for the rails: MPI error " + std::to_string(code));
@@ -69,6 +70,9 @@ attribute& add_rails(MPI_Comm comm, process& p, const std::string& rails,
     made->comm.free();
     throw;
   }
+  // If that fails, so have the rails, and others may still use the communicator.
+  made->known = learn_rails(*made->transport, made->comm, p,
+                            {.budget_s = budget_s, .path = p.values().rails_profile});
   p.add(made->transport);
   PMPI_Comm_set_attr(comm, p.rails_key(), made.get());
   return *made.release();
@@ -129,7 +133,8 @@ void open_rails(MPI_Comm comm, const rails_options& options) {
                   "': the communicator's collectives have others: " + known->transport->rails());
     known->for_messages = true;
   } else {
-    add_rails(comm, p, rails, how).for_messages = true;
+    const double budget_s = options.budget_s < 0 ? p.values().rails_budget : options.budget_s;
+    add_rails(comm, p, rails, how, budget_s).for_messages = true;
   }
 }
 
@@ -235,9 +240,41 @@ std::shared_ptr<open_transport> rails_for_collectives(MPI_Comm comm, process& p,
                                                       const std::string& rails,
                                                       const std::string& strategy) {
   attribute* const known = find(comm, p);
-  attribute& mine = known ? *known : add_rails(comm, p, rails, strategy);
+  attribute& mine = known ? *known : add_rails(comm, p, rails, strategy, p.values().rails_budget);
   mine.for_collectives = true;
   return mine.transport;
+}
+
+std::vector<select::rail_statistics> statistics_of(open_transport& rails) {
+  return rails.with([&](transport::transport& t) {
+    std::vector<select::rail_statistics> result;
+    std::int64_t all_bytes = 0;
+    for (std::size_t r = 0; r < t.rails().size(); ++r) {
+      select::rail_statistics s{.rails = rails.rails(), .rail = t.rails()[r]->name()};
+      std::vector<double> rates, errors, backlogs_s;
+      for (int peer = 0; peer < rails.num_ranks(); ++peer) {
+        const transport::rail_report known = t.report(peer, int(r));
+        s.sent_bytes += known.sent_bytes;
+        s.changes += known.changes;
+        if (known.prediction_error) errors.push_back(*known.prediction_error);
+        if (known.sent_bytes == 0) continue;
+        rates.push_back(known.bytes_per_s);
+        backlogs_s.push_back(known.backlog_s);
+      }
+      if (!rates.empty()) s.bytes_per_s = median(rates);
+      if (!errors.empty()) s.prediction_error = median(errors);
+      if (!backlogs_s.empty()) s.backlog_s = median(backlogs_s);
+      all_bytes += s.sent_bytes;
+      result.push_back(std::move(s));
+    }
+    for (select::rail_statistics& s : result)
+      if (all_bytes > 0) s.share = double(s.sent_bytes) / double(all_bytes);
+    return result;
+  });
+}
+
+const known_rails& known_rails_of(MPI_Comm comm) {
+  return required_attribute("known_rails_of", comm).known;
 }
 
 int create_rails_key(int* key) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include "lib/rails/open_transport.hpp"
+#include "lib/session/rail_sampling.hpp"
+#include "railpass/select/dump.hpp"
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace railpass {
 
@@ -15,6 +17,12 @@ class process;
 std::shared_ptr<open_transport> rails_for_collectives(MPI_Comm comm, process& p,
                                                       const std::string& rails,
                                                       const std::string& strategy);
+
+/// What this rank has sent over each of the rails.
+std::vector<select::rail_statistics> statistics_of(open_transport& rails);
+
+/// What is known of the open rails of `comm`, the same on all ranks. Throws error if it has none.
+const known_rails& known_rails_of(MPI_Comm comm);
 
 /// The keyval under which a communicator has its rails; see railpass/rails.hpp. Returns an MPI
 /// error code.

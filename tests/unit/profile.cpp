@@ -97,7 +97,16 @@ select::statistics_dump example_statistics() {
                             .written_at = "2026-11-21T04:00:00Z",
                             .merges = 31,
                             .merge_cost_s = 1e-3,
-                            .contexts = {}};
+                            .contexts = {},
+                            .rails = {{.rails = "eth0,eth1",
+                                       .rail = "eth0 (10.1.0.1)",
+                                       .sent_bytes = 1 << 30,
+                                       .share = 0.8,
+                                       .bytes_per_s = 5e7,
+                                       .changes = 2,
+                                       .prediction_error = 0.03,
+                                       .backlog_s = 2e-3},
+                                      {.rails = "eth0,eth1", .rail = "eth1"}}};
   select::context_statistics c{.communicator = "MPI_COMM_WORLD",
                                .collective = "broadcast",
                                .num_ranks = 8,

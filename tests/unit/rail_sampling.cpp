@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Thresholds, times and sets of rails from samples, against networks whose truth is known.
+#include "lib/files/files.hpp"
+#include "lib/rails/tcp/choice.hpp"
 #include "railpass/transport/sampling.hpp"
 #include "support/catch.hpp"
 
@@ -149,6 +151,11 @@ TEST_CASE("the time of a rail is that of its samples, monotone, and without the 
     for (const auto& p : eager) CHECK(t.time_s(p.bytes) == Approx(p.seconds).epsilon(1e-9));
     for (const auto& p : rendezvous)
       CHECK(t.time_s(p.bytes) == Approx(base(p.bytes)).epsilon(1e-6));
+    // Two neighbours do not say how quick what is larger is.
+    time_curve noisy = rendezvous;
+    noisy[noisy.size() - 2].seconds *= 1.1;
+    const double beyond = delivery_time(eager, noisy).bytes_per_s();
+    CHECK(beyond == Approx(t.bytes_per_s()).epsilon(1e-6));
     for (double s = 0; s < 1e7; s = s * 1.5 + 1) CHECK(t.time_s(s * 1.5 + 1) > t.time_s(s));
     CHECK(t.latency_s() >= 0);
     CHECK(t.latency_s() <= eager.front().seconds);
@@ -223,7 +230,9 @@ TEST_CASE("samples become thresholds, a smallest part, and a plan") {
   for (const rail_profile& p : f.profile.rails) {
     CHECK(!p.spare);
     CHECK(p.handshake_s == Approx(3e-5 - 2e-7));
-    CHECK(p.thresholds.copy_bytes == Approx(2000).margin(1));
+    // What a rail carries whole is never more than what is worth a part of its own.
+    CHECK(p.thresholds.eager_bytes == f.profile.least_bytes);
+    CHECK(p.thresholds.copy_bytes == std::min<std::int64_t>(2000, f.profile.least_bytes));
     CHECK(p.thresholds.aggregate_bytes == Approx(20000).margin(1));
     CHECK(p.thresholds.eager_bytes <= std::int64_t(f.split.bytes()));
   }
@@ -253,4 +262,91 @@ TEST_CASE("samples become thresholds, a smallest part, and a plan") {
   link_samples none;
   none.rails.resize(1);
   CHECK_THROWS_AS(analyse(none), railpass::error);
+}
+
+TEST_CASE("a file of samples is read back as it was, and refused where it is damaged") {
+  rails_measurement m{
+      .railpass_version = "0.1.0",
+      .measured_at = "2026-01-31T12:00:00Z",
+      .links = {{.same_host = false,
+                 .marks = {"a: eth0 10.0.0.1/8", "a: eth1 10.1.0.1/8", "b: eth0", "b"},
+                 .samples = samples_of(2e-5, 3e-5, {5e7, 1.25e7}, 6.25e7)}}};
+  const std::string text = railpass::files::to_json(m);
+  const rails_measurement read = railpass::files::parse_rails(text, "file");
+  CHECK(railpass::files::to_json(read) == text);
+  CHECK(read.links[0].marks == m.links[0].marks);
+  // To the last bit, so that all ranks find the same.
+  const link_profile a = analyse(m.links[0].samples).profile,
+                     b = analyse(read.links[0].samples).profile;
+  CHECK(a.least_bytes == b.least_bytes);
+  CHECK(a.rails[0].time.bytes_per_s() == b.rails[0].time.bytes_per_s());
+  CHECK(a.rails[1].thresholds.eager_bytes == b.rails[1].thresholds.eager_bytes);
+
+  const auto refused = [&](const std::string& from, const std::string& to, const char* why) {
+    std::string damaged = text;
+    const std::size_t at = damaged.find(from);
+    REQUIRE(at != std::string::npos);
+    damaged.replace(at, from.size(), to);
+    try {
+      railpass::files::parse_rails(damaged, "file");
+      FAIL_CHECK("accepted: " << to);
+    } catch (const railpass::error& e) {
+      INFO(e.what());
+      CHECK(std::string(e.what()).find(why) != std::string::npos);
+      CHECK(std::string(e.what()).find("file") == 0);
+    }
+  };
+  refused("\"railpass rails\"", "\"railpass profile\"", "expected a file of format");
+  refused("\"version\": 1", "\"version\": 2", "newer");
+  refused("\"same_host\": false", "\"same_host\": 0", "true or false");
+  refused("\"bytes\": 128", "\"bytes\": 32", "growing");
+  refused("\"seconds\": ", "\"seconds\": -", "links[0]");
+  refused("\"joint\"", "\"joined\"", "joined");
+  refused("\"bytes_per_s\": 5", "\"bytes_per_s\": -5", "bytes_per_s");
+
+  const auto seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 500; ++round) {
+    std::string damaged = text.substr(0, round % 2 == 0 ? text.size() : random() % text.size());
+    for (unsigned i = 0; i < 3 && !damaged.empty(); ++i)
+      damaged[random() % damaged.size()] = char(random());
+    try {
+      for (const measured_link& l : railpass::files::parse_rails(damaged, "file").links)
+        plan_of(analyse(l.samples).profile, 1 << 20);  // of whatever could be read
+    } catch (const railpass::error&) {
+    }
+  }
+}
+
+TEST_CASE("networks in which all hosts have one address are rails") {
+  using railpass::tcp::host_interface;
+  const auto at = [](const char* host, const char* name, const char* address, const char* network) {
+    return host_interface{host, name, address, network, std::string(name) == "lo", ""};
+  };
+  const std::vector<std::string> hosts{"a", "b", "c"};
+  std::vector<host_interface> all;
+  for (const char* h : {"a", "b", "c"}) {
+    all.push_back(at(h, "lo", "127.0.0.1", "127.0.0.0/8"));
+    all.push_back(at(h, "eth0", (std::string("10.0.0.") + h).c_str(), "10.0.0.0/24"));
+    all.push_back(at(h, "docker0", "172.17.0.1", "172.17.0.0/16"));
+  }
+  all.push_back(at("a", "eth1", "10.1.0.1", "10.1.0.0/24"));
+  all.push_back(at("b", "eth1", "10.1.0.2", "10.1.0.0/24"));
+  for (const char* h : {"a", "b", "c"}) {
+    all.push_back(at(h, "eth2", (std::string("10.2.0.") + h).c_str(), "10.2.0.0/24"));
+    all.push_back(at(h, "eth3", (std::string("10.2.0.1") + h).c_str(), "10.2.0.0/24"));
+  }
+  for (const host_interface& i : all) {
+    const auto v = verdict_on(i, all, hosts);
+    INFO(i.host << ' ' << i.name << ": " << v.why);
+    CHECK(v.used == (i.name == "eth0"));
+    CHECK(verdict_on(i, all, {"a"}).used == false);
+    const char* const why = i.name == "lo"        ? "this host only"
+                            : i.name == "docker0" ? "172.17.0.1"
+                            : i.name == "eth0"    ? "all 3 hosts"
+                            : i.name == "eth1"    ? "host c has no address"
+                                                  : "several addresses";
+    CHECK(v.why.find(why) != std::string::npos);
+  }
 }

@@ -300,6 +300,14 @@ TEST_CASE("rates are learnt while messages run, and changes are noticed") {
   CHECK(w.ranks[0]->report(1, 0).bytes_per_s == Approx(4e7).epsilon(0.05));
   CHECK(w.ranks[0]->report(1, 0).changes >= 1);
   settle(4e8, 1e8);
+  for (const int rail : {0, 1}) {
+    const rail_report r = w.ranks[0]->report(1, rail);
+    REQUIRE(r.prediction_error.has_value());
+    CHECK(*r.prediction_error < 0.2);
+    CHECK(r.backlog_s > 0);
+    CHECK(r.backlog_s < 0.01);
+  }
+  CHECK(!w.ranks[1]->report(0, 0).prediction_error.has_value());
 }
 
 TEST_CASE("what a rail carries for several peers at once is not mistaken for a slow rail") {

@@ -50,12 +50,25 @@ struct context_statistics {
   std::vector<arm_statistics> arms{};
 };
 
+/// One of the rails of a communicator, and what this rank has sent over it.
+struct rail_statistics {
+  std::string rails{};  ///< the list that was opened
+  std::string rail{};
+  std::int64_t sent_bytes = 0;
+  double share = 0;                          ///< of what was sent over all these rails
+  double bytes_per_s = 0;                    ///< as estimated; median over the peers
+  std::int64_t changes = 0;                  ///< of the rate, over all peers
+  std::optional<double> prediction_error{};  ///< |predicted - actual| / actual, median
+  double backlog_s = 0;                      ///< mean time it was busy when it was asked for
+};
+
 struct statistics_dump {
   fingerprint machine_id{};
   std::string written_at{};  ///< UTC, 2026-01-31T12:00:00Z
   std::int64_t merges = 0;
   double merge_cost_s = 0;  ///< of all merges together
   std::vector<context_statistics> contexts{};
+  std::vector<rail_statistics> rails{};
 };
 
 }  // namespace railpass::select

@@ -70,6 +70,8 @@ class packet_rail {
   virtual int descriptor() const = 0;
   /// What a person knows it by.
   virtual const std::string& name() const = 0;
+  /// That, and what tells it from another rail of this name: if it is the same, so are its times.
+  virtual std::string marks() const { return name(); }
 };
 
 }  // namespace railpass::transport

@@ -90,6 +90,20 @@ struct link_samples {
   time_curve together;              ///< messages split over the rails that combine, as rendezvous
 };
 
+/// What was measured between one pair of ranks, for all pairs alike.
+struct measured_link {
+  bool same_host = false;
+  std::vector<std::string> marks;  ///< what the rails were on either side; another one: other rails
+  link_samples samples;
+};
+
+/// What is kept of a measurement.
+struct rails_measurement {
+  std::string railpass_version;
+  std::string measured_at;  ///< UTC, 2026-01-31T12:00:00Z
+  std::vector<measured_link> links;
+};
+
 /// What was found out, beside the profile that follows from it.
 struct rail_findings {
   threshold pieces = threshold::always();      ///< from here copying is slower
@@ -187,7 +201,8 @@ inline double handshake_s(const time_curve& eager, const time_curve& rendezvous)
 
 /// How long the rail takes for bytes that it may carry at once: as measured up to the largest size
 /// that was sent eagerly, then what rendezvous took less the asking. Exact at those sizes, but for
-/// times that fall with the size. Throws error with fewer than two sizes.
+/// times that fall with the size. Larger ones go on at the rate between the largest size and a
+/// quarter of it, as two neighbours would say too little. Throws error with fewer than two sizes.
 inline transfer_time delivery_time(const time_curve& eager, const time_curve& rendezvous) {
   time_curve points = eager;
   const double asking_s = handshake_s(eager, rendezvous);
@@ -202,6 +217,13 @@ inline transfer_time delivery_time(const time_curve& eager, const time_curve& re
     points.insert(points.begin(),
                   {0, std::clamp(points[0].seconds - std::max(0.0, slope) * points[0].bytes, 0.0,
                                  points[0].seconds)});
+  }
+  const transfer_time::point last = points.back();
+  const auto quarter = std::find_if(points.rbegin(), points.rend(),
+                                    [&](const auto& p) { return p.bytes <= last.bytes / 4; });
+  if (quarter != points.rend() && last.seconds > quarter->seconds) {
+    const double slope = (last.seconds - quarter->seconds) / (last.bytes - quarter->bytes);
+    points.push_back({2 * last.bytes, last.seconds + slope * last.bytes});
   }
   return transfer_time(std::move(points));
 }
@@ -258,17 +280,20 @@ inline link_findings analyse(const link_samples& samples) {
   }
   const double from = found.split.is_always() ? best.front().bytes : found.split.bytes();
   std::vector<rail_outlook> rails;
-  for (rail_profile& p : found.profile.rails) {
-    p.thresholds.eager_bytes = std::min(p.thresholds.eager_bytes, std::int64_t(from));
-    p.thresholds.copy_bytes = std::min(p.thresholds.copy_bytes, p.thresholds.eager_bytes);
+  for (const rail_profile& p : found.profile.rails)
     rails.push_back({.time = &p.time, .busy_s = 0, .spare = p.spare});
-  }
   std::vector<std::int64_t> shares(rails.size());
   split(rails, std::max<std::int64_t>(1, std::int64_t(from)), 1, shares);
   std::int64_t least = std::int64_t(from);
   for (const std::int64_t s : shares)
     if (s > 0) least = std::min(least, s);
   found.profile.least_bytes = std::max<std::int64_t>(1, least);
+  // What is sent at once goes whole over one rail. Where messages wait for one another, splitting
+  // pays from smaller sizes than for one alone: as soon as its parts are worth a packet.
+  for (rail_profile& p : found.profile.rails) {
+    p.thresholds.eager_bytes = std::min(p.thresholds.eager_bytes, found.profile.least_bytes);
+    p.thresholds.copy_bytes = std::min(p.thresholds.copy_bytes, p.thresholds.eager_bytes);
+  }
   return found;
 }
 

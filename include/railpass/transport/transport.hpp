@@ -7,17 +7,21 @@
 
 #include "railpass/base/clock.hpp"
 #include "railpass/base/error.hpp"
+#include "railpass/base/statistics.hpp"
 #include "railpass/transport/link_profile.hpp"
 #include "railpass/transport/packet_rail.hpp"
 #include "railpass/transport/rate.hpp"
 #include "railpass/transport/strategy.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -79,6 +83,10 @@ struct rail_report {
   double bytes_per_s = 0;  ///< as estimated now
   int changes = 0;         ///< how often the estimate found that the rate had changed
   std::int64_t sent_bytes = 0;
+  /// |predicted - actual| / actual of the time that bytes took by the receiver's clock, median of
+  /// the last 32 reports; nothing before the first one.
+  std::optional<double> prediction_error{};
+  double backlog_s = 0;  ///< mean time it was still busy whenever there was something to send
 };
 
 /// The messages of one rank with all others. Messages from one rank to another are matched in the
@@ -121,8 +129,8 @@ class transport final : private packet_sink {
 
   const std::vector<std::unique_ptr<packet_rail>>& rails() const { return rails_; }
 
-  /// What was measured of the rails to a peer, for all that is decided from now on. Throws error
-  /// if it is of another number of rails.
+  /// What was measured of the rails to a peer, for all that is decided from now on; what reports
+  /// count begins anew. Throws error if it is of another number of rails.
   void know(int peer, const link_profile& measured) {
     if (measured.rails.size() != rails_.size() || measured.least_bytes < 1)
       throw error("a link_profile of " + std::to_string(measured.rails.size()) +
@@ -138,6 +146,10 @@ class transport final : private packet_sink {
           std::clamp<std::int64_t>(state.thresholds.eager_bytes, 0,
                                    std::min(options_.credit_bytes, std::int64_t(most_eager_bytes)));
       state.spare = measured.rails[r].spare;
+      state.sent_bytes = 0;
+      state.num_reports = 0;
+      state.backlog_s = 0;
+      state.looks = 0;
     }
   }
 
@@ -227,7 +239,11 @@ class transport final : private packet_sink {
 
   rail_report report(int peer, int rail) const {
     const rail_state& r = peers_[std::size_t(peer)].rails[std::size_t(rail)];
-    return {r.rate.bytes_per_s(), r.rate.changes(), r.sent_bytes};
+    rail_report result{r.rate.bytes_per_s(), r.rate.changes(), r.sent_bytes};
+    if (r.num_reports > 0)
+      result.prediction_error = median({r.errors.data(), std::min(r.num_reports, r.errors.size())});
+    if (r.looks > 0) result.backlog_s = r.backlog_s / double(r.looks);
+    return result;
   }
 
  private:
@@ -255,6 +271,10 @@ class transport final : private packet_sink {
     rail_thresholds thresholds;
     bool spare = false;
     std::int64_t sent_bytes = 0;
+    std::array<double, 32> errors{};  // of predictions, in a ring
+    std::size_t num_reports = 0;
+    double backlog_s = 0;  // of all looks together
+    std::int64_t looks = 0;
     bool farewell = false;  // from the peer
     incoming current;
     // What is measured of the rail from the peer: packets that followed another one without a
@@ -680,6 +700,8 @@ class transport final : private packet_sink {
   static void learn(rail_state& r, double bytes_per_s) {
     const double part = r.reported_bytes > 0 ? r.shared_bytes / r.reported_bytes : 1;
     r.reported_bytes = r.shared_bytes = 0;
+    r.errors[r.num_reports++ % r.errors.size()] =
+        std::abs(bytes_per_s * part / r.rate.bytes_per_s() - 1);
     r.rate.report(bytes_per_s * part);
     r.time = r.sampled.at_rate(r.rate.bytes_per_s());
   }
@@ -731,6 +753,8 @@ class transport final : private packet_sink {
       outlook[r] = {.time = &p.rails[r].time,
                     .busy_s = double(backlog_bytes_[r]) / rate,
                     .spare = p.rails[r].spare};
+      p.rails[r].backlog_s += outlook[r].busy_s;
+      ++p.rails[r].looks;
       under_way_bytes[r] = mine;
       plans_[r].room_bytes = window_bytes(p.rails[r]) - mine;
       plans_[r].packets.clear();

@@ -8,10 +8,15 @@
 #include <charconv>
 #include <cstring>
 #include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <memory>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <optional>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 namespace railpass::tcp {
 
@@ -24,6 +29,24 @@ std::optional<std::uint32_t> parse_address(std::string_view text) {
 }
 
 std::uint32_t mask_of(int bits) { return bits == 0 ? 0 : ~std::uint32_t{0} << (32 - bits); }
+
+// What a driver says of its device.
+void ask_driver(interface& i) {
+  const int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (any < 0) return;
+  ifreq request{};
+  i.name.copy(request.ifr_name, sizeof request.ifr_name - 1);
+  if (ioctl(any, SIOCGIFMTU, &request) == 0) i.mtu_bytes = request.ifr_mtu;
+  ethtool_cmd link{};
+  link.cmd = ETHTOOL_GSET;
+  request.ifr_data = reinterpret_cast<char*>(&link);
+  if (ioctl(any, SIOCETHTOOL, &request) == 0) {
+    const std::uint32_t speed = ethtool_cmd_speed(&link);
+    if (speed != std::uint32_t(SPEED_UNKNOWN) && speed < std::uint32_t{1} << 30)
+      i.speed_mbit_per_s = int(speed);
+  }
+  close(any);
+}
 
 std::string described(const std::vector<interface>& known) {
   std::string text;
@@ -42,6 +65,13 @@ std::string format_address(std::uint32_t address) {
   return text;
 }
 
+std::string describe(const interface& i) {
+  std::string text = i.name + ' ' + format_address(i.address) + '/' + std::to_string(i.prefix_bits);
+  if (i.mtu_bytes > 0) text += ", MTU " + std::to_string(i.mtu_bytes) + " bytes";
+  if (i.speed_mbit_per_s > 0) text += ", " + std::to_string(i.speed_mbit_per_s) + " Mbit/s";
+  return text;
+}
+
 std::vector<interface> local_interfaces() {
   ifaddrs* first = nullptr;
   if (getifaddrs(&first) != 0)
@@ -56,7 +86,9 @@ std::vector<interface> local_interfaces() {
     std::memcpy(&address, i->ifa_addr, sizeof address);
     std::memcpy(&mask, i->ifa_netmask, sizeof mask);
     result.push_back({i->ifa_name, ntohl(address.sin_addr.s_addr),
-                      std::popcount(mask.sin_addr.s_addr), (i->ifa_flags & IFF_LOOPBACK) != 0});
+                      std::popcount(mask.sin_addr.s_addr), (i->ifa_flags & IFF_LOOPBACK) != 0, 0,
+                      0});
+    ask_driver(result.back());
   }
   return result;
 }

@@ -16,6 +16,8 @@ struct interface {
   std::uint32_t address = 0;  ///< host byte order
   int prefix_bits = 0;
   bool loopback = false;
+  int mtu_bytes = 0;         ///< 0: the system does not say
+  int speed_mbit_per_s = 0;  ///< nominal; 0: the system does not say
 };
 
 /// Those of this host that are up. Throws error if the system does not say.
@@ -25,6 +27,9 @@ std::vector<interface> local_interfaces();
 /// (10.1.0.0/16), or by an address of this host; any address 127.x.x.x is one. Throws error if
 /// there is none, or several.
 interface find_interface(std::string_view rail, const std::vector<interface>& known);
+
+/// "eth1 10.1.0.7/16, MTU 1500 bytes, 10000 Mbit/s"
+std::string describe(const interface& i);
 
 /// "10.1.0.7"
 std::string format_address(std::uint32_t address);

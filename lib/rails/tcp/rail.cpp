@@ -32,6 +32,7 @@ constexpr std::size_t ahead_bytes = 8 << 10;
 rail::rail(int index, connected_rail connected, clock_function clock)
     : index_(index),
       name_(connected.local.name + " (" + format_address(connected.local.address) + ")"),
+      marks_(describe(connected.local)),
       clock_(clock),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       connections_(connected.sockets.size()),

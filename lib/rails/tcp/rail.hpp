@@ -26,6 +26,7 @@ class rail final : public transport::packet_rail {
   void abandon() override;
   int descriptor() const override { return epoll_.get(); }
   const std::string& name() const override { return name_; }
+  std::string marks() const override { return marks_; }
 
  private:
   struct waiting {
@@ -65,7 +66,7 @@ class rail final : public transport::packet_rail {
   void watch(int peer, bool room);
 
   int index_;
-  std::string name_;
+  std::string name_, marks_;
   clock_function clock_;
   tcp::descriptor epoll_;
   std::vector<connection> connections_;  // by rank

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "railpass/rails.hpp"
+
+#include "lib/cli/parallel.hpp"
+#include "lib/cli/verb.hpp"
+#include "lib/files/files.hpp"
+#include "lib/rails/tcp/choice.hpp"
+#include "lib/rails/tcp/interfaces.hpp"
+#include "lib/session/process.hpp"
+#include "lib/session/rails.hpp"
+#include "railpass/base/units.hpp"
+
+#include <iostream>
+#include <memory>
+#include <set>
+#include <sstream>
+
+namespace railpass::cli {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+struct options {
+  std::string rails;
+  std::string bytes = "1KiB,64KiB,1MiB,16MiB";
+  std::string budget = "5s";
+  json_output json;
+};
+
+struct seen_interface {
+  tcp::host_interface what;
+  tcp::interface_verdict verdict;
+};
+
+// Of all hosts, on rank 0: the first rank of each says what its host has.
+std::vector<tcp::host_interface> interfaces_of(const job& j) {
+  const int node = j.node_of_rank[std::size_t(j.rank)];
+  std::string mine;
+  const auto first = std::find(j.node_of_rank.begin(), j.node_of_rank.end(), node);
+  if (first - j.node_of_rank.begin() == j.rank)
+    for (const tcp::interface& i : tcp::local_interfaces()) {
+      const std::uint32_t mask = i.prefix_bits == 0 ? 0 : ~std::uint32_t{0} << (32 - i.prefix_bits);
+      mine += i.name + '\t' + tcp::format_address(i.address) + '\t' +
+              tcp::format_address(i.address & mask) + '/' + std::to_string(i.prefix_bits) + '\t' +
+              (i.loopback ? "1" : "0") + '\t' + tcp::describe(i) + '\n';
+    }
+  const std::vector<std::string> texts = gather_texts(j, mine);
+  std::vector<tcp::host_interface> all;
+  for (std::size_t r = 0; r < texts.size(); ++r) {
+    std::istringstream lines(texts[r]);
+    tcp::host_interface i;
+    i.host = j.hosts[std::size_t(j.node_of_rank[r])];
+    std::string loopback;
+    while (std::getline(lines, i.name, '\t') && std::getline(lines, i.address, '\t') &&
+           std::getline(lines, i.network, '\t') && std::getline(lines, loopback, '\t') &&
+           std::getline(lines, i.marks)) {
+      i.loopback = loopback == "1";
+      all.push_back(i);
+    }
+  }
+  return all;
+}
+
+// Also the names of the rails to be opened, where nobody has named any.
+std::vector<seen_interface> judge(const job& j, std::string& rails) {
+  const std::vector<tcp::host_interface> all = interfaces_of(j);
+  std::vector<seen_interface> seen;
+  if (j.rank != 0) return seen;
+  const bool named = !rails.empty();
+  for (const tcp::host_interface& i : all) {
+    seen.push_back({i, tcp::verdict_on(i, all, j.hosts)});
+    if (named || !seen.back().verdict.used || i.host != j.hosts.front()) continue;
+    rails += (rails.empty() ? "" : ",") + i.network;
+  }
+  return seen;
+}
+
+// With rails that were named, those of the opened ones are used and no others.
+void judge_by_names(std::vector<seen_interface>& seen, const std::vector<known_link>& links,
+                    const std::string& rails) {
+  for (seen_interface& s : seen) {
+    bool opened = false;
+    for (const known_link& l : links)
+      for (const std::string& m : l.measured.marks)
+        opened |= m == s.what.host + ": " + s.what.marks ||
+                  (s.what.loopback && m.starts_with(s.what.host + ": " + s.what.name + ' '));
+    s.verdict = opened ? tcp::interface_verdict{true, "named in " + rails}
+                       : tcp::interface_verdict{false, "not among " + rails};
+  }
+}
+
+std::string show(const transport::threshold& t) {
+  if (t.is_never()) return "never";
+  if (t.is_always()) return "always";
+  return format_bytes(std::int64_t(t.bytes()));
+}
+json as_json(const transport::threshold& t) {
+  return t.is_never() ? json(nullptr) : json(std::int64_t(t.bytes()));
+}
+
+std::string megabits(double bytes_per_s) { return fixed(bytes_per_s * 8e-6, 1); }
+
+std::string names_of(const std::vector<int>& rails, const std::vector<std::string>& names) {
+  std::string text;
+  for (const int r : rails) text += (text.empty() ? "" : " + ") + names[std::size_t(r)];
+  return text;
+}
+
+std::string time_at(const transport::time_curve& curve, double bytes) {
+  const transport::transfer_time::point* const p = transport::detail::at_size(curve, bytes);
+  return p ? format_seconds(p->seconds) : "-";
+}
+
+void print_samples(const transport::link_samples& samples, const std::vector<std::string>& names) {
+  for (std::size_t r = 0; r < samples.rails.size(); ++r) {
+    const transport::rail_samples& s = samples.rails[r];
+    std::set<double> sizes;
+    for (const auto* curve : {&s.copied, &s.pieces, &s.rendezvous, &s.two_packets, &s.aggregate})
+      for (const auto& p : *curve) sizes.insert(p.bytes);
+    table lines({"bytes", "copied", "not copied", "asked first", "two packets", "aggregate"});
+    for (const double b : sizes)
+      lines.add({format_bytes(std::int64_t(b)), time_at(s.copied, b), time_at(s.pieces, b),
+                 time_at(s.rendezvous, b), time_at(s.two_packets, b), time_at(s.aggregate, b)});
+    std::cout << names[r] << ", one way\n" << lines.text() << '\n';
+  }
+}
+
+void print_link(const known_link& link, const std::vector<std::string>& names,
+                const std::vector<std::int64_t>& sizes) {
+  const transport::link_findings& f = link.findings;
+  std::cout << (link.measured.same_host ? "Ranks on one host\n" : "Ranks on two hosts\n");
+  print_samples(link.measured.samples, names);
+  table rails({"rail", "latency", "Mbit/s", "asking", "copied below", "at once up to",
+               "aggregated up to", "large messages"});
+  for (std::size_t r = 0; r < names.size(); ++r) {
+    const transport::rail_profile& p = f.profile.rails[r];
+    rails.add({names[r], format_seconds(p.time.latency_s()), megabits(p.time.bytes_per_s()),
+               format_seconds(p.handshake_s), format_bytes(p.thresholds.copy_bytes),
+               format_bytes(p.thresholds.eager_bytes), format_bytes(p.thresholds.aggregate_bytes),
+               p.spare ? "no: not worth it beside the others" : "yes"});
+  }
+  std::cout << rails.text() << '\n';
+  table crossings({"rail", "not copying is quicker from", "asking first from", "two packets from"});
+  for (std::size_t r = 0; r < names.size(); ++r)
+    crossings.add({names[r], show(f.rails[r].pieces), show(f.rails[r].rendezvous),
+                   show(f.rails[r].two_packets)});
+  std::cout << crossings.text() << '\n';
+  if (!link.measured.samples.joint.empty()) {
+    table sets({"together", "Mbit/s", "of the sum"});
+    for (const transport::joint_sample& s : link.measured.samples.joint)
+      sets.add({names_of(s.rails, names), megabits(s.bytes_per_s),
+                percent(transport::additivity(link.measured.samples.joint, s).value_or(0))});
+    std::cout << sets.text() << '\n';
+    table together({"over several rails", "one way"});
+    for (const auto& t : link.measured.samples.together)
+      together.add({format_bytes(std::int64_t(t.bytes)), format_seconds(t.seconds)});
+    if (!together.empty()) std::cout << together.text();
+    std::cout << "Several rails are quicker than one from: " << show(f.split);
+    if (!f.split.is_never())
+      std::cout << "; smallest part: " << format_bytes(f.profile.least_bytes);
+    std::cout << "\n\n";
+  }
+  std::vector<std::string> titles{"plan for"};
+  for (const std::string& n : names) titles.push_back("bytes on " + n);
+  titles.insert(titles.end(), {"sent", "predicted"});
+  table plans(titles);
+  for (const std::int64_t bytes : sizes) {
+    const transport::message_plan plan = transport::plan_of(f.profile, bytes);
+    std::vector<std::string> row{format_bytes(bytes)};
+    for (const std::int64_t b : plan.bytes) row.push_back(std::to_string(b));
+    row.insert(row.end(),
+               {plan.eager ? "at once" : "when asked for", format_seconds(plan.seconds)});
+    plans.add(std::move(row));
+  }
+  std::cout << plans.text() << '\n';
+}
+
+json link_json(const known_link& link, const std::vector<std::string>& names,
+               const std::vector<std::int64_t>& sizes) {
+  const transport::link_findings& f = link.findings;
+  json rails = json::array(), joint = json::array(), plans = json::array();
+  for (std::size_t r = 0; r < names.size(); ++r) {
+    const transport::rail_profile& p = f.profile.rails[r];
+    rails.push_back({{"name", names[r]},
+                     {"latency_s", p.time.latency_s()},
+                     {"bytes_per_s", p.time.bytes_per_s()},
+                     {"handshake_s", p.handshake_s},
+                     {"copy_bytes", p.thresholds.copy_bytes},
+                     {"eager_bytes", p.thresholds.eager_bytes},
+                     {"aggregate_bytes", p.thresholds.aggregate_bytes},
+                     {"pieces_from_bytes", as_json(f.rails[r].pieces)},
+                     {"rendezvous_from_bytes", as_json(f.rails[r].rendezvous)},
+                     {"two_packets_from_bytes", as_json(f.rails[r].two_packets)},
+                     {"spare", p.spare}});
+  }
+  for (const transport::joint_sample& s : link.measured.samples.joint)
+    joint.push_back(
+        {{"rails", s.rails},
+         {"bytes_per_s", s.bytes_per_s},
+         {"additivity", transport::additivity(link.measured.samples.joint, s).value_or(0)}});
+  for (const std::int64_t bytes : sizes) {
+    const transport::message_plan plan = transport::plan_of(f.profile, bytes);
+    plans.push_back({{"bytes", bytes},
+                     {"eager", plan.eager},
+                     {"bytes_by_rail", plan.bytes},
+                     {"seconds", plan.seconds}});
+  }
+  return {{"same_host", link.measured.same_host},
+          {"rails", std::move(rails)},
+          {"joint", std::move(joint)},
+          {"split_from_bytes", as_json(f.split)},
+          {"least_bytes", f.profile.least_bytes},
+          {"plans", std::move(plans)}};
+}
+
+struct report {
+  std::vector<seen_interface> interfaces;
+  std::vector<std::string> names;  // of the rails on rank 0
+  const known_rails* known = nullptr;
+  std::string hint;  // where nothing was opened
+};
+
+void print(const report& r, const std::vector<std::int64_t>& sizes) {
+  table found({"host", "interface", "used", "why"});
+  for (const seen_interface& s : r.interfaces)
+    found.add({s.what.host, s.what.marks, s.verdict.used ? "yes" : "no", s.verdict.why});
+  std::cout << found.text() << '\n';
+  if (!r.known) {
+    std::cout << r.hint << '\n';
+    return;
+  }
+  std::cout << "Rails: " << r.known->source << ", " << r.known->measured_at << "\n\n";
+  for (const known_link& l : r.known->links) print_link(l, r.names, sizes);
+}
+
+json as_json(const report& r, const std::vector<std::int64_t>& sizes) {
+  json interfaces = json::array(), links = json::array(), samples = nullptr;
+  for (const seen_interface& s : r.interfaces)
+    interfaces.push_back({{"host", s.what.host},
+                          {"name", s.what.name},
+                          {"address", s.what.address},
+                          {"network", s.what.network},
+                          {"used", s.verdict.used},
+                          {"why", s.verdict.why}});
+  json result{{"interfaces", std::move(interfaces)}, {"rails", r.names}};
+  if (!r.known) return result;
+  transport::rails_measurement measured{
+      .railpass_version = RAILPASS_VERSION, .measured_at = r.known->measured_at, .links = {}};
+  for (const known_link& l : r.known->links) {
+    links.push_back(link_json(l, r.names, sizes));
+    measured.links.push_back(l.measured);
+  }
+  result["source"] = r.known->source;
+  result["measured_at"] = r.known->measured_at;
+  result["links"] = std::move(links);
+  result["samples"] = json::parse(files::to_json(measured))["links"];
+  return result;
+}
+
+int run(const options& o) {
+  const double budget_s = parse_duration_s("--budget", o.budget);
+  const std::vector<std::int64_t> sizes = parse_sizes("--bytes", o.bytes, std::int64_t{1} << 50);
+  return run_job([&](const job& j) {
+    j.on_rank_0([&] { o.json.check(); });
+    report r;
+    const process* const p = process::get();
+    std::string rails = o.rails.empty() && p ? p->values().rails : o.rails;
+    const bool named = !rails.empty();
+    r.interfaces = judge(j, rails);
+    broadcast_text(rails);
+    if (j.num_ranks < 2) {
+      r.hint = "Rails are measured between ranks: mpirun -n 2 --map-by node railpass rails";
+    } else if (rails.empty()) {
+      r.hint = j.num_nodes() == 1
+                   ? "No rails: messages between ranks on one host leave it by no interface. "
+                     "--rails 127.0.0.1 measures TCP within the host."
+                   : "No rails: the hosts have no network in common in which each has one address.";
+    } else {
+      mpi::open_rails(MPI_COMM_WORLD, {.rails = rails, .strategy = {}, .budget_s = budget_s});
+      r.known = &known_rails_of(MPI_COMM_WORLD);
+      for (const mpi::rail_status& s : mpi::rails_to(0, MPI_COMM_WORLD)) r.names.push_back(s.name);
+      if (named) judge_by_names(r.interfaces, r.known->links, rails);
+    }
+    j.on_rank_0([&] {
+      if (o.json.text()) print(r, sizes);
+      o.json.write(as_json(r, sizes));
+    });
+    if (r.known) mpi::close_rails(MPI_COMM_WORLD);
+    return succeeded;
+  });
+}
+
+}  // namespace
+
+const verb rails_verb{
+    "rails", "Show the networks between the hosts, how quick they are, and what is sent over which",
+    "  mpirun -n 2 --map-by node railpass rails\n"
+    "  mpirun -n 2 --map-by node railpass rails --rails eth0,eth1 --bytes 64KiB,1MiB\n"
+    "  RAILPASS_RAILS_PROFILE=rails.json mpirun ... railpass rails   # keeps what was measured\n"
+    "Without --rails or RAILPASS_RAILS: every network in which all hosts have one address.\n"
+    "Rank 0 measures with one rank on its own host and one on another host.\n",
+    [](CLI::App& app) -> std::function<int()> {
+      const auto o = std::make_shared<options>();
+      app.add_option("--rails", o->rails,
+                     "interfaces, networks or addresses, separated by commas; as RAILPASS_RAILS")
+          ->type_name("NAMES");
+      app.add_option("--bytes", o->bytes, "messages to plan")
+          ->capture_default_str()
+          ->type_name("SIZES");
+      app.add_option("--budget", o->budget, "about how long to measure, per kind of link")
+          ->capture_default_str()
+          ->type_name("TIME");
+      o->json.declare(app);
+      return [o] { return run(*o); };
+    }};
+
+}  // namespace railpass::cli

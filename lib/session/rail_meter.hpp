@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Two ranks measure the rails between them, with the messages, packets and waiting of any others.
+#pragma once
+
+#include "lib/rails/open_transport.hpp"
+#include "railpass/transport/sampling.hpp"
+
+namespace railpass {
+
+/// Measures the rails to `peer`, which calls serve_measurement meanwhile; takes about `budget_s`,
+/// or as long as a few messages take. Nobody else sends over the rails. Throws error if a rail
+/// fails or the peer does not answer.
+transport::link_samples measure_link(open_transport& rails, int peer, double budget_s);
+void serve_measurement(open_transport& rails, int peer, double budget_s);
+
+}  // namespace railpass
