@@ -25,6 +25,9 @@ class rate_estimate {
     if (weight_ == 0) log_rate_ = std::log(bytes_per_s);
   }
 
+  /// Whether there was a measurement or a report.
+  bool known() const { return weight_ > 0; }
+
   void report(double bytes_per_s) {
     const double now = std::log(bytes_per_s);
     last_[next_] = now;

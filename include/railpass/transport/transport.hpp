@@ -885,8 +885,11 @@ class transport final : private packet_sink {
 
   // About a millisecond: long enough to be worth a packet, short enough that what was decided wrong
   // and the small messages behind it wait for little.
+  // Where a rail is not known yet, nothing is learnt from a message that is one part.
   static std::int64_t quantum_bytes(const rail_state& r) {
-    return std::clamp<std::int64_t>(std::int64_t(r.rate.bytes_per_s() * 1e-3), 32 << 10, 1 << 20);
+    constexpr std::int64_t least = 32 << 10, most = 1 << 20;
+    if (!r.rate.known()) return least;
+    return std::clamp(std::int64_t(r.rate.bytes_per_s() * 1e-3), least, most);
   }
   // Given to a rail in advance, so that it never waits for us: two such parts, or what fills the
   // way to the peer and back.
