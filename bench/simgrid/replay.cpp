@@ -3,13 +3,17 @@
 // Plays every policy on recorded times of arms: the library's own priors, policies and lockstep,
 // with noise on each call. bench/regret runs it.
 //
-//     regret_replay PROFILE CELLS SEEDS NOISE   writes {"results": [...]} to standard output
-//     regret_replay PROFILE CELLS plain POLICY CALLS
+//     regret_replay PROFILE SAMPLES_ONLY CELLS SEEDS NOISE
+//         writes {"results": [...], "recovery": [...]} to standard output
+//     regret_replay plain PROFILE CELLS POLICY CALLS
 //         one run without noise: the time of each call, to be compared with a live one
 //
 // CELLS: {"cells": [{"collective", "bytes", "ranks", "ranks_per_node", "merge_s",
 // "arms": [{"arm", "seconds"}]}]}. Times are totals of what the played arms take without their
-// noise, plus merges; noise only misleads the policies. p95 is over the seeds.
+// noise, plus merges; noise only misleads the policies. p95 is over the seeds. The default policy
+// also plays under adversities ("default, ..."). `recovery`: after 1000 calls the arm in use
+// becomes three times slower, or another one twice as fast as the best was; how many calls until
+// what is played is within 2 % of the new best, per seed, or null if that takes more than 3000.
 #include "lib/files/files.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/select/plan.hpp"
@@ -21,7 +25,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <string>
@@ -44,7 +47,9 @@ struct cell {
   double merge_s = 0, best_s = 0, native_s = 0;
 };
 
-cell read_cell(const profile& p, const ordered_json& j) {
+/// Without a profile the priors are those of a common cluster.
+cell read_cell(const profile* known, const ordered_json& j) {
+  const machine_model machine = known ? known->machine : select::generic_machine();
   cell c;
   c.op_name = j.at("collective");
   c.bytes = j.at("bytes");
@@ -62,8 +67,8 @@ cell read_cell(const profile& p, const ordered_json& j) {
       if (name_of(all[i]) != name) continue;
       c.true_s[int(i)] = a.at("seconds");
       c.priors.push_back(select::prior_of(all[i], int(i),
-                                          {.machine = p.machine,
-                                           .knowledge = &p,
+                                          {.machine = machine,
+                                           .knowledge = known,
                                            .key = c.key,
                                            .num_ranks = c.num_ranks,
                                            .ranks_per_node = j.at("ranks_per_node"),
@@ -77,16 +82,34 @@ cell read_cell(const profile& p, const ordered_json& j) {
   return c;
 }
 
+/// What misleads the policies.
+struct weather {
+  double jitter = 0;         ///< standard deviation of ln(measured / true)
+  double slow_share = 0;     ///< of calls that are measured up to 50 times too slow
+  bool all_slowest = false;  ///< those are measured 50 times too slow, no less
+  double lateness = 0;       ///< of ranks, in calls of the best arm, exponentially distributed
+  /// One of the eight arms predicted to be the fastest, but not the best, takes 30 times as long as
+  /// predicted; another one with each seed.
+  bool trap = false;
+};
+
+weather usual(double noise) {
+  return {.jitter = noise, .slow_share = noise > 0 ? 0.01 : 0, .lateness = noise};
+}
+
 /// What one communicator's calls take; alone, so that a reduction changes nothing.
 class player {
  public:
-  player(const cell& c, std::string policy, double noise, std::uint64_t seed)
+  player(const cell& c, std::string policy, const weather& w, std::uint64_t seed)
       : cell_(c),
+        true_s_(c.true_s),
         policy_(std::move(policy)),
-        noise_(noise),
+        weather_(w),
         seed_(seed),
         random_(seed ^ 0x9e3779b9u),
-        steps_({.initial_merge_cost_s = c.merge_s}, true) {}
+        steps_({.initial_merge_cost_s = c.merge_s}, true) {
+    if (w.trap) set_trap();
+  }
 
   double call() {
     double extra_s = 0;
@@ -108,33 +131,58 @@ class player {
                                               policy_, {.priors = cell_.priors, .seed = seed_})));
       c = steps_.next_call(cell_.key);
     }
-    const double seconds = cell_.true_s.at(c.arm);
+    const double seconds = true_s_.at(c.arm);
     if (c.timed) steps_.record(c, measured(seconds));
+    last_arm_ = c.arm;
     return seconds + extra_s;
   }
 
+  int last_arm() const { return last_arm_; }
+  void set_true_s(int arm, double seconds) { true_s_[arm] = seconds; }
+  double true_s(int arm) const { return true_s_.at(arm); }
+  double best_s() const {
+    double best = true_s_.at(select::native_arm);
+    for (const auto& [number, seconds] : true_s_) best = std::min(best, seconds);
+    return best;
+  }
+  select::random_stream& random() { return random_; }
+
  private:
-  /// Jitter, one call in a hundred up to 50 times too slow, and ranks that come late.
+  void set_trap() {
+    std::vector<select::arm_prior> tempting;
+    for (const select::arm_prior& p : cell_.priors)
+      if (!p.native && true_s_.at(p.arm) > cell_.best_s) tempting.push_back(p);
+    std::stable_sort(tempting.begin(), tempting.end(),
+                     [](const auto& a, const auto& b) { return a.log_seconds < b.log_seconds; });
+    if (tempting.empty()) return;
+    const select::arm_prior& chosen =
+        tempting[std::size_t(random_.below(int(std::min<std::size_t>(8, tempting.size()))))];
+    true_s_[chosen.arm] = 30 * std::exp(chosen.log_seconds);
+  }
+
   double measured(double seconds) {
-    if (noise_ == 0) return seconds;
-    double t = seconds * std::exp(noise_ * random_.normal() - 0.5 * noise_ * noise_);
-    if (random_.uniform() < 0.01) t *= 2 * std::pow(25.0, random_.uniform());
-    return t - noise_ * cell_.best_s * std::log(random_.uniform());
+    const weather& w = weather_;
+    double t = seconds * std::exp(w.jitter * random_.normal() - 0.5 * w.jitter * w.jitter);
+    if (random_.uniform() < w.slow_share)
+      t *= w.all_slowest ? 50 : 2 * std::pow(25.0, random_.uniform());
+    return t - w.lateness * cell_.best_s * std::log(random_.uniform());
   }
 
   const cell& cell_;
+  std::map<int, double> true_s_;
   std::string policy_;
-  double noise_;
+  weather weather_;
   std::uint64_t seed_;
   select::random_stream random_;
   select::lockstep steps_;
+  int last_arm_ = select::native_arm;
 };
 
 void add_results(const cell& c, const std::string& policy, const std::string& label, int seeds,
-                 double noise, ordered_json& results) {
+                 const weather& w, ordered_json& results) {
   std::map<int, std::vector<double>> totals;
   for (int seed = 1; seed <= seeds; ++seed) {
-    player one(c, policy, noise, std::uint64_t(seed));
+    player one(c, policy, w, std::uint64_t(seed));
     double total_s = 0;
     int made = 0;
     for (const int calls : checkpoints) {
@@ -160,29 +208,117 @@ void add_results(const cell& c, const std::string& policy, const std::string& la
   }
 }
 
-int run(int argc, char** argv) {
-  if (argc < 5) throw error("expected PROFILE CELLS SEEDS NOISE");
-  const profile p = files::read_profile(argv[1]);
-  const auto input = ordered_json::parse(files::read_text(argv[2]));
-  const std::string standard = settings{}.policy;
-  auto results = ordered_json::array();
-  const bool plain = std::string(argv[3]) == "plain";
-  for (const ordered_json& j : input.at("cells")) {
-    const cell c = read_cell(p, j);
-    if (plain) {
-      player one(c, argv[4], 0, 1);
-      auto seconds = ordered_json::array();
-      for (int i = 0; i < std::atoi(argv[5]); ++i) seconds.push_back(one.call());
-      results.push_back({{"collective", c.op_name}, {"bytes", c.bytes}, {"seconds", seconds}});
-      continue;
-    }
-    for (const select::policy_description& d : select::policies) {
-      const std::string name(d.name);
-      add_results(c, name, name == standard ? "default" : name, std::atoi(argv[3]),
-                  std::atof(argv[4]), results);
-    }
+enum class change { incumbent_slows, other_improves };
+
+/// Calls from the change on until 19 of 20 calls are within 2 % of the new best; -1: too many.
+int calls_to_recover(const cell& c, const std::string& policy, const weather& w, change what,
+                     std::uint64_t seed) {
+  constexpr int before = 1000, most = 3000, window = 20;
+  player one(c, policy, w, seed);
+  std::map<int, int> played;  // of late
+  for (int i = 0; i < before; ++i) {
+    one.call();
+    if (i >= before - 50) ++played[one.last_arm()];
   }
-  std::cout << ordered_json{{"results", std::move(results)}}.dump() << '\n';
+  const int incumbent =
+      std::max_element(played.begin(), played.end(), [](const auto& a, const auto& b) {
+        return a.second < b.second;
+      })->first;
+  if (what == change::incumbent_slows) {
+    one.set_true_s(incumbent, 3 * one.true_s(incumbent));
+  } else {
+    std::vector<int> others;
+    for (const auto& [arm, seconds] : c.true_s)
+      if (arm != incumbent && seconds <= 2 * c.best_s) others.push_back(arm);
+    if (others.empty()) return 0;
+    const auto chosen = std::size_t(one.random().uniform() * double(others.size()));
+    one.set_true_s(others[std::min(chosen, others.size() - 1)], c.best_s / 2);
+  }
+  const double enough_s = 1.02 * one.best_s();
+  int good = 0;
+  std::vector<bool> recent(window, false);
+  for (int i = 0; i < most; ++i) {
+    one.call();
+    const bool now = one.true_s(one.last_arm()) <= enough_s;
+    good += int(now) - int(recent[std::size_t(i % window)]);
+    recent[std::size_t(i % window)] = now;
+    if (good >= window - 1) return std::max(0, i + 1 - window);
+  }
+  return -1;
+}
+
+void add_recovery(const cell& c, const std::string& policy, const std::string& label, int seeds,
+                  const weather& w, ordered_json& recovery) {
+  for (const auto& [what, name] : {std::pair{change::incumbent_slows, "the arm in use slows"},
+                                   std::pair{change::other_improves, "another arm improves"}}) {
+    auto calls = ordered_json::array();
+    for (int seed = 1; seed <= seeds; ++seed) {
+      const int n = calls_to_recover(c, policy, w, what, std::uint64_t(seed));
+      calls.push_back(n < 0 ? ordered_json() : ordered_json(n));
+    }
+    recovery.push_back({{"policy", label},
+                        {"change", name},
+                        {"collective", c.op_name},
+                        {"bytes", c.bytes},
+                        {"best_arm_s", c.best_s},
+                        {"calls", std::move(calls)}});
+  }
+}
+
+/// One run of each cell without noise: the time of each call.
+ordered_json plain(const profile& p, const ordered_json& cells, const std::string& policy,
+                   int calls) {
+  auto runs = ordered_json::array();
+  for (const ordered_json& j : cells) {
+    const cell c = read_cell(&p, j);
+    player one(c, policy, {}, 1);
+    auto seconds = ordered_json::array();
+    for (int i = 0; i < calls; ++i) seconds.push_back(one.call());
+    runs.push_back({{"collective", c.op_name}, {"bytes", c.bytes}, {"seconds", seconds}});
+  }
+  return {{"results", std::move(runs)}};
+}
+
+ordered_json all_policies(const profile& p, const profile& samples_only, const ordered_json& cells,
+                          int seeds, double noise) {
+  auto results = ordered_json::array(), recovery = ordered_json::array();
+  const std::string standard = settings{}.policy;
+  const weather w = usual(noise);
+  weather trap = w, outliers = w, late = w;
+  trap.trap = true;
+  outliers.slow_share = 0.05, outliers.all_slowest = true;
+  late.lateness = 1;
+  for (const ordered_json& j : cells) {
+    const cell c = read_cell(&p, j);
+    for (const select::policy_description& d : select::policies) {
+      const std::string name(d.name), label = name == standard ? "default" : name;
+      add_results(c, name, label, seeds, w, results);
+      add_recovery(c, name, label, seeds, w, recovery);
+    }
+    const auto add = [&](const cell& of, const char* label, const weather& in) {
+      add_results(of, standard, label, seeds, in, results);
+    };
+    add(read_cell(&samples_only, j), "default, samples only", w);
+    add(read_cell(nullptr, j), "default, no profile", w);
+    add(c, "default, an arm 30 times slower than predicted", trap);
+    add(c, "default, 5 % of the calls measured 50 times too slow", outliers);
+    add(c, "default, ranks late by as much as a call takes", late);
+  }
+  return {{"results", std::move(results)}, {"recovery", std::move(recovery)}};
+}
+
+int run(const std::vector<std::string>& a) {
+  const bool is_plain = !a.empty() && a[0] == "plain";
+  if (a.size() != 5)
+    throw error(
+        "expected PROFILE SAMPLES_ONLY CELLS SEEDS NOISE or plain PROFILE CELLS POLICY CALLS");
+  const ordered_json input = ordered_json::parse(files::read_text(a[2]));
+  const profile p = files::read_profile(a[is_plain ? 1 : 0]);
+  std::cout << (is_plain ? plain(p, input.at("cells"), a[3], std::stoi(a[4]))
+                         : all_policies(p, files::read_profile(a[1]), input.at("cells"),
+                                        std::stoi(a[3]), std::stod(a[4])))
+                   .dump()
+            << '\n';
   return 0;
 }
 
@@ -190,7 +326,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    return run({argv + 1, argv + argc});
   } catch (const std::exception& problem) {
     std::cerr << "regret_replay: " << problem.what() << '\n';
     return 1;

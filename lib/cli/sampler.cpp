@@ -557,8 +557,8 @@ pair_result bring_to_rank_0(const job& j, const pair_result& mine, int leader) {
 
 }  // namespace
 
-measurements sample_machine(const job& j, const std::string& rails, double budget_s,
-                            std::span<const collective> natives, const progress_report& progress) {
+measurements sample_links(const job& j, const std::string& rails, double budget_s,
+                          const progress_report& progress) {
   carrier travels(rails);
   struct part {
     link_class link;
@@ -571,9 +571,7 @@ measurements sample_machine(const job& j, const std::string& rails, double budge
     if (p.pair.exists()) parts.push_back(p);
 
   measurements all;
-  constexpr double memory_share = 0.05, native_share = 0.35;
-  constexpr double links_share = 1 - memory_share - native_share;
-  const double part_share = links_share / double(parts.size());
+  const double part_share = 1 / double(parts.size());
   // Of a link's share: one way; each of exchange, flow, ring, crowd.
   constexpr double pair_share = 0.5, rounds_share = 0.125;
   double done = 0;
@@ -616,6 +614,16 @@ measurements sample_machine(const job& j, const std::string& rails, double budge
       throw error("--budget: the time was enough for " + std::to_string(num_sizes) + " sizes " +
                   p.name + ", expected at least 3: give more");
   }
+  return all;
+}
+
+measurements sample_machine(const job& j, const std::string& rails, double budget_s,
+                            std::span<const collective> natives, const progress_report& progress) {
+  constexpr double memory_share = 0.05, native_share = 0.35;
+  constexpr double links_share = 1 - memory_share - native_share;
+  measurements all = sample_links(
+      j, rails, links_share * budget_s,
+      [&](double fraction, const std::string& doing) { progress(links_share * fraction, doing); });
   sample_natives(j, natives, all, native_share * budget_s,
                  [&](double fraction, const std::string& doing) {
                    progress(links_share + native_share * std::min(1.0, fraction), doing);

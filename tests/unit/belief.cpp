@@ -143,6 +143,58 @@ TEST_CASE("a change of the incumbent is noticed within a few epochs, noise is no
   REQUIRE(needed <= 3);
 }
 
+TEST_CASE("an arm that is nothing like its prediction stays condemned, and its algorithm is not") {
+  const std::uint64_t seed = GENERATE(range(1U, 6U));
+  CAPTURE(seed);
+  random_stream r(seed);
+  belief b(priors(0.1));
+  // The second arm of the first algorithm takes 30 times as long, all others what is predicted.
+  const auto true_s = [](int arm) { return 1e-3 * (1 + 0.1 * arm) * (arm == 2 ? 30 : 1); };
+  std::int64_t calls = 0;
+  const auto play = [&](int arm, int count) {
+    b.learn(samples(arm, true_s(arm), count, 0.1, r), calls + count, calls, arm);
+    calls += count;
+  };
+  play(2, 4);
+  play(1, 4);
+  CHECK(b.mean(2) > std::log(true_s(2)) - 0.7);
+  CHECK(std::abs(b.mean(3) - std::log(true_s(3))) < 0.7);
+  // Later measurements, however well they fit the prior, do not bring it back.
+  for (int epoch = 0; epoch < 200; ++epoch) play(1 + 2 * (epoch % 3), 8);
+  CHECK(b.mean(2) > std::log(true_s(2)) - 0.7);
+}
+
+TEST_CASE("an arm that became faster is believed after one sample") {
+  random_stream r(3);
+  belief b(priors());
+  std::int64_t calls = 0;
+  const auto play = [&](int arm, double seconds, int count) {
+    b.learn(samples(arm, seconds, count, 0.05, r), calls + count, calls, 1);
+    calls += count;
+  };
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    play(1, 1e-3, 8);
+    play(4, 1.5e-3, 4);
+  }
+  play(4, 0.5e-3, 1);
+  CHECK(b.cheapest() == 4);
+}
+
+TEST_CASE("a change is noticed in whatever arm was played most") {
+  random_stream r(5);
+  belief b(priors());
+  std::int64_t calls = 0;
+  bool noticed = false;
+  for (int epoch = 0; epoch < 12; ++epoch) {
+    // The plans have moved on to arm 3 already, but what is merged are calls of arm 1.
+    b.learn(samples(1, epoch < 10 ? 1e-3 : 3e-3, 12, 0.05, r), calls + 12, calls, 3);
+    calls += 12;
+    if (epoch < 10) REQUIRE_FALSE(b.changed());
+    noticed = noticed || b.changed();
+  }
+  CHECK(noticed);
+}
+
 TEST_CASE("an algorithm with frequent slow calls is charged for them") {
   random_stream r(6);
   belief b(priors());

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Figures 2, 4 and 5 of the poster on PASS (Nishtala, Patel, Sanghavi, Chakrabarti: Automatic Tuning
+"""Figures 2 to 5 of the poster on PASS (Nishtala, Patel, Sanghavi, Chakrabarti: Automatic Tuning
 of Collective Communications in MPI), redone with railpass:
 
     python3 bench/paper/pass/figures.py 2     # the best arm against the number of ranks
+    python3 bench/paper/pass/figures.py 3     # a gather whose best arm changes in mid-run
     python3 bench/paper/pass/figures.py 4     # time against segment size, the learnt arm marked
     python3 bench/paper/pass/figures.py 5     # time per call of fixed arms and of two policies
 
@@ -50,8 +51,22 @@ class Machine:
         return {p["arm"]: p["simulated_s"] for p in found["predictions"]
                 if p["simulated_s"] is not None}
 
-    def learning(self, ranks, size, calls, seeds):
-        return call(self.options.learning, self.profile, "broadcast", ranks, 1, size, calls, seeds)
+    def changed(self, name, fields, factor):
+        """A profile of this machine with these fields of its links times a factor."""
+        with open(self.profile) as file:
+            known = json.load(file)
+        for link in ("same_node", "across_nodes"):
+            for piece in known["machine"][link]["pieces"]:
+                for field in fields:
+                    piece[field] *= factor
+        path = self.profile.replace(".json", f".{name}.json")
+        with open(path, "w") as file:
+            json.dump(known, file)
+        return path
+
+    def learning(self, collective, ranks, size, calls, seeds, *later_profiles):
+        return call(self.options.learning, collective, ranks, 1, size, calls, seeds, self.profile,
+                    *later_profiles)
 
 
 def algorithm(arm):
@@ -116,14 +131,48 @@ def figure_2(options, machines):
     save(figure, options, "figure2")
 
 
+def figure_3(options, machines):
+    """Three times of one machine; what the arms take in each, and what the policies do."""
+    ranks, size, calls, seeds = 32, "512KiB", 400, 100
+    figure, all_axes = plt.subplots(1, len(machines), figsize=(6.2 * len(machines), 5),
+                                    squeeze=False, layout="constrained")
+    for axes, machine in zip(all_axes[0], machines):
+        busy = machine.changed("busy", ("send_overhead_s", "receive_overhead_s", "gap_s"), 20)
+        slow = machine.changed("slow", ("gap_s_per_byte",), 4)
+        learnt = machine.learning("gather", ranks, size, calls, seeds, busy, slow)
+        arms = [a for a in learnt["arms"] if a["arm"] != "native"]
+        for a, color in zip(arms, plt.get_cmap("tab10").colors):
+            for phase, seconds in enumerate(a["simulated_s"]):
+                axes.plot([phase * calls + 1, (phase + 1) * calls], [seconds * 1e3] * 2, color=color,
+                          linewidth=1.2, label=a["arm"] if phase == 0 else None)
+        for policy, ink in zip(learnt["policies"], ["black", "#0033cc"]):
+            axes.plot(range(1, 3 * calls + 1), [s * 1e3 for s in policy["mean_s"]], color=ink,
+                      linewidth=0.9, label=f"{policy['policy']}, mean of {seeds} seeds")
+            for phase in range(3):
+                mean_s = policy["mean_s"][phase * calls:(phase + 1) * calls]
+                best_s = min(a["simulated_s"][phase] for a in arms)
+                print(f"{machine.name}, {policy['policy']}, phase {phase + 1}: "
+                      f"{sum(mean_s) / calls / best_s:.3f} of the best arm, last 100 calls "
+                      f"{sum(mean_s[-100:]) / 100 / best_s:.3f}")
+        for phase, what in enumerate(["quiet", "busy processors", "busy network"]):
+            axes.axvline(phase * calls + 1, color="gray", linewidth=0.5)
+            axes.text((phase + 0.5) * calls, 1.02, what, ha="center",
+                      transform=axes.get_xaxis_transform())
+        axes.set(yscale="log", xlabel="call", ylabel="time per call in ms")
+        axes.set_title(f"{machine.name}: gather of {size} from {ranks} ranks", pad=22)
+        axes.grid(alpha=0.3, axis="y")
+        axes.legend(fontsize=6.5)
+    save(figure, options, "figure3")
+
+
 def figure_4(options, machines):
     """Pipelined arms at every segment size; the arm that most seeds of a policy settle on."""
     ranks, size, color = 16, "1MiB", colors(options)
     figure, all_axes = plt.subplots(1, len(machines), figsize=(6.2 * len(machines), 5),
                                     squeeze=False, layout="constrained")
     for axes, machine in zip(all_axes[0], machines):
-        learnt = machine.learning(ranks, size, 400, 40)
-        times = {a["arm"]: a["simulated_s"] for a in learnt["arms"] if a["arm"] != "native"}
+        learnt = machine.learning("broadcast", ranks, size, 400, 40)
+        times = {a["arm"]: a["simulated_s"][0] for a in learnt["arms"] if a["arm"] != "native"}
         whole = SIZES["MiB"]
         chosen = [max(p["settled"].items(), key=lambda item: item[1])[0]
                   for p in learnt["policies"]]
@@ -155,12 +204,12 @@ def figure_5(options, machines):
     figure, all_axes = plt.subplots(1, len(machines), figsize=(6.2 * len(machines), 5),
                                     squeeze=False, layout="constrained")
     for axes, machine in zip(all_axes[0], machines):
-        learnt = machine.learning(ranks, size, calls, seeds)
+        learnt = machine.learning("broadcast", ranks, size, calls, seeds)
         best = {}
         for a in learnt["arms"]:
             name = algorithm(a["arm"])
-            if name != "native" and a["simulated_s"] < best.get(name, (9e9, ""))[0]:
-                best[name] = (a["simulated_s"], a["arm"])
+            if name != "native" and a["simulated_s"][0] < best.get(name, (9e9, ""))[0]:
+                best[name] = (a["simulated_s"][0], a["arm"])
         for name, (seconds, arm) in sorted(best.items(), key=lambda item: item[1]):
             axes.axhline(seconds * 1e3, color=color[name], linewidth=1, alpha=0.8,
                          label=arm.replace("segment_bytes", "segment"))
@@ -179,7 +228,7 @@ def figure_5(options, machines):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("figure", choices=["2", "4", "5"])
+    parser.add_argument("figure", choices=["2", "3", "4", "5"])
     parser.add_argument("--build", default=os.path.join(TOP, "build/dev"), help="build folder")
     parser.add_argument("--output", default=os.path.join(TOP, "docs/figures"))
     parser.add_argument("--samples", nargs="+", help="files of railpass sample",
@@ -190,7 +239,8 @@ def main():
     options.learning = os.path.join(options.build, "bench/paper_pass_learning")
     with tempfile.TemporaryDirectory() as folder:
         machines = [Machine(options, samples, folder) for samples in options.samples]
-        {"2": figure_2, "4": figure_4, "5": figure_5}[options.figure](options, machines)
+        {"2": figure_2, "3": figure_3, "4": figure_4,
+         "5": figure_5}[options.figure](options, machines)
 
 
 if __name__ == "__main__":

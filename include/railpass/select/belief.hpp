@@ -115,6 +115,8 @@ class belief {
   // takes for another scale to speak grows with the distance.
   static constexpr std::array scales{1.0, 0.6, 2.0, 4.0};
   static constexpr double log_weight_per_octave = -0.5;
+  // So many arms are nothing like their prediction.
+  static constexpr double trap_weight = 0.05;
   static constexpr double least_noise = 0.02, largest_noise = 0.5, first_noise = 0.2;
   // A first sample includes opening connections and touching pages.
   static constexpr double first_sample_variance = 0.1 * 0.1;
@@ -318,19 +320,30 @@ inline void belief::apply(const summary& s) {
   bool doubtful = false;
   for (std::size_t b = 0; b < hypotheses_.size(); ++b) {
     hypothesis& h = hypotheses_[b];
-    const double variance = h.cov(s.arm, s.arm) + v, r = s.mean - h.mean[std::size_t(s.arm)];
+    double variance = h.cov(s.arm, s.arm) + v;
+    const double r = s.mean - h.mean[std::size_t(s.arm)];
     // A mixture: what the belief expects (with heavy tails), or an outlier.
     const auto normal = [&](double width) {
       return std::exp(-0.5 * r * r / (variance * width * width)) /
              (std::sqrt(2 * std::numbers::pi * variance) * width);
     };
-    const double fits = (1 - heavy_tail_weight_) * normal(1) + heavy_tail_weight_ * normal(3);
-    const double outlier = r > 0 ? std::pow(0.03, std::ceil(s.total() / 2.0) + a.doubted) : 1e-9;
     const double strange = r < 4.2 ? 0.25 : 1e-3;
+    double fits = (1 - heavy_tail_weight_) * normal(1) + heavy_tail_weight_ * normal(3);
+    if (first) fits += trap_weight * strange;
+    // Several samples that agree are none.
+    const bool repeated = s.kept >= 3 || a.doubted >= 2;
+    const double outlier = repeated ? 0
+                           : r > 0  ? std::pow(0.03, std::ceil(s.total() / 2.0) + a.doubted)
+                                    : 1e-9;
     const double total = (1 - outlier) * fits + outlier * strange;
-    const double w = (1 - outlier) * fits / total;
+    const double w = total > 0 ? (1 - outlier) * fits / total : 1;
     h.log_weight += std::log(std::max(total, 1e-12));
     if (b == speaking_ && w < 0.5) doubtful = true;
+    // What nobody expected is the arm's own: it says little about its algorithm.
+    if (const double own = r * r / 9 - variance; own > 0 && w > 0.5) {
+      h.cov(s.arm, s.arm) += own;
+      variance += own;
+    }
     for (int i = 0; i < size(); ++i) h.mean[std::size_t(i)] += w * h.cov(i, s.arm) * r / variance;
     h.cov.add_column_square(s.arm, -w / variance + w * (1 - w) * r * r / (variance * variance));
   }
@@ -393,9 +406,12 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
 
   spread_out(drift_variance_ * double(elapsed), 0.03 * 0.03 / 1000 * double(elapsed),
              0.02 * 0.02 / 1000 * double(elapsed));
-  for (const summary& s : epoch)
-    if (s.arm == incumbent && s.kept >= 2 && arms_[std::size_t(s.arm)].samples > 8)
-      watch(s, elapsed);
+  // What was played most, which need not be today's incumbent: plans are made an epoch ahead.
+  const auto most_seen =
+      std::max_element(epoch.begin(), epoch.end(),
+                       [](const summary& a, const summary& b) { return a.total() < b.total(); });
+  if (most_seen->kept >= 2 && arms_[std::size_t(most_seen->arm)].samples > 8)
+    watch(*most_seen, elapsed);
   if (changed_) {
     above_ = below_ = 0;
     last_change_ = epochs_;

@@ -27,8 +27,8 @@ namespace detail {
 
 /// At most `limit` arms by their prior and the native one: first the best of each algorithm that is
 /// not hopeless, so that one well predicted algorithm with many parameters does not hide the
-/// others, then whatever is predicted fastest. Indices in `priors`, native first. A segment as
-/// large as the message is no other arm than no segment: it counts once.
+/// others, then whatever is predicted fastest. Indices in `priors`, native first. Segments no
+/// smaller than the message make no arm of their own.
 inline std::vector<int> active_arms(std::span<const arm_prior> priors, std::size_t limit) {
   static constexpr double hopeless = 1.1;  // ln 3
   std::vector<int> order;
@@ -39,11 +39,11 @@ inline std::vector<int> active_arms(std::span<const arm_prior> priors, std::size
       result.push_back(i);
       continue;
     }
-    const bool again = std::any_of(order.begin(), order.end(), [&](int j) {
-      const arm_prior& q = priors[std::size_t(j)];
-      return p.family == q.family && p.log_seconds == q.log_seconds &&
-             p.log2_segment == q.log2_segment;
-    });
+    const bool again =
+        p.one_segment && std::any_of(order.begin(), order.end(), [&](int j) {
+          const arm_prior& q = priors[std::size_t(j)];
+          return p.family == q.family && p.log_seconds == q.log_seconds && q.log2_segment == 24;
+        });
     if (!again) order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
@@ -155,7 +155,7 @@ class belief_policy : public policy {
   int epochs_since_change() const { return epoch_ - change_epoch_; }
   /// The share of calls that exploring may cost in the long run.
   double budget_share() const {
-    return std::clamp(0.02 * belief_.prior_spread() / 0.35, 0.01, 0.1);
+    return std::clamp(0.012 * belief_.prior_spread() / 0.35, 0.005, 0.1);
   }
   double& spent() { return spent_; }
 
@@ -223,13 +223,19 @@ class belief_policy : public policy {
   }
   double longest_length(const planning_input& now) const {
     if (belief_.suspicious()) return 6;
-    const double kappa = now.merge_cost_s / std::exp(belief_.expected(incumbent_));
-    const double start = std::clamp(3 / belief_.prior_spread(), 4.0, 16.0);
+    // An arm that is played on its prediction alone is looked at before it can do much harm.
+    if (incumbent_ != native_ && belief_.samples(incumbent_) == 0) return 3;
+    // An epoch costs two merges: one brings times, the next one the plan made of them.
+    const double kappa = 2 * now.merge_cost_s / std::exp(belief_.expected(incumbent_));
+    const double start =
+        std::max(std::clamp(3 / belief_.prior_spread(), 4.0, 16.0), kappa / early_merge_share);
     const double least = std::min(16.0, 2 + double(now.calls) / 8);
-    const double usual = std::clamp(kappa / 0.0075, least, 128.0);
-    return std::min(std::max(usual, double(now.calls) / 32),
+    const double usual = std::clamp(kappa / merge_share, least, 256.0);
+    return std::min(std::max(usual, double(now.calls) / 64),
                     start * std::pow(2.0, std::min(30, epochs_since_change())));
   }
+  /// Of the time, at most: while the epochs grow, and then.
+  static constexpr double early_merge_share = 0.05, merge_share = 0.006;
   static constexpr double first_length = 2;
   static constexpr double short_call_s = 20e-6;
 

@@ -22,6 +22,7 @@ struct arm_prior {
   double spread = 0.35;      ///< standard deviation of ln(true / expected) that is the arm's own
   int family = 0;            ///< equal for the arms of one algorithm, which err together
   double log2_segment = 24;  ///< log2 of segment_bytes, 24 if the message is not segmented
+  bool one_segment = false;  ///< its segments are no smaller than the message
   bool native = false;
   bool measured_only = false;  ///< there is no prediction: only measurements tell
 };

@@ -113,8 +113,9 @@ inline arm_prior prior_of(const arm& a, int number, const prior_query& q) {
   for (int i = 0; i < a.base->num_parameters(); ++i) {
     const parameter& p = a.base->parameter_list[std::size_t(i)];
     const auto value = double(a.values[std::size_t(i)]);
-    if (p.name == segment_bytes_parameter.name && value > 0 && value < q.message_bytes())
-      result.log2_segment = std::log2(value);
+    if (p.name != segment_bytes_parameter.name || value <= 0) continue;
+    result.one_segment = value >= q.message_bytes();
+    if (!result.one_segment) result.log2_segment = std::log2(value);
   }
   const double seconds = a.base->cost_s({.machine = q.machine,
                                          .num_ranks = q.num_ranks,

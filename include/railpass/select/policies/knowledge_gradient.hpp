@@ -183,10 +183,10 @@ class knowledge_gradient_policy final : public belief_policy {
     return value;
   }
 
-  /// Arms that nobody has looked at for long are tried again, for a thousandth of the time.
+  /// Arms that nobody has looked at for long are tried again, for 0.2 % of the time.
   void maintain(const planning_input& now, double length, std::vector<int>& explore) {
     const belief& b = beliefs();
-    credit_ = std::min(2.0, credit_ + 0.001 * length);
+    credit_ = std::min(2.0, credit_ + 0.002 * length);
     if (now.calls == 0 || explore.size() >= epoch_plan::max_explore ||
         double(explore.size()) >= length - 1)
       return;
