@@ -225,7 +225,12 @@ void session::know_machine() {
 
 int session::run(const call& c, const call_options& options) {
   ++call_number_;
-  if (!failed_) merge_steps();
+  if (!failed_) {
+    merge_steps();
+    // The others' call has failed, so does this one.
+    if (failed_ && over_rails_ && over_rails_->rail.error_code() != 0)
+      return raise(c, over_rails_->rail.error_code());
+  }
   if (failed_) {
     last_arm_ = &arms_[std::size_t(c.op)][select::native_arm];
     return run_native(c);
@@ -246,14 +251,19 @@ int session::run_tuned(const call& c, std::uint8_t policy) {
   std::unique_lock lock = guard();
   select::timed_call chosen = lockstep_.next_call(key);
   if (chosen.needs_first_plan) {
-    select::plan_message message{};
+    auto message = std::make_unique<select::plan_message>();
     lock = {};
-    if (private_.rank == 0) message = first_plan(key, chosen.context, c);
-    if (const int failure =
-            PMPI_Bcast(message.data(), int(message.size()), MPI_INT32_T, 0, private_.handle))
+    if (private_.rank == 0) *message = first_plan(key, chosen.context, c);
+    MPI_Request request = MPI_REQUEST_NULL;
+    int failure = PMPI_Ibcast(message->data(), int(message->size()), MPI_INT32_T, 0,
+                              private_.handle, &request);
+    if (failure == MPI_SUCCESS) failure = wait_for_all(request);
+    if (failure != MPI_SUCCESS) {
+      static_cast<void>(message.release());  // MPI may still write to it
       return raise(c, failure);
+    }
     lock = guard();
-    lockstep_.adopt(chosen.context, message);
+    lockstep_.adopt(chosen.context, *message);
     chosen = lockstep_.next_call(key);
   }
   lock = {};
@@ -335,11 +345,14 @@ int session::execute(const schedule& s, const binding& b) {
                          .user_data = this};
   if (!over_rails_) return executor_.run(s, b, watch);
   const int code = over_rails_->runs.run(s, b, watch);
-  if (!over_rails_->rail.failure().empty())
-    process_.record("the rails of communicator '" + name_ +
-                    "' have failed, its collectives are the MPI library's from now on: " +
-                    over_rails_->rail.failure());
+  if (!over_rails_->rail.failure().empty()) record_failure_of_rails();
   return code;
+}
+
+void session::record_failure_of_rails() {
+  process_.record("the rails of communicator '" + name_ +
+                  "' have failed, its collectives are the MPI library's from now on: " +
+                  over_rails_->rail.failure());
 }
 
 call_place session::place() const {
@@ -473,15 +486,25 @@ void session::merge_steps() {
   lockstep_.charge_merge(process_.clock()() - started_s);
 }
 
+int session::wait_for_all(MPI_Request& request) {
+  for (int done = 0;;) {
+    if (const int failure = PMPI_Test(&request, &done, MPI_STATUS_IGNORE)) return failure;
+    if (done) return MPI_SUCCESS;
+    // A rank whose rails have failed in a call that this one ended well does not come.
+    if (over_rails_ && over_rails_->rail.poll({}) < 0) {
+      over_rails_->rail.abandon();
+      record_failure_of_rails();
+      return over_rails_->rail.error_code();
+    }
+    sched_yield();
+  }
+}
+
 void session::finish_merge() {
   if (failed_ || !lockstep_.merge_outstanding()) return;
-  int done = 0;
-  while (!done) {
-    if (PMPI_Test(&merge_, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
-      failed_ = true;
-      return;
-    }
-    if (!done) sched_yield();
+  if (wait_for_all(merge_) != MPI_SUCCESS) {
+    failed_ = true;
+    return;
   }
   std::unique_lock lock = guard();
   const bool agreed = lockstep_.consume() == select::merge_outcome::agreed;

@@ -110,6 +110,9 @@ class session {
   int nearest_context(const select::context_key& key) const;
   bool eligible_here(const algorithm& a, const call& c) const;
   void merge_steps();
+  // Waits for what all ranks have begun, or until the rails fail. Returns an MPI error code.
+  int wait_for_all(MPI_Request& request);
+  void record_failure_of_rails();
   std::unique_lock<std::mutex> guard() const;
   void trace(const call& c, const select::timed_call& chosen, double started_s, double seconds);
   static void report_hang(void* self, std::span<const awaited_peer> peers);
