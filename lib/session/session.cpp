@@ -254,11 +254,7 @@ int session::run_tuned(const call& c, std::uint8_t policy) {
     auto message = std::make_unique<select::plan_message>();
     lock = {};
     if (private_.rank == 0) *message = first_plan(key, chosen.context, c);
-    MPI_Request request = MPI_REQUEST_NULL;
-    int failure = PMPI_Ibcast(message->data(), int(message->size()), MPI_INT32_T, 0,
-                              private_.handle, &request);
-    if (failure == MPI_SUCCESS) failure = wait_for_all(request);
-    if (failure != MPI_SUCCESS) {
+    if (const int failure = receive_first_plan(*message)) {
       static_cast<void>(message.release());  // MPI may still write to it
       return raise(c, failure);
     }
@@ -484,6 +480,14 @@ void session::merge_steps() {
     }
   }
   lockstep_.charge_merge(process_.clock()() - started_s);
+}
+
+int session::receive_first_plan(select::plan_message& message) {
+  const int words = int(message.size());
+  if (!over_rails_) return PMPI_Bcast(message.data(), words, MPI_INT32_T, 0, private_.handle);
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int failure = PMPI_Ibcast(message.data(), words, MPI_INT32_T, 0, private_.handle, &request);
+  return failure == MPI_SUCCESS ? wait_for_all(request) : failure;
 }
 
 int session::wait_for_all(MPI_Request& request) {

@@ -109,6 +109,8 @@ class session {
                                         double bytes) const;
   int nearest_context(const select::context_key& key) const;
   bool eligible_here(const algorithm& a, const call& c) const;
+  // From rank 0, where `message` is it. Returns an MPI error code.
+  int receive_first_plan(select::plan_message& message);
   void merge_steps();
   // Waits for what all ranks have begun, or until the rails fail. Returns an MPI error code.
   int wait_for_all(MPI_Request& request);
