@@ -4,6 +4,7 @@
 #include "lib/cli/arguments.hpp"
 #include "lib/cli/environment.hpp"
 #include "lib/files/files.hpp"
+#include "lib/rails/agreement.hpp"
 #include "lib/rails/registry.hpp"
 #include "railpass/base/settings.hpp"
 
@@ -131,15 +132,6 @@ int run_job(const std::function<int(const job&)>& body) {
   if (problem) std::rethrow_exception(problem);
   if (status != succeeded && j.rank != 0) let_rank_0_speak();
   return status;
-}
-
-void wait_asleep(MPI_Request& request) {
-  for (int done = 0;;) {
-    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    if (done) return;
-    const timespec nap{.tv_sec = 0, .tv_nsec = 500'000};
-    nanosleep(&nap, nullptr);
-  }
 }
 
 void quiet_barrier(MPI_Comm comm) {

@@ -47,9 +47,6 @@ struct job {
 /// thrown on all ranks; what only one rank meets ends the job.
 int run_job(const std::function<int(const job&)>& body);
 
-/// Waits for a request without taking the processor from the ranks that measure.
-void wait_asleep(MPI_Request& request);
-
 /// Barrier in which those who come early sleep.
 void quiet_barrier(MPI_Comm comm);
 

@@ -3,7 +3,18 @@
 
 #include "railpass/base/error.hpp"
 
+#include <time.h>
+
 namespace railpass {
+
+void wait_asleep(MPI_Request& request) {
+  for (int done = 0;;) {
+    PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (done) return;
+    const timespec nap{.tv_sec = 0, .tv_nsec = 500'000};
+    nanosleep(&nap, nullptr);
+  }
+}
 
 void agree(MPI_Comm comm, const std::string& problem) {
   int rank = 0, num_ranks = 1;

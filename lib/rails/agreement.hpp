@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Rails are opened by all ranks or by none.
+// Rails are opened by all ranks or by none; and how ranks wait meanwhile.
 #pragma once
 
 #include <mpi.h>
@@ -9,6 +9,9 @@
 #include <string>
 
 namespace railpass {
+
+/// Waits for the request asleep, and so does not take the cores of ranks that measure.
+void wait_asleep(MPI_Request& request);
 
 /// Throws the problem of the first rank that has one as error, on all ranks of `comm`. Collective.
 void agree(MPI_Comm comm, const std::string& problem);

@@ -336,9 +336,9 @@ class meter : end_of_link {
         const auto bytes = std::clamp<std::int64_t>(
             std::int64_t(bytes_per_s * each_s / joint_messages), 32 * KiB, most_bytes);
         const std::uint32_t set = set_of(s.rails);
-        const double took_s = there_and_back_s(set, bytes, joint_messages, false) - answer_s(set);
-        s.bytes_per_s =
-            std::max(s.bytes_per_s, double(bytes * joint_messages) / std::max(1e-9, took_s));
+        const double took_s =
+            one_way_s(there_and_back_s(set, bytes, joint_messages, false), answer_s(set));
+        s.bytes_per_s = std::max(s.bytes_per_s, double(bytes * joint_messages) / took_s);
       }
   }
 

@@ -11,7 +11,6 @@
 #include <map>
 #include <mutex>
 #include <numeric>
-#include <time.h>
 
 namespace railpass {
 
@@ -41,16 +40,6 @@ partners partners_in(const private_communicator& comm) {
   for (int r = comm.num_ranks - 1; r > 0; --r)
     (found.hosts[std::size_t(r)] == 0 ? found.on_this_host : found.on_another) = r;
   return found;
-}
-
-// Who waits here must not take the cores of those who measure.
-void wait_asleep(MPI_Request& request) {
-  for (int done = 0;;) {
-    PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    if (done) return;
-    const timespec nap{.tv_sec = 0, .tv_nsec = 500'000};
-    nanosleep(&nap, nullptr);
-  }
 }
 
 void broadcast_asleep(std::string& text, MPI_Comm comm) {

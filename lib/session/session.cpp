@@ -484,6 +484,8 @@ void session::merge_steps() {
 
 int session::receive_first_plan(select::plan_message& message) {
   const int words = int(message.size());
+  // Blocking, so that MPI never matches it with a merge: a rank may have missed a call. Over rails
+  // it must be possible to give it up.
   if (!over_rails_) return PMPI_Bcast(message.data(), words, MPI_INT32_T, 0, private_.handle);
   MPI_Request request = MPI_REQUEST_NULL;
   const int failure = PMPI_Ibcast(message.data(), words, MPI_INT32_T, 0, private_.handle, &request);

@@ -6,6 +6,7 @@
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
+#include "support/records.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,18 +20,9 @@
 #include <vector>
 
 using namespace railpass;
+using railpass::test::records;
 
 namespace {
-
-struct records {
-  std::vector<std::string> texts;
-  records() {
-    set_log_handler(
-        [](const char* text, void* self) { static_cast<records*>(self)->texts.emplace_back(text); },
-        this);
-  }
-  ~records() { set_log_handler(nullptr); }
-};
 
 int sum_of_ranks(MPI_Comm comm) {
   int rank = 0, sum = -1;

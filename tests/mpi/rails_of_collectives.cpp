@@ -7,6 +7,7 @@
 #include "railpass/rails.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
+#include "support/records.hpp"
 
 #include <arpa/inet.h>
 #include <chrono>
@@ -18,25 +19,11 @@
 #include <vector>
 
 using namespace railpass;
+using railpass::test::records;
 
 namespace {
 
 constexpr const char* two_rails = "127.0.0.2,127.0.0.3";
-
-struct records {
-  std::vector<std::string> texts;
-  records() {
-    set_log_handler(
-        [](const char* text, void* self) { static_cast<records*>(self)->texts.emplace_back(text); },
-        this);
-  }
-  ~records() { set_log_handler(nullptr); }
-  bool any_has(const std::string& part) const {
-    for (const std::string& text : texts)
-      if (text.find(part) != std::string::npos) return true;
-    return false;
-  }
-};
 
 std::int64_t sent_bytes(MPI_Comm comm) {
   int p = 1;
