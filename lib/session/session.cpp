@@ -251,15 +251,12 @@ int session::run_tuned(const call& c, std::uint8_t policy) {
   std::unique_lock lock = guard();
   select::timed_call chosen = lockstep_.next_call(key);
   if (chosen.needs_first_plan) {
-    auto message = std::make_unique<select::plan_message>();
     lock = {};
-    if (private_.rank == 0) *message = first_plan(key, chosen.context, c);
-    if (const int failure = receive_first_plan(*message)) {
-      static_cast<void>(message.release());  // MPI may still write to it
-      return raise(c, failure);
-    }
+    select::plan_message message{};
+    if (private_.rank == 0) message = first_plan(key, chosen.context, c);
+    if (const int failure = receive_first_plan(message)) return raise(c, failure);
     lock = guard();
-    lockstep_.adopt(chosen.context, *message);
+    lockstep_.adopt(chosen.context, message);
     chosen = lockstep_.next_call(key);
   }
   lock = {};
@@ -482,14 +479,20 @@ void session::merge_steps() {
   lockstep_.charge_merge(process_.clock()() - started_s);
 }
 
+// MPI must never match it with a merge of ranks that are a call ahead: it is not a nonblocking
+// collective. Over rails it takes the same way as the calls, and fails with them.
 int session::receive_first_plan(select::plan_message& message) {
-  const int words = int(message.size());
-  // Blocking, so that MPI never matches it with a merge: a rank may have missed a call. Over rails
-  // it must be possible to give it up.
-  if (!over_rails_) return PMPI_Bcast(message.data(), words, MPI_INT32_T, 0, private_.handle);
-  MPI_Request request = MPI_REQUEST_NULL;
-  const int failure = PMPI_Ibcast(message.data(), words, MPI_INT32_T, 0, private_.handle, &request);
-  return failure == MPI_SUCCESS ? wait_for_all(request) : failure;
+  if (!over_rails_)
+    return PMPI_Bcast(message.data(), int(message.size()), MPI_INT32_T, 0, private_.handle);
+  static const arm binomial = parse_arm(collective::broadcast, "binomial");
+  last_arm_ = &binomial;
+  return run_schedule({.op = collective::broadcast,
+                       .receive = {.memory = message.data(),
+                                   .count = std::int64_t(message.size()),
+                                   .type = MPI_INT32_T},
+                       .comm = private_.handle,
+                       .message_bytes = std::int64_t(sizeof message)},
+                      binomial);
 }
 
 int session::wait_for_all(MPI_Request& request) {

@@ -162,6 +162,25 @@ TEST_CASE("where a rank has not got the rails all use MPI's messages, and say wh
   }
 }
 
+TEST_CASE("a rank that misses a call over rails is found out, and results stay right") {
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() < 2) return;
+  const records log;
+  mpi::configure(world, "rails", two_rails);
+  mpi::configure(world, "policy", "native");
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  int one = 1;
+  if (world.rank() == 0)
+    MPI_Bcast(&one, 1, MPI_INT, 0, world);
+  else
+    mpi::broadcast(&one, 1, MPI_INT, 0, world, collect(use("native")));
+  for (int call = 0; call < 40; ++call) {
+    int sum = 0;
+    CHECK(mpi::all_reduce(&one, &sum, 1, MPI_INT, MPI_SUM, world) == MPI_SUCCESS);
+    CHECK(sum == world.size());
+  }
+}
+
 TEST_CASE("a connection that breaks in mid-schedule is an error on all ranks, and no hang") {
   const records log;
   const communicator world = communicator::duplicate_of_world();
