@@ -17,9 +17,9 @@ namespace railpass {
 /// See the concept `rail`. The user's messages over the same transport never meet these.
 class transport_rail {
  public:
-  /// A large message is on its way while the next one is announced, and answers do not queue behind
-  /// it: see the concept.
-  static constexpr int large_messages_at_once = 2;
+  /// They leave in turn: while one is on its way the next ones are announced, whose answers do not
+  /// queue behind it.
+  static constexpr int large_messages_at_once = 4;
 
   explicit transport_rail(std::shared_ptr<open_transport> rails) : rails_(std::move(rails)) {}
   transport_rail(const transport_rail&) = delete;

@@ -112,6 +112,7 @@ class transport final : private packet_sink {
       throw error(
           "transport_options: expected eager_bytes <= 64 KiB, and eager_bytes <= "
           "credit_bytes <= 1 GiB");
+    given_bytes_.assign(rails_.size(), 0);
     peers_.resize(std::size_t(num_ranks));
     for (peer_state& p : peers_) {
       p.credit_bytes = options.credit_bytes;
@@ -284,9 +285,11 @@ class transport final : private packet_sink {
     std::int64_t bytes_since = 0;             // of the short ones since then
     std::int64_t measured_bytes = 0;
     double measured_s = 0, uncertain_s = 0;
-    // Of what was sent to the peer since its last report: bytes, and bytes times how much more was
-    // under way to all peers.
-    double reported_bytes = 0, shared_bytes = 0;
+    // What `measure` of the peer sees, since its last report: bytes to it, and all bytes that left
+    // meanwhile, to whichever peer.
+    std::int64_t reported_bytes = 0, shared_bytes = 0;
+    std::int64_t unreported_bytes = 0;  // to it since the last packet that can be timed
+    std::int64_t timed_at_bytes = 0;    // of all that the rail was given, with that packet
   };
 
   struct peer_state {
@@ -654,8 +657,7 @@ class transport final : private packet_sink {
   // bytes make up for not looking all the time, be they of several messages.
   void measure(rail_state& r, int peer, int rail, const packet& h, const arrival& timing) {
     r.bytes_since += std::int64_t(h.length + header_bytes);
-    const bool carries = h.type == packet_type::chunk || h.type == packet_type::eager;
-    if (!carries || h.length < least_timed_bytes) return;
+    if (!can_be_timed(h)) return;
     const bool followed = r.measuring && h.id == 1;
     const double took_s = timing.at_s - r.ended_s;
     const std::int64_t bytes = std::exchange(r.bytes_since, 0);
@@ -696,9 +698,30 @@ class transport final : private packet_sink {
     note_work(peer);
   }
 
+  static bool can_be_timed(const packet& h) {
+    return (h.type == packet_type::chunk || h.type == packet_type::eager) &&
+           h.length >= least_timed_bytes;
+  }
+
+  // A packet goes to a rail that had been given so many bytes before. What left between two packets
+  // to a peer is what the time between their ends was for: nothing else if they are neighbours,
+  // however much waits for other peers.
+  static void note_given(rail_state& r, const packet& h, std::int64_t given_bytes) {
+    r.unreported_bytes += std::int64_t(h.length + header_bytes);
+    if (!can_be_timed(h)) return;
+    const std::int64_t now_bytes = given_bytes + std::int64_t(h.length + header_bytes);
+    if (h.id == 1) {
+      r.reported_bytes += r.unreported_bytes;
+      r.shared_bytes += now_bytes - r.timed_at_bytes;
+    }
+    r.unreported_bytes = 0;
+    r.timed_at_bytes = now_bytes;
+  }
+
   // What a peer sees is its part of what the rail carries for all of them.
   static void learn(rail_state& r, double bytes_per_s) {
-    const double part = r.reported_bytes > 0 ? r.shared_bytes / r.reported_bytes : 1;
+    const double part =
+        r.reported_bytes > 0 ? double(r.shared_bytes) / double(r.reported_bytes) : 1;
     r.reported_bytes = r.shared_bytes = 0;
     r.errors[r.num_reports++ % r.errors.size()] =
         std::abs(bytes_per_s * part / r.rate.bytes_per_s() - 1);
@@ -771,9 +794,8 @@ class transport final : private packet_sink {
       backlog_bytes_[r] += bytes;
       p.rails[r].sent_bytes += std::int64_t(packet.header.length);
       under_way_bytes[r] += bytes;
-      p.rails[r].reported_bytes += double(bytes);
-      p.rails[r].shared_bytes +=
-          double(bytes) * std::max(1.0, double(backlog_bytes_[r]) / double(under_way_bytes[r]));
+      note_given(p.rails[r], packet.header, given_bytes_[r]);
+      given_bytes_[r] += bytes;
       plans_[r].packets.push_back(std::move(packet));
     };
 
@@ -922,6 +944,7 @@ class transport final : private packet_sink {
   std::vector<idle_rail> plans_;             // of flush
   std::vector<std::int64_t> sizes_;          // of flush
   std::vector<std::int64_t> backlog_bytes_;  // of flush: under way on each rail, to all peers
+  std::vector<std::int64_t> given_bytes_;    // to each rail, ever
   std::deque<operation_ptr> posted_;
   std::deque<envelope_ptr> unexpected_;
   std::unordered_map<std::uint32_t, operation_ptr> requested_;  // by the sender's id
