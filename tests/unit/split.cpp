@@ -158,6 +158,42 @@ TEST_CASE("the split of many rails conserves bytes and keeps to the smallest par
   }
 }
 
+TEST_CASE("dichotomy finds the exact split of two rails; of more, only without latencies") {
+  const auto seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 1000; ++round) {
+    const std::size_t n = 1 + random() % 4;
+    rails_of_test rails = random_rails(random, n);
+    if (n > 2)
+      for (transfer_time& t : rails.times) t = transfer_time(0, t.bytes_per_s());
+    const auto outlooks = rails.outlooks();
+    const std::int64_t bytes = 1 + std::int64_t(random() % (1 << (1 + random() % 24)));
+    INFO("round " << round << ", " << bytes << " bytes over " << n);
+    std::vector<std::int64_t> exact(n), shares(n);
+    const double best_s = split(outlooks, bytes, 1, exact);
+    split_by_dichotomy(outlooks, bytes, shares);
+    REQUIRE(std::accumulate(shares.begin(), shares.end(), std::int64_t{0}) == bytes);
+    double byte_s = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      REQUIRE(shares[i] >= 0);
+      byte_s = std::max(
+          byte_s, finish_s(outlooks[i], double(shares[i] + 4)) -
+                      finish_s(outlooks[i], double(std::max<std::int64_t>(0, shares[i] - 4))));
+    }
+    CHECK(std::abs(end_of(outlooks, shares) - best_s) <= byte_s);
+  }
+  // Three rails of equal rates and other latencies get equal parts, and the last one is late.
+  const std::vector<transfer_time> times{{1e-5, 1e8}, {2e-5, 1e8}, {9e-4, 1e8}};
+  const std::vector<rail_outlook> three{{&times[0]}, {&times[1]}, {&times[2]}};
+  std::vector<std::int64_t> exact(3), shares(3);
+  const double best_s = split(three, 300000, 1, exact);
+  split_by_dichotomy(three, 300000, shares);
+  CHECK(shares == std::vector<std::int64_t>(3, 100000));
+  CHECK(end_of(three, shares) == Approx(9e-4 + 1e-3));
+  CHECK(best_s == Approx((3e-3 + 9.3e-4) / 3));
+}
+
 TEST_CASE("rails of ratio r carry 1 + 1/r of what the fast one carries; equal parts 2/r") {
   for (const double r : {1.0, 2.0, 4.0, 10.0, 20.0}) {
     const std::vector<transfer_time> times{transfer_time(0, 1e8), transfer_time(0, 1e8 / r)};
@@ -197,6 +233,8 @@ TEST_CASE("strategies: what an idle rail carries next") {
   CHECK(small("aggregate", 0) == 3);
   CHECK(small("split", 0) == 1);
   CHECK(small("greedy", 1) == 1);
+  CHECK(small("dichotomy", 0) == 3);
+  CHECK(small("dichotomy", 1) == 0);
   CHECK(small("weighted", 0) == 1);
   CHECK(small("weighted", 1) == 0);
   CHECK(small("equal", 1) == 0);
@@ -216,6 +254,8 @@ TEST_CASE("strategies: what an idle rail carries next") {
   CHECK(std::abs(large("auto", 0, none, 1000000) - 502000) <= 1);
   // What waits behind the message is shared as well: the first rail takes all of this one.
   CHECK(large("split", 0, none, 3000000) == 1000000);
+  // But not by dichotomy.
+  CHECK(std::abs(large("dichotomy", 0, none, 3000000) - 502000) <= 1);
   outlooks[1].busy_s = 1;
   CHECK(large("auto", 0, none, 1000000) == 1000000);
   CHECK(large("auto", 1, none, 1000000) == 0);

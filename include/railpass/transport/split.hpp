@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // How much of a message each rail carries so that all rails finish at the same time, knowing how
-// long each rail is still busy. And two earlier ways to split, to compare with.
+// long each rail is still busy. And fixed parts, to compare with.
 #pragma once
 
 #include "railpass/base/error.hpp"
@@ -164,8 +164,7 @@ inline constexpr std::size_t most_rails = 16;
 /// shares add up to `bytes`. Spare rails get nothing, unless all are. Returns when the last
 /// rail finishes, from now.
 ///
-/// For two rails this is what NewMadeleine's dichotomy on the ratio finds (A sampling-based
-/// approach for communication libraries auto-tuning, IEEE Cluster 2011).
+/// For two rails this is what NewMadeleine's dichotomy finds (strategies/dichotomy.hpp).
 inline double split(std::span<const rail_outlook> rails, std::int64_t bytes,
                     std::int64_t least_bytes, std::span<std::int64_t> shares) {
   const std::size_t n = rails.size();
