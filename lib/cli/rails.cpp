@@ -107,7 +107,7 @@ std::string names_of(const std::vector<int>& rails, const std::vector<std::strin
 }
 
 std::string time_at(const transport::time_curve& curve, double bytes) {
-  const transport::transfer_time::point* const p = transport::detail::at_size(curve, bytes);
+  const transport::measured_time* const p = transport::detail::at_size(curve, bytes);
   return p ? format_seconds(p->seconds) : "-";
 }
 

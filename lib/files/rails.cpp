@@ -12,15 +12,17 @@ constexpr int version = 1;
 json curve_json(const transport::time_curve& curve) {
   json list = json::array();
   for (const auto& p : curve)
-    list.push_back({{"bytes", std::int64_t(p.bytes)}, {"seconds", p.seconds}});
+    list.push_back(
+        {{"bytes", std::int64_t(p.bytes)}, {"seconds", p.seconds}, {"error_s", p.error_s}});
   return list;
 }
 
 transport::time_curve read_curve(const json_reader& r, std::string_view key) {
   transport::time_curve curve;
   for (const json_reader& p : r.list(key)) {
-    p.expect_fields({"bytes", "seconds"});
-    curve.push_back({double(p.integer("bytes")), p.positive("seconds")});
+    p.expect_fields({"bytes", "seconds", "error_s"});
+    curve.push_back({double(p.integer("bytes")), p.positive("seconds"), p.number("error_s")});
+    if (curve.back().error_s < 0) p.field("error_s").fail("expected none or a positive number");
     if (curve.size() > 1 && curve[curve.size() - 2].bytes >= curve.back().bytes)
       p.field("bytes").fail("expected growing sizes");
   }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <functional>
 
@@ -16,6 +17,7 @@ namespace {
 
 using transport::joint_sample;
 using transport::link_samples;
+using transport::measured_time;
 using transport::operation_ptr;
 using transport::time_curve;
 
@@ -178,10 +180,12 @@ class meter : end_of_link {
     return set;
   }
 
-  // The medians; the first time, in which connections warm up, counts only if there are few.
-  static double typical_s(std::vector<double> times_s) {
+  // The median, whose standard error is that of normal noise; the first time, in which connections
+  // warm up, counts only if there are few.
+  static measured_time typical(std::int64_t bytes, std::vector<double> times_s) {
     if (times_s.size() > 2) times_s.erase(times_s.begin());
-    return median(times_s);
+    return {double(bytes), median(times_s),
+            1.2533 * robust_spread(times_s) / std::sqrt(double(times_s.size()))};
   }
 
   // What a message costs a receiver that has not asked for it yet.
@@ -279,7 +283,7 @@ class meter : end_of_link {
     for (std::size_t r = 0; r < num_rails_; ++r) {
       std::vector<double> times_s;
       for (int k = 0; k < 9; ++k) times_s.push_back(there_and_back_s(1u << r, 16, 1, false) / 2);
-      answer_s_[r] = typical_s(times_s);
+      answer_s_[r] = typical(16, times_s).seconds;
     }
     const cell* last = nullptr;
     std::vector<double> s_per_byte(num_rails_, 0);
@@ -301,7 +305,7 @@ class meter : end_of_link {
       if (steady_clock_s() > until_s) break;
     }
     for (const cell& c : cells)
-      if (!c.times_s.empty()) c.curve->push_back({double(c.bytes), typical_s(c.times_s)});
+      if (!c.times_s.empty()) c.curve->push_back(typical(c.bytes, c.times_s));
   }
 
   // What is known so far decides how the rails share messages.
@@ -359,8 +363,7 @@ class meter : end_of_link {
       if (steady_clock_s() > until_s) break;
     }
     for (std::size_t i = 0; i < std::size(together_sizes); ++i)
-      if (!times_s[i].empty())
-        samples.together.push_back({double(together_sizes[i]), typical_s(times_s[i])});
+      if (!times_s[i].empty()) samples.together.push_back(typical(together_sizes[i], times_s[i]));
   }
 
   double budget_s_;

@@ -21,8 +21,15 @@
 
 namespace railpass::transport {
 
-/// Times by growing size; medians.
-using time_curve = std::vector<transfer_time::point>;
+/// The median of what was measured at one size, and the standard error of that median.
+struct measured_time {
+  double bytes = 0;
+  double seconds = 0;
+  double error_s = 0;
+};
+
+/// Times by growing size.
+using time_curve = std::vector<measured_time>;
 
 /// The size from which another way is quicker.
 class threshold {
@@ -43,28 +50,54 @@ class threshold {
   double bytes_;
 };
 
-/// The first size from which `after` takes less than (1 - gain) of `before`, and still does at the
-/// next two sizes that both have: one lucky measurement is no crossing. Between the sizes around it
-/// the difference of the times is taken as linear.
-inline threshold crossing(const time_curve& before, const time_curve& after, double gain = 0) {
+/// Another way must be worth so much, or it is not taken.
+inline constexpr double least_gain = 0.03;
+
+/// The size from which `after` is taken. One way is clearly quicker at a size where it takes less
+/// than (1 - gain) of the other one, and by more than one and a half standard errors, of that size
+/// and of all sizes usually. The threshold is the one that loses the least by that, over all sizes
+/// that both have, the largest of several; between the sizes around it the difference of the times
+/// is taken as linear. `after` is never taken unless it is clearly quicker at two sizes from there
+/// on, or at one by twice as much as is asked for: one lucky measurement is no crossing.
+inline threshold crossing(const time_curve& before, const time_curve& after,
+                          double gain = least_gain) {
   struct both {
-    double bytes, difference_s;
+    double bytes, before_s, after_s, error;  // of the difference, as part of the slower one
+
+    double difference() const { return (before_s - after_s) / std::max(before_s, after_s); }
   };
   std::vector<both> common;
-  for (const transfer_time::point& b : before)
-    for (const transfer_time::point& a : after)
-      if (a.bytes == b.bytes) common.push_back({b.bytes, a.seconds - (1 - gain) * b.seconds});
-  for (std::size_t i = 0; i < common.size(); ++i) {
-    bool quicker = true;
-    for (std::size_t k = i; k < std::min(i + 3, common.size()); ++k)
-      quicker &= common[k].difference_s < 0;
-    if (!quicker) continue;
-    if (i == 0) return threshold::always();
-    const both &left = common[i - 1], &right = common[i];
-    return threshold::from(left.bytes + (right.bytes - left.bytes) * left.difference_s /
-                                            (left.difference_s - right.difference_s));
+  std::vector<double> errors;
+  for (const measured_time& b : before)
+    for (const measured_time& a : after)
+      if (a.bytes == b.bytes) {
+        errors.push_back(std::hypot(a.error_s, b.error_s) / std::max(a.seconds, b.seconds));
+        common.push_back({b.bytes, b.seconds, a.seconds, errors.back()});
+      }
+  if (common.empty()) return threshold::never();
+  const double usual_error = median(errors);
+  const auto asked = [&](const both& c) {
+    return std::min(1.0, std::max(gain, 1.5 * std::max(c.error, usual_error)));
+  };
+  std::size_t first = common.size();
+  int evidence = 0, evidence_so_far = 0;
+  double lost = 0, least_lost = 0;  // by `after` from a size on, less what `before` loses there
+  for (std::size_t i = common.size(); i-- > 0;) {
+    const double difference = common[i].difference(), least = asked(common[i]);
+    if (difference > least) evidence_so_far += difference > 2 * least ? 2 : 1;
+    lost +=
+        difference > 0 ? -std::max(0.0, difference - least) : std::max(0.0, -difference - least);
+    if (lost >= least_lost) continue;
+    least_lost = lost;
+    first = i;
+    evidence = evidence_so_far;
   }
-  return threshold::never();
+  if (evidence < 2) return threshold::never();
+  if (first == 0) return threshold::always();
+  const auto over_s = [&](const both& c) { return c.after_s - (1 - asked(c)) * c.before_s; };
+  const both &left = common[first - 1], &right = common[first];
+  const double left_s = std::max(0.0, over_s(left)), right_s = std::min(0.0, over_s(right));
+  return threshold::from(left.bytes + (right.bytes - left.bytes) * left_s / (left_s - right_s));
 }
 
 /// One rail by itself. One way: half of a message there and one of the same size back.
@@ -116,9 +149,6 @@ struct link_findings {
   link_profile profile;
 };
 
-/// Using more rails must be worth so much, or fewer are used.
-inline constexpr double least_gain = 0.03;
-
 /// B(A) / sum of B(i): what the rails of a set carry together of what each carries alone. Nothing
 /// if one of them was not measured alone.
 inline std::optional<double> additivity(const std::vector<joint_sample>& all,
@@ -153,23 +183,29 @@ inline std::vector<int> rails_that_combine(const std::vector<joint_sample>& all,
 
 namespace detail {
 
-inline const transfer_time::point* at_size(const time_curve& curve, double bytes) {
-  for (const transfer_time::point& p : curve)
+inline const measured_time* at_size(const time_curve& curve, double bytes) {
+  for (const measured_time& p : curve)
     if (p.bytes == bytes) return &p;
   return nullptr;
+}
+
+inline std::vector<transfer_time::point> points_of(const time_curve& curve) {
+  std::vector<transfer_time::point> points;
+  for (const measured_time& t : curve) points.push_back({t.bytes, t.seconds});
+  return points;
 }
 
 // The time at any size between the samples, and beyond them by the last slopes.
 inline double interpolated_s(const time_curve& curve, double bytes) {
   if (curve.empty()) return 0;
   if (curve.size() == 1) return curve.front().seconds;
-  return transfer_time(curve).time_s(bytes);
+  return transfer_time(points_of(curve)).time_s(bytes);
 }
 
 inline time_curve quicker_of(const time_curve& a, const time_curve& b, threshold from_b) {
   time_curve result;
-  for (const transfer_time::point& p : from_b.is_never() ? a : b) {
-    const transfer_time::point* const q = at_size(p.bytes < from_b.bytes() ? a : b, p.bytes);
+  for (const measured_time& p : from_b.is_never() ? a : b) {
+    const measured_time* const q = at_size(p.bytes < from_b.bytes() ? a : b, p.bytes);
     result.push_back(q ? *q : p);
   }
   return result;
@@ -185,7 +221,7 @@ inline time_curve eager_times(const rail_samples& rail, threshold pieces) {
 /// The same with the receiver's copy, which is what asking first avoids.
 inline time_curve eager_times_with_copy(const time_curve& eager, const time_curve& memory_copy) {
   time_curve result = eager;
-  for (transfer_time::point& p : result)
+  for (measured_time& p : result)
     p.seconds += std::max(0.0, detail::interpolated_s(memory_copy, p.bytes));
   return result;
 }
@@ -193,8 +229,8 @@ inline time_curve eager_times_with_copy(const time_curve& eager, const time_curv
 /// What announcing and asking adds: the median over the sizes that were sent both ways.
 inline double handshake_s(const time_curve& eager, const time_curve& rendezvous) {
   std::vector<double> differences;
-  for (const transfer_time::point& e : eager)
-    if (const transfer_time::point* const r = detail::at_size(rendezvous, e.bytes))
+  for (const measured_time& e : eager)
+    if (const measured_time* const r = detail::at_size(rendezvous, e.bytes))
       differences.push_back(r->seconds - e.seconds);
   return differences.empty() ? 0 : std::max(0.0, median(differences));
 }
@@ -204,9 +240,9 @@ inline double handshake_s(const time_curve& eager, const time_curve& rendezvous)
 /// times that fall with the size. Larger ones go on at the rate between the largest size and a
 /// quarter of it, as two neighbours would say too little. Throws error with fewer than two sizes.
 inline transfer_time delivery_time(const time_curve& eager, const time_curve& rendezvous) {
-  time_curve points = eager;
+  std::vector<transfer_time::point> points = detail::points_of(eager);
   const double asking_s = handshake_s(eager, rendezvous);
-  for (const transfer_time::point& r : rendezvous)
+  for (const measured_time& r : rendezvous)
     if (points.empty() || r.bytes > points.back().bytes)
       points.push_back({r.bytes, std::max(0.0, r.seconds - asking_s)});
   if (points.size() < 2) throw error("samples of a rail: expected times of two sizes or more");
@@ -258,7 +294,7 @@ inline link_findings analyse(const link_samples& samples) {
 
   // The best that one rail does, either way, against all that combine.
   time_curve best;
-  for (const transfer_time::point& t : samples.together) {
+  for (const measured_time& t : samples.together) {
     double best_s = std::numeric_limits<double>::infinity();
     for (std::size_t r = 0; r < samples.rails.size(); ++r) {
       const rail_profile& p = found.profile.rails[r];
@@ -267,7 +303,7 @@ inline link_findings analyse(const link_samples& samples) {
     }
     best.push_back({t.bytes, best_s});
   }
-  found.split = crossing(best, samples.together, least_gain);
+  found.split = crossing(best, samples.together);
   if (found.split.is_never()) {  // at no size that was tried
     for (std::size_t r = 0; r < samples.rails.size(); ++r) {
       const auto rate = [&](std::size_t i) { return found.profile.rails[i].time.bytes_per_s(); };
