@@ -31,6 +31,9 @@ class simulated_network {
   double now_s() const { return now_s_; }
   void set_rate(std::size_t rail, double bytes_per_s) { models_[rail].bytes_per_s = bytes_per_s; }
 
+  /// Time in which ranks do something else.
+  void pass(double seconds) { now_s_ += seconds; }
+
   /// Goes on to the next moment at which something happens; false if nothing is under way.
   bool advance() {
     double next_s = 1e300;
@@ -161,7 +164,8 @@ class simulated_network {
           }
           if (left > 0) throw std::logic_error("no memory for all of the payload");
           network_.carried_bytes_[std::size_t(index_)] += std::int64_t(f.data.size());
-          sink.complete(index_, peer, *header, {.at_s = f.arrives_s});
+          sink.complete(index_, peer, *header,
+                        {.at_s = network_.now_s_, .late_s = network_.now_s_ - f.arrives_s});
           moved = true;
         }
       }

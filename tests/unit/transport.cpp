@@ -477,6 +477,39 @@ TEST_CASE("a rank outside of the library sends no more, and learns nothing") {
   CHECK(w.ranks[0]->report(1, 0).bytes_per_s == Approx(4e7).epsilon(0.1));
 }
 
+TEST_CASE("what changes while a rank is outside of the library is learnt once it is back") {
+  for (const auto& outside : {std::vector<bool>{true, false}, {false, true}, {true, true}}) {
+    INFO("outside: " << (outside[0] ? "sender " : "") << (outside[1] ? "receiver" : ""));
+    world w(2, {{1e-5, 4e8}, {1e-5, 1e8}});
+    bytes sent = pattern(4 << 20, 1), received(4 << 20);
+    const auto begin = [&](std::size_t n) {
+      const operation_ptr got = w.ranks[1]->receive(0, 0, {{received.data(), n}});
+      w.ranks[0]->send(1, 0, {{sent.data(), n}});
+      return got;
+    };
+    operation_ptr got = begin(4 << 20);
+    w.run([&] { return w.network.carried_bytes(0) > 0; });
+    w.network.set_rate(0, 4e7);
+    for (int k = 0; k < 1000; ++k) {
+      w.network.pass(1e-3);
+      for (std::size_t r = 0; r < 2; ++r)
+        while (!outside[r] && w.ranks[r]->progress()) {
+        }
+    }
+    CHECK_FALSE(got->done());
+    CHECK(w.ranks[0]->report(1, 0).bytes_per_s == Approx(4e8).epsilon(0.05));
+    w.run(got);
+    REQUIRE(received == sent);
+    constexpr std::size_t n = 1 << 20;
+    for (int k = 0; k < 8; ++k) w.run(begin(n));
+    const double before_s = w.network.now_s();
+    got = begin(n);
+    w.run(got);
+    CHECK(w.network.now_s() - before_s < 1.15 * n / 1.4e8);
+    CHECK(w.ranks[0]->report(1, 0).bytes_per_s == Approx(4e7).epsilon(0.1));
+  }
+}
+
 TEST_CASE("the way back is expected to be as quick until it was used") {
   world w(2, {{1e-5, 4e8}, {1e-5, 1e8}}, "auto", {}, false);
   bytes sent = pattern(4 << 20, 1), received(4 << 20);
