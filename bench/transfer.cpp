@@ -8,7 +8,9 @@
 // that is told nothing blocks and takes no time from others (bench/rails runs many at once).
 //
 //   stream PATTERN BYTES COUNT WINDOW    COUNT messages, WINDOW of them under way
-//   ping_pong BYTES COUNT                COUNT round trips between the first pair of `pairs`
+//   ping_pong BYTES COUNT MESSAGES PARTS COUNT round trips between the first pair of `pairs`, each
+//                                        way BYTES in MESSAGES messages, one behind the other, each
+//                                        of PARTS parts of memory (over MPI: one)
 //   rates                                what the first sender's rails are thought to carry
 //
 // Patterns: pairs (rank r to r + n/2), to_first (all to rank 0), ring (r to r + 1). Rank 0 prints
@@ -31,6 +33,10 @@ using namespace railpass;
 
 namespace {
 
+using parts = std::vector<mpi::message_part>;
+
+parts whole(std::vector<char>& memory) { return {{memory.data(), memory.size()}}; }
+
 struct under_way {
   mpi::message message;
   MPI_Request request = MPI_REQUEST_NULL;
@@ -45,22 +51,22 @@ class carrier {
     if (over_rails_) mpi::close_rails(MPI_COMM_WORLD);
   }
 
-  under_way send(std::vector<char>& memory, int to) const {
+  bool over_rails() const { return over_rails_; }
+
+  under_way send(const parts& from, int to) const {
     under_way u;
-    const mpi::message_part whole{memory.data(), memory.size()};
     if (over_rails_)
-      u.message = mpi::isend({&whole, 1}, to, 0, MPI_COMM_WORLD);
+      u.message = mpi::isend(from, to, 0, MPI_COMM_WORLD);
     else
-      MPI_Isend(memory.data(), int(memory.size()), MPI_CHAR, to, 0, MPI_COMM_WORLD, &u.request);
+      MPI_Isend(from[0].data, int(from[0].bytes), MPI_CHAR, to, 0, MPI_COMM_WORLD, &u.request);
     return u;
   }
-  under_way receive(std::vector<char>& memory, int from) const {
+  under_way receive(const parts& to, int from) const {
     under_way u;
-    const mpi::message_part whole{memory.data(), memory.size()};
     if (over_rails_)
-      u.message = mpi::irecv({&whole, 1}, from, 0, MPI_COMM_WORLD);
+      u.message = mpi::irecv(to, from, 0, MPI_COMM_WORLD);
     else
-      MPI_Irecv(memory.data(), int(memory.size()), MPI_CHAR, from, 0, MPI_COMM_WORLD, &u.request);
+      MPI_Irecv(to[0].data, int(to[0].bytes), MPI_CHAR, from, 0, MPI_COMM_WORLD, &u.request);
     return u;
   }
   void wait(under_way& u) const {
@@ -121,8 +127,8 @@ void stream(const carrier& c, const std::string& pattern, std::size_t bytes, int
     if (int(some.size()) == window) wait_for_first();
     some.emplace_back();
     for (std::size_t i = 0; i < p.from.size(); ++i)
-      some.back().push_back(c.receive(theirs[i], p.from[i]));
-    if (p.to >= 0) some.back().push_back(c.send(mine, p.to));
+      some.back().push_back(c.receive(whole(theirs[i]), p.from[i]));
+    if (p.to >= 0) some.back().push_back(c.send(whole(mine), p.to));
   }
   while (!some.empty()) wait_for_first();
   for (const std::vector<char>& t : theirs)
@@ -141,15 +147,26 @@ void stream(const carrier& c, const std::string& pattern, std::size_t bytes, int
   std::printf("]}\n");
 }
 
-void ping_pong(const carrier& c, std::size_t bytes, int count, int rank, int n) {
-  std::vector<char> memory(bytes, 1);
+void ping_pong(const carrier& c, std::size_t bytes, int count, int messages, int num_parts,
+               int rank, int n) {
+  if (num_parts > 1 && !c.over_rails()) throw error("over MPI a message is one part");
+  // Parts are as far from each other as they are long.
+  const auto pieces = std::size_t(messages) * std::size_t(num_parts);
+  std::vector<char> memory(2 * bytes, 1);
+  std::vector<parts> each{std::size_t(messages)};
+  for (std::size_t k = 0; k < pieces; ++k) {
+    const std::size_t begin = bytes * k / pieces, end = bytes * (k + 1) / pieces;
+    each[k / std::size_t(num_parts)].push_back({memory.data() + 2 * begin, end - begin});
+  }
   const int other = rank == 0 ? n / 2 : 0;
+  std::vector<under_way> some;
   MPI_Barrier(MPI_COMM_WORLD);
   const double began_s = steady_clock_s();
   if (rank == 0 || rank == n / 2)
     for (int k = 0; k < 2 * count; ++k) {
-      under_way u = (k % 2 == 0) == (rank == 0) ? c.send(memory, other) : c.receive(memory, other);
-      c.wait(u);
+      for (const parts& m : each)
+        some.push_back((k % 2 == 0) == (rank == 0) ? c.send(m, other) : c.receive(m, other));
+      c.wait_all(some);
     }
   if (rank == 0) std::printf("{\"seconds\": %.9g}\n", (steady_clock_s() - began_s) / (2 * count));
   MPI_Barrier(MPI_COMM_WORLD);
@@ -171,18 +188,24 @@ void obey(const carrier& c, std::istream& words, int rank, int n) {
   std::string verb, pattern = "pairs", bytes_text;
   words >> verb;
   if (verb == "rates") return rates(rank, n);
-  int count = 0, window = 1;
+  int count = 0, window = 1, messages = 1, num_parts = 1;
   if (verb == "stream") words >> pattern;
   words >> bytes_text >> count;
-  if (verb == "stream") words >> window;
+  if (verb == "stream")
+    words >> window;
+  else
+    words >> messages >> num_parts;
   const std::optional<std::int64_t> bytes = parse_bytes(bytes_text);
-  if (!words || !bytes || *bytes > 1 << 30 || count < 1 || window < 1)
-    throw error("a command was '" + verb +
-                "': expected stream PATTERN BYTES COUNT WINDOW, ping_pong BYTES COUNT or rates");
+  if (!words || !bytes || *bytes > 1 << 30 || count < 1 || window < 1 || messages < 1 ||
+      messages > 1024 || num_parts < 1 || num_parts > 1024)
+    throw error(
+        "a command was '" + verb +
+        "': expected stream PATTERN BYTES COUNT WINDOW, ping_pong BYTES COUNT MESSAGES PARTS "
+        "or rates");
   if (verb == "stream")
     stream(c, pattern, std::size_t(*bytes), count, window, rank, n);
   else
-    ping_pong(c, std::size_t(*bytes), count, rank, n);
+    ping_pong(c, std::size_t(*bytes), count, messages, num_parts, rank, n);
 }
 
 }  // namespace

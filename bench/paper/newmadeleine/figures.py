@@ -5,6 +5,9 @@
     python3 bench/paper/newmadeleine/figures.py copying        # 2011, Figures 4 to 8
     python3 bench/paper/newmadeleine/figures.py rendezvous     # 2011, Figures 9 to 13
     python3 bench/paper/newmadeleine/figures.py aggregation    # 2011, Figures 14 to 18
+    python3 bench/paper/newmadeleine/figures.py subdivision    # 2011, Figure 2
+    python3 bench/paper/newmadeleine/figures.py segments       # 2007, Figures 2 and 3
+    python3 bench/paper/newmadeleine/figures.py greedy         # 2007, Figures 4 and 5
     python3 bench/paper/newmadeleine/figures.py rails          # 2011, 19 to 21; 2007, 6 and 7
 
 2011: A sampling-based approach for communication libraries auto-tuning (Brunet, Trahay, Denis,
@@ -14,11 +17,16 @@ Namyst). 2007: High-performance multi-rail support with the NewMadeleine communi
 The first three show two ways of sending on five kinds of rail and the threshold that railpass
 found, and print what another kind's threshold would cost: the most, over the sizes, by which the way
 it says is slower than the better one. --samples keeps what was measured, and reads it if it is there.
+The others measure two emulated hosts with networks of 400 and 100 Mbit/s by the means of bench/rails;
+bands are from the least to the most of the repetitions, in which all curves take turns.
 Pictures go to docs/figures. Needs root (bench/cluster), Debian's python3-matplotlib and a build.
 """
 import argparse
+import importlib.machinery
+import importlib.util
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -190,16 +198,133 @@ def rails(options):
     print("two rails pay from", pays[0] if pays else "nowhere")
 
 
+class Curve:
+    """One way of half a ping-pong: how many messages, of how many parts each."""
+
+    def __init__(self, label, setup, messages=1, parts=1):
+        self.label, self.setup, self.messages, self.parts = label, setup, messages, parts
+        self.times_s = {}  # by size, one per repetition
+
+
+def bench_rails():
+    loader = importlib.machinery.SourceFileLoader("rails", os.path.join(TOP, "bench/rails"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("rails", loader))
+    sys.dont_write_bytecode = True
+    loader.exec_module(module)
+    return module
+
+
+def time_curves(options, curves, sizes):
+    """Fills in their times; all take turns."""
+    bench = bench_rails()
+    what = bench.parse(["--build", options.build])
+    machine = bench.machine()
+    launched = {}
+    with tempfile.TemporaryDirectory() as work, bench.Hosts(2, [400, 100]) as hosts:
+        try:
+            for name in dict.fromkeys(c.setup for c in curves):
+                launched[name] = bench.Setup(name, what, hosts, work)
+                # So that the rates are known.
+                launched[name].ask("stream pairs 4194304 8 4")
+            for size in sizes:
+                trips = {}
+                for repetition in range(-1, options.repetitions):
+                    for c in curves:
+                        took_s = launched[c.setup].ask(f"ping_pong {size} {trips.get(c, 2)} "
+                                                       f"{c.messages} {c.parts}")["seconds"]
+                        if repetition < 0:
+                            trips[c] = max(1, min(200, int(0.03 / took_s)))
+                        else:
+                            c.times_s.setdefault(size, []).append(took_s)
+        finally:
+            bench.Bench.stop(launched.values())
+    print(f"{machine['processor']}, {machine['cores']} cores, Linux {machine['kernel']}, load before "
+          f"{machine['load_before']}; medians of {options.repetitions}")
+
+
+def draw_times(axes, curves):
+    """A row of them: time of one way in us, and Mbit/s."""
+    for curve in curves:
+        sizes = sorted(curve.times_s)
+        for panel, value in zip(axes, (lambda b, s: s * 1e6, lambda b, s: b * 8e-6 / s)):
+            rows = [sorted(value(b, s) for s in curve.times_s[b]) for b in sizes]
+            line, = panel.plot(sizes, [statistics.median(r) for r in rows], marker="o", markersize=3,
+                               label=curve.label)
+            panel.fill_between(sizes, [r[0] for r in rows], [r[-1] for r in rows], alpha=0.2,
+                               color=line.get_color(), linewidth=0)
+    axes[0].set(yscale="log", ylabel="one way in us")
+    axes[1].set(ylabel="Mbit/s", ylim=(0, None))
+    for panel in axes:
+        size_axis(panel, [1 << k for k in range(6, 23, 2)])
+        panel.set_xlabel("bytes, all segments together")
+    axes[0].legend(fontsize=8)
+
+
+def print_times(curves, sizes):
+    print("| us, median (least .. most) | " + " | ".join(c.label for c in curves) + " |")
+    print("|---" * (len(curves) + 1) + "|")
+    for size in sizes:
+        cells = [sorted(1e6 * s for s in c.times_s[size]) for c in curves]
+        print(f"| {size} | " + " | ".join(
+            f"{statistics.median(t):.4g} ({t[0]:.4g} .. {t[-1]:.4g})" for t in cells) + " |")
+
+
+NETWORKS = ("400 Mbit/s", "100 Mbit/s")
+SEGMENT_SIZES = [1 << k for k in range(6, 21, 2)]
+
+
+def segments(options):
+    """One segment, and 2 and 4 of them: aggregated to one message, or a message each."""
+    rows = [[Curve("1 segment", f"rail{r}+split")] +
+            [Curve(f"{n} segments, {how}", f"rail{r}+split", *shape) for n in (2, 4)
+             for how, shape in (("aggregated", (1, n)), ("one by one", (n, 1)))] for r in (0, 1)]
+    time_curves(options, rows[0] + rows[1], SEGMENT_SIZES)
+    figure, axes = plt.subplots(2, 2, figsize=(11, 8), layout="constrained")
+    for row, curves, network in zip(axes, rows, NETWORKS):
+        draw_times(row, curves)
+        row[0].set_title(network)
+        print(network)
+        print_times(curves, SEGMENT_SIZES)
+    save(figure, options, "segments")
+
+
+def greedy(options):
+    """2 and 4 segments, each whole on the first idle network, and all on either network."""
+    rows = [[Curve(f"{n} segments, {label}", setup, n) for label, setup in
+             (("400 Mbit/s alone", "rail0+split"), ("100 Mbit/s alone", "rail1+split"),
+              ("both, greedy", "greedy"))] for n in (2, 4)]
+    sizes = [1 << k for k in range(6, 23, 2)]
+    time_curves(options, rows[0] + rows[1], sizes)
+    figure, axes = plt.subplots(2, 2, figsize=(11, 8), layout="constrained")
+    for row, curves in zip(axes, rows):
+        draw_times(row, curves)
+        print_times(curves, sizes)
+    save(figure, options, "greedy")
+
+
+def subdivision(options):
+    """A length in 1, 2, 4, 8 and 16 messages."""
+    curves = [Curve(f"{n} message{'s' * (n > 1)}", "rail0+split", n) for n in (1, 2, 4, 8, 16)]
+    time_curves(options, curves, SEGMENT_SIZES)
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    draw_times(axes, curves)
+    axes[0].set_title(NETWORKS[0])
+    print_times(curves, SEGMENT_SIZES)
+    save(figure, options, "subdivision")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("figure", choices=[*WAYS, "rails"])
+    by_time = {"subdivision": subdivision, "segments": segments, "greedy": greedy, "rails": rails}
+    parser.add_argument("figure", choices=[*WAYS, *by_time])
     parser.add_argument("--build", default=os.path.join(TOP, "build/release"), help="build folder")
     parser.add_argument("--output", default=os.path.join(TOP, "docs/figures"))
     parser.add_argument("--samples", help="file that keeps what railpass rails measured")
+    parser.add_argument("--repetitions", type=int, default=9, help="of ping-pongs, default 9")
     options = parser.parse_args()
-    if options.figure == "rails":
-        rails(options)
+    if options.figure in by_time:
+        by_time[options.figure](options)
     else:
         thresholds(options, options.figure)
 
