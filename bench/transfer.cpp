@@ -11,12 +11,15 @@
 //   ping_pong BYTES COUNT MESSAGES PARTS COUNT round trips between the first pair of `pairs`, each
 //                                        way BYTES in MESSAGES messages, one behind the other, each
 //                                        of PARTS parts of memory (over MPI: one)
+//   broadcast BYTES COUNT                COUNT broadcasts from rank 0, arms as railpass chooses
 //   rates                                what the first sender's rails are thought to carry
 //
 // Patterns: pairs (rank r to r + n/2), to_first (all to rank 0), ring (r to r + 1). Rank 0 prints
 // one line of JSON per command; times are the receivers', the slowest one's.
 #include "railpass/base/clock.hpp"
+#include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
+#include "railpass/mpi.hpp"
 #include "railpass/rails.hpp"
 
 #include <algorithm>
@@ -24,6 +27,8 @@
 #include <cstring>
 #include <deque>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -172,6 +177,36 @@ void ping_pong(const carrier& c, std::size_t bytes, int count, int messages, int
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// Says the median time and the usual arm of the last half of the calls. Throws error if the ranks
+// do not all take the same arms.
+void broadcast(std::size_t bytes, int count, int rank) {
+  std::vector<char> memory(bytes, char(rank));
+  std::string arms;
+  std::vector<double> times_s;
+  std::map<std::string, int> late;
+  for (int k = 0; k < count; ++k) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double began_s = steady_clock_s();
+    mpi::broadcast(memory.data(), int(bytes), MPI_CHAR, 0, MPI_COMM_WORLD);
+    double took_s = steady_clock_s() - began_s;
+    MPI_Allreduce(MPI_IN_PLACE, &took_s, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    const std::string arm = mpi::last_arm(MPI_COMM_WORLD);
+    arms += arm + ' ';
+    if (k < count / 2) continue;
+    times_s.push_back(took_s);
+    ++late[arm];
+  }
+  long bounds[2] = {long(std::hash<std::string>{}(arms) >> 1), 0};
+  bounds[1] = -bounds[0];
+  MPI_Allreduce(MPI_IN_PLACE, bounds, 2, MPI_LONG, MPI_MAX, MPI_COMM_WORLD);
+  if (bounds[0] != -bounds[1]) throw error("not all ranks took the same arms");
+  if (rank != 0) return;
+  const auto usual =
+      std::ranges::max_element(late, {}, [](const auto& known) { return known.second; });
+  std::printf("{\"seconds\": %.9g, \"arm\": \"%s\", \"of_calls\": %.3f}\n", median(times_s),
+              usual->first.c_str(), double(usual->second) / double(times_s.size()));
+}
+
 void rates(int rank, int n) {
   if (rank != 0) return;
   std::printf("{\"rails\": [");
@@ -191,19 +226,19 @@ void obey(const carrier& c, std::istream& words, int rank, int n) {
   int count = 0, window = 1, messages = 1, num_parts = 1;
   if (verb == "stream") words >> pattern;
   words >> bytes_text >> count;
-  if (verb == "stream")
-    words >> window;
-  else
-    words >> messages >> num_parts;
+  if (verb == "stream") words >> window;
+  if (verb == "ping_pong") words >> messages >> num_parts;
   const std::optional<std::int64_t> bytes = parse_bytes(bytes_text);
   if (!words || !bytes || *bytes > 1 << 30 || count < 1 || window < 1 || messages < 1 ||
       messages > 1024 || num_parts < 1 || num_parts > 1024)
     throw error(
         "a command was '" + verb +
-        "': expected stream PATTERN BYTES COUNT WINDOW, ping_pong BYTES COUNT MESSAGES PARTS "
-        "or rates");
+        "': expected stream PATTERN BYTES COUNT WINDOW, ping_pong BYTES COUNT MESSAGES PARTS, "
+        "broadcast BYTES COUNT or rates");
   if (verb == "stream")
     stream(c, pattern, std::size_t(*bytes), count, window, rank, n);
+  else if (verb == "broadcast")
+    broadcast(std::size_t(*bytes), count, rank);
   else
     ping_pong(c, std::size_t(*bytes), count, messages, num_parts, rank, n);
 }

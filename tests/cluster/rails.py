@@ -66,6 +66,14 @@ class Rails(unittest.TestCase):
                             "--scenario", "to_first", "--hosts", "3")
         self.assertLess(said["results"][0]["mbit_s"], 220)
 
+    def test_arms_after_a_change(self):
+        # An error if the ranks do not agree on the arms.
+        said = self.succeed("--rates", "200,100", "--bytes", "16KiB", "--scenario", "retune",
+                            "--hosts", "3")
+        self.assertEqual([r["first_rate"] for r in said["results"]], ["high", "falls", "rises"])
+        for r in said["results"]:
+            self.assertEqual(len(r["arms"]), 1)
+
     def test_wrong_arguments(self):
         for words, text in ((["--rates", "400,fast"], "'fast' is not a rate"),
                             (["--bytes", "64K"], "'64K' is not a size"),
@@ -74,6 +82,7 @@ class Rails(unittest.TestCase):
                             (["--setups", "ucx,ucx"], "names one twice"),
                             (["--window", "0"], "'0' is not a number"),
                             (["--rates", "400", "--scenario", "change"], "two rates"),
+                            (["--setups", "ucx", "--scenario", "retune"], "setups of railpass"),
                             (["--json", "/nowhere/x.json"], "cannot be written"),
                             (["--build", "/nowhere"], "is not there")):
             run = tool(*words)
