@@ -18,6 +18,7 @@ class simulated_network {
   struct rail_model {
     double latency_s = 1e-5;
     double bytes_per_s = 1e8;
+    double answer_s = 0;  ///< until the sender knows that a packet has left
   };
 
   simulated_network(int num_ranks, std::vector<rail_model> rails)
@@ -119,13 +120,15 @@ class simulated_network {
         f.leaves_s = free_s;
         f.arrives_s = free_s + m.latency_s;
         network_.channel(index_, rank_, peer).push_back(std::move(f));
+        unanswered_.push_back(
+            {peer, free_s + m.answer_s, std::int64_t(sum + transport::header_bytes)});
       }
     }
     std::int64_t under_way_bytes(int peer) override {
+      std::erase_if(unanswered_, [&](const auto& u) { return u.until_s <= network_.now_s_; });
       std::int64_t sum = 0;
-      for (const flight& f : network_.channel(index_, rank_, peer))
-        if (f.leaves_s > network_.now_s_)
-          sum += std::int64_t(transport::parse(f.header)->length + transport::header_bytes);
+      for (const auto& u : unanswered_)
+        if (u.peer == peer) sum += u.bytes;
       return sum;
     }
     std::int64_t under_way_bytes() override {
@@ -176,8 +179,15 @@ class simulated_network {
     const std::string& name() const override { return name_; }
 
    private:
+    struct unanswered {
+      int peer;
+      double until_s;
+      std::int64_t bytes;
+    };
+
     simulated_network& network_;
     int index_, rank_;
+    std::vector<unanswered> unanswered_;
     std::string name_ = "simulated";
   };
 

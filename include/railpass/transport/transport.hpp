@@ -768,6 +768,7 @@ class transport final : private packet_sink {
     }
     const std::size_t n = rails_.size();
     rail_outlook outlook[most_rails];
+    double unanswered_s[most_rails] = {};
     std::int64_t under_way_bytes[most_rails];
     plans_.resize(n);
     for (std::size_t r = 0; r < n; ++r) {
@@ -778,6 +779,8 @@ class transport final : private packet_sink {
                     .spare = p.rails[r].spare};
       p.rails[r].backlog_s += outlook[r].busy_s;
       ++p.rails[r].looks;
+      if (backlog_bytes_[r] <= unanswered_bytes)
+        unanswered_s[r] = std::exchange(outlook[r].busy_s, 0);
       under_way_bytes[r] = mine;
       plans_[r].room_bytes = window_bytes(p.rails[r]) - mine;
       plans_[r].packets.clear();
@@ -833,6 +836,7 @@ class transport final : private packet_sink {
         if (!p.small.empty()) hand_over(r);
       }
     }
+    for (std::size_t r = 0; r < n; ++r) outlook[r].busy_s += unanswered_s[r];
     for (std::size_t r = 0; r < n; ++r)
       while (plans_[r].room_bytes > 0 && add_chunk(p, r, view, is_busy(r), add)) {
       }
@@ -931,6 +935,9 @@ class transport final : private packet_sink {
       }
   }
 
+  // If no more than a segment is under way, it may have arrived: receivers may not say so for 40
+  // ms. A ping-pong that went by it changed from rail to rail, so that no answer said so, either.
+  static constexpr std::int64_t unanswered_bytes = 1500;
   static constexpr std::int64_t report_bytes = 128 << 10;
   static constexpr std::uint64_t least_timed_bytes = 4 << 10;
   static constexpr double most_uncertainty = 0.1;
