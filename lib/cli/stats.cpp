@@ -65,6 +65,8 @@ std::vector<std::string> titles(bool machine) {
                                             "posterior_spread",
                                             "probability",
                                             "exploration_cost_s",
+                                            "skew_s",
+                                            "skew_p90_s",
                                             "current"}
                  : std::vector<std::string>{"arm",   "calls",     "time", "mean",        "spread",
                                             "prior", "posterior", "next", "explored for"};
@@ -104,6 +106,8 @@ std::string as_csv(const select::statistics_dump& dump) {
                  spread_of(a.posterior),
                  number(a.probability),
                  number(a.exploration_cost_s),
+                 number(c.skew_s),
+                 number(c.skew_p90_s),
                  a.arm == c.current_arm ? "1" : "0"});
     }
   return lines.csv();
@@ -124,6 +128,9 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
     text += o.markdown ? lines.markdown() + '\n' : lines.text();
     text += std::to_string(c.calls) + " calls, " + format_seconds(c.time_s) + ", of which " +
             format_seconds(c.exploration_cost_s) + " for exploring; policy " + c.policy + "\n";
+    if (c.skew_s && c.skew_p90_s)
+      text += "the last rank came " + format_seconds(*c.skew_s) + " after the first one (median; " +
+              format_seconds(*c.skew_p90_s) + " in a tenth of the calls)\n";
     if (!c.reason.empty()) text += "* " + c.current_arm + ": " + c.reason + '\n';
     if (shown.size() < c.arms.size())
       text += std::to_string(c.arms.size() - shown.size()) +

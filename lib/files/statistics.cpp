@@ -51,27 +51,30 @@ select::arm_statistics read_arm(const json_reader& r) {
 json context_json(const select::context_statistics& c) {
   json arms = json::array();
   for (const select::arm_statistics& a : c.arms) arms.push_back(arm_json(a));
-  return {{"communicator", c.communicator},
-          {"collective", c.collective},
-          {"num_ranks", c.num_ranks},
-          {"ranks_per_node", c.ranks_per_node},
-          {"from_bytes", c.from_bytes},
-          {"to_bytes", c.to_bytes},
-          {"first_bytes", c.first_bytes},
-          {"operation", c.operation},
-          {"policy", c.policy},
-          {"current_arm", c.current_arm},
-          {"reason", c.reason},
-          {"calls", c.calls},
-          {"time_s", c.time_s},
-          {"exploration_cost_s", c.exploration_cost_s},
-          {"arms", std::move(arms)}};
+  json j{{"communicator", c.communicator},
+         {"collective", c.collective},
+         {"num_ranks", c.num_ranks},
+         {"ranks_per_node", c.ranks_per_node},
+         {"from_bytes", c.from_bytes},
+         {"to_bytes", c.to_bytes},
+         {"first_bytes", c.first_bytes},
+         {"operation", c.operation},
+         {"policy", c.policy},
+         {"current_arm", c.current_arm},
+         {"reason", c.reason},
+         {"calls", c.calls},
+         {"time_s", c.time_s},
+         {"exploration_cost_s", c.exploration_cost_s}};
+  put_optional(j, "skew_s", c.skew_s);
+  put_optional(j, "skew_p90_s", c.skew_p90_s);
+  j["arms"] = std::move(arms);
+  return j;
 }
 
 select::context_statistics read_context(const json_reader& r) {
   r.expect_fields({"communicator", "collective", "num_ranks", "ranks_per_node", "from_bytes",
                    "to_bytes", "first_bytes", "operation", "policy", "current_arm", "reason",
-                   "calls", "time_s", "exploration_cost_s", "arms"});
+                   "calls", "time_s", "exploration_cost_s", "skew_s", "skew_p90_s", "arms"});
   select::context_statistics c{.communicator = r.text("communicator"),
                                .collective = r.name("collective"),
                                .num_ranks = int(r.integer("num_ranks", 1, largest_count)),
@@ -86,6 +89,8 @@ select::context_statistics read_context(const json_reader& r) {
                                .calls = r.integer("calls"),
                                .time_s = r.number("time_s"),
                                .exploration_cost_s = r.finite("exploration_cost_s"),
+                               .skew_s = r.optional_number("skew_s"),
+                               .skew_p90_s = r.optional_number("skew_p90_s"),
                                .arms = {}};
   if (c.to_bytes < c.from_bytes) r.field("to_bytes").fail("expected at least from_bytes");
   for (const json_reader& a : r.list("arms")) c.arms.push_back(read_arm(a));

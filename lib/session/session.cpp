@@ -261,14 +261,15 @@ int session::run_tuned(const call& c, std::uint8_t policy) {
   }
   lock = {};
   const arm& a = arms_[std::size_t(c.op)][std::size_t(chosen.arm)];
-  if (!chosen.timed && !process_.tracing()) return run_arm(c, a);
+  if (!chosen.timed && !chosen.notes_end && !process_.tracing()) return run_arm(c, a);
 
   const double started_s = process_.clock()();
   const int code = run_arm(c, a);
-  const double seconds = process_.clock()() - started_s;
-  if (chosen.timed && code == MPI_SUCCESS) {
+  const double ended_s = process_.clock()(), seconds = ended_s - started_s;
+  if (code == MPI_SUCCESS) {
     lock = guard();
-    lockstep_.record(chosen, seconds);
+    if (chosen.timed) lockstep_.record(chosen, seconds, lockstep_.gap_s(chosen, started_s));
+    if (chosen.notes_end) lockstep_.note_end(chosen, ended_s);
     lock = {};
   }
   if (process_.tracing()) trace(c, chosen, started_s, seconds);

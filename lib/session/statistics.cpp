@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include "railpass/base/statistics.hpp"
+
 #include "lib/session/session.hpp"
 #include "railpass/base/settings.hpp"
 
@@ -44,6 +46,10 @@ void session::add_statistics(select::statistics_dump& dump) const {
         .reason = policy->reason(),
         .calls = lockstep_.calls(i),
         .arms = {}};
+    if (const std::span<const double> skews = lockstep_.skews_s(i); !skews.empty()) {
+      context.skew_s = median(skews);
+      context.skew_p90_s = quantile(skews, 0.9);
+    }
 
     const std::vector<select::arm_record> records = lockstep_.records(i);
     const std::vector<double> probabilities = policy->probabilities();

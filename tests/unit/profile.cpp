@@ -121,6 +121,8 @@ select::statistics_dump example_statistics() {
                                .calls = 100,
                                .time_s = 0.3,
                                .exploration_cost_s = 0.01,
+                               .skew_s = 1e-3,
+                               .skew_p90_s = 4e-3,
                                .arms = {}};
   c.arms = {{.arm = "native",
              .calls = 40,

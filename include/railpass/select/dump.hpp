@@ -47,6 +47,10 @@ struct context_statistics {
   std::int64_t calls = 0;
   double time_s = 0;
   double exploration_cost_s = 0;
+  /// How much later the last rank came to a call than the first one, of the latest calls of which
+  /// that is known: the median, and what a tenth of them exceeded.
+  std::optional<double> skew_s{};
+  std::optional<double> skew_p90_s{};
   std::vector<arm_statistics> arms{};
 };
 

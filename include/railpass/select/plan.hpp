@@ -32,11 +32,14 @@
 //       ls.adopt(c.context, m);
 //       c = ls.next_call(key);
 //     }
-//     run c.arm; if (c.timed) ls.record(c, seconds);
+//     started = clock(); run c.arm; ended = clock();
+//     if (c.timed) ls.record(c, ended - started, ls.gap_s(c, started));
+//     if (c.notes_end) ls.note_end(c, ended);
 #pragma once
 
 #include "railpass/select/context.hpp"
 #include "railpass/select/policy.hpp"
+#include "railpass/select/skew.hpp"
 
 #include <algorithm>
 #include <array>
@@ -69,6 +72,7 @@ struct timed_call {
   int slot = -1;
   bool timed = false;
   bool needs_first_plan = false;
+  bool notes_end = false;  ///< the next call of the context may want to know when this one ended
 };
 
 enum class merge_step : std::uint8_t { none, post, consume };
@@ -93,7 +97,7 @@ struct arm_record {
 class lockstep {
  public:
   static constexpr int protocol_version = 1;
-  static constexpr int max_merge_words = 256;
+  static constexpr int max_merge_words = 512;
   static constexpr int no_context = -1;
 
   lockstep(const lockstep_settings& settings, bool is_leader)
@@ -140,7 +144,7 @@ class lockstep {
     context_state& s = contexts_[std::size_t(c)];
     if (s.calls != s.next_event) {
       ++s.calls;
-      return {.context = c, .arm = s.incumbent};
+      return {.context = c, .arm = s.incumbent, .notes_end = s.calls == s.next_event || posted_};
     }
     return eventful_call(c);
   }
@@ -153,10 +157,26 @@ class lockstep {
   /// All ranks: the first plan of a context.
   void adopt(int context, const plan_message& message);
 
-  /// The time of a timed call on this rank. A call that failed is not recorded.
-  void record(const timed_call& call, double seconds) {
-    if (call.slot >= 0 && std::size_t(call.slot) < queue_.size())
-      queue_[std::size_t(call.slot)].seconds = float(seconds);
+  /// The time of a timed call on this rank, and since when the context had been idle there. A call
+  /// that failed is not recorded.
+  void record(const timed_call& call, double seconds, std::optional<double> gap_s = {}) {
+    if (call.slot < 0 || std::size_t(call.slot) >= queue_.size()) return;
+    sample& mine = queue_[std::size_t(call.slot)];
+    mine.seconds = float(seconds);
+    mine.gap_ticks = gap_s ? std::int32_t(std::clamp(*gap_s * 1e7, 0.0, 1e9)) : neutral;
+  }
+
+  /// When a call ended on this rank, and how long before `started_s` the one before it did; nothing
+  /// if that one's end was not noted. Any clock that all calls use.
+  void note_end(const timed_call& call, double ended_s) {
+    context_state& s = contexts_[std::size_t(call.context)];
+    s.ended_s = ended_s;
+    s.ended_call = s.calls;
+  }
+  std::optional<double> gap_s(const timed_call& call, double started_s) const {
+    const context_state& s = contexts_[std::size_t(call.context)];
+    if (s.ended_call + 1 != s.calls) return std::nullopt;
+    return started_s - s.ended_s;
   }
 
   int num_contexts() const { return int(contexts_.size()); }
@@ -177,6 +197,8 @@ class lockstep {
   const policy* policy_of(int context) const { return led_[std::size_t(context)].chosen.get(); }
   /// Leader only: arms that ran, in the order of their first call.
   std::vector<arm_record> records(int context) const;
+  /// Leader only: how far apart the ranks came to the latest timed calls of which that is known.
+  std::span<const double> skews_s(int context) const { return led_[std::size_t(context)].skews_s; }
 
  private:
   static constexpr int min_samples = 16;
@@ -215,8 +237,17 @@ class lockstep {
   static constexpr int max_position = (1 << 20) - 1;
   static constexpr std::size_t largest_plan = plan_header_words + epoch_plan::max_explore;
   static_assert(2 + largest_plan <= plan_message_words);
-  static constexpr int first_merge_words = 96;
-  static_assert(header_words + min_samples + largest_plan <= first_merge_words);
+  static constexpr int first_merge_words = 128;
+  // A sample in words; times are logarithms, gaps in units of 100 ns.
+  enum sample_word : std::size_t {
+    longest_negative,
+    shortest_word,
+    longest_gap_negative,
+    shortest_gap_word,
+    sample_words
+  };
+  static_assert(header_words + min_samples * sample_words + largest_plan <= first_merge_words);
+  static constexpr std::size_t kept_skews = 64;  // per context
 
   // What merging may cost: so much of the time spent in the calls, after a few free ones.
   static constexpr double merge_share = 0.0075;
@@ -241,6 +272,8 @@ class lockstep {
     std::uint16_t next_explore = 0;
     std::uint16_t num_explore = 0;
     std::array<std::int32_t, epoch_plan::max_explore> explore{};
+    double ended_s = 0;  // a call on this rank, that number
+    std::int64_t ended_call = -2;
 
     exploration explored(std::size_t i) const {
       return {.position = explore[i] >> arm_bits, .arm = explore[i] & (max_arms - 1)};
@@ -252,6 +285,7 @@ class lockstep {
     std::int32_t arm;
     bool explored;
     float seconds;  // negative: not recorded
+    std::int32_t gap_ticks = neutral;
   };
 
   // What the leader knows of a context.
@@ -267,7 +301,15 @@ class lockstep {
     bool counted = false;              // while a merge is composed
     std::vector<observation> merged;   // of the merge being consumed
     std::vector<arm_record> records;
+    std::vector<double> skews_s;  // the oldest is replaced
+    std::size_t next_skew = 0;
 
+    void keep_skew(double skew_s) {
+      if (skews_s.size() < kept_skews)
+        skews_s.push_back(skew_s);
+      else
+        skews_s[next_skew++ % kept_skews] = skew_s;
+    }
     arm_record& record_of(int arm) {
       for (arm_record& r : records)
         if (r.arm == arm) return r;
@@ -303,6 +345,9 @@ class lockstep {
   timed_call eventful_call(int context);
   bool admit(context_state& s, bool explored) const;
   static void schedule_event(context_state& s);
+  std::span<std::int32_t> words_of_sample(std::size_t i) {
+    return std::span(words_).subspan(header_words + sample_words * i, sample_words);
+  }
   static std::size_t encode(const epoch_plan& p, int context, std::span<std::int32_t> words);
   std::size_t activate(std::span<const std::int32_t> words);
   void account_calls(int context);
@@ -384,6 +429,7 @@ inline timed_call lockstep::eventful_call(int context) {
   }
   ++s.calls;
   schedule_event(s);
+  call.notes_end = s.calls == s.next_event || posted_;
   return call;
 }
 
@@ -457,6 +503,7 @@ inline plan_message lockstep::lead(int context, std::unique_ptr<policy> chosen) 
   if (chosen) {
     p = chosen->plan({.calls = 0, .merge_cost_s = merge_cost_s(), .pending = {}});
     led.merged.reserve(max_samples);
+    led.skews_s.reserve(kept_skews);
     led.records.reserve(chosen->arms().size() + 1);
     led.chosen = std::move(chosen);
   }
@@ -537,15 +584,16 @@ inline std::span<std::int32_t> lockstep::post() {
   words_[charge_negative] = -std::int32_t(std::clamp(charged_s_ * 1e7, 0.0, 1e9));
   charged_s_ = 0;
 
-  // The logarithm times 2^20, negated: a call took as long as its slowest rank. (The minimum does
-  // not mind who came late, but does not see either how long the others still needed: of 8 bytes
-  // on 8 ranks of 2 cores it took an all_reduce for 1.5 times faster that was 1.5 times slower.)
   for (std::size_t i = 0; i < in_flight_.size(); ++i) {
     const sample& one = in_flight_[i];
     if (one.seconds < 0) continue;
+    const std::span words = words_of_sample(i);
     const double scaled = std::log(std::max(double(one.seconds), 1e-9)) * 0x1p20;
-    const auto quantised = std::int32_t(std::lround(std::min(scaled, 0x1p30)));
-    words_[header_words + i] = -quantised;
+    words[shortest_word] = std::int32_t(std::lround(std::min(scaled, 0x1p30)));
+    words[longest_negative] = -words[shortest_word];
+    if (one.gap_ticks == neutral) continue;
+    words[shortest_gap_word] = one.gap_ticks;
+    words[longest_gap_negative] = -one.gap_ticks;
   }
   if (leader_) compose_plans();
   posted_ = true;
@@ -567,8 +615,8 @@ inline merge_outcome lockstep::consume() {
   samples_room_ = words_[samples_word];
   next_words_ = words_[size_word];
   if (leader_) learn();
-  auto rest =
-      std::span<const std::int32_t>(words_).subspan(header_words + std::size_t(in_flight_room_));
+  auto rest = std::span<const std::int32_t>(words_).subspan(
+      header_words + sample_words * std::size_t(in_flight_room_));
   for (int left = words_[plans_word]; left > 0; --left) rest = rest.subspan(activate(rest));
   if (leader_) plan_next();
   return merge_outcome::agreed;
@@ -587,7 +635,7 @@ inline void lockstep::compose_plans() {
   for (const sample& one : in_flight_)
     if (one.seconds > 0) led_[std::size_t(one.context)].last_seconds = one.seconds;
 
-  auto rest = std::span(words_).subspan(header_words + std::size_t(in_flight_room_));
+  auto rest = std::span(words_).subspan(header_words + sample_words * std::size_t(in_flight_room_));
   std::int32_t shipped = 0, waiting = 0;
   for (int c = 0; c < num_contexts(); ++c) {
     led_context& led = led_[std::size_t(c)];
@@ -616,7 +664,8 @@ inline void lockstep::compose_plans() {
   const int samples = calls <= min_samples       ? min_samples
                       : calls <= 2 * min_samples ? 2 * min_samples
                                                  : max_samples;
-  const int size = int(header_words) + samples + std::max(1, waiting) * int(largest_plan);
+  const int size =
+      int(header_words) + samples * int(sample_words) + std::max(1, waiting) * int(largest_plan);
   words_[samples_word] = samples;
   words_[size_word] = std::min(max_merge_words, (size + 31) / 32 * 32);
 }
@@ -658,12 +707,19 @@ inline void lockstep::learn() {
 
   for (std::size_t i = 0; i < in_flight_.size(); ++i) {
     const sample& one = in_flight_[i];
-    const std::int32_t word = words_[header_words + i];
-    if (word == neutral) continue;
+    const std::span words = words_of_sample(i);
+    if (words[longest_negative] == neutral) continue;
     const context_state& s = contexts_[std::size_t(one.context)];
     led_context& led = led_[std::size_t(one.context)];
     if (!led.chosen) continue;
-    const double log_s = -0x1p-20 * word, seconds = std::exp(log_s);
+    call_times times{.longest_s = std::exp(-0x1p-20 * words[longest_negative]),
+                     .shortest_s = std::exp(0x1p-20 * words[shortest_word])};
+    if (words[shortest_gap_word] != neutral) {
+      times.longest_gap_s = -1e-7 * words[longest_gap_negative];
+      times.shortest_gap_s = 1e-7 * words[shortest_gap_word];
+    }
+    if (const auto skew = skew_s(times)) led.keep_skew(*skew);
+    const double seconds = duration_s(s.key.op, times), log_s = std::log(seconds);
     led.merged.push_back({one.arm, seconds});
     arm_record& record = led.record_of(one.arm);
     ++record.samples;

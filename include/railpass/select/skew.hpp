@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Who came late to a call, and what the call took without that. Clocks of hosts are not compared:
+// each rank knows how long it was inside the call, and how long before that the context's last call
+// had ended on it. If that ended everywhere at once, the largest and the smallest such gap are as
+// far apart as the ranks came.
+#pragma once
+
+#include "collectives/collective.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace railpass::select {
+
+/// One timed call, over all ranks.
+struct call_times {
+  double longest_s = 0;   ///< inside the call, on the rank for which that is the most
+  double shortest_s = 0;  ///< the least
+  /// Since the end of the context's last call; nothing if that was not noted.
+  std::optional<double> longest_gap_s{};
+  std::optional<double> shortest_gap_s{};
+};
+
+/// How much later the last rank came than the first one: as much as this, or up to the finishing
+/// spread of the last call more or less. Nothing if nobody can say.
+inline std::optional<double> skew_s(const call_times& t) {
+  static constexpr double clocks_apart = 1e-5;  // in a second
+  if (!t.longest_gap_s || !t.shortest_gap_s) return std::nullopt;
+  return std::max(0.0, *t.longest_gap_s * (1 - clocks_apart) - *t.shortest_gap_s);
+}
+
+/// No rank can leave before all have come. Not so where a block may be empty.
+constexpr bool waits_for_all(collective op) {
+  switch (describe(op).what) {
+    case promise::reduce_to_all:
+    case promise::all_arrive:
+      return true;
+    case promise::reduce_to_blocks:
+    case promise::blocks_to_all:
+    case promise::blocks_to_blocks:
+      return describe(op).lengths == block_lengths::equal;
+    default:
+      return false;
+  }
+}
+
+/// So much of a call may pass between the first rank's leaving and the last one's (recursive
+/// doubling among 3 ranks, a gather and a broadcast), by which they seem to come apart to the next
+/// one if something makes them wait in between.
+inline constexpr double finishing_spread = 0.8;
+
+/// From the last rank's coming to the last one's leaving. The most that a rank was inside is an
+/// upper bound, the least a lower one. Where all wait for all, and ranks came so far apart that no
+/// algorithm can have done it, what they waited is not counted. In all other collectives a rank
+/// that is waited for cannot be told from one that comes late to something that is over: there, the
+/// slowest rank counts.
+inline double duration_s(collective op, const call_times& t) {
+  if (!waits_for_all(op)) return t.longest_s;
+  const double late_s = skew_s(t).value_or(0);
+  if (late_s <= finishing_spread * t.longest_s) return t.longest_s;
+  return std::max(t.shortest_s, t.longest_s - late_s);
+}
+
+}  // namespace railpass::select

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A rank that comes late is in the statistics' skew and not in the time of the collective.
+#include "lib/session/process.hpp"
+#include "railpass/mpi.hpp"
+#include "support/catch.hpp"
+#include "support/communicators.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <thread>
+
+using namespace railpass;
+
+namespace {
+
+constexpr double late_s = 50e-3;
+
+/// What rank 0 says of the only context of a communicator whose last rank sleeps before its calls.
+template <class Call>
+std::optional<select::context_statistics> context_after(const std::string& name, Call call) {
+  const communicator comm = communicator::duplicate_of_world();
+  MPI_Comm_set_name(comm, name.c_str());
+  mpi::configure(comm, "policy", "round_robin");  // merges all the time
+  mpi::start_tuning(comm);
+  for (int i = 0; i < 40; ++i) {
+    if (comm.rank() == comm.size() - 1)
+      std::this_thread::sleep_for(std::chrono::duration<double>(late_s));
+    call(comm);
+  }
+  for (const auto& context : process::get()->statistics().contexts)
+    if (context.communicator == name) return context;
+  return std::nullopt;
+}
+
+/// The least mean time of an arm: a busy machine stalls some of them.
+double least_mean_s(const select::context_statistics& context) {
+  double least_s = INFINITY;
+  for (const select::arm_statistics& a : context.arms)
+    if (a.samples >= 3) least_s = std::min(least_s, *a.mean_s);
+  return least_s;
+}
+
+}  // namespace
+
+TEST_CASE("a late rank is in the skew of an all_reduce and not in its time") {
+  const auto context = context_after("late for an all_reduce", [](MPI_Comm comm) {
+    int one = 1, sum = 0;
+    CHECK(mpi::all_reduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS);
+  });
+  if (!context) return;  // one rank, or not the leader
+  REQUIRE(context->skew_s);
+  CHECK(*context->skew_s > 0.9 * late_s);
+  // A wait for a merge may take a call's place in waiting for the late rank, but not that of three.
+  CHECK(least_mean_s(*context) < late_s / 5);
+}
+
+TEST_CASE("a late root is in the skew of a broadcast") {
+  const auto context = context_after("late for a broadcast", [](MPI_Comm comm) {
+    int value = 1, size = 0;
+    MPI_Comm_size(comm, &size);
+    CHECK(mpi::broadcast(&value, 1, MPI_INT, size - 1, comm) == MPI_SUCCESS);
+  });
+  if (!context) return;
+  REQUIRE(context->skew_s);
+  CHECK(*context->skew_s > 0.9 * late_s);
+  CHECK(*context->skew_p90_s >= *context->skew_s);
+}

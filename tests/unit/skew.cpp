@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a call took and how far apart its ranks came, against simulated ranks of which both are
+// known: each with a clock of its own, that runs at its own rate.
+#include "railpass/select/skew.hpp"
+
+#include "railpass/base/statistics.hpp"
+#include "railpass/select/plan.hpp"
+#include "railpass/select/policies.hpp"
+#include "railpass/select/random.hpp"
+#include "support/catch.hpp"
+#include "support/closed_forms.hpp"
+
+#include <array>
+#include <functional>
+#include <vector>
+
+using namespace railpass;
+using namespace railpass::select;
+
+namespace {
+
+/// Ranks that wait for all. Each leaves when the last one has come, and what the collective takes
+/// has passed, less its own part of the finishing spread.
+class ranks {
+ public:
+  ranks(int num_ranks, std::uint64_t seed) : random_(seed) {
+    for (int r = 0; r < num_ranks; ++r) {
+      offset_s_.push_back(100 * random_.uniform());
+      rate_.push_back(1 + 1e-6 * random_.normal());
+      left_s_.push_back(0);
+      early_.push_back(r == 0 ? 1 : random_.uniform());
+    }
+    early_.back() = 0;
+  }
+
+  /// All ranks come `late_s[r]` after the end of the last call on them. `finishing`: how much of
+  /// the call the first one leaves before the last one.
+  call_times call(double seconds, double finishing, const std::function<double(int)>& late_s) {
+    std::vector<double> came_s;
+    for (std::size_t r = 0; r < left_s_.size(); ++r) came_s.push_back(left_s_[r] + late_s(int(r)));
+    const auto [first, last] = std::minmax_element(came_s.begin(), came_s.end());
+    came_apart_s_ = *last - *first;
+    const double ended_s = *last + seconds;
+    call_times t{.longest_s = 0, .shortest_s = 1e9, .longest_gap_s = 0, .shortest_gap_s = 1e9};
+    for (std::size_t r = 0; r < left_s_.size(); ++r) {
+      const double before_s = clock_s(r, left_s_[r]), began_s = clock_s(r, came_s[r]);
+      left_s_[r] = ended_s - seconds * finishing * early_[r];
+      const double inside_s = clock_s(r, left_s_[r]) - began_s, gap_s = began_s - before_s;
+      t.longest_s = std::max(t.longest_s, inside_s);
+      t.shortest_s = std::min(t.shortest_s, inside_s);
+      t.longest_gap_s = std::max(*t.longest_gap_s, gap_s);
+      t.shortest_gap_s = std::min(*t.shortest_gap_s, gap_s);
+    }
+    return t;
+  }
+
+  /// How long the rank waits in a barrier of the program that follows its call.
+  double until_all_s(int r) const {
+    return *std::max_element(left_s_.begin(), left_s_.end()) - left_s_[std::size_t(r)];
+  }
+
+  double came_apart_s() const { return came_apart_s_; }
+  random_stream& random() { return random_; }
+
+ private:
+  double clock_s(std::size_t r, double true_s) const { return offset_s_[r] + rate_[r] * true_s; }
+
+  random_stream random_;
+  std::vector<double> offset_s_, rate_, left_s_, early_;
+  double came_apart_s_ = 0;
+};
+
+constexpr double call_s = 50e-6;
+constexpr std::array waiting{collective::all_reduce, collective::all_gather, collective::all_to_all,
+                             collective::reduce_scatter_block, collective::barrier};
+
+}  // namespace
+
+TEST_CASE("all wait for all only where no block can be empty") {
+  for (const collective op : all_collectives) {
+    CAPTURE(name_of(op));
+    CHECK(waits_for_all(op) == (std::ranges::find(waiting, op) != waiting.end()));
+  }
+}
+
+TEST_CASE("no algorithm lets a rank leave so early that it seems to come late") {
+  simulator play;
+  double most = 0;
+  for (const collective op : waiting)
+    for (const arm& a : arms_of(op)) {
+      if (a.base->is_native()) continue;
+      for (const int p : {3, 8, 13}) {
+        if (!eligible(*a.base, {.num_ranks = p, .units = p})) continue;
+        const std::vector<schedule> schedules = build_all(a, p, true);
+        for (const std::int64_t bytes : {8, 16384}) {
+          const message_size size =
+              describe(op).what == promise::all_arrive
+                  ? message_size{p, 1}
+                  : message_size{(traits_of(op).blocks ? p : 1) * bytes / 8, 8};
+          if (schedules[0].segment_bytes >= bytes) continue;
+          for (const machine_model& m : two_networks())
+            for (const int ranks_per_node : {1, 4}) {
+              CAPTURE(name_of(op), name_of(a), p, bytes, ranks_per_node);
+              const simulation& s = play.run({.machine = m,
+                                              .nodes = node_layout::blocks(p, ranks_per_node),
+                                              .schedules = schedules,
+                                              .size = size});
+              const double first_s = *std::ranges::min_element(s.finish_s);
+              REQUIRE(first_s >= (1 - finishing_spread) * s.time_s);
+              most = std::max(most, 1 - first_s / s.time_s);
+            }
+        }
+      }
+    }
+  CHECK(most > 0.7);  // the bound is not far off
+}
+
+TEST_CASE("a rank that is late by many calls is in the skew and not in the time") {
+  const unsigned seed = GENERATE(range(1U, 21U));
+  const double late_calls = GENERATE(10, 100, 2000);
+  CAPTURE(seed, late_calls);
+  ranks all(2 + int(seed % 7), seed);
+  const double finishing = 0.5 * all.random().uniform(), late_s = late_calls * call_s;
+  for (int i = 0; i < 50; ++i) {
+    const call_times t =
+        all.call(call_s, finishing, [&](int r) { return r == 1 ? late_s : 0.01 * call_s; });
+    const double skew = skew_s(t).value(), off_s = finishing * call_s + 2e-5 * late_s;
+    if (i == 0) continue;  // ranks began at different times
+    CHECK(skew == Approx(all.came_apart_s()).margin(1.01 * off_s));
+    for (const collective op : waiting) {
+      const double seconds = duration_s(op, t);
+      CHECK(seconds > (1 - finishing) * call_s * 0.99);
+      CHECK(seconds < call_s + 1.01 * off_s);
+    }
+    CHECK(duration_s(collective::broadcast, t) == t.longest_s);
+    CHECK(duration_s(collective::all_gatherv, t) == t.longest_s);
+  }
+}
+
+TEST_CASE("of ranks that come at random no more than a few calls are counted") {
+  const unsigned seed = GENERATE(range(1U, 21U));
+  const double late_calls = GENERATE(0.0, 0.1, 1, 5, 50);
+  CAPTURE(seed, late_calls);
+  ranks all(2 + int(seed % 30), seed);
+  const double finishing = finishing_spread * all.random().uniform();
+  for (int i = 0; i < 100; ++i) {
+    const call_times t = all.call(call_s, finishing, [&](int) {
+      return -std::log(1 - all.random().uniform()) * late_calls * call_s;
+    });
+    const double seconds = duration_s(collective::all_reduce, t);
+    CHECK(seconds >= t.shortest_s);
+    CHECK(seconds <= t.longest_s);
+    // Less than that is not taken out: longest - skew is more than a fifth of the longest.
+    CHECK(seconds < 5.01 * (1 + finishing) * call_s);
+    if (late_calls == 0) CHECK(seconds == t.longest_s);
+  }
+}
+
+TEST_CASE("ranks that leave early and wait for the others are not late") {
+  const unsigned seed = GENERATE(range(1U, 21U));
+  CAPTURE(seed);
+  ranks all(2 + int(seed % 7), seed);
+  const double finishing = 0.79 * all.random().uniform();
+  for (int i = 0; i < 50; ++i) {
+    std::vector<double> waits_s;
+    for (int r = 0; r < 9; ++r) waits_s.push_back(r < 2 + int(seed % 7) ? all.until_all_s(r) : 0);
+    const call_times t =
+        all.call(call_s, finishing, [&](int r) { return waits_s[std::size_t(r)]; });
+    CHECK(duration_s(collective::all_reduce, t) == t.longest_s);
+    CHECK(t.longest_s == Approx(call_s).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("the faster of two arms has the lower times when ranks are late by many calls") {
+  const unsigned seed = GENERATE(range(1U, 11U));
+  CAPTURE(seed);
+  ranks all(8, seed);
+  std::vector<double> slow, fast;
+  for (int i = 0; i < 400; ++i)
+    (i % 2 ? slow : fast)
+        .push_back(
+            duration_s(collective::all_reduce, all.call(call_s * (i % 2 ? 1.1 : 1), 0.1, [&](int) {
+              return -std::log(1 - all.random().uniform()) * 20 * call_s;
+            })));
+  CHECK(median(fast) < median(slow));
+}
+
+TEST_CASE("without gaps the slowest rank counts") {
+  const call_times t{.longest_s = 1, .shortest_s = 0.1};
+  CHECK_FALSE(skew_s(t));
+  CHECK(duration_s(collective::all_reduce, t) == 1);
+}
+
+TEST_CASE("a merge brings what all ranks measured, and the leader keeps both apart") {
+  constexpr double late_s = 5e-3;
+  const collective op = GENERATE(collective::all_reduce, collective::broadcast);
+  const context_key key{.op = op, .size_class = 4};
+  std::array steps{lockstep({}, true), lockstep({}, false), lockstep({}, false)};
+  std::vector<std::span<std::int32_t>> words(steps.size());
+  double now_s = 1000;
+  for (int i = 0; i < 300; ++i) {
+    for (std::size_t r = 0; r < steps.size(); ++r)
+      if (steps[r].begin_call() && steps[r].due() == merge_step::post) words[r] = steps[r].post();
+    if (steps[0].due() == merge_step::consume) {
+      std::vector<std::int32_t> least(words[0].begin(), words[0].end());
+      for (const auto& w : words)
+        for (std::size_t k = 0; k < least.size(); ++k) least[k] = std::min(least[k], w[k]);
+      for (std::size_t r = 0; r < steps.size(); ++r) {
+        std::copy(least.begin(), least.end(), words[r].begin());
+        REQUIRE(steps[r].consume() == merge_outcome::agreed);
+        if (steps[r].due() == merge_step::post) words[r] = steps[r].post();
+      }
+    }
+    timed_call c;
+    plan_message plan{};
+    for (std::size_t r = 0; r < steps.size(); ++r) {
+      c = steps[r].next_call(key);
+      if (c.needs_first_plan) {
+        if (r == 0)
+          plan = steps[0].lead(
+              c.context,
+              make_policy("native", {.priors = {{.native = true, .measured_only = true}}}));
+        steps[r].adopt(c.context, plan);
+        c = steps[r].next_call(key);
+      }
+      const double own_s = 1e5 * double(r);  // another clock
+      const double began_s = own_s + now_s + (r == 2 ? late_s : 0);
+      const double ended_s = own_s + now_s + late_s + call_s;
+      if (c.timed) steps[r].record(c, ended_s - began_s, steps[r].gap_s(c, began_s));
+      if (c.notes_end) steps[r].note_end(c, ended_s);
+    }
+    now_s += late_s + call_s + 1e-4;
+  }
+  const auto records = steps[0].records(0);
+  REQUIRE(records.size() == 1);
+  REQUIRE(records[0].samples > 10);
+  const std::span<const double> skews = steps[0].skews_s(0);
+  REQUIRE(skews.size() > 5);
+  CHECK(median(skews) == Approx(late_s).epsilon(1e-3));
+  // A few calls came before there was an end to count from.
+  const double mean_s = records[0].sum_s / double(records[0].samples);
+  if (op == collective::broadcast)
+    CHECK(mean_s == Approx(late_s + call_s).epsilon(1e-3));
+  else
+    CHECK(mean_s < late_s / 3);
+}
