@@ -5,6 +5,7 @@
 
 #include "models/profile.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -82,8 +83,17 @@ struct bench_result {
   std::optional<double> ratio_low{};        ///< bootstrap interval of that ratio
   std::optional<double> ratio_high{};
   std::optional<double> ratio_to_best{};  ///< to the fastest arm measured in the same run
-  std::optional<double> spread_s{};       ///< robust spread of the runs
+  std::optional<double> best_low{};       ///< bootstrap interval of that ratio; of tuned
+  std::optional<double> best_high{};
+  std::optional<double> spread_s{};  ///< robust spread of the runs
 };
+
+/// The promise of a settled call: the 95 % interval of its time over another's, which takes
+/// `other_s`, ends below 1 + the largest of 2 %, 100 ns and three standard errors.
+inline bool no_slower(double low, double high, double other_s) {
+  const double standard_error = (high - low) / (2 * 1.96);
+  return high < 1 + std::max({0.02, 100e-9 / other_s, 3 * standard_error});
+}
 
 /// `railpass bench --learning`: the first calls of a context that knows nothing yet, each taken
 /// beside a call of the arm that proved the fastest.

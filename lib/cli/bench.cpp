@@ -23,6 +23,7 @@ struct options {
   std::string bytes = "64KiB,1MiB";
   std::string arms;
   std::string budget = "60s";
+  std::string clock = "barrier";
   int root = 0;
   int learning = 0;
   bool all = false;
@@ -153,6 +154,8 @@ void print_cell(const cell_result& cell, const std::string& title, bool all) {
   if (arms > shown_arms && !all)
     std::cout << arms - shown_arms
               << " slower arms are measured but not shown (--all shows them)\n";
+  if (cell.late_rounds > 0)
+    std::cout << cell.late_rounds << " rounds are left out, in which a rank was late\n";
   if (!cell.tuned_arm.empty()) std::cout << "tuned had settled on " << cell.tuned_arm << '\n';
   if (!cell.left_out.empty()) {
     std::cout << cell.left_out.size()
@@ -197,6 +200,7 @@ int run(const options& o) {
                  {"profile", profile_path},
                  {"policy", read_environment(environ).values.policy},
                  {"budget_s", fixed(wanted.budget_s, 3)},
+                 {"clock", o.clock},
                  {"root", std::to_string(o.root)}};
     const bool speaks = j.rank == 0 && o.json.text();
     if (speaks)
@@ -216,7 +220,7 @@ int run(const options& o) {
         if (std::find(list.begin(), list.end(), at) == list.end()) list.push_back(at);
       }
     const auto cells = double(list.size());
-    std::vector<std::string> wrong;
+    std::vector<std::string> wrong, missed;
     double done = 0;
     {
       progress_bar bar("bench", j.rank == 0);
@@ -228,7 +232,8 @@ int run(const options& o) {
             .root = o.root,
             .contestants = contestants_of(wanted, op, bytes, j, knowledge ? &*knowledge : nullptr),
             .budget_s = std::max(left_s, 0.05 * wanted.budget_s) / (cells - done),
-            .learning = o.learning};
+            .learning = o.learning,
+            .round_time = o.clock == "round_time"};
         if (cell.contestants.empty())
           throw usage_error("--arms '" + o.arms + "': none of them can run " +
                             std::string(name_of(op)) + " of " + format_bytes(bytes) + " on " +
@@ -249,11 +254,18 @@ int run(const options& o) {
         all.learning.insert(all.learning.end(), result.learning.begin(), result.learning.end());
         const std::string key = std::string(name_of(op)) + "/" + std::to_string(bytes) + "/";
         all.notes[key + "repetitions"] = std::to_string(result.repetitions);
+        if (cell.round_time) all.notes[key + "late_rounds"] = std::to_string(result.late_rounds);
         if (!result.tuned_arm.empty()) all.notes[key + "tuned_arm"] = result.tuned_arm;
         for (const auto& [label, why] : result.left_out) all.notes[key + "left_out/" + label] = why;
+        for (const std::string& what : result.missed) missed.push_back(title + " against " + what);
         for (const std::string& label : result.wrong) wrong.push_back(title + " by " + label);
       }
     }
+    if (speaks && !missed.empty()) {
+      std::cout << "Not shown to be as fast (95 % interval of tuned / other):\n";
+      for (const std::string& one : missed) std::cout << "  " << one << '\n';
+    }
+    all.notes["missed"] = join(missed);
     j.on_rank_0([&] { o.json.write(files::to_json(all)); });
     if (!wrong.empty()) throw error("wrong results: " + join(wrong));
     return int(succeeded);
@@ -284,6 +296,13 @@ const verb bench_verb{
           ->type_name("NAMES");
       app.add_option("--budget", o->budget, "about how long to measure in all")
           ->type_name("TIME")
+          ->capture_default_str();
+      app.add_option(
+             "--clock", o->clock,
+             "barrier: a repetition is timed behind one; round_time: it begins on all ranks "
+             "at one instant of synchronised clocks, and does not count if one is late")
+          ->type_name("NAME")
+          ->check(CLI::IsMember({"barrier", "round_time"}))
           ->capture_default_str();
       app.add_option("--root", o->root, "of the collectives that have one")
           ->type_name("RANK")

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // One cell of the benchmark. Every value is the largest over the ranks of the time a call took
-// behind a barrier. In each repetition all contestants run once, in a new random order that is the
-// same on all ranks, so that whatever disturbs the machine disturbs all of them alike. All
-// decisions come from values that a reduction has made equal on all ranks, rank 0's clock included.
+// behind a barrier, or since a common instant (global_clock.hpp). In each repetition all
+// contestants run once, in a new random order that is the same on all ranks, so that whatever
+// disturbs the machine disturbs all of them alike. All decisions come from values that a reduction
+// has made equal on all ranks, rank 0's clock included.
 #include "lib/cli/bench_cell.hpp"
 
 #include "lib/cli/arguments.hpp"
+#include "lib/cli/global_clock.hpp"
+#include "lib/cli/verb.hpp"
 #include "lib/cli/workload.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/statistics.hpp"
@@ -17,6 +20,7 @@
 #include <cmath>
 #include <deque>
 #include <numeric>
+#include <optional>
 #include <random>
 
 namespace railpass::cli {
@@ -113,6 +117,15 @@ class cell {
     return steady_clock_s() - begin_s;
   }
 
+  // The time of a call of one repetition: infinite if this rank was late for it.
+  double time_of_round(const runner& r) {
+    if (!clock_) return time_of([&] { call(r); });
+    const double begin_s = clock_->begin_round();
+    call(r);
+    const double end_s = clock_->now_s();
+    return std::isfinite(begin_s) ? end_s - begin_s : begin_s;
+  }
+
   // Makes values equal on all ranks: the largest. The time rank 0 has spent comes with them.
   double agree(std::vector<double>& values) const {
     values.push_back(job_.rank == 0 ? steady_clock_s() - begin_s_ : 0);
@@ -206,6 +219,9 @@ class cell {
 
   void repeat() {
     std::mt19937_64 random(request_.seed);
+    constexpr double synchronise_every_s = 0.5;
+    if (request_.round_time) clock_.emplace();
+    double synchronised_at_s = 0;
     for (int repetition = 1; repetition <= most_repetitions; ++repetition) {
       if ((repetition & (repetition - 1)) == 0) set_strides();  // at 1, 2, 4, 8, ...
       std::vector<runner*> order;
@@ -214,9 +230,20 @@ class cell {
           order.insert(order.end(), std::size_t(r.turns), &r);
       std::shuffle(order.begin(), order.end(), random);
       std::vector<double> times;
-      for (const runner* r : order) times.push_back(time_of([&] { call(*r); }));
+      for (const runner* r : order) times.push_back(time_of_round(*r));
       const double spent_s = agree(times);
-      for (std::size_t i = 0; i < order.size(); ++i) order[i]->times.push_back(times[i]);
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        const bool late = !std::isfinite(times[i]);
+        if (clock_) clock_->round_was_late(late);
+        if (late)
+          ++result_.late_rounds;
+        else
+          order[i]->times.push_back(times[i]);
+      }
+      if (clock_ && spent_s - synchronised_at_s > synchronise_every_s) {
+        clock_->synchronise();
+        synchronised_at_s = spent_s;
+      }
       result_.repetitions = repetition;
       progress_(std::max(spent_s / request_.budget_s, double(repetition) / most_repetitions),
                 name() + ", repetition " + std::to_string(repetition));
@@ -246,12 +273,24 @@ class cell {
                        .runs = std::int64_t(r.times.size()),
                        .spread_s = robust_spread(r.times)};
       if (std::isfinite(best_arm_s)) row.ratio_to_best = row.median_s / best_arm_s;
+      const bool tuned = r.who->what == contestant::kind::tuned;
+      if (tuned && best_) {
+        const interval likely = ratio_of_medians(r.times, best_->times, 0.95, 200);
+        row.best_low = likely.low;
+        row.best_high = likely.high;
+        if (!no_slower(likely.low, likely.high, best_arm_s))
+          result_.missed.push_back("the best arm, " + best_->who->label + ": " +
+                                   fixed(likely.low, 3) + ".." + fixed(likely.high, 3));
+      }
       if (native != runners_.end()) {
         row.ratio_to_native = row.median_s / median(native->times);
         if (&r != &*native) {
           const interval likely = ratio_of_medians(r.times, native->times, 0.95, 200);
           row.ratio_low = likely.low;
           row.ratio_high = likely.high;
+          if (tuned && !no_slower(likely.low, likely.high, median(native->times)))
+            result_.missed.push_back("native: " + fixed(likely.low, 3) + ".." +
+                                     fixed(likely.high, 3));
         }
       }
       result_.rows.push_back(std::move(row));
@@ -289,6 +328,7 @@ class cell {
   double begin_s_;
   own_communicator native_;
   tuned_communicator tuned_, pinned_;
+  std::optional<global_clock> clock_;  // none: behind a barrier
   std::vector<runner> runners_;
   const runner* best_ = nullptr;
   cell_result result_;

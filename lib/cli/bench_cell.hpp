@@ -29,7 +29,8 @@ struct cell_request {
   int root = 0;
   std::vector<contestant> contestants;
   double budget_s = 10;
-  int learning = 0;  ///< first calls of a fresh context to measure; 0: none
+  int learning = 0;         ///< first calls of a fresh context to measure; 0: none
+  bool round_time = false;  ///< repetitions begin at a common instant, not behind a barrier
   std::uint64_t seed = 1;
 };
 
@@ -40,7 +41,9 @@ struct cell_result {
   std::vector<std::pair<std::string, std::string>> left_out;  ///< label, why
   std::vector<std::string> wrong;  ///< labels of those with a wrong result
   std::int64_t repetitions = 0;
-  std::string tuned_arm;  ///< what the tuned call had settled on
+  std::int64_t late_rounds = 0;     ///< of `round_time`: left out, since a rank was late
+  std::vector<std::string> missed;  ///< what the tuned call was not shown to be as fast as
+  std::string tuned_arm;            ///< what the tuned call had settled on
 };
 
 /// Measures. Collective over MPI_COMM_WORLD.

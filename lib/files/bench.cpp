@@ -30,6 +30,8 @@ std::string to_json(const bench_results& b) {
     put_optional(j, "ratio_low", r.ratio_low);
     put_optional(j, "ratio_high", r.ratio_high);
     put_optional(j, "ratio_to_best", r.ratio_to_best);
+    put_optional(j, "best_low", r.best_low);
+    put_optional(j, "best_high", r.best_high);
     put_optional(j, "spread_s", r.spread_s);
     results.push_back(std::move(j));
   }
@@ -65,7 +67,8 @@ bench_results parse_bench(std::string_view text, const std::string& name) {
   b.notes = environment.texts("notes");
   for (const json_reader& r : top.list("results")) {
     r.expect_fields({"collective", "bytes", "arm", "median_s", "p90_s", "runs", "ratio_to_native",
-                     "ratio_low", "ratio_high", "ratio_to_best", "spread_s"});
+                     "ratio_low", "ratio_high", "ratio_to_best", "best_low", "best_high",
+                     "spread_s"});
     b.results.push_back({.collective = r.name("collective"),
                          .bytes = r.integer("bytes"),
                          .arm = r.name("arm"),
@@ -76,6 +79,8 @@ bench_results parse_bench(std::string_view text, const std::string& name) {
                          .ratio_low = r.optional_number("ratio_low"),
                          .ratio_high = r.optional_number("ratio_high"),
                          .ratio_to_best = r.optional_number("ratio_to_best"),
+                         .best_low = r.optional_number("best_low"),
+                         .best_high = r.optional_number("best_high"),
                          .spread_s = r.optional_number("spread_s")});
   }
   for (const json_reader& l : top.list("learning")) {

@@ -108,6 +108,21 @@ class Bench(ProgramTest):
         self.assertGreaterEqual(learning["best_worst_call_s"], learning["best_median_s"])
         self.assertIn(learning["best_arm"], arms - {"tuned"})
 
+    def test_round_time(self):
+        for ranks in (2, 3):
+            with self.subTest(ranks=ranks):
+                found = self.bench(ranks, "--bytes", "1KiB", "--budget", "2s", "--arms",
+                                   "native,tuned", "--clock", "round_time")
+                notes = found["environment"]["notes"]
+                self.assertEqual(notes["clock"], "round_time")
+                repetitions = int(notes["broadcast/1024/repetitions"])
+                late = int(notes["broadcast/1024/late_rounds"])
+                self.assertGreaterEqual(late, 0)
+                runs = sum(r["runs"] for r in found["results"] if r["collective"] == "broadcast")
+                # Both run once before the rounds, and once in each.
+                self.assertEqual(runs - 2 + late, 2 * repetitions)
+        self.check_ranks_refused(2, "bench", "--clock", "sundial", says="--clock")
+
     def test_every_collective(self):
         found = self.bench(3, "--collectives", "all", "--bytes", "7,8KiB", "--budget", "6s",
                            "--root", 1, "--arms", "native,tuned,linear,ring,pairwise,dissemination")

@@ -88,7 +88,10 @@ bench_results example_bench() {
                 .arm = "ring",
                 .median_s = 1,
                 .p90_s = 2,
-                .runs = 1}};
+                .runs = 1,
+                .ratio_to_best = 1.0,
+                .best_low = 0.9,
+                .best_high = 1.1}};
   return b;
 }
 
@@ -227,9 +230,21 @@ TEST_CASE("what is written is read back equal, to the last bit of every number")
   const bench_results b = files::parse_bench(files::to_json(example_bench()), "f");
   CHECK(b.results[1].bytes == std::int64_t{1} << 40);
   CHECK_FALSE(b.results[1].ratio_to_native);
+  CHECK_FALSE(b.results[0].best_low);
+  CHECK(b.results[1].best_high == 1.1);
   const auto d = files::parse_statistics(files::to_json(example_statistics()), "f");
   CHECK(d.contexts[0].arms[1].posterior->mean_s == 2e-3);
   CHECK_FALSE(d.contexts[0].arms[0].prior);
+  CHECK(d.contexts[0].skew_p90_s == 4e-3);
+}
+
+TEST_CASE("no slower means by no more than 2 %, 100 ns or three standard errors") {
+  CHECK(no_slower(0.99, 1.019, 1e-3));
+  CHECK_FALSE(no_slower(1.015, 1.021, 1e-3));
+  CHECK(no_slower(1.05, 1.09, 1e-6));  // 100 ns of a microsecond are 10 %
+  CHECK_FALSE(no_slower(1.05, 1.11, 1e-6));
+  CHECK(no_slower(0.5, 1.3, 1e-3));        // nobody knows
+  CHECK_FALSE(no_slower(1.1, 1.3, 1e-3));  // somewhat slower, however little is known
 }
 
 TEST_CASE("a file that ends too early is refused wherever it ends") {
