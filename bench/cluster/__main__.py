@@ -191,8 +191,10 @@ class Cluster:
         names = [self.host(i) for i in range(arguments.hosts)]
         variables = dict(arguments.env)
         if arguments.yielding:
-            variables["LD_PRELOAD"] = str(self.directory / "yield_preload.so")
-        starter = {"openmpi": self._openmpi, "mpich": self._mpich}[arguments.mpi]
+            variables["LD_PRELOAD"] = ":".join(filter(None, [
+                str(self.directory / "yield_preload.so"), variables.get("LD_PRELOAD")]))
+        starter = {"openmpi": self._openmpi, "mpich": self._mpich,
+                   "intel": self._intel}[arguments.mpi]
         if arguments.mca and arguments.mpi != "openmpi":
             raise Failed("--mca is for Open MPI")
         command = starter(names, arguments.ranks_per_host, variables,
@@ -228,6 +230,18 @@ class Cluster:
                      "FI_TCP_IFACE": "eth0", **variables}
         exported = [w for name, value in variables.items() for w in ("-genv", name, value)]
         return [program("mpiexec.mpich", "mpiexec.hydra", "mpiexec"), "-launcher", "ssh",
+                "-launcher-exec", str(self.directory / "agent"), "-iface", "eth0",
+                "-hosts", ",".join(names), "-ppn", str(ranks_per_host),
+                "-n", str(ranks_per_host * len(names)), *exported]
+
+    def _intel(self, names, ranks_per_host, variables, _):
+        root = os.environ.get("I_MPI_ROOT")
+        if not root:
+            raise Failed("--mpi intel: I_MPI_ROOT does not say where Intel MPI is")
+        variables = {"I_MPI_FABRICS": "shm:ofi", "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0",
+                     **variables}
+        exported = [w for name, value in variables.items() for w in ("-genv", name, value)]
+        return [f"{root}/bin/mpiexec.hydra", "-launcher", "ssh",
                 "-launcher-exec", str(self.directory / "agent"), "-iface", "eth0",
                 "-hosts", ",".join(names), "-ppn", str(ranks_per_host),
                 "-n", str(ranks_per_host * len(names)), *exported]
@@ -371,7 +385,8 @@ def parse(words):
     execute.add_argument("command", nargs=argparse.REMAINDER)
     run = verbs.add_parser("run", help="run an MPI program on the hosts")
     network(run)
-    run.add_argument("--mpi", choices=["openmpi", "mpich"], default="openmpi")
+    run.add_argument("--mpi", choices=["openmpi", "mpich", "intel"], default="openmpi",
+                     help="intel: the one in the directory that the variable I_MPI_ROOT names")
     run.add_argument("--ranks-per-host", type=number_argument(1, 1000), default=1)
     run.add_argument("--env", type=variable_argument, action="append", default=[],
                      metavar="NAME=VALUE", help="set for all ranks; may be repeated")

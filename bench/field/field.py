@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""What the first calls of a program cost by each MPI library, with railpass and with Intel's tuner.
+
+    pip install --no-deps --prefix intel impi_rt        # and Debian's libfabric1, libmpich12
+    python3 bench/field/field.py --openmpi build/release --mpich build/mpich --intel intel \\
+        --cells broadcast:64KiB:1000,all_reduce:64KiB:1000 --json field.json
+
+Hosts are emulated (bench/cluster), one rank each. Each row of the table is one plain MPI program
+(first_calls.c), the same for all: alone; with the preload library that knows nothing; with it and
+the profile that `railpass sample` and `fit` made before; for Intel MPI without and with
+I_MPI_TUNING_MODE=auto. Intel runs MPICH's program, as their ABIs are one. All take turns; a figure is
+the median over the repetitions, which the JSON has all of, and the ratio is to the same library's
+own in the same turn. What is not given is left out.
+"""
+import argparse
+import datetime
+import json
+import os
+import platform
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+FIRST = (100, 1000)
+TRIES = 3  # MPICH 4.0 now and then hangs in MPI_Finalize (bench/cluster)
+UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
+
+
+def cell_argument(text):
+    try:
+        collective, size, calls = text.split(":")
+        unit = next((u for u in UNITS if size.endswith(u)), "")
+        bytes_ = int(size.removesuffix(unit)) * UNITS.get(unit, 1)
+        if collective not in ("broadcast", "all_reduce") or bytes_ < 4 or int(calls) < FIRST[0]:
+            raise ValueError
+        return collective, bytes_, int(calls)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not like broadcast:64KiB:1000 (at least {FIRST[0]} calls)") from None
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--openmpi", type=Path, metavar="BUILD", help="railpass for Open MPI")
+    parser.add_argument("--mpich", type=Path, metavar="BUILD", help="railpass for MPICH")
+    parser.add_argument("--intel", type=Path, metavar="PREFIX", help="where impi_rt is")
+    parser.add_argument("--cells", type=lambda t: [cell_argument(c) for c in t.split(",")],
+                        default="broadcast:64KiB:1000,all_reduce:64KiB:1000")
+    parser.add_argument("--hosts", type=int, default=8)
+    parser.add_argument("--rate", default="200mbit")
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--sample-budget", default="40s", help="of the profiles (default 40s)")
+    parser.add_argument("--timeout", type=float, default=120,
+                        help="of a launch, in seconds; one that hangs is tried again (default 120)")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    return parser.parse_args()
+
+
+class Field:
+    def __init__(self, o, directory):
+        self.o = o
+        self.directory = directory
+        self.cluster = [sys.executable, str(HERE.parent / "cluster"), "--name", "field"]
+        self.programs = {}
+        self.hung = 0
+        self.profiles = {}
+
+    def run(self, mpi, command, variables=None, environment=None):
+        print("bench/field:", mpi, Path(command[0]).name, *command[1:], file=sys.stderr)
+        exported = [w for k, v in (variables or {}).items() for w in ("--env", f"{k}={v}")]
+        for _ in range(TRIES):
+            done = subprocess.run(
+                [*self.cluster, "run", "--hosts", str(self.o.hosts), "--mpi", mpi,
+                 "--timeout", str(self.o.timeout), *exported, "--", *map(str, command)],
+                capture_output=True, text=True, env={**os.environ, **(environment or {})})
+            if done.returncode == 0 or "did not end" not in done.stderr:
+                break
+            self.hung += 1
+        if done.returncode != 0:
+            sys.exit(f"bench/field: {' '.join(map(str, command))} ended with {done.returncode}\n"
+                     + done.stderr)
+        return done.stdout
+
+    def compile(self, mpi):
+        program = self.directory / f"first_calls.{mpi}"
+        subprocess.run([f"mpicc.{mpi}", "-O2", "-o", program, HERE / "first_calls.c"], check=True)
+        self.programs[mpi] = program
+
+    def measure_machine(self, mpi, build):
+        samples, profile = (self.directory / f"{mpi}.{what}.json" for what in ("samples", "profile"))
+        railpass = build.resolve() / "lib/cli/railpass"
+        self.run(mpi, [railpass, "sample", "--budget", self.o.sample_budget, "--json", samples])
+        subprocess.run([railpass, "fit", samples, "-o", profile], check=True,
+                       stdout=subprocess.DEVNULL)
+        self.profiles[mpi] = profile
+
+    def rows(self):
+        """(library, what, how to run it)"""
+        for mpi, build in (("openmpi", self.o.openmpi), ("mpich", self.o.mpich)):
+            if not build:
+                continue
+            tuned = {"LD_PRELOAD": build.resolve() / "lib/librailpass_preload.so",
+                     "RAILPASS_COLLECTIVES": "broadcast,all_reduce"}
+            known = {**tuned, "RAILPASS_PROFILE": self.profiles[mpi]}
+            yield mpi, "own", (mpi, self.programs[mpi], {}, None)
+            yield mpi, "railpass, cold", (mpi, self.programs[mpi], tuned, None)
+            yield mpi, "railpass, profile", (mpi, self.programs[mpi], known, None)
+        if self.o.intel:
+            root = self.o.intel.resolve()
+            libraries = self.directory / "intel"
+            environment = {"I_MPI_ROOT": str(root), "I_MPI_PIN": "0",
+                           "LD_LIBRARY_PATH": f"{libraries}:{root}/lib"}
+            yield "intel", "own", ("intel", self.programs["mpich"], {}, environment)
+            yield "intel", "its autotuner", ("intel", self.programs["mpich"], {},
+                                             {**environment, "I_MPI_TUNING_MODE": "auto"})
+
+    def prepare(self):
+        for mpi, build in (("openmpi", self.o.openmpi), ("mpich", self.o.mpich)):
+            if build or (mpi == "mpich" and self.o.intel):
+                self.compile(mpi)
+            if build:
+                self.measure_machine(mpi, build)
+        if self.o.intel:
+            # What a program of Debian's MPICH looks for.
+            libraries = self.directory / "intel"
+            libraries.mkdir()
+            (libraries / "libmpich.so.12").symlink_to(self.o.intel.resolve() / "lib/libmpi.so.12")
+
+    def measure(self):
+        rows = list(self.rows())
+        results = []
+        for collective, bytes_, calls in self.o.cells:
+            for repetition in range(self.o.repetitions):
+                turn = {}
+                order = rows if repetition % 2 == 0 else rows[::-1]
+                for mpi, what, (launcher, program, variables, environment) in order:
+                    text = self.run(launcher, [program, collective, bytes_, calls], variables,
+                                    environment)
+                    turn[mpi, what] = json.loads(text.strip().splitlines()[-1])
+                for (mpi, what), seconds in turn.items():
+                    own = turn[mpi, "own"]
+                    for first in FIRST:
+                        if first > calls:
+                            continue
+                        results.append({
+                            "collective": collective, "bytes": bytes_, "mpi": mpi, "what": what,
+                            "repetition": repetition, "calls": first,
+                            "total_s": sum(seconds[:first]),
+                            "ratio_to_own": sum(seconds[:first]) / sum(own[:first]),
+                            "slowest_s": max(seconds[:first]),
+                            "last_median_s": statistics.median(seconds[first * 9 // 10:first])})
+        return results
+
+
+def table(results):
+    groups = {}
+    for r in results:
+        groups.setdefault((r["collective"], r["bytes"], r["mpi"], r["what"], r["calls"]),
+                          []).append(r)
+    lines = ["| | bytes | library | | calls | total, s (least .. most) | ratio to its own | "
+             "slowest call, ms | last tenth, ms |", "|" + "---|" * 9]
+    for (collective, bytes_, mpi, what, calls), runs in sorted(
+            groups.items(), key=lambda g: (g[0][0], g[0][1], g[0][4])):
+        middle = {k: statistics.median(r[k] for r in runs)
+                  for k in ("total_s", "ratio_to_own", "slowest_s", "last_median_s")}
+        totals = [r["total_s"] for r in runs]
+        lines.append(f"| {collective} | {bytes_} | {mpi} | {what} | {calls} | "
+                     f"{middle['total_s']:.3g} ({min(totals):.3g} .. {max(totals):.3g}) | "
+                     f"{middle['ratio_to_own']:.2f} | {middle['slowest_s'] * 1e3:.3g} | "
+                     f"{middle['last_median_s'] * 1e3:.3g} |")
+    return "\n".join(lines)
+
+
+def main():
+    o = parse()
+    if not (o.openmpi or o.mpich or o.intel):
+        sys.exit("bench/field: nothing to measure; give --openmpi, --mpich or --intel")
+    for build in (o.openmpi, o.mpich):
+        if build and not (build / "lib/librailpass_preload.so").exists():
+            sys.exit(f"bench/field: {build} has no lib/librailpass_preload.so")
+    if o.intel and not (o.intel / "bin/mpiexec.hydra").exists():
+        sys.exit(f"bench/field: {o.intel} has no bin/mpiexec.hydra")
+    directory = Path(tempfile.mkdtemp(prefix="railpass-field-"))
+    field = Field(o, directory)
+    up = subprocess.run([*field.cluster, "up", "--hosts", str(o.hosts), "--rate", o.rate])
+    if up.returncode != 0:
+        return up.returncode  # 77: SKIPPED, and it has said why
+    try:
+        field.prepare()
+        results = field.measure()
+    finally:
+        subprocess.run([*field.cluster, "down"])
+        shutil.rmtree(directory)
+    found = {"environment": {"measured_at": datetime.datetime.now(datetime.timezone.utc)
+                             .strftime("%Y-%m-%dT%H:%M:%SZ"),
+                             "cores": os.cpu_count(), "kernel": platform.release(),
+                             "hosts": o.hosts, "rate": o.rate, "repetitions": o.repetitions,
+                             "launches_that_hung": field.hung},
+             "results": results}
+    if o.json:
+        o.json.write_text(json.dumps(found, indent=1) + "\n")
+    print(f"{o.hosts} emulated hosts x {o.rate}, one rank each, {os.cpu_count()} cores; medians of "
+          f"{o.repetitions} runs that take turns; {field.hung} launches hung and were repeated")
+    print(table(results))
+    return 0
+
+
+def interrupted(number, _):
+    sys.exit(128 + number)  # as an exception, so that the hosts are taken down
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, interrupted)
+    sys.exit(main())

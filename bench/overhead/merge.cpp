@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What learning costs calls that wait for nobody: a stream of broadcasts of 8 bytes, all run by the
+// MPI library. mpirun -n 8 overhead_merge [CALLS [REPETITIONS]]
+//
+// Three streams take turns in an order that changes, each on a communicator of its own that is as
+// old as the others': the MPI library's calls; the same through railpass, with its decisions,
+// timings and merges (policy native, so the arm is the same); and the MPI library's with a
+// reduction as a merge makes it every 16 calls, which is what one merge costs end to end. A time is
+// that of the slowest rank, between two barriers.
+#include "lib/session/process.hpp"
+#include "railpass/base/clock.hpp"
+#include "railpass/base/statistics.hpp"
+#include "railpass/mpi.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+namespace {
+
+using namespace railpass;
+
+constexpr int calls_per_merge = 16;
+
+class stream {
+ public:
+  explicit stream(bool tuned) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+    if (!tuned) return;
+    mpi::configure(comm_, "policy", "native");
+    mpi::start_tuning(comm_);
+  }
+  ~stream() { MPI_Comm_free(&comm_); }
+  stream(const stream&) = delete;
+  stream& operator=(const stream&) = delete;
+
+  template <class Call>
+  double seconds(int calls, Call&& one) const {
+    PMPI_Barrier(comm_);
+    const double begin_s = steady_clock_s();
+    for (int i = 0; i < calls; ++i) one(comm_, i);
+    PMPI_Barrier(comm_);
+    double spent_s = steady_clock_s() - begin_s;
+    PMPI_Allreduce(MPI_IN_PLACE, &spent_s, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return spent_s;
+  }
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+void print(const char* name, const char* unit, const std::vector<double>& values) {
+  std::printf("  %-46s median %9.3f %s, quartiles %9.3f .. %9.3f\n", name, median(values), unit,
+              quantile(values, 0.25), quantile(values, 0.75));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  const int calls = argc > 1 ? std::atoi(argv[1]) : 20'000;
+  const int repetitions = argc > 2 ? std::atoi(argv[2]) : 21;
+  int rank = 0, num_ranks = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
+  if (calls < calls_per_merge || repetitions < 1 || argc > 3) {
+    if (rank == 0)
+      std::fprintf(stderr, "usage: overhead_merge [CALLS, at least %d [REPETITIONS]]\n",
+                   calls_per_merge);
+    MPI_Finalize();
+    return 2;
+  }
+
+  double value = 0;
+  std::array<std::int32_t, 128> words{};
+  const auto native = [&](MPI_Comm comm, int) { PMPI_Bcast(&value, 1, MPI_DOUBLE, 0, comm); };
+  const auto tuned = [&](MPI_Comm comm, int) { mpi::broadcast(&value, 1, MPI_DOUBLE, 0, comm); };
+  MPI_Request merge = MPI_REQUEST_NULL;
+  const auto merging = [&](MPI_Comm comm, int i) {
+    if (i % calls_per_merge == 4) PMPI_Wait(&merge, MPI_STATUS_IGNORE);
+    if (i % calls_per_merge == 0)
+      PMPI_Iallreduce(MPI_IN_PLACE, words.data(), int(words.size()), MPI_INT32_T, MPI_MIN, comm,
+                      &merge);
+    native(comm, i);
+  };
+
+  std::vector<double> native_us, tuned_us, merging_us, tuned_ratio, merging_ratio, merge_us;
+  for (int repetition = 0; repetition < repetitions; ++repetition) {
+    // Fresh ones: the merges of a stream's beginning are in its time.
+    const stream plain(false), learning(true), reducing(false);
+    std::array<double, 3> s{};
+    for (int turn = 0; turn < 3; ++turn) {
+      const int which = (turn + repetition) % 3;
+      if (which == 0) s[0] = plain.seconds(calls, native);
+      if (which == 1) s[1] = learning.seconds(calls, tuned);
+      if (which == 2) {
+        s[2] = reducing.seconds(calls, merging);
+        PMPI_Wait(&merge, MPI_STATUS_IGNORE);
+      }
+    }
+    native_us.push_back(s[0] / calls * 1e6);
+    tuned_us.push_back(s[1] / calls * 1e6);
+    merging_us.push_back(s[2] / calls * 1e6);
+    tuned_ratio.push_back(s[1] / s[0]);
+    merging_ratio.push_back(s[2] / s[0]);
+    merge_us.push_back((s[2] - s[0]) / (calls / calls_per_merge) * 1e6);
+  }
+  if (rank == 0) {
+    const auto known = process::get()->statistics();
+    std::printf("%d ranks, %d broadcasts of 8 bytes, %d repetitions\n", num_ranks, calls,
+                repetitions);
+    print("the MPI library's, a call", "us", native_us);
+    print("through railpass, a call", "us", tuned_us);
+    print("  ratio to the MPI library's, in pairs", "  ", tuned_ratio);
+    print("a reduction every 16 calls, a call", "us", merging_us);
+    print("  ratio to the MPI library's, in pairs", "  ", merging_ratio);
+    print("one such reduction, end to end", "us", merge_us);
+    std::printf("  railpass made %.1f merges a stream and took one to cost %.3f us\n",
+                double(known.merges) / repetitions,
+                known.merges > 0 ? known.merge_cost_s / double(known.merges) * 1e6 : 0.0);
+  }
+  MPI_Finalize();
+}
