@@ -17,9 +17,10 @@ namespace railpass {
 /// See the concept `rail`. The user's messages over the same transport never meet these.
 class transport_rail {
  public:
-  /// They leave in turn: while one is on its way the next ones are announced, whose answers do not
-  /// queue behind it.
-  static constexpr int large_messages_at_once = 4;
+  /// A large message is on its way while the next one is announced, and answers do not queue behind
+  /// it. With more of them the slower rail carries parts of later ones while the first are waited
+  /// for: 4 made a pipelined broadcast of 1 MiB over two rails take 24 ms instead of 21.
+  static constexpr int large_messages_at_once = 2;
 
   explicit transport_rail(std::shared_ptr<open_transport> rails) : rails_(std::move(rails)) {}
   transport_rail(const transport_rail&) = delete;
