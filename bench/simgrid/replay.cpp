@@ -9,11 +9,12 @@
 //         one run without noise: the time of each call, to be compared with a live one
 //
 // CELLS: {"cells": [{"collective", "bytes", "ranks", "ranks_per_node", "merge_s",
-// "arms": [{"arm", "seconds"}]}]}. Times are totals of what the played arms take without their
-// noise, plus merges; noise only misleads the policies. p95 is over the seeds. The default policy
-// also plays under adversities ("default, ..."). `recovery`: after 1000 calls the arm in use
-// becomes three times slower, or another one twice as fast as the best was; how many calls until
-// what is played is within 2 % of the new best, per seed, or null if that takes more than 3000.
+// "merge_at_once_s", "arms": [{"arm", "seconds"}]}]}. Times are totals of what the played arms take
+// without their noise, plus merges; noise only misleads the policies. p95 is over the seeds. The
+// default policy also plays under adversities ("default, ..."). `recovery`: after 1000 calls the
+// arm in use becomes three times slower, or another one twice as fast as the best was; how many
+// calls until what is played is within 2 % of the new best, per seed, or null if that takes more
+// than 3000.
 #include "lib/files/files.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/select/plan.hpp"
@@ -28,6 +29,7 @@
 #include <iostream>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -44,7 +46,7 @@ struct cell {
   select::context_key key;
   std::map<int, double> true_s;  // by arm
   std::vector<select::arm_prior> priors;
-  double merge_s = 0, best_s = 0, native_s = 0;
+  double merge_s = 0, merge_at_once_s = 0, best_s = 0, native_s = 0;
 };
 
 /// Without a profile the priors are those of a common cluster.
@@ -55,6 +57,7 @@ cell read_cell(const profile* known, const ordered_json& j) {
   c.bytes = j.at("bytes");
   c.num_ranks = j.at("ranks");
   c.merge_s = j.at("merge_s");
+  c.merge_at_once_s = j.at("merge_at_once_s");
   const auto op = find_collective(c.op_name);
   if (!op) throw error("there is no collective '" + c.op_name + "'");
   c.key = {.op = *op, .size_class = select::size_class_of(c.bytes)};
@@ -107,21 +110,15 @@ class player {
         weather_(w),
         seed_(seed),
         random_(seed ^ 0x9e3779b9u),
-        steps_({.initial_merge_cost_s = c.merge_s}, true) {
+        steps_({.initial_merge_cost_s = c.merge_s, .initial_merge_at_once_s = c.merge_at_once_s},
+               {0, c.num_ranks}) {
     if (w.trap) set_trap();
   }
 
   double call() {
     double extra_s = 0;
     if (steps_.begin_call()) {
-      for (select::merge_step s; (s = steps_.due()) != select::merge_step::none;) {
-        if (s == select::merge_step::post) {
-          (void)steps_.post();
-        } else {
-          steps_.consume();
-          extra_s += cell_.merge_s;
-        }
-      }
+      extra_s = merge_steps();
       steps_.charge_merge(extra_s);
     }
     select::timed_call c = steps_.next_call(cell_.key);
@@ -148,6 +145,18 @@ class player {
   select::random_stream& random() { return random_; }
 
  private:
+  /// The steps that are due; what the merge takes that ends with them.
+  double merge_steps() {
+    double cost_s = 0;
+    bool begins = false;
+    while (steps_.due() != select::merge_step::none) {
+      begins = begins || steps_.due() == select::merge_step::post;
+      if (steps_.step_alone())
+        cost_s += std::exchange(begins, false) ? cell_.merge_at_once_s : cell_.merge_s;
+    }
+    return cost_s;
+  }
+
   void set_trap() {
     std::vector<select::arm_prior> tempting;
     for (const select::arm_prior& p : cell_.priors)

@@ -17,6 +17,7 @@
 #include "lib/cli/sampler.hpp"
 #include "lib/cli/workload.hpp"
 #include "lib/files/files.hpp"
+#include "lib/session/merge_messages.hpp"
 #include "railpass/mpi.hpp"
 
 #include <nlohmann/json.hpp>
@@ -79,15 +80,25 @@ ordered_json samples(const cli::job& j) {
   return ordered_json::parse(files::to_json(s));
 }
 
-/// What a merge adds to the calls in which it begins and ends.
-double merge_s() {
-  std::vector<int> words(128);
-  MPI_Request r = MPI_REQUEST_NULL;
-  const double begin_s = timed([&] {
-    MPI_Iallreduce(MPI_IN_PLACE, words.data(), int(words.size()), MPI_INT, MPI_MIN, MPI_COMM_WORLD,
-                   &r);
-  });
-  return begin_s + timed([&] { MPI_Wait(&r, MPI_STATUS_IGNORE); });
+/// What a merge adds to the calls over which it is spread, or to the one in which it is made.
+double merge_s(const cli::job& j, bool at_once) {
+  const select::tree_place place{j.rank, j.num_ranks};
+  // Without contexts a call takes no time: only what is free is made at once.
+  select::lockstep steps({.initial_merge_at_once_s = at_once ? 0 : 1.0}, place);
+  merge_messages messages(MPI_COMM_WORLD, place);
+  const std::int64_t others = at_once ? 1 : 0;  // the first one is spread
+  double total_s = 0;
+  while (steps.merges() <= others) {
+    steps.begin_call();
+    const bool counts = steps.merges() == others;
+    const double seconds = timed([&] {
+      bool mismatch = false;
+      messages.make_due_steps(
+          steps, nullptr, [](MPI_Request& r) { return MPI_Wait(&r, MPI_STATUS_IGNORE); }, mismatch);
+    });
+    if (counts) total_s += seconds;
+  }
+  return total_s;
 }
 
 /// The quickest of three calls: merges, which the policy of no context asks for here, and building
@@ -99,7 +110,8 @@ double call_s(const cli::workload& w, const std::string& arm) {
   return seconds;
 }
 
-ordered_json arms(cli::workload& w, double budget_s, const std::vector<std::string>& names) {
+ordered_json arms(const cli::job& j, cli::workload& w, double budget_s,
+                  const std::vector<std::string>& names) {
   const auto begin = std::chrono::steady_clock::now();
   auto result = ordered_json::array();
   mpi::start_tuning(MPI_COMM_WORLD);
@@ -113,7 +125,9 @@ ordered_json arms(cli::workload& w, double budget_s, const std::vector<std::stri
     if (mpi::last_arm(MPI_COMM_WORLD) != name) continue;  // not eligible
     result.push_back({{"arm", name}, {"seconds", seconds}, {"right", right}});
   }
-  return {{"merge_s", merge_s()}, {"arms", std::move(result)}};
+  return {{"merge_s", merge_s(j, false)},
+          {"merge_at_once_s", merge_s(j, true)},
+          {"arms", std::move(result)}};
 }
 
 ordered_json native(cli::workload& w) {
@@ -142,7 +156,7 @@ int run(const cli::job& j, const std::vector<std::string>& a) {
     const auto op = find_collective(a[2]);
     if (!op) throw error("'" + a[2] + "': expected a collective");
     cli::workload w(j, *op, cli::whole_message_bytes(*op, std::stoll(a[3]), j.num_ranks), 0);
-    if (a[0] == "arms") result = arms(w, std::stod(a.at(4)), {a.begin() + 5, a.end()});
+    if (a[0] == "arms") result = arms(j, w, std::stod(a.at(4)), {a.begin() + 5, a.end()});
     if (a[0] == "native") result = native(w);
     if (a[0] == "live") result = live(w, std::stoi(a.at(4)));
   }

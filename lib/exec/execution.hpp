@@ -23,6 +23,10 @@ inline std::byte* displaced(const std::byte* from, std::int64_t bytes) {
                                       static_cast<std::uintptr_t>(bytes));
 }
 
+/// Tags of schedules' messages, from 0 on: far more than calls can be in flight, and below the
+/// 32767 that every MPI guarantees.
+inline constexpr int num_schedule_tags = 16384;
+
 /// Messages a call may have in flight, sends and receives counted apart. A step has at most 64 (one
 /// large send, see large_message_bytes), and one that has none may always start one: so a window
 /// never keeps a schedule from ending, whatever its other steps wait for.

@@ -55,7 +55,7 @@ class executor {
   /// Starts a call and does what can be done at once. Schedule, buffers and what the hooks need
   /// must live until the call has been finished.
   call start(const schedule& s, const binding& b) {
-    const auto tag = static_cast<std::int32_t>(sequence_++ % num_tags);
+    const auto tag = static_cast<std::int32_t>(sequence_++ % num_schedule_tags);
     const call c = free_call();
     execution& e = calls_[std::size_t(c)]->work;
     e.bind(s, b, windows_, std::uint64_t(c) << 32, tag);
@@ -119,8 +119,6 @@ class executor {
   }
 
  private:
-  // Below the 32767 that every MPI guarantees; far more than calls can be in flight.
-  static constexpr std::uint32_t num_tags = 16384;
   static constexpr unsigned polls_per_clock = 1024;  // a power of two
 
   struct slot {

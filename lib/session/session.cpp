@@ -186,7 +186,8 @@ session::session(const settings& values, process& owner, const private_communica
       name_(std::move(name)),
       lockstep_(
           {.max_contexts = int(std::min<std::int64_t>(values.contexts, 1 << 16)), .agreement = 0},
-          comm.rank == 0),
+          {comm.rank, comm.num_ranks}),
+      merges_(comm.handle, {comm.rank, comm.num_ranks}),
       rail_(comm.handle),
       executor_(rail_),
       policies_{values.policy} {
@@ -462,26 +463,38 @@ std::unique_lock<std::mutex> session::guard() const {
 }
 
 void session::merge_steps() {
-  std::unique_lock lock = guard();
-  if (!lockstep_.begin_call()) return;
-  const double started_s = process_.clock()();
-  for (auto step = lockstep_.due(); step != select::merge_step::none; step = lockstep_.due()) {
-    if (step == select::merge_step::post) {
-      const std::span<std::int32_t> words = lockstep_.post();
-      PMPI_Iallreduce(MPI_IN_PLACE, words.data(), int(words.size()), MPI_INT32_T, MPI_MIN,
-                      private_.handle, &merge_);
-    } else {
-      lock = {};
-      finish_merge();
-      if (failed_) return;
-      lock = guard();
-    }
+  {
+    const std::unique_lock lock = guard();
+    if (!lockstep_.begin_call()) return;
   }
+  const double started_s = process_.clock()();
+  bool mismatch = false;
+  const int code = merges_.make_due_steps(
+      lockstep_, is_shared_ ? &mutex_ : nullptr, [this](MPI_Request& r) { return wait_for(r); },
+      mismatch);
+  note_merge(code, mismatch);
+  const std::unique_lock lock = guard();
   lockstep_.charge_merge(process_.clock()() - started_s);
 }
 
-// MPI must never match it with a merge of ranks that are a call ahead: it is not a nonblocking
-// collective. Over rails it takes the same way as the calls, and fails with them.
+void session::finish_merge() {
+  if (failed_) return;
+  bool mismatch = false;
+  const int code = merges_.finish(
+      lockstep_, is_shared_ ? &mutex_ : nullptr, [this](MPI_Request& r) { return wait_for(r); },
+      mismatch);
+  note_merge(code, mismatch);
+}
+
+void session::note_merge(int code, bool mismatch) {
+  if (code != MPI_SUCCESS) failed_ = true;
+  if (mismatch)
+    process_.record(
+        "the ranks of a communicator did not make the same calls through railpass; it is not "
+        "tuned any more");
+}
+
+// Over rails it takes the same way as the calls, and fails with them.
 int session::receive_first_plan(select::plan_message& message) {
   if (!over_rails_)
     return PMPI_Bcast(message.data(), int(message.size()), MPI_INT32_T, 0, private_.handle);
@@ -496,7 +509,7 @@ int session::receive_first_plan(select::plan_message& message) {
                       binomial);
 }
 
-int session::wait_for_all(MPI_Request& request) {
+int session::wait_for(MPI_Request& request) {
   for (int done = 0;;) {
     if (const int failure = PMPI_Test(&request, &done, MPI_STATUS_IGNORE)) return failure;
     if (done) return MPI_SUCCESS;
@@ -508,21 +521,6 @@ int session::wait_for_all(MPI_Request& request) {
     }
     sched_yield();
   }
-}
-
-void session::finish_merge() {
-  if (failed_ || !lockstep_.merge_outstanding()) return;
-  if (wait_for_all(merge_) != MPI_SUCCESS) {
-    failed_ = true;
-    return;
-  }
-  std::unique_lock lock = guard();
-  const bool agreed = lockstep_.consume() == select::merge_outcome::agreed;
-  lock = {};
-  if (!agreed)
-    process_.record(
-        "the ranks of a communicator did not make the same calls through railpass; it is not "
-        "tuned any more");
 }
 
 void session::report_hang(void* self, std::span<const awaited_peer> peers) {

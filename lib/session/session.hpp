@@ -10,6 +10,7 @@
 #include "lib/session/call.hpp"
 #include "lib/session/call_buffers.hpp"
 #include "lib/session/device_memory.hpp"
+#include "lib/session/merge_messages.hpp"
 #include "lib/session/private_communicator.hpp"
 #include "models/profile.hpp"
 #include "railpass/options.hpp"
@@ -112,8 +113,10 @@ class session {
   // From rank 0, where `message` is it. Returns an MPI error code.
   int receive_first_plan(select::plan_message& message);
   void merge_steps();
-  // Waits for what all ranks have begun, or until the rails fail. Returns an MPI error code.
-  int wait_for_all(MPI_Request& request);
+  // After these steps: the communicator has failed, or its ranks differ, or all is well.
+  void note_merge(int code, bool mismatch);
+  // Blocks until the request has ended, or the rails have failed. Returns an MPI error code.
+  int wait_for(MPI_Request& request);
   void record_failure_of_rails();
   std::unique_lock<std::mutex> guard() const;
   void trace(const call& c, const select::timed_call& chosen, double started_s, double seconds);
@@ -130,6 +133,7 @@ class session {
   machine_model machine_;             // rank 0 only, as the next one
   const profile* profile_ = nullptr;  // none: machine_ holds generic constants
   select::lockstep lockstep_;
+  merge_messages merges_;
   mpi_rail rail_;
   executor<mpi_rail> executor_;
   std::unique_ptr<rails_of_schedules> over_rails_;  // none: over MPI's messages
@@ -139,7 +143,6 @@ class session {
   std::deque<pinned_arm> pinned_by_option_;
   std::vector<std::string> policies_;  // 0: the setting's; the others were named by calls
   std::array<bool, num_collectives> tuned_{};
-  MPI_Request merge_ = MPI_REQUEST_NULL;
   std::int64_t call_number_ = 0;
   bool failed_ = false;
   const arm* last_arm_ = nullptr;

@@ -26,7 +26,7 @@ void session::add_statistics(select::statistics_dump& dump) const {
   if (private_.rank != 0) return;
   const std::unique_lock lock = guard();
   dump.merges += lockstep_.merges();
-  dump.merge_cost_s += double(lockstep_.merges()) * lockstep_.merge_cost_s();
+  dump.merge_cost_s += lockstep_.merges_cost_s();
   for (int i = 0; i < lockstep_.num_contexts(); ++i) {
     const select::policy* const policy = lockstep_.policy_of(i);
     if (!policy) continue;

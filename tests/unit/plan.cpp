@@ -7,6 +7,7 @@
 #include "railpass/select/policies.hpp"
 #include "railpass/select/random.hpp"
 #include "support/catch.hpp"
+#include "support/merge_mail.hpp"
 
 #include <map>
 #include <new>
@@ -15,6 +16,7 @@
 
 using namespace railpass;
 using namespace railpass::select;
+using railpass::test::merge_mail;
 
 namespace {
 
@@ -55,42 +57,36 @@ class forgetful : public policy {
   std::unique_ptr<policy> base_;
 };
 
-/// A communicator whose ranks are all here. The reduction of a merge ends when it is consumed.
+/// A communicator whose ranks are all here.
 class ranks {
  public:
   ranks(int num_ranks, const lockstep_settings& settings, std::string policy, std::uint64_t seed)
-      : policy_(std::move(policy)), random_(seed), charged_s_(settings.initial_merge_cost_s) {
-    for (int r = 0; r < num_ranks; ++r) steps_.emplace_back(settings, r == 0);
-    posted_.resize(std::size_t(num_ranks));
+      : policy_(std::move(policy)),
+        random_(seed),
+        charged_s_(settings.initial_merge_cost_s),
+        mail_(num_ranks) {
+    for (int r = 0; r < num_ranks; ++r) steps_.emplace_back(settings, tree_place{r, num_ranks});
   }
 
   /// One call on all ranks; the arm they all took. Every rank measures the arm's time plus its own
   /// delay.
   timed_call call(const context_key& key, const std::function<double(int arm)>& seconds) {
-    for (std::size_t r = 0; r < steps_.size(); ++r) start(r);
+    start();
     return choose(key, seconds);
   }
 
-  /// Counts the call and makes the steps of a merge, on one rank.
-  void start(std::size_t r) {
-    lockstep& ls = steps_[r];
-    if (!ls.begin_call()) return;
-    for (merge_step s = ls.due(); s != merge_step::none; s = ls.due()) {
-      if (s == merge_step::post) {
-        posted_[r] = ls.post();
-        pending_[merge_number_[r]++].push_back({r, {posted_[r].begin(), posted_[r].end()}});
-      } else {
-        // The last rank to come ends the reduction for all.
-        consuming_.push_back(r);
-        if (consuming_.size() < steps_.size()) return;
-        reduce();
-      }
-    }
+  /// Counts the call and makes the steps of a merge, on all ranks.
+  void start() {
+    for (lockstep& ls : steps_) ls.begin_call();
+    REQUIRE(mail_.make_steps(steps_, [&](int r, merge_outcome outcome) {
+      if (outcome == merge_outcome::mismatch) ++mismatches_;
+      steps_[std::size_t(r)].charge_merge(charged_s_);
+    }));
   }
 
   std::vector<lockstep>& steps() { return steps_; }
   int mismatches() const { return mismatches_; }
-  std::size_t largest_merge() const { return largest_merge_; }
+  std::size_t longest_message() const { return mail_.longest(); }
 
   timed_call choose(const context_key& key, const std::function<double(int arm)>& seconds) {
     timed_call first;
@@ -122,39 +118,13 @@ class ranks {
     if (questions_) return std::make_unique<forgetful>(*questions_, some_arms(9));
     return make_policy(policy_, {.priors = some_arms(9)});
   }
-  void reduce() {
-    const auto& parts = pending_.begin()->second;
-    std::vector<std::int32_t> result = parts.front().second;
-    for (const auto& [rank, words] : parts) {
-      REQUIRE(words.size() == result.size());
-      for (std::size_t i = 0; i < words.size(); ++i) result[i] = std::min(result[i], words[i]);
-    }
-    largest_merge_ = std::max(largest_merge_, result.size());
-    pending_.erase(pending_.begin());
-    const std::vector<std::size_t> consumers = std::exchange(consuming_, {});
-    for (const std::size_t r : consumers) {
-      std::copy(result.begin(), result.end(), posted_[r].begin());
-      if (steps_[r].consume() == merge_outcome::mismatch) ++mismatches_;
-      steps_[r].charge_merge(charged_s_);
-      // Another step may be due in the same call.
-      if (steps_[r].due() == merge_step::post) {
-        posted_[r] = steps_[r].post();
-        pending_[merge_number_[r]++].push_back({r, {posted_[r].begin(), posted_[r].end()}});
-      }
-    }
-  }
-
   std::string policy_;
   std::optional<int> questions_;
   random_stream random_;
   double charged_s_;
   std::vector<lockstep> steps_;
-  std::vector<std::span<std::int32_t>> posted_;
-  std::map<std::size_t, int> merge_number_;
-  std::map<int, std::vector<std::pair<std::size_t, std::vector<std::int32_t>>>> pending_;
-  std::vector<std::size_t> consuming_;
+  merge_mail mail_;
   int mismatches_ = 0;
-  std::size_t largest_merge_ = 0;
   plan_message message_{};
 };
 
@@ -185,7 +155,7 @@ TEST_CASE("all ranks take the same arm in every call") {
   }
   REQUIRE(all.mismatches() == 0);
   REQUIRE(all.steps()[0].merges() > 3);
-  REQUIRE(all.largest_merge() <= std::size_t(lockstep::max_merge_words));
+  REQUIRE(all.longest_message() <= std::size_t(lockstep::max_reply_words));
   if (policy == "knowledge_gradient" || policy == "thompson")
     REQUIRE(calls_of_arm[4] > 1500);  // the fastest
   if (policy == "native") REQUIRE(calls_of_arm[0] == 3000);
@@ -211,7 +181,7 @@ TEST_CASE("the time of a call is that of its slowest rank") {
     ranks all(4, {}, "native", 1);
     std::vector<lockstep>& steps = all.steps();
     for (int i = 0; i < 40; ++i) {
-      for (std::size_t r = 0; r < steps.size(); ++r) all.start(r);
+      all.start();
       const timed_call c = all.choose(key_of(op, 4), [](int) { return 1e-3; });
       for (std::size_t r = 0; c.timed && r < steps.size(); ++r)
         steps[r].record(c, 1e-3 * double(r + 1));
@@ -228,7 +198,7 @@ TEST_CASE("a call that was not recorded is no sample") {
   std::vector<lockstep>& steps = all.steps();
   int recorded = 0, timed = 0;
   for (int i = 0; i < 200; ++i) {
-    for (std::size_t r = 0; r < steps.size(); ++r) all.start(r);
+    all.start();
     // The harness records on all ranks; a negative time is what stays where nobody records.
     const bool fails = i % 3 == 0;
     const timed_call c =
@@ -244,7 +214,7 @@ TEST_CASE("a call that was not recorded is no sample") {
 }
 
 TEST_CASE("without a policy a context is native and untimed for good") {
-  lockstep ls({}, true);
+  lockstep ls({}, tree_place{});
   const context_key key = key_of(collective::broadcast, 4);
   const timed_call first = ls.next_call(key);
   REQUIRE(first.needs_first_plan);
@@ -277,7 +247,7 @@ TEST_CASE("a policy that runs out of memory leaves its context with the plan it 
 }
 
 TEST_CASE("a first plan for which there is no memory can be made without a policy") {
-  lockstep leader({.max_contexts = 8}, true);
+  lockstep leader({.max_contexts = 8}, tree_place{});
   const context_key key = key_of(collective::broadcast, 3);
   leader.begin_call();
   const timed_call first = leader.next_call(key);
@@ -292,57 +262,50 @@ TEST_CASE("a first plan for which there is no memory can be made without a polic
 }
 
 TEST_CASE("a rank that missed a call is noticed in the next merge") {
-  // Each rank runs on its own until it waits for the reduction, as it does in MPI.
+  // Each rank goes on until it has to wait for the other, as it does in MPI.
   const int skipped_at = GENERATE(0, 1, 7, 40);
   CAPTURE(skipped_at);
   // The program alternates between two sizes.
   const std::array keys{key_of(collective::all_reduce, 12), key_of(collective::all_reduce, 14)};
-  std::array<lockstep, 2> steps{lockstep({}, true), lockstep({}, false)};
-  std::array<int, 2> calls{}, adopted{}, posted_at{};
-  std::array<std::span<std::int32_t>, 2> words;
+  std::array<lockstep, 2> steps{lockstep({}, {0, 2}), lockstep({}, {1, 2})};
+  merge_mail mail(2);
+  std::array<int, 2> calls{}, adopted{}, noticed{};
+  int posted_at = 0;
+  std::array<bool, 2> in_call{};
   std::vector<plan_message> plans;
-  bool noticed = false;
-  for (int merge = 0; merge < 100 && !noticed; ++merge) {
-    for (std::size_t r = 0; r < 2; ++r) {
-      lockstep& ls = steps[r];
-      const auto finish_call = [&] {
-        const context_key& key = keys[std::size_t(calls[r] % 2)];
-        timed_call c = ls.next_call(key);
-        if (c.needs_first_plan) {
-          if (r == 0)
-            plans.push_back(
-                ls.lead(c.context, make_policy("knowledge_gradient", {.priors = some_arms(5)})));
-          ls.adopt(c.context, plans.at(std::size_t(adopted[r]++)));
-          c = ls.next_call(key);
-        }
-        if (c.timed) ls.record(c, arm_seconds(c.arm));
-      };
-      if (merge > 0) finish_call();  // the call in which the last merge was consumed
-      for (;;) {
-        if (r == 1 && calls[r] == skipped_at) {
-          ++calls[r];  // never reaches railpass
-          continue;
-        }
+  for (int round = 0; round < 1000 && noticed[1] == 0; ++round) {
+    const std::size_t r = std::size_t(round % 2);
+    lockstep& ls = steps[r];
+    for (;;) {
+      if (!std::exchange(in_call[r], true)) {
+        if (r == 1 && calls[r] == skipped_at) ++calls[r];  // never reaches railpass
         ++calls[r];
         ls.begin_call();
-        if (ls.due() == merge_step::post) {
-          words[r] = ls.post();
-          posted_at[r] = calls[r];
-        }
-        if (ls.due() == merge_step::consume) break;
-        finish_call();
       }
+      if (r == 0 && ls.due() == merge_step::post) posted_at = calls[0];
+      if (!mail.make_steps(int(r), ls, [&](merge_outcome outcome) {
+            if (outcome == merge_outcome::mismatch)
+              ++noticed[r];
+            else if (r == 0)  // by the first merge that is posted after the missed call
+              CHECK(posted_at <= skipped_at + 1);
+          }))
+        break;
+      const context_key& key = keys[std::size_t(calls[r] % 2)];
+      timed_call c = ls.next_call(key);
+      if (c.needs_first_plan) {
+        if (r == 0)
+          plans.push_back(
+              ls.lead(c.context, make_policy("knowledge_gradient", {.priors = some_arms(5)})));
+        if (plans.size() <= std::size_t(adopted[r])) plans.push_back({});
+        ls.adopt(c.context, plans.at(std::size_t(adopted[r]++)));
+        c = ls.next_call(key);
+      }
+      if (c.timed) ls.record(c, arm_seconds(c.arm));
+      in_call[r] = false;
+      if (calls[r] > 200) break;
     }
-    REQUIRE(words[0].size() == words[1].size());
-    for (std::size_t i = 0; i < words[0].size(); ++i)
-      words[0][i] = words[1][i] = std::min(words[0][i], words[1][i]);
-    const merge_outcome a = steps[0].consume(), b = steps[1].consume();
-    REQUIRE(a == b);
-    noticed = a == merge_outcome::mismatch;
-    // Noticed by the first merge that is posted after the missed call.
-    if (!noticed) REQUIRE(posted_at[0] <= skipped_at + 1);
   }
-  REQUIRE(noticed);
+  REQUIRE(noticed == std::array{1, 1});
 }
 
 TEST_CASE("ranks that make different calls notice it in the same merge and stay native") {
@@ -360,7 +323,7 @@ TEST_CASE("ranks that make different calls notice it in the same merge and stay 
 
   // The fault, on rank 1.
   plan_message foreign{};
-  for (std::size_t r = 0; r < steps.size(); ++r) all.start(r);
+  all.start();
   if (fault == 0) {  // it calls railpass once more
     (void)all.choose(usual, seconds);
     steps[1].next_call(usual);
@@ -391,7 +354,7 @@ TEST_CASE("ranks that make different calls notice it in the same merge and stay 
   // From here on arms may differ until the next merge; calls go on.
   int calls = 0;
   while (all.mismatches() == 0 && calls < 100000) {
-    for (std::size_t r = 0; r < steps.size(); ++r) all.start(r);
+    all.start();
     if (all.mismatches() > 0) break;
     for (lockstep& ls : steps) {
       const timed_call c = ls.next_call(usual);
@@ -406,29 +369,24 @@ TEST_CASE("ranks that make different calls notice it in the same merge and stay 
   REQUIRE(all.mismatches() == 3);
   for (lockstep& ls : steps) {
     REQUIRE(ls.native_for_good());
-    REQUIRE(!ls.merge_outstanding());
+    REQUIRE(ls.outstanding() == merge_step::none);
     REQUIRE(ls.next_call(usual).arm == native_arm);
     for (int i = 0; i < 100000; ++i) REQUIRE(!ls.begin_call());
   }
 }
 
 TEST_CASE("settings that differ are noticed in the first merge") {
-  lockstep one({.agreement = 1}, true), two({.agreement = 2}, false);
-  int calls = 0;
-  for (; !one.native_for_good() && calls < 100; ++calls) {
-    const bool due = one.begin_call();
-    REQUIRE(two.begin_call() == due);
-    if (!due) continue;
-    REQUIRE(one.due() == two.due());
-    if (one.due() == merge_step::post) {
-      const auto a = one.post(), b = two.post();
-      for (std::size_t i = 0; i < a.size(); ++i) a[i] = b[i] = std::min(a[i], b[i]);
-    } else {
-      REQUIRE(one.consume() == merge_outcome::mismatch);
-      REQUIRE(two.consume() == merge_outcome::mismatch);
-    }
+  std::array<lockstep, 2> steps{lockstep({.agreement = 1}, {0, 2}),
+                                lockstep({.agreement = 2}, {1, 2})};
+  merge_mail mail(2);
+  int calls = 0, mismatches = 0;
+  for (; mismatches < 2 && calls < 100; ++calls) {
+    for (lockstep& ls : steps) ls.begin_call();
+    REQUIRE(mail.make_steps(
+        steps, [&](int, merge_outcome o) { mismatches += o == merge_outcome::mismatch; }));
   }
-  REQUIRE(calls < 5);
+  REQUIRE(calls < 6);
+  for (const lockstep& ls : steps) REQUIRE(ls.native_for_good());
 }
 
 TEST_CASE("merges become rare without bound, and cheap calls merge less than dear ones") {
@@ -447,15 +405,15 @@ TEST_CASE("merges become rare without bound, and cheap calls merge less than dea
   REQUIRE(dear[0] >= 20);
   REQUIRE(dear[0] <= 100);
   // Ten times the calls, not nearly ten times the merges.
-  REQUIRE(dear[1] - dear[0] <= 3 * dear[0]);
+  REQUIRE(dear[1] - dear[0] <= 4 * dear[0]);
   REQUIRE(dear[2] - dear[1] <= dear[1]);
 
   const auto cheap = merges_at(1e-6, 1e-5, {1000, 10000});
   INFO(cheap[0] << " " << cheap[1]);
   REQUIRE(cheap[0] >= 1);
   REQUIRE(cheap[0] <= 6);
-  // 10 us each; 1 % of 10 ms are 10 merges; a few more are free, and the last may come in a pair.
-  REQUIRE(cheap[1] <= 18);
+  // 10 us each; 1 % of the 10 to 16 ms of these calls, and a few are free.
+  REQUIRE(cheap[1] <= 21);
 }
 
 TEST_CASE("contexts beyond the limit run native and cost no memory") {
@@ -490,7 +448,7 @@ TEST_CASE("many contexts share one merge") {
   }
   REQUIRE(all.mismatches() == 0);
   REQUIRE(all.steps()[0].num_contexts() == contexts);
-  REQUIRE(all.largest_merge() <= std::size_t(lockstep::max_merge_words));
+  REQUIRE(all.longest_message() <= std::size_t(lockstep::max_reply_words));
   int settled = 0;
   for (const int n : best_calls) settled += n > 100;  // of about 200
   REQUIRE(settled > 80);
@@ -514,7 +472,7 @@ TEST_CASE("a list with a period starts again, one without runs once") {
                              .length = 8,
                              .timed_stride = 0,
                              .period = period};
-    lockstep ls({}, true);
+    lockstep ls({}, tree_place{});
     const context_key key = key_of(collective::broadcast, 3);
     const timed_call first = ls.next_call(key);
     REQUIRE(first.needs_first_plan);
@@ -527,7 +485,7 @@ TEST_CASE("a list with a period starts again, one without runs once") {
 }
 
 TEST_CASE("a settled incumbent is timed about once per stride, not exactly") {
-  lockstep ls({}, true);
+  lockstep ls({}, tree_place{});
   const context_key key = key_of(collective::broadcast, 3);
   const timed_call first = ls.next_call(key);
   auto chosen = make_policy("native", {.priors = some_arms(3)});

@@ -25,21 +25,16 @@ class run {
         seed_(seed),
         context_(std::move(context)),
         clock_(o, seed + 1000),
-        steps_({.initial_merge_cost_s = context_.merge_cost_s}, true) {}
+        steps_({.initial_merge_cost_s = context_.merge_cost_s}, tree_place{0, 16}) {}
 
   /// Makes calls; returns the regret of each.
   std::vector<double> calls(int count) {
     std::vector<double> regrets;
     for (int i = 0; i < count; ++i) {
       if (steps_.begin_call()) {
-        for (merge_step s = steps_.due(); s != merge_step::none; s = steps_.due()) {
-          if (s == merge_step::post) {
-            (void)steps_.post();
-          } else {
-            REQUIRE(steps_.consume() == merge_outcome::agreed);
-          }
-        }
-        steps_.charge_merge(context_.merge_cost_s / 2);
+        while (steps_.due() != merge_step::none)
+          if (steps_.step_alone()) steps_.charge_merge(context_.merge_cost_s);
+        REQUIRE(!steps_.native_for_good());
       }
       timed_call c = steps_.next_call(context_.key);
       if (c.needs_first_plan) {
@@ -109,8 +104,9 @@ TEST_CASE("the default policy learns fast, and faster than the others") {
   const simulation_options o{};
   const regret best = mean_regret("knowledge_gradient", o, 100, 7);
   INFO(best.at_100 << " " << best.at_1000 << " " << best.late);
-  // Each algorithm's prediction is off by its own error: more of them are more to be misled by.
-  CHECK(best.at_100 < 13);
+  // Each algorithm's prediction is off by its own error: more of them are more to be misled by. And
+  // on 16 ranks the answer to what was measured comes up to 8 calls later.
+  CHECK(best.at_100 < 14.5);
   CHECK(best.at_1000 < 5.3);
   CHECK(best.late < 2.9);
   for (const char* const name : {"thompson", "pass", "round_robin", "fixed", "native"}) {

@@ -10,6 +10,7 @@
 #include "railpass/select/random.hpp"
 #include "support/catch.hpp"
 #include "support/closed_forms.hpp"
+#include "support/merge_mail.hpp"
 
 #include <array>
 #include <functional>
@@ -196,22 +197,13 @@ TEST_CASE("a merge brings what all ranks measured, and the leader keeps both apa
   constexpr double late_s = 5e-3;
   const collective op = GENERATE(collective::all_reduce, collective::broadcast);
   const context_key key{.op = op, .size_class = 4};
-  std::array steps{lockstep({}, true), lockstep({}, false), lockstep({}, false)};
-  std::vector<std::span<std::int32_t>> words(steps.size());
+  std::array steps{lockstep({}, {0, 3}), lockstep({}, {1, 3}), lockstep({}, {2, 3})};
+  test::merge_mail mail(3);
   double now_s = 1000;
   for (int i = 0; i < 300; ++i) {
-    for (std::size_t r = 0; r < steps.size(); ++r)
-      if (steps[r].begin_call() && steps[r].due() == merge_step::post) words[r] = steps[r].post();
-    if (steps[0].due() == merge_step::consume) {
-      std::vector<std::int32_t> least(words[0].begin(), words[0].end());
-      for (const auto& w : words)
-        for (std::size_t k = 0; k < least.size(); ++k) least[k] = std::min(least[k], w[k]);
-      for (std::size_t r = 0; r < steps.size(); ++r) {
-        std::copy(least.begin(), least.end(), words[r].begin());
-        REQUIRE(steps[r].consume() == merge_outcome::agreed);
-        if (steps[r].due() == merge_step::post) words[r] = steps[r].post();
-      }
-    }
+    for (lockstep& ls : steps) ls.begin_call();
+    REQUIRE(mail.make_steps(
+        steps, [](int, merge_outcome outcome) { REQUIRE(outcome == merge_outcome::agreed); }));
     timed_call c;
     plan_message plan{};
     for (std::size_t r = 0; r < steps.size(); ++r) {

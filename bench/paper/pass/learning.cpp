@@ -80,16 +80,11 @@ run_result play(const context& c, const std::string& policy, int calls, std::uin
   const auto measured = [&](const std::map<int, double>& true_s, int number) {
     return true_s.at(number) * std::exp(noise * normal(random) - 0.5 * noise * noise);
   };
-  select::lockstep steps({}, true);
+  select::lockstep steps({}, select::tree_place{});
   run_result result;
   for (int i = 0; i < calls * int(c.true_s.size()); ++i) {
     if (steps.begin_call())
-      for (select::merge_step s; (s = steps.due()) != select::merge_step::none;) {
-        if (s == select::merge_step::post)
-          steps.post();
-        else
-          steps.consume();
-      }
+      while (steps.due() != select::merge_step::none) steps.step_alone();
     select::timed_call call = steps.next_call(c.key);
     if (call.needs_first_plan) {
       steps.adopt(call.context,

@@ -415,7 +415,9 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
   if (changed_) {
     above_ = below_ = 0;
     last_change_ = epochs_;
-    spread_out(0.30 * 0.30, 0.30 * 0.30, 0.5 * 0.15 * 0.15);
+    // All arms may have changed, those of one algorithm, or, most of all, this one alone: what was
+    // the next best must not be condemned unseen.
+    spread_out(0.30 * 0.30, 0.15 * 0.15, 0.5 * 0.40 * 0.40);
   }
 
   const bool incumbent_new = arms_[std::size_t(incumbent)].samples == 0;

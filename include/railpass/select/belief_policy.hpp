@@ -225,17 +225,16 @@ class belief_policy : public policy {
     if (belief_.suspicious()) return 6;
     // An arm that is played on its prediction alone is looked at before it can do much harm.
     if (incumbent_ != native_ && belief_.samples(incumbent_) == 0) return 3;
-    // An epoch costs two merges: one brings times, the next one the plan made of them.
-    const double kappa = 2 * now.merge_cost_s / std::exp(belief_.expected(incumbent_));
+    const double kappa = now.merge_cost_s / std::exp(belief_.expected(incumbent_));
     const double start =
         std::max(std::clamp(3 / belief_.prior_spread(), 4.0, 16.0), kappa / early_merge_share);
     const double least = std::min(16.0, 2 + double(now.calls) / 8);
     const double usual = std::clamp(kappa / merge_share, least, 256.0);
-    return std::min(std::max(usual, double(now.calls) / 64),
+    return std::min(std::max(usual, double(now.calls) / 100),
                     start * std::pow(2.0, std::min(30, epochs_since_change())));
   }
   /// Of the time, at most: while the epochs grow, and then.
-  static constexpr double early_merge_share = 0.05, merge_share = 0.006;
+  static constexpr double early_merge_share = 0.05, merge_share = 0.009;
   static constexpr double first_length = 2;
   static constexpr double short_call_s = 20e-6;
 

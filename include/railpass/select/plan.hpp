@@ -7,20 +7,26 @@
 //   * Contexts are numbered in order of first use. Each has a current plan: an incumbent, a list of
 //     calls that run another arm, and how often the incumbent is timed.
 //   * A new context gets its first plan by one broadcast of a fixed-size message in its first call.
-//   * Times of timed calls travel in a merge: one MIN-reduction of 32-bit integers over all ranks,
-//     posted at an agreed call of the communicator and consumed an agreed number of calls later.
-//     The same words carry the leader's next plans (the others contribute the neutral value) and
-//     when to merge next; they are active when the merge is consumed.
-//   * Sequence number, contexts, calls and plans are hashed into every merge. If the ranks differ,
-//     all see it in the same merge, and the communicator stays native for good.
+//   * Times of timed calls travel to the leader in a merge, along a binomial tree: every rank adds
+//     its own to those of its children and passes the report on, MIN by MIN; the leader learns,
+//     plans, and its reply takes the same way back. The ranks of each level of the tree act a call
+//     later than those below, so what they receive has been sent a call ago and nobody waits; where
+//     that waiting costs little beside a call, all do everything in one call instead, and learn
+//     sooner. When to merge next, and how, is part of the reply.
+//   * Sequence number, contexts, calls and plans are hashed into every report. If the ranks differ,
+//     the reply says so to all, and the communicator stays native for good.
 //
 // What a caller does in each blocking call, with `ls` the communicator's lockstep:
 //
 //     if (ls.begin_call()) {                              // rarely: a merge has a step to make
 //       const double t0 = clock();
-//       for (merge_step s; (s = ls.due()) != merge_step::none;) {
-//         if (s == merge_step::post) start MPI_Iallreduce(MPI_IN_PLACE, MIN, MPI_INT32_T,
-//         ls.post()) else { MPI_Wait; if (ls.consume() == merge_outcome::mismatch) report once; }
+//       for (merge_step s; (s = ls.due()) != merge_step::none;) switch (s) {
+//         case post:    ls.post();
+//         case collect: from each child: receive words; ls.add(words);
+//                       if (rank == 0) ls.answer(); else send ls.report() to the parent;
+//         case deliver: if (rank != 0) receive ls.reply_room() from the parent;
+//                       send ls.reply() to each child;
+//         case consume: if (ls.consume() == merge_outcome::mismatch) report once;
 //       }
 //       ls.charge_merge(clock() - t0);
 //     }
@@ -43,6 +49,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -60,9 +67,28 @@ inline constexpr int native_arm = 0;
 
 /// Equal on all ranks of a communicator.
 struct lockstep_settings {
-  int max_contexts = 256;               ///< later ones run the native arm, untimed
-  std::uint32_t agreement = 0;          ///< hash of whatever else must be equal on all ranks
-  double initial_merge_cost_s = 30e-6;  ///< guess until merges were measured; used by the leader
+  int max_contexts = 256;       ///< later ones run the native arm, untimed
+  std::uint32_t agreement = 0;  ///< hash of whatever else must be equal on all ranks
+  /// Guesses of what a merge costs, until some were measured: spread over calls, and within one.
+  /// Used by the leader.
+  double initial_merge_cost_s = 8e-6, initial_merge_at_once_s = 30e-6;
+};
+
+/// A rank in the binomial tree of merges, whose root is rank 0.
+struct tree_place {
+  int rank = 0, num_ranks = 1;
+
+  /// Levels above the leaves.
+  int height() const { return std::bit_width(unsigned(num_ranks - 1)); }
+  int level() const { return rank == 0 ? height() : std::countr_zero(unsigned(rank)); }
+  /// Of any rank but 0.
+  int parent() const { return rank & (rank - 1); }
+  int num_children() const {
+    int children = 0;
+    while (children < level() && child(children) < num_ranks) ++children;
+    return children;
+  }
+  int child(int i) const { return rank + (1 << i); }
 };
 
 /// What a call is to do. `context` and `slot` belong to the lockstep.
@@ -75,7 +101,7 @@ struct timed_call {
   bool notes_end = false;  ///< the next call of the context may want to know when this one ended
 };
 
-enum class merge_step : std::uint8_t { none, post, consume };
+enum class merge_step : std::uint8_t { none, post, collect, deliver, consume };
 enum class merge_outcome : std::uint8_t { agreed, mismatch };
 
 /// A first plan as it is broadcast.
@@ -96,18 +122,24 @@ struct arm_record {
 
 class lockstep {
  public:
-  static constexpr int protocol_version = 1;
-  static constexpr int max_merge_words = 512;
+  static constexpr int protocol_version = 2;
+  static constexpr std::int32_t neutral = std::numeric_limits<std::int32_t>::max();  ///< of MIN
+  static constexpr int max_report_words = 264, max_reply_words = 512;
   static constexpr int no_context = -1;
 
-  lockstep(const lockstep_settings& settings, bool is_leader)
+  /// On one rank; rank 0 is the leader.
+  lockstep(const lockstep_settings& settings, const tree_place& place)
       : settings_(settings),
-        leader_(is_leader),
-        fingerprint_(mix(protocol_version, settings.agreement)) {
+        leader_(place.rank == 0),
+        height_(place.height()),
+        level_(place.level()),
+        fingerprint_(mix(protocol_version, settings.agreement)),
+        merge_cost_s_{settings.initial_merge_at_once_s, settings.initial_merge_cost_s} {
     std::size_t slots = 16;
     while (slots < 2 * std::size_t(std::max(1, settings.max_contexts))) slots *= 2;
     index_.assign(slots, -1);
-    words_.reserve(max_merge_words);
+    report_.reserve(max_report_words);
+    reply_.assign(max_reply_words, 0);
     queue_.reserve(max_samples);
     in_flight_.reserve(max_samples);
   }
@@ -115,24 +147,59 @@ class lockstep {
   /// Counts one blocking call on the communicator; true if due() has something to do.
   bool begin_call() { return ++sequence_ >= next_step_at_; }
 
-  merge_step due() const {
-    if (sequence_ < next_step_at_) return merge_step::none;
-    return posted_ ? merge_step::consume : merge_step::post;
+  merge_step due() const { return sequence_ < next_step_at_ ? merge_step::none : next_step_; }
+  /// The next step of a merge that has begun, even if it is not due.
+  merge_step outstanding() const {
+    return next_step_ == merge_step::post ? merge_step::none : next_step_;
   }
 
-  /// The words to be reduced in place with MIN over all ranks; their number is equal on all ranks.
-  /// They stay the lockstep's and must not be touched otherwise until consume().
-  std::span<std::int32_t> post();
+  /// Begins a merge.
+  void post();
 
-  /// After the reduction has ended: takes over its result. `mismatch` is returned once, on all
-  /// ranks in the same call; from then on every call is native and no merge is due.
+  /// Step `collect`: adds the report of a child, as it was received. May be longer than it was
+  /// sent if what is behind is `neutral`.
+  void add(std::span<const std::int32_t> childs_report);
+  /// Ends it: what is to be sent to the parent. Stays the lockstep's and as it is until the next
+  /// post(), as reply() does.
+  std::span<const std::int32_t> report();
+  /// Ends it on the leader.
+  void answer();
+
+  /// Step `deliver`: where the parent's reply is to be received.
+  std::span<std::int32_t> reply_room() { return reply_; }
+  /// Ends it: what is to be sent to each child.
+  std::span<const std::int32_t> reply();
+
+  /// Takes over the leader's reply. `mismatch` is returned once, on all ranks in the same call;
+  /// from then on every call is native and no merge is due.
   merge_outcome consume();
 
-  /// Wall time this rank spent on merge steps in the current call. The largest over the ranks is
-  /// what a merge is taken to cost.
+  /// Makes the due step of a leader that is alone, or that stands for ranks which measure what it
+  /// measures. True if it ends a merge.
+  bool step_alone() {
+    switch (due()) {
+      case merge_step::none:
+        break;
+      case merge_step::post:
+        post();
+        break;
+      case merge_step::collect:
+        answer();
+        break;
+      case merge_step::deliver:
+        (void)reply();
+        break;
+      case merge_step::consume:
+        (void)consume();
+        return true;
+    }
+    return false;
+  }
+
+  /// Wall time this rank spent on merge steps in the current call. The largest sum over the ranks
+  /// is what a merge is taken to cost.
   void charge_merge(double seconds) { charged_s_ += seconds; }
 
-  bool merge_outstanding() const { return posted_; }
   bool native_for_good() const { return native_for_good_; }
 
   /// Which arm the call takes. A settled call costs a few nanoseconds; nothing is allocated except
@@ -144,7 +211,9 @@ class lockstep {
     context_state& s = contexts_[std::size_t(c)];
     if (s.calls != s.next_event) {
       ++s.calls;
-      return {.context = c, .arm = s.incumbent, .notes_end = s.calls == s.next_event || posted_};
+      return {.context = c,
+              .arm = s.incumbent,
+              .notes_end = s.calls == s.next_event || outstanding() != merge_step::none};
     }
     return eventful_call(c);
   }
@@ -189,10 +258,10 @@ class lockstep {
 
   std::int64_t calls() const { return sequence_; }
   std::int64_t merges() const { return merges_; }
-  /// Leader only: what a merge costs, as measured so far.
-  double merge_cost_s() const {
-    return merge_cost_s_ > 0 ? merge_cost_s_ : settings_.initial_merge_cost_s;
-  }
+  /// Leader only: what a merge costs that is spread over calls, as measured so far.
+  double merge_cost_s() const { return merge_cost_s_[1]; }
+  /// Leader only: what all merges have cost so far.
+  double merges_cost_s() const { return merges_cost_s_; }
   /// Leader only; null if the context is native for good.
   const policy* policy_of(int context) const { return led_[std::size_t(context)].chosen.get(); }
   /// Leader only: arms that ran, in the order of their first call.
@@ -204,23 +273,27 @@ class lockstep {
   static constexpr int min_samples = 16;
   static constexpr int max_samples = 64;
   static constexpr int incumbent_samples_per_merge = 16;  // per context
-  static constexpr std::int32_t neutral = std::numeric_limits<std::int32_t>::max();
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
   static constexpr std::int32_t longest = 1 << 30;
 
-  // The first words of a merge. A value and its negative under MIN give minimum and maximum.
-  enum header : std::size_t {
+  // The first words of a report. A value and its negative under MIN give minimum and maximum.
+  enum report_word : std::size_t {
     sequence_word,
     sequence_negative,
     fingerprint_word,
     fingerprint_negative,
-    charge_negative,  // in units of 100 ns
-    gap_word,         // from here on the leader's: calls from consuming this merge to the next one
-    lag_word,         // calls from posting the next merge to consuming it
-    samples_word,     // room for samples in the next merge
-    size_word,        // words of the next merge
-    plans_word,       // how many plans follow the samples
-    header_words
+    charge_negative,  // of the last merge, in units of 100 ns
+    report_header_words
+  };
+  // The first words of a reply.
+  enum reply_word : std::size_t {
+    size_word,     // of the reply, in words
+    agreed_word,   // 0: the ranks differ
+    gap_word,      // calls from consuming this merge to posting the next one
+    pace_word,     // of the next merge: see pace_
+    samples_word,  // room for samples in its report
+    plans_word,    // how many plans follow
+    reply_header_words
   };
   // A plan in words: these, then its explorations, position << arm_bits | arm.
   enum plan_word : std::size_t {
@@ -236,8 +309,9 @@ class lockstep {
   static constexpr int max_arms = 1 << arm_bits;
   static constexpr int max_position = (1 << 20) - 1;
   static constexpr std::size_t largest_plan = plan_header_words + epoch_plan::max_explore;
-  static_assert(2 + largest_plan <= plan_message_words);
-  static constexpr int first_merge_words = 128;
+  // The first words of a first plan.
+  enum first_plan_word : std::size_t { key_word, call_word, first_pace_word, first_plan_words };
+  static_assert(first_plan_words + largest_plan <= plan_message_words);
   // A sample in words; times are logarithms, gaps in units of 100 ns.
   enum sample_word : std::size_t {
     longest_negative,
@@ -246,14 +320,17 @@ class lockstep {
     shortest_gap_word,
     sample_words
   };
-  static_assert(header_words + min_samples * sample_words + largest_plan <= first_merge_words);
+  static_assert(report_header_words + max_samples * sample_words <= max_report_words);
+  static_assert(reply_header_words + largest_plan <= max_reply_words);
   static constexpr std::size_t kept_skews = 64;  // per context
 
   // What merging may cost: so much of the time spent in the calls, after a few free ones.
-  static constexpr double merge_share = 0.0075;
+  static constexpr double merge_share = 0.01;
   static constexpr double free_merges = 4;
-  static constexpr int early_merges = 8;  // while results are waited for: the shortest lag
-  static constexpr int late_lag = 4;
+  // Within one call only while much is to be learnt, and where that costs no more than so much of a
+  // call.
+  static constexpr int early_merges = 12;
+  static constexpr double at_once_share = 0.15;
 
   struct context_state {
     std::int64_t calls = 0;
@@ -293,12 +370,11 @@ class lockstep {
     std::unique_ptr<policy> chosen;
     std::optional<epoch_plan> outbox;
     std::int64_t wanted_at = 0;        // call of the context at which a new plan is wanted
-    std::int64_t calls_at_post = 0;    // when the last merge was posted
+    std::int64_t calls_at_answer = 0;  // when the last merge was answered
     std::int64_t calls_accounted = 0;  // in `records`
     std::int64_t explored_since = 0;   // exploring calls among those not yet accounted
     double rate = 1;                   // calls of the context per call of the communicator
     double last_seconds = 0;           // of its latest timed call, on this rank
-    bool counted = false;              // while a merge is composed
     std::vector<observation> merged;   // of the merge being consumed
     std::vector<arm_record> records;
     std::vector<double> skews_s;  // the oldest is replaced
@@ -346,15 +422,17 @@ class lockstep {
   bool admit(context_state& s, bool explored) const;
   static void schedule_event(context_state& s);
   std::span<std::int32_t> words_of_sample(std::size_t i) {
-    return std::span(words_).subspan(header_words + sample_words * i, sample_words);
+    return std::span(report_).subspan(report_header_words + sample_words * i, sample_words);
   }
   static std::size_t encode(const epoch_plan& p, int context, std::span<std::int32_t> words);
   std::size_t activate(std::span<const std::int32_t> words);
   void account_calls(int context);
 
-  void compose_plans();
+  bool reports_agree() const;
+  void compose_reply();
   double mean_call_s(int context) const;
-  std::int32_t gap_before_next_merge();
+  std::int32_t pace_for(double call_s) const;
+  std::int32_t calls_to_reply() const { return pace_ * height_; }  // from answering to consuming
   void learn();
   void plan_next();
   template <class F>
@@ -362,16 +440,16 @@ class lockstep {
 
   lockstep_settings settings_;
   bool leader_ = false;
-  bool posted_ = false;
+  int height_ = 0, level_ = 0;  // of the tree, and in it
   bool native_for_good_ = false;
   bool poisoned_ = false;  // this rank saw that the ranks differ; the next merge tells the others
   std::int64_t sequence_ = 0;
+  merge_step next_step_ = merge_step::post;
   std::int64_t next_step_at_ = 2;
+  std::int64_t posted_at_ = 0;
   std::int64_t merges_ = 0;
-  std::int32_t lag_ = 1;
+  std::int32_t pace_ = 1;  // calls that a merge takes for each level of the tree; 0: all at once
   std::int32_t samples_room_ = min_samples;
-  std::int32_t in_flight_room_ = min_samples;  // of the merge under way
-  std::int32_t next_words_ = first_merge_words;
   std::uint32_t fingerprint_ = 0;
   std::uint32_t last_key_ = ~0u;
   int last_context_ = no_context;
@@ -380,14 +458,15 @@ class lockstep {
   std::vector<context_state> contexts_;
   std::vector<sample> queue_;
   std::vector<sample> in_flight_;
-  std::vector<std::int32_t> words_;
+  std::vector<std::int32_t> report_, reply_;
 
   // The leader's.
   std::vector<led_context> led_;
-  double merge_cost_s_ = 0;   // of one; 0: not measured yet
-  double merges_cost_s_ = 0;  // of all
-  double elapsed_s_ = 0;      // in calls with a plan
-  std::int64_t sequence_at_post_ = 0;
+  std::array<double, 2> merge_cost_s_;  // of one, by its pace
+  double merges_cost_s_ = 0;            // of all
+  double elapsed_s_ = 0;                // in calls with a plan
+  std::int64_t answered_at_ = 0;
+  std::int32_t charged_pace_ = -1;  // of the merge before this one; -1: there was none
 };
 
 // ---- calls
@@ -429,7 +508,7 @@ inline timed_call lockstep::eventful_call(int context) {
   }
   ++s.calls;
   schedule_event(s);
-  call.notes_end = s.calls == s.next_event || posted_;
+  call.notes_end = s.calls == s.next_event || outstanding() != merge_step::none;
   return call;
 }
 
@@ -437,7 +516,7 @@ inline timed_call lockstep::eventful_call(int context) {
 /// ranks. Explored calls are worth more than further samples of an incumbent.
 inline bool lockstep::admit(context_state& s, bool explored) const {
   // While a merge is under way, the room of the next one is not known yet.
-  const int room = posted_ ? min_samples : samples_room_;
+  const int room = outstanding() != merge_step::none ? min_samples : samples_room_;
   const int used = int(queue_.size());
   if (explored) return used < room;
   if (used >= room * 3 / 4) return false;
@@ -508,18 +587,22 @@ inline plan_message lockstep::lead(int context, std::unique_ptr<policy> chosen) 
     led.chosen = std::move(chosen);
   }
   led.wanted_at = p.length;
+  const auto expected = led.chosen ? led.chosen->posterior(p.incumbent) : std::nullopt;
   plan_message message{};
-  message[0] = std::int32_t(contexts_[std::size_t(context)].key.packed() & 0x7fffffff);
-  message[1] = std::int32_t(sequence_ & 0x7fffffff);
-  encode(p, context, std::span(message).subspan(2));
+  message[key_word] = std::int32_t(contexts_[std::size_t(context)].key.packed() & 0x7fffffff);
+  message[call_word] = std::int32_t(sequence_ & 0x7fffffff);
+  message[first_pace_word] = pace_for(expected ? expected->mean_s : 0);
+  encode(p, context, std::span(message).subspan(first_plan_words));
   return message;
 }
 
 inline void lockstep::adopt(int context, const plan_message& message) {
   const context_state& s = contexts_[std::size_t(context)];
-  if (message[0] == std::int32_t(s.key.packed() & 0x7fffffff) &&
-      message[1] == std::int32_t(sequence_ & 0x7fffffff) && message[2] == context) {
-    activate(std::span(message).subspan(2));
+  const auto plan = std::span(message).subspan(first_plan_words);
+  if (message[key_word] == std::int32_t(s.key.packed() & 0x7fffffff) &&
+      message[call_word] == std::int32_t(sequence_ & 0x7fffffff) && plan[context_word] == context) {
+    activate(plan);
+    if (merges_ == 0 && outstanding() == merge_step::none) pace_ = message[first_pace_word];
     return;
   }
   poisoned_ = true;
@@ -568,20 +651,19 @@ inline double lockstep::share(int context, int arm) const {
 
 // ---- merges
 
-inline std::span<std::int32_t> lockstep::post() {
+inline void lockstep::post() {
   for (const context_state& s : contexts_) fingerprint_ = mix(fingerprint_, std::uint64_t(s.calls));
   std::swap(queue_, in_flight_);
   queue_.clear();
-  in_flight_room_ = samples_room_;
-  words_.assign(std::size_t(next_words_), neutral);
+  report_.assign(report_header_words + sample_words * std::size_t(samples_room_), neutral);
 
   const auto sequence = std::int32_t(sequence_ & 0x7fffffff);
   const auto fingerprint = std::int32_t(fingerprint_ & 0x7fffffff);
-  words_[sequence_word] = sequence;
-  words_[sequence_negative] = -sequence;
-  words_[fingerprint_word] = poisoned_ ? -1 : fingerprint;
-  words_[fingerprint_negative] = poisoned_ ? -1 : -fingerprint;
-  words_[charge_negative] = -std::int32_t(std::clamp(charged_s_ * 1e7, 0.0, 1e9));
+  report_[sequence_word] = sequence;
+  report_[sequence_negative] = -sequence;
+  report_[fingerprint_word] = poisoned_ ? -1 : fingerprint;
+  report_[fingerprint_negative] = poisoned_ ? -1 : -fingerprint;
+  report_[charge_negative] = -std::int32_t(std::clamp(charged_s_ * 1e7, 0.0, 1e9));
   charged_s_ = 0;
 
   for (std::size_t i = 0; i < in_flight_.size(); ++i) {
@@ -595,30 +677,56 @@ inline std::span<std::int32_t> lockstep::post() {
     words[shortest_gap_word] = one.gap_ticks;
     words[longest_gap_negative] = -one.gap_ticks;
   }
-  if (leader_) compose_plans();
-  posted_ = true;
-  next_step_at_ = sequence_ + lag_;
-  return words_;
+  posted_at_ = sequence_;
+  next_step_ = merge_step::collect;
+  next_step_at_ = posted_at_ + std::int64_t(pace_) * level_;
+}
+
+inline void lockstep::add(std::span<const std::int32_t> childs_report) {
+  for (std::size_t i = 0; i < report_.size(); ++i)
+    report_[i] = std::min(report_[i], childs_report[i]);
+}
+
+inline std::span<const std::int32_t> lockstep::report() {
+  next_step_ = merge_step::deliver;
+  next_step_at_ = posted_at_ + std::int64_t(pace_) * (2 * height_ - level_);
+  return report_;
+}
+
+inline bool lockstep::reports_agree() const {
+  return report_[sequence_word] == -report_[sequence_negative] &&
+         report_[fingerprint_word] == -report_[fingerprint_negative];
+}
+
+inline void lockstep::answer() {
+  (void)report();
+  reply_[agreed_word] = reports_agree() ? 1 : 0;
+  reply_[size_word] = reply_header_words;
+  if (!reply_[agreed_word]) return;
+  learn();
+  plan_next();
+  compose_reply();
+}
+
+inline std::span<const std::int32_t> lockstep::reply() {
+  next_step_ = merge_step::consume;
+  next_step_at_ = posted_at_ + std::int64_t(pace_) * (2 * height_);
+  return std::span(reply_).first(std::size_t(reply_[size_word]));
 }
 
 inline merge_outcome lockstep::consume() {
-  posted_ = false;
   ++merges_;
-  if (words_[sequence_word] != -words_[sequence_negative] ||
-      words_[fingerprint_word] != -words_[fingerprint_negative]) {
+  next_step_ = merge_step::post;
+  if (!reply_[agreed_word]) {
     native_for_good_ = true;
     next_step_at_ = never;
     return merge_outcome::mismatch;
   }
-  next_step_at_ = sequence_ + words_[gap_word];
-  lag_ = words_[lag_word];
-  samples_room_ = words_[samples_word];
-  next_words_ = words_[size_word];
-  if (leader_) learn();
-  auto rest = std::span<const std::int32_t>(words_).subspan(
-      header_words + sample_words * std::size_t(in_flight_room_));
-  for (int left = words_[plans_word]; left > 0; --left) rest = rest.subspan(activate(rest));
-  if (leader_) plan_next();
+  next_step_at_ = sequence_ + reply_[gap_word];
+  pace_ = reply_[pace_word];
+  samples_room_ = reply_[samples_word];
+  auto rest = std::span<const std::int32_t>(reply_).subspan(reply_header_words);
+  for (int left = reply_[plans_word]; left > 0; --left) rest = rest.subspan(activate(rest));
   return merge_outcome::agreed;
 }
 
@@ -631,86 +739,74 @@ inline double lockstep::mean_call_s(int context) const {
   return led.last_seconds;
 }
 
-inline void lockstep::compose_plans() {
-  for (const sample& one : in_flight_)
-    if (one.seconds > 0) led_[std::size_t(one.context)].last_seconds = one.seconds;
-
-  auto rest = std::span(words_).subspan(header_words + sample_words * std::size_t(in_flight_room_));
-  std::int32_t shipped = 0, waiting = 0;
-  for (int c = 0; c < num_contexts(); ++c) {
-    led_context& led = led_[std::size_t(c)];
-    if (!led.outbox) continue;
-    const std::size_t used = encode(*led.outbox, c, rest);
-    if (used == 0) {
-      ++waiting;
-      continue;
-    }
-    rest = rest.subspan(used);
-    ++shipped;
-    // The plan becomes active lag_ calls from now.
-    led.wanted_at =
-        contexts_[std::size_t(c)].calls + std::int64_t(lag_ * led.rate) + led.outbox->length;
-    led.outbox.reset();
-  }
-  words_[plans_word] = shipped;
-
-  for (led_context& led : led_) led.counted = false;
-  for (const sample& one : in_flight_)
-    if (!std::exchange(led_[std::size_t(one.context)].counted, true)) ++waiting;
-  const std::int32_t gap = gap_before_next_merge();
-  words_[gap_word] = gap;
-  words_[lag_word] = merges_ < early_merges ? 1 : late_lag;
-  const int calls = gap > max_samples ? max_samples : lag_ + gap;
-  const int samples = calls <= min_samples       ? min_samples
-                      : calls <= 2 * min_samples ? 2 * min_samples
-                                                 : max_samples;
-  const int size =
-      int(header_words) + samples * int(sample_words) + std::max(1, waiting) * int(largest_plan);
-  words_[samples_word] = samples;
-  words_[size_word] = std::min(max_merge_words, (size + 31) / 32 * 32);
+/// All at once while that is cheap and plans are waited for.
+inline std::int32_t lockstep::pace_for(double call_s) const {
+  return merges_ < early_merges && merge_cost_s_[0] <= at_once_share * call_s ? 0 : 1;
 }
 
-/// Calls of the communicator between consuming the merge being composed and posting the next one:
-/// as soon as a context wants a plan, as late as the cost of merging asks.
-inline std::int32_t lockstep::gap_before_next_merge() {
-  const double calls = double(std::max<std::int64_t>(1, sequence_ - sequence_at_post_));
-  sequence_at_post_ = sequence_;
+/// The plans that were made, and the next merge: as soon as a context wants a plan, as late as the
+/// cost of merging asks.
+inline void lockstep::compose_reply() {
+  const double calls = double(std::max<std::int64_t>(1, sequence_ - answered_at_));
+  answered_at_ = sequence_;
+  auto rest = std::span(reply_).subspan(reply_header_words);
+  std::int32_t shipped = 0;
   double gap = longest, call_s = 0;
   for (int c = 0; c < num_contexts(); ++c) {
     const context_state& s = contexts_[std::size_t(c)];
     led_context& led = led_[std::size_t(c)];
-    const double new_calls = double(s.calls - led.calls_at_post);
-    led.calls_at_post = s.calls;
+    const double new_calls = double(s.calls - led.calls_at_answer);
+    led.calls_at_answer = s.calls;
     led.rate = new_calls / calls;
+    if (led.outbox) {
+      if (const std::size_t used = encode(*led.outbox, c, rest)) {
+        rest = rest.subspan(used);
+        ++shipped;
+        led.wanted_at = s.calls + std::int64_t(calls_to_reply() * led.rate) + led.outbox->length;
+        led.outbox.reset();
+      }
+    }
     if (new_calls == 0 || !led.chosen) continue;
     const double mean_s = mean_call_s(c);
     elapsed_s_ += new_calls * mean_s;
     call_s += led.rate * mean_s;
     const double remaining = led.outbox ? 0 : double(led.wanted_at - s.calls);
-    gap = std::min(gap, remaining / led.rate - lag_);
+    gap = std::min(gap, remaining / led.rate - calls_to_reply());
   }
   if (gap == longest) gap = 2 * calls;  // no tuned context was used: look again later, ever later
-  const double spare_s = free_merges * merge_cost_s() + call_s + merge_share * elapsed_s_ -
-                         merges_cost_s_ - 2 * merge_cost_s();  // after this merge and the next
-  if (spare_s < 0 && call_s > 0) gap = std::max(gap, -spare_s / (merge_share * call_s) - lag_);
-  return std::int32_t(std::clamp(gap, 0.0, double(longest)));
+  const std::int32_t pace = pace_for(call_s);
+  const double spare_s = (free_merges - 1) * merge_cost_s_[std::size_t(pace)] + call_s +
+                         merge_share * elapsed_s_ - merges_cost_s_;
+  if (spare_s < 0 && call_s > 0)
+    gap = std::max(gap, -spare_s / (merge_share * call_s) - calls_to_reply());
+  const auto pause = std::int32_t(std::clamp(gap, 0.0, double(longest)));
+  reply_[gap_word] = pause;
+  reply_[pace_word] = pace;
+  const double between = double(pause) + calls_to_reply();
+  reply_[samples_word] = between <= min_samples       ? min_samples
+                         : between <= 2 * min_samples ? 2 * min_samples
+                                                      : max_samples;
+  reply_[plans_word] = shipped;
+  reply_[size_word] = std::int32_t(reply_.size() - rest.size());
 }
 
 inline void lockstep::learn() {
-  const double cost_s = -1e-7 * words_[charge_negative];
-  if (merges_ > 1) {  // the first merge carries no charge of an earlier one
+  if (charged_pace_ >= 0) {
     // One late rank must not silence the learning: a single merge counts four times the usual.
-    const double usual_s = merge_cost_s();
-    merge_cost_s_ = usual_s + 0.25 * (std::min(cost_s, 4 * usual_s) - usual_s);
+    double& usual_s = merge_cost_s_[std::size_t(charged_pace_)];
+    const double cost_s = -1e-7 * report_[charge_negative];
+    usual_s += 0.25 * (std::min(cost_s, 4 * usual_s) - usual_s);
   }
-  merges_cost_s_ += merge_cost_s();
+  charged_pace_ = pace_;
+  merges_cost_s_ += merge_cost_s_[std::size_t(pace_)];
 
   for (std::size_t i = 0; i < in_flight_.size(); ++i) {
     const sample& one = in_flight_[i];
     const std::span words = words_of_sample(i);
+    led_context& led = led_[std::size_t(one.context)];
+    if (one.seconds > 0) led.last_seconds = one.seconds;
     if (words[longest_negative] == neutral) continue;
     const context_state& s = contexts_[std::size_t(one.context)];
-    led_context& led = led_[std::size_t(one.context)];
     if (!led.chosen) continue;
     call_times times{.longest_s = std::exp(-0x1p-20 * words[longest_negative]),
                      .shortest_s = std::exp(0x1p-20 * words[shortest_word])};
@@ -747,11 +843,7 @@ void lockstep::ask(led_context& led, F question) {
   }
 }
 
-/// New plans for the contexts that have learnt something; they travel in the next merge, which
-/// follows at once if that is affordable (gap_before_next_merge). A context whose plan has just
-/// become active gets no new one for the few samples that came with it: so merges go in pairs, one
-/// that brings times and one that answers, with an epoch between pairs. Single merges at half the
-/// distance would cost the same and answer later.
+/// New plans for the contexts that have learnt something.
 inline void lockstep::plan_next() {
   for (int c = 0; c < num_contexts(); ++c) {
     const context_state& s = contexts_[std::size_t(c)];
@@ -761,17 +853,16 @@ inline void lockstep::plan_next() {
       if (led.chosen && !led.outbox && led.wanted_at <= s.calls) led.wanted_at = s.calls + s.length;
       continue;
     }
-    if (s.activated_at == s.calls) {
-      led.merged.clear();
-      continue;
-    }
     led.merged.clear();
     ask(led, [&](policy& p) {
       std::vector<int> pending;
       for (const sample& one : queue_)
         if (one.context == c) pending.push_back(one.arm);
+      // Those of the present plan that still come before the reply.
+      const std::int64_t left = s.calls + std::int64_t(calls_to_reply() * led.rate);
       for (std::size_t i = s.next_explore; i < s.num_explore && s.period == 0; ++i)
-        pending.push_back(s.explored(i).arm);
+        if (const exploration e = s.explored(i); s.list_start + e.position < left)
+          pending.push_back(e.arm);
       led.outbox = p.plan({.calls = s.calls, .merge_cost_s = merge_cost_s(), .pending = pending});
     });
   }

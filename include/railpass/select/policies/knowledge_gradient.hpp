@@ -183,10 +183,11 @@ class knowledge_gradient_policy final : public belief_policy {
     return value;
   }
 
-  /// Arms that nobody has looked at for long are tried again, for 0.2 % of the time.
+  /// Arms that nobody has looked at for long are tried again, each the more rarely the dearer and
+  /// the less likely to be of use it is.
   void maintain(const planning_input& now, double length, std::vector<int>& explore) {
     const belief& b = beliefs();
-    credit_ = std::min(2.0, credit_ + 0.002 * length);
+    credit_ = std::min(2.0, credit_ + maintenance_share(now.calls) * length);
     if (now.calls == 0 || explore.size() >= epoch_plan::max_explore ||
         double(explore.size()) >= length - 1)
       return;
@@ -211,8 +212,7 @@ class knowledge_gradient_policy final : public belief_policy {
       const double slower = std::max(0.0, excess);
       const double unlikely =
           1 + slower * slower / (b.covariances().of_difference(a, incumbent()) + 0.04) / 3;
-      const double value = age / ((price + 0.1) * unlikely * unlikely *
-                                  (1 + double(std::min<std::int64_t>(20, b.samples(a)))));
+      const double value = age / std::sqrt((price + 0.1) * unlikely);
       if (value <= chosen_value) continue;
       chosen = a;
       chosen_value = value;
@@ -223,6 +223,12 @@ class knowledge_gradient_policy final : public belief_policy {
     explore.push_back(chosen);
     maintained_at_.resize(std::size_t(num_active()));
     maintained_at_[std::size_t(chosen)] = now.calls;
+  }
+  /// Of the time: 0.6 % once exploring is over, so that each active arm is seen within some
+  /// thousand calls, then less and less.
+  static double maintenance_share(std::int64_t calls) {
+    const double made = double(std::max<std::int64_t>(1, calls));
+    return 0.006 * std::min({1.0, made / 1000, 4000 / made});
   }
   std::int64_t last_maintained(int a) const {
     return std::size_t(a) < maintained_at_.size() ? maintained_at_[std::size_t(a)] : 0;

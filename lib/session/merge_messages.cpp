@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/session/merge_messages.hpp"
+
+#include "lib/exec/execution.hpp"
+
+#include <algorithm>
+
+namespace railpass {
+
+using select::lockstep;
+using select::merge_step;
+
+namespace {
+
+std::unique_lock<std::mutex> held(std::mutex* guarded) {
+  return guarded ? std::unique_lock(*guarded) : std::unique_lock<std::mutex>();
+}
+
+/// Apart from the tags of schedules, and within what every MPI has.
+int tag_of_merge(const lockstep& ls) {
+  return num_schedule_tags + int(ls.merges() % (32768 - num_schedule_tags));
+}
+
+}  // namespace
+
+merge_messages::merge_messages(MPI_Comm comm, const select::tree_place& place)
+    : comm_(comm),
+      place_(place),
+      receives_(std::size_t(place.num_children()) + (place.rank == 0 ? 0 : 1), MPI_REQUEST_NULL),
+      reports_(std::size_t(place.num_children() * lockstep::max_report_words)) {
+  sends_.reserve(std::size_t(place.num_children()) + 1);
+}
+
+merge_messages::~merge_messages() {
+  int finalized = 0;
+  PMPI_Finalized(&finalized);
+  if (finalized) return;
+  for (MPI_Request& request : receives_) {
+    if (request == MPI_REQUEST_NULL) continue;
+    PMPI_Cancel(&request);  // given up: nothing must be written to its memory later
+    PMPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+}
+
+int merge_messages::make_due_steps(lockstep& ls, std::mutex* guarded, const wait_function& wait,
+                                   bool& mismatch) {
+  for (merge_step step; (step = ls.due()) != merge_step::none;)
+    if (const int failure = make(step, ls, guarded, wait, mismatch)) return failure;
+  return MPI_SUCCESS;
+}
+
+int merge_messages::finish(lockstep& ls, std::mutex* guarded, const wait_function& wait,
+                           bool& mismatch) {
+  for (merge_step step; (step = ls.outstanding()) != merge_step::none;)
+    if (const int failure = make(step, ls, guarded, wait, mismatch)) return failure;
+  for (MPI_Request& request : sends_)
+    if (const int failure = wait(request)) return failure;
+  sends_.clear();
+  return MPI_SUCCESS;
+}
+
+int merge_messages::make(merge_step step, lockstep& ls, std::mutex* guarded,
+                         const wait_function& wait, bool& mismatch) {
+  const bool leads = place_.rank == 0;
+  switch (step) {
+    case merge_step::none:
+      break;
+    case merge_step::post: {
+      for (MPI_Request& request : sends_)
+        if (const int failure = wait(request)) return failure;
+      sends_.clear();
+      const auto lock = held(guarded);
+      ls.post();
+      return start_receives(ls);
+    }
+    case merge_step::collect: {
+      for (int i = 0; i < place_.num_children(); ++i) {
+        if (const int failure = wait(receives_[std::size_t(i)])) return failure;
+        ls.add(report_of(i));
+      }
+      const auto lock = held(guarded);
+      if (leads)
+        ls.answer();
+      else
+        return send(ls.report(), place_.parent(), ls);
+      break;
+    }
+    case merge_step::deliver: {
+      if (!leads)
+        if (const int failure = wait(receives_.back())) return failure;
+      const std::span<const std::int32_t> reply = ls.reply();
+      for (int i = 0; i < place_.num_children(); ++i)
+        if (const int failure = send(reply, place_.child(i), ls)) return failure;
+      break;
+    }
+    case merge_step::consume: {
+      const auto lock = held(guarded);
+      mismatch = ls.consume() == select::merge_outcome::mismatch;
+      break;
+    }
+  }
+  return MPI_SUCCESS;
+}
+
+int merge_messages::send(std::span<const std::int32_t> words, int to, const lockstep& ls) {
+  sends_.push_back(MPI_REQUEST_NULL);
+  return PMPI_Isend(words.data(), int(words.size()), MPI_INT32_T, to, tag_of_merge(ls), comm_,
+                    &sends_.back());
+}
+
+int merge_messages::start_receives(lockstep& ls) {
+  std::ranges::fill(reports_, lockstep::neutral);
+  const auto start = [&](std::span<std::int32_t> words, int from, MPI_Request& request) {
+    return PMPI_Irecv(words.data(), int(words.size()), MPI_INT32_T, from, tag_of_merge(ls), comm_,
+                      &request);
+  };
+  for (int i = 0; i < place_.num_children(); ++i)
+    if (const int failure = start(report_of(i), place_.child(i), receives_[std::size_t(i)]))
+      return failure;
+  return place_.rank == 0 ? MPI_SUCCESS : start(ls.reply_room(), place_.parent(), receives_.back());
+}
+
+}  // namespace railpass
