@@ -5,9 +5,10 @@
 //
 // Three streams take turns in an order that changes, each on a communicator of its own that is as
 // old as the others': the MPI library's calls; the same through railpass, with its decisions,
-// timings and merges (policy native, so the arm is the same); and the MPI library's with a
-// reduction as a merge makes it every 16 calls, which is what one merge costs end to end. A time is
-// that of the slowest rank, between two barriers.
+// timings and merges (policy native, so the arm is the same); and the MPI library's with a merge
+// every 16 calls, which is what one merge costs end to end. A time is that of the slowest rank,
+// between two barriers.
+#include "lib/session/merge_messages.hpp"
 #include "lib/session/process.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/statistics.hpp"
@@ -15,9 +16,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <vector>
 
 namespace {
@@ -35,6 +36,7 @@ class stream {
     mpi::start_tuning(comm_);
   }
   ~stream() { MPI_Comm_free(&comm_); }
+  MPI_Comm comm() const { return comm_; }
   stream(const stream&) = delete;
   stream& operator=(const stream&) = delete;
 
@@ -76,31 +78,29 @@ int main(int argc, char** argv) {
   }
 
   double value = 0;
-  std::array<std::int32_t, 128> words{};
   const auto native = [&](MPI_Comm comm, int) { PMPI_Bcast(&value, 1, MPI_DOUBLE, 0, comm); };
   const auto tuned = [&](MPI_Comm comm, int) { mpi::broadcast(&value, 1, MPI_DOUBLE, 0, comm); };
-  MPI_Request merge = MPI_REQUEST_NULL;
-  const auto merging = [&](MPI_Comm comm, int i) {
-    if (i % calls_per_merge == 4) PMPI_Wait(&merge, MPI_STATUS_IGNORE);
-    if (i % calls_per_merge == 0)
-      PMPI_Iallreduce(MPI_IN_PLACE, words.data(), int(words.size()), MPI_INT32_T, MPI_MIN, comm,
-                      &merge);
-    native(comm, i);
-  };
 
+  const select::tree_place place{rank, num_ranks};
+  const auto wait = [](MPI_Request& r) { return PMPI_Wait(&r, MPI_STATUS_IGNORE); };
   std::vector<double> native_us, tuned_us, merging_us, tuned_ratio, merging_ratio, merge_us;
   for (int repetition = 0; repetition < repetitions; ++repetition) {
     // Fresh ones: the merges of a stream's beginning are in its time.
-    const stream plain(false), learning(true), reducing(false);
+    const stream plain(false), learning(true), merging(false);
+    merge_messages messages(merging.comm(), place);
+    std::optional<select::lockstep> steps;  // a new one begins its first merge in its second call
     std::array<double, 3> s{};
     for (int turn = 0; turn < 3; ++turn) {
       const int which = (turn + repetition) % 3;
       if (which == 0) s[0] = plain.seconds(calls, native);
       if (which == 1) s[1] = learning.seconds(calls, tuned);
-      if (which == 2) {
-        s[2] = reducing.seconds(calls, merging);
-        PMPI_Wait(&merge, MPI_STATUS_IGNORE);
-      }
+      if (which == 2)
+        s[2] = merging.seconds(calls, [&](MPI_Comm comm, int i) {
+          if (i % calls_per_merge == 0) steps.emplace(select::lockstep_settings{}, place);
+          bool mismatch = false;
+          if (steps->begin_call()) messages.make_due_steps(*steps, nullptr, wait, mismatch);
+          native(comm, i);
+        });
     }
     native_us.push_back(s[0] / calls * 1e6);
     tuned_us.push_back(s[1] / calls * 1e6);
@@ -116,9 +116,9 @@ int main(int argc, char** argv) {
     print("the MPI library's, a call", "us", native_us);
     print("through railpass, a call", "us", tuned_us);
     print("  ratio to the MPI library's, in pairs", "  ", tuned_ratio);
-    print("a reduction every 16 calls, a call", "us", merging_us);
+    print("a merge every 16 calls, a call", "us", merging_us);
     print("  ratio to the MPI library's, in pairs", "  ", merging_ratio);
-    print("one such reduction, end to end", "us", merge_us);
+    print("one such merge, end to end", "us", merge_us);
     std::printf("  railpass made %.1f merges a stream and took one to cost %.3f us\n",
                 double(known.merges) / repetitions,
                 known.merges > 0 ? known.merge_cost_s / double(known.merges) * 1e6 : 0.0);
