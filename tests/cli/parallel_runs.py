@@ -13,7 +13,7 @@ ROW = {"collective", "bytes", "arm", "median_s", "p90_s", "runs", "ratio_to_nati
 class Sample(ProgramTest):
     def test_sample_fit_predict(self):
         samples, profile = self.path("samples.json"), self.path("profile.json")
-        text = self.run_ranks(2, "sample", "--budget", "2s", "--json", samples).stdout
+        text = self.run_ranks(2, "sample", "--budget", "6s", "--json", samples).stdout
         self.assertIn("Same node", text)
         with open(samples, encoding="utf-8") as file:
             found = json.load(file)
@@ -97,7 +97,7 @@ class Bench(ProgramTest):
                     self.assertAlmostEqual(row["ratio_to_native"], row["median_s"] / native)
 
     def test_all_arms_and_first_calls(self):
-        found = self.bench(3, "--collectives", "all_reduce", "--bytes", "4KiB", "--budget", "4s",
+        found = self.bench(3, "--collectives", "all_reduce", "--bytes", "4KiB", "--budget", "8s",
                            "--learning", 20)
         arms = {r["arm"] for r in found["results"]}
         self.assertLessEqual({"native", "tuned", "recursive_doubling", "ring"}, arms)
