@@ -266,10 +266,22 @@ inline time_curve fit_curve(const std::vector<timed_size>& points) {
     const double slope = i + 1 < curve.size() ? (curve[i + 1].seconds - curve[i].seconds) /
                                                     (curve[i + 1].bytes - curve[i].bytes)
                                               : curve[i].seconds / std::max(1.0, curve[i].bytes);
-    result.pieces.push_back(
-        {i == 0 ? 0 : curve[i].bytes, curve[i].seconds - slope * curve[i].bytes, slope});
+    const double alpha_s = curve[i].seconds - slope * curve[i].bytes;
+    // No size takes less than nothing, however steep the first step is.
+    if (i == 0 && alpha_s < 0) result.pieces.push_back({0, curve[i].seconds, 0});
+    result.pieces.push_back({result.pieces.empty() ? 0 : curve[i].bytes, alpha_s, slope});
   }
   return result;
+}
+
+// The time of a message without bytes, and what the bytes add to it.
+inline void scale(time_curve& curve, double empty, double bytes) {
+  for (std::size_t i = 0; i < curve.pieces.size(); ++i) {
+    time_curve::piece& p = curve.pieces[i];
+    const double from_s = i == 0 ? empty * p.alpha_s : curve.pieces[i - 1].at_s(p.from_bytes);
+    p.s_per_byte *= bytes;
+    p.alpha_s = from_s - p.from_bytes * p.s_per_byte;
+  }
 }
 
 }  // namespace detail
@@ -485,10 +497,7 @@ class collective_problem {
         p.latency_s += std::max(0.0, end_s(before) - end_s(p));
       }
       for (time_curve* curve : {&link->exchange, &link->shift, &link->flow, &link->crowd})
-        for (time_curve::piece& p : curve->pieces) {
-          p.alpha_s *= std::exp(theta(first + 1));
-          p.s_per_byte *= std::exp(theta(first + 2));
-        }
+        scale(*curve, std::exp(theta(first + 1)), std::exp(theta(first + 2)));
     }
     return m;
   }

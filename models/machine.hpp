@@ -34,14 +34,15 @@ struct time_curve {
     double from_bytes = 0;
     double alpha_s = 0;
     double s_per_byte = 0;
+
+    double at_s(double bytes) const { return alpha_s + bytes * s_per_byte; }
   };
   std::vector<piece> pieces{};  ///< ascending from_bytes, the first at 0; empty: not known
 
   double at_s(double bytes) const {
     auto after = std::upper_bound(pieces.begin(), pieces.end(), bytes,
                                   [](double b, const piece& p) { return b < p.from_bytes; });
-    const piece& p = after == pieces.begin() ? pieces.front() : *(after - 1);
-    return p.alpha_s + bytes * p.s_per_byte;
+    return (after == pieces.begin() ? pieces.front() : *(after - 1)).at_s(bytes);
   }
 };
 

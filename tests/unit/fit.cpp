@@ -194,6 +194,28 @@ TEST_CASE("a link that is slower for a shorter message is still fitted without a
   check_monotone(fit_link(m, link_class::same_node));
 }
 
+TEST_CASE("a curve that begins steeply, and is scaled, takes less than nothing nowhere") {
+  measurements m;
+  double seconds = 1e-6;
+  for (std::int64_t bytes = 64; bytes <= 1 << 16; bytes *= 4, seconds *= 9)
+    m.links.push_back({.link = link_class::same_node,
+                       .bytes = bytes,
+                       .one_way_s = seconds,
+                       .crowd_s = bytes == 1024 ? 2 * seconds : seconds});
+  time_curve crowd = fit_link(m, link_class::same_node).crowd;
+  CHECK(crowd.at_s(64) == Approx(1e-6));
+  CHECK(crowd.at_s(256) == Approx(9e-6));
+  for (const auto& [empty, bytes] : {std::pair{1.0, 1.0}, {5.0, 0.3}, {0.2, 4.0}}) {
+    CAPTURE(empty, bytes);
+    detail::scale(crowd, empty, bytes);
+    double before_s = 0;
+    for (double n = 0; n < 1 << 18; n = n * 1.05 + 1) {
+      REQUIRE(crowd.at_s(n) >= before_s * (1 - 1e-9));
+      before_s = crowd.at_s(n);
+    }
+  }
+}
+
 TEST_CASE("times of both directions at once are exact at the samples and never step down") {
   measurements m;
   for (std::int64_t bytes = 1; bytes <= 1 << 22; bytes *= 2) {
