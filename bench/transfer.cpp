@@ -2,7 +2,10 @@
 //
 // Times messages between ranks, over railpass' rails or over MPI, as it is told while it runs:
 //
-//   mpirun -n 2 rails_transfer rails FILE     or    rails_transfer mpi FILE
+//   mpirun -n 2 rails_transfer HOW FILE
+//
+// HOW is rails or mpi; or shared or apart: over rails, on four communicators in turn that share
+// rails, or have their own.
 //
 // Every rank reads its commands from a file or FIFO of its own, FILE.0, FILE.1, ..., so that one
 // that is told nothing blocks and takes no time from others (bench/rails runs many at once).
@@ -13,6 +16,7 @@
 //                                        of PARTS parts of memory (over MPI: one)
 //   broadcast BYTES COUNT                COUNT broadcasts from rank 0, arms as railpass chooses
 //   rates                                what the first sender's rails are thought to carry
+//   opened                               what opening rails for the last communicator took
 //
 // Patterns: pairs (rank r to r + n/2), to_first (all to rank 0), ring (r to r + 1). Rank 0 prints
 // one line of JSON per command; times are the receivers', the slowest one's.
@@ -24,6 +28,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <fstream>
@@ -49,29 +54,45 @@ struct under_way {
 
 class carrier {
  public:
-  explicit carrier(bool over_rails) : over_rails_(over_rails) {
-    if (over_rails_) mpi::open_rails(MPI_COMM_WORLD);
+  explicit carrier(const std::string& how) : over_rails_(how != "mpi"), comms_{MPI_COMM_WORLD} {
+    if (how == "shared" || how == "apart") comms_.resize(4);
+    const char* const named = std::getenv("RAILPASS_RAILS");
+    std::string names = named ? named : "";
+    for (std::size_t k = 0; k < comms_.size(); ++k) {
+      if (k > 0) MPI_Comm_dup(MPI_COMM_WORLD, &comms_[k]);
+      const double began_s = steady_clock_s();
+      // What is named otherwise is not shared.
+      if (over_rails_) mpi::open_rails(comms_[k], {.rails = names, .strategy = {}});
+      opened_s_ = steady_clock_s() - began_s;
+      if (how == "apart") names += ",";
+    }
   }
-  void close() const {
-    if (over_rails_) mpi::close_rails(MPI_COMM_WORLD);
+  void close() {
+    for (MPI_Comm& comm : comms_) {
+      if (over_rails_) mpi::close_rails(comm);
+      if (comm != MPI_COMM_WORLD) MPI_Comm_free(&comm);
+    }
   }
 
   bool over_rails() const { return over_rails_; }
+  /// What opening rails for the last communicator took here.
+  double opened_s() const { return opened_s_; }
 
-  under_way send(const parts& from, int to) const {
+  /// The `nth` message.
+  under_way send(const parts& from, int to, int nth) const {
     under_way u;
     if (over_rails_)
-      u.message = mpi::isend(from, to, 0, MPI_COMM_WORLD);
+      u.message = mpi::isend(from, to, 0, of(nth));
     else
-      MPI_Isend(from[0].data, int(from[0].bytes), MPI_CHAR, to, 0, MPI_COMM_WORLD, &u.request);
+      MPI_Isend(from[0].data, int(from[0].bytes), MPI_CHAR, to, 0, of(nth), &u.request);
     return u;
   }
-  under_way receive(const parts& to, int from) const {
+  under_way receive(const parts& to, int from, int nth) const {
     under_way u;
     if (over_rails_)
-      u.message = mpi::irecv(to, from, 0, MPI_COMM_WORLD);
+      u.message = mpi::irecv(to, from, 0, of(nth));
     else
-      MPI_Irecv(to[0].data, int(to[0].bytes), MPI_CHAR, from, 0, MPI_COMM_WORLD, &u.request);
+      MPI_Irecv(to[0].data, int(to[0].bytes), MPI_CHAR, from, 0, of(nth), &u.request);
     return u;
   }
   void wait(under_way& u) const {
@@ -86,7 +107,11 @@ class carrier {
   }
 
  private:
+  MPI_Comm of(int nth) const { return comms_[std::size_t(nth) % comms_.size()]; }
+
   bool over_rails_;
+  std::vector<MPI_Comm> comms_;
+  double opened_s_ = 0;
 };
 
 struct partners {
@@ -132,8 +157,8 @@ void stream(const carrier& c, const std::string& pattern, std::size_t bytes, int
     if (int(some.size()) == window) wait_for_first();
     some.emplace_back();
     for (std::size_t i = 0; i < p.from.size(); ++i)
-      some.back().push_back(c.receive(whole(theirs[i]), p.from[i]));
-    if (p.to >= 0) some.back().push_back(c.send(whole(mine), p.to));
+      some.back().push_back(c.receive(whole(theirs[i]), p.from[i], k));
+    if (p.to >= 0) some.back().push_back(c.send(whole(mine), p.to, k));
   }
   while (!some.empty()) wait_for_first();
   for (const std::vector<char>& t : theirs)
@@ -170,7 +195,7 @@ void ping_pong(const carrier& c, std::size_t bytes, int count, int messages, int
   if (rank == 0 || rank == n / 2)
     for (int k = 0; k < 2 * count; ++k) {
       for (const parts& m : each)
-        some.push_back((k % 2 == 0) == (rank == 0) ? c.send(m, other) : c.receive(m, other));
+        some.push_back((k % 2 == 0) == (rank == 0) ? c.send(m, other, k) : c.receive(m, other, k));
       c.wait_all(some);
     }
   if (rank == 0) std::printf("{\"seconds\": %.9g}\n", (steady_clock_s() - began_s) / (2 * count));
@@ -223,6 +248,10 @@ void obey(const carrier& c, std::istream& words, int rank, int n) {
   std::string verb, pattern = "pairs", bytes_text;
   words >> verb;
   if (verb == "rates") return rates(rank, n);
+  if (verb == "opened") {
+    if (rank == 0) std::printf("{\"seconds\": %.9g}\n", c.opened_s());
+    return;
+  }
   int count = 0, window = 1, messages = 1, num_parts = 1;
   if (verb == "stream") words >> pattern;
   words >> bytes_text >> count;
@@ -234,7 +263,7 @@ void obey(const carrier& c, std::istream& words, int rank, int n) {
     throw error(
         "a command was '" + verb +
         "': expected stream PATTERN BYTES COUNT WINDOW, ping_pong BYTES COUNT MESSAGES PARTS, "
-        "broadcast BYTES COUNT or rates");
+        "broadcast BYTES COUNT, rates or opened");
   if (verb == "stream")
     stream(c, pattern, std::size_t(*bytes), count, window, rank, n);
   else if (verb == "broadcast")
@@ -251,8 +280,9 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &n);
   const std::string how = argc == 3 ? argv[1] : "";
-  if (n < 2 || (how != "rails" && how != "mpi")) {
-    if (rank == 0) std::fprintf(stderr, "mpirun -n RANKS rails_transfer rails|mpi FILE\n");
+  if (n < 2 || (how != "rails" && how != "mpi" && how != "shared" && how != "apart")) {
+    if (rank == 0)
+      std::fprintf(stderr, "mpirun -n RANKS rails_transfer rails|mpi|shared|apart FILE\n");
     MPI_Finalize();
     return 2;
   }
@@ -260,7 +290,7 @@ int main(int argc, char** argv) {
     const std::string path = std::string(argv[2]) + "." + std::to_string(rank);
     std::ifstream commands(path);
     if (!commands) throw error(path + ": cannot be read");
-    const carrier c(how == "rails");
+    carrier c(how);
     for (std::string line; std::getline(commands, line);) {
       std::istringstream words(line);
       obey(c, words, rank, n);

@@ -27,15 +27,18 @@ struct rails_options {
   double budget_s = -1;  ///< to measure the rails; negative: what RAILPASS_RAILS_BUDGET says
 };
 
-/// Connects all ranks of `comm` over the rails, which belong to `comm` from then on, and measures
-/// how quick they are, if there is a budget for that and it is not known
-/// (RAILPASS_RAILS_PROFILE). Collective over `comm`. Throws error, on all ranks alike, if a rail is
-/// not there or a rank cannot be reached.
+/// Connects all ranks of `comm` over the rails, and measures how quick they are, if there is a
+/// budget for that and it is not known (RAILPASS_RAILS_PROFILE). If another communicator with all
+/// these ranks has rails of the same names and strategy open, `comm` uses those: messages of both
+/// take the same connections, and never meet. Collective over `comm`. Throws error, on all ranks
+/// alike, if a rail is not there or a rank cannot be reached.
 void open_rails(MPI_Comm comm, const rails_options& options = {});
 
-/// Ends what open_rails began, once all ranks have come here and all messages have left; receives
-/// must have ended. Collective over `comm`; freeing `comm` does the same. Throws error if ranks do
-/// not end within 10 s from then.
+/// Ends what open_rails began, once all ranks have come here and all messages have arrived;
+/// receives must have ended, and messages that nobody has received are dropped. Connections end
+/// with the last communicator that uses them, if it has all ranks between which they are, else with
+/// MPI. Collective over `comm`; freeing `comm` does the same. Throws error if ranks do not end
+/// within 10 s from then, as where a large message is never received.
 void close_rails(MPI_Comm comm);
 
 /// A part of a message in memory; of one that is sent, it is only read.
@@ -92,7 +95,8 @@ struct rail_status {
   std::int64_t sent_bytes = 0;  ///< of messages to the other rank
 };
 
-/// The rails from this rank to another one, of messages and of collectives. Local.
+/// The rails from this rank to another one, of messages and of collectives of all communicators
+/// that share them. Local.
 std::vector<rail_status> rails_to(int rank, MPI_Comm comm);
 
 }  // namespace railpass::mpi

@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
+#include <limits>
 #include <poll.h>
+#include <random>
 #include <sched.h>
 #include <time.h>
 
@@ -22,26 +25,91 @@ constexpr double farewell_deadline_s = 10;
 constexpr int polls_before_yield = 64;
 constexpr int least_patience = 128, most_patience = 512;  // polls before it sleeps
 constexpr double soon_s = 50e-6;  // about what waking up takes, and as much again
+constexpr int most_turns = 64;    // given to threads that want the lock
 
 }  // namespace
 
 open_transport::open_transport(MPI_Comm comm, const std::string& rails, const std::string& strategy)
-    : comm_(comm), names_(rails) {
-  int rank = 0;
-  PMPI_Comm_rank(comm, &rank);
+    : comm_(comm), names_(rails), strategy_(strategy) {
+  PMPI_Comm_rank(comm, &rank_);
   PMPI_Comm_size(comm, &num_ranks_);
   std::unique_ptr<transport::strategy> how;
-  on_all(comm, [&] { how = transport::make_strategy(strategy); });
+  on_all(comm, [&] {
+    how = transport::make_strategy(strategy);
+    std::random_device random;
+    id_ = std::uint64_t(random()) << 32 | random();
+  });
+  PMPI_Bcast(&id_, 1, MPI_UINT64_T, 0, comm);
   packet_rails driven = open_packet_rails(comm, rails);
   on_all(comm, [&] {
     can_sleep_ = std::ranges::all_of(driven, [](const auto& r) { return r->descriptor() >= 0; });
     const std::vector<transport::transfer_time> times(
         driven.size(), transport::transfer_time(assumed_latency_s, assumed_bytes_per_s));
-    transport_.emplace(rank, num_ranks_, std::move(driven), times, false, std::move(how));
+    transport_.emplace(rank_, num_ranks_, std::move(driven), times, false, std::move(how));
   });
 }
 
+// A thread that keeps on polling has the lock again before one that waits for it is awake.
+std::unique_lock<std::mutex> open_transport::locked() {
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) {
+    ++waiting_;
+    lock.lock();
+    --waiting_;
+  }
+  return lock;
+}
+
+void open_transport::wait_for(MPI_Request& request) {
+  for (int empty = 0, done = 0;; ++empty) {
+    PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (done) return;
+    try {
+      if (with([](transport::transport& t) { return t.alive() && t.progress(); })) empty = 0;
+    } catch (const std::exception&) {  // the others are to find this rank there
+    }
+    give_way(empty);
+  }
+}
+
+std::optional<std::uint32_t> open_transport::new_lane() {
+  const std::unique_lock lock = locked();
+  const auto number = std::uint64_t(++last_lane_) * std::uint64_t(num_ranks_) +
+                      std::uint64_t(rank_) + founding_lane + 1;
+  if (2 * number + 1 > std::numeric_limits<transport::channel>::max()) {
+    --last_lane_;
+    return std::nullopt;
+  }
+  return std::uint32_t(number);
+}
+
+bool open_transport::hold(bool has_held) {
+  const std::unique_lock lock = locked();
+  if (!transport_->alive() || !(offered_ || has_held)) return false;
+  ++lanes_;
+  return true;
+}
+
+void open_transport::release() {
+  const std::unique_lock lock = locked();
+  --lanes_;
+}
+
+int open_transport::begin_release(bool spans) {
+  const std::unique_lock lock = locked();
+  if (spans) offered_ = false;
+  return lanes_ - 1;
+}
+
+void open_transport::end_release(bool may_go_on) {
+  const std::unique_lock lock = locked();
+  --lanes_;
+  if (may_go_on) offered_ = true;
+}
+
 void open_transport::give_way(int empty) {
+  for (int turn = 0; turn < most_turns && waiting_.load(std::memory_order_relaxed) > 0; ++turn)
+    sched_yield();
   const int patience = patience_.load(std::memory_order_relaxed);
   if (empty <= patience || !can_sleep_) {
     if (empty >= polls_before_yield) sched_yield();
@@ -66,7 +134,7 @@ void open_transport::give_way(int empty) {
 }
 
 bool open_transport::close_step() {
-  const std::lock_guard lock(mutex_);
+  const std::unique_lock lock = locked();
   try {
     switch (phase_.load()) {
       case phase::open:
@@ -107,6 +175,7 @@ bool open_transport::close_step() {
 
 void open_transport::close() {
   for (int empty = 0; !close_step(); ++empty) give_way(empty);
+  PMPI_Comm_free(&comm_);
 }
 
 }  // namespace railpass

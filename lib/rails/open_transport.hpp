@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The transport of a communicator over real rails, shared by all who send over it, and how they
-// wait.
+// A transport over real rails, shared by the lanes of several communicators, and how those who send
+// over it wait.
 #pragma once
 
 #include "lib/rails/registry.hpp"
@@ -10,27 +10,33 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
 
 namespace railpass {
 
-/// Several threads may use it.
+/// Several threads may use it: one lock, held while one of them works with the transport, which
+/// lets the messages of all advance.
 class open_transport {
  public:
   /// Opens the rails of the list between all ranks of `comm`, which nobody else uses and which must
-  /// live until the end. Collective; throws error on all ranks alike.
+  /// live until the end; close() frees it. Collective; throws error on all ranks alike.
   open_transport(MPI_Comm comm, const std::string& rails, const std::string& strategy);
 
   int num_ranks() const { return num_ranks_; }
+  MPI_Comm communicator() const { return comm_; }
   /// What it was opened with.
   const std::string& rails() const { return names_; }
+  const std::string& strategy() const { return strategy_; }
+  /// The same on its ranks, and no other transport's.
+  std::uint64_t id() const { return id_; }
 
   /// Works with the transport; nobody else does meanwhile.
   template <class Work>
   auto with(const Work& work) {
-    const std::lock_guard lock(mutex_);
+    const std::unique_lock lock = locked();
     return work(*transport_);
   }
 
@@ -40,7 +46,7 @@ class open_transport {
   bool wait(const Done& done, double deadline_s = 0) {
     for (int empty = 0;; ++empty) {
       {
-        const std::lock_guard lock(mutex_);
+        const std::unique_lock lock = locked();
         if (done(*transport_)) return true;
         if (transport_->progress()) empty = 0;
       }
@@ -49,6 +55,9 @@ class open_transport {
     }
   }
 
+  /// The same until a request of MPI's has ended, whatever becomes of the transport.
+  void wait_for(MPI_Request& request);
+
   /// Nothing has moved `empty` times in a row: keeps on looking for a while, which is the shorter
   /// the less often that was worth it, then gives the core away, then sleeps until something comes,
   /// for at most 200 us, and lets MPI advance once.
@@ -56,26 +65,50 @@ class open_transport {
   /// sleeping.
   void give_way(int empty);
 
+  /// Numbers of lanes that no other one has on any rank: measuring happens on the first one, the
+  /// communicator it was opened for has the second. The others belong to who asks; nothing if there
+  /// are none left.
+  static constexpr std::uint32_t measuring_lane = 0, founding_lane = 1;
+  std::optional<std::uint32_t> new_lane();
+  /// One more lane is about to use it. False if it cannot: the transport has failed or, unless the
+  /// first rank of the lane `has_held` it, may be about to end.
+  bool hold(bool has_held);
+  /// The lane has come to nothing.
+  void release();
+  /// A lane is about to end. Returns how many others there are on this rank. If it spans all ranks,
+  /// the transport may end with it: no new ones until end_release.
+  int begin_release(bool spans);
+  void end_release(bool may_go_on);
+
   /// Ends it, as all ranks do: waits until they are all there and all messages have left. True once
   /// that is so. Throws error if it cannot end, or has not 10 s after all were there; then the
   /// communicator must not be freed.
   bool close_step();
-  /// The same, blocking.
+  /// The same, blocking; collective.
   void close();
+  /// Whether it has ended, well or not.
+  bool closed() const { return phase_ == phase::closed; }
 
  private:
   enum class phase { open, gathering, parting, closed };
 
+  std::unique_lock<std::mutex> locked();
+
   MPI_Comm comm_;
-  int num_ranks_ = 1;
-  std::string names_;
-  std::mutex mutex_;
+  int rank_ = 0, num_ranks_ = 1;
+  std::string names_, strategy_;
+  std::uint64_t id_ = 0;
+  std::mutex mutex_;  // guards these five
   std::optional<transport::transport> transport_;
+  int lanes_ = 0;
+  bool offered_ = true;
+  std::uint32_t last_lane_ = 0;
+  double deadline_s_ = 0;
+  std::atomic<int> waiting_{0};  // for the lock
   bool can_sleep_ = true;
   std::atomic<int> patience_{512};  // polls of which nothing came before it sleeps
   std::atomic<phase> phase_{phase::open};
   MPI_Request gathered_ = MPI_REQUEST_NULL;
-  double deadline_s_ = 0;
 };
 
 }  // namespace railpass

@@ -5,12 +5,10 @@
 
 namespace railpass {
 
-using transport::channel;
-
-template <class Post>
-post_result transport_rail::added(rail_token token, const Post& post) {
+template <class Begin>
+post_result transport_rail::added(rail_token token, const Begin& begin) {
   try {
-    transport::operation_ptr operation = rails_->with(post);
+    transport::operation_ptr operation = begin();
     if (operation->done()) return post_result::done;
     under_way_.push_back({std::move(operation), token});
     return post_result::pending;
@@ -22,22 +20,22 @@ post_result transport_rail::added(rail_token token, const Post& post) {
 
 post_result transport_rail::post_send(std::int32_t peer, std::int32_t tag, const std::byte* from,
                                       std::int64_t bytes, rail_token token) {
-  return added(token, [&](transport::transport& t) {
-    return t.send(peer, tag, {{const_cast<std::byte*>(from), std::size_t(bytes)}}, {},
-                  channel::schedules);
+  return added(token, [&] {
+    return lane_->send(traffic::schedules, peer, tag,
+                       {{const_cast<std::byte*>(from), std::size_t(bytes)}});
   });
 }
 
 post_result transport_rail::post_receive(std::int32_t peer, std::int32_t tag, std::byte* to,
                                          std::int64_t bytes, rail_token token) {
-  return added(token, [&](transport::transport& t) {
-    return t.receive(peer, tag, {{to, std::size_t(bytes)}}, channel::schedules);
+  return added(token, [&] {
+    return lane_->receive(traffic::schedules, peer, tag, {{to, std::size_t(bytes)}});
   });
 }
 
 int transport_rail::poll(std::span<rail_token> completed) {
   try {
-    return rails_->with([&](transport::transport& t) {
+    return lane_->transport().with([&](transport::transport& t) {
       empty_polls_ = t.progress() ? 0 : empty_polls_ + 1;
       std::size_t found = 0;
       for (std::size_t i = 0; i < under_way_.size() && found < completed.size();) {
@@ -47,7 +45,7 @@ int transport_rail::poll(std::span<rail_token> completed) {
           continue;
         }
         if (m.operation->truncated())
-          throw error("rank " + std::to_string(m.operation->peer()) +
+          throw error("rank " + std::to_string(lane_->rank_of(m.operation->peer())) +
                       " sent a longer message than the schedule has");
         completed[found++] = m.token;
         m = std::move(under_way_.back());
@@ -68,7 +66,7 @@ void transport_rail::fail(const std::exception& why) {
 
 void transport_rail::abandon() {
   under_way_.clear();
-  rails_->with([this](transport::transport& t) { t.fail(failure_); });
+  lane_->transport().with([this](transport::transport& t) { t.fail(failure_); });
 }
 
 }  // namespace railpass

@@ -3,7 +3,7 @@
 // The transport as the one rail that schedules run over.
 #pragma once
 
-#include "lib/rails/open_transport.hpp"
+#include "lib/rails/lane.hpp"
 #include "railpass/transport/rail.hpp"
 
 #include <exception>
@@ -22,7 +22,7 @@ class transport_rail {
   /// for: 4 made a pipelined broadcast of 1 MiB over two rails take 24 ms instead of 21.
   static constexpr int large_messages_at_once = 2;
 
-  explicit transport_rail(std::shared_ptr<open_transport> rails) : rails_(std::move(rails)) {}
+  explicit transport_rail(std::shared_ptr<lane> messages) : lane_(std::move(messages)) {}
   transport_rail(const transport_rail&) = delete;
   transport_rail& operator=(const transport_rail&) = delete;
 
@@ -33,13 +33,13 @@ class transport_rail {
                            rail_token token);
   int poll(std::span<rail_token> completed);
   int pending() const { return static_cast<int>(under_way_.size()); }
-  void give_way() { rails_->give_way(empty_polls_); }
+  void give_way() { lane_->transport().give_way(empty_polls_); }
   int error_code() const { return error_code_; }
   /// Other ranks learn that this one cannot go on.
   void abandon();
 
   /// The rails, as they were named.
-  const std::string& names() const { return rails_->rails(); }
+  const std::string& names() const { return lane_->transport().rails(); }
   /// What a person is told of the last failure; empty: there was none.
   const std::string& failure() const { return failure_; }
 
@@ -49,11 +49,11 @@ class transport_rail {
     rail_token token = 0;
   };
 
-  template <class Post>
-  post_result added(rail_token token, const Post& post);
+  template <class Begin>
+  post_result added(rail_token token, const Begin& begin);
   void fail(const std::exception& why);
 
-  std::shared_ptr<open_transport> rails_;
+  std::shared_ptr<lane> lane_;
   std::vector<message> under_way_;
   int empty_polls_ = 0;  // in a row
   int error_code_ = 0;

@@ -171,32 +171,37 @@ void process::add(communicator_state& state) {
 
 // Side by side, as other ranks may have opened them in another order.
 void process::close_rails() {
-  std::vector<std::shared_ptr<open_transport>> open = std::move(rails_);
+  std::vector<std::shared_ptr<shared_rails>> open = std::move(rails_);
   for (const auto& rails : open)
-    std::ranges::move(statistics_of(*rails), std::back_inserter(freed_.rails));
-  const auto has_ended = [this](const std::shared_ptr<open_transport>& rails) {
+    std::ranges::move(statistics_of(rails->transport), std::back_inserter(freed_.rails));
+  const auto has_ended = [this](const std::shared_ptr<shared_rails>& rails) {
     try {
-      return rails->close_step();
+      return rails->transport.close_step();
     } catch (const std::exception& e) {
       record(std::string("rails were not closed properly: ") + e.what());
       return true;
     }
   };
   for (int empty = 0; !open.empty(); ++empty) {
-    open.front()->give_way(empty);
+    open.front()->transport.give_way(empty);
     std::erase_if(open, has_ended);
   }
 }
 
-void process::add(const std::shared_ptr<open_transport>& rails) {
+void process::add(const std::shared_ptr<shared_rails>& rails) {
   const std::lock_guard lock(mutex_);
   rails_.push_back(rails);
 }
 
-void process::remove(const std::shared_ptr<open_transport>& rails) {
+void process::remove(const std::shared_ptr<shared_rails>& rails) {
   const std::lock_guard lock(mutex_);
   if (std::erase(rails_, rails) > 0)
-    std::ranges::move(statistics_of(*rails), std::back_inserter(freed_.rails));
+    std::ranges::move(statistics_of(rails->transport), std::back_inserter(freed_.rails));
+}
+
+std::vector<std::shared_ptr<shared_rails>> process::open_rails() {
+  const std::lock_guard lock(mutex_);
+  return rails_;
 }
 
 void process::note_hosts(int num_hosts) {
@@ -218,7 +223,7 @@ select::statistics_dump process::statistics() {
   select::statistics_dump dump = freed_;
   for (const communicator_state* const state : communicators_) state->add_statistics(dump);
   for (const auto& rails : rails_)
-    std::ranges::move(statistics_of(*rails), std::back_inserter(dump.rails));
+    std::ranges::move(statistics_of(rails->transport), std::back_inserter(dump.rails));
   dump.machine_id = files::this_machine(num_hosts_, mpi_library());
   dump.written_at = files::utc_now();
   return dump;

@@ -22,7 +22,7 @@
 namespace railpass {
 
 class communicator_state;
-class open_transport;
+struct shared_rails;
 
 class process {
  public:
@@ -51,8 +51,9 @@ class process {
   void remove(communicator_state& state);
 
   /// Rails that are open, to be closed before MPI ends.
-  void add(const std::shared_ptr<open_transport>& rails);
-  void remove(const std::shared_ptr<open_transport>& rails);
+  void add(const std::shared_ptr<shared_rails>& rails);
+  void remove(const std::shared_ptr<shared_rails>& rails);
+  std::vector<std::shared_ptr<shared_rails>> open_rails();
 
   /// Everything learnt on communicators whose rank 0 is this process, those freed included.
   select::statistics_dump statistics();
@@ -79,7 +80,7 @@ class process {
   std::ofstream trace_;
   bool tracing_ = false;  // asked in every call
   std::vector<communicator_state*> communicators_;
-  std::vector<std::shared_ptr<open_transport>> rails_;
+  std::vector<std::shared_ptr<shared_rails>> rails_;
   select::statistics_dump freed_;  // of communicators that are gone
   int num_hosts_ = 1;
 };

@@ -5,30 +5,34 @@
 #include "lib/session/process.hpp"
 #include "railpass/rails.hpp"
 
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
 namespace railpass {
 
 namespace {
 
 // What a communicator of the user keeps with it, as its attribute. Messages may outlive it.
 struct attribute {
-  std::shared_ptr<open_transport> transport;
-  private_communicator comm;  // the transport's
-  known_rails known;
+  std::shared_ptr<shared_rails> rails;
+  private_communicator comm;  // the lane's
+  std::shared_ptr<lane> messages;
   bool for_messages = false;  // open_rails was called
   bool for_collectives = false;
 };
 
 int close_attribute(MPI_Comm, int, void* value, void*) {
-  const std::unique_ptr<attribute> rails(static_cast<attribute*>(value));
+  const std::unique_ptr<attribute> mine(static_cast<attribute*>(value));
   process* const p = process::get();
   if (!p) return MPI_SUCCESS;  // MPI is being finalized, and they were closed at its beginning
-  p->remove(rails->transport);
   try {
-    rails->transport->close();
-    rails->comm.free();
+    mine->messages->close();
   } catch (const std::exception& e) {
     p->record(std::string("rails were not closed properly: ") + e.what());
   }
+  mine->comm.free();
+  if (mine->rails->transport.closed()) p->remove(mine->rails);
   return MPI_SUCCESS;
 }
 
@@ -54,8 +58,95 @@ attribute& required_attribute(const char* call, MPI_Comm comm) {
   return *found;
 }
 
-const std::shared_ptr<open_transport>& required(const char* call, MPI_Comm comm) {
-  return required_attribute(call, comm).transport;
+const std::shared_ptr<lane>& required(const char* call, MPI_Comm comm) {
+  return required_attribute(call, comm).messages;
+}
+
+// What each rank of `comm` is to the transport; empty: not all of them are there.
+std::vector<int> members_of(MPI_Comm comm, const open_transport& of) {
+  MPI_Group mine = MPI_GROUP_NULL, theirs = MPI_GROUP_NULL;
+  PMPI_Comm_group(comm, &mine);
+  PMPI_Comm_group(of.communicator(), &theirs);
+  int n = 0;
+  PMPI_Group_size(mine, &n);
+  std::vector<int> ranks(static_cast<std::size_t>(n)), members(ranks.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  PMPI_Group_translate_ranks(mine, n, ranks.data(), theirs, members.data());
+  PMPI_Group_free(&mine);
+  PMPI_Group_free(&theirs);
+  if (std::ranges::find(members, MPI_UNDEFINED) != members.end()) members.clear();
+  return members;
+}
+
+// What a lane needs, held; rails: none.
+struct place {
+  std::shared_ptr<shared_rails> rails;
+  std::uint32_t lane = 0;
+  std::vector<int> members;
+};
+
+// A place on rails of these names that are open between all ranks of `comm` already. Rank 0 chooses
+// them, those between most ranks first; all have to find them. Collective.
+place place_on_open_rails(const private_communicator& comm, process& p, const std::string& rails,
+                          const std::string& strategy, double budget_s) {
+  place found;
+  std::uint64_t offer[2] = {0, 0};  // the transport, the lane
+  const auto try_one = [&](const std::shared_ptr<shared_rails>& r) {
+    open_transport& t = r->transport;
+    if (t.rails() != rails || t.strategy() != strategy) return false;
+    if (comm.rank == 0 ? budget_s > 0 && r->known.links.empty() : t.id() != offer[0]) return false;
+    if (!t.hold(comm.rank != 0)) return false;
+    found.members = members_of(comm.handle, t);
+    const auto number = comm.rank == 0 ? t.new_lane() : std::uint32_t(offer[1]);
+    if (found.members.empty() || !number) {
+      t.release();
+      return false;
+    }
+    offer[0] = t.id();
+    offer[1] = found.lane = *number;
+    found.rails = r;
+    return true;
+  };
+  auto open = p.open_rails();
+  std::ranges::stable_sort(open, std::greater{},
+                           [](const auto& r) { return r->transport.num_ranks(); });
+  const auto try_all = [&] {
+    for (const auto& r : open)
+      if (try_one(r)) return;
+  };
+  if (comm.rank == 0) try_all();
+  PMPI_Bcast(offer, 2, MPI_UINT64_T, 0, comm.handle);
+  if (offer[1] == 0) return {};
+  if (comm.rank != 0) try_all();
+  int all = found.rails ? 1 : 0;
+  PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm.handle);
+  if (all) return found;
+  if (found.rails) found.rails->transport.release();
+  return {};
+}
+
+// Opens the rails for the ranks of `comm`. Throws error on all ranks alike.
+place place_on_new_rails(const private_communicator& comm, process& p, const std::string& rails,
+                         const std::string& strategy, double budget_s) {
+  MPI_Comm own = MPI_COMM_NULL;
+  if (const int code = PMPI_Comm_dup(comm.handle, &own))
+    throw error("no communicator for the rails: MPI error " + std::to_string(code));
+  place found;
+  try {
+    found.rails = std::make_shared<shared_rails>(own, rails, strategy);
+  } catch (...) {
+    PMPI_Comm_free(&own);
+    throw;
+  }
+  // If that fails, so have the rails, and others may still use the communicator.
+  found.rails->known = learn_rails(found.rails->transport, comm, p,
+                                   {.budget_s = budget_s, .path = p.values().rails_profile});
+  found.rails->transport.hold(true);
+  found.lane = open_transport::founding_lane;
+  found.members.resize(std::size_t(comm.num_ranks));
+  std::iota(found.members.begin(), found.members.end(), 0);
+  p.add(found.rails);
+  return found;
 }
 
 // Throws error on all ranks alike.
@@ -64,16 +155,17 @@ attribute& add_rails(MPI_Comm comm, process& p, const std::string& rails,
   auto made = std::make_unique<attribute>();
   if (const int code = make_private_communicator(comm, made->comm))
     throw error("no communicator for the rails: MPI error " + std::to_string(code));
+  place found = place_on_open_rails(made->comm, p, rails, strategy, budget_s);
   try {
-    made->transport = std::make_shared<open_transport>(made->comm.handle, rails, strategy);
+    if (!found.rails) found = place_on_new_rails(made->comm, p, rails, strategy, budget_s);
   } catch (...) {
     made->comm.free();
     throw;
   }
-  // If that fails, so have the rails, and others may still use the communicator.
-  made->known = learn_rails(*made->transport, made->comm, p,
-                            {.budget_s = budget_s, .path = p.values().rails_profile});
-  p.add(made->transport);
+  made->rails = std::move(found.rails);
+  made->messages =
+      std::make_shared<lane>(std::shared_ptr<open_transport>(made->rails, &made->rails->transport),
+                             made->comm.handle, found.lane, std::move(found.members));
   PMPI_Comm_set_attr(comm, p.rails_key(), made.get());
   return *made.release();
 }
@@ -106,15 +198,14 @@ int checked_tag(int tag) {
 namespace mpi {
 
 struct message::state {
-  std::shared_ptr<open_transport> rails;
+  std::shared_ptr<lane> from;
   transport::operation_ptr operation;
   bool receives = false;
 };
 
 namespace {
-message made(const std::shared_ptr<open_transport>& rails, transport::operation_ptr op,
-             bool receives) {
-  return message(std::make_shared<message::state>(message::state{rails, std::move(op), receives}));
+message made(const std::shared_ptr<lane>& from, transport::operation_ptr op, bool receives) {
+  return message(std::make_shared<message::state>(message::state{from, std::move(op), receives}));
 }
 }  // namespace
 
@@ -128,9 +219,10 @@ void open_rails(MPI_Comm comm, const rails_options& options) {
   if (attribute* const known = find(comm, p)) {
     if (known->for_messages)
       throw error("railpass::mpi::open_rails: the communicator has rails already");
-    if (!options.rails.empty() && options.rails != known->transport->rails())
-      throw error("railpass::mpi::open_rails: rails '" + options.rails +
-                  "': the communicator's collectives have others: " + known->transport->rails());
+    if (!options.rails.empty() && options.rails != known->rails->transport.rails())
+      throw error(
+          "railpass::mpi::open_rails: rails '" + options.rails +
+          "': the communicator's collectives have others: " + known->rails->transport.rails());
     known->for_messages = true;
   } else {
     const double budget_s = options.budget_s < 0 ? p.values().rails_budget : options.budget_s;
@@ -139,59 +231,55 @@ void open_rails(MPI_Comm comm, const rails_options& options) {
 }
 
 void close_rails(MPI_Comm comm) {
-  attribute& rails = required_attribute("railpass::mpi::close_rails", comm);
-  if (rails.for_collectives) {
-    rails.transport->wait([](transport::transport& t) { return t.all_sent(); });
-    rails.for_messages = false;
+  attribute& mine = required_attribute("railpass::mpi::close_rails", comm);
+  if (mine.for_collectives) {
+    mine.messages->wait_until_sent(traffic::user);
+    mine.for_messages = false;
     return;
   }
-  rails.transport->close();
+  mine.messages->close();
   PMPI_Comm_delete_attr(comm, required_process("railpass::mpi::close_rails").rails_key());
 }
 
 message isend(std::span<const message_part> parts, int dest, int tag, MPI_Comm comm,
               std::shared_ptr<void> owner) {
-  const std::shared_ptr<open_transport>& rails = required("railpass::mpi::isend", comm);
+  const std::shared_ptr<lane>& to = required("railpass::mpi::isend", comm);
   if (dest == MPI_PROC_NULL) return {};
-  if (dest < 0 || dest >= rails->num_ranks() || tag < 0)
+  if (dest < 0 || dest >= to->num_ranks() || tag < 0)
     throw error("railpass::mpi::isend: rank " + std::to_string(dest) + ", tag " +
-                std::to_string(tag) + ": expected a rank below " +
-                std::to_string(rails->num_ranks()) + " and a tag that is not negative");
-  std::vector<transport::piece> pieces = pieces_of("railpass::mpi::isend", parts);
-  return made(rails, rails->with([&](transport::transport& t) {
-    return t.send(dest, tag, std::move(pieces), std::move(owner));
-  }),
+                std::to_string(tag) + ": expected a rank below " + std::to_string(to->num_ranks()) +
+                " and a tag that is not negative");
+  return made(to,
+              to->send(traffic::user, dest, tag, pieces_of("railpass::mpi::isend", parts),
+                       std::move(owner)),
               false);
 }
 
 message irecv(std::span<const message_part> parts, int source, int tag, MPI_Comm comm) {
-  const std::shared_ptr<open_transport>& rails = required("railpass::mpi::irecv", comm);
+  const std::shared_ptr<lane>& from = required("railpass::mpi::irecv", comm);
   if (source == MPI_PROC_NULL) return {};
-  const int from = checked_source(source, rails->num_ranks()), with_tag = checked_tag(tag);
-  std::vector<transport::piece> pieces = pieces_of("railpass::mpi::irecv", parts);
-  return made(rails, rails->with([&](transport::transport& t) {
-    return t.receive(from, with_tag, std::move(pieces));
-  }),
-              true);
+  const int rank = checked_source(source, from->num_ranks()), with_tag = checked_tag(tag);
+  return made(
+      from, from->receive(traffic::user, rank, with_tag, pieces_of("railpass::mpi::irecv", parts)),
+      true);
 }
 
 message irecv(std::vector<char>& whole, int source, int tag, MPI_Comm comm,
               std::shared_ptr<void> owner) {
-  const std::shared_ptr<open_transport>& rails = required("railpass::mpi::irecv", comm);
+  const std::shared_ptr<lane>& from = required("railpass::mpi::irecv", comm);
   if (source == MPI_PROC_NULL) return {};
-  const int from = checked_source(source, rails->num_ranks()), with_tag = checked_tag(tag);
-  return made(rails, rails->with([&](transport::transport& t) {
-    return t.receive(from, with_tag, [&whole, owner](std::int64_t bytes) {
-      whole.resize(std::size_t(bytes));
-      return transport::piece{reinterpret_cast<std::byte*>(whole.data()), whole.size()};
-    });
-  }),
-              true);
+  const int rank = checked_source(source, from->num_ranks()), with_tag = checked_tag(tag);
+  const auto allocate = [&whole, owner](std::int64_t bytes) {
+    whole.resize(std::size_t(bytes));
+    return transport::piece{reinterpret_cast<std::byte*>(whole.data()), whole.size()};
+  };
+  return made(from, from->receive(traffic::user, rank, with_tag, allocate), true);
 }
 
 void message::wait() {
   if (!state_) return;
-  state_->rails->wait([this](transport::transport&) { return state_->operation->done(); });
+  state_->from->transport().wait(
+      [this](transport::transport&) { return state_->operation->done(); });
   if (state_->operation->truncated())
     throw error("a message from rank " + std::to_string(source()) + " with tag " +
                 std::to_string(tag()) + " is longer than the " + std::to_string(bytes()) +
@@ -200,14 +288,15 @@ void message::wait() {
 
 bool message::test() {
   if (!state_) return true;
-  return state_->rails->with([this](transport::transport& t) {
+  return state_->from->transport().with([this](transport::transport& t) {
     if (!state_->operation->done()) t.progress();
     return state_->operation->done();
   });
 }
 
 int message::source() const {
-  return state_ && state_->receives ? state_->operation->peer() : MPI_PROC_NULL;
+  return state_ && state_->receives ? state_->from->rank_of(state_->operation->peer())
+                                    : MPI_PROC_NULL;
 }
 int message::tag() const {
   return state_ && state_->receives ? state_->operation->tag() : MPI_ANY_TAG;
@@ -220,14 +309,14 @@ std::vector<rail_status> rails_to(int rank, MPI_Comm comm) {
   attribute* const found =
       comm == MPI_COMM_NULL ? nullptr : find(comm, required_process("railpass::mpi::rails_to"));
   if (!found) throw error("railpass::mpi::rails_to: the communicator has no rails");
-  const std::shared_ptr<open_transport>& rails = found->transport;
-  if (rank < 0 || rank >= rails->num_ranks())
+  const lane& to = *found->messages;
+  if (rank < 0 || rank >= to.num_ranks())
     throw error("railpass::mpi::rails_to: rank " + std::to_string(rank) + ": expected one below " +
-                std::to_string(rails->num_ranks()));
-  return rails->with([&](transport::transport& t) {
+                std::to_string(to.num_ranks()));
+  return to.transport().with([&](transport::transport& t) {
     std::vector<rail_status> result;
     for (std::size_t r = 0; r < t.rails().size(); ++r) {
-      const transport::rail_report known = t.report(rank, int(r));
+      const transport::rail_report known = t.report(to.peer_of(rank), int(r));
       result.push_back({t.rails()[r]->name(), known.bytes_per_s, known.changes, known.sent_bytes});
     }
     return result;
@@ -236,13 +325,12 @@ std::vector<rail_status> rails_to(int rank, MPI_Comm comm) {
 
 }  // namespace mpi
 
-std::shared_ptr<open_transport> rails_for_collectives(MPI_Comm comm, process& p,
-                                                      const std::string& rails,
-                                                      const std::string& strategy) {
+std::shared_ptr<lane> rails_for_collectives(MPI_Comm comm, process& p, const std::string& rails,
+                                            const std::string& strategy) {
   attribute* const known = find(comm, p);
   attribute& mine = known ? *known : add_rails(comm, p, rails, strategy, p.values().rails_budget);
   mine.for_collectives = true;
-  return mine.transport;
+  return mine.messages;
 }
 
 std::vector<select::rail_statistics> statistics_of(open_transport& rails) {
@@ -274,7 +362,7 @@ std::vector<select::rail_statistics> statistics_of(open_transport& rails) {
 }
 
 const known_rails& known_rails_of(MPI_Comm comm) {
-  return required_attribute("known_rails_of", comm).known;
+  return required_attribute("known_rails_of", comm).rails->known;
 }
 
 int create_rails_key(int* key) {

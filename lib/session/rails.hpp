@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "lib/rails/lane.hpp"
 #include "lib/session/rail_sampling.hpp"
 #include "railpass/select/dump.hpp"
 
@@ -12,11 +13,19 @@ namespace railpass {
 
 class process;
 
-/// The rails that collectives of `comm` run over: those that open_rails has opened there, or else
-/// those named, opened now. They end with `comm`. Collective; throws error on all ranks alike.
-std::shared_ptr<open_transport> rails_for_collectives(MPI_Comm comm, process& p,
-                                                      const std::string& rails,
-                                                      const std::string& strategy);
+/// Rails that are open, which communicators may share, and what is known of them.
+struct shared_rails {
+  open_transport transport;
+  known_rails known;
+
+  shared_rails(MPI_Comm comm, const std::string& rails, const std::string& strategy)
+      : transport(comm, rails, strategy) {}
+};
+
+/// The lane of collectives of `comm`: over the rails that open_rails has opened there, or else
+/// those named. It ends with `comm`. Collective; throws error on all ranks alike.
+std::shared_ptr<lane> rails_for_collectives(MPI_Comm comm, process& p, const std::string& rails,
+                                            const std::string& strategy);
 
 /// What this rank has sent over each of the rails.
 std::vector<select::rail_statistics> statistics_of(open_transport& rails);

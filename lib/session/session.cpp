@@ -159,8 +159,8 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     if (any_names_rails && !all_name_rails)
       throw error("not all ranks name rails (RAILPASS_RAILS)");
     if (all_name_rails) {
-      const auto rails = rails_for_collectives(user, owner, values.rails, values.strategy);
-      on_all(comm.handle, [&] { made->run_over(rails); });
+      const auto messages = rails_for_collectives(user, owner, values.rails, values.strategy);
+      on_all(comm.handle, [&] { made->run_over(messages); });
     }
   } catch (const error& problem) {  // on all ranks
     made->over_rails_.reset();
@@ -174,8 +174,8 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   return {std::move(made), MPI_SUCCESS};
 }
 
-void session::run_over(std::shared_ptr<open_transport> rails) {
-  over_rails_ = std::make_unique<rails_of_schedules>(std::move(rails));
+void session::run_over(std::shared_ptr<lane> messages) {
+  over_rails_ = std::make_unique<rails_of_schedules>(std::move(messages));
 }
 
 session::session(const settings& values, process& owner, const private_communicator& comm,

@@ -68,8 +68,8 @@ class session {
   /// received here.
   void free_private_communicator() { private_.free(); }
 
-  /// From now on schedules run over these rails instead of MPI's messages.
-  void run_over(std::shared_ptr<open_transport> rails);
+  /// From now on schedules run over rails instead of MPI's messages.
+  void run_over(std::shared_ptr<lane> messages);
 
   /// Adds what rank 0 has learnt; nothing on the other ranks. With MPI_THREAD_MULTIPLE any thread
   /// may ask, also while another one is inside a call.
@@ -84,8 +84,8 @@ class session {
   struct rails_of_schedules {
     transport_rail rail;
     executor<transport_rail> runs;
-    explicit rails_of_schedules(std::shared_ptr<open_transport> rails)
-        : rail(std::move(rails)), runs(rail) {}
+    explicit rails_of_schedules(std::shared_ptr<lane> messages)
+        : rail(std::move(messages)), runs(rail) {}
   };
 
   struct pinned_arm {

@@ -35,6 +35,20 @@ std::vector<char> pattern(std::size_t n, int seed) {
 
 std::vector<message_part> whole(std::vector<char>& b) { return {{b.data(), b.size()}}; }
 
+// Connections of this process over the two rails.
+int open_sockets() {
+  int found = 0;
+  for (int fd = 0; fd < 1024; ++fd) {
+    sockaddr_in peer{};
+    socklen_t length = sizeof peer;
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 &&
+        peer.sin_family == AF_INET &&
+        (peer.sin_addr.s_addr == htonl(0x7f000002) || peer.sin_addr.s_addr == htonl(0x7f000003)))
+      ++found;
+  }
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("every rank sends to every rank, itself included, sizes of all kinds") {
@@ -136,6 +150,112 @@ TEST_CASE("any source and any tag, in the order of each sender, and messages of 
   CHECK_THROWS_AS(mpi::isend(halves, 0, -3, world), railpass::error);
   CHECK_THROWS_AS(mpi::irecv(thirds, -77, 0, world), railpass::error);
   // Freed with the communicator.
+}
+
+TEST_CASE("communicators share rails, and their messages do not meet") {
+  const communicator world = communicator::duplicate_of_world();
+  const int p = world.size(), me = world.rank();
+  mpi::open_rails(world, two_rails);
+  const int connections = open_sockets();
+  // The same ranks backwards, and every second one.
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Comm_split(world, 0, -me, &made);
+  const communicator backwards(made);
+  MPI_Comm_split(world, me % 2, me, &made);
+  const communicator half(made);
+  const communicator* const all[] = {&world, &backwards, &half};
+  for (const communicator* const c : {&backwards, &half}) mpi::open_rails(*c, two_rails);
+  CHECK(open_sockets() == connections);
+
+  // Each rank sends to all of each communicator with the same tag, and receives in another order.
+  const std::vector<std::size_t> sizes{0, 10, 5000, 200000};
+  const auto content = [&](int c, int from, std::size_t k) {
+    return pattern(sizes[k], 1000 * c + 10 * from + int(k));
+  };
+  std::vector<std::vector<char>> sent;
+  sent.reserve(3 * std::size_t(p) * sizes.size());
+  std::vector<mpi::message> sends;
+  for (std::size_t k = 0; k < sizes.size(); ++k)
+    for (int c = 0; c < 3; ++c)
+      for (int to = 0; to < all[c]->size(); ++to) {
+        sent.push_back(content(c, all[c]->rank(), k));
+        sends.push_back(mpi::isend(whole(sent.back()), to, 4, *all[c]));
+      }
+  for (int c = 2; c >= 0; --c) {
+    std::vector<std::size_t> next(std::size_t(all[c]->size()), 0);
+    for (std::size_t k = 0; k < sizes.size() * next.size(); ++k) {
+      std::vector<char> got;
+      mpi::message m = mpi::irecv(got, MPI_ANY_SOURCE, 4, *all[c]);
+      m.wait();
+      const int from = m.source();
+      REQUIRE((from >= 0 && from < all[c]->size()));
+      CHECK(got == content(c, from, next[std::size_t(from)]++));
+    }
+  }
+  for (mpi::message& m : sends) m.wait();
+
+  // What nobody receives ends with its communicator and is no other's. The rails stay.
+  std::vector<char> lost = pattern(3000, 1), found = pattern(3000, 2), got(3000);
+  for (int round = 0; round < 5; ++round) {
+    const communicator brief = communicator::duplicate_of_world();
+    mpi::open_rails(brief, two_rails);
+    CHECK(open_sockets() == connections);
+    for (int k = 0; k < 100; ++k) mpi::isend(whole(lost), (me + 1) % p, 4, brief).wait();
+  }
+  mpi::close_rails(world);
+  if (p > 1) CHECK(open_sockets() == connections);  // the others use them
+  const int place = backwards.rank();
+  sends = {mpi::isend(whole(found), (place + 1) % p, 4, backwards)};
+  mpi::irecv(whole(got), (place + p - 1) % p, 4, backwards).wait();
+  sends[0].wait();
+  sends.clear();  // messages keep what they were sent over
+  CHECK(got == found);
+  CHECK(mpi::rails_to((place + 1) % p, backwards).size() == 2);
+  mpi::close_rails(half);
+  mpi::close_rails(backwards);
+  if (p > 1) CHECK(open_sockets() < connections);
+}
+
+TEST_CASE("threads on communicators that share rails") {
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&provided);
+  if (provided < MPI_THREAD_MULTIPLE) {
+    WARN("MPI_THREAD_MULTIPLE is not provided: nothing to test");
+    return;
+  }
+  const communicator first = communicator::duplicate_of_world();
+  const communicator second = communicator::duplicate_of_world();
+  mpi::open_rails(first, two_rails);
+  mpi::open_rails(second, two_rails);
+  const auto work = [](const communicator& comm, int& wrong) {
+    const int p = comm.size(), me = comm.rank();
+    for (int k = 0; k < 60; ++k) {
+      const std::size_t n = k % 6 == 0 ? 100000 : 100;
+      std::vector<char> out = pattern(n, me + k), in(n);
+      mpi::message a = mpi::isend(whole(out), (me + 1) % p, 0, comm);
+      mpi::irecv(whole(in), (me + p - 1) % p, 0, comm).wait();
+      a.wait();
+      if (in != pattern(n, (me + p - 1) % p + k)) ++wrong;
+      if (k % 20 == 10) {  // comes and goes meanwhile
+        const communicator brief = [&] {
+          MPI_Comm copy = MPI_COMM_NULL;
+          MPI_Comm_dup(comm, &copy);
+          return communicator(copy);
+        }();
+        mpi::open_rails(brief, two_rails);
+        a = mpi::isend(whole(out), (me + 1) % p, 0, brief);
+        mpi::irecv(whole(in), (me + p - 1) % p, 0, brief).wait();
+        a.wait();
+        if (in != pattern(n, (me + p - 1) % p + k)) ++wrong;
+      }
+    }
+  };
+  int wrong[2] = {0, 0};
+  std::thread other([&] { work(second, wrong[1]); });
+  work(first, wrong[0]);
+  other.join();
+  CHECK(wrong[0] == 0);
+  CHECK(wrong[1] == 0);
 }
 
 TEST_CASE("rails that are not there are refused on all ranks with the reason") {

@@ -76,13 +76,13 @@ TEST_CASE("receives meet only messages of their own channel, small and large") {
   world w(2, {{}, {}});
   for (const std::size_t n : {std::size_t{100}, std::size_t{100000}}) {
     bytes of_schedule = pattern(n, 1), of_user = pattern(n, 2), first(n), second(n), own(n);
-    w.ranks[0]->send(1, 0, all(of_schedule), {}, channel::schedules);
+    w.ranks[0]->send(1, 0, all(of_schedule), {}, 1);
     w.ranks[0]->send(1, 0, all(of_user));
-    w.ranks[1]->send(1, 0, all(of_schedule), {}, channel::schedules);
+    w.ranks[1]->send(1, 0, all(of_schedule), {}, 1);
     w.run();
     const auto a = w.ranks[1]->receive(any_source, any_tag, all(first));
-    const auto b = w.ranks[1]->receive(0, 0, all(second), channel::schedules);
-    const auto c = w.ranks[1]->receive(1, 0, all(own), channel::schedules);
+    const auto b = w.ranks[1]->receive(0, 0, all(second), 1);
+    const auto c = w.ranks[1]->receive(1, 0, all(own), 1);
     w.run();
     CHECK((a->done() && b->done() && c->done()));
     CHECK(first == of_user);
@@ -108,9 +108,10 @@ TEST_CASE("every message arrives once, whole and in order, over any rails, with 
     world w(n, rails, how.name.data(), options, random() % 2 == 0);
     INFO("round " << round << ", " << how.name << ", " << rails.size() << " rails");
 
-    // Per pair and tag messages are numbered; receives are posted in another order.
+    // Per pair, tag and channel messages are numbered; receives are posted in another order.
     struct message {
       int from, to, tag;
+      channel on;
       bytes sent, received;
       operation_ptr send, receive;
     };
@@ -121,6 +122,7 @@ TEST_CASE("every message arrives once, whole and in order, over any rails, with 
       m.from = int(random() % std::uint64_t(n));
       m.to = int(random() % std::uint64_t(n));
       m.tag = int(random() % 3);
+      m.on = channel(random() % 3 * 0x7fffffff);
       m.sent = pattern(random_size(random), i);
       m.received.assign(m.sent.size(), std::byte{0});
       if (m.from != m.to) total += std::int64_t(m.sent.size());
@@ -128,21 +130,22 @@ TEST_CASE("every message arrives once, whole and in order, over any rails, with 
     std::vector<std::size_t> to_send, to_receive;
     for (std::size_t i = 0; i < messages.size(); ++i) to_send.push_back(i);
     to_receive = to_send;
-    // Receives of different (from, tag) change places; those of the same keep their order.
+    // Receives of different (from, tag, channel) change places; those of the same keep their order.
     for (std::size_t k = 0; k + 1 < to_receive.size(); ++k) {
       const message &a = messages[to_receive[k]], &b = messages[to_receive[k + 1]];
-      if ((a.from != b.from || a.tag != b.tag || a.to != b.to) && random() % 2 == 0)
+      if ((a.from != b.from || a.tag != b.tag || a.to != b.to || a.on != b.on) && random() % 2 == 0)
         std::swap(to_receive[k], to_receive[k + 1]);
     }
     std::size_t s = 0, r = 0;
     while (s < to_send.size() || r < to_receive.size()) {
       if (r == to_receive.size() || (s < to_send.size() && random() % 2 == 0)) {
         message& m = messages[to_send[s++]];
-        m.send = w.ranks[std::size_t(m.from)]->send(m.to, m.tag, in_pieces(m.sent, random));
+        m.send =
+            w.ranks[std::size_t(m.from)]->send(m.to, m.tag, in_pieces(m.sent, random), {}, m.on);
       } else {
         message& m = messages[to_receive[r++]];
         m.receive =
-            w.ranks[std::size_t(m.to)]->receive(m.from, m.tag, in_pieces(m.received, random));
+            w.ranks[std::size_t(m.to)]->receive(m.from, m.tag, in_pieces(m.received, random), m.on);
       }
       if (random() % 4 == 0) {
         for (auto& rank : w.ranks) rank->progress();
@@ -252,6 +255,61 @@ TEST_CASE("a rank keeps no more of unexpected messages than the credit it gave")
   const operation_ptr last = w.ranks[0]->send(1, 0, all(more));
   w.run();
   CHECK(last->done());
+}
+
+TEST_CASE("small messages of many channels that wait for a busy rail leave in one transmission") {
+  const auto transmissions = [](channel channels) {
+    world w(2, {{1e-5, 1e8}});
+    bytes large = pattern(1 << 20, 1), into(1 << 20), small = pattern(100, 2);
+    w.ranks[1]->receive(0, 0, all(into));
+    w.ranks[0]->send(1, 0, all(large));
+    w.run([&] { return w.network.transmissions(0) == 3; });  // asked, granted, all it takes at once
+    for (channel c = 0; c < channels; ++c) w.ranks[0]->send(1, 5, all(small), {}, c);
+    CHECK(w.network.transmissions(0) == 3);
+    w.run();
+    for (channel c = 0; c < channels; ++c) {
+      bytes got(100);
+      CHECK(w.ranks[1]->receive(0, any_tag, all(got), c)->done());
+      CHECK(got == small);
+    }
+    CHECK(into == large);
+    return w.network.transmissions(0);
+  };
+  CHECK(transmissions(12) <= transmissions(0) + 1);
+}
+
+TEST_CASE("a channel that has ended leaves nothing behind, and the credit comes back") {
+  transport_options options;
+  options.eager_bytes = 1000;
+  options.credit_bytes = 10000;
+  world w(2, {{1e-3, 1e7}, {1e-5, 1e8}}, "greedy", options);
+  bytes small = pattern(1000, 1), large = pattern(50000, 2), got(1000);
+  constexpr channel staying = 7;
+  const operation_ptr waits = w.ranks[1]->receive(0, any_tag, all(got), staying);
+  for (channel ended = 100; ended < 130; ++ended) {
+    std::vector<operation_ptr> sends;
+    for (int k = 0; k < 9; ++k) sends.push_back(w.ranks[0]->send(1, 0, all(small), {}, ended));
+    const operation_ptr unasked = w.ranks[0]->send(1, 0, all(large), {}, ended);
+    CHECK(w.ranks[0]->unsent(ended) == 10);
+    w.run();
+    CHECK(w.ranks[0]->unsent(ended) == 1);
+    CHECK(w.ranks[1]->arrived(ended) == 10);
+    CHECK(std::all_of(sends.begin(), sends.end(), [](auto& s) { return s->done(); }));
+    CHECK(w.ranks[0]->forget(ended) == 0);
+    CHECK(w.ranks[1]->forget(ended) == 0);
+    CHECK(w.ranks[0]->unsent(ended) == 0);
+    CHECK(w.ranks[1]->arrived(ended) == 0);
+    CHECK(!w.ranks[1]->receive(0, 0, all(got), ended)->done());
+    w.ranks[1]->forget(ended);
+    CHECK(!unasked->done());
+    w.run();
+    CHECK(w.ranks[0]->all_sent());
+  }
+  CHECK(!waits->done());
+  w.ranks[0]->send(1, 3, all(small), {}, staying);
+  w.run();
+  CHECK(waits->done());
+  CHECK(got == small);
 }
 
 TEST_CASE("large messages take what the rails take together, if they are known") {

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <deque>
@@ -46,7 +47,8 @@ struct transport_options {
 /// A message that is being sent or received.
 class operation {
  public:
-  bool done() const { return done_; }
+  /// May be asked while another thread lets messages advance.
+  bool done() const { return done_.load(std::memory_order_acquire); }
   /// Of a receive that is done: who sent it, its tag, and its bytes that are in memory.
   int peer() const { return peer_; }
   int tag() const { return tag_; }
@@ -58,8 +60,8 @@ class operation {
   friend class transport;
   int peer_ = 0;
   int tag_ = 0;
-  channel channel_ = channel::user;
-  bool done_ = false;
+  channel channel_ = 0;
+  std::atomic<bool> done_ = false;
   bool truncated_ = false;
   std::vector<piece> pieces_;
   std::shared_ptr<void> owner_;                  // of their memory
@@ -90,7 +92,8 @@ struct rail_report {
 };
 
 /// The messages of one rank with all others. Messages from one rank to another are matched in the
-/// order in which they were sent, whatever rails carry them; each arrives exactly once. Messages
+/// order in which they were sent, whatever rails carry them; each arrives exactly once. Those of
+/// all channels wait in the same queues for the same rails, and small ones leave together. Messages
 /// advance only inside send, receive and progress. Not thread safe.
 ///
 /// After a rail has failed or a peer has broken the protocol every call throws error, and so does
@@ -128,6 +131,7 @@ class transport final : private packet_sink {
   transport(const transport&) = delete;
   transport& operator=(const transport&) = delete;
 
+  int rank() const { return rank_; }
   const std::vector<std::unique_ptr<packet_rail>>& rails() const { return rails_; }
 
   /// What was measured of the rails to a peer, for all that is decided from now on; what reports
@@ -163,7 +167,7 @@ class transport final : private packet_sink {
   /// Begins to send a message of several pieces, which stay the caller's and unchanged until it is
   /// done; `owner` is kept until then. 0 <= peer < num_ranks, tag >= 0.
   operation_ptr send(int peer, int tag, std::vector<piece> from, std::shared_ptr<void> owner = {},
-                     channel on = channel::user) {
+                     channel on = 0) {
     check_alive();
     auto op = std::make_shared<operation>();
     op->peer_ = peer;
@@ -178,6 +182,7 @@ class transport final : private packet_sink {
       send_to_myself(op);
     } else {
       op->id_ = next_id_++;
+      ++mailboxes_[on].unsent;
       peers_[std::size_t(peer)].small.push_back(op);
       note_work(peer);
       flush();
@@ -186,7 +191,7 @@ class transport final : private packet_sink {
   }
 
   /// Begins to receive into several pieces. `source` and `tag` may be any_source and any_tag.
-  operation_ptr receive(int source, int tag, std::vector<piece> to, channel on = channel::user) {
+  operation_ptr receive(int source, int tag, std::vector<piece> to, channel on = 0) {
     auto op = std::make_shared<operation>();
     op->channel_ = on;
     op->pieces_ = std::move(to);
@@ -196,8 +201,10 @@ class transport final : private packet_sink {
 
   /// Begins to receive a message of unknown size: `allocate(bytes)` is called once, when it is
   /// known, and returns memory for that.
-  operation_ptr receive(int source, int tag, std::function<piece(std::int64_t)> allocate) {
+  operation_ptr receive(int source, int tag, std::function<piece(std::int64_t)> allocate,
+                        channel on = 0) {
     auto op = std::make_shared<operation>();
+    op->channel_ = on;
     op->allocate_ = std::move(allocate);
     return post(source, tag, std::move(op));
   }
@@ -210,6 +217,33 @@ class transport final : private packet_sink {
     moved |= flush();
     check_alive();
     return moved;
+  }
+
+  /// Messages of a channel to other ranks that were begun and have not left yet.
+  std::int64_t unsent(channel of) const {
+    const auto box = mailboxes_.find(of);
+    return box == mailboxes_.end() ? 0 : box->second.unsent;
+  }
+  /// Messages of a channel that have come from other ranks, received or not: small ones whole,
+  /// large ones as far as they were announced.
+  std::int64_t arrived(channel of) const {
+    const auto box = mailboxes_.find(of);
+    return box == mailboxes_.end() ? 0 : box->second.arrived;
+  }
+  /// Ends a channel on which all that was sent has arrived: messages that nobody has received are
+  /// dropped, receives that have met none never end, and messages to others that nobody has asked
+  /// for never leave. Returns how many messages to others are still on their way.
+  std::int64_t forget(channel ended) {
+    const auto box = mailboxes_.find(ended);
+    if (box == mailboxes_.end()) return 0;
+    for (const envelope_ptr& e : box->second.unexpected)
+      if (e->source != rank_) owe(e->source, std::int64_t(e->data.size()));
+    std::int64_t left = box->second.unsent;
+    mailboxes_.erase(box);
+    left -= std::int64_t(
+        std::erase_if(requested_, [&](const auto& r) { return r.second->channel_ == ended; }));
+    flush();
+    return left;
   }
 
   /// Says to all peers that nothing more will be sent, once all messages that were begun have left.
@@ -254,10 +288,19 @@ class transport final : private packet_sink {
     packet header;
     std::vector<std::byte> data;  // of an eager one
     bool complete = true;
+    bool in_turn = false;
     operation_ptr claimed;  // by a receive, before it was complete
     operation_ptr from_me;  // a large one to this rank itself
   };
   using envelope_ptr = std::shared_ptr<envelope>;
+
+  // Of a channel: what has not met yet, in order, and what unsent() and arrived() say.
+  struct mailbox {
+    std::deque<operation_ptr> posted;
+    std::deque<envelope_ptr> unexpected;
+    std::int64_t unsent = 0;
+    std::int64_t arrived = 0;
+  };
 
   // What is arriving on a rail from a peer.
   struct incoming {
@@ -354,40 +397,48 @@ class transport final : private packet_sink {
 
   static bool fits(const operation& wanted, int source, const packet& h) {
     return (wanted.peer_ == any_source || wanted.peer_ == source) &&
-           (wanted.tag_ == any_tag || wanted.tag_ == h.tag) &&
-           std::uint32_t(wanted.channel_) == h.other_id;
+           (wanted.tag_ == any_tag || wanted.tag_ == h.tag);
   }
 
   operation_ptr post(int source, int tag, operation_ptr op) {
     check_alive();
     op->peer_ = source;
     op->tag_ = tag;
-    for (auto e = unexpected_.begin(); e != unexpected_.end(); ++e)
+    mailbox& box = mailboxes_[op->channel_];
+    for (auto e = box.unexpected.begin(); e != box.unexpected.end(); ++e)
       if (fits(*op, (*e)->source, (*e)->header)) {
         const envelope_ptr found = *e;
-        unexpected_.erase(e);
+        box.unexpected.erase(e);
         deliver(*found, op);
         flush();
         return op;
       }
-    posted_.push_back(op);
+    box.posted.push_back(op);
     return op;
   }
 
   operation_ptr take_posted(int source, const packet& h) {
-    for (auto op = posted_.begin(); op != posted_.end(); ++op)
+    auto& posted = mailboxes_[h.other_id].posted;
+    for (auto op = posted.begin(); op != posted.end(); ++op)
       if (fits(**op, source, h)) {
         operation_ptr found = *op;
-        posted_.erase(op);
+        posted.erase(op);
         return found;
       }
     return nullptr;
   }
 
   static void finish(operation& op) {
-    op.done_ = true;
     op.owner_ = nullptr;  // which may hold whoever holds the operation
     op.allocate_ = nullptr;
+    op.done_.store(true, std::memory_order_release);
+  }
+
+  // A message to another rank has left.
+  void leave(operation& op) {
+    finish(op);
+    const auto box = mailboxes_.find(op.channel_);
+    if (box != mailboxes_.end()) --box->second.unsent;
   }
 
   // The receive gets a message of `bytes`.
@@ -462,7 +513,7 @@ class transport final : private packet_sink {
     auto e = std::make_shared<envelope>();
     e->source = rank_;
     e->header.tag = op->tag_;
-    e->header.other_id = std::uint32_t(op->channel_);
+    e->header.other_id = op->channel_;
     if (op->total_ <= options_.eager_bytes) {
       e->header.type = packet_type::eager;
       e->header.length = std::uint64_t(op->total_);
@@ -475,10 +526,12 @@ class transport final : private packet_sink {
   }
 
   void match(const envelope_ptr& e) {
+    e->in_turn = true;
+    if (e->complete && e->source != rank_) ++mailboxes_[e->header.other_id].arrived;
     if (const operation_ptr op = take_posted(e->source, e->header))
       deliver(*e, op);
     else
-      unexpected_.push_back(e);
+      mailboxes_[e->header.other_id].unexpected.push_back(e);
   }
 
   // ---- what comes ----
@@ -580,8 +633,10 @@ class transport final : private packet_sink {
           finish(*op);
           owe(peer, std::int64_t(h.length));
           r.current.dropped.clear();
+          ++mailboxes_[h.other_id].arrived;
         } else if (const envelope_ptr e = std::exchange(r.current.buffered, nullptr)) {
           e->complete = true;
+          if (e->in_turn) ++mailboxes_[h.other_id].arrived;
           if (e->claimed) finish_buffered(*e);
         }
         break;
@@ -625,7 +680,7 @@ class transport final : private packet_sink {
   void begin_large(int peer, const operation_ptr& op, const packet& h) {
     op->total_ = std::int64_t(h.value);
     if (op->total_ == 0) {
-      finish(*op);
+      leave(*op);
       return;
     }
     op->id_ = h.other_id;
@@ -640,7 +695,7 @@ class transport final : private packet_sink {
     const auto found = sending_.find(token);
     const operation_ptr op = found->second;
     sending_.erase(found);
-    if (--op->packets_ == 0 && op->next_ == op->total_) finish(*op);
+    if (--op->packets_ == 0 && op->next_ == op->total_) leave(*op);
   }
 
   void failed(int rail, int peer, const std::string& why) override {
@@ -857,7 +912,7 @@ class transport final : private packet_sink {
     o.header = {.type = packet_type::eager,
                 .tag = op->tag_,
                 .sequence = p.next_sequence++,
-                .other_id = std::uint32_t(op->channel_)};
+                .other_id = op->channel_};
     if (op->total_ <= sizes.eager_bytes && op->total_ <= p.credit_bytes) {
       p.credit_bytes -= op->total_;
       o.header.id = was_busy;
@@ -952,8 +1007,7 @@ class transport final : private packet_sink {
   std::vector<std::int64_t> sizes_;          // of flush
   std::vector<std::int64_t> backlog_bytes_;  // of flush: under way on each rail, to all peers
   std::vector<std::int64_t> given_bytes_;    // to each rail, ever
-  std::deque<operation_ptr> posted_;
-  std::deque<envelope_ptr> unexpected_;
+  std::unordered_map<channel, mailbox> mailboxes_;
   std::unordered_map<std::uint32_t, operation_ptr> requested_;  // by the sender's id
   std::unordered_map<std::uint32_t, operation_ptr> receiving_;  // by the receiver's id
   std::unordered_map<std::uint64_t, operation_ptr> sending_;  // by token: packets that need memory

@@ -38,10 +38,7 @@ struct packet {
 };
 
 /// Whose messages these are; a receive meets only those of its own channel.
-enum class channel : std::uint8_t {
-  user,      ///< those of railpass/rails.hpp
-  schedules  ///< those of collectives
-};
+using channel = std::uint32_t;
 
 inline constexpr std::size_t header_bytes = 40;
 using packed_header = std::array<std::byte, header_bytes>;
@@ -56,8 +53,7 @@ inline constexpr std::uint64_t most_message_bytes = std::uint64_t{1} << 60;
 namespace detail {
 
 inline constexpr std::uint16_t magic = 0x7052;  // "Rp"
-inline constexpr std::uint8_t version = 2;
-inline constexpr auto last_channel = std::uint32_t(channel::schedules);
+inline constexpr std::uint8_t version = 3;
 
 template <class T>
 void store(std::byte* to, T value) {
@@ -77,11 +73,9 @@ inline bool is_valid(const packet& p) {
   if (p.tag < 0) return false;
   switch (p.type) {
     case packet_type::eager:
-      return p.length <= most_eager_bytes && p.id <= 1 && p.other_id <= last_channel &&
-             p.value == 0;
+      return p.length <= most_eager_bytes && p.id <= 1 && p.value == 0;
     case packet_type::request:
-      return p.length == 0 && p.other_id <= last_channel && p.value > 0 &&
-             p.value <= most_message_bytes;
+      return p.length == 0 && p.value > 0 && p.value <= most_message_bytes;
     case packet_type::grant:
       return p.length == 0 && p.value <= most_message_bytes;
     case packet_type::chunk:
