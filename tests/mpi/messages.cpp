@@ -229,14 +229,14 @@ TEST_CASE("threads on communicators that share rails") {
   mpi::open_rails(second, two_rails);
   const auto work = [](const communicator& comm, int& wrong) {
     const int p = comm.size(), me = comm.rank();
-    for (int k = 0; k < 60; ++k) {
+    for (int k = 0; k < 30; ++k) {
       const std::size_t n = k % 6 == 0 ? 100000 : 100;
       std::vector<char> out = pattern(n, me + k), in(n);
       mpi::message a = mpi::isend(whole(out), (me + 1) % p, 0, comm);
       mpi::irecv(whole(in), (me + p - 1) % p, 0, comm).wait();
       a.wait();
       if (in != pattern(n, (me + p - 1) % p + k)) ++wrong;
-      if (k % 20 == 10) {  // comes and goes meanwhile
+      if (k % 15 == 7) {  // comes and goes meanwhile
         const communicator brief = [&] {
           MPI_Comm copy = MPI_COMM_NULL;
           MPI_Comm_dup(comm, &copy);
