@@ -173,6 +173,27 @@ TEST_CASE("ranks that leave early and wait for the others are not late") {
   }
 }
 
+TEST_CASE("ranks that left a slow call early are not late for the quick one that follows") {
+  const unsigned seed = GENERATE(range(1U, 21U));
+  CAPTURE(seed);
+  const int num_ranks = 2 + int(seed % 7);
+  ranks all(num_ranks, seed);
+  double before_s = 0;
+  for (int i = 0; i < 100; ++i) {
+    const double seconds = call_s * std::pow(30.0, all.random().uniform()),
+                 finishing = 0.79 * all.random().uniform();
+    std::vector<double> waits_s;
+    for (int r = 0; r < num_ranks; ++r) waits_s.push_back(all.until_all_s(r));
+    const call_times t =
+        all.call(seconds, finishing, [&](int r) { return waits_s[std::size_t(r)]; });
+    if (i > 0) {
+      CAPTURE(seconds, before_s);
+      CHECK(duration_s(collective::all_reduce, t, before_s) == t.longest_s);
+    }
+    before_s = t.longest_s;
+  }
+}
+
 TEST_CASE("the faster of two arms has the lower times when ranks are late by many calls") {
   const unsigned seed = GENERATE(range(1U, 11U));
   CAPTURE(seed);
@@ -236,4 +257,43 @@ TEST_CASE("a merge brings what all ranks measured, and the leader keeps both apa
     CHECK(mean_s == Approx(late_s + call_s).epsilon(1e-3));
   else
     CHECK(mean_s < late_s / 3);
+}
+
+TEST_CASE("an arm that is tried after a slower one is not taken to be quicker than it is") {
+  constexpr std::array arm_s{20 * call_s, call_s};
+  constexpr double early = 0.7;  // of a call, on rank 0
+  const context_key key{.op = collective::all_reduce, .size_class = 4};
+  std::array steps{lockstep({}, {0, 2}), lockstep({}, {1, 2})};
+  std::array ended_s{0.0, 0.0};
+  test::merge_mail mail(2);
+  double now_s = 0;
+  for (int i = 0; i < 200; ++i) {
+    for (lockstep& ls : steps) ls.begin_call();
+    REQUIRE(mail.make_steps(
+        steps, [](int, merge_outcome outcome) { REQUIRE(outcome == merge_outcome::agreed); }));
+    plan_message plan{};
+    for (std::size_t r = 0; r < steps.size(); ++r) {
+      timed_call c = steps[r].next_call(key);
+      if (c.needs_first_plan) {
+        if (r == 0)
+          plan = steps[0].lead(
+              c.context,
+              make_policy("star_mpi", {.priors = {{.arm = 0, .native = true, .measured_only = true},
+                                                  {.arm = 1}}}));
+        steps[r].adopt(c.context, plan);
+        c = steps[r].next_call(key);
+      }
+      const double seconds = arm_s[std::size_t(c.arm)];
+      ended_s[r] = now_s + (r == 0 ? 1 - early : 1) * seconds;
+      if (c.timed) steps[r].record(c, ended_s[r] - now_s, steps[r].gap_s(c, now_s));
+      if (c.notes_end) steps[r].note_end(c, ended_s[r]);
+    }
+    now_s = std::max(ended_s[0], ended_s[1]) + 1e-4;  // the program waits for all
+  }
+  for (const arm_record& record : steps[0].records(0)) {
+    CAPTURE(record.arm, record.samples);
+    REQUIRE(record.samples > 0);
+    CHECK(record.sum_s / double(record.samples) ==
+          Approx(arm_s[std::size_t(record.arm)]).epsilon(1e-3));
+  }
 }

@@ -351,6 +351,14 @@ class lockstep {
     std::array<std::int32_t, epoch_plan::max_explore> explore{};
     double ended_s = 0;  // a call on this rank, that number
     std::int64_t ended_call = -2;
+    // The last call that may not have run the incumbent, and the one before this.
+    std::int64_t eventful_call = -2;
+    std::int32_t eventful_arm = native_arm, incumbent_before = native_arm;
+
+    std::int32_t arm_before() const {
+      if (eventful_call + 1 == calls) return eventful_arm;
+      return calls == activated_at ? incumbent_before : incumbent;
+    }
 
     exploration explored(std::size_t i) const {
       return {.position = explore[i] >> arm_bits, .arm = explore[i] & (max_arms - 1)};
@@ -361,7 +369,9 @@ class lockstep {
     std::int32_t context;
     std::int32_t arm;
     bool explored;
-    float seconds;  // negative: not recorded
+    std::int64_t call;        // of the context
+    std::int32_t arm_before;  // of its call before
+    float seconds = -1;       // negative: not recorded
     std::int32_t gap_ticks = neutral;
   };
 
@@ -379,6 +389,15 @@ class lockstep {
     std::vector<arm_record> records;
     std::vector<double> skews_s;  // the oldest is replaced
     std::size_t next_skew = 0;
+    double sampled_s = 0;  // the latest sample, of that call
+    std::int64_t sampled_call = -2;
+
+    // As far as anybody knows.
+    double taken_before_s(const sample& one) const {
+      if (sampled_call + 1 == one.call) return sampled_s;
+      const auto believed = chosen->posterior(one.arm_before);
+      return believed ? believed->mean_s : 0;
+    }
 
     void keep_skew(double skew_s) {
       if (skews_s.size() < kept_skews)
@@ -491,7 +510,11 @@ inline timed_call lockstep::eventful_call(int context) {
     if (admit(s, explores)) {
       call.timed = true;
       call.slot = int(queue_.size());
-      queue_.push_back({context, call.arm, explores, -1.0F});
+      queue_.push_back({.context = context,
+                        .arm = call.arm,
+                        .explored = explores,
+                        .call = s.calls,
+                        .arm_before = s.arm_before()});
     }
     fingerprint_ = mix(fingerprint_, std::uint64_t(context) << 32 | std::uint32_t(call.arm) << 1 |
                                          std::uint32_t(call.timed));
@@ -506,6 +529,8 @@ inline timed_call lockstep::eventful_call(int context) {
     ++led.explored_since;
     ++led.record_of(call.arm).calls;
   }
+  s.eventful_call = s.calls;
+  s.eventful_arm = call.arm;
   ++s.calls;
   schedule_event(s);
   call.notes_end = s.calls == s.next_event || outstanding() != merge_step::none;
@@ -561,6 +586,7 @@ inline std::size_t lockstep::activate(std::span<const std::int32_t> words) {
   if (leader_) account_calls(context);
   context_state& s = contexts_[std::size_t(context)];
   s.has_plan = true;
+  s.incumbent_before = s.incumbent;
   s.incumbent = words[incumbent_word];
   s.stride = words[stride_word];
   s.length = words[length_word];
@@ -815,7 +841,10 @@ inline void lockstep::learn() {
       times.shortest_gap_s = 1e-7 * words[shortest_gap_word];
     }
     if (const auto skew = skew_s(times)) led.keep_skew(*skew);
-    const double seconds = duration_s(s.key.op, times), log_s = std::log(seconds);
+    const double seconds = duration_s(s.key.op, times, led.taken_before_s(one)),
+                 log_s = std::log(seconds);
+    led.sampled_s = seconds;
+    led.sampled_call = one.call;
     led.merged.push_back({one.arm, seconds});
     arm_record& record = led.record_of(one.arm);
     ++record.samples;

@@ -54,11 +54,12 @@ inline constexpr double finishing_spread = 0.8;
 /// upper bound, the least a lower one. Where all wait for all, and ranks came so far apart that no
 /// algorithm can have done it, what they waited is not counted. In all other collectives a rank
 /// that is waited for cannot be told from one that comes late to something that is over: there, the
-/// slowest rank counts.
-inline double duration_s(collective op, const call_times& t) {
+/// slowest rank counts. `before_s`: what the context's call before took, if that is known; an arm
+/// that is tried may take many times as long as the next one.
+inline double duration_s(collective op, const call_times& t, double before_s = 0) {
   if (!waits_for_all(op)) return t.longest_s;
   const double late_s = skew_s(t).value_or(0);
-  if (late_s <= finishing_spread * t.longest_s) return t.longest_s;
+  if (late_s <= finishing_spread * std::max(t.longest_s, before_s)) return t.longest_s;
   return std::max(t.shortest_s, t.longest_s - late_s);
 }
 
