@@ -9,28 +9,38 @@
 //     simulated_machine native OUT COLLECTIVE BYTES
 //         the MPI library's own (--cfg=smpi/coll-selector), its result compared with what it must
 //         be
-//     simulated_machine live OUT COLLECTIVE BYTES CALLS
-//         calls that railpass tunes by its settings; the arm and time of each
+//     simulated_machine live OUT COLLECTIVE BYTES CALLS [FROM TO]
+//         calls that railpass tunes by its settings; the arm and time of each, and whether all
+//         results were right
+//     simulated_machine late OUT COLLECTIVE BYTES CALLS ARM...
+//         calls to which ranks come late; what they took, and what select/skew.hpp makes of them
 //
 // Before each timed call all ranks sleep until one agreed moment; it ends when the last rank does.
+// The first argument may be --slow=HOST,BANDWIDTH: links are slower (see slow_links.hpp),
+// with `live` from call FROM until before call TO.
 #include "collectives/registry.hpp"
 #include "lib/cli/sampler.hpp"
 #include "lib/cli/workload.hpp"
 #include "lib/files/files.hpp"
 #include "lib/session/merge_messages.hpp"
 #include "railpass/mpi.hpp"
+#include "railpass/select/random.hpp"
+#include "railpass/select/skew.hpp"
+#include "slow_links.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <ctime>
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -153,29 +163,107 @@ ordered_json native(cli::workload& w) {
   return {{"seconds", seconds}, {"right", is_right_everywhere(w)}};
 }
 
-ordered_json live(const cli::workload& w, int calls) {
+struct slow_calls {
+  const slow_links* links;
+  int from = 0, to = 0;
+};
+
+ordered_json live(cli::workload& w, int calls, const std::optional<slow_calls>& slow) {
   const tuned_world world;
   auto names = ordered_json::array(), seconds = ordered_json::array();
+  bool right = true;
   for (int i = 0; i < calls; ++i) {
+    if (slow && i == slow->from) slow->links->slow_down();
+    if (slow && i == slow->to) slow->links->recover();
+    w.prepare();
     seconds.push_back(timed([&] { world.call(w, {}); }));
     names.push_back(world.last_arm());
+    right = right && w.is_right();
   }
-  return {{"arms", std::move(names)}, {"seconds", std::move(seconds)}};
+  return {{"arms", std::move(names)},
+          {"seconds", std::move(seconds)},
+          {"right", largest(right ? 0 : 1) == 0}};
 }
 
-int run(const cli::job& j, const std::vector<std::string>& a) {
-  if (a.size() < 2) throw error("expected samples, arms, native or live, and a file");
+/// Calls of one arm to which each rank comes late by up to `late_s`.
+ordered_json late_calls(const cli::job& j, const tuned_world& world, const cli::workload& w,
+                        collective op, const std::string& arm, double late_s, int calls) {
+  select::random_stream random(std::uint64_t(j.rank) + 1);
+  auto seconds = ordered_json::array(), skews = ordered_json::array(),
+       came_apart = ordered_json::array(), since_last = ordered_json::array();
+  std::optional<double> ended_s;
+  for (int i = 0; i < calls; ++i) {
+    sleep_until(largest(MPI_Wtime()) + 1e-3 + late_s * random.uniform());
+    const double began_s = MPI_Wtime();
+    world.call(w, {.arm = arm});
+    const double end_s = MPI_Wtime(), inside_s = end_s - began_s,
+                 gap_s = ended_s ? began_s - *ended_s : 0;
+    std::array most{inside_s, -inside_s, gap_s, -gap_s, began_s, -began_s, end_s};
+    MPI_Allreduce(MPI_IN_PLACE, most.data(), int(most.size()), MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    if (ended_s) {
+      const select::call_times t{.longest_s = most[0],
+                                 .shortest_s = -most[1],
+                                 .longest_gap_s = most[2],
+                                 .shortest_gap_s = -most[3]};
+      seconds.push_back(select::duration_s(op, t));
+      skews.push_back(*select::skew_s(t));
+      came_apart.push_back(most[4] + most[5]);
+      since_last.push_back(most[6] - most[4]);
+    }
+    ended_s = end_s;
+  }
+  return {{"arm", arm},
+          {"late_s", late_s},
+          {"seconds", std::move(seconds)},
+          {"skew_s", std::move(skews)},
+          {"came_apart_s", std::move(came_apart)},
+          {"since_last_came_s", std::move(since_last)}};
+}
+
+ordered_json late(const cli::job& j, const cli::workload& w, collective op, int calls,
+                  const std::vector<std::string>& names) {
+  constexpr std::array lateness{0.0, 0.1, 0.3, 1.0, 3.0};  // in calls of the arm
+  const tuned_world world;
+  auto result = ordered_json::array();
+  for (const std::string& name : names) {
+    const double true_s = call_s(world, w, name);
+    if (world.last_arm() != name) continue;  // not eligible
+    for (const double of_call : lateness) {
+      result.push_back(late_calls(j, world, w, op, name, of_call * true_s, calls));
+      result.back()["true_s"] = true_s;
+      result.back()["lateness"] = of_call;
+    }
+  }
+  return result;
+}
+
+int run(const cli::job& j, std::vector<std::string> a) {
+  constexpr std::string_view slow = "--slow=";
+  std::optional<slow_links> links;
+  if (!a.empty() && a[0].starts_with(slow)) {
+    if (j.rank == 0) links.emplace(a[0].substr(slow.size()));
+    a.erase(a.begin());
+  }
+  if (a.size() < 2) throw error("expected samples, arms, native, live or late, and a file");
+  const std::string& verb = a[0];
+  // With `live` later.
+  if (links && verb != "live") links->slow_down();
   ordered_json result;
-  if (a[0] == "samples") {
+  if (verb == "samples") {
     result = samples(j);
   } else {
     if (a.size() < 4) throw error("expected a collective and bytes");
     const auto op = find_collective(a[2]);
     if (!op) throw error("'" + a[2] + "': expected a collective");
     cli::workload w(j, *op, cli::whole_message_bytes(*op, std::stoll(a[3]), j.num_ranks), 0);
-    if (a[0] == "arms") result = arms(j, w, std::stod(a.at(4)), {a.begin() + 5, a.end()});
-    if (a[0] == "native") result = native(w);
-    if (a[0] == "live") result = live(w, std::stoi(a.at(4)));
+    if (verb == "arms") result = arms(j, w, std::stod(a.at(4)), {a.begin() + 5, a.end()});
+    if (verb == "native") result = native(w);
+    if (verb == "late") result = late(j, w, *op, std::stoi(a.at(4)), {a.begin() + 5, a.end()});
+    if (verb == "live") {
+      std::optional<slow_calls> changing;
+      if (links) changing = {&*links, std::stoi(a.at(5)), std::stoi(a.at(6))};
+      result = live(w, std::stoi(a.at(4)), changing);
+    }
   }
   if (j.rank == 0) std::ofstream(a[1]) << result.dump() << '\n';
   return 0;

@@ -1,40 +1,52 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Included before every source: polls cost simulated time, or for ever if they do not, so where
-// railpass polls in vain it waits instead.
+// Included before every source. Polls cost no simulated time, so a loop of them would last for
+// ever: railpass waits where it would give its core to others, after polls in vain. In between no
+// time passes and nothing can end, so only the first poll of each request asks SMPI.
 #pragma once
 
 #include <mpi.h>
 
+#include <sched.h>
 #include <unistd.h>
 
-// railpass tests at most this many requests at once, the others in its next poll. If there are
-// more, those tested may wait for what the others bring, so they can only be polled.
-inline constexpr int railpass_tested_at_once = 64;
-// Between two polls railpass does what it can; after so many in vain there is nothing left to do.
-inline constexpr int railpass_vain_polls = 3;
-inline int railpass_in_vain = 0, railpass_tested_before = 0;
+// A rail's requests that were tested in vain since the last one ended; and, once waited for, the
+// one that has ended, which the next test finds.
+inline MPI_Request *railpass_vain_begin = nullptr, *railpass_vain_end = nullptr,
+                   *railpass_ended = nullptr;
 
 inline int railpass_test_some(int count, MPI_Request* requests, int* found, int* indices,
                               MPI_Status* statuses) {
-  const bool only_some =
-      count >= railpass_tested_at_once || railpass_tested_before >= railpass_tested_at_once;
-  railpass_tested_before = count;
-  int code = PMPI_Testsome(count, requests, found, indices, statuses);
+  MPI_Request* const end = requests + count;
+  *found = 0;
+  if (railpass_ended) {
+    if (railpass_ended < requests || railpass_ended >= end) return MPI_SUCCESS;
+    *found = 1;
+    *indices = int(railpass_ended - requests);
+    railpass_vain_begin = railpass_vain_end = railpass_ended = nullptr;
+    return MPI_SUCCESS;
+  }
+  if (railpass_vain_begin <= requests && end <= railpass_vain_end) return MPI_SUCCESS;
+  const int code = PMPI_Testsome(count, requests, found, indices, statuses);
   if (code != MPI_SUCCESS || *found != 0) {
-    railpass_in_vain = 0;
-    return code;
+    railpass_vain_begin = railpass_vain_end = nullptr;
+  } else if (end < railpass_vain_begin || railpass_vain_end < requests) {
+    railpass_vain_begin = requests;
+    railpass_vain_end = end;
+  } else {  // a rail tests some at a time
+    if (requests < railpass_vain_begin) railpass_vain_begin = requests;
+    if (railpass_vain_end < end) railpass_vain_end = end;
   }
-  if (++railpass_in_vain < railpass_vain_polls) return code;
-  if (only_some) {
-    usleep(1);
-    return code;
-  }
-  railpass_in_vain = 0;
-  // Not MPI_Waitsome, which tests all others, too.
-  code = PMPI_Waitany(count, requests, indices, statuses);
-  *found = *indices == MPI_UNDEFINED ? MPI_UNDEFINED : 1;
   return code;
+}
+
+inline int railpass_give_way() {
+  if (railpass_ended || railpass_vain_begin == railpass_vain_end) return 0;
+  int index = MPI_UNDEFINED;
+  PMPI_Waitany(int(railpass_vain_end - railpass_vain_begin), railpass_vain_begin, &index,
+               MPI_STATUS_IGNORE);
+  if (index != MPI_UNDEFINED) railpass_ended = railpass_vain_begin + index;
+  return 0;
 }
 
 inline int railpass_test(MPI_Request* request, int* done, MPI_Status* status) {
@@ -60,3 +72,4 @@ inline int railpass_test_all_slowly(int count, MPI_Request* requests, int* done,
 #define PMPI_Test railpass_test
 #define MPI_Test railpass_test_slowly
 #define MPI_Testall railpass_test_all_slowly
+#define sched_yield railpass_give_way

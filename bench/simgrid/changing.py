@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""Tuned calls while links of the machine get slower and recover, against arms that never change.
+
+    python3 bench/simgrid/changing.py --build build/release --json changing.json
+
+The library runs unmodified in SMPI. From one call on until another one, links are as slow as --slow
+says: HOST,BANDWIDTH multiplies the bandwidth of the links of a host, or of all of them; `middle` is
+the host of rank p/2, from which trees send on. All arms are timed in both worlds; always native and
+always one arm are sums of these times, tuned calls are live, merges included. An arm change has been
+found when the arms of 19 of 20 calls take at most 1.02 times as long as the best one then.
+"""
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+
+from machine import MACHINES, Failure, Machine, built_simulation, program
+
+
+def calls_until_found(taken_s, best_s, window=20):
+    """From the first of `taken_s` on; None: not found."""
+    good = [t <= 1.02 * best_s for t in taken_s]
+    for i in range(len(good) - window + 1):
+        if sum(good[i:i + window]) >= window - 1:
+            return i
+    return None
+
+
+def study(machine, collective, size, options):
+    slow = options.slow.replace("middle", f"n-{machine.ranks // 2 // machine.ranks_per_node}")
+    names = machine.arms(collective, size, machine.profile)
+    usual, slowed = ({a["arm"]: a["seconds"] for a in
+                      machine.times(collective, size, names, options.cell_seconds, slow=s)["arms"]}
+                     for s in (None, slow))
+    n = options.calls
+    began = time.monotonic()
+    live = machine.simulate("live", collective, size, 3 * n, n, 2 * n, slow=slow, timeout=1800,
+                            environment={"RAILPASS_PROFILE": machine.profile})
+    if not live["right"]:
+        raise Failure(f"{machine.name}, {collective}, {size} bytes: wrong data")
+    phases = []
+    for i, world in enumerate((usual, slowed, usual)):
+        of_phase = range(i * n, (i + 1) * n)
+        best = min(world, key=world.get)
+        taken = [world.get(live["arms"][c], live["seconds"][c]) for c in of_phase]
+        phases.append({"best_arm": best, "best_arm_s": world[best], "native_s": world["native"],
+                       "tuned_s": sum(live["seconds"][c] for c in of_phase),
+                       "last_arm": live["arms"][of_phase[-1]],
+                       "calls_until_found": calls_until_found(taken, world[best])})
+    both = usual.keys() & slowed.keys()
+    always = {a: n * (2 * usual[a] + slowed[a]) for a in both}
+    best_fixed = min(always, key=always.get)
+    return {"machine": machine.name, "ranks": machine.ranks, "collective": collective, "bytes": size,
+            "slow": slow, "calls_of_a_phase": n, "arms": len(both), "phases": phases,
+            "tuned_s": sum(live["seconds"]), "native_s": always["native"],
+            "best_fixed_arm": best_fixed, "best_fixed_arm_s": always[best_fixed],
+            "median_fixed_arm_s": sorted(always.values())[len(always) // 2],
+            "best_of_each_phase_s": sum(n * p["best_arm_s"] for p in phases),
+            "real_s": time.monotonic() - began}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True, metavar="DIR", help="with railpass_cli")
+    parser.add_argument("--platform", nargs="+", metavar="FILE",
+                        default=[os.path.join(MACHINES, m)
+                                 for m in ("gigabit.xml", "infiniband.xml", "multicore.cpp")])
+    parser.add_argument("--collectives", nargs="+", default=["broadcast", "all_reduce"])
+    parser.add_argument("--bytes", nargs="+", type=int, default=[1 << 10, 1 << 16])
+    parser.add_argument("--slow", default="middle,0.1", metavar="HOST,BANDWIDTH")
+    parser.add_argument("--calls", type=int, default=1000, help="before, while and after it is slow")
+    parser.add_argument("--cell-seconds", type=float, default=60,
+                        help="real time for the arms of a cell, in each world")
+    parser.add_argument("--json", metavar="FILE", help="where the results go")
+    options = parser.parse_args()
+    build = os.path.abspath(options.build)
+    options.railpass = program(build, "lib/cli/railpass", "railpass")
+    options.machine_program = built_simulation(build)
+    results = []
+    with tempfile.TemporaryDirectory(prefix="railpass-changing-") as work:
+        for path in options.platform:
+            machine = Machine(path, work, options)
+            cells = [(c, b) for c in options.collectives for b in options.bytes]
+            machine.fit(cells)
+            for cell in cells:
+                try:
+                    r = study(machine, *cell, options)
+                except Failure as problem:
+                    print(f"{machine.name}, {cell[0]}, {cell[1]} bytes: left out: {problem}",
+                          file=sys.stderr, flush=True)
+                    continue
+                results.append(r)
+                found = [p["calls_until_found"] for p in r["phases"]]
+                print(f"{r['machine']}, {r['collective']}, {r['bytes']} bytes: best "
+                      + " -> ".join(f"{p['best_arm']} {1e6 * p['best_arm_s']:.1f} us"
+                                    for p in r["phases"][:2])
+                      + f"; found after {found} calls; tuned / native "
+                      f"{r['tuned_s'] / r['native_s']:.3f}, / best fixed arm "
+                      f"{r['tuned_s'] / r['best_fixed_arm_s']:.3f} ({r['best_fixed_arm']}), / best "
+                      f"of each phase {r['tuned_s'] / r['best_of_each_phase_s']:.3f}; "
+                      f"{r['real_s']:.0f} s", flush=True)
+                if options.json:
+                    with open(options.json, "w") as file:
+                        json.dump(results, file, indent=1)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Failure as problem:
+        sys.exit(f"changing.py: {problem}")

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Machines that SimGrid's SMPI simulates, and what bench/regret and the scripts here do on them."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MACHINES = os.path.join(HERE, "machines")
+
+COMMON = ["--cfg=smpi/simulate-computation:no", "--cfg=smpi/wtime:0", "--cfg=smpi/test:0",
+          "--cfg=smpi/host-speed:1f",
+          "--cfg=smpi/display-timing:no", "--log=root.thresh:critical",
+          "--cfg=network/crosstraffic:0", "--cfg=smpi/async-small-thresh:0"]
+# What a message costs its ends. Ethernet keeps SMPI's factors, which were calibrated on TCP.
+TRANSPORTS = {
+    "ethernet": [*(f"--cfg=smpi/{o}:0:3e-6:1e-10" for o in ("os", "ois", "or")),
+                 "--cfg=smpi/send-is-detached-thresh:65536"],
+    "fabric": ["--cfg=smpi/bw-factor:0:0.95", "--cfg=smpi/lat-factor:16384:2.5;0:1",
+               *(f"--cfg=smpi/{o}:0:2e-7:2e-11;16384:3e-7:0" for o in ("os", "ois", "or")),
+               "--cfg=smpi/send-is-detached-thresh:16384"],
+}
+# Each rank is a copy of the program with thread-local variables in glibc's static block.
+ENVIRONMENT = {"RAILPASS_LOG": "off",
+               "GLIBC_TUNABLES": f"glibc.rtld.optional_static_tls={1 << 20}"}
+LARGEST_RATIO = 12
+BENCH_BYTES = [1 << 12, 1 << 15]
+ARMS_OF_A_BENCH = 20
+ARMS_AT_ONCE = 12  # a simulation slows down with the messages it has seen
+
+
+class Failure(Exception):
+    pass
+
+
+def run(command, timeout, **more):
+    """Output of a command that must succeed in time; what it started ends with it."""
+    try:
+        child = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, text=True,
+                                 stderr=subprocess.PIPE, start_new_session=True, **more)
+    except OSError as problem:
+        raise Failure(str(problem)) from problem
+    name = os.path.basename(str(command[0]))
+    try:
+        output, errors = child.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired as problem:
+        raise Failure(f"{name} took more than {timeout:.0f} s") from problem
+    finally:
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        child.wait()
+    if child.returncode != 0:
+        raise Failure(f"{name} failed:\n" + "\n".join((errors or output).splitlines()[-12:]))
+    return output
+
+
+def program(build, *names):
+    for name in names:
+        path = os.path.join(build, name)
+        if os.access(path, os.X_OK):
+            return path
+    raise Failure(f"{build}: found no {names[0]}; build the targets railpass_cli and regret_replay")
+
+
+def segment_bytes(arm):
+    found = re.search(r"segment_bytes=(\d+)([KM]i)?B", arm)
+    return int(found[1]) * {None: 1, "Ki": 1 << 10, "Mi": 1 << 20}[found[2]] if found else 0
+
+
+def built_simulation(build):
+    """The program that smpirun runs, built in DIR/simgrid."""
+    smpi = os.path.join(build, "simgrid")
+    os.makedirs(smpi, exist_ok=True)
+    launcher = []
+    if subprocess.run(["sh", "-c", "command -v ccache"], capture_output=True).returncode == 0:
+        launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
+    run(["cmake", "-S", HERE, "-B", smpi, "-DCMAKE_CXX_COMPILER=smpicxx", *launcher], 120,
+        env={**os.environ, "SMPI_PRETEND_CC": "1"})
+    run(["cmake", "--build", smpi, "-j2"], 3600)
+    return os.path.join(smpi, "simulated_machine")
+
+
+class Machine:
+    """A platform file of SimGrid; its comment says how many ranks it is for."""
+
+    def __init__(self, path, work, options):
+        self.path, self.work, self.options = os.path.abspath(path), work, options
+        self.name = os.path.splitext(os.path.basename(path))[0]
+        try:
+            with open(path) as file:
+                said = re.search(r"railpass: (\{.*\})", file.read())
+        except OSError as problem:
+            raise Failure(str(problem)) from problem
+        if not said:
+            raise Failure(f'{path}: expected a comment railpass: {{"ranks": ..., "ranks_per_node": '
+                          f'..., "transport": ...}}')
+        facts = json.loads(said[1])
+        self.ranks, self.ranks_per_node = facts["ranks"], facts["ranks_per_node"]
+        self.transport = TRANSPORTS[facts["transport"]]
+        self.hosts = os.path.join(work, self.name + ".hosts")
+        with open(self.hosts, "w") as file:
+            for rank in range(self.ranks):
+                file.write(f"n-{rank // self.ranks_per_node}\n")
+        self.platform = self.path
+        if path.endswith(".cpp"):
+            self.platform = os.path.join(work, self.name + ".so")
+            run(["c++", "-std=c++17", "-O1", "-fPIC", "-shared", self.path, "-o", self.platform,
+                 "-lsimgrid"], 300)
+        self.profile = os.path.join(work, self.name + ".profile.json")
+        self.samples_only = os.path.join(work, self.name + ".samples-only.json")
+        self.natives = {}
+
+    def simulate(self, *arguments, selector="ompi", timeout=600, environment=None, slow=None):
+        """What the program writes. `slow`: see slow_links.hpp."""
+        with tempfile.NamedTemporaryFile(dir=self.work, suffix=".json") as out:
+            verb, *rest = arguments
+            run(["smpirun", "-np", self.ranks, "-platform", self.platform, "-hostfile", self.hosts,
+                 *COMMON, *self.transport, f"--cfg=smpi/coll-selector:{selector}",
+                 self.options.machine_program, *([f"--slow={slow}"] if slow else []), verb, out.name,
+                 *rest], timeout, env={**os.environ, **ENVIRONMENT, **(environment or {})})
+            text = out.read()
+        if not text:
+            raise Failure(f"{self.name}: {' '.join(map(str, arguments[:3]))} ended early")
+        return json.loads(text)
+
+    def fit(self, cells):
+        """Profiles as railpass fit makes them, without times of collectives and with some."""
+        samples = self.simulate("samples")
+        for collective, size in cells:
+            try:
+                native = self.simulate("native", collective, size)
+            except Failure as problem:
+                print(f"{self.name}: {problem}", file=sys.stderr)
+                continue
+            self.natives[collective, size] = native["seconds"]
+            self.add_time(samples, collective, "native", size, native["seconds"])
+        self.write_profile(samples, self.samples_only)
+        # Not the sizes of the cells.
+        for collective in dict.fromkeys(c for c, _ in cells):
+            for size in BENCH_BYTES:
+                for arm, seconds in self.bench(collective, size):
+                    self.add_time(samples, collective, arm, size, seconds)
+        self.write_profile(samples, self.profile)
+
+    def add_time(self, samples, collective, arm, size, seconds):
+        samples["collectives"].append(
+            {"collective": collective, "arm": arm, "num_ranks": self.ranks,
+             "ranks_per_node": self.ranks_per_node, "bytes": size, "median_s": seconds})
+
+    def write_profile(self, samples, path):
+        with open(path + ".samples", "w") as file:
+            json.dump(samples, file)
+        run([self.options.railpass, "fit", file.name, "-o", path], 120)
+
+    def bench(self, collective, size):
+        """Times of the two best predicted arms of each algorithm."""
+        chosen = []
+        for arm in self.arms(collective, size, self.samples_only)[1:]:
+            family = arm.split("+")[0]
+            if sum(a.split("+")[0] == family for a in chosen) < 2:
+                chosen.append(arm)
+        try:
+            timed = self.simulate("arms", collective, size, 60, *chosen[:ARMS_OF_A_BENCH])["arms"]
+        except Failure:
+            return []
+        return [(a["arm"], a["seconds"]) for a in timed]
+
+    def arms(self, collective, size, profile):
+        """Native, and the arms to time, those predicted to be the fastest first."""
+        said = json.loads(run([self.options.railpass, "predict", "--profile", profile,
+                               "--collective", collective, "-p", self.ranks, "--ranks-per-node",
+                               self.ranks_per_node, "--bytes", size, "--json", "-"], 120))
+        # A segment as large as the message is none.
+        known = [p for p in said["predictions"] if p["arm"] != "native" and p["predicted_s"]
+                 and segment_bytes(p["arm"]) < size]
+        best = min(p["predicted_s"] for p in known)
+        return ["native"] + [p["arm"] for p in known if p["predicted_s"] <= LARGEST_RATIO * best]
+
+    def times(self, collective, size, names, seconds, slow=None):
+        """What a call takes with each of these arms, as far as `seconds` of real time reach; and
+        merges. Arms that SMPI cannot run are left out."""
+        began = time.monotonic()
+        found = {"arms": []}
+        waiting = [names[i:i + ARMS_AT_ONCE] for i in range(0, len(names), ARMS_AT_ONCE)]
+        while waiting:
+            left_s = seconds - (time.monotonic() - began)
+            if left_s <= 0:
+                break
+            some = waiting.pop(0)
+            try:
+                timed = self.simulate("arms", collective, size, left_s, *some, slow=slow,
+                                      timeout=seconds + 30)
+            except Failure as problem:
+                half = len(some) // 2
+                if half:
+                    waiting[:0] = [some[:half], some[half:]]
+                else:
+                    print(f"{self.name}, {collective}, {size} bytes: without {some[0]}: "
+                          f"{str(problem).splitlines()[0]}", file=sys.stderr, flush=True)
+                continue
+            found = {**timed, "arms": found["arms"] + timed["arms"]}
+        if not found["arms"]:
+            raise Failure(f"{collective}, {size} bytes: no arm in {seconds} s")
+        wrong = [a["arm"] for a in found["arms"] if not a["right"]]
+        if wrong:
+            raise Failure(f"{self.name}, {collective}, {size} bytes: wrong data of {wrong}")
+        return found
