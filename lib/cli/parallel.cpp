@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <map>
+#include <string_view>
 #include <time.h>
 
 namespace railpass::cli {
@@ -85,24 +86,17 @@ job describe_job() {
   job j;
   MPI_Comm_rank(MPI_COMM_WORLD, &j.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &j.num_ranks);
-  MPI_Comm node = MPI_COMM_NULL;
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  int first = j.rank;
-  MPI_Bcast(&first, 1, MPI_INT, 0, node);
-  MPI_Comm_free(&node);
-  std::vector<int> firsts(std::size_t(j.num_ranks), 0);
-  MPI_Allgather(&first, 1, MPI_INT, firsts.data(), 1, MPI_INT, MPI_COMM_WORLD);
-
   char name[MPI_MAX_PROCESSOR_NAME] = {};
   int length = 0;
   MPI_Get_processor_name(name, &length);
   std::vector<char> names(std::size_t(j.num_ranks) * MPI_MAX_PROCESSOR_NAME);
   MPI_Allgather(name, MPI_MAX_PROCESSOR_NAME, MPI_CHAR, names.data(), MPI_MAX_PROCESSOR_NAME,
                 MPI_CHAR, MPI_COMM_WORLD);
-  std::map<int, int> node_of_first;
+  std::map<std::string_view, int> node_of_name;
   for (int r = 0; r < j.num_ranks; ++r) {
-    const auto [place, is_new] = node_of_first.emplace(firsts[std::size_t(r)], j.num_nodes());
-    if (is_new) j.hosts.emplace_back(&names[std::size_t(r) * MPI_MAX_PROCESSOR_NAME]);
+    const char* const here = &names[std::size_t(r) * MPI_MAX_PROCESSOR_NAME];
+    const auto [place, is_new] = node_of_name.emplace(here, j.num_nodes());
+    if (is_new) j.hosts.emplace_back(here);
     j.node_of_rank.push_back(place->second);
   }
   return j;

@@ -71,7 +71,8 @@ inline simulated_context make_context(const simulation_options& o, select::rando
   const int ranks = 1 << (2 + r.below(base.max_ranks_log2 - 1));
   c.key.size_class = std::uint8_t(3 + r.below(20));
   const double bytes = std::ldexp(1.0, c.key.size_class);
-  const profile fitted{.machine = model};
+  profile fitted;  // a designated initializer makes GCC 12 warn with -O3
+  fitted.machine = model;
   const select::prior_query query{.machine = model,
                                   .knowledge = o.fitted ? &fitted : nullptr,
                                   .key = c.key,
