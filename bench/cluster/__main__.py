@@ -26,6 +26,7 @@ import fcntl
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -201,9 +202,9 @@ class Cluster:
                           dict(arguments.mca)) + arguments.command
         process = subprocess.Popen(self.enter(names[0], command), stdin=subprocess.DEVNULL)
         try:
-            return process.wait(arguments.timeout)
-        except subprocess.TimeoutExpired:
-            raise Failed(f"stopped: it did not end within {arguments.timeout:g} s") from None
+            if not ended(process, arguments.timeout):
+                raise Failed(f"stopped: it did not end within {arguments.timeout:g} s")
+            return process.wait()
         finally:
             if process.poll() is None:
                 process.terminate()  # lets mpirun end its ranks
@@ -245,6 +246,12 @@ class Cluster:
                 "-launcher-exec", str(self.directory / "agent"), "-iface", "eth0",
                 "-hosts", ",".join(names), "-ppn", str(ranks_per_host),
                 "-n", str(ranks_per_host * len(names)), *exported]
+
+
+def ended(process, timeout):
+    """As Popen.wait, which for ever keeps its lock if a signal's exception comes at the wrong time."""
+    with os.fdopen(os.pidfd_open(process.pid)) as pid:
+        return bool(select.select([pid], [], [], timeout)[0])
 
 
 def address(index, rail=0):
