@@ -30,7 +30,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 FIRST = (100, 1000)
 TRIES = 3
-ENDING_S = 5  # MPICH 4.0 often hangs in MPI_Finalize (bench/cluster), when all has been measured
+ENDING_S = 2  # MPICH 4.0 often hangs in MPI_Finalize (bench/cluster), when all has been measured
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
 
 
