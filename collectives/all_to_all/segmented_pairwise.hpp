@@ -46,16 +46,15 @@ inline double cost_segmented_pairwise(const cost_query& q, const parameters& val
   const double longest_bytes = std::min(block, double(values[0]));
   const double alone_s = longest_bytes >= double(large_message_bytes) ? r.far.shift_s : 0;
   double total_s = q.machine.copy.time_s(block);
-  double last_s = 0;
   for (int distance = 1; distance < q.num_ranks; ++distance) {
     const double leave = leaving(q, std::min(distance, q.num_ranks - distance));
-    const double stage_s = leave > 0
-                               ? std::max({alone_s, leave * r.far.busy_s, r.far.stage_s(1, 1)})
-                               : r.near.stage_s(1, 1);
-    total_s += st.segments * stage_s;
-    last_s = (leave > 0 ? r.far.one_way_s : r.near.one_way_s) - stage_s;
+    const hop& h = leave > 0 ? r.far : r.near;
+    const double stage_s =
+        leave > 0 ? std::max({alone_s, leave * h.busy_s, h.stage_s(1, 1)}) : h.stage_s(1, 1);
+    // A round takes at least as long as one segment's way, and the last one that besides.
+    const double way_s = distance == q.num_ranks - 1 ? h.exchange_s - stage_s : 0;
+    total_s += std::max(st.segments * stage_s + way_s, h.exchange_s);
   }
-  total_s += std::max(last_s, 0.0);
   return total_s;
 }
 
