@@ -61,7 +61,6 @@ int merge_messages::finish(lockstep& ls, std::mutex* guarded, const wait_functio
 
 int merge_messages::make(merge_step step, lockstep& ls, std::mutex* guarded,
                          const wait_function& wait, bool& mismatch) {
-  const bool leads = place_.rank == 0;
   switch (step) {
     case merge_step::none:
       break;
@@ -74,24 +73,24 @@ int merge_messages::make(merge_step step, lockstep& ls, std::mutex* guarded,
       return start_receives(ls);
     }
     case merge_step::collect: {
-      for (int i = 0; i < place_.num_children(); ++i) {
-        if (const int failure = wait(receives_[std::size_t(i)])) return failure;
-        ls.add(report_of(i));
-      }
-      const auto lock = held(guarded);
-      if (leads)
-        ls.answer();
-      else
-        return send(ls.report(), place_.parent(), ls);
+      const int child = ls.child();
+      if (const int failure = wait(receives_[std::size_t(child)])) return failure;
+      ls.add(report_of(child));
       break;
     }
-    case merge_step::deliver: {
-      if (!leads)
-        if (const int failure = wait(receives_.back())) return failure;
-      const std::span<const std::int32_t> reply = ls.reply();
-      for (int i = 0; i < place_.num_children(); ++i)
-        if (const int failure = send(reply, place_.child(i), ls)) return failure;
+    case merge_step::report: {
+      const auto lock = held(guarded);
+      if (place_.rank > 0) return send(ls.report(), place_.parent(), ls);
+      ls.answer();
       break;
+    }
+    case merge_step::receive:
+      if (const int failure = wait(receives_.back())) return failure;
+      ls.received();
+      break;
+    case merge_step::deliver: {
+      const int to = place_.child(ls.child());
+      return send(ls.reply(), to, ls);
     }
     case merge_step::consume: {
       const auto lock = held(guarded);

@@ -44,6 +44,8 @@ class merge_mail {
 
   std::int64_t steps() const { return steps_; }     ///< made so far, on all ranks
   std::size_t longest() const { return longest_; }  ///< message, in words
+  /// The most messages that a rank sent in one call, or received in one.
+  int busiest() const { return busiest_; }
 
  private:
   using words = std::vector<std::int32_t>;
@@ -58,24 +60,28 @@ class merge_mail {
       case select::merge_step::post:
         ls.post();
         break;
-      case select::merge_step::collect:
-        for (int i = 0; i < place.num_children(); ++i)
-          if (!mail_.contains({merge, place.child(i), rank})) return false;
-        for (int i = 0; i < place.num_children(); ++i)
-          ls.add(received(merge, place.child(i), rank));
+      case select::merge_step::collect: {
+        const int from = place.child(ls.child());
+        if (!mail_.contains({merge, from, rank})) return false;
+        ls.add(received(merge, from, rank, ls));
+        break;
+      }
+      case select::merge_step::report:
         if (rank == 0)
           ls.answer();
         else
-          send(merge, rank, place.parent(), ls.report());
+          send(merge, rank, place.parent(), ls.report(), ls);
         break;
+      case select::merge_step::receive: {
+        if (!mail_.contains({merge, place.parent(), rank})) return false;
+        const words message = received(merge, place.parent(), rank, ls);
+        std::copy_n(message.begin(), message.size(), ls.reply_room().begin());
+        ls.received();
+        break;
+      }
       case select::merge_step::deliver: {
-        if (rank > 0) {
-          if (!mail_.contains({merge, place.parent(), rank})) return false;
-          const words message = received(merge, place.parent(), rank);
-          std::copy_n(message.begin(), message.size(), ls.reply_room().begin());
-        }
-        const std::span<const std::int32_t> reply = ls.reply();
-        for (int i = 0; i < place.num_children(); ++i) send(merge, rank, place.child(i), reply);
+        const int to = place.child(ls.child());
+        send(merge, rank, to, ls.reply(), ls);
         break;
       }
       case select::merge_step::consume:
@@ -85,21 +91,35 @@ class merge_mail {
     return true;
   }
 
-  void send(std::int64_t merge, int from, int to, std::span<const std::int32_t> message) {
+  void send(std::int64_t merge, int from, int to, std::span<const std::int32_t> message,
+            const select::lockstep& ls) {
+    count(sends_[from], ls);
     longest_ = std::max(longest_, message.size());
     mail_[{merge, from, to}] = words(message.begin(), message.end());
   }
-  words received(std::int64_t merge, int from, int to) {
+  words received(std::int64_t merge, int from, int to, const select::lockstep& ls) {
+    count(receives_[to], ls);
     words message = std::move(mail_.extract({merge, from, to}).mapped());
     message.resize(std::max(message.size(), std::size_t(select::lockstep::max_report_words)),
                    select::lockstep::neutral);
     return message;
   }
 
+  struct messages {
+    std::int64_t call = -1;
+    int count = 0;
+  };
+  void count(messages& mine, const select::lockstep& ls) {
+    if (mine.call != ls.calls()) mine = {.call = ls.calls()};
+    busiest_ = std::max(busiest_, ++mine.count);
+  }
+
   int num_ranks_;
   std::map<std::tuple<std::int64_t, int, int>, words> mail_;
   std::int64_t steps_ = 0;
   std::size_t longest_ = 0;
+  std::map<int, messages> sends_, receives_;  // by rank, of its latest call with any
+  int busiest_ = 0;
 };
 
 }  // namespace railpass::test

@@ -87,6 +87,7 @@ class ranks {
   std::vector<lockstep>& steps() { return steps_; }
   int mismatches() const { return mismatches_; }
   std::size_t longest_message() const { return mail_.longest(); }
+  int most_messages_in_a_call() const { return mail_.busiest(); }
 
   timed_call choose(const context_key& key, const std::function<double(int arm)>& seconds) {
     timed_call first;
@@ -191,6 +192,21 @@ TEST_CASE("the time of a call is that of its slowest rank") {
     REQUIRE(records[0].samples > 0);
     REQUIRE(records[0].sum_s / double(records[0].samples) == Approx(4e-3).epsilon(1e-4));
   }
+}
+
+TEST_CASE("a merge that is spread over calls gives no rank more than one message each way in one") {
+  const auto most = [](int num_ranks, double call_s) {
+    ranks all(num_ranks, {}, "knowledge_gradient", 1);
+    for (int i = 0; i < 300; ++i)
+      all.call(key_of(collective::all_reduce, 12), [&](int) { return call_s; });
+    REQUIRE(all.steps()[0].merges() >= 2);
+    return all.most_messages_in_a_call();
+  };
+  for (int num_ranks = 2; num_ranks <= 40; ++num_ranks) {
+    CAPTURE(num_ranks);
+    CHECK(most(num_ranks, 20e-6) == 1);  // a merge within one call would be dearer than this
+  }
+  CHECK(most(16, 1.0) == 4);  // children of rank 0
 }
 
 TEST_CASE("a call that was not recorded is no sample") {

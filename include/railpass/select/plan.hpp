@@ -9,10 +9,10 @@
 //   * A new context gets its first plan by one broadcast of a fixed-size message in its first call.
 //   * Times of timed calls travel to the leader in a merge, along a binomial tree: every rank adds
 //     its own to those of its children and passes the report on, MIN by MIN; the leader learns,
-//     plans, and its reply takes the same way back. The ranks of each level of the tree act a call
-//     later than those below, so what they receive has been sent a call ago and nobody waits; where
-//     that waiting costs little beside a call, all do everything in one call instead, and learn
-//     sooner. When to merge next, and how, is part of the reply.
+//     plans, and its reply takes the same way back. In one call a rank receives at most one message
+//     and sends at most one, and what it receives has been sent a call ago, so nobody waits; where
+//     waiting costs little beside a call, all do everything in one call instead, and learn sooner.
+//     When to merge next, and how, is part of the reply.
 //   * Sequence number, contexts, calls and plans are hashed into every report. If the ranks differ,
 //     the reply says so to all, and the communicator stays native for good.
 //
@@ -22,10 +22,10 @@
 //       const double t0 = clock();
 //       for (merge_step s; (s = ls.due()) != merge_step::none;) switch (s) {
 //         case post:    ls.post();
-//         case collect: from each child: receive words; ls.add(words);
-//                       if (rank == 0) ls.answer(); else send ls.report() to the parent;
-//         case deliver: if (rank != 0) receive ls.reply_room() from the parent;
-//                       send ls.reply() to each child;
+//         case collect: receive words from child ls.child(); ls.add(words);
+//         case report:  if (rank == 0) ls.answer(); else send ls.report() to the parent;
+//         case receive: receive ls.reply_room() from the parent; ls.received();
+//         case deliver: send ls.reply() to child ls.child();  // which reply() changes
 //         case consume: if (ls.consume() == merge_outcome::mismatch) report once;
 //       }
 //       ls.charge_merge(clock() - t0);
@@ -74,7 +74,7 @@ struct lockstep_settings {
   double initial_merge_cost_s = 8e-6, initial_merge_at_once_s = 30e-6;
 };
 
-/// A rank in the binomial tree of merges, whose root is rank 0.
+/// A rank in the binomial tree of merges, whose root is rank 0. Its child i is on level i.
 struct tree_place {
   int rank = 0, num_ranks = 1;
 
@@ -101,7 +101,7 @@ struct timed_call {
   bool notes_end = false;  ///< the next call of the context may want to know when this one ended
 };
 
-enum class merge_step : std::uint8_t { none, post, collect, deliver, consume };
+enum class merge_step : std::uint8_t { none, post, collect, report, receive, deliver, consume };
 enum class merge_outcome : std::uint8_t { agreed, mismatch };
 
 /// A first plan as it is broadcast.
@@ -122,7 +122,7 @@ struct arm_record {
 
 class lockstep {
  public:
-  static constexpr int protocol_version = 2;
+  static constexpr int protocol_version = 3;
   static constexpr std::int32_t neutral = std::numeric_limits<std::int32_t>::max();  ///< of MIN
   static constexpr int max_report_words = 264, max_reply_words = 512;
   static constexpr int no_context = -1;
@@ -133,6 +133,7 @@ class lockstep {
         leader_(place.rank == 0),
         height_(place.height()),
         level_(place.level()),
+        num_children_(place.num_children()),
         fingerprint_(mix(protocol_version, settings.agreement)),
         merge_cost_s_{settings.initial_merge_at_once_s, settings.initial_merge_cost_s} {
     std::size_t slots = 16;
@@ -156,18 +157,24 @@ class lockstep {
   /// Begins a merge.
   void post();
 
-  /// Step `collect`: adds the report of a child, as it was received. May be longer than it was
+  /// Steps `collect` and `deliver`: which of the rank's children they are about.
+  int child() const { return child_; }
+
+  /// Ends step `collect`: adds the report of child(), as it was received. May be longer than it was
   /// sent if what is behind is `neutral`.
   void add(std::span<const std::int32_t> childs_report);
-  /// Ends it: what is to be sent to the parent. Stays the lockstep's and as it is until the next
-  /// post(), as reply() does.
+
+  /// Ends step `report`: what is to be sent to the parent. Stays the lockstep's and as it is until
+  /// the next post(), as reply() does.
   std::span<const std::int32_t> report();
   /// Ends it on the leader.
   void answer();
 
-  /// Step `deliver`: where the parent's reply is to be received.
+  /// Step `receive`: where the parent's reply is to be received; received() ends it.
   std::span<std::int32_t> reply_room() { return reply_; }
-  /// Ends it: what is to be sent to each child.
+  void received() { deliver_from(num_children_ - 1); }
+
+  /// Ends step `deliver`: what is to be sent to what was child() before.
   std::span<const std::int32_t> reply();
 
   /// Takes over the leader's reply. `mismatch` is returned once, on all ranks in the same call;
@@ -184,7 +191,13 @@ class lockstep {
         post();
         break;
       case merge_step::collect:
+        collect_from(child_ + 1);
+        break;
+      case merge_step::report:
         answer();
+        break;
+      case merge_step::receive:
+        received();
         break;
       case merge_step::deliver:
         (void)reply();
@@ -447,6 +460,8 @@ class lockstep {
   std::size_t activate(std::span<const std::int32_t> words);
   void account_calls(int context);
 
+  void collect_from(int child);
+  void deliver_from(int child);
   bool reports_agree() const;
   void compose_reply();
   double mean_call_s(int context) const;
@@ -460,6 +475,7 @@ class lockstep {
   lockstep_settings settings_;
   bool leader_ = false;
   int height_ = 0, level_ = 0;  // of the tree, and in it
+  int num_children_ = 0, child_ = 0;
   bool native_for_good_ = false;
   bool poisoned_ = false;  // this rank saw that the ranks differ; the next merge tells the others
   std::int64_t sequence_ = 0;
@@ -704,17 +720,31 @@ inline void lockstep::post() {
     words[longest_gap_negative] = -one.gap_ticks;
   }
   posted_at_ = sequence_;
-  next_step_ = merge_step::collect;
-  next_step_at_ = posted_at_ + std::int64_t(pace_) * level_;
+  collect_from(0);
+}
+
+/// Child i is on level i and reports in that call; in the next one it is listened to.
+inline void lockstep::collect_from(int child) {
+  child_ = child;
+  next_step_ = child < num_children_ ? merge_step::collect : merge_step::report;
+  next_step_at_ = posted_at_ + std::int64_t(pace_) * (child < num_children_ ? child + 1 : level_);
+}
+
+/// The child with most below it first. Each passes the reply on in the call in which it gets it.
+inline void lockstep::deliver_from(int child) {
+  child_ = child;
+  next_step_ = child >= 0 ? merge_step::deliver : merge_step::consume;
+  next_step_at_ = posted_at_ + std::int64_t(pace_) * (2 * height_ - (child + 1));
 }
 
 inline void lockstep::add(std::span<const std::int32_t> childs_report) {
   for (std::size_t i = 0; i < report_.size(); ++i)
     report_[i] = std::min(report_[i], childs_report[i]);
+  collect_from(child_ + 1);
 }
 
 inline std::span<const std::int32_t> lockstep::report() {
-  next_step_ = merge_step::deliver;
+  next_step_ = merge_step::receive;
   next_step_at_ = posted_at_ + std::int64_t(pace_) * (2 * height_ - level_);
   return report_;
 }
@@ -725,7 +755,7 @@ inline bool lockstep::reports_agree() const {
 }
 
 inline void lockstep::answer() {
-  (void)report();
+  deliver_from(num_children_ - 1);
   reply_[agreed_word] = reports_agree() ? 1 : 0;
   reply_[size_word] = reply_header_words;
   if (!reply_[agreed_word]) return;
@@ -735,8 +765,7 @@ inline void lockstep::answer() {
 }
 
 inline std::span<const std::int32_t> lockstep::reply() {
-  next_step_ = merge_step::consume;
-  next_step_at_ = posted_at_ + std::int64_t(pace_) * (2 * height_);
+  deliver_from(child_ - 1);
   return std::span(reply_).first(std::size_t(reply_[size_word]));
 }
 
