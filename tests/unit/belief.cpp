@@ -69,6 +69,26 @@ TEST_CASE("a covariance after an observation is the conditional one") {
   REQUIRE(c.of_difference(0, 1) == Approx(c(0, 0) + c(1, 1) - 2 * c(0, 1)));
 }
 
+TEST_CASE("an arm that takes another one's place is believed by its prior alone") {
+  random_stream r(7);
+  belief b(priors());
+  for (int e = 0; e < 5; ++e) b.learn(samples(2, 4e-3, 8, 0.1, r), 8 * (e + 1), 8 * e, 1);
+  const belief before = b;
+  b.replace(2, {.arm = 9, .log_seconds = std::log(0.7e-3), .spread = 0.3, .family = 5});
+  CHECK(b.mean(2) == Approx(std::log(0.7e-3)));
+  CHECK(b.variance(2) == Approx(0.3 * 0.3));
+  CHECK(b.samples(2) == 0);
+  for (int i = 0; i < b.size(); ++i)
+    for (int j = 0; j < b.size(); ++j)
+      CHECK(b.covariances()(i, j) == Approx(i != 2 && j != 2 ? before.covariances()(i, j)
+                                            : i == j         ? 0.09
+                                                             : 0.0));
+  // What is measured of it says nothing about the algorithm whose arm was there.
+  b.learn(samples(2, 0.5e-3, 8, 0.1, r), 56, 48, 1);
+  CHECK(b.mean(2) == Approx(std::log(0.5e-3)).margin(0.1));
+  CHECK(b.mean(1) == Approx(before.mean(1)).margin(0.05));
+}
+
 TEST_CASE("samples move the mean to what was measured") {
   random_stream r(1);
   belief b(priors());
@@ -143,6 +163,29 @@ TEST_CASE("a change of the incumbent is noticed within a few epochs, noise is no
   REQUIRE(needed <= 3);
 }
 
+TEST_CASE("a change is noticed if only the latest of an epoch's samples show it") {
+  const std::uint64_t seed = GENERATE(range(1U, 6U));
+  CAPTURE(seed);
+  random_stream r(seed);
+  belief b(priors());
+  std::int64_t calls = 0;
+  const auto learn = [&](const std::vector<observation>& merged) {
+    b.learn(merged, calls + 100, calls, 1);
+    calls += 100;
+  };
+  for (int e = 0; e < 20; ++e) learn(samples(1, 1e-3, 16, 0.1, r));
+  // As many slow calls here and there are none.
+  auto merged = samples(1, 1e-3, 16, 0.1, r);
+  for (const std::size_t i : {2U, 7U, 11U, 14U}) merged[i].seconds *= 3;
+  learn(merged);
+  CHECK_FALSE(b.changed());
+  merged = samples(1, 1e-3, 16, 0.1, r);
+  for (std::size_t i = 12; i < 16; ++i) merged[i].seconds *= 3;
+  learn(merged);
+  CHECK(b.changed());
+  CHECK(b.mean(1) == Approx(std::log(3e-3)).margin(0.3));
+}
+
 TEST_CASE("an arm that is nothing like its prediction stays condemned, and its algorithm is not") {
   const std::uint64_t seed = GENERATE(range(1U, 6U));
   CAPTURE(seed);
@@ -193,6 +236,27 @@ TEST_CASE("a change is noticed in whatever arm was played most") {
     noticed = noticed || b.changed();
   }
   CHECK(noticed);
+}
+
+TEST_CASE("slow calls of an algorithm are the machine's until others were played as well") {
+  random_stream r(8);
+  belief b(priors());
+  const auto play = [&](int arm, int count, int epoch) {
+    std::vector<observation> merged = samples(arm, 1e-3, count, 0.05, r);
+    for (observation& o : merged)
+      if (r.uniform() < 0.05) o.seconds *= 50;
+    b.learn(merged, count * (epoch + 1), count * epoch, arm);
+  };
+  for (int epoch = 0; epoch < 40; ++epoch) {
+    play(1, 16, epoch);
+    CHECK(b.cost(1) == b.mean(1));
+  }
+  // And where the others have as many.
+  for (int epoch = 0; epoch < 40; ++epoch) {
+    play(4, 16, epoch);
+    CHECK(b.cost(1) == b.mean(1));
+    CHECK(b.cost(4) == b.mean(4));
+  }
 }
 
 TEST_CASE("an algorithm with frequent slow calls is charged for them") {

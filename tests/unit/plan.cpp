@@ -500,6 +500,57 @@ TEST_CASE("a list with a period starts again, one without runs once") {
   }
 }
 
+TEST_CASE("a merge's samples of the incumbent are of all calls since the last one") {
+  // The plan asks for many more than there is room for.
+  struct listener final : policy {
+    std::vector<std::vector<observation>>* heard = nullptr;
+    std::vector<arm_prior> priors = some_arms(4);
+    void learn(std::span<const observation> merged, std::int64_t) override {
+      heard->emplace_back(merged.begin(), merged.end());
+    }
+    epoch_plan plan(const planning_input&) override {
+      return {.incumbent = 1, .length = 500, .timed_stride = 1};
+    }
+    std::span<const arm_prior> arms() const override { return priors; }
+    std::vector<double> probabilities() const override { return {0, 1, 0, 0}; }
+    std::optional<arm_posterior> posterior(int) const override { return std::nullopt; }
+    std::string reason() const override { return "listener"; }
+  };
+  std::vector<std::vector<observation>> heard;
+  auto policy = std::make_unique<listener>();
+  policy->heard = &heard;
+  lockstep ls({}, tree_place{});
+  const context_key key = key_of(collective::broadcast, 3);
+  std::vector<int> merged_at{0};
+  int timed = 0;
+  for (int i = 0; i < 6000; ++i) {
+    if (ls.begin_call())
+      while (ls.due() != merge_step::none) ls.step_alone();
+    if (heard.size() >= merged_at.size()) merged_at.push_back(i);
+    timed_call c = ls.next_call(key);
+    if (c.needs_first_plan) {
+      ls.adopt(c.context, ls.lead(c.context, std::move(policy)));
+      c = ls.next_call(key);
+    }
+    timed += c.timed;
+    if (c.timed) ls.record(c, 1 + i);  // the number of the call
+  }
+  REQUIRE(heard.size() >= 6);
+  CHECK(timed < 800);
+  for (std::size_t m = 3; m < heard.size(); ++m) {
+    const int first = merged_at[m], calls = merged_at[m + 1] - first;
+    REQUIRE(calls > 300);
+    REQUIRE(heard[m].size() >= 8);
+    REQUIRE(heard[m].size() <= 16);
+    double before = first;
+    for (const observation& o : heard[m]) {
+      CHECK(o.seconds - before < 0.3 * calls);
+      before = o.seconds;
+    }
+    CHECK(first + calls - before < 0.3 * calls);
+  }
+}
+
 TEST_CASE("a settled incumbent is timed about once per stride, not exactly") {
   lockstep ls({}, tree_place{});
   const context_key key = key_of(collective::broadcast, 3);

@@ -230,6 +230,53 @@ TEST_CASE("when the best algorithm slows down, another one takes over") {
   CHECK(lost / contexts < 75);
 }
 
+TEST_CASE("an arm that becomes the fastest is found, also if no belief was kept of it") {
+  // Twenty algorithms with three segment sizes each: more than there are active arms.
+  simulated_context c;
+  c.key = {.op = collective::all_reduce, .size_class = 12};
+  c.merge_cost_s = 20e-6;
+  c.priors.push_back({.arm = 0, .native = true, .measured_only = true});
+  c.true_s.push_back(2e-3);
+  for (int arm = 1; arm <= 60; ++arm) {
+    const double seconds = 1e-3 * (1 + 0.01 * arm);
+    c.priors.push_back({.arm = arm,
+                        .log_seconds = std::log(seconds),
+                        .family = arm / 3,
+                        .log2_segment = 10.0 + arm % 3});
+    c.true_s.push_back(seconds);
+  }
+  c.best_s = c.true_s[1];
+  for (const int improved : {5, 23, 31, 45, 60}) {
+    CAPTURE(improved);
+    run one("knowledge_gradient", quiet, c, 3);
+    one.calls(1000);
+    one.context().true_s[std::size_t(improved)] = 0.5e-3;
+    one.context().best_s = 0.5e-3;
+    one.calls(3000);
+    CHECK(one.steps().incumbent(0) == improved);
+  }
+}
+
+TEST_CASE("an arm that is nothing like its prediction is not tried again at once") {
+  simulated_context c;
+  c.key = {.op = collective::all_reduce, .size_class = 12};
+  c.merge_cost_s = 20e-6;
+  c.priors.push_back({.arm = 0, .log_seconds = std::log(1.5e-3), .spread = 0.2, .native = true});
+  c.true_s.push_back(1.5e-3);
+  for (int arm = 1; arm <= 6; ++arm) {
+    c.priors.push_back({.arm = arm, .log_seconds = std::log(1e-3 + 2e-5 * arm), .family = arm});
+    c.true_s.push_back(arm == 3 ? 30e-3 : 1e-3 + 2e-5 * arm);
+  }
+  c.best_s = c.true_s[1];
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    CAPTURE(seed);
+    run one("knowledge_gradient", quiet, c, seed);
+    one.calls(400);
+    const auto played = std::count(one.arms().begin(), one.arms().end(), 3);
+    CHECK(played <= 2);  // the answer to the first try comes some calls later
+  }
+}
+
 TEST_CASE("arms predicted to be hopeless are never taken") {
   random_stream r(29);
   for (int n = 0; n < 40; ++n) {
@@ -252,7 +299,7 @@ TEST_CASE("arms that the model does not tell apart are all there, segments that 
   for (int segment = 0; segment < 4; ++segment)
     priors.push_back(
         {.arm = int(priors.size()), .log_seconds = -7, .family = 2, .one_segment = segment > 0});
-  CHECK(select::detail::active_arms(priors, 24).size() == 1 + 4 + 1);
+  CHECK(select::detail::ranked_arms(priors).size() == 1 + 4 + 1);
 }
 
 TEST_CASE("probabilities are there from the start, are probabilities, and match the plan") {

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <numbers>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -80,6 +81,8 @@ class belief {
   double noise_variance() const { return noise_variance_; }
   /// Samples applied so far.
   std::int64_t samples(int a) const { return arms_[std::size_t(a)].samples; }
+  /// ln(seconds) of the arm's only sample, if that was too bad to be believed.
+  std::optional<double> bad_first(int a) const { return arms_[std::size_t(a)].bad_first; }
   /// Number of the call at which the arm was last seen.
   std::int64_t last_seen(int a) const { return arms_[std::size_t(a)].last_seen; }
   /// How many times larger the prior's errors seem to be than it says.
@@ -110,6 +113,9 @@ class belief {
   void learn(std::span<const observation> merged, std::int64_t calls, std::int64_t calls_before,
              int incumbent);
 
+  /// Arm `a` is another one from now on, of which nothing is known but this; it has a prediction.
+  void replace(int a, const arm_prior& by);
+
  private:
   // The prior may be better than it says, or much worse. It speaks first; how much evidence it
   // takes for another scale to speak grows with the distance.
@@ -117,6 +123,7 @@ class belief {
   static constexpr double log_weight_per_octave = -0.5;
   // So many arms are nothing like their prediction.
   static constexpr double trap_weight = 0.05;
+  static constexpr int few = 8;  // samples, for saying that an arm has changed
   static constexpr double least_noise = 0.02, largest_noise = 0.5, first_noise = 0.2;
   // A first sample includes opening connections and touching pages.
   static constexpr double first_sample_variance = 0.1 * 0.1;
@@ -133,10 +140,11 @@ class belief {
     double own_spread = 0.35;
     std::int64_t samples = 0;
     std::int64_t last_seen = 0;
+    std::optional<double> bad_first{};
     int doubted = 0;  // samples in a row that looked like outliers
   };
   struct family_tail {
-    double calls = 0, outliers = 0, excess = 0, excess_squared = 0;
+    double calls = 0, outliers = 0, excess = 0;
   };
   // What one epoch says about one arm; times are logarithms.
   struct summary {
@@ -145,7 +153,7 @@ class belief {
     double mean = 0;
     double squares = 0;
     int outliers = 0;
-    double excess = 0, excess_squared = 0;
+    double excess = 0;
     int total() const { return kept + outliers; }
   };
 
@@ -155,11 +163,13 @@ class belief {
     return std::exp(-std::abs(a.log2_segment - b.log2_segment) / 2);
   }
   std::vector<summary> summarise(std::span<const observation> merged) const;
-  void spread_out(double common, double family, double own);
+  int index_of_family(int number);
+  void spread_out(double common, double family, double segment, double own);
   void watch(const summary& s, std::int64_t elapsed);
   void apply(const summary& s);
 
   std::vector<arm_state> arms_;
+  std::vector<int> families_;  // their numbers in the priors
   std::vector<family_tail> tails_;
   std::vector<hypothesis> hypotheses_;
   std::size_t speaking_ = 0;
@@ -175,17 +185,13 @@ class belief {
 };
 
 inline belief::belief(std::span<const arm_prior> arms) {
-  std::vector<int> families;
   double best = 0, squares = 0;
   int predicted = 0;
   for (const arm_prior& p : arms) {
-    const auto known = std::find(families.begin(), families.end(), p.family);
-    arm_state s{.family = int(known - families.begin()),
-                .log2_segment = p.log2_segment,
-                .native = p.native,
-                .own_spread = p.spread};
-    if (known == families.end()) families.push_back(p.family);
-    arms_.push_back(s);
+    arms_.push_back({.family = index_of_family(p.family),
+                     .log2_segment = p.log2_segment,
+                     .native = p.native,
+                     .own_spread = p.spread});
     if (p.measured_only) continue;
     best = predicted == 0 ? p.log_seconds : std::min(best, p.log_seconds);
     ++predicted;
@@ -193,7 +199,6 @@ inline belief::belief(std::span<const arm_prior> arms) {
   }
   if (predicted > 0) prior_spread_ = std::sqrt(squares / predicted);
   if (prior_spread_ < 0.12) heavy_tail_weight_ = 0.01;
-  tails_.resize(families.size());
   // Predictions share an error, too: the machine is busy, or its constants are another's.
   const double common_spread = predicted > 0 ? std::max(0.4, 1.5 * prior_spread_) : 0;
 
@@ -226,20 +231,45 @@ inline belief::belief(std::span<const arm_prior> arms) {
   }
 }
 
+inline int belief::index_of_family(int number) {
+  const auto known = std::find(families_.begin(), families_.end(), number);
+  const auto index = int(known - families_.begin());
+  if (known == families_.end()) {
+    families_.push_back(number);
+    tails_.emplace_back();
+  }
+  return index;
+}
+
+inline void belief::replace(int a, const arm_prior& by) {
+  arms_[std::size_t(a)] = {.family = index_of_family(by.family),
+                           .log2_segment = by.log2_segment,
+                           .native = by.native,
+                           .own_spread = by.spread};
+  for (hypothesis& h : hypotheses_) {
+    h.mean[std::size_t(a)] = by.log_seconds;
+    for (int j = 0; j < size(); ++j) h.cov(a, j) = h.cov(j, a) = 0;
+    h.cov(a, a) = by.spread * by.spread;
+  }
+}
+
 /// What the rare slow calls of an arm's algorithm add to the logarithm of its cost: nothing unless
-/// they are clearly more or slower than those of the other algorithms.
+/// they are clearly more than those of the other algorithms. Until these were played, too, slow
+/// calls are the machine's.
 inline double belief::tail(int a) const {
   const family_tail& mine = tails_[std::size_t(arms_[std::size_t(a)].family)];
   if (mine.outliers < 4) return 0;
-  double calls = 200, excess = 200 * 0.35, squared = 200 * 8.0;  // pseudo-calls
+  double calls = 20, outliers = 0.4, excess = 20 * 0.35;  // pseudo-calls
   for (const family_tail& t : tails_)
     if (&t != &mine) {
       calls += t.calls;
+      outliers += t.outliers;
       excess += t.excess;
-      squared += t.excess_squared;
     }
+  const double share = (mine.outliers + outliers) / (mine.calls + calls);
+  const double spread = std::sqrt(share * (1 - share) * (1 / mine.calls + 1 / calls));
+  if (mine.outliers / mine.calls - outliers / calls <= 4 * spread) return 0;
   const double usual = excess / calls;
-  if (mine.excess - mine.calls * usual <= 6 * std::sqrt(mine.calls * squared / calls)) return 0;
   const double own = (mine.excess + 20 * usual) / (mine.calls + 20);
   return std::max(0.0, std::log((1 + own) / (1 + usual)));
 }
@@ -254,6 +284,16 @@ inline std::vector<belief::summary> belief::summarise(std::span<const observatio
   for (int a = 0; a < size(); ++a) {
     auto& values = logs[std::size_t(a)];
     if (values.empty()) continue;
+    // If the latest ones agree that the arm has changed, the others are of the time before.
+    if (arms_[std::size_t(a)].samples > few) {
+      const auto latest = [&](double sign) {
+        const auto other = std::find_if(values.rbegin(), values.rend(),
+                                        [&](double y) { return sign * (y - mean(a)) <= limit; });
+        return other - values.rbegin();
+      };
+      if (const auto count = std::max(latest(1), latest(-1)); count >= 3)
+        values.erase(values.begin(), values.end() - count);
+    }
     std::sort(values.begin(), values.end());
     const double middle = values[(values.size() - 1) / 2];
     summary s{.arm = a};
@@ -267,10 +307,8 @@ inline std::vector<belief::summary> belief::summarise(std::span<const observatio
       if (std::abs(y - middle) <= limit) {
         s.squares += (y - s.mean) * (y - s.mean);
       } else if (y > middle) {
-        const double excess = std::min(100.0, std::exp(y - s.mean) - 1);
         ++s.outliers;
-        s.excess += excess;
-        s.excess_squared += excess * excess;
+        s.excess += std::min(100.0, std::exp(y - s.mean) - 1);
       }
     }
     result.push_back(s);
@@ -279,13 +317,13 @@ inline std::vector<belief::summary> belief::summarise(std::span<const observatio
 }
 
 /// Time passes: the beliefs become less certain, by these variances.
-inline void belief::spread_out(double common, double family, double own) {
+inline void belief::spread_out(double common, double family, double segment, double own) {
   for (hypothesis& h : hypotheses_)
     for (int i = 0; i < size(); ++i)
       for (int j = 0; j < size(); ++j) {
         const arm_state &a = arms_[std::size_t(i)], &b = arms_[std::size_t(j)];
         double more = common;
-        if (a.family == b.family) more += family + own * correlated(a, b);
+        if (a.family == b.family) more += family + segment * correlated(a, b);
         if (i == j) more += own;
         h.cov(i, j) += more;
       }
@@ -314,6 +352,7 @@ inline void belief::watch(const summary& s, std::int64_t elapsed) {
 inline void belief::apply(const summary& s) {
   arm_state& a = arms_[std::size_t(s.arm)];
   const bool first = a.samples == 0;
+  a.bad_first.reset();
   const double v = noise_variance_ / s.kept + separation_variance +
                    (first && s.kept == 1 ? first_sample_variance : 0);
   a.samples += s.total();
@@ -378,12 +417,10 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
     t.calls += s.total();
     t.outliers += s.outliers;
     t.excess += s.excess;
-    t.excess_squared += s.excess_squared;
   }
   for (const family_tail& t : tails_) tail_calls += t.calls;
   if (tail_calls > 4000)
-    for (family_tail& t : tails_)
-      t = {t.calls / 2, t.outliers / 2, t.excess / 2, t.excess_squared / 2};
+    for (family_tail& t : tails_) t = {t.calls / 2, t.outliers / 2, t.excess / 2};
 
   // The common offset first: arms in the order of how little they deviate from the typical one.
   std::vector<std::pair<double, int>> residuals;
@@ -405,19 +442,19 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
   std::sort(order.begin(), order.end());
 
   spread_out(drift_variance_ * double(elapsed), 0.03 * 0.03 / 1000 * double(elapsed),
-             0.02 * 0.02 / 1000 * double(elapsed));
+             0.02 * 0.02 / 1000 * double(elapsed), 0.02 * 0.02 / 1000 * double(elapsed));
   // What was played most, which need not be today's incumbent: plans are made an epoch ahead.
   const auto most_seen =
       std::max_element(epoch.begin(), epoch.end(),
                        [](const summary& a, const summary& b) { return a.total() < b.total(); });
-  if (most_seen->kept >= 2 && arms_[std::size_t(most_seen->arm)].samples > 8)
+  if (most_seen->kept >= 2 && arms_[std::size_t(most_seen->arm)].samples > few)
     watch(*most_seen, elapsed);
   if (changed_) {
     above_ = below_ = 0;
     last_change_ = epochs_;
     // All arms may have changed, those of one algorithm, or, most of all, this one alone: what was
-    // the next best must not be condemned unseen.
-    spread_out(0.30 * 0.30, 0.15 * 0.15, 0.5 * 0.40 * 0.40);
+    // the next best must not be condemned unseen, even if it has the next segment size.
+    spread_out(0.30 * 0.30, 0.15 * 0.15, 0.14 * 0.14, 0.35 * 0.35);
   }
 
   const bool incumbent_new = arms_[std::size_t(incumbent)].samples == 0;
@@ -431,6 +468,7 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
       if (surprise >
           2.5 * std::sqrt(std::min(difference, prior_spread_ * prior_spread_) + noise_variance_)) {
         a.doubted = 1;
+        a.bad_first = s.mean;
         continue;
       }
     }

@@ -25,11 +25,11 @@ namespace railpass::select {
 
 namespace detail {
 
-/// At most `limit` arms by their prior and the native one: first the best of each algorithm that is
-/// not hopeless, so that one well predicted algorithm with many parameters does not hide the
-/// others, then whatever is predicted fastest. Indices in `priors`, native first. Segments no
-/// smaller than the message make no arm of their own.
-inline std::vector<int> active_arms(std::span<const arm_prior> priors, std::size_t limit) {
+/// All arms in the order in which they deserve attention: native, the best of each algorithm that
+/// is not hopeless, so that one well predicted algorithm with many parameters does not hide the
+/// others, then the others as fast as they are predicted. Indices in `priors`. Segments no smaller
+/// than the message make no arm of their own.
+inline std::vector<int> ranked_arms(std::span<const arm_prior> priors) {
   static constexpr double hopeless = 1.1;  // ln 3
   std::vector<int> order;
   std::vector<int> result;
@@ -49,11 +49,8 @@ inline std::vector<int> active_arms(std::span<const arm_prior> priors, std::size
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
     return priors[std::size_t(a)].log_seconds < priors[std::size_t(b)].log_seconds;
   });
-  const std::size_t natives = result.size();
   const auto take = [&](int i) {
-    if (result.size() < limit + natives &&
-        std::find(result.begin(), result.end(), i) == result.end())
-      result.push_back(i);
+    if (std::find(result.begin(), result.end(), i) == result.end()) result.push_back(i);
   };
   std::vector<int> families;
   for (const int i : order) {
@@ -71,11 +68,12 @@ inline std::vector<int> active_arms(std::span<const arm_prior> priors, std::size
 
 class belief_policy : public policy {
  public:
-  static constexpr std::size_t max_active = 24;
+  static constexpr std::size_t max_active = 24;  // beside native
 
   explicit belief_policy(policy_input input)
       : priors_(std::move(input.priors)),
-        active_(detail::active_arms(priors_, max_active)),
+        active_(detail::ranked_arms(priors_)),
+        outsiders_(cut_off(active_)),
         random_(input.seed),
         belief_(selected(priors_, active_)) {
     const auto native = std::find_if(active_.begin(), active_.end(),
@@ -86,6 +84,8 @@ class belief_policy : public policy {
   }
 
   void learn(std::span<const observation> merged, std::int64_t calls) override {
+    for (const observation& o : merged)
+      if (index_of(o.arm) < 0 && o.seconds > 0 && std::isfinite(o.seconds)) consider(o, calls);
     std::vector<observation> known;
     for (const observation& o : merged)
       if (const int a = index_of(o.arm); a >= 0) known.push_back({a, o.seconds});
@@ -136,6 +136,14 @@ class belief_policy : public policy {
   }
 
  protected:
+  /// An arm of which no belief is kept.
+  struct outsider {
+    int place = 0;           ///< in arms()
+    double log_seconds = 0;  ///< by its latest samples; before the first one it is only predicted
+    bool measured = false;
+    std::int64_t last_seen = 0;
+  };
+
   /// Native gives way to an arm that is cheaper by so many standard deviations.
   static constexpr double confident = 0.7;
   /// Predictions with less spread are believed before anything was measured.
@@ -144,10 +152,16 @@ class belief_policy : public policy {
   static constexpr double misfit = 0.8;
 
   const belief& beliefs() const { return belief_; }
+  std::span<const outsider> outsiders() const { return outsiders_; }
+  /// ln of what a call of an outsider is expected to take if predictions are off by `error`.
+  double expected(const outsider& o, double error) const {
+    return o.measured ? o.log_seconds : priors_[std::size_t(o.place)].log_seconds + error;
+  }
   int num_active() const { return int(active_.size()); }
   int native() const { return native_; }
   int incumbent() const { return incumbent_; }
   int number_of(int a) const { return active_prior(a).arm; }
+  int place_of(int a) const { return active_[std::size_t(a)]; }  ///< in arms()
   const arm_prior& active_prior(int a) const {
     return priors_[std::size_t(active_[std::size_t(a)])];
   }
@@ -201,12 +215,14 @@ class belief_policy : public policy {
   }
 
   /// Whether the arms measured so far took about what was predicted, by their median.
-  bool predictions_hold() const {
+  bool predictions_hold() const { return std::abs(prediction_error()) <= misfit; }
+  /// Median over the arms measured so far, of the logarithm.
+  double prediction_error() const {
     std::vector<double> errors;
     for (int a = 0; a < num_active(); ++a)
       if (const arm_prior& p = active_prior(a); belief_.samples(a) > 0 && !p.native)
         errors.push_back(belief_.mean(a) - p.log_seconds);
-    return errors.empty() || std::abs(median(errors)) <= misfit;
+    return errors.empty() ? 0 : median(errors);
   }
   /// Native where nothing else was measured.
   int cheapest_measured() const {
@@ -241,15 +257,14 @@ class belief_policy : public policy {
   /// One in so many incumbent calls is timed: about 16 per epoch are enough.
   static int stride_for(double length) { return int(std::clamp(length / 16, 1.0, 64.0)); }
 
-  /// Spreads the explored arms (active indices) over the epoch in a random order and remembers each
-  /// arm's share of its calls.
+  /// Spreads the explored arms (places in arms()) over the epoch in a random order.
   epoch_plan shuffled(const std::vector<int>& explore, int length, int stride) {
     epoch_plan p{.incumbent = number_of(incumbent_), .length = length, .timed_stride = stride};
     std::vector<int> calls(explore);
     calls.resize(std::size_t(std::max(length, int(explore.size()))), -1);
     random_.shuffle(calls);
     for (std::size_t i = 0; i < calls.size(); ++i)
-      if (calls[i] >= 0) p.explore.push_back({int(i), number_of(calls[i])});
+      if (calls[i] >= 0) p.explore.push_back({int(i), priors_[std::size_t(calls[i])].arm});
     return p;
   }
 
@@ -270,6 +285,45 @@ class belief_policy : public policy {
   }
 
  private:
+  static std::vector<outsider> cut_off(std::vector<int>& ranked) {
+    std::vector<outsider> result;
+    while (ranked.size() > max_active + 1) {
+      result.push_back({.place = ranked.back()});
+      ranked.pop_back();
+    }
+    return result;
+  }
+
+  /// An outsider that was measured. If it was faster than the incumbent is, it takes the place of
+  /// the slowest active arm.
+  void consider(const observation& o, std::int64_t calls) {
+    const auto one = std::find_if(outsiders_.begin(), outsiders_.end(), [&](const outsider& x) {
+      return priors_[std::size_t(x.place)].arm == o.arm;
+    });
+    if (one == outsiders_.end()) return;
+    // One slow call may be an outlier.
+    const double before = expected(*one, prediction_error());
+    one->log_seconds = std::min(std::log(o.seconds), before + doubling);
+    one->measured = true;
+    one->last_seen = calls;
+    if (one->log_seconds >= belief_.mean(incumbent_)) return;
+    int slowest = -1;
+    for (int a = 0; a < num_active(); ++a)
+      if (a != native_ && a != incumbent_ &&
+          (slowest < 0 || belief_.expected(a) > belief_.expected(slowest)))
+        slowest = a;
+    if (slowest < 0) return;
+    arm_prior mine = priors_[std::size_t(one->place)];
+    mine.log_seconds = before;  // this sample is learnt like any other one
+    mine.spread = belief_.prior_spread();
+    *one = {.place = std::exchange(active_[std::size_t(slowest)], one->place),
+            .log_seconds = belief_.mean(slowest),
+            .measured = belief_.samples(slowest) > 0,
+            .last_seen = belief_.last_seen(slowest)};
+    belief_.replace(slowest, mine);
+  }
+  static constexpr double doubling = 0.7;  // of the logarithm
+
   static std::vector<arm_prior> selected(std::span<const arm_prior> priors,
                                          std::span<const int> indices) {
     std::vector<arm_prior> result;
@@ -279,6 +333,7 @@ class belief_policy : public policy {
 
   std::vector<arm_prior> priors_;
   std::vector<int> active_;
+  std::vector<outsider> outsiders_;
   random_stream random_;
   belief belief_;
   int native_ = 0;

@@ -357,8 +357,6 @@ class lockstep {
     std::int64_t activated_at = 0;
     std::int64_t next_timed = never;
     std::int64_t list_start = 0;  // where the positions of the list count from
-    std::int64_t quota_merge = -1;
-    std::int32_t quota_used = 0;
     std::uint16_t next_explore = 0;
     std::uint16_t num_explore = 0;
     std::array<std::int32_t, epoch_plan::max_explore> explore{};
@@ -451,7 +449,7 @@ class lockstep {
   }
 
   timed_call eventful_call(int context);
-  bool admit(context_state& s, bool explored) const;
+  bool admit(int context, bool explored);
   static void schedule_event(context_state& s);
   std::span<std::int32_t> words_of_sample(std::size_t i) {
     return std::span(report_).subspan(report_header_words + sample_words * i, sample_words);
@@ -523,7 +521,7 @@ inline timed_call lockstep::eventful_call(int context) {
     }
   }
   if (explores || s.calls >= s.next_timed) {
-    if (admit(s, explores)) {
+    if (admit(context, explores)) {
       call.timed = true;
       call.slot = int(queue_.size());
       queue_.push_back({.context = context,
@@ -554,18 +552,23 @@ inline timed_call lockstep::eventful_call(int context) {
 }
 
 /// Whether one more timed call fits in the next merge: a decision from values that are equal on all
-/// ranks. Explored calls are worth more than further samples of an incumbent.
-inline bool lockstep::admit(context_state& s, bool explored) const {
+/// ranks. Explored calls are worth more than further samples of an incumbent; if there are too many
+/// of these, every second one is dropped and fewer are made, so that they are of all calls since
+/// the last merge and not of the first ones only.
+inline bool lockstep::admit(int context, bool explored) {
   // While a merge is under way, the room of the next one is not known yet.
   const int room = outstanding() != merge_step::none ? min_samples : samples_room_;
   const int used = int(queue_.size());
   if (explored) return used < room;
-  if (used >= room * 3 / 4) return false;
-  if (s.quota_merge != merges_) {
-    s.quota_merge = merges_;
-    s.quota_used = 0;
-  }
-  return s.quota_used++ < incumbent_samples_per_merge;
+  const auto is_mine = [&](const sample& one) { return one.context == context && !one.explored; };
+  const auto mine = std::count_if(queue_.begin(), queue_.end(), is_mine);
+  if (used < room * 3 / 4 && mine < incumbent_samples_per_merge) return true;
+  if (mine < 4) return false;
+  bool drop = false;
+  std::erase_if(queue_, [&](const sample& one) { return is_mine(one) && (drop = !drop); });
+  std::int32_t& stride = contexts_[std::size_t(context)].stride;
+  stride = std::min(2 * stride, longest / 4);
+  return true;
 }
 
 inline void lockstep::schedule_event(context_state& s) {

@@ -24,8 +24,9 @@ class knowledge_gradient_policy final : public belief_policy {
  public:
   explicit knowledge_gradient_policy(policy_input input) : belief_policy(std::move(input)) {
     weigh(plain_, 0, 1);
-    probability_.assign(std::size_t(num_active()), 0);
-    probability_[std::size_t(incumbent())] = 1;
+    looked_at_.assign(arms().size(), 0);
+    probability_.assign(arms().size(), 0);
+    probability_[std::size_t(place_of(incumbent()))] = 1;
   }
 
   epoch_plan plan(const planning_input& now) override {
@@ -37,7 +38,7 @@ class knowledge_gradient_policy final : public belief_policy {
                        .explore = {{0, number_of(native())}},
                        .length = int(first_length),
                        .timed_stride = 1};
-      publish(std::vector{native()}, first.length);
+      publish(std::vector{place_of(native())}, first.length);
       return first;
     }
     // One prediction in ten may be three times further off than the prior says, however well the
@@ -51,14 +52,15 @@ class knowledge_gradient_policy final : public belief_policy {
     return shuffled_plan(explore, calls);
   }
 
-  std::vector<double> probabilities() const override { return by_arm(probability_); }
+  std::vector<double> probabilities() const override { return probability_; }
 
  private:
   static constexpr std::size_t points = 21;  // of the quadrature, from -5 to 5
   static constexpr double at(std::size_t k) { return -5 + 0.5 * double(k); }
   static constexpr double explored_share = 0.75;  // of an epoch
-  static constexpr int most_samples = 64;         // of one arm at once
-  static constexpr int least_maintenance_age = 300;
+  // Of an epoch; the other places in a plan are kept for maintenance.
+  static constexpr std::size_t most_tries = epoch_plan::max_explore - 8;
+  static constexpr int most_samples = 64;  // of one arm at once
 
   /// Weights of the quadrature: a normal distribution, a share of it wider.
   static void weigh(std::array<double, points>& weights, double wide_share, double width) {
@@ -85,7 +87,7 @@ class knowledge_gradient_policy final : public belief_policy {
     return std::log(2.5) + std::max(0.0, std::log(double(calls) / 128));
   }
 
-  /// The arms to try (active indices, one entry per call). `length` grows if it pays.
+  /// The arms to try (places in arms(), one entry per call). `length` grows if it pays.
   std::vector<int> worth_exploring(const planning_input& now, double& length) {
     const belief& b = beliefs();
     const int best = incumbent(), k = num_active();
@@ -107,7 +109,7 @@ class knowledge_gradient_policy final : public belief_policy {
     bool extended = false;
     std::vector<int> explore;
     std::vector<double> excess(std::size_t(k), 0), spread_squared(std::size_t(k), 0);
-    while (explore.size() < epoch_plan::max_explore) {
+    while (explore.size() < most_tries) {
       if (left <= 0) {
         if (extended) break;
         extended = true;
@@ -128,7 +130,10 @@ class knowledge_gradient_policy final : public belief_policy {
       for (const int a : candidates) {
         const double d = excess[std::size_t(a)], v = spread_squared[std::size_t(a)];
         if (d + std::sqrt(v) > largest_slowdown(now.calls)) continue;
-        const double price = std::exp(d + v / 2) - 1;
+        double price = std::exp(d + v / 2) - 1;
+        // Its only sample may have been an outlier, or the first of many.
+        if (const auto bad = b.bad_first(a))
+          price = std::max(price, 0.5 * (std::exp(*bad - b.cost(best)) - 1));
         for (int n = 1; n <= most_samples && n <= left && n * price <= budget; n *= 2) {
           const double gain = value_of(a, n, candidates, after, excess, spread_squared, noise);
           const double value = (horizon * gain - n * price) / n;
@@ -141,12 +146,12 @@ class knowledge_gradient_policy final : public belief_policy {
         }
       }
       if (chosen < 0) break;
-      const int room = int(epoch_plan::max_explore - explore.size());
+      const int room = int(most_tries - explore.size());
       chosen_samples = std::min(chosen_samples, room);
       const double paid = std::max(0.0, chosen_price * chosen_samples);
       budget -= paid;
       spent() += paid;
-      explore.insert(explore.end(), std::size_t(chosen_samples), chosen);
+      explore.insert(explore.end(), std::size_t(chosen_samples), place_of(chosen));
       left -= chosen_samples;
       gained += chosen_gain;
       after.observe(chosen, noise / chosen_samples + belief::separation_variance);
@@ -183,66 +188,68 @@ class knowledge_gradient_policy final : public belief_policy {
     return value;
   }
 
-  /// Arms that nobody has looked at for long are tried again, each the more rarely the dearer and
-  /// the less likely to be of use it is.
+  /// Arms that nobody has looked at for long are looked at again, outsiders too. The periods grow
+  /// with the root of what a look costs, by which they are the shortest for what all cost together.
   void maintain(const planning_input& now, double length, std::vector<int>& explore) {
     const belief& b = beliefs();
-    credit_ = std::min(2.0, credit_ + maintenance_share(now.calls) * length);
-    if (now.calls == 0 || explore.size() >= epoch_plan::max_explore ||
-        double(explore.size()) >= length - 1)
-      return;
+    credit_ = std::min(most_credit, credit_ + maintenance_share(now.calls) * length);
+    const auto room = std::size_t(std::clamp(length - 1, 0.0, double(epoch_plan::max_explore)));
+    if (now.calls == 0 || explore.size() >= room) return;
     // Neither the profile's table nor one slow call condemns native: it is looked at (again) as
     // soon as that costs 1 %.
     if (const std::int64_t seen = b.samples(native());
         incumbent() != native() && seen < 3 && native_looks_ <= seen) {
       const double price = std::exp(b.cost(native()) - b.cost(incumbent())) - 1;
       if (price * double(std::max<std::int64_t>(1, seen)) < 0.01 * double(now.calls)) {
-        explore.push_back(native());
+        explore.push_back(place_of(native()));
         native_looks_ = int(seen) + 1;
       }
     }
-    int chosen = -1;
-    double chosen_value = 0, chosen_price = 0;
-    for (int a = 0; a < num_active(); ++a) {
-      const double age = double(now.calls - std::max(b.last_seen(a), last_maintained(a)));
-      if (a == incumbent() || age < least_maintenance_age) continue;
-      const double excess = b.cost(a) - b.cost(incumbent());
-      const double price = std::max(0.02, std::exp(std::min(5.0, excess)) - 1);
-      if (price >= 2) continue;
-      const double slower = std::max(0.0, excess);
-      const double unlikely =
-          1 + slower * slower / (b.covariances().of_difference(a, incumbent()) + 0.04) / 3;
-      const double value = age / std::sqrt((price + 0.1) * unlikely);
-      if (value <= chosen_value) continue;
-      chosen = a;
-      chosen_value = value;
-      chosen_price = price;
+    struct look {
+      double due = 0;  // age in periods
+      double price = 0;
+      int place = 0;
+    };
+    std::vector<look> looks;
+    const auto consider = [&](int place, double log_seconds, std::int64_t last_seen) {
+      const double price = std::exp(std::min(5.0, log_seconds - b.cost(incumbent()))) - 1;
+      if (price >= most_credit) return;
+      const std::int64_t age = now.calls - std::max(last_seen, looked_at_[std::size_t(place)]);
+      const double period =
+          std::min(longest_period, look_period * std::sqrt(std::max(0.0, price) + 0.1)) *
+          std::max(1.0, double(now.calls) / steady_calls);
+      if (double(age) >= period)
+        looks.push_back({double(age) / period, std::max(0.02, price), place});
+    };
+    for (int a = 0; a < num_active(); ++a)
+      if (a != incumbent()) consider(place_of(a), b.cost(a), b.last_seen(a));
+    const double error = prediction_error();
+    for (const outsider& o : outsiders()) consider(o.place, expected(o, error), o.last_seen);
+    std::sort(looks.begin(), looks.end(),
+              [](const look& x, const look& y) { return x.due > y.due; });
+    for (const look& l : looks) {
+      if (explore.size() >= room || l.price > credit_) break;
+      credit_ -= l.price;
+      explore.push_back(l.place);
+      looked_at_[std::size_t(l.place)] = now.calls;
     }
-    if (chosen < 0 || chosen_price > credit_) return;
-    credit_ -= chosen_price;
-    explore.push_back(chosen);
-    maintained_at_.resize(std::size_t(num_active()));
-    maintained_at_[std::size_t(chosen)] = now.calls;
   }
-  /// Of the time: 0.6 % once exploring is over, so that each active arm is seen within some
-  /// thousand calls, then less and less.
+  /// Of the time, at most; less and less, as the periods grow.
   static double maintenance_share(std::int64_t calls) {
-    const double made = double(std::max<std::int64_t>(1, calls));
-    return 0.006 * std::min({1.0, made / 1000, 4000 / made});
+    return 0.015 * std::min(1.0, steady_calls / double(std::max<std::int64_t>(1, calls)));
   }
-  std::int64_t last_maintained(int a) const {
-    return std::size_t(a) < maintained_at_.size() ? maintained_at_[std::size_t(a)] : 0;
-  }
+  static constexpr double look_period = 1600, longest_period = 2500, steady_calls = 4000;
+  static constexpr double most_credit = 3;
 
   void publish(const std::vector<int>& explore, int calls) {
     std::fill(probability_.begin(), probability_.end(), 0.0);
-    for (const int a : explore) probability_[std::size_t(a)] += 1.0 / calls;
-    probability_[std::size_t(incumbent())] += 1 - double(explore.size()) / calls;
+    for (const int place : explore) probability_[std::size_t(place)] += 1.0 / calls;
+    probability_[std::size_t(place_of(incumbent()))] += 1 - double(explore.size()) / calls;
   }
 
   std::array<double, points> plain_{}, heavy_{};
-  std::vector<double> probability_;  // by active index
-  std::vector<std::int64_t> maintained_at_;
+  std::vector<double> probability_;      // by place in arms()
+  std::vector<std::int64_t> looked_at_;  // planned in which call, by place in arms()
   int native_looks_ = 0;
   double credit_ = 0;
 };
