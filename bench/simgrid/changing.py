@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from machine import MACHINES, Failure, Machine, built_simulation, program
+from machine import MACHINES, Failure, Machine, find_programs
 
 
 def calls_until_found(taken_s, best_s, window=20):
@@ -77,9 +77,7 @@ def main():
                         help="real time for the arms of a cell, in each world")
     parser.add_argument("--json", metavar="FILE", help="where the results go")
     options = parser.parse_args()
-    build = os.path.abspath(options.build)
-    options.railpass = program(build, "lib/cli/railpass", "railpass")
-    options.machine_program = built_simulation(build)
+    find_programs(options)
     results = []
     with tempfile.TemporaryDirectory(prefix="railpass-changing-") as work:
         for path in options.platform:

@@ -19,7 +19,7 @@ import os
 import sys
 import tempfile
 
-from machine import MACHINES, Failure, Machine, built_simulation, program
+from machine import MACHINES, Failure, Machine, find_programs
 
 CLASSES = {
     "all wait for all": ["all_reduce", "all_gather", "all_to_all", "reduce_scatter_block", "barrier"],
@@ -77,9 +77,7 @@ def main():
     parser.add_argument("--arms", type=int, default=5)
     parser.add_argument("--json", metavar="FILE", help="where the results go")
     options = parser.parse_args()
-    build = os.path.abspath(options.build)
-    options.railpass = program(build, "lib/cli/railpass", "railpass")
-    options.machine_program = built_simulation(build)
+    find_programs(options)
     cells = []
     with tempfile.TemporaryDirectory(prefix="railpass-lateness-") as work:
         for path in options.platform:

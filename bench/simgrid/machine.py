@@ -86,6 +86,13 @@ def built_simulation(build):
     return os.path.join(smpi, "simulated_machine")
 
 
+def find_programs(options):
+    """railpass of options.build, and the program that smpirun runs, built if need be."""
+    build = os.path.abspath(options.build)
+    options.railpass = program(build, "lib/cli/railpass", "railpass")
+    options.machine_program = built_simulation(build)
+
+
 class Machine:
     """A platform file of SimGrid; its comment says how many ranks it is for."""
 
