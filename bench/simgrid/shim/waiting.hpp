@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 // A rail's requests that were tested in vain since the last one ended; and, once waited for, the
-// one that has ended, which the next test finds.
+// one that has ended, which the next test that it is part of finds. Until then a rail must not see
+// MPI_REQUEST_NULL there.
 inline MPI_Request *railpass_vain_begin = nullptr, *railpass_vain_end = nullptr,
                    *railpass_ended = nullptr;
 
@@ -23,6 +24,7 @@ inline int railpass_test_some(int count, MPI_Request* requests, int* found, int*
     if (railpass_ended < requests || railpass_ended >= end) return MPI_SUCCESS;
     *found = 1;
     *indices = int(railpass_ended - requests);
+    *railpass_ended = MPI_REQUEST_NULL;
     railpass_vain_begin = railpass_vain_end = railpass_ended = nullptr;
     return MPI_SUCCESS;
   }
@@ -45,7 +47,10 @@ inline int railpass_give_way() {
   int index = MPI_UNDEFINED;
   PMPI_Waitany(int(railpass_vain_end - railpass_vain_begin), railpass_vain_begin, &index,
                MPI_STATUS_IGNORE);
-  if (index != MPI_UNDEFINED) railpass_ended = railpass_vain_begin + index;
+  if (index == MPI_UNDEFINED) return 0;
+  railpass_ended = railpass_vain_begin + index;
+  static char not_null;
+  *railpass_ended = reinterpret_cast<MPI_Request>(&not_null);
   return 0;
 }
 
