@@ -121,7 +121,6 @@ class Machine:
                  "-lsimgrid"], 300)
         self.profile = os.path.join(work, self.name + ".profile.json")
         self.samples_only = os.path.join(work, self.name + ".samples-only.json")
-        self.natives = {}
 
     def simulate(self, *arguments, selector="ompi", timeout=600, environment=None, slow=None):
         """What the program writes. `slow`: see slow_links.hpp."""
@@ -145,7 +144,6 @@ class Machine:
             except Failure as problem:
                 print(f"{self.name}: {problem}", file=sys.stderr)
                 continue
-            self.natives[collective, size] = native["seconds"]
             self.add_time(samples, collective, "native", size, native["seconds"])
         self.write_profile(samples, self.samples_only)
         # Not the sizes of the cells.
