@@ -4,18 +4,21 @@
 
     python3 bench/simgrid/lateness.py --build build/release --json lateness.json
 
-In SMPI every rank comes late to every call by a random time of up to 0, 0.1, 0.3, 1 or 3 calls (of
-the same arm, if all come at once). The four numbers that a merge brings of a call are turned into
+In SMPI every rank comes late to every call by a random time of up to 0, 0.1, 0.3, 1, 3 or 10 calls
+(of the fastest arm, if all come at once). The four numbers that a merge brings of a call are turned into
 its time and its skew by include/railpass/select/skew.hpp, as the leader does. Arms: native and those
 predicted to be the fastest, one of each algorithm.
 
 Per class and lateness: measured time over the true one, median and 10th and 90th percentile over
 calls, arms, sizes and collectives; the same of the skew over how far apart the ranks came; and what
-it costs to take the arm whose measured times have the lowest median, mean over the cells.
+it costs to take the arm whose measured times have the lowest median, mean over the cells: against
+the arm that is the fastest when all come at once, and against the one that then takes the least
+from the last rank's coming to the last one's leaving (some arms lose less by late ranks than others).
 """
 import argparse
 import json
 import os
+import statistics
 import sys
 import tempfile
 
@@ -43,14 +46,19 @@ def late_calls(machine, collective, size, options):
     return machine.simulate("late", collective, size, options.calls, *names, timeout=900)
 
 
-def loss_of_choice(calls):
+def loss_of_choice(calls, cost_s):
     """What the arm with the lowest measured median takes more than the fastest one."""
     chosen = min(calls, key=lambda c: quantiles(c["seconds"])[1])
-    return chosen["true_s"] / min(c["true_s"] for c in calls) - 1
+    return cost_s(chosen) / min(map(cost_s, calls)) - 1
+
+
+def since_last_s(c):
+    return statistics.mean(c["since_last_came_s"])
 
 
 def table(cells):
-    print("class, lateness: measured / true (10 %, 90 %); of the skew; cost of choosing by it")
+    print("class, lateness: measured / true (10 %, 90 %); of the skew; cost of choosing by it, "
+          "against the fastest without lateness, and with it")
     for name, members in CLASSES.items():
         of_class = [c for c in cells if c["collective"] in members]
         for lateness in sorted({c["lateness"] for cell in of_class for c in cell["calls"]}):
@@ -61,9 +69,11 @@ def table(cells):
                      if a > 0.01 * c["true_s"]]
             text = "                   " if not skews else "{1:5.2f} ({0:.2f}, {2:.2f})".format(
                 *quantiles(skews))
-            losses = [loss_of_choice(cell) for cell in now]
-            print(f"{name:20s}{lateness:5.1f}{middle:8.3f} ({low:.3f}, {high:.3f})   {text}"
-                  f"{100 * sum(losses) / len(losses):8.1f} % (most {100 * max(losses):.0f} %)")
+            costs = ""
+            for cost_s in (lambda c: c["true_s"], since_last_s):
+                losses = [100 * loss_of_choice(cell, cost_s) for cell in now]
+                costs += f"{statistics.mean(losses):8.1f} % (most {max(losses):.0f} %)"
+            print(f"{name:20s}{lateness:5.1f}{middle:8.3f} ({low:.3f}, {high:.3f})   {text}{costs}")
 
 
 def main():
