@@ -21,10 +21,13 @@ struct estimate {
   double deviation = 0;
 };
 
+/// A believed mean time with more spread says nothing about how long the calls would have taken.
+inline constexpr double known_spread = 0.5;
+
 /// The time that a context's calls would have taken more with the MPI library's own collective,
 /// exploring counted in; negative: they took longer. From the believed mean times of the arms,
-/// whose errors are taken to be independent. Nothing if the MPI library's own was never timed
-/// there.
+/// whose errors are taken to be independent; calls of an arm that was tried too seldom for that
+/// count as they were measured. Nothing if the MPI library's own was timed too seldom there.
 inline std::optional<estimate> saved_s(const context_statistics& context) {
   const auto native =
       std::ranges::find_if(context.arms, [](const auto& a) { return a.arm == "native"; });
@@ -33,13 +36,16 @@ inline std::optional<estimate> saved_s(const context_statistics& context) {
   double others = 0, saved = 0, variance = 0;
   for (const arm_statistics& a : context.arms) {
     if (&a == &*native || a.calls == 0) continue;
-    const double mean_s = a.posterior ? a.posterior->mean_s : a.time_s / double(a.calls);
-    const double spread = a.posterior ? a.posterior->spread : 1;
     const double calls = double(a.calls);
     others += calls;
-    saved += calls * (native->posterior->mean_s - mean_s);
-    variance += std::pow(calls * mean_s * spread, 2);
+    if (a.posterior && a.posterior->spread <= known_spread) {
+      saved += calls * (native->posterior->mean_s - a.posterior->mean_s);
+      variance += std::pow(calls * a.posterior->mean_s * a.posterior->spread, 2);
+    } else {
+      saved += calls * native->posterior->mean_s - a.time_s;
+    }
   }
+  if (others > 0 && native->posterior->spread > known_spread) return std::nullopt;
   variance += std::pow(others * native->posterior->mean_s * native->posterior->spread, 2);
   return estimate{saved, std::sqrt(variance)};
 }
@@ -89,16 +95,18 @@ inline std::string summary_of(const statistics_dump& dump) {
           " contexts; ";
   const double reach = 1.96 * std::sqrt(variance);
   if (unknown == std::int64_t(dump.contexts.size()))
-    text += "what the MPI library's own would have taken is not known, they were not timed.";
+    text += "what the MPI library's own would have taken is not known, they were timed too seldom.";
   else
-    text += std::string("the MPI library's own would have taken about ") +
-            format_seconds(std::abs(saved)) + (saved < 0 ? " less" : " more") +
+    text += (std::abs(saved) < reach
+                 ? "whether the MPI library's own would have taken more or less cannot be told"
+                 : "the MPI library's own would have taken about " +
+                       format_seconds(std::abs(saved)) + (saved < 0 ? " less" : " more")) +
             " (95 % interval: " + format_seconds(saved - reach) + " to " +
             format_seconds(saved + reach) + " saved, " + format_seconds(learning_s) +
             " spent on learning counted in).";
   if (unknown > 0 && unknown < std::int64_t(dump.contexts.size()))
     text += " " + std::to_string(unknown) +
-            " contexts in which these were not timed are not counted in that.";
+            " contexts in which these were timed too seldom are not counted in that.";
   if (!gains.empty()) text += " Largest gains:";
   for (std::size_t i = 0; i < std::min<std::size_t>(3, gains.size()); ++i)
     text += std::string(i ? "; " : " ") + detail::name_of_context(*gains[i].second) + ", " +
