@@ -24,8 +24,12 @@ TRANSPORTS = {
                *(f"--cfg=smpi/{o}:0:2e-7:2e-11;16384:3e-7:0" for o in ("os", "ois", "or")),
                "--cfg=smpi/send-is-detached-thresh:16384"],
 }
+# The algorithms that SMPI's selectors choose ask all ranks of each new communicator who shares a host,
+# in P^2 messages: with 1024 ranks that takes minutes.
+OF_LARGE_MACHINES = ["--cfg=smpi/bcast:binomial_tree", "--cfg=smpi/allreduce:rdb",
+                     "--cfg=smpi/reduce:binomial"]
 # Each rank is a copy of the program with thread-local variables in glibc's static block.
-ENVIRONMENT = {"RAILPASS_LOG": "off",
+ENVIRONMENT = {"RAILPASS_LOG": "",
                "GLIBC_TUNABLES": f"glibc.rtld.optional_static_tls={1 << 20}"}
 LARGEST_RATIO = 12
 BENCH_BYTES = [1 << 12, 1 << 15]
@@ -94,7 +98,8 @@ def find_programs(options):
 
 
 class Machine:
-    """A platform file of SimGrid; its comment says how many ranks it is for."""
+    """A platform file of SimGrid; its comment says how many ranks it is for. Where it has
+    "sampled_by", so many of them sample, and SMPI's own collectives are always the same."""
 
     def __init__(self, path, work, options):
         self.path, self.work, self.options = os.path.abspath(path), work, options
@@ -109,11 +114,10 @@ class Machine:
                           f'..., "transport": ...}}')
         facts = json.loads(said[1])
         self.ranks, self.ranks_per_node = facts["ranks"], facts["ranks_per_node"]
-        self.transport = TRANSPORTS[facts["transport"]]
-        self.hosts = os.path.join(work, self.name + ".hosts")
-        with open(self.hosts, "w") as file:
-            for rank in range(self.ranks):
-                file.write(f"n-{rank // self.ranks_per_node}\n")
+        self.is_large = "sampled_by" in facts
+        self.transport = TRANSPORTS[facts["transport"]] + self.is_large * OF_LARGE_MACHINES
+        self.hosts = [f"n-{rank // self.ranks_per_node}" for rank in range(self.ranks)]
+        self.sampling_hosts = self.hosts[::self.ranks // facts.get("sampled_by", self.ranks)]
         self.platform = self.path
         if path.endswith(".cpp"):
             self.platform = os.path.join(work, self.name + ".so")
@@ -122,12 +126,17 @@ class Machine:
         self.profile = os.path.join(work, self.name + ".profile.json")
         self.samples_only = os.path.join(work, self.name + ".samples-only.json")
 
-    def simulate(self, *arguments, selector="ompi", timeout=600, environment=None, slow=None):
-        """What the program writes. `slow`: see slow_links.hpp."""
-        with tempfile.NamedTemporaryFile(dir=self.work, suffix=".json") as out:
+    def simulate(self, *arguments, selector="ompi", timeout=600, environment=None, slow=None,
+                 hosts=None):
+        """What the program writes. `slow`: see slow_links.hpp. `hosts`: of each rank."""
+        hosts = hosts or self.hosts
+        with tempfile.NamedTemporaryFile(dir=self.work, suffix=".json") as out, \
+                tempfile.NamedTemporaryFile("w", dir=self.work, suffix=".hosts") as host_file:
+            host_file.write("\n".join(hosts) + "\n")
+            host_file.flush()
             verb, *rest = arguments
-            run(["smpirun", "-np", self.ranks, "-platform", self.platform, "-hostfile", self.hosts,
-                 *COMMON, *self.transport, f"--cfg=smpi/coll-selector:{selector}",
+            run(["smpirun", "-np", len(hosts), "-platform", self.platform, "-hostfile",
+                 host_file.name, *COMMON, *self.transport, f"--cfg=smpi/coll-selector:{selector}",
                  self.options.machine_program, *([f"--slow={slow}"] if slow else []), verb, out.name,
                  *rest], timeout, env={**os.environ, **ENVIRONMENT, **(environment or {})})
             text = out.read()
@@ -137,7 +146,8 @@ class Machine:
 
     def fit(self, cells):
         """Profiles as railpass fit makes them, without times of collectives and with some."""
-        samples = self.simulate("samples")
+        samples = self.simulate("samples", hosts=self.sampling_hosts)
+        samples["machine_id"]["num_hosts"] = len(set(self.hosts))
         for collective, size in cells:
             try:
                 native = self.simulate("native", collective, size)
@@ -147,7 +157,7 @@ class Machine:
             self.add_time(samples, collective, "native", size, native["seconds"])
         self.write_profile(samples, self.samples_only)
         # Not the sizes of the cells.
-        for collective in dict.fromkeys(c for c, _ in cells):
+        for collective in dict.fromkeys(c for c, _ in cells if not self.is_large):
             for size in BENCH_BYTES:
                 for arm, seconds in self.bench(collective, size):
                     self.add_time(samples, collective, arm, size, seconds)
@@ -200,7 +210,7 @@ class Machine:
             some = waiting.pop(0)
             try:
                 timed = self.simulate("arms", collective, size, left_s, *some, slow=slow,
-                                      timeout=seconds + 30)
+                                      timeout=seconds + 30 + self.ranks / 4)
             except Failure as problem:
                 half = len(some) // 2
                 if half:

@@ -60,9 +60,11 @@ void sleep_until(double moment_s) {
   nanosleep(&t, nullptr);
 }
 
+// Two trees: on a thousand ranks a fifth of the messages of recursive doubling.
 double largest(double mine) {
   double all = 0;
-  MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Reduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  MPI_Bcast(&all, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
   return all;
 }
 
