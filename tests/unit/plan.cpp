@@ -196,7 +196,7 @@ TEST_CASE("the time of a call is that of its slowest rank") {
 
 TEST_CASE("a merge that is spread over calls gives no rank more than one message each way in one") {
   const auto most = [](int num_ranks, double call_s) {
-    ranks all(num_ranks, {}, "knowledge_gradient", 1);
+    ranks all(num_ranks, {.initial_merge_at_once_s = 1e-3}, "knowledge_gradient", 1);
     for (int i = 0; i < 300; ++i)
       all.call(key_of(collective::all_reduce, 12), [&](int) { return call_s; });
     REQUIRE(all.steps()[0].merges() >= 2);
@@ -207,6 +207,20 @@ TEST_CASE("a merge that is spread over calls gives no rank more than one message
     CHECK(most(num_ranks, 20e-6) == 1);  // a merge within one call would be dearer than this
   }
   CHECK(most(16, 1.0) == 4);  // children of rank 0
+}
+
+TEST_CASE(
+    "the first merge takes one call where that takes no longer than the call is expected to") {
+  const auto most = [](double at_once_s) {
+    ranks all(16, {.initial_merge_at_once_s = at_once_s}, "knowledge_gradient", 1);
+    timed_call c;
+    for (int i = 0; i < 3; ++i)
+      c = all.call(key_of(collective::all_reduce, 12), [](int arm) { return arm_seconds(arm); });
+    return std::pair(all.most_messages_in_a_call(), all.steps()[0].merges());
+  };
+  // some_arms() are predicted to take 123 us and more.
+  CHECK(most(50e-6) == std::pair(4, std::int64_t(1)));
+  CHECK(most(1e-3) == std::pair(1, std::int64_t(0)));
 }
 
 TEST_CASE("a call that was not recorded is no sample") {

@@ -258,22 +258,25 @@ TEST_CASE("an arm that becomes the fastest is found, also if no belief was kept 
 }
 
 TEST_CASE("an arm that is nothing like its prediction is not tried again at once") {
-  simulated_context c;
-  c.key = {.op = collective::all_reduce, .size_class = 12};
-  c.merge_cost_s = 20e-6;
-  c.priors.push_back({.arm = 0, .log_seconds = std::log(1.5e-3), .spread = 0.2, .native = true});
-  c.true_s.push_back(1.5e-3);
-  for (int arm = 1; arm <= 6; ++arm) {
-    c.priors.push_back({.arm = arm, .log_seconds = std::log(1e-3 + 2e-5 * arm), .family = arm});
-    c.true_s.push_back(arm == 3 ? 30e-3 : 1e-3 + 2e-5 * arm);
-  }
-  c.best_s = c.true_s[1];
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    CAPTURE(seed);
-    run one("knowledge_gradient", quiet, c, seed);
-    one.calls(400);
-    const auto played = std::count(one.arms().begin(), one.arms().end(), 3);
-    CHECK(played <= 2);  // the answer to the first try comes some calls later
+  for (const int trap : {1, 2, 3}) {
+    simulated_context c;
+    c.key = {.op = collective::all_reduce, .size_class = 12};
+    c.merge_cost_s = 20e-6;
+    c.priors.push_back({.arm = 0, .log_seconds = std::log(1.5e-3), .spread = 0.2, .native = true});
+    c.true_s.push_back(1.5e-3);
+    for (int arm = 1; arm <= 6; ++arm) {
+      c.priors.push_back({.arm = arm, .log_seconds = std::log(1e-3 + 2e-5 * arm), .family = arm});
+      c.true_s.push_back(arm == trap ? 30e-3 : 1e-3 + 2e-5 * arm);
+    }
+    c.best_s = c.true_s[trap == 1 ? 2 : 1];
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      CAPTURE(trap, seed);
+      run one("knowledge_gradient", quiet, c, seed);
+      one.calls(400);
+      // Also the one predicted to be the fastest, with which the context begins: the first merge is
+      // made within one call.
+      CHECK(std::count(one.arms().begin(), one.arms().end(), trap) <= 1);
+    }
   }
 }
 

@@ -150,6 +150,9 @@ class belief_policy : public policy {
   static constexpr double trusted_spread = 0.45;
   /// Predictions further off than this (of the logarithm: 2.2 times) are wrong ones.
   static constexpr double misfit = 0.8;
+  /// Arms that take this much longer (of the logarithm: 4.5 times) than others of like predictions
+  /// are traps; how much one costs is a guess.
+  static constexpr double trap = 1.5, loss_by_a_trap = 29;
 
   const belief& beliefs() const { return belief_; }
   std::span<const outsider> outsiders() const { return outsiders_; }
@@ -167,6 +170,7 @@ class belief_policy : public policy {
   }
   random_stream& random() { return random_; }
   int epochs_since_change() const { return epoch_ - change_epoch_; }
+  bool has_changed() const { return change_epoch_ > 0; }
   /// The share of calls that exploring may cost in the long run.
   double budget_share() const {
     return std::clamp(0.012 * belief_.prior_spread() / 0.35, 0.005, 0.1);
@@ -191,7 +195,7 @@ class belief_policy : public policy {
       incumbent_ = native_;
       return true;
     }
-    const int best = sound ? belief_.cheapest() : cheapest_measured();
+    const int best = sound ? cheapest_to_play() : cheapest_measured();
     if (best == native_) {
       incumbent_ = native_;
       return false;
@@ -223,6 +227,38 @@ class belief_policy : public policy {
       if (const arm_prior& p = active_prior(a); belief_.samples(a) > 0 && !p.native)
         errors.push_back(belief_.mean(a) - p.log_seconds);
     return errors.empty() ? 0 : median(errors);
+  }
+  /// What the first call of an arm is expected to take beyond its prediction, in such calls: some
+  /// arms are nothing like theirs, and take that many times as long. How many is learnt.
+  double risk_of_a_first_call() const {
+    const double error = prediction_error();
+    double tried = 5, traps = 0.1;  // one in fifty, until some were tried
+    for (int a = 0; a < num_active(); ++a) {
+      const arm_prior& p = active_prior(a);
+      if (p.native || p.measured_only || belief_.last_seen(a) == 0) continue;
+      ++tried;
+      const double took = belief_.bad_first(a).value_or(belief_.mean(a));
+      if (took - p.log_seconds - error > trap) ++traps;
+    }
+    return traps / tried * loss_by_a_trap;
+  }
+  /// Whether the arm's time is known from calls, here or, of native, in an earlier run.
+  bool is_proven(int a) const {
+    return belief_.samples(a) > 0 || (a == native_ && !active_prior(a).measured_only);
+  }
+  /// The cheapest arm; once others were measured one that was not must be so much cheaper that it
+  /// is worth the risk.
+  int cheapest_to_play() const {
+    const int best = belief_.cheapest();
+    bool tried = false;
+    int proven = best;
+    for (int a = 0; a < num_active(); ++a) {
+      if (!is_proven(a)) continue;
+      tried = tried || a != native_;
+      if (!is_proven(proven) || belief_.expected(a) < belief_.expected(proven)) proven = a;
+    }
+    const double lead = belief_.expected(proven) - belief_.expected(best);
+    return tried && lead < std::log1p(risk_of_a_first_call()) ? proven : best;
   }
   /// Native where nothing else was measured.
   int cheapest_measured() const {

@@ -340,10 +340,12 @@ class lockstep {
   // What merging may cost: so much of the time spent in the calls, after a few free ones.
   static constexpr double merge_share = 0.01;
   static constexpr double free_merges = 4;
-  // Within one call only while much is to be learnt, and where that costs no more than so much of a
-  // call.
+  // Within one call only where that costs no more than so much of a call: the first merge, before
+  // which an arm may be played that nobody has tried; while much is to be learnt; and where the
+  // next plan is wanted sooner than it would come otherwise.
   static constexpr int early_merges = 12;
-  static constexpr double at_once_share = 0.15;
+  static constexpr double first_at_once_share = 1, early_at_once_share = 0.15,
+                          urgent_at_once_share = 0.5;
 
   struct context_state {
     std::int64_t calls = 0;
@@ -390,6 +392,7 @@ class lockstep {
   struct led_context {
     std::unique_ptr<policy> chosen;
     std::optional<epoch_plan> outbox;
+    int length = 0;                    // of the last plan
     std::int64_t wanted_at = 0;        // call of the context at which a new plan is wanted
     std::int64_t calls_at_answer = 0;  // when the last merge was answered
     std::int64_t calls_accounted = 0;  // in `records`
@@ -463,7 +466,7 @@ class lockstep {
   bool reports_agree() const;
   void compose_reply();
   double mean_call_s(int context) const;
-  std::int32_t pace_for(double call_s) const;
+  std::int32_t pace_for(double call_s, double share) const;
   std::int32_t calls_to_reply() const { return pace_ * height_; }  // from answering to consuming
   void learn();
   void plan_next();
@@ -631,12 +634,13 @@ inline plan_message lockstep::lead(int context, std::unique_ptr<policy> chosen) 
     led.records.reserve(chosen->arms().size() + 1);
     led.chosen = std::move(chosen);
   }
+  led.length = p.length;
   led.wanted_at = p.length;
   const auto expected = led.chosen ? led.chosen->posterior(p.incumbent) : std::nullopt;
   plan_message message{};
   message[key_word] = std::int32_t(contexts_[std::size_t(context)].key.packed() & 0x7fffffff);
   message[call_word] = std::int32_t(sequence_ & 0x7fffffff);
-  message[first_pace_word] = pace_for(expected ? expected->mean_s : 0);
+  message[first_pace_word] = pace_for(expected ? expected->mean_s : 0, first_at_once_share);
   encode(p, context, std::span(message).subspan(first_plan_words));
   return message;
 }
@@ -797,9 +801,9 @@ inline double lockstep::mean_call_s(int context) const {
   return led.last_seconds;
 }
 
-/// All at once while that is cheap and plans are waited for.
-inline std::int32_t lockstep::pace_for(double call_s) const {
-  return merges_ < early_merges && merge_cost_s_[0] <= at_once_share * call_s ? 0 : 1;
+/// All at once where that costs no more than `share` of a call.
+inline std::int32_t lockstep::pace_for(double call_s, double share) const {
+  return share > 0 && merge_cost_s_[0] <= share * call_s ? 0 : 1;
 }
 
 /// The plans that were made, and the next merge: as soon as a context wants a plan, as late as the
@@ -810,6 +814,7 @@ inline void lockstep::compose_reply() {
   auto rest = std::span(reply_).subspan(reply_header_words);
   std::int32_t shipped = 0;
   double gap = longest, call_s = 0;
+  bool urgent = false;
   for (int c = 0; c < num_contexts(); ++c) {
     const context_state& s = contexts_[std::size_t(c)];
     led_context& led = led_[std::size_t(c)];
@@ -820,7 +825,8 @@ inline void lockstep::compose_reply() {
       if (const std::size_t used = encode(*led.outbox, c, rest)) {
         rest = rest.subspan(used);
         ++shipped;
-        led.wanted_at = s.calls + std::int64_t(calls_to_reply() * led.rate) + led.outbox->length;
+        led.length = led.outbox->length;
+        led.wanted_at = s.calls + std::int64_t(calls_to_reply() * led.rate) + led.length;
         led.outbox.reset();
       }
     }
@@ -828,11 +834,14 @@ inline void lockstep::compose_reply() {
     const double mean_s = mean_call_s(c);
     elapsed_s_ += new_calls * mean_s;
     call_s += led.rate * mean_s;
+    urgent = urgent || led.length < 2 * height_;
     const double remaining = led.outbox ? 0 : double(led.wanted_at - s.calls);
     gap = std::min(gap, remaining / led.rate - calls_to_reply());
   }
   if (gap == longest) gap = 2 * calls;  // no tuned context was used: look again later, ever later
-  const std::int32_t pace = pace_for(call_s);
+  const std::int32_t pace = pace_for(call_s, merges_ < early_merges ? early_at_once_share
+                                             : urgent               ? urgent_at_once_share
+                                                                    : 0);
   const double spare_s = (free_merges - 1) * merge_cost_s_[std::size_t(pace)] + call_s +
                          merge_share * elapsed_s_ - merges_cost_s_;
   if (spare_s < 0 && call_s > 0)
@@ -924,7 +933,10 @@ inline void lockstep::plan_next() {
       for (std::size_t i = s.next_explore; i < s.num_explore && s.period == 0; ++i)
         if (const exploration e = s.explored(i); s.list_start + e.position < left)
           pending.push_back(e.arm);
-      led.outbox = p.plan({.calls = s.calls, .merge_cost_s = merge_cost_s(), .pending = pending});
+      led.outbox = p.plan({.calls = s.calls,
+                           .merge_cost_s = merge_cost_s(),
+                           .reply_calls = 2 * calls_to_reply() * led.rate,
+                           .pending = pending});
     });
   }
 }

@@ -57,6 +57,7 @@ struct epoch_plan {
 struct planning_input {
   std::int64_t calls = 0;          ///< calls of this context so far
   double merge_cost_s = 0;         ///< what learning once costs the calls around it
+  double reply_calls = 0;          ///< calls beyond `length` until the next plan is there
   std::span<const int> pending{};  ///< arms of calls that were or will be timed, not yet observed
 };
 

@@ -2,7 +2,7 @@
 //
 // Knowledge gradient: in each epoch the arms are tried whose measurement is expected to make the
 // coming calls cheaper by more than it costs, the best value per call first, within a budget. The
-// horizon is as long as the past: H = min(2000, 40 + calls).
+// horizon is half as long again as the past: H = min(2000, 40 + 1.5 calls).
 // Source: Ryzhov, Powell, Frazier: The knowledge gradient algorithm for a general class of online
 // learning problems, Operations Research 60(1), 2012, doi:10.1287/opre.1110.0999; several samples
 // at once (KG*): Frazier, Powell: Paradoxes in learning and the marginal value of information,
@@ -101,10 +101,12 @@ class knowledge_gradient_policy final : public belief_policy {
         after.observe(a, noise / under_way[std::size_t(a)] + belief::separation_variance);
     after.observe(best, noise / std::max(1.0, length / 2) + belief::separation_variance);
 
-    const double horizon = std::min(2000.0, 40.0 + double(now.calls));
+    const double horizon = std::min(2000.0, 40.0 + 1.5 * double(now.calls));
+    const double risk = risk_of_a_first_call();
     const double doubt = b.prior_spread() / 0.35;
     double budget = 1 + 4 * doubt + budget_share() * double(now.calls) - spent();
-    int left = int(std::lround(explored_share * length));
+    // Where times change, knowing soon is worth more: the calls until the reply are used, too.
+    int left = int(std::lround(explored_share * (length + (has_changed() ? now.reply_calls : 0))));
     double gained = 0;
     bool extended = false;
     std::vector<int> explore;
@@ -131,12 +133,13 @@ class knowledge_gradient_policy final : public belief_policy {
         const double d = excess[std::size_t(a)], v = spread_squared[std::size_t(a)];
         if (d + std::sqrt(v) > largest_slowdown(now.calls)) continue;
         double price = std::exp(d + v / 2) - 1;
+        const double risks = is_proven(a) || a == native() || b.bad_first(a) ? 0 : risk;
         // Its only sample may have been an outlier, or the first of many.
         if (const auto bad = b.bad_first(a))
           price = std::max(price, 0.5 * (std::exp(*bad - b.cost(best)) - 1));
         for (int n = 1; n <= most_samples && n <= left && n * price <= budget; n *= 2) {
           const double gain = value_of(a, n, candidates, after, excess, spread_squared, noise);
-          const double value = (horizon * gain - n * price) / n;
+          const double value = (horizon * gain - n * (price + risks)) / n;
           if (value <= chosen_value) continue;
           chosen = a;
           chosen_samples = n;
