@@ -25,6 +25,7 @@ class simulated_network {
       : num_ranks_(num_ranks), models_(std::move(rails)) {
     free_s_.assign(models_.size(), std::vector<double>(std::size_t(num_ranks), 0));
     carried_bytes_.assign(models_.size(), 0);
+    probed_bytes_.assign(models_.size(), 0);
     transmissions_.assign(models_.size(), 0);
     channels_.resize(models_.size() * std::size_t(num_ranks * num_ranks));
   }
@@ -55,7 +56,10 @@ class simulated_network {
     return true;
   }
 
+  /// Of messages.
   std::int64_t carried_bytes(std::size_t rail) const { return carried_bytes_[rail]; }
+  /// Of probes.
+  std::int64_t probed_bytes(std::size_t rail) const { return probed_bytes_[rail]; }
   int transmissions(std::size_t rail) const { return transmissions_[rail]; }
 
   std::vector<std::unique_ptr<transport::packet_rail>> rails_of(int rank) {
@@ -166,7 +170,9 @@ class simulated_network {
             left -= p.bytes;
           }
           if (left > 0) throw std::logic_error("no memory for all of the payload");
-          network_.carried_bytes_[std::size_t(index_)] += std::int64_t(f.data.size());
+          (header->type == transport::packet_type::probe
+               ? network_.probed_bytes_
+               : network_.carried_bytes_)[std::size_t(index_)] += std::int64_t(f.data.size());
           sink.complete(index_, peer, *header,
                         {.at_s = network_.now_s_, .late_s = network_.now_s_ - f.arrives_s});
           moved = true;
@@ -197,6 +203,7 @@ class simulated_network {
   std::vector<std::vector<double>> free_s_;   // by rail and rank
   std::vector<std::deque<flight>> channels_;  // by rail, sender, receiver
   std::vector<std::int64_t> carried_bytes_;   // by rail
+  std::vector<std::int64_t> probed_bytes_;    // by rail
   std::vector<int> transmissions_;            // by rail
 };
 

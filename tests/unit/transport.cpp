@@ -334,6 +334,19 @@ TEST_CASE("large messages take what the rails take together, if they are known")
   }
 }
 
+TEST_CASE("what a rail was expected to carry of a message, idle ones take over") {
+  // Thought equal, but one carries a tenth of that: half of the message there would take 210 ms.
+  world w(2, {{1e-5, 1e8}, {1e-5, 1e8}});
+  w.network.set_rate(1, 1e7);
+  bytes sent = pattern(4 << 20, 1), received(4 << 20);
+  const operation_ptr got = w.ranks[1]->receive(0, 0, all(received));
+  w.ranks[0]->send(1, 0, all(sent));
+  w.run(got);
+  CHECK(received == sent);
+  // The best split, and the two parts of a millisecond (as thought) that it was given in advance.
+  CHECK(w.network.now_s() < (4 << 20) / 1.1e8 + 2e5 / 1e7 + 1e-3);
+}
+
 TEST_CASE("rates are learnt while messages run, and changes are noticed") {
   // Nothing is known at first; then one rail becomes ten times slower, and quick again.
   world w(2, {{1e-5, 4e8}, {1e-5, 1e8}}, "auto", {}, false);
@@ -512,6 +525,67 @@ TEST_CASE("rates are learnt from small messages that follow each other, too") {
   CHECK(std::ranges::all_of(messages, [](const auto& m) { return m->done(); }));
   CHECK(w.ranks[0]->report(1, 0).bytes_per_s == Approx(4e8).epsilon(0.05));
   CHECK(w.ranks[0]->report(1, 1).bytes_per_s == Approx(1e8).epsilon(0.05));
+}
+
+TEST_CASE("a rail that has recovered is found by small messages alone") {
+  for (const std::size_t n : {std::size_t{8} << 10, std::size_t{16} << 10})
+    for (const int window : {1, 2, 16}) {
+      CAPTURE(n, window);
+      world w(2, {{1e-5, 5e7}, {1e-5, 1.25e7}});
+      bytes sent = pattern(n, 1), received(n);
+      const auto stream_s = [&](int count, int under_way) {
+        const double before_s = w.network.now_s();
+        std::deque<operation_ptr> some;
+        for (int k = 0; k < count; ++k) {
+          if (int(some.size()) == under_way) {
+            w.run(some.front());
+            some.pop_front();
+          }
+          some.push_back(w.ranks[1]->receive(0, 0, all(received)));
+          w.ranks[0]->send(1, 0, all(sent));
+        }
+        w.run(some.back());
+        return (w.network.now_s() - before_s) / count;
+      };
+      stream_s(200, 16);
+      w.network.set_rate(0, 5e6);
+      stream_s(600, 16);
+      REQUIRE(w.ranks[0]->report(1, 0).bytes_per_s == Approx(5e6).epsilon(0.1));
+      // Nothing is lost by looking whether it still is as slow.
+      const double slow_s = stream_s(400, 16);
+      CHECK(slow_s < 1.1 * double(n) / (5e6 + 1.25e7));
+      w.network.set_rate(0, 5e7);
+      stream_s(2000, window);
+      CHECK(w.ranks[0]->report(1, 0).bytes_per_s == Approx(5e7).epsilon(0.1));
+      if (window == 1)
+        CHECK(stream_s(100, window) < 1.05 * double(n + 40) / 5e7 + 2e-5);
+      else if (window == 16)
+        CHECK(stream_s(400, window) < 1.15 * double(n) / 6.25e7);
+    }
+}
+
+TEST_CASE("looking at a rail that nothing is sent over costs at most a thirtieth of its time") {
+  for (const double slow : {1e7, 1e5}) {
+    CAPTURE(slow);
+    world w(2, {{1e-5, 1e8}, {1e-5, slow}});
+    bytes sent = pattern(16 << 10, 1), received(16 << 10);
+    for (int k = 0; k < 20000; ++k) {
+      const operation_ptr got = w.ranks[1]->receive(0, 0, all(received));
+      w.ranks[0]->send(1, 0, all(sent));
+      w.run(got);
+    }
+    CHECK(double(w.network.probed_bytes(1)) / slow < w.network.now_s() / 30);
+    CHECK((w.network.probed_bytes(1) > 0) == (slow > 1e6));
+    CHECK(w.ranks[0]->report(1, 1).sent_bytes == 0);
+    // Of messages of a few bytes nobody needs to know how quick large ones would be.
+    const std::int64_t before = w.network.probed_bytes(1);
+    for (int k = 0; k < 20000; ++k) {
+      const operation_ptr got = w.ranks[1]->receive(0, 0, {{received.data(), 1000}});
+      w.ranks[0]->send(1, 0, {{sent.data(), 1000}});
+      w.run(got);
+    }
+    CHECK(w.network.probed_bytes(1) == before);
+  }
 }
 
 TEST_CASE("a rank outside of the library sends no more, and learns nothing") {

@@ -14,7 +14,7 @@ namespace {
 
 packet valid_packet(std::mt19937_64& random) {
   packet p;
-  p.type = packet_type(1 + random() % 7);
+  p.type = packet_type(1 + random() % 8);
   p.credit = std::uint32_t(random());
   switch (p.type) {
     case packet_type::eager:
@@ -38,7 +38,12 @@ packet valid_packet(std::mt19937_64& random) {
       break;
     case packet_type::rate:
       p.id = std::uint32_t(random());
+      p.other_id = std::uint32_t(random() % 2);
       p.value = 1 + (random() >> 1);
+      break;
+    case packet_type::probe:
+      p.id = std::uint32_t(random() % 2);
+      p.length = random() % (most_eager_bytes + 1);
       break;
     case packet_type::credit:
     case packet_type::farewell:
@@ -62,7 +67,7 @@ TEST_CASE("the layout of a header is fixed") {
                                 .value = 0x1112131415161718 >> 8,
                                 .length = 0x123456});
   const unsigned char expected[header_bytes] = {
-      0x52, 0x70, 3,    4,    4,    3,    2,    1, 0,    0,    0,    0,
+      0x52, 0x70, 4,    4,    4,    3,    2,    1, 0,    0,    0,    0,
       0,    0,    0,    0,    1,    0,    0,    0, 0x0d, 0x0c, 0x0b, 0x0a,
       0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11, 0, 0x56, 0x34, 0x12};
   for (std::size_t i = 0; i < header_bytes; ++i) CHECK(unsigned(h[i]) == expected[i]);
@@ -84,7 +89,8 @@ TEST_CASE("headers survive the way, and damaged ones are refused or mean what th
       REQUIRE(pack(*damaged) == h);
       REQUIRE(damaged->length <= most_payload_bytes);
       REQUIRE(damaged->value + damaged->length >= damaged->length);
-      if (damaged->type == packet_type::eager) REQUIRE(damaged->length <= most_eager_bytes);
+      if (damaged->type == packet_type::eager || damaged->type == packet_type::probe)
+        REQUIRE(damaged->length <= most_eager_bytes);
       if (damaged->type == packet_type::chunk)
         REQUIRE(damaged->value + damaged->length <= most_message_bytes);
     } else {

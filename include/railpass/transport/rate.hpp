@@ -33,6 +33,7 @@ class rate_estimate {
     last_[next_] = now;
     next_ = (next_ + 1) % last_.size();
     reports_ = std::min(reports_ + 1, last_.size());
+    quicker_ = false;
     if (weight_ < enough) {
       ++weight_;
       log_rate_ = median();
@@ -42,11 +43,14 @@ class rate_estimate {
       ++changes_;
     } else {
       weight_ = std::min(weight_ + 1, settled);
+      quicker_ = now - log_rate_ > changed;
       log_rate_ += std::clamp(now - log_rate_, -changed, changed) / weight_;
     }
   }
 
   double bytes_per_s() const { return std::exp(log_rate_); }
+  /// Whether the last report was of a rate that others would have to confirm.
+  bool may_be_quicker() const { return quicker_; }
   int changes() const { return changes_; }
 
  private:
@@ -66,6 +70,7 @@ class rate_estimate {
   std::array<double, 7> last_{};
   std::size_t next_ = 0, reports_ = 0;
   int changes_ = 0;
+  bool quicker_ = false;
 };
 
 }  // namespace railpass::transport

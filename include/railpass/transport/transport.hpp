@@ -20,6 +20,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -82,9 +83,9 @@ using operation_ptr = std::shared_ptr<operation>;
 
 /// What a person may want to know of a rail to a peer.
 struct rail_report {
-  double bytes_per_s = 0;  ///< as estimated now
-  int changes = 0;         ///< how often the estimate found that the rate had changed
-  std::int64_t sent_bytes = 0;
+  double bytes_per_s = 0;       ///< as estimated now
+  int changes = 0;              ///< how often the estimate found that the rate had changed
+  std::int64_t sent_bytes = 0;  ///< of messages
   /// |predicted - actual| / actual of the time that bytes took by the receiver's clock, median of
   /// the last 32 reports; nothing before the first one.
   std::optional<double> prediction_error{};
@@ -317,6 +318,8 @@ class transport final : private packet_sink {
     std::int64_t sent_bytes = 0;
     std::array<double, 32> errors{};  // of predictions, in a ring
     std::size_t num_reports = 0;
+    // That others carried messages to the peer since it was last known how quick this rail is.
+    double unmeasured_s = 0;
     double backlog_s = 0;  // of all looks together
     std::int64_t looks = 0;
     bool farewell = false;  // from the peer
@@ -551,6 +554,10 @@ class transport final : private packet_sink {
       case packet_type::chunk:
         receive_chunk(peer, h, current, where);
         break;
+      case packet_type::probe:
+        current.dropped.resize(std::size_t(h.length));
+        where.push_back({current.dropped.data(), current.dropped.size()});
+        break;
       default:
         break;
     }
@@ -667,7 +674,10 @@ class transport final : private packet_sink {
         break;
       case packet_type::rate:
         if (h.id >= rails_.size()) violated(peer, "a rate of a rail that there is not");
-        learn(p.rails[h.id], double(h.value));
+        learn(p.rails[h.id], double(h.value), h.other_id == 1);
+        break;
+      case packet_type::probe:
+        r.current.dropped.clear();
         break;
       case packet_type::farewell:
         r.farewell = true;
@@ -717,7 +727,11 @@ class transport final : private packet_sink {
     const double took_s = timing.at_s - r.ended_s;
     const std::int64_t bytes = std::exchange(r.bytes_since, 0);
     r.ended_s = timing.at_s;
-    if (!followed) {
+    // A probe says by itself how quick the rail is now.
+    if (h.type == packet_type::probe && followed &&
+        r.late_s + timing.late_s <= most_uncertainty * took_s)
+      tell_rate(r, peer, rail, double(bytes) / took_s, true);
+    if (!followed || h.type == packet_type::probe) {
       if (r.follows) r.uncertain_s += r.late_s;  // the last one before the pause
       r.late_s = timing.late_s;
       r.measuring = true;
@@ -739,22 +753,27 @@ class transport final : private packet_sink {
       }
       return;
     }
-    const double rate = double(r.measured_bytes) / r.measured_s;
-    // Most networks carry as much one way as the other.
-    r.rate.suppose(rate);
-    r.time = r.sampled.at_rate(r.rate.bytes_per_s());
+    tell_rate(r, peer, rail, double(r.measured_bytes) / r.measured_s, false);
     r.measured_bytes = 0;
     r.measured_s = 0;
     r.uncertain_s = timing.late_s;
+  }
+
+  void tell_rate(rail_state& r, int peer, int rail, double bytes_per_s, bool of_probe) {
+    // Most networks carry as much one way as the other.
+    r.rate.suppose(bytes_per_s);
+    r.time = r.sampled.at_rate(r.rate.bytes_per_s());
     peers_[std::size_t(peer)].control.push_back(
         {.type = packet_type::rate,
          .id = std::uint32_t(rail),
-         .value = std::max<std::uint64_t>(1, std::uint64_t(rate))});
+         .other_id = of_probe ? 1u : 0u,
+         .value = std::max<std::uint64_t>(1, std::uint64_t(bytes_per_s))});
     note_work(peer);
   }
 
   static bool can_be_timed(const packet& h) {
-    return (h.type == packet_type::chunk || h.type == packet_type::eager) &&
+    return (h.type == packet_type::chunk || h.type == packet_type::eager ||
+            h.type == packet_type::probe) &&
            h.length >= least_timed_bytes;
   }
 
@@ -765,7 +784,7 @@ class transport final : private packet_sink {
     r.unreported_bytes += std::int64_t(h.length + header_bytes);
     if (!can_be_timed(h)) return;
     const std::int64_t now_bytes = given_bytes + std::int64_t(h.length + header_bytes);
-    if (h.id == 1) {
+    if (h.id == 1 && h.type != packet_type::probe) {
       r.reported_bytes += r.unreported_bytes;
       r.shared_bytes += now_bytes - r.timed_at_bytes;
     }
@@ -773,15 +792,27 @@ class transport final : private packet_sink {
     r.timed_at_bytes = now_bytes;
   }
 
-  // What a peer sees is its part of what the rail carries for all of them.
-  static void learn(rail_state& r, double bytes_per_s) {
-    const double part =
-        r.reported_bytes > 0 ? double(r.shared_bytes) / double(r.reported_bytes) : 1;
-    r.reported_bytes = r.shared_bytes = 0;
+  // What a peer sees is its part of what the rail carries for all of them; a probe is sent alone.
+  static void learn(rail_state& r, double bytes_per_s, bool of_probe) {
+    double part = 1;
+    if (!of_probe) {
+      if (r.reported_bytes > 0) part = double(r.shared_bytes) / double(r.reported_bytes);
+      r.reported_bytes = r.shared_bytes = 0;
+    }
     r.errors[r.num_reports++ % r.errors.size()] =
         std::abs(bytes_per_s * part / r.rate.bytes_per_s() - 1);
     r.rate.report(bytes_per_s * part);
     r.time = r.sampled.at_rate(r.rate.bytes_per_s());
+    r.unmeasured_s = r.rate.may_be_quicker() ? std::numeric_limits<double>::infinity() : 0;
+  }
+
+  // A rail thought slow is given no small messages, nor parts of others, so that nothing says when
+  // it has become quicker; and one that is quicker than thought is never busy at its next packet,
+  // which could be timed then. Bytes that nobody needs can, if others have carried messages for so
+  // long that these cost little; if they come quicker than expected, more follow at once.
+  static bool is_to_be_probed(const rail_state& r) {
+    return !r.spare && r.unmeasured_s > probe_every * double(first_probe_bytes + probe_bytes) /
+                                            r.rate.bytes_per_s();
   }
 
   // ---- what goes ----
@@ -824,6 +855,7 @@ class transport final : private packet_sink {
     const std::size_t n = rails_.size();
     rail_outlook outlook[most_rails];
     double unanswered_s[most_rails] = {};
+    bool was_idle[most_rails];
     std::int64_t under_way_bytes[most_rails];
     plans_.resize(n);
     for (std::size_t r = 0; r < n; ++r) {
@@ -834,8 +866,8 @@ class transport final : private packet_sink {
                     .spare = p.rails[r].spare};
       p.rails[r].backlog_s += outlook[r].busy_s;
       ++p.rails[r].looks;
-      if (backlog_bytes_[r] <= unanswered_bytes)
-        unanswered_s[r] = std::exchange(outlook[r].busy_s, 0);
+      was_idle[r] = backlog_bytes_[r] <= unanswered_bytes;
+      if (was_idle[r]) unanswered_s[r] = std::exchange(outlook[r].busy_s, 0);
       under_way_bytes[r] = mine;
       plans_[r].room_bytes = window_bytes(p.rails[r]) - mine;
       plans_[r].packets.clear();
@@ -850,9 +882,14 @@ class transport final : private packet_sink {
       outlook[r].busy_s += double(bytes) / p.rails[r].rate.bytes_per_s();
       plans_[r].room_bytes -= bytes;
       backlog_bytes_[r] += bytes;
-      p.rails[r].sent_bytes += std::int64_t(packet.header.length);
       under_way_bytes[r] += bytes;
       note_given(p.rails[r], packet.header, given_bytes_[r]);
+      if (packet.header.type != packet_type::probe) {
+        p.rails[r].sent_bytes += std::int64_t(packet.header.length);
+        for (std::size_t other = 0; can_be_timed(packet.header) && other < n; ++other)
+          if (other != r)
+            p.rails[other].unmeasured_s += double(bytes) / p.rails[r].rate.bytes_per_s();
+      }
       given_bytes_[r] += bytes;
       plans_[r].packets.push_back(std::move(packet));
     };
@@ -896,7 +933,18 @@ class transport final : private packet_sink {
       while (plans_[r].room_bytes > 0 && add_chunk(p, r, view, is_busy(r), add)) {
       }
 
-    for (std::size_t r = 0; r < n; ++r) hand_over(r);
+    for (std::size_t r = 0; r < n; ++r) {
+      if (was_idle[r] && is_to_be_probed(p.rails[r])) {
+        p.rails[r].unmeasured_s = 0;
+        nothing_.resize(std::size_t(probe_bytes));
+        for (const std::int64_t length : {first_probe_bytes, probe_bytes})
+          add(r, {.header = {.type = packet_type::probe,
+                             .id = length == probe_bytes ? 1u : 0u,
+                             .length = std::uint64_t(length)},
+                  .payload = {{nothing_.data(), std::size_t(length)}}});
+      }
+      hand_over(r);
+    }
     p.has_work = !p.control.empty() || !p.small.empty() || !p.large.empty();
     return moved;
   }
@@ -996,6 +1044,9 @@ class transport final : private packet_sink {
   static constexpr std::int64_t report_bytes = 128 << 10;
   static constexpr std::uint64_t least_timed_bytes = 4 << 10;
   static constexpr double most_uncertainty = 0.1;
+  // The first part is about what a token bucket lets pass at once, whatever its rate.
+  static constexpr std::int64_t first_probe_bytes = 16 << 10, probe_bytes = 48 << 10;
+  static constexpr double probe_every = 32;  // times what it takes
 
   int rank_;
   std::vector<std::unique_ptr<packet_rail>> rails_;
@@ -1007,6 +1058,7 @@ class transport final : private packet_sink {
   std::vector<std::int64_t> sizes_;          // of flush
   std::vector<std::int64_t> backlog_bytes_;  // of flush: under way on each rail, to all peers
   std::vector<std::int64_t> given_bytes_;    // to each rail, ever
+  std::vector<std::byte> nothing_;           // what probes carry
   std::unordered_map<channel, mailbox> mailboxes_;
   std::unordered_map<std::uint32_t, operation_ptr> requested_;  // by the sender's id
   std::unordered_map<std::uint32_t, operation_ptr> receiving_;  // by the receiver's id

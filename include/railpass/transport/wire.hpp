@@ -20,8 +20,10 @@ enum class packet_type : std::uint8_t {
   chunk,      ///< a part of it: other_id (the receiver's), value = offset, payload; id = 1 if the
               ///< rail surely carried earlier packets to this peer when it got this one, else 0
   credit,     ///< nothing but the credit
-  rate,       ///< how quick packets came: id = rail, value = bytes per second
-  farewell    ///< the last packet of this rail
+  rate,       ///< how quick packets came: id = rail, value = bytes per second; other_id = 1: a
+              ///< probe, else 0
+  farewell,   ///< the last packet of this rail
+  probe       ///< payload that nobody needs, sent for how quick it comes; id as of a chunk
 };
 
 /// The fields that a type does not have are 0.
@@ -53,7 +55,7 @@ inline constexpr std::uint64_t most_message_bytes = std::uint64_t{1} << 60;
 namespace detail {
 
 inline constexpr std::uint16_t magic = 0x7052;  // "Rp"
-inline constexpr std::uint8_t version = 3;
+inline constexpr std::uint8_t version = 4;
 
 template <class T>
 void store(std::byte* to, T value) {
@@ -82,7 +84,9 @@ inline bool is_valid(const packet& p) {
       return p.length > 0 && p.length <= most_payload_bytes && p.id <= 1 &&
              p.value <= most_message_bytes - p.length;
     case packet_type::rate:
-      return p.length == 0 && p.other_id == 0 && p.value > 0;
+      return p.length == 0 && p.other_id <= 1 && p.value > 0;
+    case packet_type::probe:
+      return p.length <= most_eager_bytes && p.id <= 1 && p.other_id == 0 && p.value == 0;
     case packet_type::credit:
     case packet_type::farewell:
       return p.length == 0 && p.id == 0 && p.other_id == 0 && p.value == 0;
