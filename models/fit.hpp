@@ -626,8 +626,13 @@ inline collective_fit fit_collectives(const machine_model& start,
                                   robust_spread({r.data(), std::size_t(r.size())}))};
   for (std::size_t f = 0; f < families.size(); ++f) {
     std::vector<double> mine;
-    for (std::size_t i = 0; i < known.size(); ++i)
-      if (known[i].family == int(f)) mine.push_back(r(Eigen::Index(i)));
+    std::int64_t from_bytes = std::numeric_limits<std::int64_t>::max(), to_bytes = 0;
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      if (known[i].family != int(f)) continue;
+      mine.push_back(r(Eigen::Index(i)));
+      from_bytes = std::min(from_bytes, known[i].measured->bytes);
+      to_bytes = std::max(to_bytes, known[i].measured->bytes);
+    }
     // Few residuals say little about their spread: the whole fit's stands beside them.
     const double own = robust_spread(mine), n = double(mine.size());
     const double all = result.residual_spread;
@@ -636,7 +641,9 @@ inline collective_fit fit_collectives(const machine_model& start,
          .algorithm = std::string(families[f]->name),
          .factor = best.factor(int(f)),
          .residual_spread = std::sqrt((n * own * own + 4 * all * all) / (n + 4)),
-         .samples = std::int64_t(mine.size())});
+         .samples = std::int64_t(mine.size()),
+         .from_bytes = from_bytes,
+         .to_bytes = to_bytes});
   }
   return result;
 }

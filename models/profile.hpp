@@ -59,6 +59,8 @@ struct algorithm_correction {
   double factor = 1;
   double residual_spread = 0.3;  ///< standard deviation of ln(measured / (factor * closed form))
   std::int64_t samples = 0;      ///< measurements it comes from
+  std::int64_t from_bytes = 0;   ///< smallest message of these; 0: not known
+  std::int64_t to_bytes = 0;     ///< largest
 };
 
 /// A collective's time as measured: the median over runs.

@@ -47,6 +47,7 @@ struct cell {
   std::map<int, double> true_s;  // by arm
   std::vector<select::arm_prior> priors;
   double merge_s = 0, merge_at_once_s = 0, best_s = 0, native_s = 0;
+  select::merge_costs expected_merges;
 };
 
 /// Without a profile the priors are those of a common cluster.
@@ -58,6 +59,7 @@ cell read_cell(const profile* known, const ordered_json& j) {
   c.num_ranks = j.at("ranks");
   c.merge_s = j.at("merge_s");
   c.merge_at_once_s = j.at("merge_at_once_s");
+  c.expected_merges = select::expected_merge_costs(machine, c.num_ranks, j.at("ranks_per_node"));
   const auto op = find_collective(c.op_name);
   if (!op) throw error("there is no collective '" + c.op_name + "'");
   c.key = {.op = *op, .size_class = select::size_class_of(c.bytes)};
@@ -110,8 +112,8 @@ class player {
         weather_(w),
         seed_(seed),
         random_(seed ^ 0x9e3779b9u),
-        steps_({.initial_merge_cost_s = c.merge_s, .initial_merge_at_once_s = c.merge_at_once_s},
-               {0, c.num_ranks}) {
+        steps_({}, {0, c.num_ranks}) {
+    steps_.expect_merges_to_cost(c.expected_merges.spread_s, c.expected_merges.at_once_s);
     if (w.trap) set_trap();
   }
 

@@ -112,7 +112,9 @@ std::string to_json(const profile& p) {
                            {"algorithm", c.algorithm},
                            {"factor", c.factor},
                            {"residual_spread", c.residual_spread},
-                           {"samples", c.samples}});
+                           {"samples", c.samples},
+                           {"from_bytes", c.from_bytes},
+                           {"to_bytes", c.to_bytes}});
   for (const collective_time& t : p.measured) measured.push_back(collective_time_json(t));
   return document_text({{"format", format},
                         {"version", version},
@@ -144,12 +146,17 @@ profile parse_profile(std::string_view text, const std::string& name) {
   p.machine.reduce = read_local(machine.field("reduce"));
   p.machine.rails_per_node = int(machine.integer("rails_per_node", 1, 1024));
   for (const json_reader& c : top.list("corrections")) {
-    c.expect_fields({"collective", "algorithm", "factor", "residual_spread", "samples"});
+    c.expect_fields({"collective", "algorithm", "factor", "residual_spread", "samples",
+                     "from_bytes", "to_bytes"});
+    // Not in profiles of before there were any.
+    const std::int64_t from_bytes = c.has("from_bytes") ? c.integer("from_bytes") : 0;
     p.corrections.push_back({.collective = c.name("collective"),
                              .algorithm = c.name("algorithm"),
                              .factor = c.positive("factor"),
                              .residual_spread = c.number("residual_spread"),
-                             .samples = c.integer("samples")});
+                             .samples = c.integer("samples"),
+                             .from_bytes = from_bytes,
+                             .to_bytes = from_bytes ? c.integer("to_bytes", from_bytes) : 0});
   }
   for (const json_reader& t : top.list("measured")) p.measured.push_back(read_collective_time(t));
   return p;

@@ -222,6 +222,9 @@ void session::know_machine() {
   profile_ = process_.read_profile(settings_.profile, private_.num_hosts,
                                    over_rails_ ? rails_mark(over_rails_->rail.names()) : "");
   if (profile_) machine_ = profile_->machine;
+  const auto costs =
+      select::expected_merge_costs(machine_, private_.num_ranks, private_.ranks_per_node);
+  lockstep_.expect_merges_to_cost(costs.spread_s, costs.at_once_s);
 }
 
 int session::run(const call& c, const call_options& options) {

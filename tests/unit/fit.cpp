@@ -299,6 +299,8 @@ TEST_CASE("times of 1 KiB to 256 KiB on 8 hosts predict 1 MiB within 15 %, witho
       CHECK(c.factor > 0.3);
       CHECK(c.factor < 3);
       CHECK(c.residual_spread > 0.02);
+      CHECK(c.from_bytes == 1 << 10);
+      CHECK(c.to_bytes == 256 << 10);
     }
   }
   INFO("median errors, mean over seeds: " << median(errors));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "models/predict.hpp"
 
+#include "railpass/select/prior.hpp"
 #include "support/catch.hpp"
 
 using namespace railpass;
@@ -49,6 +50,36 @@ TEST_CASE("corrections and measured native times enter") {
   CHECK(time_of(p, eight, binomial, 65536) == Approx(2 * before));
   p.measured.push_back({"broadcast", "native", 8, 1, 65536, 1e-9});
   CHECK(predict_arms(p, eight).front().what.base->is_native());
+}
+
+TEST_CASE("a correction is trusted less the further away the sizes are that it comes from") {
+  profile p = cluster_profile();
+  p.corrections.push_back({"broadcast", "binomial", 2, 0.1, 5, 4096, 32768});
+  const arm binomial = parse_arm(collective::broadcast, "binomial");
+  const auto spread = [&](double bytes) {
+    return select::prior_of(binomial, 0, {.machine = p.machine, .knowledge = &p, .bytes = bytes})
+        .spread;
+  };
+  const double among = spread(16384);
+  CHECK(spread(4096) == among);
+  CHECK(spread(32768) == among);
+  CHECK(spread(2048) > among);
+  CHECK(spread(64) > spread(2048));
+  CHECK(spread(64) == Approx(spread(32768 * 64)));  // six octaves
+  CHECK(spread(1 << 30) <= 0.6);                    // as if nothing were known
+  p.corrections[0].from_bytes = p.corrections[0].to_bytes = 0;
+  CHECK(spread(64) == among);
+}
+
+TEST_CASE("what a merge is expected to cost: its messages one after the other, or looked at") {
+  const machine_model m = cluster_profile().machine;
+  const auto two = select::expected_merge_costs(m, 2, 1);
+  CHECK(two.at_once_s == Approx(2 * m.across_nodes.one_way_s(256)));
+  CHECK(two.spread_s == Approx(2 * 3e-6));
+  CHECK(select::expected_merge_costs(m, 16, 1).at_once_s == Approx(4 * two.at_once_s));
+  CHECK(select::expected_merge_costs(m, 17, 1).at_once_s == Approx(5 * two.at_once_s));
+  CHECK(select::expected_merge_costs(m, 16, 16).at_once_s < two.at_once_s);  // on one host
+  CHECK(select::expected_merge_costs(m, 1, 1).spread_s == 0);
 }
 
 TEST_CASE(

@@ -145,6 +145,11 @@ class lockstep {
     in_flight_.reserve(max_samples);
   }
 
+  /// Leader only, before the first call: better guesses than the settings'.
+  void expect_merges_to_cost(double spread_s, double at_once_s) {
+    merge_cost_s_ = {at_once_s, spread_s};
+  }
+
   /// Counts one blocking call on the communicator; true if due() has something to do.
   bool begin_call() { return ++sequence_ >= next_step_at_; }
 
