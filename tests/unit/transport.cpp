@@ -564,6 +564,23 @@ TEST_CASE("a rail that has recovered is found by small messages alone") {
     }
 }
 
+TEST_CASE("a rail in use that is quicker than thought is measured by the messages it carries") {
+  world w(2, {{1e-5, 1e7}});
+  bytes sent = pattern(256 << 10, 1), received(256 << 10);
+  const auto run_some = [&](int count) {
+    for (int k = 0; k < count; ++k) {
+      const operation_ptr got = w.ranks[1]->receive(0, 0, all(received));
+      w.ranks[0]->send(1, 0, all(sent));
+      w.run(got);
+    }
+  };
+  run_some(20);
+  w.network.set_rate(0, 1e8);
+  run_some(40);
+  CHECK(w.ranks[0]->report(1, 0).bytes_per_s == Approx(1e8).epsilon(0.1));
+  CHECK(w.network.probed_bytes(0) == 0);
+}
+
 TEST_CASE("looking at a rail that nothing is sent over costs at most a thirtieth of its time") {
   for (const double slow : {1e7, 1e5}) {
     CAPTURE(slow);

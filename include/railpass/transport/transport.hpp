@@ -803,7 +803,9 @@ class transport final : private packet_sink {
         std::abs(bytes_per_s * part / r.rate.bytes_per_s() - 1);
     r.rate.report(bytes_per_s * part);
     r.time = r.sampled.at_rate(r.rate.bytes_per_s());
-    r.unmeasured_s = r.rate.may_be_quicker() ? std::numeric_limits<double>::infinity() : 0;
+    // What a rail in use carries says soon enough how quick it is.
+    r.unmeasured_s =
+        of_probe && r.rate.may_be_quicker() ? std::numeric_limits<double>::infinity() : 0;
   }
 
   // A rail thought slow is given no small messages, nor parts of others, so that nothing says when
