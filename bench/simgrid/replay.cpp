@@ -17,6 +17,7 @@
 // than 3000.
 #include "lib/files/files.hpp"
 #include "railpass/base/settings.hpp"
+#include "railpass/select/merge_costs.hpp"
 #include "railpass/select/plan.hpp"
 #include "railpass/select/policies.hpp"
 #include "railpass/select/prior.hpp"
@@ -113,7 +114,7 @@ class player {
         seed_(seed),
         random_(seed ^ 0x9e3779b9u),
         steps_({}, {0, c.num_ranks}) {
-    steps_.expect_merges_to_cost(c.expected_merges.spread_s, c.expected_merges.at_once_s);
+    steps_.expect(c.expected_merges);
     if (w.trap) set_trap();
   }
 

@@ -115,7 +115,8 @@ ordered_json samples(const cli::job& j) {
 double merge_s(const cli::job& j, bool at_once) {
   const select::tree_place place{j.rank, j.num_ranks};
   // Without contexts a call takes no time: only what is free is made at once.
-  select::lockstep steps({.initial_merge_at_once_s = at_once ? 0 : 1.0}, place);
+  select::lockstep steps({}, place);
+  steps.expect({.at_once_s = at_once ? 0 : 1.0});
   merge_messages messages(MPI_COMM_WORLD, place);
   const std::int64_t others = at_once ? 1 : 0;  // the first one is spread
   double total_s = 0;

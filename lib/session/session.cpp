@@ -8,6 +8,7 @@
 #include "lib/session/rails.hpp"
 #include "lib/session/verify.hpp"
 #include "railpass/base/settings.hpp"
+#include "railpass/select/merge_costs.hpp"
 #include "railpass/select/neighbours.hpp"
 #include "railpass/select/policies.hpp"
 #include "railpass/select/prior.hpp"
@@ -184,9 +185,8 @@ session::session(const settings& values, process& owner, const private_communica
       process_(owner),
       private_(comm),
       name_(std::move(name)),
-      lockstep_(
-          {.max_contexts = int(std::min<std::int64_t>(values.contexts, 1 << 16)), .agreement = 0},
-          {comm.rank, comm.num_ranks}),
+      lockstep_({.max_contexts = int(std::min<std::int64_t>(values.contexts, 1 << 16))},
+                {comm.rank, comm.num_ranks}),
       merges_(comm.handle, {comm.rank, comm.num_ranks}),
       rail_(comm.handle),
       executor_(rail_),
@@ -222,9 +222,8 @@ void session::know_machine() {
   profile_ = process_.read_profile(settings_.profile, private_.num_hosts,
                                    over_rails_ ? rails_mark(over_rails_->rail.names()) : "");
   if (profile_) machine_ = profile_->machine;
-  const auto costs =
-      select::expected_merge_costs(machine_, private_.num_ranks, private_.ranks_per_node);
-  lockstep_.expect_merges_to_cost(costs.spread_s, costs.at_once_s);
+  lockstep_.expect(
+      select::expected_merge_costs(machine_, private_.num_ranks, private_.ranks_per_node));
 }
 
 int session::run(const call& c, const call_options& options) {

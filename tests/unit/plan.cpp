@@ -60,12 +60,11 @@ class forgetful : public policy {
 /// A communicator whose ranks are all here.
 class ranks {
  public:
-  ranks(int num_ranks, const lockstep_settings& settings, std::string policy, std::uint64_t seed)
-      : policy_(std::move(policy)),
-        random_(seed),
-        charged_s_(settings.initial_merge_cost_s),
-        mail_(num_ranks) {
+  ranks(int num_ranks, const lockstep_settings& settings, std::string policy, std::uint64_t seed,
+        const merge_costs& costs = {})
+      : policy_(std::move(policy)), random_(seed), charged_s_(costs.spread_s), mail_(num_ranks) {
     for (int r = 0; r < num_ranks; ++r) steps_.emplace_back(settings, tree_place{r, num_ranks});
+    steps_[0].expect(costs);
   }
 
   /// One call on all ranks; the arm they all took. Every rank measures the arm's time plus its own
@@ -196,7 +195,7 @@ TEST_CASE("the time of a call is that of its slowest rank") {
 
 TEST_CASE("a merge that is spread over calls gives no rank more than one message each way in one") {
   const auto most = [](int num_ranks, double call_s) {
-    ranks all(num_ranks, {.initial_merge_at_once_s = 1e-3}, "knowledge_gradient", 1);
+    ranks all(num_ranks, {}, "knowledge_gradient", 1, {.at_once_s = 1e-3});
     for (int i = 0; i < 300; ++i)
       all.call(key_of(collective::all_reduce, 12), [&](int) { return call_s; });
     REQUIRE(all.steps()[0].merges() >= 2);
@@ -212,7 +211,7 @@ TEST_CASE("a merge that is spread over calls gives no rank more than one message
 TEST_CASE(
     "the first merge takes one call where that takes no longer than the call is expected to") {
   const auto most = [](double at_once_s) {
-    ranks all(16, {.initial_merge_at_once_s = at_once_s}, "knowledge_gradient", 1);
+    ranks all(16, {}, "knowledge_gradient", 1, {.at_once_s = at_once_s});
     timed_call c;
     for (int i = 0; i < 3; ++i)
       c = all.call(key_of(collective::all_reduce, 12), [](int arm) { return arm_seconds(arm); });
@@ -343,7 +342,7 @@ TEST_CASE("ranks that make different calls notice it in the same merge and stay 
   const int fault = GENERATE(0, 1, 2, 3);
   CAPTURE(seed, fault);
   random_stream random(seed);
-  ranks all(3, {.agreement = 0}, "knowledge_gradient", seed);
+  ranks all(3, {}, "knowledge_gradient", seed);
   std::vector<lockstep>& steps = all.steps();
   const context_key usual = key_of(collective::all_reduce, 12);
   const auto seconds = [](int arm) { return arm_seconds(arm); };
@@ -405,23 +404,9 @@ TEST_CASE("ranks that make different calls notice it in the same merge and stay 
   }
 }
 
-TEST_CASE("settings that differ are noticed in the first merge") {
-  std::array<lockstep, 2> steps{lockstep({.agreement = 1}, {0, 2}),
-                                lockstep({.agreement = 2}, {1, 2})};
-  merge_mail mail(2);
-  int calls = 0, mismatches = 0;
-  for (; mismatches < 2 && calls < 100; ++calls) {
-    for (lockstep& ls : steps) ls.begin_call();
-    REQUIRE(mail.make_steps(
-        steps, [&](int, merge_outcome o) { mismatches += o == merge_outcome::mismatch; }));
-  }
-  REQUIRE(calls < 6);
-  for (const lockstep& ls : steps) REQUIRE(ls.native_for_good());
-}
-
 TEST_CASE("merges become rare without bound, and cheap calls merge less than dear ones") {
   const auto merges_at = [](double call_s, double merge_s, std::vector<int> at) {
-    ranks all(2, {.initial_merge_cost_s = merge_s}, "knowledge_gradient", 5);
+    ranks all(2, {}, "knowledge_gradient", 5, {.spread_s = merge_s});
     std::vector<std::int64_t> result;
     for (int i = 1; i <= at.back(); ++i) {
       all.call(key_of(collective::all_reduce, 12),

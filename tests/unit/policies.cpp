@@ -25,7 +25,9 @@ class run {
         seed_(seed),
         context_(std::move(context)),
         clock_(o, seed + 1000),
-        steps_({.initial_merge_cost_s = context_.merge_cost_s}, tree_place{0, 16}) {}
+        steps_({}, tree_place{0, 16}) {
+    steps_.expect({.spread_s = context_.merge_cost_s});
+  }
 
   /// Makes calls; returns the regret of each.
   std::vector<double> calls(int count) {

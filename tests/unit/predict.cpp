@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "models/predict.hpp"
 
+#include "railpass/select/merge_costs.hpp"
 #include "railpass/select/prior.hpp"
 #include "support/catch.hpp"
 

@@ -44,6 +44,7 @@
 #pragma once
 
 #include "railpass/select/context.hpp"
+#include "railpass/select/merge_costs.hpp"
 #include "railpass/select/policy.hpp"
 #include "railpass/select/skew.hpp"
 
@@ -67,11 +68,7 @@ inline constexpr int native_arm = 0;
 
 /// Equal on all ranks of a communicator.
 struct lockstep_settings {
-  int max_contexts = 256;       ///< later ones run the native arm, untimed
-  std::uint32_t agreement = 0;  ///< hash of whatever else must be equal on all ranks
-  /// Guesses of what a merge costs, until some were measured: spread over calls, and within one.
-  /// Used by the leader.
-  double initial_merge_cost_s = 8e-6, initial_merge_at_once_s = 30e-6;
+  int max_contexts = 256;  ///< later ones run the native arm, untimed
 };
 
 /// A rank in the binomial tree of merges, whose root is rank 0. Its child i is on level i.
@@ -133,9 +130,7 @@ class lockstep {
         leader_(place.rank == 0),
         height_(place.height()),
         level_(place.level()),
-        num_children_(place.num_children()),
-        fingerprint_(mix(protocol_version, settings.agreement)),
-        merge_cost_s_{settings.initial_merge_at_once_s, settings.initial_merge_cost_s} {
+        num_children_(place.num_children()) {
     std::size_t slots = 16;
     while (slots < 2 * std::size_t(std::max(1, settings.max_contexts))) slots *= 2;
     index_.assign(slots, -1);
@@ -145,10 +140,8 @@ class lockstep {
     in_flight_.reserve(max_samples);
   }
 
-  /// Leader only, before the first call: better guesses than the settings'.
-  void expect_merges_to_cost(double spread_s, double at_once_s) {
-    merge_cost_s_ = {at_once_s, spread_s};
-  }
+  /// Leader only, before the first call: better guesses than those of an unknown machine.
+  void expect(const merge_costs& costs) { merge_costs_ = costs; }
 
   /// Counts one blocking call on the communicator; true if due() has something to do.
   bool begin_call() { return ++sequence_ >= next_step_at_; }
@@ -277,7 +270,7 @@ class lockstep {
   std::int64_t calls() const { return sequence_; }
   std::int64_t merges() const { return merges_; }
   /// Leader only: what a merge costs that is spread over calls, as measured so far.
-  double merge_cost_s() const { return merge_cost_s_[1]; }
+  double merge_cost_s() const { return merge_costs_.spread_s; }
   /// Leader only: what all merges have cost so far.
   double merges_cost_s() const { return merges_cost_s_; }
   /// Leader only; null if the context is native for good.
@@ -472,6 +465,9 @@ class lockstep {
   void compose_reply();
   double mean_call_s(int context) const;
   std::int32_t pace_for(double call_s, double share) const;
+  double merge_cost_s(std::int32_t pace) const {
+    return pace == 0 ? merge_costs_.at_once_s : merge_costs_.spread_s;
+  }
   std::int32_t calls_to_reply() const { return pace_ * height_; }  // from answering to consuming
   void learn();
   void plan_next();
@@ -491,7 +487,7 @@ class lockstep {
   std::int64_t merges_ = 0;
   std::int32_t pace_ = 1;  // calls that a merge takes for each level of the tree; 0: all at once
   std::int32_t samples_room_ = min_samples;
-  std::uint32_t fingerprint_ = 0;
+  std::uint32_t fingerprint_ = mix(protocol_version, 0);
   std::uint32_t last_key_ = ~0u;
   int last_context_ = no_context;
   double charged_s_ = 0;
@@ -503,9 +499,9 @@ class lockstep {
 
   // The leader's.
   std::vector<led_context> led_;
-  std::array<double, 2> merge_cost_s_;  // of one, by its pace
-  double merges_cost_s_ = 0;            // of all
-  double elapsed_s_ = 0;                // in calls with a plan
+  merge_costs merge_costs_;   // of one
+  double merges_cost_s_ = 0;  // of all
+  double elapsed_s_ = 0;      // in calls with a plan
   std::int64_t answered_at_ = 0;
   std::int32_t charged_pace_ = -1;  // of the merge before this one; -1: there was none
 };
@@ -808,7 +804,7 @@ inline double lockstep::mean_call_s(int context) const {
 
 /// All at once where that costs no more than `share` of a call.
 inline std::int32_t lockstep::pace_for(double call_s, double share) const {
-  return share > 0 && merge_cost_s_[0] <= share * call_s ? 0 : 1;
+  return share > 0 && merge_costs_.at_once_s <= share * call_s ? 0 : 1;
 }
 
 /// The plans that were made, and the next merge: as soon as a context wants a plan, as late as the
@@ -847,8 +843,8 @@ inline void lockstep::compose_reply() {
   const std::int32_t pace = pace_for(call_s, merges_ < early_merges ? early_at_once_share
                                              : urgent               ? urgent_at_once_share
                                                                     : 0);
-  const double spare_s = (free_merges - 1) * merge_cost_s_[std::size_t(pace)] + call_s +
-                         merge_share * elapsed_s_ - merges_cost_s_;
+  const double spare_s =
+      (free_merges - 1) * merge_cost_s(pace) + call_s + merge_share * elapsed_s_ - merges_cost_s_;
   if (spare_s < 0 && call_s > 0)
     gap = std::max(gap, -spare_s / (merge_share * call_s) - calls_to_reply());
   const auto pause = std::int32_t(std::clamp(gap, 0.0, double(longest)));
@@ -865,12 +861,12 @@ inline void lockstep::compose_reply() {
 inline void lockstep::learn() {
   if (charged_pace_ >= 0) {
     // One late rank must not silence the learning: a single merge counts four times the usual.
-    double& usual_s = merge_cost_s_[std::size_t(charged_pace_)];
+    double& usual_s = charged_pace_ == 0 ? merge_costs_.at_once_s : merge_costs_.spread_s;
     const double cost_s = -1e-7 * report_[charge_negative];
     usual_s += 0.25 * (std::min(cost_s, 4 * usual_s) - usual_s);
   }
   charged_pace_ = pace_;
-  merges_cost_s_ += merge_cost_s_[std::size_t(pace_)];
+  merges_cost_s_ += merge_cost_s(pace_);
 
   for (std::size_t i = 0; i < in_flight_.size(); ++i) {
     const sample& one = in_flight_[i];

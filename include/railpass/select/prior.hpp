@@ -10,7 +10,6 @@
 #include "railpass/select/policy.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <optional>
 
@@ -141,24 +140,6 @@ inline arm_prior prior_of(const arm& a, int number, const prior_query& q) {
                                  detail::least_spread, detail::generic_spread);
     }
   return result;
-}
-
-/// What a merge is expected to cost: spread over calls, where a rank receives and sends at most two
-/// messages per level of the tree, which are there when it looks; and within one call, where they
-/// follow each other up the tree and down again.
-struct merge_costs {
-  double spread_s = 0, at_once_s = 0;
-};
-inline merge_costs expected_merge_costs(const machine_model& machine, int num_ranks,
-                                        int ranks_per_node) {
-  constexpr double report_bytes = 256;
-  const cost_query all{
-      .machine = machine, .num_ranks = num_ranks, .ranks_per_node = ranks_per_node};
-  const link_model& link = all.slowest_link();
-  const link_piece& piece = link.piece(report_bytes);
-  const double messages = 2 * std::bit_width(unsigned(std::max(1, num_ranks) - 1));
-  return {messages * (piece.send_overhead_s + piece.receive_overhead_s),
-          messages * link.one_way_s(report_bytes)};
 }
 
 }  // namespace railpass::select
