@@ -36,9 +36,7 @@ std::vector<const select::arm_statistics*> arms_to_show(const select::context_st
 }
 
 std::string title_of(const select::context_statistics& c) {
-  std::string title = c.collective + " of " + format_bytes(c.from_bytes) + " to " +
-                      format_bytes(c.to_bytes) + " on " + std::to_string(c.num_ranks) + " ranks (" +
-                      std::to_string(c.ranks_per_node) + " per node)";
+  std::string title = name_of(c) + " (" + std::to_string(c.ranks_per_node) + " per node)";
   if (c.operation != "none") title += ", operation " + c.operation;
   if (!c.communicator.empty()) title += ", communicator " + c.communicator;
   return title;

@@ -131,9 +131,9 @@ const profile* process::read_profile(const std::string& path, int num_hosts,
   const profile* result = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    const auto known = profiles_.find({path, rails});
-    if (known != profiles_.end()) return known->second.get();
-    std::unique_ptr<profile>& place = profiles_[{path, rails}];
+    const auto [known, is_new] = profiles_.try_emplace({path, num_hosts, rails});
+    std::unique_ptr<profile>& place = known->second;
+    if (!is_new) return place.get();
     try {
       fingerprint here = files::this_machine(num_hosts, mpi_library());
       here.rails = rails;

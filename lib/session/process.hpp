@@ -17,6 +17,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace railpass {
@@ -37,7 +38,7 @@ class process {
   clock_function clock() const { return steady_clock_s; }
 
   /// The profile a setting names, read once; null if none is named or it cannot be used on this
-  /// machine or with these rails (see rails_mark), which is recorded.
+  /// machine, on so many hosts or with these rails (see rails_mark), which is recorded.
   const profile* read_profile(const std::string& path, int num_hosts, const std::string& rails);
 
   /// One sentence for the log sink; the same sentence is passed on only once.
@@ -74,8 +75,8 @@ class process {
   // Calls on several communicators from several threads meet here. Not held while MPI or the log
   // handler, which may call railpass, is called.
   std::mutex mutex_;
-  // By path and rails; null: unusable.
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<profile>> profiles_;
+  // By path, number of hosts and rails; null: unusable.
+  std::map<std::tuple<std::string, int, std::string>, std::unique_ptr<profile>> profiles_;
   std::set<std::string> recorded_;
   std::ofstream trace_;
   bool tracing_ = false;  // asked in every call

@@ -2,8 +2,10 @@
 //
 // What happens around the calls: communicators that come and go, ranks that disagree, wrong
 // arguments, calls that have nothing to tune.
+#include "lib/files/files.hpp"
 #include "lib/session/process.hpp"
 #include "railpass/mpi.hpp"
+#include "railpass/select/prior.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
 #include "support/records.hpp"
@@ -13,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -206,6 +209,21 @@ TEST_CASE("a profile that cannot be used is recorded once, and tuning goes on wi
     const bool leads = world.size() > 1 && world.rank() == 0;
     REQUIRE(log.texts.size() == (leads ? 1 : 0));
     if (leads) CHECK(log.texts[0].find("no_such_profile.json") != std::string::npos);
+  }
+}
+
+TEST_CASE("a profile of one host serves communicators on one, in whatever order they come") {
+  const int rank = communicator::duplicate_of_world().rank();
+  process& here = *process::get();
+  for (const bool several_first : {false, true}) {
+    const std::string path =
+        "one_host." + std::to_string(rank) + (several_first ? ".first" : "") + ".json";
+    std::ofstream(path) << files::to_json(
+        profile{.machine_id = {.num_hosts = 1}, .machine = select::generic_machine()});
+    if (several_first) CHECK(here.read_profile(path, 2, "") == nullptr);
+    CHECK(here.read_profile(path, 1, "") != nullptr);
+    CHECK(here.read_profile(path, 2, "") == nullptr);
+    std::filesystem::remove(path);
   }
 }
 

@@ -104,7 +104,7 @@ TEST_CASE("the paragraph") {
   CHECK(contains(text, "about 106 s more"));  // 100 and 10, less what merges cost
   CHECK(contains(text, "4.00 s spent on learning"));
   CHECK(contains(text, "1 contexts in which these were timed too seldom"));
-  CHECK(contains(text, "broadcast of 64KiB to 131071 on 8 ranks, 100 s by ring"));
+  CHECK(contains(text, "broadcast of 64KiB to below 128KiB on 8 ranks, 100 s by ring"));
   CHECK_FALSE(contains(text, "by linear"));  // cannot be told from noise
 }
 

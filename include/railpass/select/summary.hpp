@@ -50,16 +50,14 @@ inline std::optional<estimate> saved_s(const context_statistics& context) {
   return estimate{saved, std::sqrt(variance)};
 }
 
-namespace detail {
-
-// "broadcast of 64KiB to 131071 on 8 ranks"
-inline std::string name_of_context(const context_statistics& c) {
-  if (c.collective == "barrier") return "barrier on " + std::to_string(c.num_ranks) + " ranks";
-  return c.collective + " of " + format_bytes(c.from_bytes) + " to " + format_bytes(c.to_bytes) +
-         " on " + std::to_string(c.num_ranks) + " ranks";
+/// "broadcast of 64KiB to below 128KiB on 8 ranks"
+inline std::string name_of(const context_statistics& c) {
+  const std::string sizes =
+      c.collective == "barrier"
+          ? ""
+          : " of " + format_bytes(c.from_bytes) + " to below " + format_bytes(c.to_bytes + 1);
+  return c.collective + sizes + " on " + std::to_string(c.num_ranks) + " ranks";
 }
-
-}  // namespace detail
 
 /// A short paragraph in one line: what was tuned, the time in it, what that saved with its 95 %
 /// interval, the largest gains.
@@ -109,7 +107,7 @@ inline std::string summary_of(const statistics_dump& dump) {
             " contexts in which these were timed too seldom are not counted in that.";
   if (!gains.empty()) text += " Largest gains:";
   for (std::size_t i = 0; i < std::min<std::size_t>(3, gains.size()); ++i)
-    text += std::string(i ? "; " : " ") + detail::name_of_context(*gains[i].second) + ", " +
+    text += std::string(i ? "; " : " ") + name_of(*gains[i].second) + ", " +
             format_seconds(gains[i].first) + " by " + gains[i].second->current_arm;
   if (!gains.empty()) text += '.';
   return text;
