@@ -87,7 +87,8 @@ int main(int argc, char** argv) {
   for (int repetition = 0; repetition < repetitions; ++repetition) {
     // Fresh ones: the merges of a stream's beginning are in its time.
     const stream plain(false), learning(true), merging(false);
-    merge_messages messages(merging.comm(), place);
+    merge_messages messages(place);
+    messages.connect(merging.comm());
     std::optional<select::lockstep> steps;  // a new one begins its first merge in its second call
     std::array<double, 3> s{};
     for (int turn = 0; turn < 3; ++turn) {

@@ -117,7 +117,8 @@ double merge_s(const cli::job& j, bool at_once) {
   // Without contexts a call takes no time: only what is free is made at once.
   select::lockstep steps({}, place);
   steps.expect({.at_once_s = at_once ? 0 : 1.0});
-  merge_messages messages(MPI_COMM_WORLD, place);
+  merge_messages messages(place);
+  messages.connect(MPI_COMM_WORLD);
   const std::int64_t others = at_once ? 1 : 0;  // the first one is spread
   double total_s = 0;
   while (steps.merges() <= others) {

@@ -23,9 +23,8 @@ int tag_of_merge(const lockstep& ls) {
 
 }  // namespace
 
-merge_messages::merge_messages(MPI_Comm comm, const select::tree_place& place)
-    : comm_(comm),
-      place_(place),
+merge_messages::merge_messages(const select::tree_place& place)
+    : place_(place),
       receives_(std::size_t(place.num_children()) + (place.rank == 0 ? 0 : 1), MPI_REQUEST_NULL),
       reports_(std::size_t(place.num_children() * lockstep::max_report_words)) {
   sends_.reserve(std::size_t(place.num_children()) + 1);

@@ -20,11 +20,14 @@ namespace railpass {
 /// safe.
 class merge_messages {
  public:
-  /// `comm` is railpass' own and outlives this.
-  merge_messages(MPI_Comm comm, const select::tree_place& place);
+  /// Allocates all that will be needed.
+  explicit merge_messages(const select::tree_place& place);
   ~merge_messages();
   merge_messages(const merge_messages&) = delete;
   merge_messages& operator=(const merge_messages&) = delete;
+
+  /// Before the first step: `comm` is railpass' own and outlives this.
+  void connect(MPI_Comm comm) { comm_ = comm; }
 
   /// Blocks until the request has ended; returns an MPI error code, and the request may then still
   /// be under way.
@@ -47,7 +50,7 @@ class merge_messages {
   }
   int send(std::span<const std::int32_t> words, int to, const select::lockstep& ls);
 
-  MPI_Comm comm_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
   select::tree_place place_;
   std::vector<MPI_Request> sends_;  // of the merge under way, or of the last one
   // Of the merge under way: from each child, then from the parent.

@@ -3,8 +3,6 @@
 
 #include <mpi.h>
 
-#include <utility>
-
 namespace railpass {
 
 /// A communicator of railpass' own with the ranks of a user's one, so that no message of ours can
@@ -13,8 +11,6 @@ struct private_communicator {
   MPI_Comm handle = MPI_COMM_NULL;
   int rank = 0;
   int num_ranks = 1;
-  int ranks_per_node = 1;  ///< the largest number on any node; this and the next equal on all ranks
-  int num_hosts = 1;
 
   /// Collective. Afterwards there is none.
   void free() {
@@ -22,8 +18,9 @@ struct private_communicator {
   }
 };
 
-/// Collective over `user`. Split, not duplicated: MPI_Comm_dup would run the user's attribute
-/// callbacks. Returns an MPI error code.
+/// Collective over `user`. Made for its group, not duplicated: MPI_Comm_dup would run the user's
+/// attribute callbacks; and not split, for which all ranks would first have to hear of all colours.
+/// Returns an MPI error code.
 int make_private_communicator(MPI_Comm user, private_communicator& result);
 
 }  // namespace railpass

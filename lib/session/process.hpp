@@ -58,7 +58,7 @@ class process {
 
   /// Everything learnt on communicators whose rank 0 is this process, those freed included.
   select::statistics_dump statistics();
-  /// For the dump: the most hosts that any communicator had.
+  /// For the dump: the most hosts of any communicator whose rank 0 is this process.
   void note_hosts(int num_hosts);
 
  private:

@@ -3,6 +3,7 @@
 
 #include "lib/files/files.hpp"
 #include "lib/rails/agreement.hpp"
+#include "lib/session/hosts.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/rail_meter.hpp"
 
@@ -23,22 +24,18 @@ using transport::rails_measurement;
 struct partners {
   int on_this_host = -1;
   int on_another = -1;
-  std::vector<int> hosts;  // by rank: the first rank on its host
+  std::vector<std::int64_t> hosts;  // by rank: the mark of its host
 
   int of(bool same_host) const { return same_host ? on_this_host : on_another; }
 };
 
 partners partners_in(const private_communicator& comm) {
-  MPI_Comm host = MPI_COMM_NULL;
-  PMPI_Comm_split_type(comm.handle, MPI_COMM_TYPE_SHARED, comm.rank, MPI_INFO_NULL, &host);
-  int first = comm.rank;
-  PMPI_Bcast(&first, 1, MPI_INT, 0, host);
-  PMPI_Comm_free(&host);
   partners found;
   found.hosts.resize(std::size_t(comm.num_ranks));
-  PMPI_Allgather(&first, 1, MPI_INT, found.hosts.data(), 1, MPI_INT, comm.handle);
+  const std::int64_t mine = mark_of_host();
+  PMPI_Allgather(&mine, 1, MPI_INT64_T, found.hosts.data(), 1, MPI_INT64_T, comm.handle);
   for (int r = comm.num_ranks - 1; r > 0; --r)
-    (found.hosts[std::size_t(r)] == 0 ? found.on_this_host : found.on_another) = r;
+    (found.hosts[std::size_t(r)] == found.hosts[0] ? found.on_this_host : found.on_another) = r;
   return found;
 }
 

@@ -108,54 +108,82 @@ std::vector<std::string_view> words(std::string_view list) {
 
 session::outcome session::create(MPI_Comm user, const settings& values, process& owner,
                                  std::string name) {
-  // One reduction tells all ranks whether all of them agree and whether one of them is strict. A
-  // rank without memory says that it does not want to be tuned.
+  select::tree_place place;
+  PMPI_Comm_rank(user, &place.rank);
+  PMPI_Comm_size(user, &place.num_ranks);
+  const std::int64_t host = mark_of_host();
+  // One reduction tells all ranks whether all of them agree and have made their part, whether one
+  // of them is strict, and whether they share a host.
   constexpr std::int64_t neutral = std::numeric_limits<std::int64_t>::max();
-  std::int64_t words[7] = {neutral, neutral, values.strict ? 0 : 1, 0, 1, 0, 1};
-  try {
-    words[0] = hash_of_settings(values);
-    words[1] = -words[0];
-    words[3] = values.enable ? 1 : 0;
-    words[4] = values.gpu == "native" && has_device_driver() ? 0 : 1;
-    words[5] = rails_mark(values.rails).empty() ? 0 : 1;
-    words[6] = 1 - words[5];
-  } catch (const std::bad_alloc&) {
-  }
-  if (const int failure =
-          PMPI_Allreduce(MPI_IN_PLACE, words, int(std::size(words)), MPI_INT64_T, MPI_MIN, user))
-    return {nullptr, failure};
-  if (words[0] != neutral && words[0] != -words[1]) {
-    owner.record(
-        "the ranks of a communicator have different settings (RAILPASS_ variables must be the same "
-        "on all ranks); it is not tuned");
-    return {nullptr, words[2] == 0 ? MPI_ERR_OTHER : MPI_SUCCESS};
-  }
-  if (words[3] == 0) return {};
-  if (words[4] == 0) {
-    owner.record(
-        "a communicator is not tuned: a rank may have memory of a GPU (RAILPASS_GPU=native)");
-    return {};
-  }
-
-  private_communicator comm;
-  const bool connected = make_private_communicator(user, comm) == MPI_SUCCESS;
+  enum word : std::size_t {
+    settings_hash,
+    settings_negative,
+    lenient,
+    enabled,
+    no_device,
+    names_rails,
+    names_no_rails,
+    made_its_part,
+    host_mark,
+    host_negative,
+    num_words
+  };
+  std::array<std::int64_t, num_words> words{};
+  words[settings_hash] = words[settings_negative] = neutral;
+  words[lenient] = values.strict ? 0 : 1;
+  words[enabled] = values.enable ? 1 : 0;
+  words[no_device] = words[names_no_rails] = 1;
+  words[host_mark] = host;
+  words[host_negative] = -host;
   std::unique_ptr<session> made;
+  std::vector<std::int64_t> mark_of_rank;
   try {
-    if (connected) made.reset(new session(values, owner, comm, std::move(name)));
+    words[settings_hash] = hash_of_settings(values);
+    words[settings_negative] = -words[settings_hash];
+    words[no_device] = values.gpu == "native" && has_device_driver() ? 0 : 1;
+    words[names_rails] = rails_mark(values.rails).empty() ? 0 : 1;
+    words[names_no_rails] = 1 - words[names_rails];
+    if (values.enable) made.reset(new session(values, owner, place, std::move(name)));
+    if (place.rank == 0) mark_of_rank.resize(std::size_t(place.num_ranks));
+    words[made_its_part] = 1;
   } catch (const std::bad_alloc&) {
   } catch (const std::exception& problem) {
     owner.record(std::string("a communicator is not tuned: ") + problem.what());
   }
-  int all[2] = {connected ? 1 : 0, made ? 1 : 0};
-  if (const int failure = PMPI_Allreduce(MPI_IN_PLACE, all, 2, MPI_INT, MPI_MIN, user))
+  if (const int failure =
+          PMPI_Allreduce(MPI_IN_PLACE, words.data(), int(num_words), MPI_INT64_T, MPI_MIN, user))
     return {nullptr, failure};
-  if (!all[1]) {
-    made.reset();
-    if (all[0]) comm.free();
+  if (words[settings_hash] != neutral && words[settings_hash] != -words[settings_negative]) {
+    owner.record(
+        "the ranks of a communicator have different settings (RAILPASS_ variables must be the same "
+        "on all ranks); it is not tuned");
+    return {nullptr, words[lenient] == 0 ? MPI_ERR_OTHER : MPI_SUCCESS};
+  }
+  if (words[enabled] == 0) return {};
+  if (words[no_device] == 0) {
+    owner.record(
+        "a communicator is not tuned: a rank may have memory of a GPU (RAILPASS_GPU=native)");
+    return {};
+  }
+  if (words[made_its_part] == 0) {
     owner.record("a communicator is not tuned: not all ranks could make their part of it");
     return {};
   }
-  const bool all_name_rails = words[5] == 1, any_names_rails = words[6] == 0;
+
+  // If MPI has no communicator left, it has none on all ranks.
+  private_communicator comm;
+  if (const int failure = make_private_communicator(user, comm)) {
+    owner.record("a communicator is not tuned: MPI makes none for its messages, error " +
+                 std::to_string(failure));
+    return {};
+  }
+  made->connect(comm);
+  host_counts hosts{.num_hosts = 1, .ranks_per_host = place.num_ranks};
+  if (words[host_mark] != -words[host_negative]) {
+    PMPI_Gather(&host, 1, MPI_INT64_T, mark_of_rank.data(), 1, MPI_INT64_T, 0, comm.handle);
+    if (place.rank == 0) hosts = count_hosts(mark_of_rank);
+  }
+  const bool all_name_rails = words[names_rails] == 1, any_names_rails = words[names_no_rails] == 0;
   try {
     if (any_names_rails && !all_name_rails)
       throw error("not all ranks name rails (RAILPASS_RAILS)");
@@ -169,7 +197,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
                  "' use the MPI library's messages: " + problem.what());
   }
   try {
-    made->know_machine();
+    made->know_machine(hosts);
   } catch (const std::bad_alloc&) {  // nothing is known of it, then
   }
   return {std::move(made), MPI_SUCCESS};
@@ -179,21 +207,16 @@ void session::run_over(std::shared_ptr<lane> messages) {
   over_rails_ = std::make_unique<rails_of_schedules>(std::move(messages));
 }
 
-session::session(const settings& values, process& owner, const private_communicator& comm,
+session::session(const settings& values, process& owner, const select::tree_place& place,
                  std::string name)
     : settings_(values),
       process_(owner),
-      private_(comm),
       name_(std::move(name)),
-      lockstep_({.max_contexts = int(std::min<std::int64_t>(values.contexts, 1 << 16))},
-                {comm.rank, comm.num_ranks}),
-      merges_(comm.handle, {comm.rank, comm.num_ranks}),
-      rail_(comm.handle),
-      executor_(rail_),
+      lockstep_({.max_contexts = int(std::min<std::int64_t>(values.contexts, 1 << 16))}, place),
+      merges_(place),
       policies_{values.policy} {
   const auto all = words(values.collectives);
   for (std::size_t i = 0; i < num_collectives; ++i) {
-    arms_[i] = arms_of(collective(i));
     tuned_[i] =
         values.collectives == "all" || std::ranges::find(all, name_of(collective(i))) != all.end();
   }
@@ -212,18 +235,35 @@ session::session(const settings& values, process& owner, const private_communica
     throw error("RAILPASS_GPU='" + values.gpu + "': expected stage or native");
   int threads = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&threads);
-  is_shared_ = threads == MPI_THREAD_MULTIPLE && comm.rank == 0;
-  owner.note_hosts(comm.num_hosts);
-  if (comm.rank == 0) machine_ = select::generic_machine();
+  is_shared_ = threads == MPI_THREAD_MULTIPLE && place.rank == 0;
+  if (place.rank == 0) machine_ = select::generic_machine();
+  known_arms();
 }
 
-void session::know_machine() {
+const std::array<std::vector<arm>, num_collectives>& session::known_arms() {
+  static const auto arms = [] {
+    std::array<std::vector<arm>, num_collectives> result;
+    for (std::size_t i = 0; i < num_collectives; ++i) result[i] = arms_of(collective(i));
+    return result;
+  }();
+  return arms;
+}
+
+void session::connect(const private_communicator& comm) {
+  private_ = comm;
+  merges_.connect(comm.handle);
+  over_mpi_.emplace(comm.handle);
+}
+
+void session::know_machine(const host_counts& hosts) {
   if (private_.rank != 0) return;
-  profile_ = process_.read_profile(settings_.profile, private_.num_hosts,
+  hosts_ = hosts;
+  process_.note_hosts(hosts.num_hosts);
+  profile_ = process_.read_profile(settings_.profile, hosts.num_hosts,
                                    over_rails_ ? rails_mark(over_rails_->rail.names()) : "");
   if (profile_) machine_ = profile_->machine;
   lockstep_.expect(
-      select::expected_merge_costs(machine_, private_.num_ranks, private_.ranks_per_node));
+      select::expected_merge_costs(machine_, private_.num_ranks, hosts_.ranks_per_host));
 }
 
 int session::run(const call& c, const call_options& options) {
@@ -235,14 +275,14 @@ int session::run(const call& c, const call_options& options) {
       return raise(c, over_rails_->rail.error_code());
   }
   if (failed_) {
-    last_arm_ = &arms_[std::size_t(c.op)][select::native_arm];
+    last_arm_ = &known_arms()[std::size_t(c.op)][select::native_arm];
     return run_native(c);
   }
   if (const arm* const fixed = pinned(c, options)) return run_arm(c, *fixed);
   if (!tuned_[std::size_t(c.op)] || (c.has_size() && c.message_bytes < settings_.min_bytes))
-    return run_arm(c, arms_[std::size_t(c.op)][select::native_arm]);
+    return run_arm(c, known_arms()[std::size_t(c.op)][select::native_arm]);
   if (settings_.reproducible && c.is_reduction())
-    return run_arm(c, reproducible_arm(arms_[std::size_t(c.op)], c));
+    return run_arm(c, reproducible_arm(known_arms()[std::size_t(c.op)], c));
   return run_tuned(c, policy_index(options.policy));
 }
 
@@ -263,7 +303,7 @@ int session::run_tuned(const call& c, std::uint8_t policy) {
     chosen = lockstep_.next_call(key);
   }
   lock = {};
-  const arm& a = arms_[std::size_t(c.op)][std::size_t(chosen.arm)];
+  const arm& a = known_arms()[std::size_t(c.op)][std::size_t(chosen.arm)];
   if (!chosen.timed && !chosen.notes_end && !process_.tracing()) return run_arm(c, a);
 
   const double started_s = process_.clock()();
@@ -302,7 +342,7 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
 int session::run_arm(const call& c, const arm& a) {
   // Known equally on all ranks, so all of them fall back.
   const bool native = a.base->is_native() || !eligible_here(*a.base, c);
-  const arm& runs = native ? arms_[std::size_t(c.op)][select::native_arm] : a;
+  const arm& runs = native ? known_arms()[std::size_t(c.op)][select::native_arm] : a;
   last_arm_ = &runs;
   if (native) return run_native(c);
   if (!has_device_driver()) return run_on_host(c, runs);
@@ -340,7 +380,7 @@ int session::execute(const schedule& s, const binding& b) {
                          .after_s = settings_.hang_report,
                          .report = report_hang,
                          .user_data = this};
-  if (!over_rails_) return executor_.run(s, b, watch);
+  if (!over_rails_) return over_mpi_->runs.run(s, b, watch);
   const int code = over_rails_->runs.run(s, b, watch);
   if (!over_rails_->rail.failure().empty()) record_failure_of_rails();
   return code;
@@ -365,7 +405,7 @@ const arm* session::pinned(const call& c, const call_options& options) {
     if (known.op == c.op && known.text == options.arm &&
         known.segment_bytes == options.segment_bytes)
       return &known.chosen;
-  arm chosen = arms_[std::size_t(c.op)][select::native_arm];
+  arm chosen = known_arms()[std::size_t(c.op)][select::native_arm];
   try {
     if (options.arm.empty())
       throw error("the option segment_bytes needs the option use, which names the algorithm");
@@ -404,11 +444,11 @@ std::vector<select::arm_prior> session::priors(const select::context_key& key, c
                                   .knowledge = profile_,
                                   .key = key,
                                   .num_ranks = private_.num_ranks,
-                                  .ranks_per_node = private_.ranks_per_node,
+                                  .ranks_per_node = hosts_.ranks_per_host,
                                   .unit_bytes = c.is_reduction() ? double(c.element_bytes) : 1.0,
                                   .bytes = bytes};
   std::vector<select::arm_prior> result;
-  const auto& arms = arms_[std::size_t(c.op)];
+  const auto& arms = known_arms()[std::size_t(c.op)];
   for (std::size_t i = 0; i < arms.size(); ++i)
     if (eligible_here(*arms[i].base, c)) result.push_back(select::prior_of(arms[i], int(i), query));
   return result;

@@ -10,6 +10,7 @@
 #include "lib/session/call.hpp"
 #include "lib/session/call_buffers.hpp"
 #include "lib/session/device_memory.hpp"
+#include "lib/session/hosts.hpp"
 #include "lib/session/merge_messages.hpp"
 #include "lib/session/private_communicator.hpp"
 #include "models/profile.hpp"
@@ -78,9 +79,19 @@ class session {
  private:
   static constexpr std::size_t max_pinned_options = 64;
 
-  session(const settings& values, process& owner, const private_communicator& comm,
+  // Makes all that can fail on one rank alone; connect() does not.
+  session(const settings& values, process& owner, const select::tree_place& place,
           std::string name);
+  void connect(const private_communicator& comm);
 
+  // By their numbers; of all sessions.
+  static const std::array<std::vector<arm>, num_collectives>& known_arms();
+
+  struct mpi_of_schedules {
+    mpi_rail rail;
+    executor<mpi_rail> runs;
+    explicit mpi_of_schedules(MPI_Comm comm) : rail(comm), runs(rail) {}
+  };
   struct rails_of_schedules {
     transport_rail rail;
     executor<transport_rail> runs;
@@ -95,7 +106,7 @@ class session {
     arm chosen;
   };
 
-  void know_machine();
+  void know_machine(const host_counts& hosts);
   int run_tuned(const call& c, std::uint8_t policy);
   int run_arm(const call& c, const arm& a);
   int run_on_host(const call& c, const arm& a);
@@ -129,16 +140,15 @@ class session {
   mutable std::mutex mutex_;
   bool is_shared_ = false;  // whether anybody else may ask
   private_communicator private_;
+  host_counts hosts_;  // rank 0 only
   std::string name_;
   machine_model machine_;             // rank 0 only, as the next one
   const profile* profile_ = nullptr;  // none: machine_ holds generic constants
   select::lockstep lockstep_;
   merge_messages merges_;
-  mpi_rail rail_;
-  executor<mpi_rail> executor_;
+  std::optional<mpi_of_schedules> over_mpi_;        // from connect() on
   std::unique_ptr<rails_of_schedules> over_rails_;  // none: over MPI's messages
   schedule_cache schedules_;
-  std::array<std::vector<arm>, num_collectives> arms_;  // by their numbers
   std::array<std::optional<arm>, num_collectives> pinned_by_setting_;
   std::deque<pinned_arm> pinned_by_option_;
   std::vector<std::string> policies_;  // 0: the setting's; the others were named by calls

@@ -31,12 +31,12 @@ void session::add_statistics(select::statistics_dump& dump) const {
     const select::policy* const policy = lockstep_.policy_of(i);
     if (!policy) continue;
     const select::context_key& key = lockstep_.key(i);
-    const auto& arms = arms_[std::size_t(key.op)];
+    const auto& arms = known_arms()[std::size_t(key.op)];
     select::context_statistics context{
         .communicator = name_,
         .collective = std::string(name_of(key.op)),
         .num_ranks = private_.num_ranks,
-        .ranks_per_node = private_.ranks_per_node,
+        .ranks_per_node = hosts_.ranks_per_host,
         .from_bytes = select::smallest_bytes(key.size_class),
         .to_bytes = 2 * std::max<std::int64_t>(1, select::smallest_bytes(key.size_class)) - 1,
         .first_bytes = first_bytes_[std::size_t(i)],
