@@ -414,7 +414,7 @@ inline local_model fit_local(std::span<const local_sample> samples) {
   return {.alpha_s = line.alpha_s, .s_per_byte = line.s_per_byte};
 }
 
-/// Link parameters and one factor per algorithm from times of collectives.
+/// Link parameters and corrections of the algorithms from times of collectives.
 struct collective_fit {
   machine_model machine;
   std::vector<algorithm_correction> corrections;
@@ -575,6 +575,39 @@ class collective_problem {
 
 }  // namespace detail
 
+namespace detail {
+
+// Weights that make a Gaussian process of these residuals. A residual that is four standard
+// deviations away from what the others say is thought to be that noisy, the worst one first.
+inline std::vector<algorithm_correction::point> weigh(std::span<const misfit_place> places,
+                                                      std::span<const double> residuals) {
+  constexpr double most_deviations = 4;
+  const auto n = Eigen::Index(places.size());
+  Eigen::MatrixXd covariance(n, n);
+  for (Eigen::Index i = 0; i < n; ++i)
+    for (Eigen::Index k = 0; k < n; ++k)
+      covariance(i, k) = misfit_covariance(places[std::size_t(i)], places[std::size_t(k)]);
+  covariance.diagonal().array() += misfit_noise * misfit_noise;
+  const Eigen::Map<const Eigen::VectorXd> r(residuals.data(), n);
+  Eigen::VectorXd weights;
+  for (Eigen::Index round = 0; round <= n; ++round) {
+    const Eigen::MatrixXd inverse = covariance.inverse();
+    weights = inverse * r;
+    // Of each from the others: weight / inverse(i, i) away, with 1 / inverse(i, i) as variance.
+    const Eigen::VectorXd deviations =
+        weights.cwiseAbs().cwiseQuotient(inverse.diagonal().cwiseSqrt());
+    Eigen::Index worst = 0;
+    if (deviations.maxCoeff(&worst) <= most_deviations) break;
+    const double away = weights(worst) / inverse(worst, worst);
+    covariance(worst, worst) += away * away;
+  }
+  std::vector<algorithm_correction::point> result;
+  for (Eigen::Index i = 0; i < n; ++i) result.push_back({places[std::size_t(i)], weights(i)});
+  return result;
+}
+
+}  // namespace detail
+
 /// How far the machine that a fit of collectives starts from may be off: its links were sampled, or
 /// only their order of magnitude is guessed.
 enum class machine_trust { sampled, guessed };
@@ -625,25 +658,19 @@ inline collective_fit fit_collectives(const machine_model& start,
       .residual_spread = std::max(detail::least_residual_spread,
                                   robust_spread({r.data(), std::size_t(r.size())}))};
   for (std::size_t f = 0; f < families.size(); ++f) {
-    std::vector<double> mine;
-    std::int64_t from_bytes = std::numeric_limits<std::int64_t>::max(), to_bytes = 0;
+    std::vector<misfit_place> places;
+    std::vector<double> residuals;
     for (std::size_t i = 0; i < known.size(); ++i) {
       if (known[i].family != int(f)) continue;
-      mine.push_back(r(Eigen::Index(i)));
-      from_bytes = std::min(from_bytes, known[i].measured->bytes);
-      to_bytes = std::max(to_bytes, known[i].measured->bytes);
+      const collective_time& t = *known[i].measured;
+      places.push_back(
+          misfit_place_of(known[i].what, double(t.bytes), t.num_ranks, t.ranks_per_node));
+      residuals.push_back(r(Eigen::Index(i)));
     }
-    // Few residuals say little about their spread: the whole fit's stands beside them.
-    const double own = robust_spread(mine), n = double(mine.size());
-    const double all = result.residual_spread;
-    result.corrections.push_back(
-        {.collective = std::string(name_of(families[f]->op)),
-         .algorithm = std::string(families[f]->name),
-         .factor = best.factor(int(f)),
-         .residual_spread = std::sqrt((n * own * own + 4 * all * all) / (n + 4)),
-         .samples = std::int64_t(mine.size()),
-         .from_bytes = from_bytes,
-         .to_bytes = to_bytes});
+    result.corrections.push_back({.collective = std::string(name_of(families[f]->op)),
+                                  .algorithm = std::string(families[f]->name),
+                                  .factor = best.factor(int(f)),
+                                  .points = detail::weigh(places, residuals)});
   }
   return result;
 }

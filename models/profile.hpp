@@ -6,6 +6,7 @@
 
 #include "models/machine.hpp"
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -52,15 +53,23 @@ inline std::string mismatch(const fingerprint& from, const fingerprint& here) {
   return {};
 }
 
-/// What an algorithm's closed form is multiplied with to meet what was measured.
+/// Of an arm among those of its algorithm: logarithms to base 2 of the message's bytes, the ranks,
+/// the ranks per node, and each parameter in the descriptor's order, the number of segments for
+/// their size.
+using misfit_place = std::array<double, 6>;
+
+/// What an algorithm's closed form is multiplied with to meet what was measured, and how far it was
+/// off even so.
 struct algorithm_correction {
   std::string collective{};
   std::string algorithm{};
   double factor = 1;
-  double residual_spread = 0.3;  ///< standard deviation of ln(measured / (factor * closed form))
-  std::int64_t samples = 0;      ///< measurements it comes from
-  std::int64_t from_bytes = 0;   ///< smallest message of these; 0: not known
-  std::int64_t to_bytes = 0;     ///< largest
+  /// A measurement, and what it says about the arms around, see models/misfit.hpp.
+  struct point {
+    misfit_place place{};
+    double weight = 0;
+  };
+  std::vector<point> points{};
 };
 
 /// A collective's time as measured: the median over runs.

@@ -32,7 +32,7 @@ OF_LARGE_MACHINES = ["--cfg=smpi/bcast:binomial_tree", "--cfg=smpi/allreduce:rdb
 ENVIRONMENT = {"RAILPASS_LOG": "",
                "GLIBC_TUNABLES": f"glibc.rtld.optional_static_tls={1 << 20}"}
 LARGEST_RATIO = 12
-BENCH_BYTES = [1 << 12, 1 << 15]
+BENCH_BYTES = [1 << 8, 1 << 12, 1 << 15, 1 << 18]
 ARMS_OF_A_BENCH = 20
 ARMS_AT_ONCE = 12  # a simulation slows down with the messages it has seen
 

@@ -86,10 +86,14 @@ void print(const profile& p, const measurements& m) {
   local("copy", p.machine.copy);
   local("reduce", p.machine.reduce);
   if (!p.corrections.empty()) {
-    table lines({"collective", "algorithm", "factor", "residual spread", "samples"});
-    for (const algorithm_correction& c : p.corrections)
-      lines.add({c.collective, c.algorithm, fixed(c.factor, 3), fixed(c.residual_spread, 3),
-                 std::to_string(c.samples)});
+    table lines({"collective", "algorithm", "factor", "off by up to", "times measured"});
+    for (const algorithm_correction& c : p.corrections) {
+      double most = 0;
+      for (const algorithm_correction::point& at : c.points)
+        most = std::max(most, std::abs(misfit_at(c, at.place).mean));
+      lines.add({c.collective, c.algorithm, fixed(c.factor, 3), fixed(std::exp(most), 2),
+                 std::to_string(c.points.size())});
+    }
     std::cout << "\nClosed forms, corrected by what was measured\n" << lines.text();
   }
   if (!p.measured.empty())

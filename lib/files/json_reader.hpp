@@ -131,6 +131,17 @@ class json_reader {
   std::string dump() const {
     return value_->dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   }
+  /// Finite and >= 0.
+  std::vector<double> numbers(std::string_view key) const {
+    std::vector<double> result;
+    for (const json_reader& item : list(key)) {
+      if (!item.value_->is_number() || !(item.value_->get<double>() >= 0) ||
+          !std::isfinite(item.value_->get<double>()))
+        item.fail("expected a finite number >= 0, found " + item.shown());
+      result.push_back(item.value_->get<double>());
+    }
+    return result;
+  }
   std::vector<double> positives(std::string_view key) const {
     std::vector<double> result;
     for (const json_reader& item : list(key)) {

@@ -103,18 +103,30 @@ local_model read_local(const json_reader& r) {
   return {.alpha_s = r.number("alpha_s"), .s_per_byte = r.number("s_per_byte")};
 }
 
+algorithm_correction::point read_point(const json_reader& r) {
+  r.expect_fields({"place", "weight"});
+  algorithm_correction::point point{.place = {}, .weight = r.finite("weight")};
+  const std::vector<double> place = r.numbers("place");
+  if (place.size() != point.place.size())
+    r.field("place").fail("expected " + std::to_string(point.place.size()) + " numbers, found " +
+                          std::to_string(place.size()));
+  std::copy(place.begin(), place.end(), point.place.begin());
+  return point;
+}
+
 }  // namespace
 
 std::string to_json(const profile& p) {
   json corrections = json::array(), measured = json::array();
-  for (const algorithm_correction& c : p.corrections)
+  for (const algorithm_correction& c : p.corrections) {
+    json points = json::array();
+    for (const algorithm_correction::point& at : c.points)
+      points.push_back({{"place", at.place}, {"weight", at.weight}});
     corrections.push_back({{"collective", c.collective},
                            {"algorithm", c.algorithm},
                            {"factor", c.factor},
-                           {"residual_spread", c.residual_spread},
-                           {"samples", c.samples},
-                           {"from_bytes", c.from_bytes},
-                           {"to_bytes", c.to_bytes}});
+                           {"points", std::move(points)}});
+  }
   for (const collective_time& t : p.measured) measured.push_back(collective_time_json(t));
   return document_text({{"format", format},
                         {"version", version},
@@ -146,17 +158,13 @@ profile parse_profile(std::string_view text, const std::string& name) {
   p.machine.reduce = read_local(machine.field("reduce"));
   p.machine.rails_per_node = int(machine.integer("rails_per_node", 1, 1024));
   for (const json_reader& c : top.list("corrections")) {
-    c.expect_fields({"collective", "algorithm", "factor", "residual_spread", "samples",
-                     "from_bytes", "to_bytes"});
-    // Not in profiles of before there were any.
-    const std::int64_t from_bytes = c.has("from_bytes") ? c.integer("from_bytes") : 0;
-    p.corrections.push_back({.collective = c.name("collective"),
-                             .algorithm = c.name("algorithm"),
-                             .factor = c.positive("factor"),
-                             .residual_spread = c.number("residual_spread"),
-                             .samples = c.integer("samples"),
-                             .from_bytes = from_bytes,
-                             .to_bytes = from_bytes ? c.integer("to_bytes", from_bytes) : 0});
+    c.expect_fields({"collective", "algorithm", "factor", "points"});
+    algorithm_correction correction{.collective = c.name("collective"),
+                                    .algorithm = c.name("algorithm"),
+                                    .factor = c.positive("factor"),
+                                    .points = {}};
+    for (const json_reader& at : c.list("points")) correction.points.push_back(read_point(at));
+    p.corrections.push_back(std::move(correction));
   }
   for (const json_reader& t : top.list("measured")) p.measured.push_back(read_collective_time(t));
   return p;

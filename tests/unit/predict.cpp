@@ -47,7 +47,7 @@ TEST_CASE("corrections and measured native times enter") {
   profile p = cluster_profile();
   const arm binomial = parse_arm(collective::broadcast, "binomial");
   const double before = time_of(p, eight, binomial, 65536);
-  p.corrections.push_back({"broadcast", "binomial", 2, 0.1, 5});
+  p.corrections.push_back({"broadcast", "binomial", 2, {}});
   CHECK(time_of(p, eight, binomial, 65536) == Approx(2 * before));
   p.measured.push_back({"broadcast", "native", 8, 1, 65536, 1e-9});
   CHECK(predict_arms(p, eight).front().what.base->is_native());
@@ -55,21 +55,45 @@ TEST_CASE("corrections and measured native times enter") {
 
 TEST_CASE("a correction is trusted less the further away the sizes are that it comes from") {
   profile p = cluster_profile();
-  p.corrections.push_back({"broadcast", "binomial", 2, 0.1, 5, 4096, 32768});
   const arm binomial = parse_arm(collective::broadcast, "binomial");
-  const auto spread = [&](double bytes) {
-    return select::prior_of(binomial, 0, {.machine = p.machine, .knowledge = &p, .bytes = bytes})
+  const auto place = [&](double bytes, int num_ranks) {
+    return misfit_place_of(binomial, bytes, num_ranks, 1);
+  };
+  p.corrections.push_back(
+      {"broadcast", "binomial", 2, {{place(4096, 8), 1}, {place(32768, 8), 1}}});
+  const auto spread = [&](double bytes, int num_ranks = 8) {
+    return select::prior_of(
+               binomial, 0,
+               {.machine = p.machine, .knowledge = &p, .num_ranks = num_ranks, .bytes = bytes})
         .spread;
   };
-  const double among = spread(16384);
-  CHECK(spread(4096) == among);
-  CHECK(spread(32768) == among);
-  CHECK(spread(2048) > among);
+  CHECK(spread(4096) == Approx(0.08));
+  CHECK(spread(32768) == spread(4096));
+  CHECK(spread(16384) > spread(32768));
+  CHECK(spread(2048) == Approx(spread(16384)));
   CHECK(spread(64) > spread(2048));
   CHECK(spread(64) == Approx(spread(32768 * 64)));  // six octaves
-  CHECK(spread(1 << 30) <= 0.6);                    // as if nothing were known
-  p.corrections[0].from_bytes = p.corrections[0].to_bytes = 0;
-  CHECK(spread(64) == among);
+  CHECK(spread(4096, 16) == Approx(spread(2048)));  // twice the ranks
+  CHECK(spread(1 << 30, 1 << 20) <= 0.6);           // as if nothing were known
+  CHECK(spread(1 << 30, 1 << 20) > 0.45);
+}
+
+TEST_CASE("arms of an algorithm are the closer the more alike their parameters") {
+  const auto place = [](const char* name, double bytes) {
+    return misfit_place_of(parse_arm(collective::broadcast, name), bytes, 8, 1);
+  };
+  const auto alike = [&](const char* a, const char* b, double bytes) {
+    return misfit_covariance(place(a, bytes), place(b, bytes));
+  };
+  CHECK(alike("knomial+radix=3", "knomial+radix=3", 65536) >
+        alike("knomial+radix=3", "knomial+radix=4", 65536));
+  CHECK(alike("knomial+radix=3", "knomial+radix=4", 65536) >
+        alike("knomial+radix=3", "knomial+radix=8", 65536));
+  CHECK(alike("pipeline+segment_bytes=8KiB", "pipeline+segment_bytes=4KiB", 65536) >
+        alike("pipeline+segment_bytes=8KiB", "pipeline+segment_bytes=1KiB", 65536));
+  // What counts is how many segments there are: these are one each.
+  CHECK(alike("pipeline", "pipeline+segment_bytes=64KiB", 4096) ==
+        alike("pipeline", "pipeline", 4096));
 }
 
 TEST_CASE("what a merge is expected to cost: its messages one after the other, or looked at") {

@@ -35,7 +35,7 @@ profile example_profile() {
   p.machine.across_nodes.flow.pieces = {{0, 15e-6, 6e-8}};
   p.machine.across_nodes.crowd.pieces = {{0, 16e-6, 7e-8}};
   p.machine.reduce = {.alpha_s = 1e-7, .s_per_byte = 2e-10};
-  p.corrections = {{"broadcast", "binomial", 1.17, 0.09, 14, 1024, 32768}};
+  p.corrections = {{"broadcast", "binomial", 1.17, {{{10, 3, 0, 1, 0, 0}, -0.25}}}};
   p.measured = {{"broadcast", "native", 8, 1, 65536, 19.1e-3}};
   return p;
 }
@@ -215,7 +215,8 @@ TEST_CASE("what is written is read back equal, to the last bit of every number")
   CHECK(p.machine.same_node.flow_s(1000) == 0);
   CHECK(p.machine.across_nodes.shift_s(4096) == p.machine.across_nodes.one_way_s(4096));
   CHECK(p.correction("broadcast", "binomial")->factor == 1.17);
-  CHECK(p.correction("broadcast", "binomial")->to_bytes == 32768);
+  CHECK(p.correction("broadcast", "binomial")->points.at(0).place[3] == 1);
+  CHECK(p.correction("broadcast", "binomial")->points.at(0).weight == -0.25);
   CHECK(p.correction("all_reduce", "binomial") == nullptr);
   CHECK(p.measured[0].median_s == 19.1e-3);
   const sample_set s = files::parse_samples(files::to_json(example_samples()), "f");
@@ -312,9 +313,12 @@ TEST_CASE("errors name the file, the place and what was expected") {
         std::string::npos);
   CHECK(message(replaced(text, "\"from_bytes\": 4096", "\"from_bytes\": 0"))
             .find("larger than before") != std::string::npos);
-  CHECK(message(replaced(text, "\"to_bytes\": 32768", "\"to_bytes\": 512"))
-            .find("corrections[0].to_bytes: expected an integer from 1024 to") !=
-        std::string::npos);
+  CHECK(message(replaced(text, "\"weight\": -0.25", "\"weight\": true")) ==
+        "p.json: corrections[0].points[0].weight: expected a number, found true");
+  CHECK(message(replaced(text, "10.0,", "-10.0,")) ==
+        "p.json: corrections[0].points[0].place[0]: expected a finite number >= 0, found -10.0");
+  CHECK(message(replaced(text, "10.0,", "")) ==
+        "p.json: corrections[0].points[0].place: expected 6 numbers, found 5");
   CHECK(message(replaced(text, "\"factor\"", "\"faktor\"")) ==
         "p.json: corrections[0]: there is no field 'faktor' in this format");
   CHECK(message(replaced(text, "\"version\": 1", "\"version\": 2")) ==
@@ -325,15 +329,6 @@ TEST_CASE("errors name the file, the place and what was expected") {
   CHECK(message("{}") == "p.json: the field 'format' is missing");
   CHECK(message("{\n  \"format\": oops\n}").rfind("p.json: line 2, column 13", 0) == 0);
   CHECK(message("").find("cut short") != std::string::npos);
-}
-
-TEST_CASE("a profile of before corrections had sizes is read") {
-  std::string before = files::to_json(example_profile());
-  const auto from = before.find(",", before.find("\"samples\": 14")),
-             to = before.find_first_of("}\n", before.find("\"to_bytes\": 32768"));
-  REQUIRE(from < to);
-  before.erase(from, to - from);
-  CHECK(files::parse_profile(before, "f").corrections[0].from_bytes == 0);
 }
 
 TEST_CASE("deep nesting exhausts nothing") {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "collectives/registry.hpp"
+#include "models/misfit.hpp"
 #include "models/profile.hpp"
 #include "railpass/select/context.hpp"
 #include "railpass/select/policy.hpp"
@@ -53,13 +54,8 @@ struct prior_query {
 
 namespace detail {
 
-/// Spread of predictions. A correction knows its own residual, which was fitted and is therefore
-/// taken a little larger.
-inline constexpr double fitted_spread = 0.35, generic_spread = 0.6, residual_margin = 1.25;
-inline constexpr double least_spread = 0.08;
-/// A correction is that much more wrong for messages of half or twice the size of those measured,
-/// as it was in simulations of five machines: by 0.2 among them, 0.4 six octaves away.
-inline constexpr double correction_spread_per_octave = 0.06;
+/// Spread of predictions without times of the algorithm, and limits of it.
+inline constexpr double fitted_spread = 0.35, generic_spread = 0.6, least_spread = 0.08;
 /// A size between two measured ones is hardly further off than this.
 inline constexpr double table_spread = 0.2, table_spread_per_octave = 0.25;
 
@@ -131,13 +127,10 @@ inline arm_prior prior_of(const arm& a, int number, const prior_query& q) {
   if (q.knowledge)
     if (const auto* c = q.knowledge->correction(railpass::name_of(q.key.op), a.base->name)) {
       result.log_seconds += std::log(std::max(c->factor, 1e-6));
-      double away = 0;  // octaves
-      if (c->from_bytes > 0)
-        away = std::max({0.0, std::log2(double(c->from_bytes) / q.message_bytes()),
-                         std::log2(q.message_bytes() / double(c->to_bytes))});
-      result.spread = std::clamp(std::hypot(c->residual_spread * detail::residual_margin,
-                                            detail::correction_spread_per_octave * away),
-                                 detail::least_spread, detail::generic_spread);
+      const misfit off = misfit_at(
+          *c, misfit_place_of(a, std::max(1.0, q.message_bytes()), q.num_ranks, q.ranks_per_node));
+      result.log_seconds += off.mean;
+      result.spread = std::clamp(off.spread, detail::least_spread, detail::generic_spread);
     }
   return result;
 }
