@@ -4,13 +4,16 @@
 #include "lib/cli/parallel.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
+#include "lib/rails/board.hpp"
 #include "lib/rails/tcp/choice.hpp"
 #include "lib/rails/tcp/interfaces.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/rails.hpp"
+#include "railpass/base/clock.hpp"
 #include "railpass/base/units.hpp"
 
 #include <iostream>
+#include <map>
 #include <memory>
 #include <set>
 #include <sstream>
@@ -213,8 +216,81 @@ json link_json(const known_link& link, const std::vector<std::string>& names,
           {"plans", std::move(plans)}};
 }
 
+// What one rail of a program carries, or all rails of a rank.
+struct carried {
+  std::int64_t sent_bytes = 0, backlog_bytes = 0;
+};
+
+double share_of(const posted_rail& r, const found_board& on) {
+  std::int64_t all_bytes = 0;
+  for (const posted_rail& other : on.rails)
+    if (other.rank == r.rank) all_bytes += other.sent_bytes;
+  return all_bytes > 0 ? double(r.sent_bytes) / double(all_bytes) : 0;
+}
+// How long it takes at the rate that the rank gets.
+double backlog_s(const posted_rail& r) {
+  return r.bytes_per_s > 0 ? double(r.backlog_bytes) / r.bytes_per_s : 0;
+}
+
+void print_running(const found_boards& found, double now_s) {
+  for (const found_board& b : found.boards) {
+    if (b.rails.empty()) continue;
+    table lines({"rank", "process", "rail", "sent", "share", "Mbit/s", "prediction off by",
+                 "backlog", "takes", "posted before"});
+    std::map<std::string, carried> sums;  // by rail: what ranks on this host share
+    std::set<int> ranks;
+    carried all;
+    for (const posted_rail& r : b.rails) {
+      lines.add({std::to_string(r.rank), std::to_string(r.pid), r.rail, format_bytes(r.sent_bytes),
+                 percent(share_of(r, b)), r.bytes_per_s > 0 ? megabits(r.bytes_per_s) : "-",
+                 r.prediction_error ? percent(*r.prediction_error) : "-",
+                 format_bytes(r.backlog_bytes), format_seconds(backlog_s(r)),
+                 format_seconds(std::max(0.0, now_s - r.posted_at_s))});
+      for (carried* sum : {&all, &sums[r.rail]}) {
+        sum->sent_bytes += r.sent_bytes;
+        sum->backlog_bytes += r.backlog_bytes;
+      }
+      ranks.insert(r.rank);
+    }
+    if (ranks.size() > 1)
+      for (const auto& [rail, sum] : sums)
+        lines.add(
+            {"all", "", rail, format_bytes(sum.sent_bytes),
+             percent(all.sent_bytes > 0 ? double(sum.sent_bytes) / double(all.sent_bytes) : 0), "",
+             "", format_bytes(sum.backlog_bytes), "", ""});
+    std::cout << "Running: " << b.rails.front().program << ", " << ranks.size() << " of "
+              << b.num_ranks << " ranks on this host\n"
+              << lines.text() << '\n';
+  }
+  for (const std::string& why : found.skipped) std::cout << "Skipped " << why << "\n\n";
+}
+
+json running_json(const found_boards& found, double now_s) {
+  json result = json::array();
+  for (const found_board& b : found.boards) {
+    json rails = json::array();
+    for (const posted_rail& r : b.rails)
+      rails.push_back(
+          {{"rank", r.rank},
+           {"pid", r.pid},
+           {"program", r.program},
+           {"rail", r.rail},
+           {"sent_bytes", r.sent_bytes},
+           {"share", share_of(r, b)},
+           {"bytes_per_s", r.bytes_per_s},
+           {"prediction_error", r.prediction_error ? json(*r.prediction_error) : json(nullptr)},
+           {"backlog_bytes", r.backlog_bytes},
+           {"backlog_s", backlog_s(r)},
+           {"posted_before_s", std::max(0.0, now_s - r.posted_at_s)}});
+    result.push_back({{"num_ranks", b.num_ranks}, {"rails", std::move(rails)}});
+  }
+  return result;
+}
+
 struct report {
   std::vector<seen_interface> interfaces;
+  found_boards running;  // on rank 0's host
+  double looked_at_s = 0;
   std::vector<std::string> names;  // of the rails on rank 0
   const known_rails* known = nullptr;
   std::string hint;  // where nothing was opened
@@ -225,6 +301,7 @@ void print(const report& r, const std::vector<std::int64_t>& sizes) {
   for (const seen_interface& s : r.interfaces)
     found.add({s.what.host, s.what.marks, s.verdict.used ? "yes" : "no", s.verdict.why});
   std::cout << found.text() << '\n';
+  print_running(r.running, r.looked_at_s);
   if (!r.known) {
     std::cout << r.hint << '\n';
     return;
@@ -242,7 +319,10 @@ json as_json(const report& r, const std::vector<std::int64_t>& sizes) {
                           {"network", s.what.network},
                           {"used", s.verdict.used},
                           {"why", s.verdict.why}});
-  json result{{"interfaces", std::move(interfaces)}, {"rails", r.names}};
+  json result{{"interfaces", std::move(interfaces)},
+              {"running", running_json(r.running, r.looked_at_s)},
+              {"skipped", r.running.skipped},
+              {"rails", r.names}};
   if (!r.known) return result;
   transport::rails_measurement measured{
       .railpass_version = RAILPASS_VERSION, .measured_at = r.known->measured_at, .links = {}};
@@ -263,6 +343,10 @@ int run(const options& o) {
   return run_job([&](const job& j) {
     j.on_rank_0([&] { o.json.check(); });
     report r;
+    if (j.rank == 0) {  // before rails of its own are open
+      r.running = find_boards();
+      r.looked_at_s = steady_clock_s();
+    }
     const process* const p = process::get();
     std::string rails = o.rails.empty() && p ? p->values().rails : o.rails;
     const bool named = !rails.empty();
@@ -297,6 +381,7 @@ const verb rails_verb{
     "  mpirun -n 2 --map-by node railpass rails\n"
     "  mpirun -n 2 --map-by node railpass rails --rails eth0,eth1 --bytes 64KiB,1MiB\n"
     "  RAILPASS_RAILS_PROFILE=rails.json mpirun ... railpass rails   # keeps what was measured\n"
+    "  railpass rails   # also: what this user's programs on this host send over rails now\n"
     "Without --rails or RAILPASS_RAILS: every network in which all hosts have one address.\n"
     "Rank 0 measures with one rank on its own host and one on another host.\n",
     [](CLI::App& app) -> std::function<int()> {

@@ -26,6 +26,7 @@ constexpr int polls_before_yield = 64;
 constexpr int least_patience = 128, most_patience = 512;  // polls before it sleeps
 constexpr double soon_s = 50e-6;  // about what waking up takes, and as much again
 constexpr int most_turns = 64;    // given to threads that want the lock
+constexpr double least_post_s = 10e-3, most_post_s = 1;  // from one post on the board to the next
 
 }  // namespace
 
@@ -47,6 +48,31 @@ open_transport::open_transport(MPI_Comm comm, const std::string& rails, const st
         driven.size(), transport::transfer_time(assumed_latency_s, assumed_bytes_per_s));
     transport_.emplace(rank_, num_ranks_, std::move(driven), times, false, std::move(how));
   });
+  try {
+    board_.emplace(id_, num_ranks_, int(transport_->rails().size()), rank_);
+    post();
+  } catch (const std::exception& e) {
+    board_problem_ = e.what();
+  }
+}
+
+// The more peers, the longer it takes: so seldom that it costs about a thousandth of the time.
+void open_transport::post() {
+  const double now_s = steady_clock_s();
+  if (now_s < next_post_s_) return;
+  std::vector<posted_rail> rails;
+  for (std::size_t r = 0; r < transport_->rails().size(); ++r) {
+    const transport::rail_report known = transport_->report(int(r));
+    rails.push_back({.rail = transport_->rails()[r]->name(),
+                     .sent_bytes = known.sent_bytes,
+                     .bytes_per_s = known.bytes_per_s,
+                     .prediction_error = known.prediction_error,
+                     .backlog_bytes = transport_->rails()[r]->under_way_bytes(),
+                     .posted_at_s = now_s});
+  }
+  board_->post(rails);
+  const double took_s = steady_clock_s() - now_s;
+  next_post_s_ = now_s + std::clamp(1e3 * took_s, least_post_s, most_post_s);
 }
 
 // A thread that keeps on polling has the lock again before one that waits for it is awake.
@@ -57,6 +83,7 @@ std::unique_lock<std::mutex> open_transport::locked() {
     lock.lock();
     --waiting_;
   }
+  if (board_) post();
   return lock;
 }
 
@@ -157,7 +184,7 @@ bool open_transport::close_step() {
       case phase::parting:
         transport_->progress();
         if (transport_->all_have_said_farewell())
-          phase_ = phase::closed;
+          end();
         else if (steady_clock_s() > deadline_s_)
           throw error("not all ranks have ended their messages within 10 s");
         return phase_ == phase::closed;
@@ -167,10 +194,15 @@ bool open_transport::close_step() {
   } catch (const std::exception& e) {
     transport_->fail(e.what());
     if (phase_ == phase::gathering) return false;  // the others are to find this rank there
-    phase_ = phase::closed;
+    end();
     throw;
   }
   return true;
+}
+
+void open_transport::end() {
+  board_.reset();
+  phase_ = phase::closed;
 }
 
 void open_transport::close() {

@@ -4,6 +4,7 @@
 // over it wait.
 #pragma once
 
+#include "lib/rails/board.hpp"
 #include "lib/rails/registry.hpp"
 #include "railpass/transport/transport.hpp"
 
@@ -32,6 +33,9 @@ class open_transport {
   const std::string& strategy() const { return strategy_; }
   /// The same on its ranks, and no other transport's.
   std::uint64_t id() const { return id_; }
+
+  /// Why other processes of this host are not shown what it carries; empty: they are.
+  const std::string& board_problem() const { return board_problem_; }
 
   /// Works with the transport; nobody else does meanwhile.
   template <class Work>
@@ -93,13 +97,18 @@ class open_transport {
   enum class phase { open, gathering, parting, closed };
 
   std::unique_lock<std::mutex> locked();
+  void post();
+  void end();
 
   MPI_Comm comm_;
   int rank_ = 0, num_ranks_ = 1;
   std::string names_, strategy_;
   std::uint64_t id_ = 0;
-  std::mutex mutex_;  // guards these five
+  std::string board_problem_;
+  std::mutex mutex_;  // guards these seven
   std::optional<transport::transport> transport_;
+  std::optional<rail_board> board_;
+  double next_post_s_ = 0;
   int lanes_ = 0;
   bool offered_ = true;
   std::uint32_t last_lane_ = 0;

@@ -138,6 +138,8 @@ place place_on_new_rails(const private_communicator& comm, process& p, const std
     PMPI_Comm_free(&own);
     throw;
   }
+  if (const std::string& why = found.rails->transport.board_problem(); !why.empty())
+    p.record("other processes are not shown what the rails carry: " + why);
   // If that fails, so have the rails, and others may still use the communicator.
   found.rails->known = learn_rails(found.rails->transport, comm, p,
                                    {.budget_s = budget_s, .path = p.values().rails_profile});
@@ -338,20 +340,14 @@ std::vector<select::rail_statistics> statistics_of(open_transport& rails) {
     std::vector<select::rail_statistics> result;
     std::int64_t all_bytes = 0;
     for (std::size_t r = 0; r < t.rails().size(); ++r) {
-      select::rail_statistics s{.rails = rails.rails(), .rail = t.rails()[r]->name()};
-      std::vector<double> rates, errors, backlogs_s;
-      for (int peer = 0; peer < rails.num_ranks(); ++peer) {
-        const transport::rail_report known = t.report(peer, int(r));
-        s.sent_bytes += known.sent_bytes;
-        s.changes += known.changes;
-        if (known.prediction_error) errors.push_back(*known.prediction_error);
-        if (known.sent_bytes == 0) continue;
-        rates.push_back(known.bytes_per_s);
-        backlogs_s.push_back(known.backlog_s);
-      }
-      if (!rates.empty()) s.bytes_per_s = median(rates);
-      if (!errors.empty()) s.prediction_error = median(errors);
-      if (!backlogs_s.empty()) s.backlog_s = median(backlogs_s);
+      const transport::rail_report known = t.report(int(r));
+      select::rail_statistics s{.rails = rails.rails(),
+                                .rail = t.rails()[r]->name(),
+                                .sent_bytes = known.sent_bytes,
+                                .bytes_per_s = known.bytes_per_s,
+                                .changes = known.changes,
+                                .prediction_error = known.prediction_error,
+                                .backlog_s = known.backlog_s};
       all_bytes += s.sent_bytes;
       result.push_back(std::move(s));
     }

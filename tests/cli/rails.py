@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSL-1.0
 """railpass rails: what it finds on one host, what it measures there, and what it keeps."""
+import contextlib
 import json
 import os
+import signal
+import subprocess
+import time
 
-from support.program import ProgramTest, main
+from support.program import MPIEXEC, PROGRAM, ProgramTest, main
 
 TWO = ("rails", "--rails", "127.0.0.2,127.0.0.3", "--budget", "200ms", "--bytes", "1KiB,16MiB")
 
@@ -92,6 +96,72 @@ class Rails(ProgramTest):
         said = self.run_railpass("stats", dump).stdout
         self.assertIn("What rank 0 sent over rails", said)
         self.assertIn("lo (127.0.0.2)", said)
+
+    def test_a_program_that_runs(self):
+        mark = f"RAILS_TEST={os.getpid()}"
+
+        def is_mine(process):
+            try:
+                with open(f"/proc/{process}/environ", "rb") as file:
+                    return mark.encode() in file.read().split(b"\0")
+            except OSError:
+                return False
+
+        def boards():
+            return [b for b in self.json_of("rails")["running"]
+                    if any(is_mine(r["pid"]) for r in b["rails"])]
+
+        settings = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS_")}
+        settings |= {"RAILPASS_RAILS": "127.0.0.2,127.0.0.3", **dict([mark.split("=")])}
+        running = subprocess.Popen(
+            [MPIEXEC, "-n", "2", PROGRAM, "bench", "--collectives",
+             "all_to_all,all_gather,all_reduce", "--bytes", "1MiB,4MiB,16MiB"], env=settings,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(running.wait)
+        self.addCleanup(running.terminate)
+        for _ in range(300):
+            mine = [b for b in boards()
+                    if any(r["rank"] == 0 and r["sent_bytes"] > 1 << 20 for r in b["rails"])]
+            if mine:
+                break
+            self.assertIsNone(running.poll(), "the program has ended")
+            time.sleep(0.1)
+        (board,) = mine
+        self.assertEqual(board["num_ranks"], 2)
+        self.assertEqual([r["rank"] for r in board["rails"]], [0, 0, 1, 1])
+        processes = {r["pid"] for r in board["rails"]}
+        self.assertEqual(len(processes), 2)
+        self.assertAlmostEqual(sum(r["share"] for r in board["rails"][:2]), 1)
+        for r in board["rails"]:
+            self.assertEqual(r["program"], "railpass")
+            self.assertIn("lo (127.0.0.", r["rail"])
+            self.assertGreaterEqual(r["backlog_bytes"], 0)
+            self.assertLess(r["posted_before_s"], 30)
+        text = self.run_railpass("rails").stdout
+        for words in ("Running: railpass, 2 of 2 ranks on this host", "lo (127.0.0.3)", "backlog",
+                      "prediction off by", *map(str, processes)):
+            self.assertIn(words, text)
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):  # the launcher ends the other one
+                os.kill(process, signal.SIGKILL)
+        for _ in range(100):  # until they have ended
+            said = self.json_of("rails")["running"]
+            if not processes & {r["pid"] for b in said for r in b["rails"]}:
+                return
+            time.sleep(0.1)
+        self.fail("what was killed is still shown")
+
+    def test_files_that_are_no_boards(self):
+        path = f"/dev/shm/railpass.{os.geteuid()}.test_{os.getpid()}"
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("\x1b[2Jsomething else, longer than what a board begins with")
+        except OSError as why:
+            self.skipTest(str(why))
+        self.addCleanup(os.remove, path)
+        os.chmod(path, 0o600)
+        self.assertIn(f"Skipped {path}: it is no board", self.run_railpass("rails").stdout)
+        self.assertIn(path, "".join(self.json_of("rails")["skipped"]))
 
     def test_wrong_use(self):
         self.check_ranks_refused(2, "rails", "--rails", "nosuch0", status=1, says="nosuch0")

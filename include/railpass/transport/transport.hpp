@@ -282,6 +282,25 @@ class transport final : private packet_sink {
     return result;
   }
 
+  /// The same of all peers together: sums, and medians over the peers that it was used to.
+  rail_report report(int rail) const {
+    rail_report result;
+    std::vector<double> rates, errors, backlogs_s;
+    for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
+      const rail_report r = report(int(peer), rail);
+      result.sent_bytes += r.sent_bytes;
+      result.changes += r.changes;
+      if (r.prediction_error) errors.push_back(*r.prediction_error);
+      if (r.sent_bytes == 0) continue;
+      rates.push_back(r.bytes_per_s);
+      backlogs_s.push_back(r.backlog_s);
+    }
+    if (!rates.empty()) result.bytes_per_s = median(rates);
+    if (!errors.empty()) result.prediction_error = median(errors);
+    if (!backlogs_s.empty()) result.backlog_s = median(backlogs_s);
+    return result;
+  }
+
  private:
   // A message that nobody has asked for yet, or that came before its turn.
   struct envelope {

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/rails/board.hpp"
+
+#include "railpass/base/error.hpp"
+#include "railpass/transport/split.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <iterator>
+#include <limits>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+namespace railpass {
+
+namespace {
+
+struct header {
+  char magic[8] = {'r', 'a', 'i', 'l', 'p', 'a', 's', 's'};
+  std::uint32_t version = 1;
+  std::uint32_t place_bytes = 0;
+  std::uint32_t num_ranks = 0;
+  std::uint32_t num_rails = 0;
+  std::uint64_t id = 0;
+};
+static_assert(sizeof(header) == 32);
+
+// Of one rank and rail; all zero: nothing was posted.
+struct place {
+  double posted_at_s = 0;
+  std::int64_t pid = 0;
+  std::int64_t sent_bytes = 0;
+  std::int64_t backlog_bytes = 0;
+  double bytes_per_s = 0;
+  double prediction_error = 0;  // not a number: none yet
+  char rail[80] = {};
+  char program[56] = {};
+  std::uint64_t checksum = 0;  // what is read while it is written may be half of each
+};
+static_assert(sizeof(place) == 192);
+
+// FNV-1a of all before the checksum, by words.
+std::uint64_t checksum_of(const place& p) {
+  std::uint64_t words[sizeof(place) / 8];
+  std::memcpy(words, &p, sizeof p);
+  std::uint64_t sum = 14695981039346656037u;
+  for (std::size_t i = 0; i + 1 < std::size(words); ++i) sum = (sum ^ words[i]) * 1099511628211u;
+  return sum;
+}
+static_assert(offsetof(place, checksum) + 8 == sizeof(place));
+
+constexpr std::uint32_t most_ranks = 1 << 24;
+
+std::int64_t place_at(std::int64_t index) {
+  return std::int64_t(sizeof(header)) + index * std::int64_t(sizeof(place));
+}
+std::int64_t bytes_of(const header& h) { return place_at(std::int64_t(h.num_ranks) * h.num_rails); }
+
+std::string prefix() { return "railpass." + std::to_string(geteuid()) + "."; }
+
+class file {
+ public:
+  explicit file(int fd) : fd_(fd) {}
+  file(file&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  file& operator=(file&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~file() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+file open_file(const std::string& path, int flags) {
+  return file(open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, 0600));
+}
+
+// What keeps a file from being one of ours; null: nothing.
+const char* objection(const struct stat& s) {
+  if (!S_ISREG(s.st_mode)) return "it is no regular file";
+  if (s.st_uid != geteuid()) return "it is somebody else's";
+  if ((s.st_mode & 077) != 0) return "others may read or write it";
+  return nullptr;
+}
+
+const char* objection(const header& h, std::int64_t bytes) {
+  if (std::memcmp(h.magic, header().magic, sizeof h.magic) != 0) return "it is no board of rails";
+  if (h.version != header().version || h.place_bytes != sizeof(place))
+    return "it is of another version of railpass";
+  if (h.num_ranks < 1 || h.num_ranks > most_ranks || h.num_rails < 1 ||
+      h.num_rails > transport::most_rails || bytes != bytes_of(h))
+    return "its size is not what it says";
+  return nullptr;
+}
+
+// Text from a file, for a terminal.
+template <std::size_t n>
+std::string text_of(const char (&field)[n]) {
+  std::string text(field, strnlen(field, n));
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 32 || c >= 127; }, '?');
+  return text;
+}
+
+template <std::size_t n>
+void set_text(char (&field)[n], const std::string& text) {
+  text.copy(field, n - 1);
+}
+
+bool is_sound(const place& p) {
+  return p.posted_at_s > 0 && std::isfinite(p.posted_at_s) && p.pid > 0 && p.sent_bytes >= 0 &&
+         p.backlog_bytes >= 0 && p.bytes_per_s >= 0 && std::isfinite(p.bytes_per_s) &&
+         !(p.prediction_error < 0) && !std::isinf(p.prediction_error);
+}
+
+bool read_places(int fd, std::int64_t at, std::vector<place>& places) {
+  const std::size_t bytes = places.size() * sizeof(place);
+  return pread(fd, places.data(), bytes, at) == ssize_t(bytes);
+}
+
+// Empty: they are sound.
+std::string read_board(int fd, const header& h, found_board& board) {
+  board.id = h.id;
+  board.num_ranks = int(h.num_ranks);
+  std::vector<place> places(h.num_rails);
+  for (std::uint32_t rank = 0; rank < h.num_ranks; ++rank) {
+    const std::int64_t at = place_at(std::int64_t(rank) * h.num_rails);
+    const auto is_whole = [](const place& p) { return p.pid == 0 || p.checksum == checksum_of(p); };
+    for (int tries = 0; tries < 10; ++tries) {
+      if (!read_places(fd, at, places)) return "it became shorter";
+      if (std::ranges::all_of(places, is_whole)) break;
+    }
+    for (const place& p : places) {
+      if (p.pid == 0) continue;
+      if (!is_whole(p) || !is_sound(p))
+        return "what rank " + std::to_string(rank) + " posted is damaged";
+      posted_rail& r = board.rails.emplace_back();
+      r.rank = int(rank);
+      r.pid = p.pid;
+      r.program = text_of(p.program);
+      r.rail = text_of(p.rail);
+      r.sent_bytes = p.sent_bytes;
+      r.bytes_per_s = p.bytes_per_s;
+      if (!std::isnan(p.prediction_error)) r.prediction_error = p.prediction_error;
+      r.backlog_bytes = p.backlog_bytes;
+      r.posted_at_s = p.posted_at_s;
+    }
+  }
+  return "";
+}
+
+// Removes the board if nobody uses it.
+bool is_left_over(int fd, const std::string& path) {
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) return false;
+  unlink(path.c_str());
+  return true;
+}
+
+// One file that has a board's name; `found` null: only removes it if it is left over.
+void look_at(const std::string& path, found_boards* found) {
+  const auto skip = [&](const std::string& why) {
+    if (found) found->skipped.push_back(path + ": " + why);
+  };
+  const file f = open_file(path, 0);
+  if (f.get() < 0) {
+    if (errno != ENOENT) skip(errno == ELOOP ? "it is a link" : std::strerror(errno));
+    return;
+  }
+  struct stat s = {};
+  fstat(f.get(), &s);
+  if (const char* why = objection(s)) return skip(why);
+  header h{.magic = {}};
+  const bool is_whole = pread(f.get(), &h, sizeof h, 0) == ssize_t(sizeof h);
+  // Still empty where somebody is just making it, or was killed then.
+  const bool is_made = std::ranges::any_of(h.magic, [](char c) { return c != 0; });
+  if (is_made)
+    if (const char* why = is_whole ? objection(h, s.st_size) : "it is cut short") return skip(why);
+  if (is_left_over(f.get(), path) || !is_made || !found) return;
+  found_board board;
+  const std::string why = read_board(f.get(), h, board);
+  if (!why.empty()) return skip(why);
+  found->boards.push_back(std::move(board));
+}
+
+void look_through(const std::string& folder, found_boards* found) {
+  std::error_code problem;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, problem))
+    if (entry.path().filename().string().starts_with(prefix())) look_at(entry.path(), found);
+}
+
+}  // namespace
+
+rail_board::rail_board(std::uint64_t id, int num_ranks, int num_rails, int rank,
+                       const std::string& folder)
+    : first_place_(std::int64_t(rank) * num_rails) {
+  look_through(folder, nullptr);
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(id));
+  path_ = folder + "/" + prefix() + digits;
+  const auto fail = [&](int code) { throw error(path_ + ": " + std::strerror(code)); };
+  constexpr int most_tries = 100;
+  file mine(-1);
+  for (int tries = 0;; ++tries) {
+    mine = open_file(path_, O_CREAT);
+    if (mine.get() < 0) fail(errno);
+    struct stat s = {};
+    fstat(mine.get(), &s);
+    if (const char* why = objection(s)) throw error(path_ + ": " + why);
+    // Who removes what is left behind may have taken it for that before it was locked.
+    if (flock(mine.get(), LOCK_SH | LOCK_NB) == 0 && fstat(mine.get(), &s) == 0 && s.st_nlink > 0)
+      break;
+    if (tries == most_tries) throw error(path_ + ": it cannot be locked");
+    usleep(100);
+  }
+  // The same by all ranks.
+  const header h{.place_bytes = sizeof(place),
+                 .num_ranks = std::uint32_t(num_ranks),
+                 .num_rails = std::uint32_t(num_rails),
+                 .id = id};
+  if (ftruncate(mine.get(), bytes_of(h)) != 0) fail(errno);
+  if (const int code = posix_fallocate(mine.get(), place_at(first_place_),
+                                       num_rails * std::int64_t(sizeof(place))))
+    fail(code);
+  if (pwrite(mine.get(), &h, sizeof h, 0) != ssize_t(sizeof h)) fail(errno);
+  fd_ = mine.release();
+}
+
+rail_board::~rail_board() {
+  flock(fd_, LOCK_UN);  // two that end together must not keep each other from removing it
+  is_left_over(fd_, path_);
+  close(fd_);
+}
+
+void rail_board::post(std::span<const posted_rail> rails) {
+  std::vector<place> places(rails.size());
+  for (std::size_t i = 0; i < rails.size(); ++i) {
+    const posted_rail& r = rails[i];
+    place& p = places[i];
+    p.posted_at_s = r.posted_at_s;
+    p.pid = getpid();
+    p.sent_bytes = r.sent_bytes;
+    p.backlog_bytes = r.backlog_bytes;
+    p.bytes_per_s = r.bytes_per_s;
+    p.prediction_error = r.prediction_error.value_or(std::numeric_limits<double>::quiet_NaN());
+    set_text(p.rail, r.rail);
+    set_text(p.program, program_invocation_short_name);
+    p.checksum = checksum_of(p);
+  }
+  // Its memory is there since it was opened.
+  [[maybe_unused]] const ssize_t written =
+      pwrite(fd_, places.data(), places.size() * sizeof(place), place_at(first_place_));
+}
+
+found_boards find_boards(const std::string& folder) {
+  found_boards found;
+  look_through(folder, &found);
+  return found;
+}
+
+}  // namespace railpass
