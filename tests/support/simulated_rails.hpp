@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Rails that are not there: a clock of their own, a rate and a latency each; a host's packets leave
-// one after the other. Bytes are read from memory only when they have left, as a real network may.
+// Rails that are not there: a clock of their own, a rate and a latency each; the packets of a host,
+// be they of several ranks, leave one after the other. Bytes are read from memory only when they
+// have left, as a real network may.
 #pragma once
 
 #include "railpass/transport/transport.hpp"
@@ -21,8 +22,8 @@ class simulated_network {
     double answer_s = 0;  ///< until the sender knows that a packet has left
   };
 
-  simulated_network(int num_ranks, std::vector<rail_model> rails)
-      : num_ranks_(num_ranks), models_(std::move(rails)) {
+  simulated_network(int num_ranks, std::vector<rail_model> rails, int ranks_per_host = 1)
+      : num_ranks_(num_ranks), ranks_per_host_(ranks_per_host), models_(std::move(rails)) {
     free_s_.assign(models_.size(), std::vector<double>(std::size_t(num_ranks), 0));
     carried_bytes_.assign(models_.size(), 0);
     probed_bytes_.assign(models_.size(), 0);
@@ -110,7 +111,8 @@ class simulated_network {
         throw std::logic_error("a packet to " + std::to_string(peer));
       const rail_model& m = network_.models_[std::size_t(index_)];
       ++network_.transmissions_[std::size_t(index_)];
-      double& free_s = network_.free_s_[std::size_t(index_)][std::size_t(rank_)];
+      const int host = rank_ / network_.ranks_per_host_;
+      double& free_s = network_.free_s_[std::size_t(index_)][std::size_t(host)];
       for (transport::outgoing& o : packets) {
         std::uint64_t sum = 0;
         for (const transport::piece& p : o.payload) sum += p.bytes;
@@ -197,10 +199,10 @@ class simulated_network {
     std::string name_ = "simulated";
   };
 
-  int num_ranks_;
+  int num_ranks_, ranks_per_host_;
   double now_s_ = 0;
   std::vector<rail_model> models_;
-  std::vector<std::vector<double>> free_s_;   // by rail and rank
+  std::vector<std::vector<double>> free_s_;   // by rail and host
   std::vector<std::deque<flight>> channels_;  // by rail, sender, receiver
   std::vector<std::int64_t> carried_bytes_;   // by rail
   std::vector<std::int64_t> probed_bytes_;    // by rail

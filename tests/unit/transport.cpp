@@ -20,8 +20,9 @@ struct world {
   std::vector<std::unique_ptr<transport>> ranks;
 
   world(int num_ranks, std::vector<simulated_network::rail_model> rails,
-        const char* strategy = "auto", const transport_options& options = {}, bool known = true)
-      : network(num_ranks, std::move(rails)) {
+        const char* strategy = "auto", const transport_options& options = {}, bool known = true,
+        int ranks_per_host = 1)
+      : network(num_ranks, std::move(rails), ranks_per_host) {
     auto times = network.times();
     if (!known) times.assign(times.size(), transfer_time(5e-5, 1e8));
     for (int r = 0; r < num_ranks; ++r)
@@ -419,6 +420,54 @@ TEST_CASE("what a rail carries for several peers at once is not mistaken for a s
     CAPTURE(peer);
     CHECK(w.ranks[0]->report(peer, 0).bytes_per_s == Approx(5e7).epsilon(0.1));
     CHECK(w.ranks[0]->report(peer, 1).bytes_per_s == Approx(1.25e7).epsilon(0.1));
+  }
+  const rail_report of_all = w.ranks[0]->report(0);
+  std::int64_t sent_bytes = 0;
+  for (int peer = 1; peer < p; ++peer) sent_bytes += w.ranks[0]->report(peer, 0).sent_bytes;
+  CHECK(of_all.sent_bytes == sent_bytes);
+  CHECK(of_all.bytes_per_s == Approx(5e7).epsilon(0.1));
+  CHECK(of_all.prediction_error.has_value());
+}
+
+TEST_CASE("ranks of a host that share its rails carry together what one carries, steady or not") {
+  constexpr int p = 4;  // on each of two hosts
+  constexpr std::int64_t total = 32 << 20;
+  // Each rank sends to one on the other host, four messages at a time; with pause_s > 0 all but the
+  // first one stop for so long after every four. Bytes/s of all together.
+  const auto rate_of = [&](int senders, std::size_t n, double pause_s) {
+    world w(2 * p, {{1e-5, 5e7}, {1e-5, 1.25e7}}, "auto", {}, false, p);
+    bytes out = pattern(n, 1), in(n);
+    std::vector<std::vector<operation_ptr>> under_way(p);
+    std::vector<double> idle_until_s(p, 0);
+    std::int64_t done = 0;
+    while (done < total) {
+      bool moved = false;
+      for (int k = 0; k < senders; ++k) {
+        auto& ops = under_way[std::size_t(k)];
+        double& until_s = idle_until_s[std::size_t(k)];
+        const bool pauses = pause_s > 0 && k > 0;
+        const auto before = ops.size();
+        done += std::int64_t(n) * std::int64_t(std::erase_if(
+                                      ops, [](const operation_ptr& op) { return op->done(); }));
+        if (pauses && before > 0 && ops.empty()) until_s = w.network.now_s() + pause_s;
+        if (w.network.now_s() < until_s || (pauses && !ops.empty())) continue;
+        while (ops.size() < 4) {
+          ops.push_back(w.ranks[std::size_t(p + k)]->receive(k, 0, all(in)));
+          w.ranks[std::size_t(k)]->send(p + k, 0, all(out));
+          moved = true;
+        }
+      }
+      for (auto& r : w.ranks) moved |= r->progress();
+      if (!moved) REQUIRE(w.network.advance());
+    }
+    return double(done) / w.network.now_s();
+  };
+  for (const std::size_t n : {16 << 10, 64 << 10, 1 << 20}) {
+    const double alone = rate_of(1, n, 0);
+    CAPTURE(n);
+    CHECK(rate_of(p, n, 0) > 0.95 * alone);
+    CHECK(rate_of(p, n, 20e-3) > 0.9 * alone);
+    CHECK(rate_of(2, n, 100e-3) > 0.9 * alone);
   }
 }
 
