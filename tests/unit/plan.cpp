@@ -431,6 +431,30 @@ TEST_CASE("merges become rare without bound, and cheap calls merge less than dea
   REQUIRE(cheap[1] <= 21);
 }
 
+TEST_CASE("merges that turn out dearer than expected are soon as rare as if that had been known") {
+  const context_key key = key_of(collective::broadcast, 3);
+  constexpr double call_s = 1e-6, merge_s = 100e-6;
+  const auto merges = [&](double expected_s) {
+    lockstep ls({}, tree_place{0, 8});
+    ls.expect({.spread_s = expected_s, .at_once_s = 1});
+    for (int i = 0; i < 20000; ++i) {
+      if (ls.begin_call())
+        while (ls.due() != merge_step::none)
+          if (ls.step_alone()) ls.charge_merge(merge_s);
+      timed_call c = ls.next_call(key);
+      if (c.needs_first_plan) {
+        ls.adopt(c.context, ls.lead(c.context, make_policy("native", {.priors = some_arms(9)})));
+        c = ls.next_call(key);
+      }
+      if (c.timed) ls.record(c, call_s);
+    }
+    return ls.merges();
+  };
+  // 1 % of the 20 ms, and four are free.
+  CHECK(merges(merge_s) <= 6);
+  CHECK(merges(merge_s / 40) <= 7);
+}
+
 TEST_CASE("contexts beyond the limit run native and cost no memory") {
   ranks all(2, {.max_contexts = 5}, "knowledge_gradient", 1);
   for (int round = 0; round < 3; ++round)

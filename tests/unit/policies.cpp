@@ -176,7 +176,7 @@ TEST_CASE("predictions that are all far too fast do not hide that native is the 
     random_stream r(43);
     int on_native = 0, contexts = 0;
     double lost = 0;
-    for (int n = 0; n < 30; ++n) {
+    for (int n = 0; n < 90; ++n) {
       simulated_context c = make_context(o, r);
       if (c.best_s < 100e-6) continue;
       for (std::size_t i = 1; i < c.priors.size(); ++i) c.priors[i].log_seconds -= std::log(factor);

@@ -500,8 +500,9 @@ class lockstep {
   // The leader's.
   std::vector<led_context> led_;
   merge_costs merge_costs_;   // of one
-  double merges_cost_s_ = 0;  // of all
-  double elapsed_s_ = 0;      // in calls with a plan
+  double merges_cost_s_ = 0;  // of all: as measured, the last one as expected
+  double expected_cost_s_ = 0;
+  double elapsed_s_ = 0;  // in calls with a plan
   std::int64_t answered_at_ = 0;
   std::int32_t charged_pace_ = -1;  // of the merge before this one; -1: there was none
 };
@@ -862,11 +863,14 @@ inline void lockstep::learn() {
   if (charged_pace_ >= 0) {
     // One late rank must not silence the learning: a single merge counts four times the usual.
     double& usual_s = charged_pace_ == 0 ? merge_costs_.at_once_s : merge_costs_.spread_s;
-    const double cost_s = -1e-7 * report_[charge_negative];
-    usual_s += 0.25 * (std::min(cost_s, 4 * usual_s) - usual_s);
+    const double cost_s = std::min(-1e-7 * report_[charge_negative], 4 * usual_s);
+    merges_cost_s_ += cost_s - expected_cost_s_;
+    // The first ones count more: what was expected may be far off.
+    usual_s += std::max(0.25, 1.0 / double(merges_)) * (cost_s - usual_s);
   }
   charged_pace_ = pace_;
-  merges_cost_s_ += merge_cost_s(pace_);
+  expected_cost_s_ = merge_cost_s(pace_);
+  merges_cost_s_ += expected_cost_s_;
 
   for (std::size_t i = 0; i < in_flight_.size(); ++i) {
     const sample& one = in_flight_[i];
