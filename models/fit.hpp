@@ -586,8 +586,8 @@ inline std::vector<algorithm_correction::point> weigh(std::span<const misfit_pla
   Eigen::MatrixXd covariance(n, n);
   for (Eigen::Index i = 0; i < n; ++i)
     for (Eigen::Index k = 0; k < n; ++k)
-      covariance(i, k) = misfit_covariance(places[std::size_t(i)], places[std::size_t(k)]);
-  covariance.diagonal().array() += misfit_noise * misfit_noise;
+      covariance(i, k) = select::misfit_covariance(places[std::size_t(i)], places[std::size_t(k)]);
+  covariance.diagonal().array() += select::detail::misfit_noise * select::detail::misfit_noise;
   const Eigen::Map<const Eigen::VectorXd> r(residuals.data(), n);
   Eigen::VectorXd weights;
   for (Eigen::Index round = 0; round <= n; ++round) {
@@ -664,7 +664,7 @@ inline collective_fit fit_collectives(const machine_model& start,
       if (known[i].family != int(f)) continue;
       const collective_time& t = *known[i].measured;
       places.push_back(
-          misfit_place_of(known[i].what, double(t.bytes), t.num_ranks, t.ranks_per_node));
+          select::misfit_place_of(known[i].what, double(t.bytes), t.num_ranks, t.ranks_per_node));
       residuals.push_back(r(Eigen::Index(i)));
     }
     result.corrections.push_back({.collective = std::string(name_of(families[f]->op)),

@@ -64,7 +64,7 @@ struct algorithm_correction {
   std::string collective{};
   std::string algorithm{};
   double factor = 1;
-  /// A measurement, and what it says about the arms around, see models/misfit.hpp.
+  /// A measurement, and what it says about the arms around, see railpass/select/misfit.hpp.
   struct point {
     misfit_place place{};
     double weight = 0;

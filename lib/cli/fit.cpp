@@ -90,7 +90,7 @@ void print(const profile& p, const measurements& m) {
     for (const algorithm_correction& c : p.corrections) {
       double most = 0;
       for (const algorithm_correction::point& at : c.points)
-        most = std::max(most, std::abs(misfit_at(c, at.place).mean));
+        most = std::max(most, std::abs(select::misfit_at(c, at.place).mean));
       lines.add({c.collective, c.algorithm, fixed(c.factor, 3), fixed(std::exp(most), 2),
                  std::to_string(c.points.size())});
     }

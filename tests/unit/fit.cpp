@@ -374,14 +374,14 @@ TEST_CASE("the weights of a misfit give back what was measured") {
     }
     const algorithm_correction c{.points = detail::weigh(places, residuals)};
     for (std::size_t i = 0; i < n; ++i) {
-      const misfit off = misfit_at(c, places[i]);
+      const select::misfit off = select::misfit_at(c, places[i]);
       CHECK(off.mean == Approx(residuals[i]).margin(0.03));
       CHECK(off.spread < 0.08);
     }
   }
   // The same place twice: the mean of both.
   const std::vector<misfit_place> twice(2);
-  CHECK(misfit_at({.points = detail::weigh(twice, std::vector{0.1, 0.2})}, {}).mean ==
+  CHECK(select::misfit_at({.points = detail::weigh(twice, std::vector{0.1, 0.2})}, {}).mean ==
         Approx(0.15).epsilon(0.02));
 }
 

@@ -57,7 +57,7 @@ TEST_CASE("a correction is trusted less the further away the sizes are that it c
   profile p = cluster_profile();
   const arm binomial = parse_arm(collective::broadcast, "binomial");
   const auto place = [&](double bytes, int num_ranks) {
-    return misfit_place_of(binomial, bytes, num_ranks, 1);
+    return select::misfit_place_of(binomial, bytes, num_ranks, 1);
   };
   p.corrections.push_back(
       {"broadcast", "binomial", 2, {{place(4096, 8), 1}, {place(32768, 8), 1}}});
@@ -80,10 +80,10 @@ TEST_CASE("a correction is trusted less the further away the sizes are that it c
 
 TEST_CASE("arms of an algorithm are the closer the more alike their parameters") {
   const auto place = [](const char* name, double bytes) {
-    return misfit_place_of(parse_arm(collective::broadcast, name), bytes, 8, 1);
+    return select::misfit_place_of(parse_arm(collective::broadcast, name), bytes, 8, 1);
   };
   const auto alike = [&](const char* a, const char* b, double bytes) {
-    return misfit_covariance(place(a, bytes), place(b, bytes));
+    return select::misfit_covariance(place(a, bytes), place(b, bytes));
   };
   CHECK(alike("knomial+radix=3", "knomial+radix=3", 65536) >
         alike("knomial+radix=3", "knomial+radix=4", 65536));

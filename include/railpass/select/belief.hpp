@@ -124,7 +124,7 @@ class belief {
   // So many arms are nothing like their prediction.
   static constexpr double trap_weight = 0.05;
   static constexpr int few = 8;  // samples, for saying that an arm has changed
-  static constexpr double least_noise = 0.02, largest_noise = 0.5, first_noise = 0.2;
+  static constexpr double least_noise = 0.02, largest_noise = 0.5, first_noise = 0.25;
   // A first sample includes opening connections and touching pages.
   static constexpr double first_sample_variance = 0.1 * 0.1;
 

@@ -5,9 +5,9 @@
 #pragma once
 
 #include "collectives/registry.hpp"
-#include "models/misfit.hpp"
 #include "models/profile.hpp"
 #include "railpass/select/context.hpp"
+#include "railpass/select/misfit.hpp"
 #include "railpass/select/policy.hpp"
 
 #include <algorithm>

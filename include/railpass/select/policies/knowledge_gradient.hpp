@@ -41,9 +41,9 @@ class knowledge_gradient_policy final : public belief_policy {
       publish(std::vector{place_of(native())}, first.length);
       return first;
     }
-    // One prediction in ten may be three times further off than the prior says, however well the
-    // others fit.
-    weigh(heavy_, 0.1, 3 / std::min(1.0, beliefs().scale()));
+    // Six predictions in a hundred may be three times further off than the prior says, however well
+    // the others fit.
+    weigh(heavy_, 0.06, 3 / std::min(1.0, beliefs().scale()));
     double length = early_length();
     std::vector<int> explore = worth_exploring(now, length);
     maintain(now, length, explore);

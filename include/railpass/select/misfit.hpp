@@ -3,7 +3,8 @@
 // How far an algorithm's corrected closed form is off: like what was measured of arms, sizes and
 // ranks nearby, and the less certain the further these are away. A Gaussian process over the
 // logarithms; `railpass fit` computes the weights, a prediction only adds them up. The method is
-// kriging: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapter 2.
+// kriging: Rasmussen, Williams: Gaussian Processes for Machine Learning, 2006, chapter 2,
+// doi:10.7551/mitpress/3206.001.0001.
 #pragma once
 
 #include "collectives/registry.hpp"
@@ -12,14 +13,14 @@
 #include <algorithm>
 #include <cmath>
 
-namespace railpass {
+namespace railpass::select {
 
 namespace detail {
 
 /// Standard deviation of ln(time / corrected closed form) far from any measurement, over how many
 /// octaves it is forgotten, and how far a measurement of the very same is off. From all arms of 120
 /// cells on four simulated machines, measured at four other sizes: errors are 0.95 times as large
-/// as predicted, on each machine alone 0.9 to 1.05.
+/// as predicted.
 inline constexpr double misfit_spread = 0.5, misfit_octaves = 16, misfit_noise = 0.05;
 
 }  // namespace detail
@@ -63,4 +64,4 @@ inline misfit misfit_at(const algorithm_correction& c, const misfit_place& place
   return {mean, std::sqrt(apart - nearest * nearest / apart)};
 }
 
-}  // namespace railpass
+}  // namespace railpass::select
