@@ -10,7 +10,8 @@
 // Collectives: from the times of algorithms whose closed forms are known, the scales of the link
 // parameters and one factor per algorithm are estimated together (Levenberg-Marquardt,
 // doi:10.1137/0111030, on the logarithms, Huber's weights again, weak priors that keep what the
-// data does not tell where it was).
+// data does not tell where it was). What they leave is expected of similar arms, too
+// (railpass/select/misfit.hpp).
 #pragma once
 
 #include "collectives/registry.hpp"
@@ -572,10 +573,6 @@ class collective_problem {
   int num_scales_ = 0;
   Eigen::VectorXd prior_, theta_, residuals_;
 };
-
-}  // namespace detail
-
-namespace detail {
 
 // Weights that make a Gaussian process of these residuals. A residual that is four standard
 // deviations away from what the others say is thought to be that noisy, the worst one first.

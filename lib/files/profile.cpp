@@ -2,6 +2,9 @@
 #include "lib/files/files.hpp"
 #include "lib/files/fingerprint.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace railpass::files {
 
 namespace {
@@ -106,6 +109,8 @@ local_model read_local(const json_reader& r) {
 algorithm_correction::point read_point(const json_reader& r) {
   r.expect_fields({"place", "weight"});
   algorithm_correction::point point{.place = {}, .weight = r.finite("weight")};
+  if (std::abs(point.weight) > 1e6)
+    r.field("weight").fail("expected a number from -1000000 to 1000000");
   const std::vector<double> place = r.numbers("place");
   if (place.size() != point.place.size())
     r.field("place").fail("expected " + std::to_string(point.place.size()) + " numbers, found " +

@@ -76,6 +76,9 @@ TEST_CASE("a correction is trusted less the further away the sizes are that it c
   CHECK(spread(4096, 16) == Approx(spread(2048)));  // twice the ranks
   CHECK(spread(1 << 30, 1 << 20) <= 0.6);           // as if nothing were known
   CHECK(spread(1 << 30, 1 << 20) > 0.45);
+  // A damaged profile predicts no nonsense.
+  p.corrections[0].points[0].weight = 1e6;
+  CHECK(time_of(p, eight, binomial, 4096) < 1);
 }
 
 TEST_CASE("arms of an algorithm are the closer the more alike their parameters") {

@@ -315,6 +315,8 @@ TEST_CASE("errors name the file, the place and what was expected") {
             .find("larger than before") != std::string::npos);
   CHECK(message(replaced(text, "\"weight\": -0.25", "\"weight\": true")) ==
         "p.json: corrections[0].points[0].weight: expected a number, found true");
+  CHECK(message(replaced(text, "\"weight\": -0.25", "\"weight\": -1e7")) ==
+        "p.json: corrections[0].points[0].weight: expected a number from -1000000 to 1000000");
   CHECK(message(replaced(text, "10.0,", "-10.0,")) ==
         "p.json: corrections[0].points[0].place[0]: expected a finite number >= 0, found -10.0");
   CHECK(message(replaced(text, "10.0,", "")) ==

@@ -22,6 +22,8 @@ namespace detail {
 /// cells on four simulated machines, measured at four other sizes: errors are 0.95 times as large
 /// as predicted.
 inline constexpr double misfit_spread = 0.5, misfit_octaves = 16, misfit_noise = 0.05;
+/// A thousand times: beyond that a profile is damaged.
+inline constexpr double most_misfit = 7;
 
 }  // namespace detail
 
@@ -61,7 +63,8 @@ inline misfit misfit_at(const algorithm_correction& c, const misfit_place& place
     mean += p.weight * covariance;
     nearest = std::max(nearest, covariance);
   }
-  return {mean, std::sqrt(apart - nearest * nearest / apart)};
+  return {std::clamp(mean, -detail::most_misfit, detail::most_misfit),
+          std::sqrt(apart - nearest * nearest / apart)};
 }
 
 }  // namespace railpass::select
