@@ -20,7 +20,7 @@ namespace detail {
 /// Standard deviation of ln(time / corrected closed form) far from any measurement, over how many
 /// octaves it is forgotten, and how far a measurement of the very same is off. From all arms of 120
 /// cells on four simulated machines, measured at four other sizes: errors are 0.95 times as large
-/// as predicted.
+/// as what all points together leave.
 inline constexpr double misfit_spread = 0.5, misfit_octaves = 16, misfit_noise = 0.05;
 /// A thousand times: beyond that a profile is damaged.
 inline constexpr double most_misfit = 7;
