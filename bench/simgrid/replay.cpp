@@ -119,10 +119,11 @@ class player {
   }
 
   double call() {
-    double extra_s = 0;
+    const double began_s = now_s_;
     if (steps_.begin_call()) {
-      extra_s = merge_steps();
-      steps_.charge_merge(extra_s);
+      steps_.begin_steps(now_s_);
+      now_s_ += merge_steps();
+      steps_.end_steps(now_s_);
     }
     select::timed_call c = steps_.next_call(cell_.key);
     if (c.needs_first_plan) {
@@ -134,7 +135,8 @@ class player {
     const double seconds = true_s_.at(c.arm);
     if (c.timed) steps_.record(c, measured(seconds));
     last_arm_ = c.arm;
-    return seconds + extra_s;
+    now_s_ += seconds;
+    return now_s_ - began_s;
   }
 
   int last_arm() const { return last_arm_; }
@@ -187,6 +189,7 @@ class player {
   std::uint64_t seed_;
   select::random_stream random_;
   select::lockstep steps_;
+  double now_s_ = 0;  // what all calls so far took
   int last_arm_ = select::native_arm;
 };
 

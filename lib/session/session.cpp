@@ -508,15 +508,15 @@ void session::merge_steps() {
   {
     const std::unique_lock lock = guard();
     if (!lockstep_.begin_call()) return;
+    lockstep_.begin_steps(process_.clock()());
   }
-  const double started_s = process_.clock()();
   bool mismatch = false;
   const int code = merges_.make_due_steps(
       lockstep_, is_shared_ ? &mutex_ : nullptr, [this](MPI_Request& r) { return wait_for(r); },
       mismatch);
   note_merge(code, mismatch);
   const std::unique_lock lock = guard();
-  lockstep_.charge_merge(process_.clock()() - started_s);
+  lockstep_.end_steps(process_.clock()());
 }
 
 void session::finish_merge() {

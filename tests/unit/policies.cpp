@@ -34,8 +34,10 @@ class run {
     std::vector<double> regrets;
     for (int i = 0; i < count; ++i) {
       if (steps_.begin_call()) {
+        steps_.begin_steps(now_s_);
         while (steps_.due() != merge_step::none)
-          if (steps_.step_alone()) steps_.charge_merge(context_.merge_cost_s);
+          if (steps_.step_alone()) now_s_ += context_.merge_cost_s;
+        steps_.end_steps(now_s_);
         REQUIRE(!steps_.native_for_good());
       }
       timed_call c = steps_.next_call(context_.key);
@@ -48,6 +50,7 @@ class run {
       const double true_s = context_.true_s[context_.position_of(c.arm)];
       const double seconds = clock_.time_s(true_s, context_.best_s);
       if (c.timed) steps_.record(c, seconds);
+      now_s_ += seconds;
       regrets.push_back(100 * (true_s / context_.best_s - 1));
       arms_.push_back(c.arm);
     }
@@ -65,6 +68,7 @@ class run {
   simulated_context context_;
   simulated_clock clock_;
   lockstep steps_;
+  double now_s_ = 0;
   std::vector<int> arms_;
 };
 

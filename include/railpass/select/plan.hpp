@@ -19,7 +19,7 @@
 // What a caller does in each blocking call, with `ls` the communicator's lockstep:
 //
 //     if (ls.begin_call()) {                              // rarely: a merge has a step to make
-//       const double t0 = clock();
+//       ls.begin_steps(clock());
 //       for (merge_step s; (s = ls.due()) != merge_step::none;) switch (s) {
 //         case post:    ls.post();
 //         case collect: receive words from child ls.child(); ls.add(words);
@@ -28,7 +28,7 @@
 //         case deliver: send ls.reply() to child ls.child();  // which reply() changes
 //         case consume: if (ls.consume() == merge_outcome::mismatch) report once;
 //       }
-//       ls.charge_merge(clock() - t0);
+//       ls.end_steps(clock());
 //     }
 //     timed_call c = ls.next_call(key);
 //     if (c.needs_first_plan) {
@@ -207,9 +207,10 @@ class lockstep {
     return false;
   }
 
-  /// Wall time this rank spent on merge steps in the current call. The largest sum over the ranks
-  /// is what a merge is taken to cost.
-  void charge_merge(double seconds) { charged_s_ += seconds; }
+  /// When this rank began the merge steps of a call, and when it had made them; any clock that all
+  /// calls use. The largest sum over the ranks is what a merge is taken to cost.
+  void begin_steps(double now_s) { steps_began_s_ = now_s; }
+  void end_steps(double now_s) { charged_s_ += now_s - steps_began_s_; }
 
   bool native_for_good() const { return native_for_good_; }
 
@@ -490,7 +491,7 @@ class lockstep {
   std::uint32_t fingerprint_ = mix(protocol_version, 0);
   std::uint32_t last_key_ = ~0u;
   int last_context_ = no_context;
-  double charged_s_ = 0;
+  double steps_began_s_ = 0, charged_s_ = 0;
   std::vector<std::int32_t> index_;  // open addressing: context or -1
   std::vector<context_state> contexts_;
   std::vector<sample> queue_;
@@ -502,8 +503,9 @@ class lockstep {
   merge_costs merge_costs_;   // of one
   double merges_cost_s_ = 0;  // of all: as measured, the last one as expected
   double expected_cost_s_ = 0;
-  double elapsed_s_ = 0;  // in calls with a plan
+  double calls_s_ = 0, elapsed_s_ = 0;  // calls with a plan: their sum, and what passed in them
   std::int64_t answered_at_ = 0;
+  double answered_s_ = -std::numeric_limits<double>::infinity();  // by the clock of begin_steps()
   std::int32_t charged_pace_ = -1;  // of the merge before this one; -1: there was none
 };
 
@@ -815,7 +817,7 @@ inline void lockstep::compose_reply() {
   answered_at_ = sequence_;
   auto rest = std::span(reply_).subspan(reply_header_words);
   std::int32_t shipped = 0;
-  double gap = longest, call_s = 0;
+  double gap = longest, call_s = 0, new_calls_s = 0;
   bool urgent = false;
   for (int c = 0; c < num_contexts(); ++c) {
     const context_state& s = contexts_[std::size_t(c)];
@@ -834,20 +836,26 @@ inline void lockstep::compose_reply() {
     }
     if (new_calls == 0 || !led.chosen) continue;
     const double mean_s = mean_call_s(c);
-    elapsed_s_ += new_calls * mean_s;
+    new_calls_s += new_calls * mean_s;
     call_s += led.rate * mean_s;
     urgent = urgent || led.length < 2 * height_;
     const double remaining = led.outbox ? 0 : double(led.wanted_at - s.calls);
     gap = std::min(gap, remaining / led.rate - calls_to_reply());
   }
+  // Calls of different ranks may overlap, and the program may compute between them.
+  calls_s_ += new_calls_s;
+  elapsed_s_ += std::min(new_calls_s, steps_began_s_ - answered_s_);
+  answered_s_ = steps_began_s_;
   if (gap == longest) gap = 2 * calls;  // no tuned context was used: look again later, ever later
   const std::int32_t pace = pace_for(call_s, merges_ < early_merges ? early_at_once_share
                                              : urgent               ? urgent_at_once_share
                                                                     : 0);
   const double spare_s =
       (free_merges - 1) * merge_cost_s(pace) + call_s + merge_share * elapsed_s_ - merges_cost_s_;
-  if (spare_s < 0 && call_s > 0)
-    gap = std::max(gap, -spare_s / (merge_share * call_s) - calls_to_reply());
+  if (spare_s < 0 && call_s > 0) {
+    const double earned_s = merge_share * call_s * elapsed_s_ / calls_s_;  // by each call to come
+    gap = std::max(gap, -spare_s / earned_s - calls_to_reply());
+  }
   const auto pause = std::int32_t(std::clamp(gap, 0.0, double(longest)));
   reply_[gap_word] = pause;
   reply_[pace_word] = pace;
