@@ -11,6 +11,7 @@ always one arm are sums of these times, tuned calls are live, merges included. A
 found when the arms of 19 of 20 calls take at most 1.02 times as long as the best one then.
 """
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -29,12 +30,23 @@ def calls_until_found(taken_s, best_s, window=20):
     return None
 
 
+def both_worlds(machine, collective, size, slow, seconds):
+    """What each arm takes on the usual links and on slow ones."""
+    path = os.path.join(machine.work, f"{machine.name}.{collective}.{size}.{slow}.json")
+    if not os.path.exists(path):
+        names = machine.arms(collective, size, machine.profile)
+        worlds = [{a["arm"]: a["seconds"] for a in
+                   machine.times(collective, size, names, seconds, slow=s)["arms"]}
+                  for s in (None, slow)]
+        with open(path, "w") as file:
+            json.dump(worlds, file)
+    with open(path) as file:
+        return json.load(file)
+
+
 def study(machine, collective, size, options):
     slow = options.slow.replace("middle", f"n-{machine.ranks // 2 // machine.ranks_per_node}")
-    names = machine.arms(collective, size, machine.profile)
-    usual, slowed = ({a["arm"]: a["seconds"] for a in
-                      machine.times(collective, size, names, options.cell_seconds, slow=s)["arms"]}
-                     for s in (None, slow))
+    usual, slowed = both_worlds(machine, collective, size, slow, options.cell_seconds)
     n = options.calls
     began = time.monotonic()
     live = machine.simulate("live", collective, size, 3 * n, n, 2 * n, slow=slow, timeout=1800,
@@ -75,15 +87,21 @@ def main():
     parser.add_argument("--calls", type=int, default=1000, help="before, while and after it is slow")
     parser.add_argument("--cell-seconds", type=float, default=60,
                         help="real time for the arms of a cell, in each world")
+    parser.add_argument("--keep", metavar="DIR", help="profiles and times of arms stay there; those "
+                        "that are there are not measured again")
     parser.add_argument("--json", metavar="FILE", help="where the results go")
     options = parser.parse_args()
     find_programs(options)
     results = []
-    with tempfile.TemporaryDirectory(prefix="railpass-changing-") as work:
+    with contextlib.ExitStack() as stack:
+        work = options.keep or stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="railpass-changing-"))
+        os.makedirs(work, exist_ok=True)
         for path in options.platform:
             machine = Machine(path, work, options)
             cells = [(c, b) for c in options.collectives for b in options.bytes]
-            machine.fit(cells)
+            if not os.path.exists(machine.profile):
+                machine.fit(cells)
             for cell in cells:
                 try:
                     r = study(machine, *cell, options)
