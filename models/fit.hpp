@@ -11,7 +11,8 @@
 // parameters and one factor per algorithm are estimated together (Levenberg-Marquardt,
 // doi:10.1137/0111030, on the logarithms, Huber's weights again, weak priors that keep what the
 // data does not tell where it was). What they leave is expected of similar arms, too
-// (railpass/select/misfit.hpp).
+// (railpass/select/misfit.hpp). Times of few runs count less, and hardly if they seem to be slow
+// ones.
 #pragma once
 
 #include "collectives/registry.hpp"
@@ -24,6 +25,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numbers>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -424,6 +426,27 @@ struct collective_fit {
 
 namespace detail {
 
+// What a measured time is off by. A run is now and then a hundred times too slow, where ranks wait
+// for a core: Student's t with one degree of freedom. The median of n such values has the tails of
+// (n + 1) / 2 degrees.
+struct time_error {
+  double variance = 0;  // of ln(seconds), rare slow runs apart; 0: as good as any
+  double freedom = 1;
+
+  // Of this time, if its squared error is expected to be `squared` (Lange, Little, Taylor,
+  // doi:10.1080/01621459.1989.10478852).
+  double variance_given(double squared) const {
+    return variance > 0 ? (freedom * variance + squared) / (freedom + 1) : 0;
+  }
+};
+
+inline time_error error_of(const collective_time& t) {
+  if (t.runs < 1) return {};
+  const auto runs = double(t.runs);
+  const double spread = std::min(t.run_spread, select::detail::most_misfit);
+  return {.variance = 0.5 * std::numbers::pi * spread * spread / runs, .freedom = 0.5 * (runs + 1)};
+}
+
 struct known_time {
   arm what;
   int family = 0;  // index into the algorithms that occur
@@ -451,6 +474,10 @@ class collective_problem {
     prior_ = Eigen::Map<const Eigen::VectorXd>(spreads.data(), Eigen::Index(spreads.size()));
     theta_ = Eigen::VectorXd::Zero(prior_.size());
     residuals_ = residuals_at(theta_);
+    // At first all of a residual is thought to be the time's error.
+    errors_ = Eigen::VectorXd(residuals_.size());
+    for (Eigen::Index i = 0; i < residuals_.size(); ++i)
+      errors_(i) = error_at(i).variance_given(residuals_(i) * residuals_(i));
     solve();
   }
 
@@ -458,7 +485,13 @@ class collective_problem {
   double factor(int family) const { return std::exp(theta_(num_scales_ + family)); }
   const Eigen::VectorXd& residuals() const { return residuals_; }
   /// Comparable between problems with the same times.
-  double cost() const { return cost_at(residuals_, theta_, 0.1); }
+  double cost() const {
+    constexpr double misfit = 0.1;
+    Eigen::VectorXd scales(residuals_.size());
+    for (Eigen::Index i = 0; i < scales.size(); ++i)
+      scales(i) = std::sqrt(misfit * misfit + error_at(i).variance);
+    return cost_at(residuals_, theta_, scales);
+  }
 
  private:
   // Per piece: latency, bytes of a stream, bytes of a message alone against those of a stream.
@@ -519,17 +552,36 @@ class collective_problem {
     return r;
   }
 
-  double cost_at(const Eigen::VectorXd& r, const Eigen::VectorXd& theta, double spread) const {
+  double cost_at(const Eigen::VectorXd& r, const Eigen::VectorXd& theta,
+                 const Eigen::VectorXd& scales) const {
     double cost = 0.5 * theta.cwiseQuotient(prior_).squaredNorm();
-    for (const double x : r) cost += huber_cost(x / spread);
+    for (const double x : r.cwiseQuotient(scales)) cost += huber_cost(x);
     return cost;
+  }
+
+  time_error error_at(Eigen::Index i) const { return error_of(*known_[std::size_t(i)].measured); }
+
+  // Standard deviations of the residuals: what the closed forms are off by, and the times' errors,
+  // which are estimated anew.
+  Eigen::VectorXd scales() {
+    constexpr double outlier = 4;  // times the usual variance
+    std::vector<double> usual;
+    for (Eigen::Index i = 0; i < errors_.size(); ++i)
+      if (errors_(i) <= outlier * error_at(i).variance) usual.push_back(residuals_(i));
+    if (usual.empty()) usual.assign(residuals_.begin(), residuals_.end());
+    const double spread = std::max(0.05, robust_spread(usual));
+    const double misfit = spread * spread;
+    for (Eigen::Index i = 0; i < errors_.size(); ++i) {
+      const double share = errors_(i) / (errors_(i) + misfit), part = share * residuals_(i);
+      errors_(i) = error_at(i).variance_given(part * part + share * misfit);
+    }
+    return (errors_.array() + misfit).sqrt();
   }
 
   void solve() {
     double damping = 1e-2;
     for (int iteration = 0; iteration < 100; ++iteration) {
-      const double spread =
-          std::max(0.05, robust_spread({residuals_.data(), std::size_t(residuals_.size())}));
+      const Eigen::VectorXd scale = scales();
       Eigen::MatrixXd jacobian = Eigen::MatrixXd::Zero(residuals_.size(), theta_.size());
       constexpr double step = 1e-4;
       for (int k = 0; k < num_scales_; ++k) {
@@ -540,21 +592,21 @@ class collective_problem {
       Eigen::VectorXd weights(residuals_.size());
       for (Eigen::Index i = 0; i < residuals_.size(); ++i) {
         jacobian(i, num_scales_ + known_[std::size_t(i)].family) = -1;
-        weights(i) = huber_weight(residuals_(i) / spread) / (spread * spread);
+        weights(i) = huber_weight(residuals_(i) / scale(i)) / (scale(i) * scale(i));
       }
       const Eigen::VectorXd precision = prior_.array().square().inverse();
       const Eigen::MatrixXd normal = jacobian.transpose() * weights.asDiagonal() * jacobian +
                                      Eigen::MatrixXd(precision.asDiagonal());
       const Eigen::VectorXd gradient = jacobian.transpose() * (weights.asDiagonal() * residuals_) +
                                        precision.cwiseProduct(theta_);
-      const double cost = cost_at(residuals_, theta_, spread);
+      const double cost = cost_at(residuals_, theta_, scale);
       double change = 0;
       for (; damping < 1e8; damping *= 4) {
         Eigen::MatrixXd damped = normal;
         damped.diagonal() *= 1 + damping;
         const Eigen::VectorXd trial = theta_ - damped.ldlt().solve(gradient);
         const Eigen::VectorXd trial_residuals = residuals_at(trial);
-        if (!trial_residuals.allFinite() || cost_at(trial_residuals, trial, spread) >= cost)
+        if (!trial_residuals.allFinite() || cost_at(trial_residuals, trial, scale) >= cost)
           continue;
         change = (trial - theta_).cwiseAbs().maxCoeff();
         theta_ = trial;
@@ -572,13 +624,18 @@ class collective_problem {
   std::vector<int> first_scale_;
   int num_scales_ = 0;
   Eigen::VectorXd prior_, theta_, residuals_;
+  Eigen::VectorXd errors_;  // variances
 };
 
-// Weights that make a Gaussian process of these residuals. A residual that is four standard
-// deviations away from what the others say is thought to be that noisy, the worst one first.
+// Weights that make a Gaussian process of these residuals. At first all of a residual is thought to
+// be the time's error, if it has one, then as much as the others leave. A residual that is four
+// standard deviations away from what the others say is thought to be that noisy, the worst one
+// first.
 inline std::vector<algorithm_correction::point> weigh(std::span<const misfit_place> places,
-                                                      std::span<const double> residuals) {
-  constexpr double most_deviations = 4;
+                                                      std::span<const double> residuals,
+                                                      std::span<const time_error> errors) {
+  constexpr double most_deviations = 4, settled = 0.01;
+  constexpr int most_rounds = 100;
   const auto n = Eigen::Index(places.size());
   Eigen::MatrixXd covariance(n, n);
   for (Eigen::Index i = 0; i < n; ++i)
@@ -586,10 +643,24 @@ inline std::vector<algorithm_correction::point> weigh(std::span<const misfit_pla
       covariance(i, k) = select::misfit_covariance(places[std::size_t(i)], places[std::size_t(k)]);
   covariance.diagonal().array() += select::detail::misfit_noise * select::detail::misfit_noise;
   const Eigen::Map<const Eigen::VectorXd> r(residuals.data(), n);
-  Eigen::VectorXd weights;
-  for (Eigen::Index round = 0; round <= n; ++round) {
+  Eigen::VectorXd weights, noise(n);
+  for (Eigen::Index i = 0; i < n; ++i)
+    noise(i) = errors[std::size_t(i)].variance_given(r(i) * r(i));
+  covariance.diagonal() += noise;
+  for (Eigen::Index round = 0; round <= most_rounds + n; ++round) {
     const Eigen::MatrixXd inverse = covariance.inverse();
     weights = inverse * r;
+    // What is expected of the squared errors.
+    const Eigen::ArrayXd squared = (noise.array() * weights.array()).square() +
+                                   noise.array() * (1 - noise.array() * inverse.diagonal().array());
+    double change = 0;
+    for (Eigen::Index i = 0; i < n && round < most_rounds; ++i) {
+      const double before = noise(i);
+      noise(i) = errors[std::size_t(i)].variance_given(squared(i));
+      covariance(i, i) += noise(i) - before;
+      if (before > 0) change = std::max(change, std::abs(noise(i) / before - 1));
+    }
+    if (change > settled) continue;
     // Of each from the others: weight / inverse(i, i) away, with 1 / inverse(i, i) as variance.
     const Eigen::VectorXd deviations =
         weights.cwiseAbs().cwiseQuotient(inverse.diagonal().cwiseSqrt());
@@ -599,7 +670,8 @@ inline std::vector<algorithm_correction::point> weigh(std::span<const misfit_pla
     covariance(worst, worst) += away * away;
   }
   std::vector<algorithm_correction::point> result;
-  for (Eigen::Index i = 0; i < n; ++i) result.push_back({places[std::size_t(i)], weights(i)});
+  for (Eigen::Index i = 0; i < n; ++i)
+    result.push_back({places[std::size_t(i)], weights(i), std::sqrt(noise(i))});
   return result;
 }
 
@@ -657,17 +729,19 @@ inline collective_fit fit_collectives(const machine_model& start,
   for (std::size_t f = 0; f < families.size(); ++f) {
     std::vector<misfit_place> places;
     std::vector<double> residuals;
+    std::vector<detail::time_error> errors;
     for (std::size_t i = 0; i < known.size(); ++i) {
       if (known[i].family != int(f)) continue;
       const collective_time& t = *known[i].measured;
       places.push_back(
           select::misfit_place_of(known[i].what, double(t.bytes), t.num_ranks, t.ranks_per_node));
       residuals.push_back(r(Eigen::Index(i)));
+      errors.push_back(detail::error_of(t));
     }
     result.corrections.push_back({.collective = std::string(name_of(families[f]->op)),
                                   .algorithm = std::string(families[f]->name),
                                   .factor = best.factor(int(f)),
-                                  .points = detail::weigh(places, residuals)});
+                                  .points = detail::weigh(places, residuals, errors)});
   }
   return result;
 }

@@ -68,6 +68,7 @@ struct algorithm_correction {
   struct point {
     misfit_place place{};
     double weight = 0;
+    double noise = 0;  ///< standard error of ln(time), beyond what every measurement has
   };
   std::vector<point> points{};
 };
@@ -80,6 +81,8 @@ struct collective_time {
   int ranks_per_node = 1;
   std::int64_t bytes = 0;
   double median_s = 0;
+  std::int64_t runs = 0;  ///< 0: enough, as far as anybody knows
+  double run_spread = 0;  ///< standard deviation of ln(seconds) of one run, rare slow ones apart
 };
 
 struct profile {

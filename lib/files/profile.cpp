@@ -107,8 +107,9 @@ local_model read_local(const json_reader& r) {
 }
 
 algorithm_correction::point read_point(const json_reader& r) {
-  r.expect_fields({"place", "weight"});
-  algorithm_correction::point point{.place = {}, .weight = r.finite("weight")};
+  r.expect_fields({"place", "weight", "noise"});
+  algorithm_correction::point point{
+      .place = {}, .weight = r.finite("weight"), .noise = r.optional_number("noise").value_or(0)};
   if (std::abs(point.weight) > 1e6)
     r.field("weight").fail("expected a number from -1000000 to 1000000");
   const std::vector<double> place = r.numbers("place");
@@ -125,8 +126,11 @@ std::string to_json(const profile& p) {
   json corrections = json::array(), measured = json::array();
   for (const algorithm_correction& c : p.corrections) {
     json points = json::array();
-    for (const algorithm_correction::point& at : c.points)
-      points.push_back({{"place", at.place}, {"weight", at.weight}});
+    for (const algorithm_correction::point& at : c.points) {
+      json point{{"place", at.place}, {"weight", at.weight}};
+      if (at.noise > 0) point["noise"] = at.noise;
+      points.push_back(std::move(point));
+    }
     corrections.push_back({{"collective", c.collective},
                            {"algorithm", c.algorithm},
                            {"factor", c.factor},

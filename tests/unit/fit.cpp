@@ -372,7 +372,8 @@ TEST_CASE("the weights of a misfit give back what was measured") {
       for (double& x : places[i]) x = anything(random);
       residuals[i] = normal(random);
     }
-    const algorithm_correction c{.points = detail::weigh(places, residuals)};
+    const algorithm_correction c{
+        .points = detail::weigh(places, residuals, std::vector<detail::time_error>(n))};
     for (std::size_t i = 0; i < n; ++i) {
       const select::misfit off = select::misfit_at(c, places[i]);
       CHECK(off.mean == Approx(residuals[i]).margin(0.03));
@@ -381,8 +382,10 @@ TEST_CASE("the weights of a misfit give back what was measured") {
   }
   // The same place twice: the mean of both.
   const std::vector<misfit_place> twice(2);
-  CHECK(select::misfit_at({.points = detail::weigh(twice, std::vector{0.1, 0.2})}, {}).mean ==
-        Approx(0.15).epsilon(0.02));
+  const std::vector<detail::time_error> exact(2);
+  CHECK(
+      select::misfit_at({.points = detail::weigh(twice, std::vector{0.1, 0.2}, exact)}, {}).mean ==
+      Approx(0.15).epsilon(0.02));
 }
 
 TEST_CASE("a few absurd times do not spoil a fit") {
@@ -392,6 +395,93 @@ TEST_CASE("a few absurd times do not spoil a fit") {
   for (std::size_t i = 0; i < m.collectives.size(); i += 15) m.collectives[i].median_s *= 50;
   const profile fit = fit_profile(m, {.num_hosts = 8}, "");
   CHECK(median_error(fit, bench(true_machine(), 8, {1 << 20}, 0, 5)) <= 0.15);
+}
+
+namespace {
+
+// Each time again, from single runs: `slow` of them 10 to 100 times too long, as where ranks have
+// to wait for a core.
+std::vector<collective_time> single_runs(std::vector<collective_time> times, double slow,
+                                         unsigned seed) {
+  constexpr double spread = 0.3;
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal(0, spread);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  for (collective_time& t : times) {
+    t.median_s *= std::exp(normal(random));
+    const bool is_slow = uniform(random) < slow;
+    const double factor = std::pow(10, 1 + uniform(random));
+    if (is_slow) t.median_s *= factor;
+    t.runs = 1;
+    t.run_spread = spread;
+  }
+  return times;
+}
+
+}  // namespace
+
+TEST_CASE("single runs of which some are 10 to 100 times too slow predict as well as the others") {
+  const bool sampled = GENERATE(true, false);
+  std::vector<double> without, with, with_many;
+  for (unsigned seed = 0; seed < 6; ++seed) {
+    const auto times = bench(true_machine(), 8, {1 << 10, 8 << 10, 64 << 10, 512 << 10}, 0, seed);
+    const auto others = bench(true_machine(), 8, {4 << 10, 32 << 10, 256 << 10}, 0, seed);
+    const auto error_of = [&](const std::vector<collective_time>& measured) {
+      measurements m;
+      if (sampled) m = noisy_samples(true_machine().across_nodes, 0.05, 0.02, seed);
+      m.collectives = measured;
+      return median_error(fit_profile(m, {.num_hosts = 8}, ""), others);
+    };
+    without.push_back(error_of(single_runs(times, 0, seed)));
+    with.push_back(error_of(single_runs(times, 0.2, seed)));
+    with_many.push_back(error_of(single_runs(times, 0.4, seed)));
+    UNSCOPED_INFO(without.back() << " " << with.back() << " " << with_many.back());
+  }
+  CAPTURE(sampled);
+  CHECK(median(without) < 0.1);
+  CHECK(median(with) < 0.11);
+  CHECK(median(with_many) < 0.15);
+}
+
+TEST_CASE("well-measured times are told apart from single runs, and as good as among themselves") {
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    CAPTURE(seed);
+    measurements m;
+    m.collectives = bench(true_machine(), 8, {1 << 10, 64 << 10}, 0, seed);
+    for (collective_time& t : m.collectives) {
+      t.runs = 200;
+      t.run_spread = 0.05;
+    }
+    const auto others = bench(true_machine(), 8, {2 << 10, 128 << 10}, 0, seed);
+    const double alone = median_error(fit_profile(m, {.num_hosts = 8}, ""), others);
+    const auto worse =
+        single_runs(bench(true_machine(), 8, {8 << 10, 512 << 10}, 0, seed), 0.4, seed);
+    m.collectives.insert(m.collectives.end(), worse.begin(), worse.end());
+    CHECK(median_error(fit_profile(m, {.num_hosts = 8}, ""), others) < alone + 0.03);
+  }
+}
+
+TEST_CASE("a single run hardly moves what others say, however slow it was, and many runs do") {
+  std::vector<misfit_place> places(5);
+  for (std::size_t i = 0; i < places.size(); ++i) places[i][0] = double(2 * i);
+  const auto off_at_last = [&](double last, const detail::time_error& error) {
+    std::vector<detail::time_error> errors(places.size());
+    errors.back() = error;
+    const std::vector residuals{0.1, 0.1, 0.1, 0.1, last};
+    return select::misfit_at({.points = detail::weigh(places, residuals, errors)}, places.back());
+  };
+  const auto of_runs = [](std::int64_t runs) {
+    return detail::error_of({.runs = runs, .run_spread = 0.3});
+  };
+  for (const double slow : {std::log(10.0), std::log(50.0), std::log(1000.0)}) {
+    CHECK(off_at_last(slow, of_runs(1)).mean < 0.2);
+    // Nor is its place thought to be known.
+    CHECK(off_at_last(slow, of_runs(1)).spread > 0.15);
+  }
+  CHECK(off_at_last(0.3, of_runs(1)).mean > 0.1);
+  CHECK(off_at_last(0.3, of_runs(1)).mean < 0.2);
+  CHECK(off_at_last(0.8, of_runs(1000)).mean == Approx(0.8).epsilon(0.1));
+  CHECK(off_at_last(0.3, of_runs(1000)).spread == Approx(off_at_last(0.3, {}).spread).margin(0.01));
 }
 
 TEST_CASE("recorded times of 1 KiB to 256 KiB on 8 hosts predict the recorded 1 MiB within 15 %") {

@@ -234,6 +234,25 @@ TEST_CASE("measurements are read from files of any kind, told apart by their con
   const auto from_bench = read(files::to_json(bench));
   REQUIRE(from_bench.collectives.size() == 1);  // tuned is a mixture of arms
   CHECK(from_bench.collectives[0].num_ranks == 16);
+  CHECK(from_bench.collectives[0].runs == 3);
+  CHECK(from_bench.collectives[0].run_spread > 0.2);  // nothing is known of it
+
+  // Three runs that happen to be alike say little of what runs vary by, forty say it.
+  const auto row = [](std::int64_t runs, double spread_s) {
+    return bench_result{.collective = "broadcast",
+                        .bytes = 8,
+                        .arm = "binomial",
+                        .median_s = 1e-6,
+                        .p90_s = 1e-6,
+                        .runs = runs,
+                        .spread_s = spread_s};
+  };
+  bench.results = {row(40, 1e-8), row(3, 0), row(3, 2e-7), row(50, 2e-8), row(60, 3e-8)};
+  const auto spreads = read(files::to_json(bench)).collectives;
+  REQUIRE(spreads.size() == 5);
+  CHECK(spreads[1].run_spread == Approx(0.02));
+  CHECK(spreads[2].run_spread == Approx(0.2));
+  CHECK(spreads[4].run_spread == Approx(0.03));
 
   select::statistics_dump dump;
   dump.contexts = {{.communicator = "world",
@@ -247,6 +266,10 @@ TEST_CASE("measurements are read from files of any kind, told apart by their con
   REQUIRE(from_dump.collectives.size() == 1);
   CHECK(from_dump.collectives[0].bytes == 64);
   CHECK(from_dump.collectives[0].median_s == 3e-6);
+  dump.contexts[0].arms[0].samples = 16;
+  dump.contexts[0].arms[0].spread = 0.25;
+  CHECK(read(files::to_json(dump)).collectives[0].runs == 16);
+  CHECK(read(files::to_json(dump)).collectives[0].run_spread == Approx(0.25));
 
   CHECK_THROWS_AS(read(files::to_json(profile{.machine = {.same_node = hockney_link(1, 1),
                                                           .across_nodes = hockney_link(1, 1)}})),

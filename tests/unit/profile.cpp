@@ -35,7 +35,10 @@ profile example_profile() {
   p.machine.across_nodes.flow.pieces = {{0, 15e-6, 6e-8}};
   p.machine.across_nodes.crowd.pieces = {{0, 16e-6, 7e-8}};
   p.machine.reduce = {.alpha_s = 1e-7, .s_per_byte = 2e-10};
-  p.corrections = {{"broadcast", "binomial", 1.17, {{{10, 3, 0, 1, 0, 0}, -0.25}}}};
+  p.corrections = {{"broadcast",
+                    "binomial",
+                    1.17,
+                    {{{10, 3, 0, 1, 0, 0}, -0.25}, {{12, 3, 0, 1, 0, 0}, 0.5, 0.4}}}};
   p.measured = {{"broadcast", "native", 8, 1, 65536, 19.1e-3}};
   return p;
 }
@@ -217,6 +220,8 @@ TEST_CASE("what is written is read back equal, to the last bit of every number")
   CHECK(p.correction("broadcast", "binomial")->factor == 1.17);
   CHECK(p.correction("broadcast", "binomial")->points.at(0).place[3] == 1);
   CHECK(p.correction("broadcast", "binomial")->points.at(0).weight == -0.25);
+  CHECK(p.correction("broadcast", "binomial")->points.at(0).noise == 0);
+  CHECK(p.correction("broadcast", "binomial")->points.at(1).noise == 0.4);
   CHECK(p.correction("all_reduce", "binomial") == nullptr);
   CHECK(p.measured[0].median_s == 19.1e-3);
   const sample_set s = files::parse_samples(files::to_json(example_samples()), "f");

@@ -53,18 +53,18 @@ struct misfit {
   double mean = 0, spread = 0;
 };
 
-/// The spread is what the nearest point alone leaves: a little more than all of them do.
+/// The spread is what the point alone leaves that tells most: a little more than all of them do.
 inline misfit misfit_at(const algorithm_correction& c, const misfit_place& place) {
   constexpr double noise = detail::misfit_noise * detail::misfit_noise;
   constexpr double apart = detail::misfit_spread * detail::misfit_spread + noise;
-  double mean = 0, nearest = 0;
+  double mean = 0, explained = 0;
   for (const algorithm_correction::point& p : c.points) {
     const double covariance = misfit_covariance(p.place, place);
     mean += p.weight * covariance;
-    nearest = std::max(nearest, covariance);
+    explained = std::max(explained, covariance * covariance / (apart + p.noise * p.noise));
   }
   return {std::clamp(mean, -detail::most_misfit, detail::most_misfit),
-          std::sqrt(apart - nearest * nearest / apart)};
+          std::sqrt(apart - explained)};
 }
 
 }  // namespace railpass::select
