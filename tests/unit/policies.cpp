@@ -349,6 +349,32 @@ TEST_CASE("probabilities are there from the start, are probabilities, and match 
   }
 }
 
+TEST_CASE("arms that take the same do not fill the calls of an epoch with exploring") {
+  // Predictions and measurements do not tell three arms and native apart.
+  std::vector<arm_prior> priors{{.arm = 0, .native = true, .measured_only = true}};
+  for (int arm = 1; arm <= 3; ++arm)
+    priors.push_back({.arm = arm, .log_seconds = std::log(1e-3), .spread = 0.1, .family = arm});
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    CAPTURE(seed);
+    random_stream r(seed);
+    auto p = make_policy("knowledge_gradient", {.priors = priors, .seed = seed});
+    const auto measure = [&](int arm) {
+      return observation{arm, 1e-3 * std::exp(0.1 * r.normal())};
+    };
+    for (std::int64_t calls = 0; calls < 3000;) {
+      const epoch_plan plan = p->plan({.calls = calls, .merge_cost_s = 20e-6});
+      CAPTURE(calls, plan.length, plan.explore.size());
+      if (calls > 200) REQUIRE(int(plan.explore.size()) < plan.length);
+      calls += plan.length;
+      std::vector<observation> merged;
+      for (const exploration& e : plan.explore) merged.push_back(measure(e.arm));
+      for (int i = int(merged.size()); i < std::min(16, plan.length); ++i)
+        merged.push_back(measure(plan.incumbent));
+      p->learn(merged, calls);
+    }
+  }
+}
+
 TEST_CASE("equal seeds give equal choices, other seeds other ones") {
   for (const char* const name : {"knowledge_gradient", "thompson", "pass"}) {
     CAPTURE(name);

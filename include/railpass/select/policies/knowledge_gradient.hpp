@@ -44,7 +44,7 @@ class knowledge_gradient_policy final : public belief_policy {
     // Six predictions in a hundred may be three times further off than the prior says, however well
     // the others fit.
     weigh(heavy_, 0.06, 3 / std::min(1.0, beliefs().scale()));
-    double length = early_length();
+    double length = std::min(early_length(), longest_length(now));
     std::vector<int> explore = worth_exploring(now, length);
     maintain(now, length, explore);
     const int calls = int(std::clamp(length, 1.0, double(1 << 30)));
