@@ -354,7 +354,7 @@ inline void belief::apply(const summary& s) {
   const bool first = a.samples == 0;
   a.bad_first.reset();
   const double v = noise_variance_ / s.kept + separation_variance +
-                   (first && s.kept == 1 ? first_sample_variance : 0);
+                   (first && s.kept == 1 && s.mean > mean(s.arm) ? first_sample_variance : 0);
   a.samples += s.total();
   bool doubtful = false;
   for (std::size_t b = 0; b < hypotheses_.size(); ++b) {
@@ -378,8 +378,9 @@ inline void belief::apply(const summary& s) {
     const double w = total > 0 ? (1 - outlier) * fits / total : 1;
     h.log_weight += std::log(std::max(total, 1e-12));
     if (b == speaking_ && w < 0.5) doubtful = true;
-    // What nobody expected is the arm's own: it says little about its algorithm.
-    if (const double own = r * r / 9 - variance; own > 0 && w > 0.5) {
+    // What nobody expected is the arm's own: it says little about its algorithm. Much makes a call
+    // slow, nothing faster than its arm is, so a fast one is believed sooner.
+    if (const double own = r * r / (r < 0 ? 1.5 : 9) - variance; own > 0 && w > 0.5) {
       h.cov(s.arm, s.arm) += own;
       variance += own;
     }

@@ -93,7 +93,7 @@ class belief_policy : public policy {
     learnt_at_ = calls;
     if (belief_.changed()) {
       change_epoch_ = epoch_ + 1;
-      spent_ = std::min(spent_, budget_share() * double(calls));
+      spent_ = std::min(spent_, budget_share() * double(calls)) - change_budget(calls);
     }
   }
 
@@ -176,6 +176,10 @@ class belief_policy : public policy {
     return std::clamp(0.012 * belief_.prior_spread() / 0.35, 0.005, 0.1);
   }
   double& spent() { return spent_; }
+  /// What may be spent on exploring at once when times have changed, in calls.
+  static double change_budget(std::int64_t calls) {
+    return 0.003 * std::min(2000.0, double(calls));
+  }
 
   /// Index among the active arms, -1 if it is none of them.
   int index_of(int arm) const {

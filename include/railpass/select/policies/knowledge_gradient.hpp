@@ -192,7 +192,8 @@ class knowledge_gradient_policy final : public belief_policy {
   }
 
   /// Arms that nobody has looked at for long are looked at again, outsiders too. The periods grow
-  /// with the root of what a look costs, by which they are the shortest for what all cost together.
+  /// with the root of what a look costs, by which they are the shortest for what all cost together,
+  /// and faster for arms that would have to become more than twice as fast to matter.
   void maintain(const planning_input& now, double length, std::vector<int>& explore) {
     const belief& b = beliefs();
     credit_ = std::min(most_credit, credit_ + maintenance_share(now.calls) * length);
@@ -214,20 +215,25 @@ class knowledge_gradient_policy final : public belief_policy {
       int place = 0;
     };
     std::vector<look> looks;
-    const auto consider = [&](int place, double log_seconds, std::int64_t last_seen) {
-      const double price = std::exp(std::min(5.0, log_seconds - b.cost(incumbent()))) - 1;
+    const auto consider = [&](int place, double log_seconds, double spread,
+                              std::int64_t last_seen) {
+      const double excess = std::min(5.0, log_seconds - b.cost(incumbent()));
+      const double price = std::exp(excess) - 1;
       if (price >= most_credit) return;
       const std::int64_t age = now.calls - std::max(last_seen, looked_at_[std::size_t(place)]);
-      const double period =
-          std::min(longest_period, look_period * std::sqrt(std::max(0.0, price) + 0.1)) *
-          std::max(1.0, double(now.calls) / steady_calls);
+      const double hoped = std::max(0.0, std::exp(excess - spread / 2) - 1);
+      const double period = look_period * std::max(std::sqrt(hoped + 0.1), hoped * hoped) *
+                            std::max(1.0, double(now.calls) / steady_calls);
       if (double(age) >= period)
         looks.push_back({double(age) / period, std::max(0.02, price), place});
     };
     for (int a = 0; a < num_active(); ++a)
-      if (a != incumbent()) consider(place_of(a), b.cost(a), b.last_seen(a));
+      if (a != incumbent())
+        consider(place_of(a), b.cost(a), std::sqrt(b.covariances().of_difference(a, incumbent())),
+                 b.last_seen(a));
     const double error = prediction_error();
-    for (const outsider& o : outsiders()) consider(o.place, expected(o, error), o.last_seen);
+    for (const outsider& o : outsiders())
+      consider(o.place, expected(o, error), o.measured ? 0 : b.prior_spread(), o.last_seen);
     std::sort(looks.begin(), looks.end(),
               [](const look& x, const look& y) { return x.due > y.due; });
     for (const look& l : looks) {
@@ -239,10 +245,11 @@ class knowledge_gradient_policy final : public belief_policy {
   }
   /// Of the time, at most; less and less, as the periods grow.
   static double maintenance_share(std::int64_t calls) {
-    return 0.015 * std::min(1.0, steady_calls / double(std::max<std::int64_t>(1, calls)));
+    return (calls < 1000 ? 0.015 : 0.025) *
+           std::min(1.0, steady_calls / double(std::max<std::int64_t>(1, calls)));
   }
-  static constexpr double look_period = 1600, longest_period = 2500, steady_calls = 4000;
-  static constexpr double most_credit = 3;
+  static constexpr double look_period = 1600, steady_calls = 4000;
+  static constexpr double most_credit = 6;  // calls
 
   void publish(const std::vector<int>& explore, int calls) {
     std::fill(probability_.begin(), probability_.end(), 0.0);
