@@ -22,6 +22,7 @@
 #include "railpass/select/policies.hpp"
 #include "railpass/select/prior.hpp"
 #include "railpass/select/random.hpp"
+#include "railpass/select/skew.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -93,7 +94,10 @@ struct weather {
   double jitter = 0;         ///< standard deviation of ln(measured / true)
   double slow_share = 0;     ///< of calls that are measured up to 50 times too slow
   bool all_slowest = false;  ///< those are measured 50 times too slow, no less
-  double lateness = 0;       ///< of ranks, in calls of the best arm, exponentially distributed
+  double lateness = 0;       ///< added to what is measured: exponential, in calls of the best arm
+  /// The last rank comes to each call so many calls of the best arm after the first one, in the
+  /// mean; each is late by an exponentially distributed time.
+  double apart = 0;
   /// One of the eight arms predicted to be the fastest, but not the best, takes 30 times as long as
   /// predicted; another one with each seed.
   bool trap = false;
@@ -133,7 +137,8 @@ class player {
       c = steps_.next_call(cell_.key);
     }
     const double seconds = true_s_.at(c.arm);
-    if (c.timed) steps_.record(c, measured(seconds));
+    if (c.timed) steps_.record(c, measured(c, seconds));
+    before_s_ = seconds;
     last_arm_ = c.arm;
     now_s_ += seconds;
     return now_s_ - began_s;
@@ -174,12 +179,43 @@ class player {
     true_s_[chosen.arm] = 30 * std::exp(chosen.log_seconds);
   }
 
-  double measured(double seconds) {
+  double measured(const select::timed_call& c, double seconds) {
     const weather& w = weather_;
     double t = seconds * std::exp(w.jitter * random_.normal() - 0.5 * w.jitter * w.jitter);
     if (random_.uniform() < w.slow_share)
       t *= w.all_slowest ? 50 : 2 * std::pow(25.0, random_.uniform());
-    return t - w.lateness * cell_.best_s * std::log(random_.uniform());
+    return with_late_ranks(c, t - w.lateness * cell_.best_s * std::log(random_.uniform()));
+  }
+
+  /// What the leader makes of a call that takes `seconds` from the last rank's coming.
+  double with_late_ranks(const select::timed_call& c, double seconds) {
+    if (weather_.apart <= 0) return seconds;
+    double in_the_mean = 0;  // of the last one's lateness beyond the first one's, in their mean
+    for (int r = 1; r < cell_.num_ranks; ++r) in_the_mean += 1.0 / r;
+    const double mean_s = weather_.apart * cell_.best_s / in_the_mean;
+    const auto comes_s = [&] { return -mean_s * std::log(random_.uniform()); };
+    const double root_s = comes_s();
+    double first_s = root_s, last_s = root_s;
+    for (int r = 1; r < cell_.num_ranks; ++r) {
+      const double s = comes_s();
+      first_s = std::min(first_s, s);
+      last_s = std::max(last_s, s);
+    }
+    // Ranks wait for the root, the root for the last one, or all for the last one.
+    const collective op = cell_.key.op;
+    const promise what = describe(op).what;
+    const bool from_root = what == promise::root_to_all || what == promise::root_to_blocks;
+    const double awaited_s = from_root ? root_s : last_s;
+    const double waits_from_s = traits_of(op).rooted && !from_root ? root_s : first_s;
+    const double longest_s = seconds + awaited_s - waits_from_s;
+    // Some may leave when half is done.
+    const select::call_times times{.longest_s = longest_s,
+                                   .shortest_s = seconds / 2,
+                                   .longest_gap_s = last_s,
+                                   .shortest_gap_s = first_s};
+    if (c.arm == steps_.incumbent(c.context))
+      waited_.learn(c.arm, longest_s, *select::skew_s(times));
+    return select::duration_s(op, times, before_s_, waited_.value());
   }
 
   const cell& cell_;
@@ -190,6 +226,8 @@ class player {
   select::random_stream random_;
   select::lockstep steps_;
   double now_s_ = 0;  // what all calls so far took
+  select::waiting_share waited_;
+  double before_s_ = 0;  // the last call
   int last_arm_ = select::native_arm;
 };
 
@@ -302,7 +340,7 @@ ordered_json all_policies(const profile& p, const profile& samples_only, const o
   weather trap = w, outliers = w, late = w;
   trap.trap = true;
   outliers.slow_share = 0.05, outliers.all_slowest = true;
-  late.lateness = 1;
+  late.apart = 1;
   for (const ordered_json& j : cells) {
     const cell c = read_cell(&p, j);
     for (const select::policy_description& d : select::policies) {

@@ -215,13 +215,16 @@ ordered_json live(cli::workload& w, int calls, const std::optional<slow_calls>& 
           {"right", largest(right ? 0 : 1) == 0}};
 }
 
-/// Calls of one arm to which each rank comes late by up to `late_s`.
+/// Calls of one arm to which each rank comes late by up to `late_s`. `waited` is learnt from those
+/// of the arm in use.
 ordered_json late_calls(const cli::job& j, const tuned_world& world, const cli::workload& w,
-                        collective op, const std::string& arm, double late_s, int calls) {
+                        collective op, const std::string& arm, bool in_use, double late_s,
+                        int calls, select::waiting_share& waited) {
   select::random_stream random(std::uint64_t(j.rank) + 1);
   auto seconds = ordered_json::array(), skews = ordered_json::array(),
        came_apart = ordered_json::array(), since_last = ordered_json::array();
   std::optional<double> ended_s;
+  double before_s = 0;
   for (int i = 0; i < calls; ++i) {
     sleep_until(largest(MPI_Wtime()) + 1e-3 + late_s * random.uniform());
     const double began_s = MPI_Wtime();
@@ -235,8 +238,11 @@ ordered_json late_calls(const cli::job& j, const tuned_world& world, const cli::
                                  .shortest_s = -most[1],
                                  .longest_gap_s = most[2],
                                  .shortest_gap_s = -most[3]};
-      seconds.push_back(select::duration_s(op, t));
-      skews.push_back(*select::skew_s(t));
+      const double skew_s = *select::skew_s(t);
+      if (in_use) waited.learn(0, t.longest_s, skew_s);
+      before_s = select::duration_s(op, t, before_s, waited.value());
+      seconds.push_back(before_s);
+      skews.push_back(skew_s);
       came_apart.push_back(most[4] + most[5]);
       since_last.push_back(most[6] - most[4]);
     }
@@ -264,11 +270,13 @@ ordered_json late(const cli::job& j, const cli::workload& w, collective op, int 
     fastest_s = std::min(fastest_s, true_s);
   }
   auto result = ordered_json::array();
+  std::array<select::waiting_share, lateness.size()> waited;
   for (const auto& [name, true_s] : arms)
-    for (const double of_call : lateness) {
-      result.push_back(late_calls(j, world, w, op, name, of_call * fastest_s, calls));
+    for (std::size_t i = 0; i < lateness.size(); ++i) {
+      result.push_back(late_calls(j, world, w, op, name, name == arms.front().first,
+                                  lateness[i] * fastest_s, calls, waited[i]));
       result.back()["true_s"] = true_s;
-      result.back()["lateness"] = of_call;
+      result.back()["lateness"] = lateness[i];
     }
   return result;
 }

@@ -50,17 +50,61 @@ constexpr bool waits_for_all(collective op) {
 /// one if something makes them wait in between.
 inline constexpr double finishing_spread = 0.8;
 
+/// How much of the time by which ranks seem to come apart is spent waiting inside the calls: all of
+/// it where they do come apart, nothing where they only left the call before at different times.
+/// Calls of one arm tell: the time inside grows by the one and not with the other. The slope of a
+/// regression, nothing until it is known. A slope of more than 1 is no waiting: calls and the times
+/// at which ranks leave them grow together, by the machine's load.
+class waiting_share {
+ public:
+  /// Of a call of the arm in use.
+  void learn(int arm, double longest_s, double skew_s) {
+    if (arm != arm_) {
+      arm_ = arm;
+      calls_ = 0;
+    }
+    if (calls_ > 2 && longest_s > outlier * longest_) return;
+    if (++calls_ == 1) {
+      longest_ = longest_s;
+      skew_ = skew_s;
+      return;
+    }
+    const double weight = std::max(1 / calls_, 1 - kept);
+    const double more_s = longest_s - longest_, later_s = skew_s - skew_;
+    longest_ += weight * more_s;
+    skew_ += weight * later_s;
+    squares_ = kept * squares_ + later_s * later_s / (longest_ * longest_);
+    products_ = kept * products_ + later_s * more_s / (longest_ * longest_);
+  }
+
+  double value() const {
+    const double slope = products_ / (squares_ + doubt);
+    return std::max(0.0, std::min(slope, 2 - slope));
+  }
+
+ private:
+  static constexpr double kept = 0.98;    // of what was known, per call
+  static constexpr double doubt = 0.1;    // squares, of calls, that speak for no slope
+  static constexpr double outlier = 3.0;  // times the mean
+
+  int arm_ = -1;
+  double calls_ = 0, longest_ = 0, skew_ = 0;  // of the arm; means, in seconds
+  double squares_ = 0, products_ = 0;          // of skew and time, in calls
+};
+
 /// From the last rank's coming to the last one's leaving. The most that a rank was inside is an
 /// upper bound, the least a lower one. Where all wait for all, and ranks came so far apart that no
-/// algorithm can have done it, what they waited is not counted. In all other collectives a rank
-/// that is waited for cannot be told from one that comes late to something that is over: there, the
-/// slowest rank counts. `before_s`: what the context's call before took, if that is known; an arm
-/// that is tried may take many times as long as the next one.
-inline double duration_s(collective op, const call_times& t, double before_s = 0) {
+/// algorithm can have done it, what they waited is not counted; where an algorithm can have done
+/// it, the share `waited` of it is not. In all other collectives a rank that is waited for cannot
+/// be told from one that comes late to something that is over: there, the slowest rank counts.
+/// `before_s`: what the context's call before took, if that is known; an arm that is tried may take
+/// many times as long as the next one.
+inline double duration_s(collective op, const call_times& t, double before_s = 0,
+                         double waited = 0) {
   if (!waits_for_all(op)) return t.longest_s;
   const double late_s = skew_s(t).value_or(0);
-  if (late_s <= finishing_spread * std::max(t.longest_s, before_s)) return t.longest_s;
-  return std::max(t.shortest_s, t.longest_s - late_s);
+  const bool certain = late_s > finishing_spread * std::max(t.longest_s, before_s);
+  return std::max(t.shortest_s, t.longest_s - (certain ? 1 : waited) * late_s);
 }
 
 }  // namespace railpass::select
