@@ -8,13 +8,14 @@
 //     regret_replay plain PROFILE CELLS POLICY CALLS
 //         one run without noise: the time of each call, to be compared with a live one
 //
-// CELLS: {"cells": [{"collective", "bytes", "ranks", "ranks_per_node", "merge_s",
-// "merge_at_once_s", "arms": [{"arm", "seconds"}]}]}. Times are totals of what the played arms take
-// without their noise, plus merges; noise only misleads the policies. p95 is over the seeds. The
-// default policy also plays under adversities ("default, ..."). `recovery`: after 1000 calls the
-// arm in use becomes three times slower, or another one twice as fast as the best was; how many
-// calls until what is played is within 2 % of the new best, per seed, or null if that takes more
-// than 3000.
+// CELLS: {"cells": [{"collective", "bytes", "ranks", "ranks_per_node", "merge", "merge_at_once",
+// "first_plan_s", "arms": [{"arm", "seconds"}]}]}; a merge {"adds_s", "charged_s"}: what it adds to
+// the calls, and what the leader is told. Times are totals of what the played arms take without
+// their noise, plus merges and the first plan; noise only misleads the policies. p95 is over the
+// seeds. The default policy also plays under adversities ("default, ..."). `recovery`: after 1000
+// calls the arm in use becomes three times slower, or another one twice as fast as the best was;
+// how many calls until what is played is within 2 % of the new best, per seed, or null if that
+// takes more than 3000.
 #include "lib/files/files.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/select/merge_costs.hpp"
@@ -41,6 +42,20 @@ using nlohmann::ordered_json;
 
 constexpr int checkpoints[] = {30, 100, 1000, 10000};
 
+/// Times that the calls take longer, and that the leader is told.
+struct merge_time {
+  double adds_s = 0, charged_s = 0;
+
+  void add(const merge_time& other) {
+    adds_s += other.adds_s;
+    charged_s += other.charged_s;
+  }
+};
+
+merge_time read_merge(const ordered_json& j) {
+  return {.adds_s = j.at("adds_s"), .charged_s = j.at("charged_s")};
+}
+
 struct cell {
   std::string op_name;
   std::int64_t bytes = 0;
@@ -48,7 +63,8 @@ struct cell {
   select::context_key key;
   std::map<int, double> true_s;  // by arm
   std::vector<select::arm_prior> priors;
-  double merge_s = 0, merge_at_once_s = 0, best_s = 0, native_s = 0;
+  merge_time merge, merge_at_once;
+  double first_plan_s = 0, best_s = 0, native_s = 0;
   select::merge_costs expected_merges;
 };
 
@@ -59,8 +75,9 @@ cell read_cell(const profile* known, const ordered_json& j) {
   c.op_name = j.at("collective");
   c.bytes = j.at("bytes");
   c.num_ranks = j.at("ranks");
-  c.merge_s = j.at("merge_s");
-  c.merge_at_once_s = j.at("merge_at_once_s");
+  c.merge = read_merge(j.at("merge"));
+  c.merge_at_once = read_merge(j.at("merge_at_once"));
+  c.first_plan_s = j.at("first_plan_s");
   c.expected_merges = select::expected_merge_costs(machine, c.num_ranks, j.at("ranks_per_node"));
   const auto op = find_collective(c.op_name);
   if (!op) throw error("there is no collective '" + c.op_name + "'");
@@ -126,11 +143,13 @@ class player {
     const double began_s = now_s_;
     if (steps_.begin_call()) {
       steps_.begin_steps(now_s_);
-      now_s_ += merge_steps();
-      steps_.end_steps(now_s_);
+      const merge_time merges = merge_steps();
+      steps_.end_steps(now_s_ + merges.charged_s);
+      now_s_ += merges.adds_s;
     }
     select::timed_call c = steps_.next_call(cell_.key);
     if (c.needs_first_plan) {
+      now_s_ += cell_.first_plan_s;
       steps_.adopt(c.context,
                    steps_.lead(c.context, select::make_policy(
                                               policy_, {.priors = cell_.priors, .seed = seed_})));
@@ -156,15 +175,15 @@ class player {
 
  private:
   /// The steps that are due; what the merge takes that ends with them.
-  double merge_steps() {
-    double cost_s = 0;
+  merge_time merge_steps() {
+    merge_time all;
     bool begins = false;
     while (steps_.due() != select::merge_step::none) {
       begins = begins || steps_.due() == select::merge_step::post;
       if (steps_.step_alone())
-        cost_s += std::exchange(begins, false) ? cell_.merge_at_once_s : cell_.merge_s;
+        all.add(std::exchange(begins, false) ? cell_.merge_at_once : cell_.merge);
     }
-    return cost_s;
+    return all;
   }
 
   void set_trap() {

@@ -114,8 +114,9 @@ ordered_json samples(const cli::job& j) {
   return ordered_json::parse(files::to_json(s));
 }
 
-/// What a merge adds to the calls over which it is spread, or to the one in which it is made.
-double merge_s(const cli::job& j, bool at_once) {
+/// A merge, spread over calls or made in one: what it adds to them, and what the leader is told,
+/// the most time that any rank spent on it.
+ordered_json merge(const cli::job& j, bool at_once) {
   const select::tree_place place{j.rank, j.num_ranks};
   // Without contexts a call takes no time: only what is free is made at once.
   select::lockstep steps({}, place);
@@ -123,18 +124,30 @@ double merge_s(const cli::job& j, bool at_once) {
   merge_messages messages(place);
   messages.connect(MPI_COMM_WORLD);
   const std::int64_t others = at_once ? 1 : 0;  // the first one is spread
-  double total_s = 0;
+  double total_s = 0, mine_s = 0;
   while (steps.merges() <= others) {
     steps.begin_call();
     const bool counts = steps.merges() == others;
+    double inside_s = 0;
     const double seconds = timed([&] {
+      const double began_s = MPI_Wtime();
       bool mismatch = false;
       messages.make_due_steps(
           steps, nullptr, [](MPI_Request& r) { return MPI_Wait(&r, MPI_STATUS_IGNORE); }, mismatch);
+      inside_s = MPI_Wtime() - began_s;
     });
-    if (counts) total_s += seconds;
+    if (!counts) continue;
+    total_s += seconds;
+    mine_s += inside_s;
   }
-  return total_s;
+  return {{"adds_s", total_s}, {"charged_s", largest(mine_s)}};
+}
+
+/// What the first plan of a context adds to its first call.
+double first_plan_s() {
+  select::plan_message message{};
+  return timed(
+      [&] { PMPI_Bcast(message.data(), int(message.size()), MPI_INT32_T, 0, MPI_COMM_WORLD); });
 }
 
 /// Merges that no context asks for are ever further apart, a step in each of 2 h calls: from call 2
@@ -171,8 +184,9 @@ ordered_json arms(const cli::job& j, cli::workload& w, double budget_s,
     if (world.last_arm() != name) continue;  // not eligible
     result.push_back({{"arm", name}, {"seconds", seconds}, {"right", right}});
   }
-  return {{"merge_s", merge_s(j, false)},
-          {"merge_at_once_s", merge_s(j, true)},
+  return {{"merge", merge(j, false)},
+          {"merge_at_once", merge(j, true)},
+          {"first_plan_s", first_plan_s()},
           {"arms", std::move(result)}};
 }
 
