@@ -449,9 +449,11 @@ struct stream {
     for (int i = 0; i < calls; ++i, now_s += call_every_s) {
       if (ls.begin_call()) {
         ls.begin_steps(now_s);
+        double added_s = 0;
         while (ls.due() != merge_step::none)
-          if (ls.step_alone()) now_s += merge_s;
-        ls.end_steps(now_s);
+          if (ls.step_alone()) added_s += merge_s;
+        ls.end_steps(now_s + added_s / 2);  // what one rank spends
+        now_s += added_s;
       }
       timed_call c = ls.next_call(key);
       if (c.needs_first_plan) {

@@ -141,7 +141,10 @@ class lockstep {
   }
 
   /// Leader only, before the first call: better guesses than those of an unknown machine.
-  void expect(const merge_costs& costs) { merge_costs_ = costs; }
+  void expect(const merge_costs& costs) {
+    merge_costs_ = costs;
+    others_spend_s_ = costs.spread_s / 2;
+  }
 
   /// Counts one blocking call on the communicator; true if due() has something to do.
   bool begin_call() { return ++sequence_ >= next_step_at_; }
@@ -501,7 +504,11 @@ class lockstep {
 
   // The leader's.
   std::vector<led_context> led_;
-  merge_costs merge_costs_;   // of one
+  merge_costs merge_costs_;  // of one
+  // Spread over calls, a message costs its sender and its receiver, one after the other; the rank
+  // that spends the most knows of one of them. At most so much more: a rank that is charged more
+  // has waited.
+  double others_spend_s_ = merge_costs_.spread_s / 2;
   double merges_cost_s_ = 0;  // of all: as measured, the last one as expected
   double expected_cost_s_ = 0;
   double calls_s_ = 0, elapsed_s_ = 0;  // calls with a plan: their sum, and what passed in them
@@ -872,7 +879,9 @@ inline void lockstep::learn() {
   if (charged_pace_ >= 0) {
     // One late rank must not silence the learning: a single merge counts four times the usual.
     double& usual_s = charged_pace_ == 0 ? merge_costs_.at_once_s : merge_costs_.spread_s;
-    const double cost_s = std::min(-1e-7 * report_[charge_negative], 4 * usual_s);
+    const double charged_s = -1e-7 * report_[charge_negative];
+    const double others_s = charged_pace_ == 0 ? 0 : std::min(charged_s, others_spend_s_);
+    const double cost_s = std::min(charged_s + others_s, 4 * usual_s);
     merges_cost_s_ += cost_s - expected_cost_s_;
     // The first ones count more: what was expected may be far off.
     usual_s += std::max(0.25, 1.0 / double(merges_)) * (cost_s - usual_s);
