@@ -232,9 +232,9 @@ class player {
                                    .shortest_s = seconds / 2,
                                    .longest_gap_s = last_s,
                                    .shortest_gap_s = first_s};
-    if (c.arm == steps_.incumbent(c.context))
-      waited_.learn(c.arm, longest_s, *select::skew_s(times));
-    return select::duration_s(op, times, before_s_, waited_.value());
+    const double skew_s = *select::skew_s(times);
+    if (c.arm == steps_.incumbent(c.context)) waited_.learn(c.arm, longest_s, skew_s);
+    return select::duration_s(op, times, before_s_, waited_.more_than_usual_s(skew_s));
   }
 
   const cell& cell_;

@@ -254,7 +254,7 @@ ordered_json late_calls(const cli::job& j, const tuned_world& world, const cli::
                                  .shortest_gap_s = -most[3]};
       const double skew_s = *select::skew_s(t);
       if (in_use) waited.learn(0, t.longest_s, skew_s);
-      before_s = select::duration_s(op, t, before_s, waited.value());
+      before_s = select::duration_s(op, t, before_s, waited.more_than_usual_s(skew_s));
       seconds.push_back(before_s);
       skews.push_back(skew_s);
       came_apart.push_back(most[4] + most[5]);

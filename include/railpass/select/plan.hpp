@@ -904,11 +904,13 @@ inline void lockstep::learn() {
       times.longest_gap_s = -1e-7 * words[longest_gap_negative];
       times.shortest_gap_s = 1e-7 * words[shortest_gap_word];
     }
+    double waited_s = 0;
     if (const auto skew = skew_s(times)) {
       led.keep_skew(*skew);
       if (!one.explored) led.waited.learn(one.arm, times.longest_s, *skew);
+      waited_s = led.waited.more_than_usual_s(*skew);
     }
-    const double seconds = duration_s(s.key.op, times, led.taken_before_s(one), led.waited.value()),
+    const double seconds = duration_s(s.key.op, times, led.taken_before_s(one), waited_s),
                  log_s = std::log(seconds);
     led.sampled_s = seconds;
     led.sampled_call = one.call;

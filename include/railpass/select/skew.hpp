@@ -64,6 +64,7 @@ class waiting_share {
       calls_ = 0;
     }
     if (calls_ > 2 && longest_s > outlier * longest_) return;
+    usual_skew_ += std::max(1 / ++seen_, 1 - kept) * (skew_s - usual_skew_);
     if (++calls_ == 1) {
       longest_ = longest_s;
       skew_ = skew_s;
@@ -82,6 +83,10 @@ class waiting_share {
     return std::max(0.0, std::min(slope, 2 - slope));
   }
 
+  /// What ranks waited in a call beyond the usual. Not all of what they waited: times of arms must
+  /// stay comparable with those that were measured when less was known.
+  double more_than_usual_s(double skew_s) const { return value() * (skew_s - usual_skew_); }
+
  private:
   static constexpr double kept = 0.98;    // of what was known, per call
   static constexpr double doubt = 0.1;    // squares, of calls, that speak for no slope
@@ -89,22 +94,23 @@ class waiting_share {
 
   int arm_ = -1;
   double calls_ = 0, longest_ = 0, skew_ = 0;  // of the arm; means, in seconds
+  double seen_ = 0, usual_skew_ = 0;           // of all arms
   double squares_ = 0, products_ = 0;          // of skew and time, in calls
 };
 
 /// From the last rank's coming to the last one's leaving. The most that a rank was inside is an
 /// upper bound, the least a lower one. Where all wait for all, and ranks came so far apart that no
 /// algorithm can have done it, what they waited is not counted; where an algorithm can have done
-/// it, the share `waited` of it is not. In all other collectives a rank that is waited for cannot
+/// it, all of it counts but `waited_s`. In all other collectives a rank that is waited for cannot
 /// be told from one that comes late to something that is over: there, the slowest rank counts.
 /// `before_s`: what the context's call before took, if that is known; an arm that is tried may take
 /// many times as long as the next one.
 inline double duration_s(collective op, const call_times& t, double before_s = 0,
-                         double waited = 0) {
+                         double waited_s = 0) {
   if (!waits_for_all(op)) return t.longest_s;
   const double late_s = skew_s(t).value_or(0);
   const bool certain = late_s > finishing_spread * std::max(t.longest_s, before_s);
-  return std::max(t.shortest_s, t.longest_s - (certain ? 1 : waited) * late_s);
+  return std::max(t.shortest_s, t.longest_s - (certain ? late_s : waited_s));
 }
 
 }  // namespace railpass::select
