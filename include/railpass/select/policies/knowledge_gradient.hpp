@@ -227,11 +227,16 @@ class knowledge_gradient_policy final : public belief_policy {
       if (double(age) >= period)
         looks.push_back({double(age) / period, std::max(0.02, price), place});
     };
-    for (int a = 0; a < num_active(); ++a)
-      if (a != incumbent())
-        consider(place_of(a), b.cost(a), std::sqrt(b.covariances().of_difference(a, incumbent())),
-                 b.last_seen(a));
     const double error = prediction_error();
+    for (int a = 0; a < num_active(); ++a) {
+      if (a == incumbent()) continue;
+      // What the first calls of all took, in which all was cold, says nothing of an arm.
+      const bool was_cold = a != native() && b.samples(a) == 1 && b.last_seen(a) <= cold_calls;
+      const double cost =
+          was_cold ? std::min(b.cost(a), active_prior(a).log_seconds + error) : b.cost(a);
+      consider(place_of(a), cost, std::sqrt(b.covariances().of_difference(a, incumbent())),
+               b.last_seen(a));
+    }
     for (const outsider& o : outsiders())
       consider(o.place, expected(o, error), o.measured ? 0 : b.prior_spread(), o.last_seen);
     std::sort(looks.begin(), looks.end(),
@@ -249,6 +254,7 @@ class knowledge_gradient_policy final : public belief_policy {
            std::min(1.0, steady_calls / double(std::max<std::int64_t>(1, calls)));
   }
   static constexpr double look_period = 1600, steady_calls = 4000;
+  static constexpr std::int64_t cold_calls = 8;
   static constexpr double most_credit = 6;  // calls
 
   void publish(const std::vector<int>& explore, int calls) {
