@@ -152,8 +152,8 @@ TEST_CASE("of ranks that come at random no more than a few calls are counted") {
     const double seconds = duration_s(collective::all_reduce, t);
     CHECK(seconds >= t.shortest_s);
     CHECK(seconds <= t.longest_s);
-    // Less than that is not taken out: longest - skew is more than a fifth of the longest.
-    CHECK(seconds < 5.01 * (1 + finishing) * call_s);
+    // Less than that is not taken out: longest - skew is more than a tenth of the longest.
+    CHECK(seconds < 1.01 / (1 - finishing_spread) * (1 + finishing) * call_s);
     if (late_calls == 0) CHECK(seconds == t.longest_s);
   }
 }
@@ -162,7 +162,7 @@ TEST_CASE("ranks that leave early and wait for the others are not late") {
   const unsigned seed = GENERATE(range(1U, 21U));
   CAPTURE(seed);
   ranks all(2 + int(seed % 7), seed);
-  const double finishing = 0.79 * all.random().uniform();
+  const double finishing = 0.89 * all.random().uniform();
   for (int i = 0; i < 50; ++i) {
     std::vector<double> waits_s;
     for (int r = 0; r < 9; ++r) waits_s.push_back(r < 2 + int(seed % 7) ? all.until_all_s(r) : 0);
@@ -181,7 +181,7 @@ TEST_CASE("ranks that left a slow call early are not late for the quick one that
   double before_s = 0;
   for (int i = 0; i < 100; ++i) {
     const double seconds = call_s * std::pow(30.0, all.random().uniform()),
-                 finishing = 0.79 * all.random().uniform();
+                 finishing = 0.89 * all.random().uniform();
     std::vector<double> waits_s;
     for (int r = 0; r < num_ranks; ++r) waits_s.push_back(all.until_all_s(r));
     const call_times t =

@@ -45,10 +45,11 @@ constexpr bool waits_for_all(collective op) {
   }
 }
 
-/// So much of a call may pass between the first rank's leaving and the last one's (recursive
-/// doubling among 3 ranks, a gather and a broadcast), by which they seem to come apart to the next
-/// one if something makes them wait in between.
-inline constexpr double finishing_spread = 0.8;
+/// So much of a call may pass between the first rank's leaving and the last one's (four fifths for
+/// recursive doubling among 3 ranks, a gather and a broadcast), by which they seem to come apart to
+/// the next one if something makes them wait in between. Four ranks on a core come apart by three
+/// quarters of a call, now more, now less: most of them must wait until it is theirs.
+inline constexpr double finishing_spread = 0.9;
 
 /// How much of the time by which ranks seem to come apart is spent waiting inside the calls: all of
 /// it where they do come apart, nothing where they only left the call before at different times.
