@@ -70,6 +70,10 @@ def whole(text):
     return text.startswith("[") and text.endswith("]\n")
 
 
+def is_measured(printed, writes):
+    return writes.exists() if writes else whole(printed)
+
+
 class Field:
     def __init__(self, o, directory):
         self.o = o
@@ -79,15 +83,17 @@ class Field:
         self.hung = self.hung_at_end = 0
         self.profiles = {}
 
-    def run(self, mpi, command, variables=None, environment=None):
+    def run(self, mpi, command, variables=None, environment=None, writes=None):
+        """`writes`: the file, written as a whole, that is there when all has been measured; else
+        that is what it prints."""
         print("bench/field:", mpi, Path(command[0]).name, *command[1:], file=sys.stderr)
         exported = [w for k, v in (variables or {}).items() for w in ("--env", f"{k}={v}")]
         for _ in range(TRIES):
             done = self.launch(
                 [*self.cluster, "run", "--hosts", str(self.o.hosts), "--mpi", mpi,
                  "--timeout", str(self.o.timeout), *exported, "--", *map(str, command)],
-                {**os.environ, **(environment or {})})
-            if done.returncode == 0 or whole(done.stdout):
+                {**os.environ, **(environment or {})}, writes)
+            if done.returncode == 0 or is_measured(done.stdout, writes):
                 return done.stdout
             if "did not end" not in done.stderr:
                 break
@@ -95,22 +101,24 @@ class Field:
         sys.exit(f"bench/field: {' '.join(map(str, command))} ended with {done.returncode}\n"
                  + done.stderr)
 
-    def launch(self, command, environment):
-        """Its output; a program that has printed its times need not come to its end."""
+    def launch(self, command, environment, writes):
+        """Its output; a program that has measured all need not come to its end."""
         with (open(self.directory / "stdout", "w+") as out,
               open(self.directory / "stderr", "w+") as err):
             process = subprocess.Popen(command, stdout=out, stderr=err, env=environment)
-            measured = None
+            measured = printed = None  # when, and what until then: who is ended may print more
             while process.poll() is None:
                 time.sleep(0.1)
-                if measured is None and whole((self.directory / "stdout").read_text()):
+                if measured is None and is_measured((self.directory / "stdout").read_text(),
+                                                    writes):
                     measured = time.monotonic()
+                    printed = (self.directory / "stdout").read_text()
                 if measured and time.monotonic() - measured > ENDING_S:
                     process.terminate()
                     process.wait()
                     self.hung_at_end += 1
             return subprocess.CompletedProcess(command, process.returncode,
-                                               (self.directory / "stdout").read_text(),
+                                               printed or (self.directory / "stdout").read_text(),
                                                (self.directory / "stderr").read_text())
 
     def compile(self, mpi):
@@ -121,7 +129,8 @@ class Field:
     def measure_machine(self, mpi, build):
         samples, profile = (self.directory / f"{mpi}.{what}.json" for what in ("samples", "profile"))
         railpass = build.resolve() / "lib/cli/railpass"
-        self.run(mpi, [railpass, "sample", "--budget", self.o.sample_budget, "--json", samples])
+        self.run(mpi, [railpass, "sample", "--budget", self.o.sample_budget, "--json", samples],
+                 writes=samples)
         subprocess.run([railpass, "fit", samples, "-o", profile], check=True,
                        stdout=subprocess.DEVNULL)
         self.profiles[mpi] = profile
