@@ -156,7 +156,7 @@ class player {
       c = steps_.next_call(cell_.key);
     }
     const double seconds = true_s_.at(c.arm);
-    if (c.timed) steps_.record(c, measured(c, seconds));
+    if (c.timed) steps_.record(c, measured(seconds));
     before_s_ = seconds;
     last_arm_ = c.arm;
     now_s_ += seconds;
@@ -198,16 +198,16 @@ class player {
     true_s_[chosen.arm] = 30 * std::exp(chosen.log_seconds);
   }
 
-  double measured(const select::timed_call& c, double seconds) {
+  double measured(double seconds) {
     const weather& w = weather_;
     double t = seconds * std::exp(w.jitter * random_.normal() - 0.5 * w.jitter * w.jitter);
     if (random_.uniform() < w.slow_share)
       t *= w.all_slowest ? 50 : 2 * std::pow(25.0, random_.uniform());
-    return with_late_ranks(c, t - w.lateness * cell_.best_s * std::log(random_.uniform()));
+    return with_late_ranks(t - w.lateness * cell_.best_s * std::log(random_.uniform()));
   }
 
   /// What the leader makes of a call that takes `seconds` from the last rank's coming.
-  double with_late_ranks(const select::timed_call& c, double seconds) {
+  double with_late_ranks(double seconds) {
     if (weather_.apart <= 0) return seconds;
     double in_the_mean = 0;  // of the last one's lateness beyond the first one's, in their mean
     for (int r = 1; r < cell_.num_ranks; ++r) in_the_mean += 1.0 / r;
@@ -232,9 +232,8 @@ class player {
                                    .shortest_s = seconds / 2,
                                    .longest_gap_s = last_s,
                                    .shortest_gap_s = first_s};
-    const double skew_s = *select::skew_s(times);
-    if (c.arm == steps_.incumbent(c.context)) waited_.learn(c.arm, longest_s, skew_s);
-    return select::duration_s(op, times, before_s_, waited_.more_than_usual_s(skew_s));
+    lateness_.learn(times);
+    return select::duration_s(op, times, lateness_.is_most(), before_s_);
   }
 
   const cell& cell_;
@@ -245,7 +244,7 @@ class player {
   select::random_stream random_;
   select::lockstep steps_;
   double now_s_ = 0;  // what all calls so far took
-  select::waiting_share waited_;
+  select::usual_lateness lateness_;
   double before_s_ = 0;  // the last call
   int last_arm_ = select::native_arm;
 };

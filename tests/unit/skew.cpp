@@ -123,38 +123,45 @@ TEST_CASE("a rank that is late by many calls is in the skew and not in the time"
   CAPTURE(seed, late_calls);
   ranks all(2 + int(seed % 7), seed);
   const double finishing = 0.5 * all.random().uniform(), late_s = late_calls * call_s;
+  usual_lateness usual;
   for (int i = 0; i < 50; ++i) {
     const call_times t =
         all.call(call_s, finishing, [&](int r) { return r == 1 ? late_s : 0.01 * call_s; });
     const double skew = skew_s(t).value(), off_s = finishing * call_s + 2e-5 * late_s;
     if (i == 0) continue;  // ranks began at different times
+    usual.learn(t);
     CHECK(skew == Approx(all.came_apart_s()).margin(1.01 * off_s));
     for (const collective op : waiting) {
-      const double seconds = duration_s(op, t);
+      const double seconds = duration_s(op, t, usual.is_most(), call_s);
+      if (i < 4) {
+        CHECK(seconds == t.longest_s);  // one late rank is no habit
+        continue;
+      }
       CHECK(seconds > (1 - finishing) * call_s * 0.99);
       CHECK(seconds < call_s + 1.01 * off_s);
     }
-    CHECK(duration_s(collective::broadcast, t) == t.longest_s);
-    CHECK(duration_s(collective::all_gatherv, t) == t.longest_s);
+    CHECK(duration_s(collective::broadcast, t, usual.is_most()) == t.longest_s);
+    CHECK(duration_s(collective::all_gatherv, t, usual.is_most()) == t.longest_s);
   }
 }
 
-TEST_CASE("of ranks that come at random no more than a few calls are counted") {
+TEST_CASE("what ranks wait is counted as long as they come a few calls apart") {
   const unsigned seed = GENERATE(range(1U, 21U));
-  const double late_calls = GENERATE(0.0, 0.1, 1, 5, 50);
+  const double late_calls = GENERATE(0.0, 0.1, 1, 50);
   CAPTURE(seed, late_calls);
-  ranks all(2 + int(seed % 30), seed);
-  const double finishing = finishing_spread * all.random().uniform();
+  ranks all(2 + int(seed % 7), seed);
+  const double finishing = 0.8 * all.random().uniform();
+  usual_lateness usual;
   for (int i = 0; i < 100; ++i) {
     const call_times t = all.call(call_s, finishing, [&](int) {
       return -std::log(1 - all.random().uniform()) * late_calls * call_s;
     });
-    const double seconds = duration_s(collective::all_reduce, t);
+    usual.learn(t);
+    const double seconds = duration_s(collective::all_reduce, t, usual.is_most(), call_s);
     CHECK(seconds >= t.shortest_s);
     CHECK(seconds <= t.longest_s);
-    // Less than that is not taken out: longest - skew is more than a tenth of the longest.
-    CHECK(seconds < 1.01 / (1 - finishing_spread) * (1 + finishing) * call_s);
-    if (late_calls == 0) CHECK(seconds == t.longest_s);
+    if (late_calls <= 1) CHECK(seconds == t.longest_s);
+    if (late_calls == 50 && i >= 20) CHECK(seconds < (2 + finishing) * call_s);
   }
 }
 
@@ -163,12 +170,14 @@ TEST_CASE("ranks that leave early and wait for the others are not late") {
   CAPTURE(seed);
   ranks all(2 + int(seed % 7), seed);
   const double finishing = 0.89 * all.random().uniform();
+  usual_lateness usual;
   for (int i = 0; i < 50; ++i) {
     std::vector<double> waits_s;
     for (int r = 0; r < 9; ++r) waits_s.push_back(r < 2 + int(seed % 7) ? all.until_all_s(r) : 0);
     const call_times t =
         all.call(call_s, finishing, [&](int r) { return waits_s[std::size_t(r)]; });
-    CHECK(duration_s(collective::all_reduce, t) == t.longest_s);
+    usual.learn(t);
+    CHECK(duration_s(collective::all_reduce, t, usual.is_most(), call_s) == t.longest_s);
     CHECK(t.longest_s == Approx(call_s).epsilon(1e-4));
   }
 }
@@ -188,56 +197,9 @@ TEST_CASE("ranks that left a slow call early are not late for the quick one that
         all.call(seconds, finishing, [&](int r) { return waits_s[std::size_t(r)]; });
     if (i > 0) {
       CAPTURE(seconds, before_s);
-      CHECK(duration_s(collective::all_reduce, t, before_s) == t.longest_s);
+      CHECK(duration_s(collective::all_reduce, t, true, before_s) == t.longest_s);
     }
     before_s = t.longest_s;
-  }
-}
-
-TEST_CASE("that ranks wait for each other is learnt, and times vary less by it") {
-  const unsigned seed = GENERATE(range(1U, 21U));
-  CAPTURE(seed);
-  ranks all(3 + int(seed % 7), seed);
-  const double finishing = 0.3 * all.random().uniform();
-  waiting_share waited;
-  std::vector<double> longest, taken;
-  for (int i = 0; i < 200; ++i) {
-    const double slow = all.random().uniform() < 0.02 ? 20 : 1;
-    const call_times t =
-        all.call(slow * call_s * std::exp(0.1 * all.random().normal()), finishing,
-                 [&](int) { return -0.5 * std::log(1 - all.random().uniform()) * call_s; });
-    const double skew = *skew_s(t);
-    waited.learn(7, t.longest_s, skew);
-    if (i < 20 || slow > 1) continue;
-    longest.push_back(t.longest_s);
-    taken.push_back(duration_s(collective::all_reduce, t, 1, waited.more_than_usual_s(skew)));
-  }
-  CHECK(waited.value() > 0.6);
-  const auto spread = [](std::vector<double>& v) {
-    std::ranges::sort(v);
-    return v[v.size() * 9 / 10] - v[v.size() / 10];
-  };
-  CHECK(spread(taken) < 0.75 * spread(longest));
-  CHECK(median(taken) == Approx(median(longest)).epsilon(0.15));
-}
-
-TEST_CASE("what ranks wait between calls is counted") {
-  const unsigned seed = GENERATE(range(1U, 21U));
-  const bool slowly = GENERATE(false, true);  // calls take longer and longer
-  CAPTURE(seed, slowly);
-  const int num_ranks = 2 + int(seed % 7);
-  ranks all(num_ranks, seed);
-  const double finishing = 0.4 * all.random().uniform();
-  waiting_share waited;
-  for (int i = 0; i < 200; ++i) {
-    std::vector<double> waits_s;
-    for (int r = 0; r < num_ranks; ++r) waits_s.push_back(all.until_all_s(r));
-    const call_times t =
-        all.call(call_s * (slowly ? std::exp(0.01 * i) : std::exp(0.1 * all.random().normal())),
-                 finishing, [&](int r) { return waits_s[std::size_t(r)]; });
-    waited.learn(7, t.longest_s, *skew_s(t));
-    CHECK(duration_s(collective::all_reduce, t, 0, waited.more_than_usual_s(*skew_s(t))) >
-          0.9 * t.longest_s);
   }
 }
 
@@ -246,19 +208,21 @@ TEST_CASE("the faster of two arms has the lower times when ranks are late by man
   CAPTURE(seed);
   ranks all(8, seed);
   std::vector<double> slow, fast;
-  for (int i = 0; i < 400; ++i)
-    (i % 2 ? slow : fast)
-        .push_back(
-            duration_s(collective::all_reduce, all.call(call_s * (i % 2 ? 1.1 : 1), 0.1, [&](int) {
-              return -std::log(1 - all.random().uniform()) * 20 * call_s;
-            })));
+  usual_lateness usual;
+  for (int i = 0; i < 400; ++i) {
+    const call_times t = all.call(call_s * (i % 2 ? 1.1 : 1), 0.1, [&](int) {
+      return -std::log(1 - all.random().uniform()) * 20 * call_s;
+    });
+    usual.learn(t);
+    (i % 2 ? slow : fast).push_back(duration_s(collective::all_reduce, t, usual.is_most(), call_s));
+  }
   CHECK(median(fast) < median(slow));
 }
 
 TEST_CASE("without gaps the slowest rank counts") {
   const call_times t{.longest_s = 1, .shortest_s = 0.1};
   CHECK_FALSE(skew_s(t));
-  CHECK(duration_s(collective::all_reduce, t) == 1);
+  CHECK(duration_s(collective::all_reduce, t, true) == 1);
 }
 
 TEST_CASE("a merge brings what all ranks measured, and the leader keeps both apart") {
@@ -298,12 +262,60 @@ TEST_CASE("a merge brings what all ranks measured, and the leader keeps both apa
   const std::span<const double> skews = steps[0].skews_s(0);
   REQUIRE(skews.size() > 5);
   CHECK(median(skews) == Approx(late_s).epsilon(1e-3));
-  // A few calls came before there was an end to count from.
+  // A few calls came before there was an end to count from, and before lateness was usual.
   const double mean_s = records[0].sum_s / double(records[0].samples);
   if (op == collective::broadcast)
     CHECK(mean_s == Approx(late_s + call_s).epsilon(1e-3));
   else
-    CHECK(mean_s < late_s / 3);
+    CHECK(mean_s < late_s / 2);
+}
+
+TEST_CASE("where ranks share cores an arm does not seem faster by letting the others come later") {
+  // As measured on 8 ranks of 2 cores: those that have come work first, the others come when these
+  // wait, and arms for which there is more to do are slower and let them come later.
+  const unsigned seed = GENERATE(range(1U, 11U));
+  CAPTURE(seed);
+  constexpr std::array arm_s{5 * call_s, 7 * call_s}, apart{0.45, 0.78};
+  const context_key key{.op = collective::all_reduce, .size_class = 4};
+  std::array steps{lockstep({}, {0, 2}), lockstep({}, {1, 2})};
+  test::merge_mail mail(2);
+  random_stream random(seed);
+  double now_s = 0;
+  for (int i = 0; i < 2000; ++i) {
+    for (lockstep& ls : steps) {
+      ls.begin_call();
+      ls.begin_steps(now_s);
+    }
+    REQUIRE(mail.make_steps(
+        steps, [](int, merge_outcome outcome) { REQUIRE(outcome == merge_outcome::agreed); }));
+    const double share = 0.12 * random.normal(), slow = std::exp(0.15 * random.normal());
+    plan_message plan{};
+    double ended_s = now_s;
+    for (std::size_t r = 0; r < steps.size(); ++r) {
+      timed_call c = steps[r].next_call(key);
+      if (c.needs_first_plan) {
+        if (r == 0)
+          plan = steps[0].lead(
+              c.context, make_policy("epsilon_greedy",
+                                     {.priors = {{.arm = 0, .native = true, .measured_only = true},
+                                                 {.arm = 1}}}));
+        steps[r].adopt(c.context, plan);
+        c = steps[r].next_call(key);
+      }
+      const auto a = std::size_t(c.arm);
+      const double came_apart = std::clamp(apart[a] + share, 0.0, 0.97);
+      ended_s = now_s + slow * arm_s[a];
+      const double began_s = r == 0 ? now_s : now_s + came_apart * (ended_s - now_s);
+      if (c.timed) steps[r].record(c, ended_s - began_s, steps[r].gap_s(c, began_s));
+      if (c.notes_end) steps[r].note_end(c, ended_s);
+    }
+    now_s = ended_s + 10 * call_s;
+  }
+  for (const arm_record& record : steps[0].records(0)) {
+    REQUIRE(record.samples > 20);
+    CHECK(record.sum_s / double(record.samples) ==
+          Approx(arm_s[std::size_t(record.arm)]).epsilon(0.12));
+  }
 }
 
 TEST_CASE("an arm that is tried after a slower one is not taken to be quicker than it is") {

@@ -403,7 +403,7 @@ class lockstep {
     double last_seconds = 0;           // of its latest timed call, on this rank
     std::vector<observation> merged;   // of the merge being consumed
     std::vector<arm_record> records;
-    waiting_share waited;
+    usual_lateness lateness;
     std::vector<double> skews_s;  // the oldest is replaced
     std::size_t next_skew = 0;
     double sampled_s = 0;  // the latest sample, of that call
@@ -904,13 +904,10 @@ inline void lockstep::learn() {
       times.longest_gap_s = -1e-7 * words[longest_gap_negative];
       times.shortest_gap_s = 1e-7 * words[shortest_gap_word];
     }
-    double waited_s = 0;
-    if (const auto skew = skew_s(times)) {
-      led.keep_skew(*skew);
-      if (!one.explored) led.waited.learn(one.arm, times.longest_s, *skew);
-      waited_s = led.waited.more_than_usual_s(*skew);
-    }
-    const double seconds = duration_s(s.key.op, times, led.taken_before_s(one), waited_s),
+    if (const auto skew = skew_s(times)) led.keep_skew(*skew);
+    led.lateness.learn(times);
+    const double seconds =
+                     duration_s(s.key.op, times, led.lateness.is_most(), led.taken_before_s(one)),
                  log_s = std::log(seconds);
     led.sampled_s = seconds;
     led.sampled_call = one.call;
