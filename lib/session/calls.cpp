@@ -12,14 +12,17 @@ namespace railpass {
 
 namespace {
 
+// The product of what is not negative; otherwise, or if it is too large, something negative.
+std::int64_t times(std::int64_t count, std::int64_t bytes) {
+  std::int64_t product = 0;
+  return count < 0 || bytes < 0 || __builtin_mul_overflow(count, bytes, &product) ? -1 : product;
+}
+
 // Packed bytes of `count` elements; negative: no valid arguments.
 std::int64_t bytes_of(std::int64_t count, MPI_Datatype type) {
   MPI_Count size = 0;
-  if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS ||
-      size < 0)
-    return -1;
-  std::int64_t bytes = 0;
-  return __builtin_mul_overflow(count, std::int64_t{size}, &bytes) ? -1 : bytes;
+  if (type == MPI_DATATYPE_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS) return -1;
+  return times(count, size);
 }
 
 // Far beyond any memory, and sums of such lengths still fit.
@@ -71,10 +74,9 @@ std::int64_t message_bytes_of(const call& c, int rank, int num_ranks) {
               (d.what == promise::root_to_blocks) == at_root
           ? c.send
           : c.receive;
-  const std::int64_t bytes = bytes_of(side.count, side.type);
-  if (!c.traits().blocks || bytes < 0) return within_limit(bytes);
-  std::int64_t all = 0;
-  return __builtin_mul_overflow(bytes, std::int64_t{num_ranks}, &all) ? -1 : within_limit(all);
+  const std::int64_t bytes =
+      c.element_bytes > 0 ? times(side.count, c.element_bytes) : bytes_of(side.count, side.type);
+  return within_limit(c.traits().blocks ? times(num_ranks, bytes) : bytes);
 }
 
 namespace {

@@ -55,8 +55,8 @@ class communicator_state {
   int num_ranks_ = 1;
   int calls_ = 0;  // until the ranks have agreed
   bool agreed_ = false;
-  settings settings_;
   std::unique_ptr<session> session_;
+  settings settings_;
 };
 
 }  // namespace railpass

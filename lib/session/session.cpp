@@ -209,15 +209,16 @@ void session::run_over(std::shared_ptr<lane> messages) {
 
 session::session(const settings& values, process& owner, const select::tree_place& place,
                  std::string name)
-    : settings_(values),
-      process_(owner),
-      name_(std::move(name)),
+    : process_(owner),
+      settings_(values),
       lockstep_({.max_contexts = int(std::min<std::int64_t>(values.contexts, 1 << 16))}, place),
+      name_(std::move(name)),
       merges_(place),
       policies_{values.policy} {
   const auto all = words(values.collectives);
   for (std::size_t i = 0; i < num_collectives; ++i) {
-    tuned_[i] =
+    handlings_[i].arms = known_arms()[i].data();
+    handlings_[i].tuned =
         values.collectives == "all" || std::ranges::find(all, name_of(collective(i))) != all.end();
   }
   for (const std::string_view word : all)
@@ -228,7 +229,8 @@ session::session(const settings& values, process& owner, const select::tree_plac
     const auto op = find_collective(word.substr(0, colon));
     if (!op || colon == std::string_view::npos)
       throw error("RAILPASS_USE: '" + std::string(word) + "' is not collective:arm");
-    pinned_by_setting_[std::size_t(*op)] = parse_arm(*op, word.substr(colon + 1));
+    handlings_[std::size_t(*op)].pinned =
+        &pinned_by_setting_.emplace_back(parse_arm(*op, word.substr(colon + 1)));
   }
   select::require_policy(values.policy);
   if (values.gpu != "stage" && values.gpu != "native")
@@ -268,19 +270,22 @@ void session::know_machine(const host_counts& hosts) {
 
 int session::run(const call& c, const call_options& options) {
   ++call_number_;
-  if (!failed_) {
+  if (!failed_ && begins_merge_steps()) {
     merge_steps();
     // The others' call has failed, so does this one.
     if (failed_ && over_rails_ && over_rails_->rail.error_code() != 0)
       return raise(c, over_rails_->rail.error_code());
   }
+  const handling& how = handlings_[std::size_t(c.op)];
   if (failed_) {
-    last_arm_ = &known_arms()[std::size_t(c.op)][select::native_arm];
+    last_arm_ = &how.arms[select::native_arm];
     return run_native(c);
   }
-  if (const arm* const fixed = pinned(c, options)) return run_arm(c, *fixed);
-  if (!tuned_[std::size_t(c.op)] || (c.has_size() && c.message_bytes < settings_.min_bytes))
-    return run_arm(c, known_arms()[std::size_t(c.op)][select::native_arm]);
+  const bool has_option = !options.arm.empty() || options.segment_bytes >= 0;
+  if (const arm* const fixed = has_option ? pinned_by(options, c) : how.pinned)
+    return run_arm(c, *fixed);
+  if (!how.tuned || (c.has_size() && c.message_bytes < settings_.min_bytes))
+    return run_arm(c, how.arms[select::native_arm]);
   if (settings_.reproducible && c.is_reduction())
     return run_arm(c, reproducible_arm(known_arms()[std::size_t(c.op)], c));
   return run_tuned(c, policy_index(options.policy));
@@ -291,29 +296,38 @@ int session::run_tuned(const call& c, std::uint8_t policy) {
                                 .size_class = select::size_class_of(c.message_bytes),
                                 .operation = class_of(c),
                                 .policy = policy};
-  std::unique_lock lock = guard();
-  select::timed_call chosen = lockstep_.next_call(key);
+  select::timed_call chosen = next_call(key);
   if (chosen.needs_first_plan) {
-    lock = {};
-    select::plan_message message{};
-    if (private_.rank == 0) message = first_plan(key, chosen.context, c);
-    if (const int failure = receive_first_plan(message)) return raise(c, failure);
-    lock = guard();
-    lockstep_.adopt(chosen.context, message);
-    chosen = lockstep_.next_call(key);
+    if (const int failure = begin_context(key, chosen.context, c)) return raise(c, failure);
+    chosen = next_call(key);
   }
-  lock = {};
-  const arm& a = known_arms()[std::size_t(c.op)][std::size_t(chosen.arm)];
-  if (!chosen.timed && !chosen.notes_end && !process_.tracing()) return run_arm(c, a);
+  const arm& a = handlings_[std::size_t(c.op)].arms[chosen.arm];
+  return chosen.timed || chosen.notes_end || process_.tracing() ? run_watched(c, a, chosen)
+                                                                : run_arm(c, a);
+}
 
+select::timed_call session::next_call(const select::context_key& key) {
+  const std::unique_lock lock = guard();
+  return lockstep_.next_call(key);
+}
+
+int session::begin_context(const select::context_key& key, int context, const call& c) {
+  select::plan_message message{};
+  if (private_.rank == 0) message = first_plan(key, context, c);
+  if (const int failure = receive_first_plan(message)) return failure;
+  const std::unique_lock lock = guard();
+  lockstep_.adopt(context, message);
+  return MPI_SUCCESS;
+}
+
+int session::run_watched(const call& c, const arm& a, const select::timed_call& chosen) {
   const double started_s = process_.clock()();
   const int code = run_arm(c, a);
   const double ended_s = process_.clock()(), seconds = ended_s - started_s;
   if (code == MPI_SUCCESS) {
-    lock = guard();
+    const std::unique_lock lock = guard();
     if (chosen.timed) lockstep_.record(chosen, seconds, lockstep_.gap_s(chosen, started_s));
     if (chosen.notes_end) lockstep_.note_end(chosen, ended_s);
-    lock = {};
   }
   if (process_.tracing()) trace(c, chosen, started_s, seconds);
   return code;
@@ -342,7 +356,7 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
 int session::run_arm(const call& c, const arm& a) {
   // Known equally on all ranks, so all of them fall back.
   const bool native = a.base->is_native() || !eligible_here(*a.base, c);
-  const arm& runs = native ? known_arms()[std::size_t(c.op)][select::native_arm] : a;
+  const arm& runs = native ? handlings_[std::size_t(c.op)].arms[select::native_arm] : a;
   last_arm_ = &runs;
   if (native) return run_native(c);
   if (!has_device_driver()) return run_on_host(c, runs);
@@ -396,16 +410,12 @@ call_place session::place() const {
   return {private_.rank, private_.num_ranks, process_.datatype_key()};
 }
 
-const arm* session::pinned(const call& c, const call_options& options) {
-  if (options.arm.empty() && options.segment_bytes < 0) {
-    const auto& by_setting = pinned_by_setting_[std::size_t(c.op)];
-    return by_setting ? &*by_setting : nullptr;
-  }
+const arm* session::pinned_by(const call_options& options, const call& c) {
   for (const pinned_arm& known : pinned_by_option_)
     if (known.op == c.op && known.text == options.arm &&
         known.segment_bytes == options.segment_bytes)
       return &known.chosen;
-  arm chosen = known_arms()[std::size_t(c.op)][select::native_arm];
+  arm chosen = handlings_[std::size_t(c.op)].arms[select::native_arm];
   try {
     if (options.arm.empty())
       throw error("the option segment_bytes needs the option use, which names the algorithm");
@@ -504,10 +514,14 @@ std::unique_lock<std::mutex> session::guard() const {
   return is_shared_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
 }
 
+bool session::begins_merge_steps() {
+  const std::unique_lock lock = guard();
+  return lockstep_.begin_call();
+}
+
 void session::merge_steps() {
   {
     const std::unique_lock lock = guard();
-    if (!lockstep_.begin_call()) return;
     lockstep_.begin_steps(process_.clock()());
   }
   bool mismatch = false;

@@ -106,15 +106,27 @@ class session {
     arm chosen;
   };
 
+  // Of a collective.
+  struct handling {
+    const arm* arms = nullptr;    // by their numbers
+    const arm* pinned = nullptr;  // by the setting `use`
+    bool tuned = false;
+  };
+
   void know_machine(const host_counts& hosts);
   int run_tuned(const call& c, std::uint8_t policy);
+  // Asks the first plan of rank 0 and takes it over. Returns an MPI error code.
+  [[gnu::noinline]] int begin_context(const select::context_key& key, int context, const call& c);
+  select::timed_call next_call(const select::context_key& key);
+  // Takes the time, or when the call ended.
+  [[gnu::noinline]] int run_watched(const call& c, const arm& a, const select::timed_call& chosen);
   int run_arm(const call& c, const arm& a);
   int run_on_host(const call& c, const arm& a);
   int run_schedule(const call& c, const arm& a);
   int execute(const schedule& s, const binding& b);
   int raise(const call& c, int code);
   call_place place() const;
-  const arm* pinned(const call& c, const call_options& options);
+  const arm* pinned_by(const call_options& options, const call& c);
   std::uint8_t policy_index(std::string_view name);
   select::plan_message first_plan(const select::context_key& key, int context, const call& c);
   std::vector<select::arm_prior> priors(const select::context_key& key, const call& c,
@@ -123,6 +135,8 @@ class session {
   bool eligible_here(const algorithm& a, const call& c) const;
   // From rank 0, where `message` is it. Returns an MPI error code.
   int receive_first_plan(select::plan_message& message);
+  // Counts the call: whether steps of a merge are due in it.
+  bool begins_merge_steps();
   void merge_steps();
   // After these steps: the communicator has failed, or its ranks differ, or all is well.
   void note_merge(int code, bool mismatch);
@@ -133,29 +147,31 @@ class session {
   void trace(const call& c, const select::timed_call& chosen, double started_s, double seconds);
   static void report_hang(void* self, std::span<const awaited_peer> peers);
 
-  const settings& settings_;
+  // What every call reads comes first, on few cache lines: other work empties the cache between
+  // calls.
+  std::int64_t call_number_ = 0;
+  const arm* last_arm_ = nullptr;
   process& process_;
+  const settings& settings_;
+  bool failed_ = false;
+  bool is_shared_ = false;  // whether anybody else may ask
+  std::array<handling, num_collectives> handlings_{};
+  select::lockstep lockstep_;
   // Guards what add_statistics reads: lockstep_, policies_, first_bytes_. Never held while a
   // message is waited for, nor while the process is asked for something.
   mutable std::mutex mutex_;
-  bool is_shared_ = false;  // whether anybody else may ask
   private_communicator private_;
   host_counts hosts_;  // rank 0 only
   std::string name_;
   machine_model machine_;             // rank 0 only, as the next one
   const profile* profile_ = nullptr;  // none: machine_ holds generic constants
-  select::lockstep lockstep_;
   merge_messages merges_;
   std::optional<mpi_of_schedules> over_mpi_;        // from connect() on
   std::unique_ptr<rails_of_schedules> over_rails_;  // none: over MPI's messages
   schedule_cache schedules_;
-  std::array<std::optional<arm>, num_collectives> pinned_by_setting_;
+  std::deque<arm> pinned_by_setting_;
   std::deque<pinned_arm> pinned_by_option_;
   std::vector<std::string> policies_;  // 0: the setting's; the others were named by calls
-  std::array<bool, num_collectives> tuned_{};
-  std::int64_t call_number_ = 0;
-  bool failed_ = false;
-  const arm* last_arm_ = nullptr;
   call_buffers buffers_;
   host_copies host_copies_;
   std::vector<std::int64_t> first_bytes_;  // rank 0: of the first call of each context

@@ -479,25 +479,27 @@ class lockstep {
   template <class F>
   static void ask(led_context& led, F question);
 
+  // What every call reads.
+  std::int64_t sequence_ = 0;
+  std::int64_t next_step_at_ = 2;
+  std::vector<context_state> contexts_;
+  std::uint32_t last_key_ = ~0u;
+  int last_context_ = no_context;
+  merge_step next_step_ = merge_step::post;
+  bool native_for_good_ = false;
+
   lockstep_settings settings_;
   bool leader_ = false;
   int height_ = 0, level_ = 0;  // of the tree, and in it
   int num_children_ = 0, child_ = 0;
-  bool native_for_good_ = false;
   bool poisoned_ = false;  // this rank saw that the ranks differ; the next merge tells the others
-  std::int64_t sequence_ = 0;
-  merge_step next_step_ = merge_step::post;
-  std::int64_t next_step_at_ = 2;
   std::int64_t posted_at_ = 0;
   std::int64_t merges_ = 0;
   std::int32_t pace_ = 1;  // calls that a merge takes for each level of the tree; 0: all at once
   std::int32_t samples_room_ = min_samples;
   std::uint32_t fingerprint_ = mix(protocol_version, 0);
-  std::uint32_t last_key_ = ~0u;
-  int last_context_ = no_context;
   double steps_began_s_ = 0, charged_s_ = 0;
   std::vector<std::int32_t> index_;  // open addressing: context or -1
-  std::vector<context_state> contexts_;
   std::vector<sample> queue_;
   std::vector<sample> in_flight_;
   std::vector<std::int32_t> report_, reply_;
