@@ -3,7 +3,9 @@
 
 #include "railpass/base/error.hpp"
 
+#include <array>
 #include <atomic>
+#include <functional>
 #include <new>
 
 namespace railpass {
@@ -14,15 +16,21 @@ namespace {
 // they agree about everything else, even about whether to tune at all.
 constexpr int agreement_call = 8;
 
-// Programs call on the same communicator again and again, and MPI takes longer to look up its
+// Programs call on the same few communicators again and again, and MPI takes longer to look up an
 // attribute than all else takes. What a thread remembers holds until any communicator is freed.
 struct remembered {
   MPI_Comm comm;
   communicator_state* state;
   std::uint64_t frees;
 };
+constexpr int remembered_bits = 3;
 std::atomic<std::uint64_t> frees{1};
-[[gnu::tls_model("initial-exec")]] thread_local remembered last{};
+[[gnu::tls_model("initial-exec")]] thread_local std::array<remembered, 1 << remembered_bits> last{};
+
+remembered& place_of(MPI_Comm comm) {
+  const std::uint64_t hash = std::hash<MPI_Comm>{}(comm)*0x9e3779b97f4a7c15u;
+  return last[hash >> (64 - remembered_bits)];
+}
 
 std::string name_of_communicator(MPI_Comm comm) {
   char name[MPI_MAX_OBJECT_NAME + 1] = "";
@@ -47,14 +55,15 @@ communicator_state* communicator_state::of(MPI_Comm comm, int& code) {
   process* const owner = process::get();
   if (!owner || comm == MPI_COMM_NULL) return nullptr;
   const std::uint64_t now = frees.load(std::memory_order_acquire);
-  if (last.comm == comm && last.frees == now) return last.state;
+  remembered& seen = place_of(comm);
+  if (seen.comm == comm && seen.frees == now) return seen.state;
   void* known = nullptr;
   int found = 0;
   code = PMPI_Comm_get_attr(comm, owner->communicator_key(), &known, &found);
   if (code != MPI_SUCCESS) return nullptr;
   if (found) {
-    last = {comm, static_cast<communicator_state*>(known), now};
-    return last.state;
+    seen = {comm, static_cast<communicator_state*>(known), now};
+    return seen.state;
   }
   // A rank without a state would be native while the others are tuned, and not know it.
   auto* const fresh = new communicator_state(comm, *owner);
