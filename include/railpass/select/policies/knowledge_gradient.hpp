@@ -209,6 +209,17 @@ class knowledge_gradient_policy final : public belief_policy {
         native_looks_ = int(seen) + 1;
       }
     }
+    // Where predictions are no help, a first call says little of its arm: what it took is the most
+    // that another one will cost.
+    for (int a = 0; a < num_active() && explore.size() < room; ++a) {
+      if (a == incumbent() || !was_cold(a) || looked_at_[std::size_t(place_of(a))] > 0 ||
+          b.prior_spread() <= trusted_spread)
+        continue;
+      const double price = std::exp(b.mean(a) - b.cost(incumbent())) - 1;
+      if (price >= second_call_share * double(now.calls)) continue;
+      explore.push_back(place_of(a));
+      looked_at_[std::size_t(place_of(a))] = now.calls;
+    }
     struct look {
       double due = 0;  // age in periods
       double price = 0;
@@ -230,10 +241,8 @@ class knowledge_gradient_policy final : public belief_policy {
     const double error = prediction_error();
     for (int a = 0; a < num_active(); ++a) {
       if (a == incumbent()) continue;
-      // What the first calls of all took, in which all was cold, says nothing of an arm.
-      const bool was_cold = a != native() && b.samples(a) == 1 && b.last_seen(a) <= cold_calls;
       const double cost =
-          was_cold ? std::min(b.cost(a), active_prior(a).log_seconds + error) : b.cost(a);
+          was_cold(a) ? std::min(b.cost(a), active_prior(a).log_seconds + error) : b.cost(a);
       consider(place_of(a), cost, std::sqrt(b.covariances().of_difference(a, incumbent())),
                b.last_seen(a));
     }
@@ -248,6 +257,10 @@ class knowledge_gradient_policy final : public belief_policy {
       looked_at_[std::size_t(l.place)] = now.calls;
     }
   }
+  /// Whether the arm is only known from the first calls of all, in which all was cold.
+  bool was_cold(int a) const {
+    return a != native() && beliefs().samples(a) == 1 && beliefs().last_seen(a) <= cold_calls;
+  }
   /// Of the time, at most; less and less, as the periods grow.
   static double maintenance_share(std::int64_t calls) {
     return (calls < 1000 ? 0.015 : 0.025) *
@@ -255,7 +268,8 @@ class knowledge_gradient_policy final : public belief_policy {
   }
   static constexpr double look_period = 1600, steady_calls = 4000;
   static constexpr std::int64_t cold_calls = 8;
-  static constexpr double most_credit = 6;  // calls
+  static constexpr double second_call_share = 0.05;  // of the calls so far, at most
+  static constexpr double most_credit = 6;           // calls
 
   void publish(const std::vector<int>& explore, int calls) {
     std::fill(probability_.begin(), probability_.end(), 0.0);
