@@ -223,6 +223,13 @@ TEST_CASE("an arm that became faster is believed after one sample") {
   CHECK(b.cheapest() == 4);
 }
 
+TEST_CASE("first calls that open connections do not condemn an arm") {
+  belief b(priors(0.6));
+  b.learn(std::vector<observation>{{1, 312e-6}, {2, 9e-6}}, 2, 0, 0);
+  b.learn(std::vector<observation>{{0, 190e-6}, {0, 30e-6}, {0, 1.2e-6}}, 5, 2, 0);
+  CHECK(b.mean(0) < std::log(2e-6));
+}
+
 TEST_CASE("a change is noticed in whatever arm was played most") {
   random_stream r(5);
   belief b(priors());

@@ -295,7 +295,9 @@ inline std::vector<belief::summary> belief::summarise(std::span<const observatio
         values.erase(values.begin(), values.end() - count);
     }
     std::sort(values.begin(), values.end());
-    const double middle = values[(values.size() - 1) / 2];
+    // An arm's first calls may open connections, and no call is faster than its arm is.
+    const double middle =
+        arms_[std::size_t(a)].samples == 0 ? values.front() : values[(values.size() - 1) / 2];
     summary s{.arm = a};
     for (const double y : values)
       if (std::abs(y - middle) <= limit) {
