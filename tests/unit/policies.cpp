@@ -242,6 +242,55 @@ TEST_CASE("the best arm is not condemned by the first calls of all, in which all
   CHECK(found >= 18);
 }
 
+TEST_CASE(
+    "native that was waited for when it was measured is in use again, where calls are short") {
+  // Ranks came late to its calls, by more than these take, and later they do not.
+  int found = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    simulated_context c;
+    c.key = {.op = collective::barrier, .size_class = 1};
+    c.merge_cost_s = 8e-6;
+    c.priors.push_back({.arm = 0, .native = true, .measured_only = true});
+    c.true_s.push_back(0.8e-6);
+    for (int arm = 1; arm <= 6; ++arm) {
+      c.priors.push_back(
+          {.arm = arm, .log_seconds = std::log(1e-6 + 1e-7 * arm), .spread = 0.6, .family = arm});
+      c.true_s.push_back(1e-6 + 5e-8 * arm);
+    }
+    c.best_s = c.true_s[0];
+    run one("knowledge_gradient", {.noise = 0.1}, c, seed);
+    one.context().true_s[0] *= 4.5;
+    one.calls(10);
+    for (int i = 0; i < 1000 && one.steps().incumbent(0) == native_arm; ++i) one.calls(1);
+    one.context().true_s[0] /= 4.5;
+    one.calls(4000);
+    found += one.steps().incumbent(0) == native_arm;
+  }
+  CHECK(found >= 16);
+}
+
+TEST_CASE("where single calls happen to be quick an arm is not played on one sample") {
+  knowledge_gradient_policy p(
+      {.priors = {{.arm = 0, .native = true, .measured_only = true},
+                  {.arm = 1, .log_seconds = std::log(100e-6), .spread = 0.3, .family = 1},
+                  {.arm = 2, .log_seconds = std::log(100e-6), .spread = 0.3, .family = 2}}});
+  const bool happens = GENERATE(false, true);
+  CAPTURE(happens);
+  std::int64_t calls = 0;
+  const auto learn = [&](int arm, std::vector<double> seconds) {
+    std::vector<observation> merged;
+    for (const double s : seconds) merged.push_back({arm, s});
+    calls += std::int64_t(seconds.size());
+    p.learn(merged, calls);
+    return p.plan({.calls = calls, .merge_cost_s = 1e-6}).incumbent;
+  };
+  p.plan({.calls = 0, .merge_cost_s = 1e-6});
+  for (int i = 0; i < 10; ++i)
+    learn(0, {100e-6, 101e-6, happens ? 20e-6 : 100e-6, 99e-6, 100e-6, 102e-6});
+  CHECK(learn(1, {60e-6}) == (happens ? 0 : 1));
+  CHECK(learn(1, {60e-6, 61e-6, 60e-6}) == 1);
+}
+
 TEST_CASE("when the best algorithm slows down, another one takes over") {
   random_stream r(23);
   int contexts = 0;

@@ -18,6 +18,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numbers>
 #include <numeric>
 #include <optional>
@@ -83,6 +84,11 @@ class belief {
   std::int64_t samples(int a) const { return arms_[std::size_t(a)].samples; }
   /// ln(seconds) of the arm's only sample, if that was too bad to be believed.
   std::optional<double> bad_first(int a) const { return arms_[std::size_t(a)].bad_first; }
+  /// ln(seconds) of the arm's quickest sample.
+  double quickest(int a) const { return arms_[std::size_t(a)].quickest; }
+  /// Whether single calls are much quicker than their arm is: messages that were there already, as
+  /// ranks came late.
+  bool has_quick_calls() const { return quick_calls_ >= 2 && quick_calls_ > 0.01 * known_calls_; }
   /// Number of the call at which the arm was last seen.
   std::int64_t last_seen(int a) const { return arms_[std::size_t(a)].last_seen; }
   /// How many times larger the prior's errors seem to be than it says.
@@ -142,6 +148,7 @@ class belief {
     std::int64_t last_seen = 0;
     std::optional<double> bad_first{};
     int doubted = 0;  // samples in a row that looked like outliers
+    double quickest = std::numeric_limits<double>::infinity();
   };
   struct family_tail {
     double calls = 0, outliers = 0, excess = 0;
@@ -152,6 +159,8 @@ class belief {
     int kept = 0;
     double mean = 0;
     double squares = 0;
+    double quickest = 0;
+    int quick = 0;
     int outliers = 0;
     double excess = 0;
     int total() const { return kept + outliers; }
@@ -177,8 +186,9 @@ class belief {
   double heavy_tail_weight_ = 0.04;
   double noise_variance_ = first_noise * first_noise;
   double noise_weight_ = 5;
-  double drift_variance_ = least_drift;  // of the common offset, per call
-  double above_ = 0, below_ = 0;         // cumulated sums of the incumbent's surprises
+  double drift_variance_ = least_drift;       // of the common offset, per call
+  double above_ = 0, below_ = 0;              // cumulated sums of the incumbent's surprises
+  double known_calls_ = 0, quick_calls_ = 0;  // of arms that are known; those much quicker
   std::int64_t epochs_ = 0, last_change_ = 0;
   bool changed_ = false, suspicious_ = false;
   static constexpr double least_drift = 0.005 * 0.005, largest_drift = 0.03 * 0.03;
@@ -298,7 +308,7 @@ inline std::vector<belief::summary> belief::summarise(std::span<const observatio
     // An arm's first calls may open connections, and no call is faster than its arm is.
     const double middle =
         arms_[std::size_t(a)].samples == 0 ? values.front() : values[(values.size() - 1) / 2];
-    summary s{.arm = a};
+    summary s{.arm = a, .quickest = values.front()};
     for (const double y : values)
       if (std::abs(y - middle) <= limit) {
         s.mean += y;
@@ -311,6 +321,8 @@ inline std::vector<belief::summary> belief::summarise(std::span<const observatio
       } else if (y > middle) {
         ++s.outliers;
         s.excess += std::min(100.0, std::exp(y - s.mean) - 1);
+      } else {
+        ++s.quick;
       }
     }
     result.push_back(s);
@@ -416,14 +428,22 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
   for (const summary& s : epoch) {
     arm_state& a = arms_[std::size_t(s.arm)];
     a.last_seen = calls;
+    a.quickest = std::min(a.quickest, s.quickest);
+    if (a.samples > few) {
+      known_calls_ += s.total();
+      quick_calls_ += s.quick;
+    }
     family_tail& t = tails_[std::size_t(a.family)];
     t.calls += s.total();
     t.outliers += s.outliers;
     t.excess += s.excess;
   }
   for (const family_tail& t : tails_) tail_calls += t.calls;
-  if (tail_calls > 4000)
+  if (tail_calls > 4000) {
     for (family_tail& t : tails_) t = {t.calls / 2, t.outliers / 2, t.excess / 2};
+    known_calls_ /= 2;
+    quick_calls_ /= 2;
+  }
 
   // The common offset first: arms in the order of how little they deviate from the typical one.
   std::vector<std::pair<double, int>> residuals;

@@ -206,11 +206,15 @@ class belief_policy : public policy {
     }
     // Calls this short merge rarely, so a wrong guess would stay: only what both were measured at
     // counts, neither predictions nor the profile's table.
-    if (std::exp(belief_.expected(best)) < short_call_s &&
-        (belief_.samples(native_) == 0 || belief_.samples(best) == 0)) {
+    if (is_short(best) && (belief_.samples(native_) == 0 || belief_.samples(best) == 0)) {
       incumbent_ = native_;
       return false;
     }
+    // Where single calls happen to be quick one sample proves nothing, and of many arms that were
+    // tried once some one was lucky.
+    if (best != incumbent_ && belief_.has_quick_calls() && belief_.samples(best) < proven_samples &&
+        belief_.samples(incumbent_) >= proven_samples)
+      return false;
     const arm_prior& p = active_prior(best);
     const bool unmeasured = belief_.samples(native_) == 0 && active_prior(native_).measured_only;
     if (unmeasured && p.spread <= trusted_spread && !p.measured_only) {
@@ -250,6 +254,7 @@ class belief_policy : public policy {
   bool is_proven(int a) const {
     return belief_.samples(a) > 0 || (a == native_ && !active_prior(a).measured_only);
   }
+  bool is_short(int a) const { return std::exp(belief_.expected(a)) < short_call_s; }
   /// The cheapest arm; once others were measured one that was not must be so much cheaper that it
   /// is worth the risk.
   int cheapest_to_play() const {
@@ -293,6 +298,7 @@ class belief_policy : public policy {
   static constexpr double early_merge_share = 0.05, merge_share = 0.009;
   static constexpr double first_length = 2;
   static constexpr double short_call_s = 20e-6;
+  static constexpr std::int64_t proven_samples = 4;
 
   /// One in so many incumbent calls is timed: about 16 per epoch are enough.
   static int stride_for(double length) { return int(std::clamp(length / 16, 1.0, 64.0)); }

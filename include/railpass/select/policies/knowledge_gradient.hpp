@@ -199,12 +199,16 @@ class knowledge_gradient_policy final : public belief_policy {
     credit_ = std::min(most_credit, credit_ + maintenance_share(now.calls) * length);
     const auto room = std::size_t(std::clamp(length - 1, 0.0, double(epoch_plan::max_explore)));
     if (now.calls == 0 || explore.size() >= room) return;
-    // Neither the profile's table nor one slow call condemns native: it is looked at (again) as
-    // soon as that costs 1 %.
-    if (const std::int64_t seen = b.samples(native());
-        incumbent() != native() && seen < 3 && native_looks_ <= seen) {
-      const double price = std::exp(b.cost(native()) - b.cost(incumbent())) - 1;
-      if (price * double(std::max<std::int64_t>(1, seen)) < 0.01 * double(now.calls)) {
+    // Neither the profile's table nor its first calls condemn native, nor, where waiting for a rank
+    // may take longer than the call, what it took long ago: it is looked at (again) as soon as that
+    // costs 1 %.
+    const std::int64_t seen = b.samples(native()), seen_at = b.last_seen(native());
+    const bool long_ago = is_short(incumbent()) && now.calls >= 2 * seen_at;
+    if (incumbent() != native() && native_looks_ <= seen &&
+        (seen < 3 || seen_at <= 2 * cold_calls || long_ago)) {
+      const double price =
+          std::exp(std::min(b.cost(native()), b.quickest(native())) - b.cost(incumbent())) - 1;
+      if (price * double(std::clamp<std::int64_t>(seen, 1, 2)) < 0.01 * double(now.calls)) {
         explore.push_back(place_of(native()));
         native_looks_ = int(seen) + 1;
       }
