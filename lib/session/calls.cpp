@@ -74,6 +74,7 @@ std::int64_t message_bytes_of(const call& c, int rank, int num_ranks) {
               (d.what == promise::root_to_blocks) == at_root
           ? c.send
           : c.receive;
+  // MPI has been asked for a reduction's type before (is_ours).
   const std::int64_t bytes =
       c.element_bytes > 0 ? times(side.count, c.element_bytes) : bytes_of(side.count, side.type);
   return within_limit(c.traits().blocks ? times(num_ranks, bytes) : bytes);

@@ -25,11 +25,12 @@ struct remembered {
 };
 constexpr int remembered_bits = 3;
 std::atomic<std::uint64_t> frees{1};
-[[gnu::tls_model("initial-exec")]] thread_local std::array<remembered, 1 << remembered_bits> last{};
+[[gnu::tls_model("initial-exec")]] thread_local std::array<remembered, 1 << remembered_bits>
+    memory{};
 
 remembered& place_of(MPI_Comm comm) {
-  const std::uint64_t hash = std::hash<MPI_Comm>{}(comm)*0x9e3779b97f4a7c15u;
-  return last[hash >> (64 - remembered_bits)];
+  const std::uint64_t value = std::hash<MPI_Comm>{}(comm);
+  return memory[value * 0x9e3779b97f4a7c15u >> (64 - remembered_bits)];
 }
 
 std::string name_of_communicator(MPI_Comm comm) {

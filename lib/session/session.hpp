@@ -115,6 +115,7 @@ class session {
 
   void know_machine(const host_counts& hosts);
   int run_tuned(const call& c, std::uint8_t policy);
+  // What is rare is not inlined: a settled call is to run through little code.
   // Asks the first plan of rank 0 and takes it over. Returns an MPI error code.
   [[gnu::noinline]] int begin_context(const select::context_key& key, int context, const call& c);
   select::timed_call next_call(const select::context_key& key);

@@ -72,6 +72,26 @@ class run {
   std::vector<int> arms_;
 };
 
+/// Native and one arm of each of some algorithms, of which little is known.
+struct predictions {
+  double first_s, step_s;
+};
+simulated_context without_profile(collective op, double merge_cost_s, const predictions& predicted,
+                                  const std::vector<double>& true_s) {
+  simulated_context c;
+  c.key = {.op = op, .size_class = 4};
+  c.merge_cost_s = merge_cost_s;
+  c.true_s = true_s;
+  c.best_s = *std::ranges::min_element(true_s);
+  c.priors.push_back({.arm = 0, .native = true, .measured_only = true});
+  for (int arm = 1; arm < int(true_s.size()); ++arm)
+    c.priors.push_back({.arm = arm,
+                        .log_seconds = std::log(predicted.first_s + predicted.step_s * arm),
+                        .spread = 0.6,
+                        .family = arm});
+  return c;
+}
+
 double mean(const std::vector<double>& values, std::size_t first, std::size_t last) {
   return std::accumulate(values.begin() + std::ptrdiff_t(first),
                          values.begin() + std::ptrdiff_t(last), 0.0) /
@@ -218,17 +238,9 @@ TEST_CASE("the best arm is not condemned by the first calls of all, in which all
   // All take ten times what is predicted, as on a busy machine without a profile.
   int found_soon = 0, found = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    simulated_context c;
-    c.key = {.op = collective::all_to_all, .size_class = 10};
-    c.merge_cost_s = 20e-6;
-    c.priors.push_back({.arm = 0, .native = true, .measured_only = true});
-    c.true_s.push_back(270e-6);
-    for (int arm = 1; arm <= 6; ++arm) {
-      c.priors.push_back(
-          {.arm = arm, .log_seconds = std::log(17e-6 + 1e-6 * arm), .spread = 0.6, .family = arm});
-      c.true_s.push_back((arm == 1 ? 210 : 270 + 10 * arm) * 1e-6);
-    }
-    c.best_s = c.true_s[1];
+    const simulated_context c =
+        without_profile(collective::all_to_all, 20e-6, {17e-6, 1e-6},
+                        {270e-6, 210e-6, 290e-6, 300e-6, 310e-6, 320e-6, 330e-6});
     run one("knowledge_gradient", {.noise = 0.15}, c, seed);
     for (double& s : one.context().true_s) s *= 6;
     one.calls(2);
@@ -247,17 +259,9 @@ TEST_CASE(
   // Ranks came late to its calls, by more than these take, and later they do not.
   int found = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    simulated_context c;
-    c.key = {.op = collective::barrier, .size_class = 1};
-    c.merge_cost_s = 8e-6;
-    c.priors.push_back({.arm = 0, .native = true, .measured_only = true});
-    c.true_s.push_back(0.8e-6);
-    for (int arm = 1; arm <= 6; ++arm) {
-      c.priors.push_back(
-          {.arm = arm, .log_seconds = std::log(1e-6 + 1e-7 * arm), .spread = 0.6, .family = arm});
-      c.true_s.push_back(1e-6 + 5e-8 * arm);
-    }
-    c.best_s = c.true_s[0];
+    const simulated_context c =
+        without_profile(collective::barrier, 8e-6, {1e-6, 1e-7},
+                        {0.8e-6, 1.05e-6, 1.1e-6, 1.15e-6, 1.2e-6, 1.25e-6, 1.3e-6});
     run one("knowledge_gradient", {.noise = 0.1}, c, seed);
     one.context().true_s[0] *= 4.5;
     one.calls(10);

@@ -88,7 +88,9 @@ class belief {
   double quickest(int a) const { return arms_[std::size_t(a)].quickest; }
   /// Whether single calls are much quicker than their arm is: messages that were there already, as
   /// ranks came late.
-  bool has_quick_calls() const { return quick_calls_ >= 2 && quick_calls_ > 0.01 * known_calls_; }
+  bool has_quick_calls() const {
+    return quick_calls_ >= 2 && quick_calls_ > 0.01 * remembered_calls();
+  }
   /// Number of the call at which the arm was last seen.
   std::int64_t last_seen(int a) const { return arms_[std::size_t(a)].last_seen; }
   /// How many times larger the prior's errors seem to be than it says.
@@ -168,6 +170,12 @@ class belief {
 
   const hypothesis& current() const { return hypotheses_[speaking_]; }
   double tail(int a) const;
+  /// Calls that tails_ and quick_calls_ are of.
+  double remembered_calls() const {
+    double calls = 0;
+    for (const family_tail& t : tails_) calls += t.calls;
+    return calls;
+  }
   static double correlated(const arm_state& a, const arm_state& b) {
     return std::exp(-std::abs(a.log2_segment - b.log2_segment) / 2);
   }
@@ -186,9 +194,9 @@ class belief {
   double heavy_tail_weight_ = 0.04;
   double noise_variance_ = first_noise * first_noise;
   double noise_weight_ = 5;
-  double drift_variance_ = least_drift;       // of the common offset, per call
-  double above_ = 0, below_ = 0;              // cumulated sums of the incumbent's surprises
-  double known_calls_ = 0, quick_calls_ = 0;  // of arms that are known; those much quicker
+  double drift_variance_ = least_drift;  // of the common offset, per call
+  double above_ = 0, below_ = 0;         // cumulated sums of the incumbent's surprises
+  double quick_calls_ = 0;               // much quicker than their arm, which is known
   std::int64_t epochs_ = 0, last_change_ = 0;
   bool changed_ = false, suspicious_ = false;
   static constexpr double least_drift = 0.005 * 0.005, largest_drift = 0.03 * 0.03;
@@ -424,24 +432,18 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
     noise_weight_ = std::min(200.0, noise_weight_ + weight);
   };
   if (freedom > 0) refine_noise(squares, freedom);
-  double tail_calls = 0;
   for (const summary& s : epoch) {
     arm_state& a = arms_[std::size_t(s.arm)];
     a.last_seen = calls;
     a.quickest = std::min(a.quickest, s.quickest);
-    if (a.samples > few) {
-      known_calls_ += s.total();
-      quick_calls_ += s.quick;
-    }
+    if (a.samples > few) quick_calls_ += s.quick;
     family_tail& t = tails_[std::size_t(a.family)];
     t.calls += s.total();
     t.outliers += s.outliers;
     t.excess += s.excess;
   }
-  for (const family_tail& t : tails_) tail_calls += t.calls;
-  if (tail_calls > 4000) {
+  if (remembered_calls() > 4000) {
     for (family_tail& t : tails_) t = {t.calls / 2, t.outliers / 2, t.excess / 2};
-    known_calls_ /= 2;
     quick_calls_ /= 2;
   }
 

@@ -56,7 +56,7 @@ inline constexpr double finishing_spread = 0.9;
 /// and the more an arm has to do the more so.
 class usual_lateness {
  public:
-  /// Of a call in which all wait for all.
+  /// Of any call; the answer is of use where all wait for all.
   void learn(const call_times& t) {
     const auto late_s = skew_s(t);
     if (!late_s || t.longest_s <= 0) return;

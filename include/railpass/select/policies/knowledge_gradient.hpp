@@ -201,7 +201,7 @@ class knowledge_gradient_policy final : public belief_policy {
     if (now.calls == 0 || explore.size() >= room) return;
     // Neither the profile's table nor its first calls condemn native, nor, where waiting for a rank
     // may take longer than the call, what it took long ago: it is looked at (again) as soon as that
-    // costs 1 %.
+    // and a look before, if there was one, cost 1 %.
     const std::int64_t seen = b.samples(native()), seen_at = b.last_seen(native());
     const bool long_ago = is_short(incumbent()) && now.calls >= 2 * seen_at;
     if (incumbent() != native() && native_looks_ <= seen &&
