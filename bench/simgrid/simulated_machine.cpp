@@ -231,8 +231,7 @@ ordered_json live(cli::workload& w, int calls, const std::optional<slow_calls>& 
 
 /// Calls of one arm to which each rank comes late by up to `late_s`.
 ordered_json late_calls(const cli::job& j, const tuned_world& world, const cli::workload& w,
-                        collective op, const std::string& arm, double late_s, int calls,
-                        select::usual_lateness& usual) {
+                        collective op, const std::string& arm, double late_s, int calls) {
   select::random_stream random(std::uint64_t(j.rank) + 1);
   auto seconds = ordered_json::array(), skews = ordered_json::array(),
        came_apart = ordered_json::array(), since_last = ordered_json::array();
@@ -251,8 +250,7 @@ ordered_json late_calls(const cli::job& j, const tuned_world& world, const cli::
                                  .shortest_s = -most[1],
                                  .longest_gap_s = most[2],
                                  .shortest_gap_s = -most[3]};
-      usual.learn(t);
-      before_s = select::duration_s(op, t, usual.is_most(), before_s);
+      before_s = select::duration_s(op, t, true, before_s);
       seconds.push_back(before_s);
       skews.push_back(*select::skew_s(t));
       came_apart.push_back(most[4] + most[5]);
@@ -282,10 +280,9 @@ ordered_json late(const cli::job& j, const cli::workload& w, collective op, int 
     fastest_s = std::min(fastest_s, true_s);
   }
   auto result = ordered_json::array();
-  std::array<select::usual_lateness, lateness.size()> usual;
   for (const auto& [name, true_s] : arms)
     for (std::size_t i = 0; i < lateness.size(); ++i) {
-      result.push_back(late_calls(j, world, w, op, name, lateness[i] * fastest_s, calls, usual[i]));
+      result.push_back(late_calls(j, world, w, op, name, lateness[i] * fastest_s, calls));
       result.back()["true_s"] = true_s;
       result.back()["lateness"] = lateness[i];
     }

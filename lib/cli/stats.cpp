@@ -65,6 +65,7 @@ std::vector<std::string> titles(bool machine) {
                                             "exploration_cost_s",
                                             "skew_s",
                                             "skew_p90_s",
+                                            "core_given_share",
                                             "current"}
                  : std::vector<std::string>{"arm",   "calls",     "time", "mean",        "spread",
                                             "prior", "posterior", "next", "explored for"};
@@ -106,6 +107,7 @@ std::string as_csv(const select::statistics_dump& dump) {
                  number(a.exploration_cost_s),
                  number(c.skew_s),
                  number(c.skew_p90_s),
+                 number(c.core_given_share),
                  a.arm == c.current_arm ? "1" : "0"});
     }
   return lines.csv();
@@ -129,6 +131,9 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
     if (c.skew_s && c.skew_p90_s)
       text += "the last rank came " + format_seconds(*c.skew_s) + " after the first one (median; " +
               format_seconds(*c.skew_p90_s) + " in a tenth of the calls)\n";
+    if (c.core_given_share)
+      text += "a rank's core was given to others in " + percent(*c.core_given_share) +
+              " of the timed calls\n";
     if (!c.reason.empty()) text += "* " + c.current_arm + ": " + c.reason + '\n';
     if (shown.size() < c.arms.size())
       text += std::to_string(c.arms.size() - shown.size()) +

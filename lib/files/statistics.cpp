@@ -67,6 +67,7 @@ json context_json(const select::context_statistics& c) {
          {"exploration_cost_s", c.exploration_cost_s}};
   put_optional(j, "skew_s", c.skew_s);
   put_optional(j, "skew_p90_s", c.skew_p90_s);
+  put_optional(j, "core_given_share", c.core_given_share);
   j["arms"] = std::move(arms);
   return j;
 }
@@ -74,7 +75,8 @@ json context_json(const select::context_statistics& c) {
 select::context_statistics read_context(const json_reader& r) {
   r.expect_fields({"communicator", "collective", "num_ranks", "ranks_per_node", "from_bytes",
                    "to_bytes", "first_bytes", "operation", "policy", "current_arm", "reason",
-                   "calls", "time_s", "exploration_cost_s", "skew_s", "skew_p90_s", "arms"});
+                   "calls", "time_s", "exploration_cost_s", "skew_s", "skew_p90_s",
+                   "core_given_share", "arms"});
   select::context_statistics c{.communicator = r.text("communicator"),
                                .collective = r.name("collective"),
                                .num_ranks = int(r.integer("num_ranks", 1, largest_count)),
@@ -91,6 +93,7 @@ select::context_statistics read_context(const json_reader& r) {
                                .exploration_cost_s = r.finite("exploration_cost_s"),
                                .skew_s = r.optional_number("skew_s"),
                                .skew_p90_s = r.optional_number("skew_p90_s"),
+                               .core_given_share = r.optional_number("core_given_share"),
                                .arms = {}};
   if (c.to_bytes < c.from_bytes) r.field("to_bytes").fail("expected at least from_bytes");
   for (const json_reader& a : r.list("arms")) c.arms.push_back(read_arm(a));

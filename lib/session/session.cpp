@@ -21,6 +21,7 @@
 #include <limits>
 #include <new>
 #include <sched.h>
+#include <sys/resource.h>
 
 namespace railpass {
 
@@ -92,6 +93,13 @@ double longest_block_bytes(const call& c, int num_ranks) {
     all += c.receive.counts[i];
   }
   return double(c.message_bytes) * (double(longest) / double(all));
+}
+
+// How often the calling thread's core was given to another thread, asked for or not.
+long times_core_given() {
+  rusage used{};
+  getrusage(RUSAGE_THREAD, &used);
+  return used.ru_nvcsw + used.ru_nivcsw;
 }
 
 std::vector<std::string_view> words(std::string_view list) {
@@ -321,12 +329,16 @@ int session::begin_context(const select::context_key& key, int context, const ca
 }
 
 int session::run_watched(const call& c, const arm& a, const select::timed_call& chosen) {
+  const bool watches_core = chosen.timed && select::waits_for_all(c.op);
+  const long given_before = watches_core ? times_core_given() : 0;
   const double started_s = process_.clock()();
   const int code = run_arm(c, a);
   const double ended_s = process_.clock()(), seconds = ended_s - started_s;
   if (code == MPI_SUCCESS) {
+    const bool gave_core = watches_core && times_core_given() != given_before;
     const std::unique_lock lock = guard();
-    if (chosen.timed) lockstep_.record(chosen, seconds, lockstep_.gap_s(chosen, started_s));
+    if (chosen.timed)
+      lockstep_.record(chosen, seconds, lockstep_.gap_s(chosen, started_s), gave_core);
     if (chosen.notes_end) lockstep_.note_end(chosen, ended_s);
   }
   if (process_.tracing()) trace(c, chosen, started_s, seconds);

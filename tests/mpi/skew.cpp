@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A rank that comes late is in the statistics' skew and not in the time of the collective.
+// A rank that comes late is in the statistics' skew and not in the time of the collective, and
+// whether ranks share cores is seen.
 #include "lib/session/process.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
@@ -10,6 +11,7 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
+#include <sched.h>
 #include <string>
 #include <thread>
 
@@ -56,6 +58,24 @@ TEST_CASE("a late rank is in the skew of an all_reduce and not in its time") {
   CHECK(*context->skew_s > 0.9 * late_s);
   // A wait for a merge may take a call's place in waiting for the late rank, but not that of three.
   CHECK(least_mean_s(*context) < late_s / 5);
+}
+
+TEST_CASE("ranks that share a core are seen to give it away") {
+  cpu_set_t own, first;
+  REQUIRE(sched_getaffinity(0, sizeof own, &own) == 0);
+  int core = 0;
+  while (!CPU_ISSET(core, &own)) ++core;
+  MPI_Bcast(&core, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  CPU_ZERO(&first);
+  CPU_SET(core, &first);
+  REQUIRE(sched_setaffinity(0, sizeof first, &first) == 0);
+  const auto context =
+      context_after("on one core", [](MPI_Comm comm) { CHECK(mpi::barrier(comm) == MPI_SUCCESS); });
+  CHECK(sched_setaffinity(0, sizeof own, &own) == 0);
+  if (!context) return;
+  REQUIRE(context->core_given_share);
+  CHECK(*context->core_given_share > 0.5);
+  CHECK(*context->core_given_share <= 1);
 }
 
 TEST_CASE("a late root is in the skew of a broadcast") {

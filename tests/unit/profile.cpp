@@ -129,6 +129,7 @@ select::statistics_dump example_statistics() {
                                .exploration_cost_s = 0.01,
                                .skew_s = 1e-3,
                                .skew_p90_s = 4e-3,
+                               .core_given_share = 0.75,
                                .arms = {}};
   c.arms = {{.arm = "native",
              .calls = 40,
@@ -243,6 +244,7 @@ TEST_CASE("what is written is read back equal, to the last bit of every number")
   CHECK(d.contexts[0].arms[1].posterior->mean_s == 2e-3);
   CHECK_FALSE(d.contexts[0].arms[0].prior);
   CHECK(d.contexts[0].skew_p90_s == 4e-3);
+  CHECK(d.contexts[0].core_given_share == 0.75);
 }
 
 TEST_CASE("no slower means by no more than 2 %, 100 ns or three standard errors") {

@@ -51,6 +51,9 @@ struct context_statistics {
   /// that is known: the median, and what a tenth of them exceeded.
   std::optional<double> skew_s{};
   std::optional<double> skew_p90_s{};
+  /// Where all wait for all: in how many of the communicator's such timed calls a rank's core was
+  /// given to others, in [0, 1].
+  std::optional<double> core_given_share{};
   std::vector<arm_statistics> arms{};
 };
 

@@ -119,7 +119,7 @@ struct arm_record {
 
 class lockstep {
  public:
-  static constexpr int protocol_version = 3;
+  static constexpr int protocol_version = 4;
   static constexpr std::int32_t neutral = std::numeric_limits<std::int32_t>::max();  ///< of MIN
   static constexpr int max_report_words = 264, max_reply_words = 512;
   static constexpr int no_context = -1;
@@ -241,13 +241,15 @@ class lockstep {
   /// All ranks: the first plan of a context.
   void adopt(int context, const plan_message& message);
 
-  /// The time of a timed call on this rank, and since when the context had been idle there. A call
-  /// that failed is not recorded.
-  void record(const timed_call& call, double seconds, std::optional<double> gap_s = {}) {
+  /// The time of a timed call on this rank, since when the context had been idle there, and whether
+  /// the rank's core was given to others meanwhile. A call that failed is not recorded.
+  void record(const timed_call& call, double seconds, std::optional<double> gap_s = {},
+              bool gave_core = false) {
     if (call.slot < 0 || std::size_t(call.slot) >= queue_.size()) return;
     sample& mine = queue_[std::size_t(call.slot)];
     mine.seconds = float(seconds);
     mine.gap_ticks = gap_s ? std::int32_t(std::clamp(*gap_s * 1e7, 0.0, 1e9)) : neutral;
+    mine.gave_core = gave_core;
   }
 
   /// When a call ended on this rank, and how long before `started_s` the one before it did; nothing
@@ -283,6 +285,9 @@ class lockstep {
   std::vector<arm_record> records(int context) const;
   /// Leader only: how far apart the ranks came to the latest timed calls of which that is known.
   std::span<const double> skews_s(int context) const { return led_[std::size_t(context)].skews_s; }
+  /// Leader only: in how many of the timed calls for which all wait a rank's core was given to
+  /// others, in [0, 1]; nothing if there were none.
+  std::optional<double> core_given_share() const { return sharing_.share(); }
 
  private:
   static constexpr int min_samples = 16;
@@ -297,7 +302,8 @@ class lockstep {
     sequence_negative,
     fingerprint_word,
     fingerprint_negative,
-    charge_negative,  // of the last merge, in units of 100 ns
+    charge_negative,     // of the last merge, in units of 100 ns
+    gave_core_negative,  // timed calls of those for which all wait
     report_header_words
   };
   // The first words of a reply.
@@ -388,6 +394,7 @@ class lockstep {
     std::int32_t arm_before;  // of its call before
     float seconds = -1;       // negative: not recorded
     std::int32_t gap_ticks = neutral;
+    bool gave_core = false;
   };
 
   // What the leader knows of a context.
@@ -454,6 +461,8 @@ class lockstep {
     return last_context_ = index_[i];
   }
 
+  collective op_of(const sample& one) const { return contexts_[std::size_t(one.context)].key.op; }
+
   timed_call eventful_call(int context);
   bool admit(int context, bool explored);
   static void schedule_event(context_state& s);
@@ -516,6 +525,7 @@ class lockstep {
   double calls_s_ = 0, elapsed_s_ = 0;  // calls with a plan: their sum, and what passed in them
   std::int64_t answered_at_ = 0;
   double answered_s_ = -std::numeric_limits<double>::infinity();  // by the clock of begin_steps()
+  core_sharing sharing_;
   std::int32_t charged_pace_ = -1;  // of the merge before this one; -1: there was none
 };
 
@@ -728,6 +738,8 @@ inline void lockstep::post() {
   report_[fingerprint_negative] = poisoned_ ? -1 : -fingerprint;
   report_[charge_negative] = -std::int32_t(std::clamp(charged_s_ * 1e7, 0.0, 1e9));
   charged_s_ = 0;
+  report_[gave_core_negative] = -std::int32_t(
+      std::ranges::count_if(in_flight_, [](const sample& one) { return one.gave_core; }));
 
   for (std::size_t i = 0; i < in_flight_.size(); ++i) {
     const sample& one = in_flight_[i];
@@ -892,6 +904,11 @@ inline void lockstep::learn() {
   expected_cost_s_ = merge_cost_s(pace_);
   merges_cost_s_ += expected_cost_s_;
 
+  sharing_.learn(int(std::ranges::count_if(in_flight_,
+                                           [&](const sample& one) {
+                                             return one.seconds > 0 && waits_for_all(op_of(one));
+                                           })),
+                 -report_[gave_core_negative]);
   for (std::size_t i = 0; i < in_flight_.size(); ++i) {
     const sample& one = in_flight_[i];
     const std::span words = words_of_sample(i);
@@ -908,8 +925,8 @@ inline void lockstep::learn() {
     }
     if (const auto skew = skew_s(times)) led.keep_skew(*skew);
     led.lateness.learn(times);
-    const double seconds =
-                     duration_s(s.key.op, times, led.lateness.is_most(), led.taken_before_s(one)),
+    const bool skew_is_lateness = !sharing_.is_usual() || led.lateness.is_most();
+    const double seconds = duration_s(s.key.op, times, skew_is_lateness, led.taken_before_s(one)),
                  log_s = std::log(seconds);
     led.sampled_s = seconds;
     led.sampled_call = one.call;

@@ -9,6 +9,7 @@
 #include "collectives/collective.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 namespace railpass::select {
@@ -50,8 +51,34 @@ constexpr bool waits_for_all(collective op) {
 /// the next one if something makes them wait in between.
 inline constexpr double finishing_spread = 0.9;
 
+/// Whether ranks share cores with each other or with anybody else: whether the busiest rank's core
+/// was given away in more than a quarter of the timed calls (in one of 100 to 1000 on a core of its
+/// own, in nearly all with three ranks on two cores). Which is seen, not asked: bindings,
+/// containers and other jobs all count.
+class core_sharing {
+ public:
+  /// Of so many timed calls; in `away` of them a core was given away, on the rank where that is the
+  /// most.
+  void learn(int calls, int away) {
+    if (calls <= 0) return;
+    calls_ += calls;
+    const double weight = std::max(calls / calls_, 1 - std::pow(kept, calls));
+    share_ += weight * (double(away) / calls - share_);
+  }
+
+  bool is_usual() const { return share_ > most; }
+
+  /// How many of the calls, in [0, 1]; nothing before the first ones.
+  std::optional<double> share() const { return calls_ > 0 ? std::optional(share_) : std::nullopt; }
+
+ private:
+  static constexpr double kept = 0.95;  // of what was known, per call
+  static constexpr double most = 0.25;
+  double calls_ = 0, share_ = 0;
+};
+
 /// Whether ranks usually come so late that most of the longest time inside is waiting for the last
-/// one. A single call does not tell, nor do arms: where ranks share cores, those that have come let
+/// one. A single call does not tell, nor do arms, where ranks share cores: those that have come let
 /// the others come only when they wait themselves, so ranks come apart by three quarters of a call,
 /// and the more an arm has to do the more so.
 class usual_lateness {
@@ -73,14 +100,14 @@ class usual_lateness {
 };
 
 /// From the last rank's coming to the last one's leaving. The most that a rank was inside is an
-/// upper bound, the least a lower one. Where all wait for all, and ranks usually come late, how
-/// much later the last one came is taken out, unless they may just have left the context's call
-/// before so far apart; it took `before_s`, if that is known. In all other collectives a rank that
-/// is waited for cannot be told from one that comes late to something that is over: there, the
-/// slowest rank counts.
-inline double duration_s(collective op, const call_times& t, bool usually_late,
+/// upper bound, the least a lower one. Where all wait for all, and how far apart they come is the
+/// program's doing (they have cores of their own, or usually come late), how much later the last
+/// one came is taken out, unless they may just have left the context's call before so far apart; it
+/// took `before_s`, if that is known. In all other collectives a rank that is waited for cannot be
+/// told from one that comes late to something that is over: there, the slowest rank counts.
+inline double duration_s(collective op, const call_times& t, bool skew_is_lateness,
                          double before_s = 0) {
-  if (!usually_late || !waits_for_all(op)) return t.longest_s;
+  if (!skew_is_lateness || !waits_for_all(op)) return t.longest_s;
   const double late_s = skew_s(t).value_or(0);
   if (late_s <= finishing_spread * before_s) return t.longest_s;
   return std::max(t.shortest_s, t.longest_s - late_s);
