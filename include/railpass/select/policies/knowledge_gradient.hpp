@@ -2,7 +2,8 @@
 //
 // Knowledge gradient: in each epoch the arms are tried whose measurement is expected to make the
 // coming calls cheaper by more than it costs, the best value per call first, within a budget. The
-// horizon is half as long again as the past: H = min(2000, 40 + 1.5 calls).
+// horizon is half as long again as the past: H = min(2000, 40 + 1.5 calls), and twice that once
+// times have changed.
 // Source: Ryzhov, Powell, Frazier: The knowledge gradient algorithm for a general class of online
 // learning problems, Operations Research 60(1), 2012, doi:10.1287/opre.1110.0999; several samples
 // at once (KG*): Frazier, Powell: Paradoxes in learning and the marginal value of information,
@@ -101,7 +102,10 @@ class knowledge_gradient_policy final : public belief_policy {
         after.observe(a, noise / under_way[std::size_t(a)] + belief::separation_variance);
     after.observe(best, noise / std::max(1.0, length / 2) + belief::separation_variance);
 
-    const double horizon = std::min(2000.0, 40.0 + 1.5 * double(now.calls));
+    // After a change the best one is among arms of which it was of no use before to know which is
+    // faster by a few percent.
+    const double horizon =
+        std::min(2000.0, 40.0 + 1.5 * double(now.calls)) * (has_changed() ? 2 : 1);
     const double risk = risk_of_a_first_call();
     const double doubt = b.prior_spread() / 0.35;
     double budget = 1 + 4 * doubt + budget_share() * double(now.calls) - spent();
