@@ -189,14 +189,17 @@ class belief_policy : public policy {
   }
 
   /// Begins an epoch: the cheapest arm in expectation, but native as long as that is not clear.
-  /// Returns true if the choice rests on predictions alone and native should be timed now.
+  /// Returns true if native should be timed now.
   bool choose_incumbent() {
     ++epoch_;
     // Where predictions prove far off only what was measured here counts: neither the others'
-    // predictions nor what an earlier run measured of native.
+    // predictions nor what an earlier run measured of native, unless even that is slower.
     const bool sound = predictions_hold();
     if (!sound && belief_.samples(native_) == 0) {
-      incumbent_ = native_;
+      const int measured = cheapest_measured();
+      const arm_prior& earlier = active_prior(native_);
+      const bool slower = !earlier.measured_only && earlier.log_seconds > belief_.mean(measured);
+      incumbent_ = slower ? measured : native_;
       return true;
     }
     const int best = sound ? cheapest_to_play() : cheapest_measured();

@@ -32,7 +32,7 @@ class knowledge_gradient_policy final : public belief_policy {
 
   epoch_plan plan(const planning_input& now) override {
     const bool try_native = choose_incumbent();
-    if (try_native) {
+    if (try_native && beliefs().samples(incumbent()) == 0) {
       // Predictions are good and nothing is known about native: it is timed in the very first call,
       // the best predicted arm in the next ones, and then what was measured decides.
       epoch_plan first{.incumbent = number_of(incumbent()),
@@ -47,6 +47,8 @@ class knowledge_gradient_policy final : public belief_policy {
     weigh(heavy_, 0.06, 3 / std::min(1.0, beliefs().scale()));
     double length = std::min(early_length(), longest_length(now));
     std::vector<int> explore = worth_exploring(now, length);
+    if (try_native && std::ranges::find(explore, place_of(native())) == explore.end())
+      explore.push_back(place_of(native()));
     maintain(now, length, explore);
     const int calls = int(std::clamp(length, 1.0, double(1 << 30)));
     publish(explore, std::max(calls, int(explore.size())));
