@@ -333,6 +333,24 @@ TEST_CASE("when the best algorithm slows down, another one takes over") {
   CHECK(lost / contexts < 75);
 }
 
+TEST_CASE("what was the best arm is in use again when times are again what they were") {
+  const std::vector<double> usual_s{150e-6, 100e-6, 130e-6, 160e-6, 200e-6},
+      busy_s{900e-6, 800e-6, 400e-6, 900e-6, 1000e-6};
+  int of_best = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    run one("knowledge_gradient", {.noise = 0.1, .late = 0},
+            without_profile(collective::all_reduce, 5e-6, {100e-6, 10e-6}, usual_s), seed);
+    one.calls(300);
+    one.context().true_s = busy_s;
+    one.calls(200);
+    one.context().true_s = usual_s;
+    one.calls(100);
+    of_best += int(std::count(one.arms().end() - 100, one.arms().end(), 1));
+  }
+  INFO(of_best << " of 2000 calls");
+  CHECK(of_best > 1400);
+}
+
 TEST_CASE("an arm that becomes the fastest is found, also if no belief was kept of it") {
   // Twenty algorithms with three segment sizes each: more than there are active arms.
   simulated_context c;

@@ -4,7 +4,8 @@
 // times in which arms of one algorithm err together, neighbouring segment sizes more so, and all
 // arms together (a machine that is twice as slow as predicted changes no decision). Four such
 // beliefs, which trust the prior to different degrees, are kept side by side; the one that explains
-// the measurements best speaks.
+// the measurements best speaks. What was believed before times changed is kept, and taken up again
+// if that explains the next change.
 //
 // Correlated beliefs: Ryzhov, Powell, Frazier: The knowledge gradient algorithm for a general class
 // of online learning problems, Operations Research 60(1), 2012, doi:10.1287/opre.1110.0999.
@@ -131,7 +132,8 @@ class belief {
   static constexpr double log_weight_per_octave = -0.5;
   // So many arms are nothing like their prediction.
   static constexpr double trap_weight = 0.05;
-  static constexpr int few = 8;  // samples, for saying that an arm has changed
+  static constexpr int few = 8;                // samples, for saying that an arm has changed
+  static constexpr std::int64_t lasting = 30;  // calls between changes
   static constexpr double least_noise = 0.02, largest_noise = 0.5, first_noise = 0.25;
   // A first sample includes opening connections and touching pages.
   static constexpr double first_sample_variance = 0.1 * 0.1;
@@ -183,6 +185,7 @@ class belief {
   int index_of_family(int number);
   void spread_out(double common, double family, double segment, double own);
   void watch(const summary& s, std::int64_t elapsed);
+  void begin_anew(const summary& seen, std::int64_t calls);
   void apply(const summary& s);
 
   std::vector<arm_state> arms_;
@@ -190,6 +193,8 @@ class belief {
   std::vector<family_tail> tails_;
   std::vector<hypothesis> hypotheses_;
   std::size_t speaking_ = 0;
+  std::vector<hypothesis> earlier_;  // before the last change
+  std::int64_t changed_at_ = 0;      // call
   double prior_spread_ = 0.35;
   double heavy_tail_weight_ = 0.04;
   double noise_variance_ = first_noise * first_noise;
@@ -264,11 +269,12 @@ inline void belief::replace(int a, const arm_prior& by) {
                            .log2_segment = by.log2_segment,
                            .native = by.native,
                            .own_spread = by.spread};
-  for (hypothesis& h : hypotheses_) {
-    h.mean[std::size_t(a)] = by.log_seconds;
-    for (int j = 0; j < size(); ++j) h.cov(a, j) = h.cov(j, a) = 0;
-    h.cov(a, a) = by.spread * by.spread;
-  }
+  for (std::vector<hypothesis>* const all : {&hypotheses_, &earlier_})
+    for (hypothesis& h : *all) {
+      h.mean[std::size_t(a)] = by.log_seconds;
+      for (int j = 0; j < size(); ++j) h.cov(a, j) = h.cov(j, a) = 0;
+      h.cov(a, a) = by.spread * by.spread;
+    }
 }
 
 /// What the rare slow calls of an arm's algorithm add to the logarithm of its cost: nothing unless
@@ -369,6 +375,35 @@ inline void belief::watch(const summary& s, std::int64_t elapsed) {
   above_ = std::max(0.0, above_ + z - 0.75);
   below_ = std::max(0.0, below_ - z - 0.75);
   changed_ = (above_ > 4 || below_ > 4) && std::abs(surprise) > 0.08 && epochs_ - last_change_ >= 2;
+}
+
+/// Times have changed, as `seen` shows. Either they are what they were before the last change, or
+/// new: then all arms may have changed, those of one algorithm, or, most of all, this one alone.
+/// What was the next best must not be condemned unseen, even if it has the next segment size.
+inline void belief::begin_anew(const summary& seen, std::int64_t calls) {
+  constexpr double common = 0.30 * 0.30, family = 0.15 * 0.15, segment = 0.14 * 0.14,
+                   own = 0.35 * 0.35, again = 0.05 * 0.05;
+  const auto explained = [&](const hypothesis& h, double more) {
+    const double v =
+        h.cov(seen.arm, seen.arm) + more + noise_variance_ / seen.kept + separation_variance;
+    const double r = seen.mean - h.mean[std::size_t(seen.arm)];
+    return std::exp(-0.5 * r * r / v) / std::sqrt(v);
+  };
+  std::vector<hypothesis> before = hypotheses_;
+  if (!earlier_.empty() && explained(earlier_[speaking_], 2 * again) >
+                               explained(current(), common + family + segment + own)) {
+    hypotheses_ = std::exchange(earlier_, {});
+    for (std::size_t b = 0; b < hypotheses_.size(); ++b)
+      hypotheses_[b].log_weight = before[b].log_weight;
+    spread_out(again, 0, 0, again);
+  } else {
+    spread_out(common, family, segment, own);
+  }
+  // What was learnt in a short time is a mixture of before and after.
+  if (calls - changed_at_ >= lasting) earlier_ = std::move(before);
+  changed_at_ = calls;
+  last_change_ = epochs_;
+  above_ = below_ = 0;
 }
 
 inline void belief::apply(const summary& s) {
@@ -474,13 +509,7 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
                        [](const summary& a, const summary& b) { return a.total() < b.total(); });
   if (most_seen->kept >= 2 && arms_[std::size_t(most_seen->arm)].samples > few)
     watch(*most_seen, elapsed);
-  if (changed_) {
-    above_ = below_ = 0;
-    last_change_ = epochs_;
-    // All arms may have changed, those of one algorithm, or, most of all, this one alone: what was
-    // the next best must not be condemned unseen, even if it has the next segment size.
-    spread_out(0.30 * 0.30, 0.15 * 0.15, 0.14 * 0.14, 0.35 * 0.35);
-  }
+  if (changed_) begin_anew(*most_seen, calls);
 
   const bool incumbent_new = arms_[std::size_t(incumbent)].samples == 0;
   for (const auto& [distance, i] : order) {
