@@ -334,7 +334,9 @@ TEST_CASE("when the best algorithm slows down, another one takes over") {
 }
 
 TEST_CASE("what was the best arm is in use again when times are again what they were") {
-  const std::vector<double> usual_s{150e-6, 100e-6, 130e-6, 160e-6, 200e-6},
+  const double in_use_s = GENERATE(130e-6, 280e-6);
+  CAPTURE(in_use_s);
+  const std::vector<double> usual_s{150e-6, 100e-6, in_use_s, 160e-6, 200e-6},
       busy_s{900e-6, 800e-6, 400e-6, 900e-6, 1000e-6};
   int of_best = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -348,7 +350,7 @@ TEST_CASE("what was the best arm is in use again when times are again what they 
     of_best += int(std::count(one.arms().end() - 100, one.arms().end(), 1));
   }
   INFO(of_best << " of 2000 calls");
-  CHECK(of_best > 1400);
+  CHECK(of_best > 1200);
 }
 
 TEST_CASE("an arm that becomes the fastest is found, also if no belief was kept of it") {

@@ -371,9 +371,13 @@ inline void belief::watch(const summary& s, std::int64_t elapsed) {
   const double usual_outliers = (seen.outliers + 2) / (seen.calls + 100);
   suspicious_ = s.outliers >= 3 && s.outliers > 3 + 5 * usual_outliers * s.total();
 
-  const double z = std::clamp(surprise / std::sqrt(v), -6.0, 6.0);
-  above_ = std::max(0.0, above_ + z - 0.75);
-  below_ = std::max(0.0, below_ - z - 0.75);
+  const auto deviations = [&](double of_variance) {
+    return std::clamp(surprise / std::sqrt(of_variance), -6.0, 6.0);
+  };
+  above_ = std::max(0.0, above_ + deviations(v) - 0.75);
+  // Slower calls may be drift; faster ones say that times are better, and not for this arm alone.
+  const double of_samples = 2 * noise_variance_ / s.kept + separation_variance;
+  below_ = std::max(0.0, below_ - deviations(of_samples) - 0.75);
   changed_ = (above_ > 4 || below_ > 4) && std::abs(surprise) > 0.08 && epochs_ - last_change_ >= 2;
 }
 
