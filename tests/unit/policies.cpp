@@ -219,7 +219,7 @@ TEST_CASE("predictions that are all far too fast do not hide that native is the 
 
 TEST_CASE("native is not in use where an earlier run found it slower than what was measured here") {
   // The arm predicted to be the fastest takes three times as long, native more than that, and a
-  // merge the time of 8 calls.
+  // reply comes 8 calls later.
   int on_native = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     simulated_context c = without_profile(collective::all_reduce, 30e-6, {50e-6, 1e-6},
