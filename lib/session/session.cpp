@@ -329,13 +329,12 @@ int session::begin_context(const select::context_key& key, int context, const ca
 }
 
 int session::run_watched(const call& c, const arm& a, const select::timed_call& chosen) {
-  const bool watches_core = chosen.timed && select::waits_for_all(c.op);
-  const long given_before = watches_core ? times_core_given() : 0;
+  const long given_before = chosen.watches_core ? times_core_given() : 0;
   const double started_s = process_.clock()();
   const int code = run_arm(c, a);
   const double ended_s = process_.clock()(), seconds = ended_s - started_s;
   if (code == MPI_SUCCESS) {
-    const bool gave_core = watches_core && times_core_given() != given_before;
+    const bool gave_core = chosen.watches_core && times_core_given() != given_before;
     const std::unique_lock lock = guard();
     if (chosen.timed)
       lockstep_.record(chosen, seconds, lockstep_.gap_s(chosen, started_s), gave_core);

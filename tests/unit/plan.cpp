@@ -9,6 +9,7 @@
 #include "support/catch.hpp"
 #include "support/merge_mail.hpp"
 
+#include <cmath>
 #include <map>
 #include <new>
 #include <optional>
@@ -488,6 +489,61 @@ TEST_CASE("calls of several ranks that overlap leave merges 1 % of what the cloc
   CHECK(merges(0.125e-6) <= 5 + 6);
   // What the program computes between its calls is no call.
   CHECK(merges(1e-4) <= one_by_one + 1);
+}
+
+TEST_CASE("where ranks share cores a merge costs what the calls beside it take longer") {
+  constexpr double call_s = 200e-6, longer = 0.15;
+  const context_key key = key_of(collective::all_reduce, 10);
+  random_stream random(GENERATE(range(1U, 9U)));
+  lockstep ls({}, tree_place{0, 8});
+  ls.expect({.spread_s = 8e-6, .at_once_s = 1});
+  double now_s = 0, cost_s = 0;
+  for (int i = 0; i < 30000; ++i) {
+    if (ls.begin_call()) {
+      ls.begin_steps(now_s);
+      while (ls.due() != merge_step::none) ls.step_alone();
+      ls.end_steps(now_s + 1e-6);  // what a rank's own clock shows
+    }
+    timed_call c = ls.next_call(key);
+    if (c.needs_first_plan) {
+      ls.adopt(c.context,
+               ls.lead(c.context, make_policy("knowledge_gradient", {.priors = some_arms(1)})));
+      c = ls.next_call(key);
+    }
+    const double more = ls.outstanding() == merge_step::none ? 0 : longer;
+    const double seconds = call_s * (1 + more) * std::exp(0.2 * random.normal() - 0.02);
+    cost_s += call_s * more;
+    now_s += seconds;
+    if (c.timed) ls.record(c, seconds, {}, true);
+  }
+  REQUIRE(ls.merges() > 20);
+  CHECK(ls.merges_cost_s() > 0.4 * cost_s);
+  CHECK(ls.merges_cost_s() < 1.3 * cost_s);
+  CHECK(cost_s < 0.015 * now_s);
+}
+
+TEST_CASE("ranks ask for their cores in the first waited calls, and then in one of eight") {
+  const bool waited = GENERATE(true, false);
+  const context_key key = key_of(waited ? collective::all_reduce : collective::broadcast, 10);
+  lockstep ls({}, tree_place{});
+  int timed = 0, watched = 0;
+  for (int i = 0; i < 20000; ++i) {
+    if (ls.begin_call())
+      while (ls.due() != merge_step::none) ls.step_alone();
+    timed_call c = ls.next_call(key);
+    if (c.needs_first_plan) {
+      ls.adopt(c.context,
+               ls.lead(c.context, make_policy("knowledge_gradient", {.priors = some_arms(9)})));
+      c = ls.next_call(key);
+    }
+    REQUIRE((c.timed || !c.watches_core));
+    timed += c.timed;
+    watched += c.watches_core;
+    if (timed == 32) CHECK(watched == (waited ? 32 : 0));
+    if (c.timed) ls.record(c, 1e-4);
+  }
+  REQUIRE(timed > 200);
+  CHECK(watched == (waited ? 32 + (timed - 32 + 7) / 8 : 0));
 }
 
 TEST_CASE("contexts beyond the limit run native and cost no memory") {

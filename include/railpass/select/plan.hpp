@@ -95,7 +95,8 @@ struct timed_call {
   int slot = -1;
   bool timed = false;
   bool needs_first_plan = false;
-  bool notes_end = false;  ///< the next call of the context may want to know when this one ended
+  bool notes_end = false;     ///< the next call of the context may want to know when this one ended
+  bool watches_core = false;  ///< record() wants to know whether the rank's core was given away
 };
 
 enum class merge_step : std::uint8_t { none, post, collect, report, receive, deliver, consume };
@@ -394,7 +395,8 @@ class lockstep {
     std::int32_t arm_before;  // of its call before
     float seconds = -1;       // negative: not recorded
     std::int32_t gap_ticks = neutral;
-    bool gave_core = false;
+    bool watches_core = false, gave_core = false;
+    bool beside_merge = false;
   };
 
   // What the leader knows of a context.
@@ -461,8 +463,6 @@ class lockstep {
     return last_context_ = index_[i];
   }
 
-  collective op_of(const sample& one) const { return contexts_[std::size_t(one.context)].key.op; }
-
   timed_call eventful_call(int context);
   bool admit(int context, bool explored);
   static void schedule_event(context_state& s);
@@ -520,12 +520,15 @@ class lockstep {
   // that spends the most knows of one of them. At most so much more: a rank that is charged more
   // has waited.
   double others_spend_s_ = merge_costs_.spread_s / 2;
+  merge_slowdown slowdown_;
+  double mean_call_s_ = 0;    // of the calls between the last two answers
   double merges_cost_s_ = 0;  // of all: as measured, the last one as expected
   double expected_cost_s_ = 0;
   double calls_s_ = 0, elapsed_s_ = 0;  // calls with a plan: their sum, and what passed in them
   std::int64_t answered_at_ = 0;
   double answered_s_ = -std::numeric_limits<double>::infinity();  // by the clock of begin_steps()
   core_sharing sharing_;
+  std::int64_t waited_calls_ = 0;   // timed ones for which all wait
   std::int32_t charged_pace_ = -1;  // of the merge before this one; -1: there was none
 };
 
@@ -550,12 +553,15 @@ inline timed_call lockstep::eventful_call(int context) {
   if (explores || s.calls >= s.next_timed) {
     if (admit(context, explores)) {
       call.timed = true;
+      call.watches_core = waits_for_all(s.key.op) && core_sharing::watched(waited_calls_++);
       call.slot = int(queue_.size());
       queue_.push_back({.context = context,
                         .arm = call.arm,
                         .explored = explores,
                         .call = s.calls,
-                        .arm_before = s.arm_before()});
+                        .arm_before = s.arm_before(),
+                        .watches_core = call.watches_core,
+                        .beside_merge = outstanding() != merge_step::none});
     }
     fingerprint_ = mix(fingerprint_, std::uint64_t(context) << 32 | std::uint32_t(call.arm) << 1 |
                                          std::uint32_t(call.timed));
@@ -738,8 +744,8 @@ inline void lockstep::post() {
   report_[fingerprint_negative] = poisoned_ ? -1 : -fingerprint;
   report_[charge_negative] = -std::int32_t(std::clamp(charged_s_ * 1e7, 0.0, 1e9));
   charged_s_ = 0;
-  report_[gave_core_negative] = -std::int32_t(
-      std::ranges::count_if(in_flight_, [](const sample& one) { return one.gave_core; }));
+  report_[gave_core_negative] = -std::int32_t(std::ranges::count_if(
+      in_flight_, [](const sample& one) { return one.watches_core && one.gave_core; }));
 
   for (std::size_t i = 0; i < in_flight_.size(); ++i) {
     const sample& one = in_flight_[i];
@@ -868,6 +874,7 @@ inline void lockstep::compose_reply() {
   calls_s_ += new_calls_s;
   elapsed_s_ += std::min(new_calls_s, steps_began_s_ - answered_s_);
   answered_s_ = steps_began_s_;
+  mean_call_s_ = call_s;
   if (gap == longest) gap = 2 * calls;  // no tuned context was used: look again later, ever later
   const std::int32_t pace = pace_for(call_s, merges_ < early_merges ? early_at_once_share
                                              : urgent               ? urgent_at_once_share
@@ -895,7 +902,10 @@ inline void lockstep::learn() {
     double& usual_s = charged_pace_ == 0 ? merge_costs_.at_once_s : merge_costs_.spread_s;
     const double charged_s = -1e-7 * report_[charge_negative];
     const double others_s = charged_pace_ == 0 ? 0 : std::min(charged_s, others_spend_s_);
-    const double cost_s = std::min(charged_s + others_s, 4 * usual_s);
+    const double held_up_s = charged_pace_ == 0 || !sharing_.is_usual()
+                                 ? 0
+                                 : 2 * height_ * slowdown_.of_a_call() * mean_call_s_;
+    const double cost_s = std::max(std::min(charged_s + others_s, 4 * usual_s), held_up_s);
     merges_cost_s_ += cost_s - expected_cost_s_;
     // The first ones count more: what was expected may be far off.
     usual_s += std::max(0.25, 1.0 / double(merges_)) * (cost_s - usual_s);
@@ -904,11 +914,10 @@ inline void lockstep::learn() {
   expected_cost_s_ = merge_cost_s(pace_);
   merges_cost_s_ += expected_cost_s_;
 
-  sharing_.learn(int(std::ranges::count_if(in_flight_,
-                                           [&](const sample& one) {
-                                             return one.seconds > 0 && waits_for_all(op_of(one));
-                                           })),
-                 -report_[gave_core_negative]);
+  sharing_.learn(
+      int(std::ranges::count_if(
+          in_flight_, [&](const sample& one) { return one.seconds > 0 && one.watches_core; })),
+      -report_[gave_core_negative]);
   for (std::size_t i = 0; i < in_flight_.size(); ++i) {
     const sample& one = in_flight_[i];
     const std::span words = words_of_sample(i);
@@ -928,6 +937,9 @@ inline void lockstep::learn() {
     const bool skew_is_lateness = !sharing_.is_usual() || led.lateness.is_most();
     const double seconds = duration_s(s.key.op, times, skew_is_lateness, led.taken_before_s(one)),
                  log_s = std::log(seconds);
+    if (!one.explored && !skew_is_lateness && waits_for_all(s.key.op))
+      if (const auto expected = led.chosen->posterior(one.arm))
+        slowdown_.learn(seconds / expected->mean_s, one.beside_merge);
     led.sampled_s = seconds;
     led.sampled_call = one.call;
     led.merged.push_back({one.arm, seconds});

@@ -52,13 +52,16 @@ constexpr bool waits_for_all(collective op) {
 inline constexpr double finishing_spread = 0.9;
 
 /// Whether ranks share cores with each other or with anybody else: whether the busiest rank's core
-/// was given away in more than a quarter of the timed calls (in one of 100 to 1000 on a core of its
-/// own, in nearly all with three ranks on two cores). Which is seen, not asked: bindings,
+/// was given away in more than a quarter of the watched calls (in one of 100 to 1000 on a core of
+/// its own, in nearly all with three ranks on two cores). Which is seen, not asked: bindings,
 /// containers and other jobs all count.
 class core_sharing {
  public:
-  /// Of so many timed calls; in `away` of them a core was given away, on the rank where that is the
-  /// most.
+  /// Whether the timed call of that number is watched: asking takes two system calls.
+  static bool watched(std::int64_t call) { return call < 32 || call % 8 == 0; }
+
+  /// Of so many watched calls; in `away` of them a core was given away, on the rank where that is
+  /// the most.
   void learn(int calls, int away) {
     if (calls <= 0) return;
     calls_ += calls;
