@@ -164,6 +164,7 @@ class player {
   }
 
   int last_arm() const { return last_arm_; }
+  int arm_in_use() const { return steps_.incumbent(0); }
   void set_true_s(int arm, double seconds) { true_s_[arm] = seconds; }
   double true_s(int arm) const { return true_s_.at(arm); }
   double best_s() const {
@@ -279,9 +280,15 @@ void add_results(const cell& c, const std::string& policy, const std::string& la
 
 enum class change { incumbent_slows, other_improves };
 
-/// Calls from the change on until 19 of 20 calls are within 2 % of the new best; -1: too many.
-int calls_to_recover(const cell& c, const std::string& policy, const weather& w, change what,
-                     std::uint64_t seed) {
+/// Calls from the change on until for 20 calls what is played (but for one) is within 2 % of the
+/// new best, and until the arm in use is, by which calls that only explore do not count; null: too
+/// many.
+struct recovered {
+  ordered_json played, in_use;
+};
+
+recovered calls_to_recover(const cell& c, const std::string& policy, const weather& w, change what,
+                           std::uint64_t seed) {
   constexpr int before = 1000, most = 3000, window = 20;
   player one(c, policy, w, seed);
   std::map<int, int> played;  // of late
@@ -299,38 +306,44 @@ int calls_to_recover(const cell& c, const std::string& policy, const weather& w,
     std::vector<int> others;
     for (const auto& [arm, seconds] : c.true_s)
       if (arm != incumbent && seconds <= 2 * c.best_s) others.push_back(arm);
-    if (others.empty()) return 0;
+    if (others.empty()) return {0, 0};
     const auto chosen = std::size_t(one.random().uniform() * double(others.size()));
     one.set_true_s(others[std::min(chosen, others.size() - 1)], c.best_s / 2);
   }
   const double enough_s = 1.02 * one.best_s();
-  int good = 0;
+  int good = 0, in_use = 0;
   std::vector<bool> recent(window, false);
-  for (int i = 0; i < most; ++i) {
+  recovered result;
+  for (int i = 0; i < most && (result.played.is_null() || result.in_use.is_null()); ++i) {
     one.call();
     const bool now = one.true_s(one.last_arm()) <= enough_s;
     good += int(now) - int(recent[std::size_t(i % window)]);
     recent[std::size_t(i % window)] = now;
-    if (good >= window - 1) return std::max(0, i + 1 - window);
+    in_use = one.true_s(one.arm_in_use()) <= enough_s ? in_use + 1 : 0;
+    const int began = std::max(0, i + 1 - window);
+    if (result.played.is_null() && good >= window - 1) result.played = began;
+    if (result.in_use.is_null() && in_use >= window) result.in_use = began;
   }
-  return -1;
+  return result;
 }
 
 void add_recovery(const cell& c, const std::string& policy, const std::string& label, int seeds,
                   const weather& w, ordered_json& recovery) {
   for (const auto& [what, name] : {std::pair{change::incumbent_slows, "the arm in use slows"},
                                    std::pair{change::other_improves, "another arm improves"}}) {
-    auto calls = ordered_json::array();
+    auto calls = ordered_json::array(), in_use = ordered_json::array();
     for (int seed = 1; seed <= seeds; ++seed) {
-      const int n = calls_to_recover(c, policy, w, what, std::uint64_t(seed));
-      calls.push_back(n < 0 ? ordered_json() : ordered_json(n));
+      recovered r = calls_to_recover(c, policy, w, what, std::uint64_t(seed));
+      calls.push_back(std::move(r.played));
+      in_use.push_back(std::move(r.in_use));
     }
     recovery.push_back({{"policy", label},
                         {"change", name},
                         {"collective", c.op_name},
                         {"bytes", c.bytes},
                         {"best_arm_s", c.best_s},
-                        {"calls", std::move(calls)}});
+                        {"calls", std::move(calls)},
+                        {"calls_in_use", std::move(in_use)}});
   }
 }
 

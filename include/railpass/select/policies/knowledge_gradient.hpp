@@ -199,7 +199,7 @@ class knowledge_gradient_policy final : public belief_policy {
 
   /// Arms that nobody has looked at for long are looked at again, outsiders too. The periods grow
   /// with the root of what a look costs, by which they are the shortest for what all cost together,
-  /// and faster for arms that would have to become more than twice as fast to matter.
+  /// and with that itself for arms that would have to become more than twice as fast to matter.
   void maintain(const planning_input& now, double length, std::vector<int>& explore) {
     const belief& b = beliefs();
     credit_ = std::min(most_credit, credit_ + maintenance_share(now.calls) * length);
@@ -243,7 +243,7 @@ class knowledge_gradient_policy final : public belief_policy {
       if (price >= most_credit) return;
       const std::int64_t age = now.calls - std::max(last_seen, looked_at_[std::size_t(place)]);
       const double hoped = std::max(0.0, std::exp(excess - spread / 2) - 1);
-      const double period = look_period * std::max(std::sqrt(hoped + 0.1), hoped * hoped) *
+      const double period = look_period * std::max(std::sqrt(hoped + 0.1), hoped) *
                             std::max(1.0, double(now.calls) / steady_calls);
       if (double(age) >= period)
         looks.push_back({double(age) / period, std::max(0.02, price), place});
