@@ -7,6 +7,10 @@
 //         writes {"results": [...], "recovery": [...]} to standard output
 //     regret_replay plain PROFILE CELLS POLICY CALLS
 //         one run without noise: the time of each call, to be compared with a live one
+//     regret_replay changing PROFILE CELLS SEEDS NOISE CALLS
+//         the default policy where all arms' times change after CALLS calls to those of "slow" in
+//         the cell, and back after as many again: {"results": [{"collective", "bytes", "tuned_s":
+//         [before, while, after]}]}, means over the seeds. bench/simgrid/changing.py runs it.
 //
 // CELLS: {"cells": [{"collective", "bytes", "ranks", "ranks_per_node", "merge", "merge_at_once",
 // "first_plan_s", "arms": [{"arm", "seconds"}]}]}; a merge {"adds_s", "charged_s"}: what it adds to
@@ -14,8 +18,8 @@
 // their noise, plus merges and the first plan; noise only misleads the policies. p95 is over the
 // seeds. The default policy also plays under adversities ("default, ..."). `recovery`: after 1000
 // calls the arm in use becomes three times slower, or another one twice as fast as the best was;
-// how many calls until what is played is within 2 % of the new best, per seed, or null if that
-// takes more than 3000.
+// how many calls until what is played, and until the arm in use, is within 2 % of the new best, per
+// seed, or null if that takes more than 3000.
 #include "lib/files/files.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/select/merge_costs.hpp"
@@ -28,6 +32,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iostream>
 #include <map>
@@ -68,6 +73,18 @@ struct cell {
   select::merge_costs expected_merges;
 };
 
+/// By arm.
+std::map<int, double> read_times(collective op, const ordered_json& arms) {
+  const std::vector<arm> all = arms_of(op);
+  std::map<int, double> result;
+  for (const ordered_json& a : arms) {
+    const std::string name = a.at("arm");
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (name_of(all[i]) == name) result[int(i)] = a.at("seconds");
+  }
+  return result;
+}
+
 /// Without a profile the priors are those of a common cluster.
 cell read_cell(const profile* known, const ordered_json& j) {
   const machine_model machine = known ? known->machine : select::generic_machine();
@@ -84,22 +101,17 @@ cell read_cell(const profile* known, const ordered_json& j) {
   c.key = {.op = *op, .size_class = select::size_class_of(c.bytes)};
   const promise_traits traits = traits_of(*op);
   if (traits.reduces) c.key.operation = select::operation_class::builtin;
+  c.true_s = read_times(*op, j.at("arms"));
   const std::vector<arm> all = arms_of(*op);
-  for (const ordered_json& a : j.at("arms")) {
-    const std::string name = a.at("arm");
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (name_of(all[i]) != name) continue;
-      c.true_s[int(i)] = a.at("seconds");
-      c.priors.push_back(select::prior_of(all[i], int(i),
-                                          {.machine = machine,
-                                           .knowledge = known,
-                                           .key = c.key,
-                                           .num_ranks = c.num_ranks,
-                                           .ranks_per_node = j.at("ranks_per_node"),
-                                           .unit_bytes = traits.reduces ? 8.0 : 1.0,
-                                           .bytes = double(c.bytes)}));
-    }
-  }
+  for (const auto& [number, seconds] : c.true_s)
+    c.priors.push_back(select::prior_of(all[std::size_t(number)], number,
+                                        {.machine = machine,
+                                         .knowledge = known,
+                                         .key = c.key,
+                                         .num_ranks = c.num_ranks,
+                                         .ranks_per_node = j.at("ranks_per_node"),
+                                         .unit_bytes = traits.reduces ? 8.0 : 1.0,
+                                         .bytes = double(c.bytes)}));
   if (!c.true_s.contains(select::native_arm)) throw error(c.op_name + ": native is not recorded");
   c.native_s = c.best_s = c.true_s.at(select::native_arm);
   for (const auto& [number, seconds] : c.true_s) c.best_s = std::min(c.best_s, seconds);
@@ -361,6 +373,29 @@ ordered_json plain(const profile& p, const ordered_json& cells, const std::strin
   return {{"results", std::move(runs)}};
 }
 
+ordered_json changing(const profile& p, const ordered_json& cells, int seeds, double noise,
+                      int calls) {
+  auto results = ordered_json::array();
+  for (const ordered_json& j : cells) {
+    const cell c = read_cell(&p, j);
+    const std::map<int, double> slow_s = read_times(c.key.op, j.at("slow"));
+    for (const auto& [number, seconds] : c.true_s)
+      if (!slow_s.contains(number))
+        throw error(c.op_name + ": expected the same arms in slow as in arms");
+    std::array<double, 3> tuned_s{};
+    for (int seed = 1; seed <= seeds; ++seed) {
+      player one(c, settings{}.policy, usual(noise), std::uint64_t(seed));
+      for (std::size_t part = 0; part < tuned_s.size(); ++part) {
+        for (const auto& [number, seconds] : c.true_s)
+          one.set_true_s(number, part == 1 ? slow_s.at(number) : seconds);
+        for (int i = 0; i < calls; ++i) tuned_s[part] += one.call() / seeds;
+      }
+    }
+    results.push_back({{"collective", c.op_name}, {"bytes", c.bytes}, {"tuned_s", tuned_s}});
+  }
+  return {{"results", std::move(results)}};
+}
+
 ordered_json all_policies(const profile& p, const profile& samples_only, const ordered_json& cells,
                           int seeds, double noise) {
   auto results = ordered_json::array(), recovery = ordered_json::array();
@@ -390,17 +425,23 @@ ordered_json all_policies(const profile& p, const profile& samples_only, const o
 }
 
 int run(const std::vector<std::string>& a) {
-  const bool is_plain = !a.empty() && a[0] == "plain";
-  if (a.size() != 5)
+  const std::string verb = !a.empty() && (a[0] == "plain" || a[0] == "changing") ? a[0] : "";
+  if (a.size() != (verb == "changing" ? 6 : 5))
     throw error(
-        "expected PROFILE SAMPLES_ONLY CELLS SEEDS NOISE or plain PROFILE CELLS POLICY CALLS");
-  const ordered_json input = ordered_json::parse(files::read_text(a[2]));
-  const profile p = files::read_profile(a[is_plain ? 1 : 0]);
-  std::cout << (is_plain ? plain(p, input.at("cells"), a[3], std::stoi(a[4]))
-                         : all_policies(p, files::read_profile(a[1]), input.at("cells"),
-                                        std::stoi(a[3]), std::stod(a[4])))
-                   .dump()
-            << '\n';
+        "expected PROFILE SAMPLES_ONLY CELLS SEEDS NOISE, plain PROFILE CELLS POLICY CALLS or "
+        "changing PROFILE CELLS SEEDS NOISE CALLS");
+  const profile p = files::read_profile(a[verb.empty() ? 0 : 1]);
+  const ordered_json input = ordered_json::parse(files::read_text(a[2])), cells = input.at("cells");
+  ordered_json output;
+  if (verb == "plain") {
+    output = plain(p, cells, a[3], std::stoi(a[4]));
+  } else if (verb == "changing") {
+    output = changing(p, cells, std::stoi(a[3]), std::stod(a[4]), std::stoi(a[5]));
+  } else {
+    const profile samples_only = files::read_profile(a[1]);
+    output = all_policies(p, samples_only, cells, std::stoi(a[3]), std::stod(a[4]));
+  }
+  std::cout << output.dump() << '\n';
   return 0;
 }
 
