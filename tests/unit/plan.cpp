@@ -493,7 +493,7 @@ TEST_CASE("calls of several ranks that overlap leave merges 1 % of what the cloc
 
 TEST_CASE("where ranks share cores a merge costs what the calls beside it take longer") {
   constexpr double call_s = 200e-6, longer = 0.15;
-  const context_key key = key_of(collective::all_reduce, 10);
+  const context_key key = key_of(GENERATE(collective::all_reduce, collective::all_to_allv), 10);
   random_stream random(GENERATE(range(1U, 9U)));
   lockstep ls({}, tree_place{0, 8});
   ls.expect({.spread_s = 8e-6, .at_once_s = 1});
@@ -523,8 +523,9 @@ TEST_CASE("where ranks share cores a merge costs what the calls beside it take l
 }
 
 TEST_CASE("ranks ask for their cores in the first waited calls, and then in one of eight") {
-  const bool waited = GENERATE(true, false);
-  const context_key key = key_of(waited ? collective::all_reduce : collective::broadcast, 10);
+  const auto op = GENERATE(collective::all_reduce, collective::all_to_allv, collective::broadcast);
+  const bool waited = op != collective::broadcast;
+  const context_key key = key_of(op, 10);
   lockstep ls({}, tree_place{});
   int timed = 0, watched = 0;
   for (int i = 0; i < 20000; ++i) {
@@ -544,6 +545,26 @@ TEST_CASE("ranks ask for their cores in the first waited calls, and then in one 
   }
   REQUIRE(timed > 200);
   CHECK(watched == (waited ? 32 + (timed - 32 + 7) / 8 : 0));
+}
+
+TEST_CASE("calls of empty blocks do not say whether cores are shared where others can") {
+  lockstep ls({}, tree_place{});
+  int watched = 0;
+  for (int i = 0; i < 2000; ++i) {
+    for (const collective op : {collective::all_reduce, collective::all_to_allv}) {
+      if (ls.begin_call())
+        while (ls.due() != merge_step::none) ls.step_alone();
+      timed_call c = ls.next_call(key_of(op, 10));
+      if (c.needs_first_plan) {
+        ls.adopt(c.context, ls.lead(c.context, make_policy("native", {.priors = some_arms(2)})));
+        c = ls.next_call(key_of(op, 10));
+      }
+      watched += c.watches_core;
+      if (op == collective::all_to_allv) CHECK_FALSE(c.watches_core);
+      if (c.timed) ls.record(c, 1e-4);
+    }
+  }
+  CHECK(watched > 32);
 }
 
 TEST_CASE("contexts beyond the limit run native and cost no memory") {

@@ -304,7 +304,7 @@ class lockstep {
     fingerprint_word,
     fingerprint_negative,
     charge_negative,     // of the last merge, in units of 100 ns
-    gave_core_negative,  // timed calls of those for which all wait
+    gave_core_negative,  // watched calls
     report_header_words
   };
   // The first words of a reply.
@@ -456,6 +456,7 @@ class lockstep {
       if (num_contexts() >= settings_.max_contexts) return no_context;
       if (leader_) led_.emplace_back();
       contexts_.push_back({.key = key});
+      any_waits_for_all_ = any_waits_for_all_ || waits_for_all(key.op);
       index_[i] = num_contexts() - 1;
       fingerprint_ = mix(fingerprint_, packed);
     }
@@ -463,6 +464,10 @@ class lockstep {
     return last_context_ = index_[i];
   }
 
+  /// Empty blocks make calls that say nothing of cores: they are asked only if there is no better.
+  bool shows_sharing(collective op) const {
+    return waits_for_all(op) || (!any_waits_for_all_ && usually_waits_for_all(op));
+  }
   timed_call eventful_call(int context);
   bool admit(int context, bool explored);
   static void schedule_event(context_state& s);
@@ -492,6 +497,7 @@ class lockstep {
   std::int64_t sequence_ = 0;
   std::int64_t next_step_at_ = 2;
   std::vector<context_state> contexts_;
+  bool any_waits_for_all_ = false;
   std::uint32_t last_key_ = ~0u;
   int last_context_ = no_context;
   merge_step next_step_ = merge_step::post;
@@ -528,7 +534,7 @@ class lockstep {
   std::int64_t answered_at_ = 0;
   double answered_s_ = -std::numeric_limits<double>::infinity();  // by the clock of begin_steps()
   core_sharing sharing_;
-  std::int64_t waited_calls_ = 0;   // timed ones for which all wait
+  std::int64_t waited_calls_ = 0;   // timed ones that show whether cores are shared
   std::int32_t charged_pace_ = -1;  // of the merge before this one; -1: there was none
 };
 
@@ -553,7 +559,7 @@ inline timed_call lockstep::eventful_call(int context) {
   if (explores || s.calls >= s.next_timed) {
     if (admit(context, explores)) {
       call.timed = true;
-      call.watches_core = waits_for_all(s.key.op) && core_sharing::watched(waited_calls_++);
+      call.watches_core = shows_sharing(s.key.op) && core_sharing::watched(waited_calls_++);
       call.slot = int(queue_.size());
       queue_.push_back({.context = context,
                         .arm = call.arm,
@@ -937,7 +943,8 @@ inline void lockstep::learn() {
     const bool skew_is_lateness = !sharing_.is_usual() || led.lateness.is_most();
     const double seconds = duration_s(s.key.op, times, skew_is_lateness, led.taken_before_s(one)),
                  log_s = std::log(seconds);
-    if (!one.explored && !skew_is_lateness && waits_for_all(s.key.op))
+    const bool skew_counts = !skew_is_lateness || !waits_for_all(s.key.op);
+    if (!one.explored && skew_counts && usually_waits_for_all(s.key.op))
       if (const auto expected = led.chosen->posterior(one.arm))
         slowdown_.learn(seconds / expected->mean_s, one.beside_merge);
     led.sampled_s = seconds;

@@ -31,19 +31,23 @@ inline std::optional<double> skew_s(const call_times& t) {
   return std::max(0.0, *t.longest_gap_s * (1 - clocks_apart) - *t.shortest_gap_s);
 }
 
-/// No rank can leave before all have come. Not so where a block may be empty.
-constexpr bool waits_for_all(collective op) {
+/// No rank can leave before all have come, unless blocks are empty.
+constexpr bool usually_waits_for_all(collective op) {
   switch (describe(op).what) {
     case promise::reduce_to_all:
     case promise::all_arrive:
-      return true;
     case promise::reduce_to_blocks:
     case promise::blocks_to_all:
     case promise::blocks_to_blocks:
-      return describe(op).lengths == block_lengths::equal;
+      return true;
     default:
       return false;
   }
+}
+
+/// No rank can leave before all have come.
+constexpr bool waits_for_all(collective op) {
+  return usually_waits_for_all(op) && describe(op).lengths == block_lengths::equal;
 }
 
 /// So much of a call may pass between the first rank's leaving and the last one's (four fifths for
