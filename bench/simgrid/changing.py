@@ -42,11 +42,15 @@ def both_worlds(machine, collective, size, slow, seconds):
             json.dump(worlds, file)
         os.replace(file.name, path)
     with open(path) as file:
-        return json.load(file)
+        found = json.load(file)
+    if not all("arms" in world for world in found):
+        raise Failure(f"{path}: expected the times of arms in two worlds, each with \"arms\"; "
+                      "without this file they are measured again")
+    return found
 
 
 def live(machine, collective, size, slow, options, worlds):
-    """Seconds of each part, and where the arms that were taken are known, of what was found."""
+    """Seconds of each part, its last arm, and after how many calls its best arm was found."""
     n = options.calls
     ran = machine.simulate("live", collective, size, 3 * n, n, 2 * n, slow=slow, timeout=1800,
                            environment={"RAILPASS_PROFILE": machine.profile})
