@@ -95,15 +95,22 @@ inline bool no_slower(double low, double high, double other_s) {
   return high < 1 + std::max({0.02, 100e-9 / other_s, 3 * standard_error});
 }
 
-/// `railpass bench --learning`: the first calls of a context that knows nothing yet, each taken
-/// beside a call of the arm that proved the fastest.
+/// `railpass bench --learning`: calls of a context that knew nothing before the first one, each
+/// taken beside one of the MPI library's and one of the arm that proved the fastest. Ratios are
+/// geometric means over the calls, so that one slow call does not decide.
 struct learning_result {
   std::string collective{};
   std::int64_t bytes = 0;
+  std::int64_t first_call = 1;  ///< counted from 1
   std::int64_t calls = 0;
   double total_s = 0;
+  double native_total_s = 0;
+  double ratio_to_native = 0;
+  double native_low = 0;  ///< 95 % interval of that ratio
+  double native_high = 0;
   std::string best_arm{};
-  double best_total_s = 0;  ///< of as many calls of the best arm
+  double best_total_s = 0;
+  double ratio_to_best = 0;
   double worst_call_s = 0;  ///< the slowest of the calls
   double best_median_s = 0;
   double best_worst_call_s = 0;

@@ -163,9 +163,13 @@ void print_cell(const cell_result& cell, const std::string& title, bool all) {
               << cell.left_out[0].second << '\n';
   }
   for (const learning_result& l : cell.learning)
-    std::cout << "first " << l.calls << " calls: " << format_seconds(l.total_s) << ", "
-              << fixed(l.total_s / l.best_total_s, 3) << " x those of " << l.best_arm
-              << "; the slowest took " << format_seconds(l.worst_call_s) << ", "
+    std::cout << "calls " << l.first_call << " to " << l.first_call + l.calls - 1 << ": "
+              << format_seconds(l.total_s) << ", " << fixed(l.total_s / l.native_total_s, 3)
+              << " x native's (pairs " << fixed(l.ratio_to_native, 3) << ", "
+              << fixed(l.native_low, 3) << ".." << fixed(l.native_high, 3) << "), "
+              << fixed(l.total_s / l.best_total_s, 3) << " x those of " << l.best_arm << " (pairs "
+              << fixed(l.ratio_to_best, 3) << "); the slowest took "
+              << format_seconds(l.worst_call_s) << ", "
               << fixed(l.worst_call_s / l.best_median_s, 2) << " x its median (its own slowest "
               << fixed(l.best_worst_call_s / l.best_median_s, 2) << " x)\n";
   std::cout << std::endl;
@@ -308,7 +312,8 @@ const verb bench_verb{
           ->type_name("RANK")
           ->capture_default_str();
       app.add_option("--learning", o->learning,
-                     "also measure the first N calls of contexts that know nothing yet")
+                     "also measure the first N calls of contexts that know nothing yet, in turns "
+                     "with the MPI library's and the fastest arm's")
           ->type_name("N")
           ->check(CLI::Range(1, 1000000));
       app.add_flag("--all", o->all, "print all arms, not only the fastest");

@@ -17,11 +17,15 @@
 #include "railpass/mpi.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <random>
+#include <span>
 
 namespace railpass::cli {
 namespace {
@@ -175,9 +179,10 @@ class cell {
     return best_s;
   }
 
-  // Lets the tuned call learn: until the last calls all took the same arm.
+  // Lets the tuned call learn, if there is time: a thousand calls, then until the last ones all
+  // took the same arm. What is repeated is a settled call; `learn` shows the first ones.
   void settle() {
-    constexpr int fewest_calls = 100, most_calls = 400, same_calls = 40, calls_per_look = 10;
+    constexpr int fewest_calls = 1000, most_calls = 4000, same_calls = 100, calls_per_look = 10;
     const auto tuned = std::find_if(runners_.begin(), runners_.end(), [](const runner& r) {
       return r.who->what == contestant::kind::tuned;
     });
@@ -297,28 +302,54 @@ class cell {
     }
   }
 
-  // The first calls of a context that knows nothing, each beside one of the arm that is best.
+  // The first calls of a context that knows nothing; each of native, of the arm that is best
+  // and of these goes first in its turn.
   void learn() {
     if (!best_) return;
     const tuned_communicator fresh;
-    std::vector<double> times, best_times;
+    const std::array<std::function<void()>, 3> calls{
+        [&] { call_tuned(fresh.get(), {}); }, [&] { run_native(data_.made_on(native_.get())); },
+        [&] { call(*best_); }};
+    const std::size_t kinds = best_->who->what == contestant::kind::native ? 2 : 3;
+    std::array<std::vector<double>, 3> times;
     for (int i = 0; i < request_.learning; ++i) {
-      best_times.push_back(time_of([&] { call(*best_); }));
-      times.push_back(time_of([&] { call_tuned(fresh.get(), {}); }));
+      for (std::size_t k = 0; k < kinds; ++k) {
+        const std::size_t next = (std::size_t(i) + k) % kinds;
+        times[next].push_back(time_of(calls[next]));
+      }
       if (i % 16 == 0) progress_(double(i) / request_.learning, name() + ", first calls");
     }
-    agree(times);
-    agree(best_times);
-    result_.learning.push_back(
-        {.collective = std::string(name_of(request_.op)),
-         .bytes = request_.bytes,
-         .calls = request_.learning,
-         .total_s = std::accumulate(times.begin(), times.end(), 0.0),
-         .best_arm = best_->who->label,
-         .best_total_s = std::accumulate(best_times.begin(), best_times.end(), 0.0),
-         .worst_call_s = *std::max_element(times.begin(), times.end()),
-         .best_median_s = median(best_times),
-         .best_worst_call_s = *std::max_element(best_times.begin(), best_times.end())});
+    for (std::size_t k = 0; k < kinds; ++k) agree(times[k]);
+    if (kinds == 2) times[2] = times[1];
+    for (std::size_t first = 0, end = 100; first < times[0].size(); first = end, end *= 10)
+      result_.learning.push_back(learning_of(times, first, std::min(end, times[0].size())));
+  }
+
+  learning_result learning_of(const std::array<std::vector<double>, 3>& times, std::size_t first,
+                              std::size_t end) const {
+    const auto part = [&](std::size_t kind) {
+      return std::span(times[kind]).subspan(first, end - first);
+    };
+    const auto total = [](std::span<const double> s) {
+      return std::accumulate(s.begin(), s.end(), 0.0);
+    };
+    const std::span tuned = part(0), native = part(1), best = part(2);
+    const paired_ratio to_native = ratio_of_pairs(tuned, native);
+    return {.collective = std::string(name_of(request_.op)),
+            .bytes = request_.bytes,
+            .first_call = std::int64_t(first) + 1,
+            .calls = std::int64_t(tuned.size()),
+            .total_s = total(tuned),
+            .native_total_s = total(native),
+            .ratio_to_native = to_native.ratio,
+            .native_low = to_native.bounds.low,
+            .native_high = to_native.bounds.high,
+            .best_arm = best_->who->label,
+            .best_total_s = total(best),
+            .ratio_to_best = ratio_of_pairs(tuned, best).ratio,
+            .worst_call_s = *std::max_element(tuned.begin(), tuned.end()),
+            .best_median_s = median(best),
+            .best_worst_call_s = *std::max_element(best.begin(), best.end())};
   }
 
   const job& job_;

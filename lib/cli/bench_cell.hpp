@@ -37,7 +37,7 @@ struct cell_request {
 /// Equal on all ranks.
 struct cell_result {
   std::vector<bench_result> rows;                             ///< in the order of the contestants
-  std::vector<learning_result> learning;                      ///< one or none
+  std::vector<learning_result> learning;                      ///< calls 1.., 101.., 1001..
   std::vector<std::pair<std::string, std::string>> left_out;  ///< label, why
   std::vector<std::string> wrong;  ///< labels of those with a wrong result
   std::int64_t repetitions = 0;

@@ -39,10 +39,16 @@ std::string to_json(const bench_results& b) {
   for (const learning_result& l : b.learning)
     learning.push_back({{"collective", l.collective},
                         {"bytes", l.bytes},
+                        {"first_call", l.first_call},
                         {"calls", l.calls},
                         {"total_s", l.total_s},
+                        {"native_total_s", l.native_total_s},
+                        {"ratio_to_native", l.ratio_to_native},
+                        {"native_low", l.native_low},
+                        {"native_high", l.native_high},
                         {"best_arm", l.best_arm},
                         {"best_total_s", l.best_total_s},
+                        {"ratio_to_best", l.ratio_to_best},
                         {"worst_call_s", l.worst_call_s},
                         {"best_median_s", l.best_median_s},
                         {"best_worst_call_s", l.best_worst_call_s}});
@@ -84,14 +90,21 @@ bench_results parse_bench(std::string_view text, const std::string& name) {
                          .spread_s = r.optional_number("spread_s")});
   }
   for (const json_reader& l : top.list("learning")) {
-    l.expect_fields({"collective", "bytes", "calls", "total_s", "best_arm", "best_total_s",
-                     "worst_call_s", "best_median_s", "best_worst_call_s"});
+    l.expect_fields({"collective", "bytes", "first_call", "calls", "total_s", "native_total_s",
+                     "ratio_to_native", "native_low", "native_high", "best_arm", "best_total_s",
+                     "ratio_to_best", "worst_call_s", "best_median_s", "best_worst_call_s"});
     b.learning.push_back({.collective = l.name("collective"),
                           .bytes = l.integer("bytes"),
+                          .first_call = l.integer("first_call", 1),
                           .calls = l.integer("calls", 1),
                           .total_s = l.positive("total_s"),
+                          .native_total_s = l.positive("native_total_s"),
+                          .ratio_to_native = l.positive("ratio_to_native"),
+                          .native_low = l.positive("native_low"),
+                          .native_high = l.positive("native_high"),
                           .best_arm = l.name("best_arm"),
                           .best_total_s = l.positive("best_total_s"),
+                          .ratio_to_best = l.positive("ratio_to_best"),
                           .worst_call_s = l.positive("worst_call_s"),
                           .best_median_s = l.positive("best_median_s"),
                           .best_worst_call_s = l.positive("best_worst_call_s")});

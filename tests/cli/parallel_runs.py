@@ -98,15 +98,20 @@ class Bench(ProgramTest):
 
     def test_all_arms_and_first_calls(self):
         found = self.bench(3, "--collectives", "all_reduce", "--bytes", "4KiB", "--budget", "8s",
-                           "--learning", 20)
+                           "--learning", 120)
         arms = {r["arm"] for r in found["results"]}
         self.assertLessEqual({"native", "tuned", "recursive_doubling", "ring"}, arms)
         self.assertEqual(len(arms), len(found["results"]))
-        (learning,) = found["learning"]
-        self.assertEqual(learning["calls"], 20)
-        self.assertGreaterEqual(learning["total_s"], learning["worst_call_s"])
-        self.assertGreaterEqual(learning["best_worst_call_s"], learning["best_median_s"])
-        self.assertIn(learning["best_arm"], arms - {"tuned"})
+        parts = found["learning"]
+        self.assertEqual([(p["first_call"], p["calls"]) for p in parts], [(1, 100), (101, 20)])
+        for part in parts:
+            self.assertGreaterEqual(part["total_s"], part["worst_call_s"])
+            self.assertGreaterEqual(part["best_worst_call_s"], part["best_median_s"])
+            self.assertIn(part["best_arm"], arms - {"tuned"})
+            self.assertLess(part["native_low"], part["ratio_to_native"])
+            self.assertLess(part["ratio_to_native"], part["native_high"])
+            if part["best_arm"] == "native":
+                self.assertEqual(part["ratio_to_best"], part["ratio_to_native"])
 
     def test_round_time(self):
         for ranks in (2, 3):

@@ -88,6 +88,29 @@ TEST_CASE("the bootstrap is repeatable and exact for constant samples") {
   CHECK(ratio_of_medians(c, d, 0.9, 200, 5).low == ratio_of_medians(c, d, 0.9, 200, 5).low);
 }
 
+TEST_CASE("a ratio of pairs forgets what disturbs both, and its bounds hold as often as they say") {
+  const std::vector<double> one{3}, other{2};
+  CHECK(ratio_of_pairs(one, other).ratio == Approx(1.5));
+  CHECK(ratio_of_pairs(one, other).bounds.low == Approx(1.5));
+  int covered = 0;
+  const int trials = 1000;
+  for (int trial = 0; trial < trials; ++trial) {
+    std::mt19937_64 random(unsigned(trial) + 1);
+    std::lognormal_distribution<double> noise(0, 0.1), weather(0, 3);
+    std::vector<double> a(40), b(40);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const double w = weather(random);
+      a[i] = 3 * w * noise(random);
+      b[i] = 2 * w * noise(random);
+    }
+    const paired_ratio r = ratio_of_pairs(a, b);
+    REQUIRE(std::abs(r.ratio / 1.5 - 1) < 0.15);
+    covered += r.bounds.low <= 1.5 && 1.5 <= r.bounds.high;
+  }
+  CHECK(covered > 0.92 * trials);
+  CHECK(covered < 0.975 * trials);
+}
+
 TEST_CASE("bounds of the median hold as often as they say, whatever the distribution") {
   const std::vector<double> five{3, 1, 5, 2, 4};
   CHECK(bounds_of_median(five).bounds.low == 1);
@@ -126,4 +149,6 @@ TEST_CASE("nonsense is refused") {
   CHECK_THROWS_AS(ratio_of_medians(none, one), error);
   CHECK_THROWS_AS(ratio_of_medians(one, one, 1.0), error);
   CHECK_THROWS_AS(ratio_of_medians(one, one, 0.9, 0), error);
+  CHECK_THROWS_AS(ratio_of_pairs(none, none), error);
+  CHECK_THROWS_AS(ratio_of_pairs(one, std::vector<double>{1, 2}), error);
 }

@@ -101,6 +101,30 @@ inline median_bounds bounds_of_median(std::span<const double> sample, double con
   return {{sorted[left_out], sorted[n - 1 - left_out]}, 1 - 2 * tail};
 }
 
+struct paired_ratio {
+  double ratio = 1;
+  interval bounds{};  ///< with 95 % confidence, by the normal distribution
+};
+
+/// Geometric mean of numerator[i] / denominator[i], which were measured one after the other, so
+/// that what disturbs the machine for longer than that cancels. One pair has no bounds but itself.
+inline paired_ratio ratio_of_pairs(std::span<const double> numerator,
+                                   std::span<const double> denominator) {
+  const std::size_t n = numerator.size();
+  if (n == 0 || n != denominator.size())
+    throw error("statistics: expected as many values above as below, at least one");
+  double sum = 0, squares = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double y = std::log(numerator[i] / denominator[i]);
+    sum += y;
+    squares += y * y;
+  }
+  const double mean = sum / double(n);
+  const double variance = n < 2 ? 0 : std::max(0.0, squares - sum * mean) / double(n - 1);
+  const double reach = 1.96 * std::sqrt(variance / double(n));
+  return {std::exp(mean), {std::exp(mean - reach), std::exp(mean + reach)}};
+}
+
 /// Percentile bootstrap interval (Efron, doi:10.1214/aos/1176344552) of
 /// median(numerator) / median(denominator), both samples drawn again independently. The same seed
 /// gives the same interval.
