@@ -270,6 +270,32 @@ TEST_CASE("the best arm is not condemned by the first calls of all, in which all
   CHECK(found >= 18);
 }
 
+TEST_CASE("native is not left for what its first calls took, where calls are short") {
+  knowledge_gradient_policy p(
+      {.priors = {{.arm = 0, .native = true, .measured_only = true},
+                  {.arm = 1, .log_seconds = std::log(1e-6), .spread = 0.6, .family = 1},
+                  {.arm = 2, .log_seconds = std::log(1e-6), .spread = 0.6, .family = 2}}});
+  std::int64_t calls = 0;
+  const auto incumbent_after = [&](double native_s, int samples) {
+    std::vector<observation> seen(std::size_t(samples), observation{native_arm, native_s});
+    seen.push_back({1, 0.55e-6});
+    seen.push_back({2, 0.6e-6});
+    p.learn(seen, calls += 4);
+    return p.plan({.calls = calls, .merge_cost_s = 3e-6}).incumbent;
+  };
+  // Next to merges, and all was cold: a hundred times what it takes.
+  CHECK(incumbent_after(40e-6, 1) == native_arm);
+  CHECK(incumbent_after(40e-6, 1) == native_arm);
+  SECTION("later it takes less than the others") {
+    CHECK(incumbent_after(0.4e-6, 2) == native_arm);
+    CHECK(incumbent_after(0.4e-6, 4) == native_arm);
+  }
+  SECTION("it takes that long") {
+    CHECK(incumbent_after(40e-6, 2) == 1);
+    CHECK(incumbent_after(40e-6, 1) == 1);
+  }
+}
+
 TEST_CASE(
     "native that was waited for when it was measured is in use again, where calls are short") {
   // Ranks came late to its calls, by more than these take, and later they do not.

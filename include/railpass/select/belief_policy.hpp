@@ -209,7 +209,7 @@ class belief_policy : public policy {
     }
     // Calls this short merge rarely, so a wrong guess would stay: only what both were measured at
     // counts, neither predictions nor the profile's table.
-    if (is_short(best) && (belief_.samples(native_) == 0 || belief_.samples(best) == 0)) {
+    if (is_short(best) && (is_native_doubtful() || belief_.samples(best) == 0)) {
       incumbent_ = native_;
       return false;
     }
@@ -256,6 +256,14 @@ class belief_policy : public policy {
   /// Whether the arm's time is known from calls, here or, of native, in an earlier run.
   bool is_proven(int a) const {
     return belief_.samples(a) > 0 || (a == native_ && !active_prior(a).measured_only);
+  }
+  /// Native's first calls, cold and next to merges, may take a hundred times what it takes: a few
+  /// count only if an earlier run has measured about the same.
+  bool is_native_doubtful() const {
+    const arm_prior& earlier = active_prior(native_);
+    const bool agrees = !earlier.measured_only && belief_.samples(native_) > 0 &&
+                        belief_.mean(native_) - earlier.log_seconds <= misfit;
+    return belief_.samples(native_) < proven_samples && !agrees;
   }
   bool is_short(int a) const { return std::exp(belief_.expected(a)) < short_call_s; }
   /// The cheapest arm; once others were measured one that was not must be so much cheaper that it
