@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: BSL-1.0
 """What the first calls of a program cost by each MPI library, with railpass and with Intel's tuner.
 
-    pip install --no-deps --prefix intel impi_rt        # and Debian's libfabric1, libmpich12
+    pip install --no-deps --prefix $PWD/intel impi_rt impi_devel      # and Debian's libfabric1
+    I_MPI_ROOT=$PWD/intel LD_LIBRARY_PATH=$PWD/intel/lib cmake -S . -B build/intel \\
+        -DRAILPASS_WITH_BOOST_MPI=OFF -DRAILPASS_DEVELOPER=OFF \\
+        -DMPI_C_COMPILER=$PWD/intel/bin/mpigcc -DMPI_CXX_COMPILER=$PWD/intel/bin/mpigxx
+    I_MPI_ROOT=$PWD/intel LD_LIBRARY_PATH=$PWD/intel/lib cmake --build build/intel -j2
     python3 bench/field/field.py --openmpi build/release --mpich build/mpich --intel intel \\
-        --cells broadcast:64KiB:1000,all_reduce:64KiB:1000 --json field.json
+        --intel-build build/intel --cells broadcast:64KiB:1000,all_reduce:64KiB:1000 --json field.json
 
 Hosts are emulated (bench/cluster), one rank each. Each row of the table is one plain MPI program
 (first_calls.c), the same for all: alone; with the preload library that knows nothing; with it and
-the profile that `railpass sample` and `fit` made before; for Intel MPI without and with
+the profile that `railpass sample` and `fit` made before; for Intel MPI also with
 I_MPI_TUNING_MODE=auto. Intel runs MPICH's program, as their ABIs are one. All take turns; a figure is
 the median over the repetitions, which the JSON has all of, and the ratio is to the same library's
 own in the same turn. What is not given is left out.
@@ -53,6 +57,8 @@ def parse():
     parser.add_argument("--openmpi", type=Path, metavar="BUILD", help="railpass for Open MPI")
     parser.add_argument("--mpich", type=Path, metavar="BUILD", help="railpass for MPICH")
     parser.add_argument("--intel", type=Path, metavar="PREFIX", help="where impi_rt is")
+    parser.add_argument("--intel-build", type=Path, metavar="BUILD",
+                        help="railpass for the Intel MPI of --intel")
     parser.add_argument("--cells", type=lambda t: [cell_argument(c) for c in t.split(",")],
                         default="broadcast:64KiB:1000,all_reduce:64KiB:1000")
     parser.add_argument("--hosts", type=int, default=8)
@@ -82,8 +88,14 @@ class Field:
         self.programs = {}
         self.hung = self.hung_at_end = 0
         self.profiles = {}
+        self.environments = {}
+        self.builds = {mpi: build for mpi, build in (
+            ("openmpi", o.openmpi), ("mpich", o.mpich), ("intel", o.intel_build)) if build}
 
-    def run(self, mpi, command, variables=None, environment=None, writes=None):
+    def environment(self, mpi):
+        return {**os.environ, **self.environments.get(mpi, {})}
+
+    def run(self, mpi, command, variables=None, writes=None):
         """`writes`: the file, written as a whole, that is there when all has been measured; else
         that is what it prints."""
         print("bench/field:", mpi, Path(command[0]).name, *command[1:], file=sys.stderr)
@@ -92,7 +104,7 @@ class Field:
             done = self.launch(
                 [*self.cluster, "run", "--hosts", str(self.o.hosts), "--mpi", mpi,
                  "--timeout", str(self.o.timeout), *exported, "--", *map(str, command)],
-                {**os.environ, **(environment or {})}, writes)
+                self.environment(mpi), writes)
             if done.returncode == 0 or is_measured(done.stdout, writes):
                 return done.stdout
             if "did not end" not in done.stderr:
@@ -124,48 +136,45 @@ class Field:
     def compile(self, mpi):
         program = self.directory / f"first_calls.{mpi}"
         subprocess.run([f"mpicc.{mpi}", "-O2", "-o", program, HERE / "first_calls.c"], check=True)
-        self.programs[mpi] = program
+        return program
 
     def measure_machine(self, mpi, build):
-        samples, profile = (self.directory / f"{mpi}.{what}.json" for what in ("samples", "profile"))
+        samples, profile = (self.directory / f"{mpi}.{what}.json"
+                            for what in ("samples", "profile"))
         railpass = build.resolve() / "lib/cli/railpass"
         self.run(mpi, [railpass, "sample", "--budget", self.o.sample_budget, "--json", samples],
                  writes=samples)
         subprocess.run([railpass, "fit", samples, "-o", profile], check=True,
-                       stdout=subprocess.DEVNULL)
+                       stdout=subprocess.DEVNULL, env=self.environment(mpi))
         self.profiles[mpi] = profile
 
     def rows(self):
-        """(library, what, how to run it)"""
-        for mpi, build in (("openmpi", self.o.openmpi), ("mpich", self.o.mpich)):
-            if not build:
-                continue
-            tuned = {"LD_PRELOAD": build.resolve() / "lib/librailpass_preload.so",
-                     "RAILPASS_COLLECTIVES": "broadcast,all_reduce"}
-            known = {**tuned, "RAILPASS_PROFILE": self.profiles[mpi]}
-            yield mpi, "own", (mpi, self.programs[mpi], {}, None)
-            yield mpi, "railpass, cold", (mpi, self.programs[mpi], tuned, None)
-            yield mpi, "railpass, profile", (mpi, self.programs[mpi], known, None)
-        if self.o.intel:
-            root = self.o.intel.resolve()
-            libraries = self.directory / "intel"
-            environment = {"I_MPI_ROOT": str(root), "I_MPI_PIN": "0",
-                           "LD_LIBRARY_PATH": f"{libraries}:{root}/lib"}
-            yield "intel", "own", ("intel", self.programs["mpich"], {}, environment)
-            yield "intel", "its autotuner", ("intel", self.programs["mpich"], {},
-                                             {**environment, "I_MPI_TUNING_MODE": "auto"})
+        """(library, what, its variables)"""
+        for mpi in self.programs:
+            yield mpi, "own", {}
+            if mpi == "intel":
+                yield mpi, "its autotuner", {"I_MPI_TUNING_MODE": "auto"}
+            if mpi in self.builds:
+                tuned = {"LD_PRELOAD": self.builds[mpi].resolve() / "lib/librailpass_preload.so",
+                         "RAILPASS_COLLECTIVES": "broadcast,all_reduce"}
+                yield mpi, "railpass, cold", tuned
+                yield mpi, "railpass, profile", {**tuned, "RAILPASS_PROFILE": self.profiles[mpi]}
 
     def prepare(self):
-        for mpi, build in (("openmpi", self.o.openmpi), ("mpich", self.o.mpich)):
-            if build or (mpi == "mpich" and self.o.intel):
-                self.compile(mpi)
-            if build:
-                self.measure_machine(mpi, build)
+        for mpi in ("openmpi", "mpich"):
+            if mpi in self.builds:
+                self.programs[mpi] = self.compile(mpi)
         if self.o.intel:
-            # What a program of Debian's MPICH looks for.
+            self.programs["intel"] = self.programs.get("mpich") or self.compile("mpich")
+            root = self.o.intel.resolve()
             libraries = self.directory / "intel"
             libraries.mkdir()
-            (libraries / "libmpich.so.12").symlink_to(self.o.intel.resolve() / "lib/libmpi.so.12")
+            # What a program of Debian's MPICH looks for.
+            (libraries / "libmpich.so.12").symlink_to(root / "lib/libmpi.so.12")
+            self.environments["intel"] = {"I_MPI_ROOT": str(root), "I_MPI_PIN": "0",
+                                          "LD_LIBRARY_PATH": f"{libraries}:{root}/lib"}
+        for mpi, build in self.builds.items():
+            self.measure_machine(mpi, build)
 
     def measure(self):
         rows = list(self.rows())
@@ -174,9 +183,8 @@ class Field:
             for repetition in range(self.o.repetitions):
                 turn = {}
                 order = rows if repetition % 2 == 0 else rows[::-1]
-                for mpi, what, (launcher, program, variables, environment) in order:
-                    text = self.run(launcher, [program, collective, bytes_, calls], variables,
-                                    environment)
+                for mpi, what, variables in order:
+                    text = self.run(mpi, [self.programs[mpi], collective, bytes_, calls], variables)
                     turn[mpi, what] = json.loads(text.strip().splitlines()[-1])
                 for (mpi, what), seconds in turn.items():
                     own = turn[mpi, "own"]
@@ -193,22 +201,43 @@ class Field:
         return results
 
 
+def seconds(value):
+    return f"{value:.3g} s" if value >= 1 else f"{value * 1e3:.3g} ms"
+
+
+def size(bytes_):
+    for unit, factor in sorted(UNITS.items(), key=lambda u: -u[1]):
+        if bytes_ % factor == 0:
+            return f"{bytes_ // factor} {unit}"
+    return f"{bytes_} B"
+
+
 def table(results):
-    groups = {}
+    """A row for each cell and way, with its first 100 calls and, of runs that long, 1000."""
+    names = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI"}
+    cells = {}
     for r in results:
-        groups.setdefault((r["collective"], r["bytes"], r["mpi"], r["what"], r["calls"]),
-                          []).append(r)
-    lines = ["| | bytes | library | | calls | total, s (least .. most) | ratio to its own | "
-             "slowest call, ms | last tenth, ms |", "|" + "---|" * 9]
-    for (collective, bytes_, mpi, what, calls), runs in sorted(
-            groups.items(), key=lambda g: (g[0][0], g[0][1], g[0][4])):
-        middle = {k: statistics.median(r[k] for r in runs)
-                  for k in ("total_s", "ratio_to_own", "slowest_s", "last_median_s")}
-        totals = [r["total_s"] for r in runs]
-        lines.append(f"| {collective} | {bytes_} | {mpi} | {what} | {calls} | "
-                     f"{middle['total_s']:.3g} ({min(totals):.3g} .. {max(totals):.3g}) | "
-                     f"{middle['ratio_to_own']:.2f} | {middle['slowest_s'] * 1e3:.3g} | "
-                     f"{middle['last_median_s'] * 1e3:.3g} |")
+        ways = cells.setdefault((r["collective"], r["bytes"]), {})
+        ways.setdefault((r["mpi"], r["what"]), {}).setdefault(r["calls"], []).append(r)
+    lines = ["| | library | |" + "".join(f" {first} calls | ratio |" for first in FIRST)
+             + " slowest |", "|" + "---|" * (4 + 2 * len(FIRST))]
+    for (collective, bytes_), ways in cells.items():
+        cell = f"{collective} {size(bytes_)}"
+        library = None
+        for (mpi, what), runs in ways.items():
+            line = f"| {cell} | {names[mpi] if mpi != library else ''} | {what} |"
+            for first in FIRST:
+                totals = [r["total_s"] for r in runs.get(first, [])]
+                if totals:
+                    ratio = statistics.median(r["ratio_to_own"] for r in runs[first])
+                    line += (f" {seconds(statistics.median(totals))} ({seconds(min(totals))} .. "
+                             f"{seconds(max(totals))}) | " + f"{ratio:.2f} |" * (what != "own")
+                             + "|" * (what == "own"))
+                else:
+                    line += " | |"
+            slowest = statistics.median(r["slowest_s"] for r in runs[max(runs)])
+            lines.append(line + f" {seconds(slowest)} |")
+            cell, library = "", mpi
     return "\n".join(lines)
 
 
@@ -216,11 +245,13 @@ def main():
     o = parse()
     if not (o.openmpi or o.mpich or o.intel):
         sys.exit("bench/field: nothing to measure; give --openmpi, --mpich or --intel")
-    for build in (o.openmpi, o.mpich):
+    for build in (o.openmpi, o.mpich, o.intel_build):
         if build and not (build / "lib/librailpass_preload.so").exists():
             sys.exit(f"bench/field: {build} has no lib/librailpass_preload.so")
     if o.intel and not (o.intel / "bin/mpiexec.hydra").exists():
         sys.exit(f"bench/field: {o.intel} has no bin/mpiexec.hydra")
+    if o.intel_build and not o.intel:
+        sys.exit("bench/field: --intel-build needs --intel, the MPI library that it was built for")
     directory = Path(tempfile.mkdtemp(prefix="railpass-field-"))
     field = Field(o, directory)
     up = subprocess.run([*field.cluster, "up", "--hosts", str(o.hosts), "--rate", o.rate])
