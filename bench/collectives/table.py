@@ -57,7 +57,9 @@ def main():
 
     learns = any(learnt.values())
     lines, wins, behind_native, behind_best = [], [], [], []
-    for (collective, length), arms in cells.items():
+    order = list(dict.fromkeys(collective for collective, _ in cells))
+    for (collective, length), arms in sorted(cells.items(),
+                                             key=lambda c: (order.index(c[0][0]), c[0][1])):
         native, tuned = arms.pop("native"), arms.pop("tuned")
         if not arms:
             continue
