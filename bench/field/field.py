@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """What the first calls of a program cost by each MPI library, with railpass and with Intel's tuner.
 
-    pip install --no-deps --prefix $PWD/intel impi_rt impi_devel      # and Debian's libfabric1
+    pip install --no-deps --prefix $PWD/intel impi_rt impi_devel  # and Debian's libfabric1
     I_MPI_ROOT=$PWD/intel LD_LIBRARY_PATH=$PWD/intel/lib cmake -S . -B build/intel \\
         -DRAILPASS_WITH_BOOST_MPI=OFF -DRAILPASS_DEVELOPER=OFF \\
         -DMPI_C_COMPILER=$PWD/intel/bin/mpigcc -DMPI_CXX_COMPILER=$PWD/intel/bin/mpigxx
