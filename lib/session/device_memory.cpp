@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <link.h>
 #include <mutex>
+#include <string_view>
 
 namespace railpass {
 
@@ -115,6 +116,18 @@ unsigned long long loaded_so_far() {
   return count;
 }
 
+// Asked before find_driver(): dlopen() tries all directories of the search path, on every rank, for
+// a library that is not loaded.
+bool is_loaded(std::string_view beginning_of_name) {
+  return dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* beginning) {
+        const std::string_view path = info->dlpi_name;
+        const std::string_view name = path.substr(path.rfind('/') + 1);
+        return int(name.starts_with(*static_cast<const std::string_view*>(beginning)));
+      },
+      &beginning_of_name);
+}
+
 }  // namespace
 
 bool has_device_driver() {
@@ -124,8 +137,9 @@ bool has_device_driver() {
   if (searched.load(std::memory_order_acquire) == now) return false;
   static std::mutex searching;
   const std::lock_guard lock(searching);
-  const driver* found = find_driver<cuda_driver>({"libcuda.so.1"});
-  if (!found)
+  const driver* found = nullptr;
+  if (is_loaded("libcuda.so")) found = find_driver<cuda_driver>({"libcuda.so.1"});
+  if (!found && is_loaded("libamdhip64.so"))
     found = find_driver<hip_driver>(
         {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"});
   loaded.store(found, std::memory_order_release);

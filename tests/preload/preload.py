@@ -192,6 +192,14 @@ class Preloaded(unittest.TestCase):
             with open(dump, encoding="utf-8") as file:
                 self.assertEqual(json.load(file)["contexts"], [])
 
+    def test_no_driver_is_searched_for(self):
+        # A search asks the file system for every directory of the path, on every rank.
+        done = self.start(self.program("all_collectives.c"), preload=(PRELOAD,), LD_DEBUG="libs",
+                          RAILPASS_POLICY="round_robin")
+        self.assertIn("find library=libc.so", done.stderr)
+        for name in ("libcuda", "libamdhip64"):
+            self.assertNotIn("find library=" + name, done.stderr)
+
     def test_summary(self):
         program = self.program("all_collectives.c")
         plain = self.start(program, preload=(PRELOAD,))
