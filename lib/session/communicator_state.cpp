@@ -12,9 +12,14 @@ namespace railpass {
 
 namespace {
 
-// The same on all ranks whatever their environment says: at this call the ranks find out whether
-// they agree about everything else, even about whether to tune at all.
-constexpr int agreement_call = 8;
+// Whether more is wanted than what gains most: particular arms, other ways to choose them.
+bool is_particular(const settings& values) {
+  return values.policy != settings().policy || !values.use.empty() || values.reproducible ||
+         values.verify || !values.rails.empty();
+}
+bool is_particular(const call_options& options) {
+  return !options.arm.empty() || options.segment_bytes >= 0 || !options.policy.empty();
+}
 
 // Programs call on the same few communicators again and again, and MPI takes longer to look up an
 // attribute than all else takes. What a thread remembers holds until any communicator is freed.
@@ -95,10 +100,12 @@ int communicator_state::on_free(MPI_Comm, int, void* value, void*) {
   return MPI_SUCCESS;
 }
 
-int communicator_state::start_tuning(MPI_Comm comm) {
+int communicator_state::agree(MPI_Comm comm, bool pays) {
   if (native_ || agreed_) return MPI_SUCCESS;
+  session::outcome outcome =
+      session::create(comm, settings_, process_, name_of_communicator(comm), pays);
+  if (outcome.postponed) return MPI_SUCCESS;
   agreed_ = true;
-  session::outcome outcome = session::create(comm, settings_, process_, name_of_communicator(comm));
   session_ = std::move(outcome.made);
   native_ = session_ == nullptr;
   if (outcome.error_code != MPI_SUCCESS) PMPI_Comm_call_errhandler(comm, outcome.error_code);
@@ -106,8 +113,13 @@ int communicator_state::start_tuning(MPI_Comm comm) {
 }
 
 int communicator_state::run(const call& c, const call_options& options) {
-  if (!native_ && !agreed_ && ++calls_ >= agreement_call)
-    if (const int failure = start_tuning(c.comm)) return failure;
+  if (!native_ && !agreed_) {
+    const bool at_once = is_particular(options);
+    if (beginning_.count(c.message_bytes, at_once, process_.clock()))
+      if (const int failure = agree(
+              c.comm, at_once || is_particular(settings_) || beginning_.pays(process_.clock()())))
+        return failure;
+  }
   if (!session_) return run_native(c);
   return session_->run(c, options);
 }
@@ -121,7 +133,7 @@ void communicator_state::configure(std::string_view setting, std::string_view va
 
 std::string communicator_state::last_arm() const {
   if (session_ && !native_ && session_->last_arm()) return name_of(*session_->last_arm());
-  return native_ || calls_ > 0 ? "native" : "";
+  return native_ || beginning_.has_calls() ? "native" : "";
 }
 
 void communicator_state::add_statistics(select::statistics_dump& dump) const {

@@ -3,6 +3,7 @@
 
 #include "lib/session/process.hpp"
 #include "lib/session/session.hpp"
+#include "railpass/select/beginning.hpp"
 
 #include <memory>
 #include <string>
@@ -36,7 +37,7 @@ class communicator_state {
   }
 
   /// Makes the session now. Collective.
-  int start_tuning(MPI_Comm comm);
+  int start_tuning(MPI_Comm comm) { return agree(comm, true); }
 
   void configure(std::string_view setting, std::string_view value);
   std::string last_arm() const;
@@ -49,11 +50,15 @@ class communicator_state {
  private:
   communicator_state(MPI_Comm comm, process& owner);
   ~communicator_state() = default;
+
+  /// Makes the session if all ranks find that it pays. Collective.
+  int agree(MPI_Comm comm, bool pays);
+
   process& process_;
   bool native_ = false;
   int rank_ = 0;
   int num_ranks_ = 1;
-  int calls_ = 0;  // until the ranks have agreed
+  select::beginning beginning_;
   bool agreed_ = false;
   std::unique_ptr<session> session_;
   settings settings_;

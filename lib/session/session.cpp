@@ -115,19 +115,20 @@ std::vector<std::string_view> words(std::string_view list) {
 }  // namespace
 
 session::outcome session::create(MPI_Comm user, const settings& values, process& owner,
-                                 std::string name) {
+                                 std::string name, bool pays) {
   select::tree_place place;
   PMPI_Comm_rank(user, &place.rank);
   PMPI_Comm_size(user, &place.num_ranks);
   const std::int64_t host = mark_of_host();
-  // One reduction tells all ranks whether all of them agree and have made their part, whether one
-  // of them is strict, and whether they share a host.
+  // One reduction tells all ranks whether all of them agree, find that it pays and have made their
+  // part, whether one of them is strict, and whether they share a host.
   constexpr std::int64_t neutral = std::numeric_limits<std::int64_t>::max();
   enum word : std::size_t {
     settings_hash,
     settings_negative,
     lenient,
     enabled,
+    pays_everywhere,
     no_device,
     names_rails,
     names_no_rails,
@@ -140,6 +141,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   words[settings_hash] = words[settings_negative] = neutral;
   words[lenient] = values.strict ? 0 : 1;
   words[enabled] = values.enable ? 1 : 0;
+  words[pays_everywhere] = pays ? 1 : 0;
   words[no_device] = words[names_no_rails] = 1;
   words[host_mark] = host;
   words[host_negative] = -host;
@@ -151,7 +153,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     words[no_device] = values.gpu == "native" && has_device_driver() ? 0 : 1;
     words[names_rails] = rails_mark(values.rails).empty() ? 0 : 1;
     words[names_no_rails] = 1 - words[names_rails];
-    if (values.enable) made.reset(new session(values, owner, place, std::move(name)));
+    if (values.enable && pays) made.reset(new session(values, owner, place, std::move(name)));
     if (place.rank == 0) mark_of_rank.resize(std::size_t(place.num_ranks));
     words[made_its_part] = 1;
   } catch (const std::bad_alloc&) {
@@ -168,6 +170,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     return {nullptr, words[lenient] == 0 ? MPI_ERR_OTHER : MPI_SUCCESS};
   }
   if (words[enabled] == 0) return {};
+  if (words[pays_everywhere] == 0) return {nullptr, MPI_SUCCESS, true};
   if (words[no_device] == 0) {
     owner.record(
         "a communicator is not tuned: a rank may have memory of a GPU (RAILPASS_GPU=native)");

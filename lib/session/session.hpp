@@ -34,17 +34,20 @@ struct settings;
 
 class session {
  public:
-  /// A session, or none: the communicator stays native for good, or, if `error_code` is not
-  /// MPI_SUCCESS, the user's call fails with it (strict=on and settings that differ).
+  /// A session, or none: the communicator stays native, until it is asked again if that is
+  /// `postponed`, else for good, or, if `error_code` is not MPI_SUCCESS, the user's call fails with
+  /// it (strict=on and settings that differ).
   struct outcome {
     std::unique_ptr<session> made;
     int error_code = MPI_SUCCESS;
+    bool postponed = false;
   };
 
-  /// Agrees on everything that must be equal on all ranks and makes the private communicator.
-  /// Collective over `user`, an intra-communicator of at least 2 ranks; `name` is what dumps and
-  /// records call it. `values` must outlive the session.
-  static outcome create(MPI_Comm user, const settings& values, process& owner, std::string name);
+  /// Agrees on everything that must be equal on all ranks and makes the private communicator,
+  /// unless it `pays` not on all of them. Collective over `user`, an intra-communicator of at least
+  /// 2 ranks; `name` is what dumps and records call it. `values` must outlive the session.
+  static outcome create(MPI_Comm user, const settings& values, process& owner, std::string name,
+                        bool pays);
 
   session(const session&) = delete;
   session& operator=(const session&) = delete;

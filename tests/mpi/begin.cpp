@@ -3,15 +3,18 @@
 // What MPI is asked for when a communicator begins to be tuned: as programs make many of them, each
 // collective counts.
 #include "lib/session/process.hpp"
+#include "railpass/base/clock.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
 #include "support/records.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <dlfcn.h>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace railpass;
@@ -78,6 +81,46 @@ TEST_CASE("a communicator begins to be tuned with one reduction and one new comm
   const std::string arm(mpi::last_arm(world));
   CAPTURE(arm);
   CHECK(asked == calls(std::size_t((world.size() > 1) + (arm == "native")), "PMPI_Bcast"));
+}
+
+TEST_CASE("the ranks agree at the 8th call, and begin then if that pays on all of them") {
+  const auto asked_for = [](const std::string& name) { return std::ranges::count(asked, name); };
+  const auto broadcasts = [](MPI_Comm comm, int calls) {
+    for (int i = 0; i < calls; ++i) {
+      int value = 7;
+      REQUIRE(mpi::broadcast(&value, 1, MPI_INT, 0, comm) == MPI_SUCCESS);
+    }
+  };
+  const communicator of_long_calls = communicator::duplicate_of_world();
+  const int begins = of_long_calls.size() > 1 ? 1 : 0;
+  asked.clear();
+  broadcasts(of_long_calls, 7);
+  CHECK(asked_for("PMPI_Allreduce") == 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(25));
+  broadcasts(of_long_calls, 1);
+  CHECK(asked_for("PMPI_Allreduce") == begins);
+  CHECK(asked_for("PMPI_Comm_create") == begins);
+
+  const communicator particular = communicator::duplicate_of_world();
+  mpi::configure(particular, "policy", "round_robin");
+  asked.clear();
+  broadcasts(particular, 8);
+  CHECK(asked_for("PMPI_Comm_create") == begins);
+
+  // Other work may hold up short calls, too; not every time.
+  bool were_short = false;
+  for (int i = 0; i < 100 && !were_short; ++i) {
+    const communicator of_short_calls = communicator::duplicate_of_world();
+    asked.clear();
+    const double began_s = steady_clock_s();
+    broadcasts(of_short_calls, 8);
+    int is_short = steady_clock_s() - began_s < 8 * 20e-6 ? 1 : 0, short_somewhere = 0;
+    MPI_Allreduce(&is_short, &short_somewhere, 1, MPI_INT, MPI_MAX, of_short_calls);
+    CHECK(asked_for("PMPI_Allreduce") == begins);
+    were_short = short_somewhere == 1;
+    if (were_short) CHECK(asked_for("PMPI_Comm_create") == 0);
+  }
+  CHECK(were_short);
 }
 
 TEST_CASE("rank 0 alone asks for the others' hosts, where there are several") {
