@@ -106,7 +106,10 @@ int communicator_state::agree(MPI_Comm comm, bool pays) {
       session::create(comm, settings_, process_, name_of_communicator(comm), pays);
   if (outcome.postponed) return MPI_SUCCESS;
   agreed_ = true;
-  session_ = std::move(outcome.made);
+  {
+    const std::unique_lock lock = process_.hold_statistics();
+    session_ = std::move(outcome.made);
+  }
   native_ = session_ == nullptr;
   if (outcome.error_code != MPI_SUCCESS) PMPI_Comm_call_errhandler(comm, outcome.error_code);
   return outcome.error_code;

@@ -56,6 +56,8 @@ class process {
   void remove(const std::shared_ptr<shared_rails>& rails);
   std::vector<std::shared_ptr<shared_rails>> open_rails();
 
+  /// Held while a communicator gets its session, as statistics() may be asked by another thread.
+  std::unique_lock<std::mutex> hold_statistics() { return std::unique_lock(mutex_); }
   /// Everything learnt on communicators whose rank 0 is this process, those freed included.
   select::statistics_dump statistics();
   /// For the dump: the most hosts of any communicator whose rank 0 is this process.
