@@ -100,10 +100,10 @@ int communicator_state::on_free(MPI_Comm, int, void* value, void*) {
   return MPI_SUCCESS;
 }
 
-int communicator_state::agree(MPI_Comm comm, bool pays) {
+int communicator_state::agree(MPI_Comm comm, bool pays, double passed_s) {
   if (native_ || agreed_) return MPI_SUCCESS;
   session::outcome outcome =
-      session::create(comm, settings_, process_, name_of_communicator(comm), pays);
+      session::create(comm, settings_, process_, name_of_communicator(comm), pays, passed_s);
   if (outcome.postponed) return MPI_SUCCESS;
   agreed_ = true;
   {
@@ -118,10 +118,11 @@ int communicator_state::agree(MPI_Comm comm, bool pays) {
 int communicator_state::run(const call& c, const call_options& options) {
   if (!native_ && !agreed_) {
     const bool at_once = is_particular(options);
-    if (beginning_.count(c.message_bytes, at_once, process_.clock()))
-      if (const int failure = agree(
-              c.comm, at_once || is_particular(settings_) || beginning_.pays(process_.clock()())))
-        return failure;
+    if (beginning_.count(c.message_bytes, at_once, process_.clock())) {
+      const double now_s = process_.clock()();
+      const bool pays = at_once || is_particular(settings_) || beginning_.pays(now_s);
+      if (const int failure = agree(c.comm, pays, beginning_.passed_s(now_s))) return failure;
+    }
   }
   if (!session_) return run_native(c);
   return session_->run(c, options);

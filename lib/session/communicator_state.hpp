@@ -37,7 +37,7 @@ class communicator_state {
   }
 
   /// Makes the session now. Collective.
-  int start_tuning(MPI_Comm comm) { return agree(comm, true); }
+  int start_tuning(MPI_Comm comm) { return agree(comm, true, 0); }
 
   void configure(std::string_view setting, std::string_view value);
   std::string last_arm() const;
@@ -51,8 +51,8 @@ class communicator_state {
   communicator_state(MPI_Comm comm, process& owner);
   ~communicator_state() = default;
 
-  /// Makes the session if all ranks find that it pays. Collective.
-  int agree(MPI_Comm comm, bool pays);
+  /// Makes the session if all ranks find that it pays; see session::create. Collective.
+  int agree(MPI_Comm comm, bool pays, double passed_s);
 
   process& process_;
   bool native_ = false;

@@ -115,7 +115,7 @@ std::vector<std::string_view> words(std::string_view list) {
 }  // namespace
 
 session::outcome session::create(MPI_Comm user, const settings& values, process& owner,
-                                 std::string name, bool pays) {
+                                 std::string name, bool pays, double passed_s) {
   select::tree_place place;
   PMPI_Comm_rank(user, &place.rank);
   PMPI_Comm_size(user, &place.num_ranks);
@@ -208,7 +208,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
                  "' use the MPI library's messages: " + problem.what());
   }
   try {
-    made->know_machine(hosts);
+    made->know_machine(hosts, passed_s);
   } catch (const std::bad_alloc&) {  // nothing is known of it, then
   }
   return {std::move(made), MPI_SUCCESS};
@@ -268,7 +268,7 @@ void session::connect(const private_communicator& comm) {
   over_mpi_.emplace(comm.handle);
 }
 
-void session::know_machine(const host_counts& hosts) {
+void session::know_machine(const host_counts& hosts, double passed_s) {
   if (private_.rank != 0) return;
   hosts_ = hosts;
   process_.note_hosts(hosts.num_hosts);
@@ -276,7 +276,7 @@ void session::know_machine(const host_counts& hosts) {
                                    over_rails_ ? rails_mark(over_rails_->rail.names()) : "");
   if (profile_) machine_ = profile_->machine;
   lockstep_.expect(
-      select::expected_merge_costs(machine_, private_.num_ranks, hosts_.ranks_per_host));
+      select::expected_merge_costs(machine_, private_.num_ranks, hosts_.ranks_per_host), passed_s);
 }
 
 int session::run(const call& c, const call_options& options) {

@@ -47,7 +47,7 @@ class session {
   /// unless it `pays` not on all of them. Collective over `user`, an intra-communicator of at least
   /// 2 ranks; `name` is what dumps and records call it. `values` must outlive the session.
   static outcome create(MPI_Comm user, const settings& values, process& owner, std::string name,
-                        bool pays);
+                        bool pays, double passed_s);
 
   session(const session&) = delete;
   session& operator=(const session&) = delete;
@@ -116,7 +116,7 @@ class session {
     bool tuned = false;
   };
 
-  void know_machine(const host_counts& hosts);
+  void know_machine(const host_counts& hosts, double passed_s);
   int run_tuned(const call& c, std::uint8_t policy);
   // What is rare is not inlined: a settled call is to run through little code.
   // Asks the first plan of rank 0 and takes it over. Returns an MPI error code.

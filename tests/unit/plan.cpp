@@ -62,10 +62,10 @@ class forgetful : public policy {
 class ranks {
  public:
   ranks(int num_ranks, const lockstep_settings& settings, std::string policy, std::uint64_t seed,
-        const merge_costs& costs = {})
+        const merge_costs& costs = {}, double passed_s = 0)
       : policy_(std::move(policy)), random_(seed), charged_s_(costs.spread_s), mail_(num_ranks) {
     for (int r = 0; r < num_ranks; ++r) steps_.emplace_back(settings, tree_place{r, num_ranks});
-    steps_[0].expect(costs);
+    steps_[0].expect(costs, passed_s);
   }
 
   /// One call on all ranks; the arm they all took. Every rank measures the arm's time plus its own
@@ -222,6 +222,18 @@ TEST_CASE(
   // some_arms() are predicted to take 123 us and more.
   CHECK(most(50e-6) == std::pair(4, std::int64_t(1)));
   CHECK(most(1e-3) == std::pair(1, std::int64_t(0)));
+}
+
+TEST_CASE("where much time passes per call merges take one call, whatever is predicted") {
+  const auto merges_in_ten_calls = [](double passed_s) {
+    ranks all(8, {}, "knowledge_gradient", 1, {.at_once_s = 1e-3}, passed_s);
+    for (int i = 0; i < 10; ++i)
+      all.call(key_of(collective::broadcast, 16), [](int arm) { return 300 * arm_seconds(arm); });
+    return all.steps()[0].merges();
+  };
+  CHECK(merges_in_ten_calls(0) <= 1);  // spread over calls, as these are predicted to be short
+  CHECK(merges_in_ten_calls(20e-3) <= 1);
+  CHECK(merges_in_ten_calls(60e-3) >= 2);
 }
 
 TEST_CASE("a call that was not recorded is no sample") {

@@ -31,10 +31,12 @@ class beginning {
 
   bool has_calls() const { return calls_ > 0; }
 
+  /// In an agreement, how much time has passed per call on this rank, in the mean.
+  double passed_s(double now_s) const { return (now_s - began_s_) / double(calls_ - 2); }
+
   /// Whether to begin pays, as far as this rank knows: calls take long, or have taken long.
   bool pays(double now_s) const {
-    const double taken_s = now_s - began_s_;
-    return taken_s >= long_sum_s || taken_s >= long_call_s * double(calls_ - 2);
+    return passed_s(now_s) >= long_call_s || now_s - began_s_ >= long_sum_s;
   }
 
  private:

@@ -141,10 +141,12 @@ class lockstep {
     in_flight_.reserve(max_samples);
   }
 
-  /// Leader only, before the first call: better guesses than those of an unknown machine.
-  void expect(const merge_costs& costs) {
+  /// Leader only, before the first call: better guesses than those of an unknown machine, and how
+  /// much time has passed per call so far, if that is known.
+  void expect(const merge_costs& costs, double passed_s = 0) {
     merge_costs_ = costs;
     others_spend_s_ = costs.spread_s / 2;
+    passed_s_ = passed_s;
   }
 
   /// Counts one blocking call on the communicator; true if due() has something to do.
@@ -351,10 +353,11 @@ class lockstep {
   static constexpr double free_merges = 4;
   // Within one call only where that costs no more than so much of a call: the first merge, before
   // which an arm may be played that nobody has tried; while much is to be learnt; and where the
-  // next plan is wanted sooner than it would come otherwise.
+  // next plan is wanted sooner than it would come otherwise. While much is to be learnt, calls may
+  // be nothing like their predictions: then also where it costs so much of what passed per call.
   static constexpr int early_merges = 12;
   static constexpr double first_at_once_share = 1, early_at_once_share = 0.15,
-                          urgent_at_once_share = 0.5;
+                          urgent_at_once_share = 0.5, passed_at_once_share = 0.02;
 
   struct context_state {
     std::int64_t calls = 0;
@@ -522,6 +525,7 @@ class lockstep {
   // The leader's.
   std::vector<led_context> led_;
   merge_costs merge_costs_;  // of one
+  double passed_s_ = 0;      // per call, before the first one
   // Spread over calls, a message costs its sender and its receiver, one after the other; the rank
   // that spends the most knows of one of them. At most so much more: a rank that is charged more
   // has waited.
@@ -676,7 +680,9 @@ inline plan_message lockstep::lead(int context, std::unique_ptr<policy> chosen) 
   plan_message message{};
   message[key_word] = std::int32_t(contexts_[std::size_t(context)].key.packed() & 0x7fffffff);
   message[call_word] = std::int32_t(sequence_ & 0x7fffffff);
-  message[first_pace_word] = pace_for(expected ? expected->mean_s : 0, first_at_once_share);
+  message[first_pace_word] =
+      std::min(pace_for(expected ? expected->mean_s : 0, first_at_once_share),
+               pace_for(passed_s_, passed_at_once_share));
   encode(p, context, std::span(message).subspan(first_plan_words));
   return message;
 }
@@ -882,9 +888,11 @@ inline void lockstep::compose_reply() {
   answered_s_ = steps_began_s_;
   mean_call_s_ = call_s;
   if (gap == longest) gap = 2 * calls;  // no tuned context was used: look again later, ever later
-  const std::int32_t pace = pace_for(call_s, merges_ < early_merges ? early_at_once_share
-                                             : urgent               ? urgent_at_once_share
-                                                                    : 0);
+  const bool early = merges_ < early_merges;
+  const std::int32_t pace = std::min(pace_for(call_s, early    ? early_at_once_share
+                                                      : urgent ? urgent_at_once_share
+                                                               : 0),
+                                     pace_for(passed_s_, early ? passed_at_once_share : 0));
   const double spare_s =
       (free_merges - 1) * merge_cost_s(pace) + call_s + merge_share * elapsed_s_ - merges_cost_s_;
   if (spare_s < 0 && call_s > 0) {
