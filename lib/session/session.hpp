@@ -44,8 +44,9 @@ class session {
   };
 
   /// Agrees on everything that must be equal on all ranks and makes the private communicator,
-  /// unless it `pays` not on all of them. Collective over `user`, an intra-communicator of at least
-  /// 2 ranks; `name` is what dumps and records call it. `values` must outlive the session.
+  /// unless it `pays` not on all of them. `passed_s` is the time that has passed on this rank per
+  /// call so far, 0 if it is not known. Collective over `user`, an intra-communicator of at least 2
+  /// ranks; `name` is what dumps and records call it. `values` must outlive the session.
   static outcome create(MPI_Comm user, const settings& values, process& owner, std::string name,
                         bool pays, double passed_s);
 
