@@ -12,7 +12,7 @@
 enum { longest = 1024 };
 static MPI_Comm comm;
 static int bytes;
-static char *one, *all; /* a block, a block per rank */
+static char *one, *all, *others; /* a block, a block per rank */
 
 static void broadcast(void) { MPI_Bcast(one, bytes, MPI_CHAR, 0, comm); }
 static void reduce(void) { MPI_Reduce(one, all, bytes / 4, MPI_INT, MPI_SUM, 0, comm); }
@@ -22,13 +22,7 @@ static void scan(void) { MPI_Scan(one, all, bytes / 4, MPI_INT, MPI_SUM, comm); 
 static void exscan(void) { MPI_Exscan(one, all, bytes / 4, MPI_INT, MPI_SUM, comm); }
 static void all_reduce(void) { MPI_Allreduce(one, all, bytes / 4, MPI_INT, MPI_SUM, comm); }
 static void all_gather(void) { MPI_Allgather(one, bytes, MPI_CHAR, all, bytes, MPI_CHAR, comm); }
-static void all_to_all(void) {
-  static char* others = NULL;
-  int ranks = 1;
-  MPI_Comm_size(comm, &ranks);
-  if (!others) others = calloc((size_t)ranks, longest);
-  MPI_Alltoall(all, bytes, MPI_CHAR, others, bytes, MPI_CHAR, comm);
-}
+static void all_to_all(void) { MPI_Alltoall(all, bytes, MPI_CHAR, others, bytes, MPI_CHAR, comm); }
 static void barrier(void) { MPI_Barrier(comm); }
 
 static const struct {
@@ -65,7 +59,8 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   one = calloc(1, longest);
   all = calloc((size_t)ranks, longest);
-  if (calls < 1000 || !one || !all) {
+  others = calloc((size_t)ranks, longest);
+  if (calls < 1000 || !one || !all || !others) {
     fprintf(stderr, "usage: streams CALLS, at least 1000\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
@@ -92,5 +87,6 @@ int main(int argc, char** argv) {
   MPI_Finalize();
   free(one);
   free(all);
+  free(others);
   return 0;
 }
