@@ -99,6 +99,7 @@ class circulant_broadcast {
 /// rank more than so many rounds ahead of what it has received.
 inline double circulant_broadcast_s(const cost_query& q, double blocks, double local_s = 0,
                                     double rounds_ahead = std::numeric_limits<double>::infinity()) {
+  blocks = std::clamp(q.bytes / q.unit_bytes, 1.0, blocks);  // empty ones are not sent
   const routes r(q, q.bytes / blocks);
   const std::vector<int> skips = halving_skips(q.num_ranks);
   const std::size_t rounds = skips.size() - 1;

@@ -6,6 +6,7 @@
 
 #include "collectives/parts.hpp"
 
+#include <utility>
 #include <vector>
 
 namespace railpass::collectives {
@@ -267,6 +268,80 @@ inline double knomial_reduce_root_s(int p, std::int64_t radix, const routes& r, 
     children += double(std::min(radix - 1, (p - 1) / place));
   return std::max(knomial_root_s(p, radix, r), children * (r.far.receive_s + reduce_s));
 }
+
+/// The first segments' way up a range tree, until the root has the sum of all, and down it again.
+class range_tree_ways {
+ public:
+  struct way {
+    double up_s = 0, down_s = 0;
+  };
+
+  /// fan_out: more than most_children count as that many. waits: a message waits for its receiver.
+  range_tree_ways(int fan_out, const routes& r, double reduce_s, bool waits)
+      : fan_out_(std::min(fan_out, int(most_children))),
+        routes_(r),
+        reduce_s_(reduce_s),
+        waits_(waits) {}
+
+  way of(int num_ranks) {
+    if (num_ranks == 1) return {};
+    for (int i = 0; i < num_known_; ++i)
+      if (known_[std::size_t(i)].num_ranks == num_ranks) return known_[std::size_t(i)].all;
+    const int below = num_ranks - 1;
+    const auto children = std::size_t(std::min(fan_out_, below));
+    struct message {
+      double arrives_s;
+      std::size_t child;
+    };
+    std::array<message, most_children> messages;
+    way all;
+    double busy_s = 0;  // the root's link, with messages to the children before
+    for (std::size_t k = 0; k < children; ++k) {
+      const auto part_begin = [&](std::size_t i) {
+        return int(block_begin(below, std::int64_t(children), std::int64_t(i)));
+      };
+      const way part = of(part_begin(k + 1) - part_begin(k));
+      const hop& h = routes_.to(1 + part_begin(k));
+      messages[k] = {part.up_s + h.one_way_s, k};
+      all.down_s = std::max(all.down_s, busy_s + h.one_way_s + part.down_s);
+      busy_s += h.busy_s;
+    }
+    // sum_of_subtree() has places for two messages, and then one when a sum is moved on.
+    const hop& h = routes_.to(below);
+    std::array<double, most_children> arrived_s;
+    double last_s = 0;
+    std::sort(messages.begin(), messages.begin() + std::ptrdiff_t(children),
+              [](const message& x, const message& y) { return x.arrives_s < y.arrives_s; });
+    for (std::size_t i = 0; i < children; ++i) {
+      const auto& [earliest_s, k] = messages[i];
+      const bool by_turns = k < 2 || !waits_;
+      arrived_s[k] = by_turns ? std::max(earliest_s, last_s + h.stage_s(0, 1)) : earliest_s;
+      if (by_turns) last_s = arrived_s[k];
+    }
+    for (std::size_t k = 0; k < children; ++k) {
+      const double ready_s = all.up_s + (k < 2 || !waits_ ? h.receive_s : h.one_way_s);
+      all.up_s = std::max(arrived_s[k], k == 0 ? 0 : ready_s) + reduce_s_;
+    }
+    known_[std::size_t(num_known_++)] = {num_ranks, all};
+    return all;
+  }
+
+  static constexpr std::size_t most_children = 8;
+
+ private:
+  struct known_way {
+    int num_ranks;
+    way all;
+  };
+
+  int fan_out_;
+  const routes& routes_;
+  double reduce_s_;
+  bool waits_;
+  // The parts of a level have two sizes at most, and there are 30 levels at most.
+  std::array<known_way, 64> known_;
+  int num_known_ = 0;
+};
 
 /// When the last rank of a postal tree has got its message; or, with the time of a reduction, when
 /// the root has the sum of all.

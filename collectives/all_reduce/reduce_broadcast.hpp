@@ -33,32 +33,13 @@ inline double cost_reduce_broadcast(const cost_query& q, const parameters& value
   const hop& h = r.far;
   const int p = q.num_ranks, fan_out = int(std::min<std::int64_t>(values[0], p - 1));
   const double reduce_s = q.machine.reduce.time_s(st.segment_bytes);
-  // The first segment's way up and down through the largest part of each level.
-  double up_s = 0, down_s = 0;
-  int inner_children = p > 2 * r.per_node ? 1 : 0;  // of the busiest rank below the root
-  if (fan_out == 1) {
-    up_s = r.way_s(p - 1) + (p - 1) * reduce_s;
-    down_s = r.way_s(p - 1);
-  } else {
-    std::array<int, 32> level;  // ranks of the largest part, from the root's down
-    int depth = 0;
-    for (int ranks = p; ranks > 1; ranks = (ranks - 1 + fan_out - 1) / fan_out)
-      level[std::size_t(depth++)] = ranks;
-    inner_children = depth > 1 ? std::min(fan_out, level[1] - 1) : 0;
-    while (depth-- > 0) {
-      const int below = level[std::size_t(depth)] - 1, children = std::min(fan_out, below);
-      const int larger = below % children == 0 ? children : below % children;
-      // Where the larger parts have two ranks, the others have one and are done earlier.
-      const hop& to_child = r.to(level[std::size_t(depth)] - 1);  // all of them on one node, or not
-      const bool others_early = larger < children && (below + children - 1) / children == 2;
-      const int late = others_early ? larger : children;
-      up_s = std::max(up_s, (children - late) * to_child.stage_s(0, 1)) +
-             (late - 1) * to_child.stage_s(0, 1, reduce_s) + to_child.one_way_s +
-             (children - late + 1) * reduce_s;
-      down_s = std::max((late - 1) * to_child.busy_s + to_child.one_way_s + down_s,
-                        (children - 1) * to_child.busy_s + to_child.one_way_s);
-    }
-  }
+  const bool waits = st.segment_bytes > q.slowest_link().eager_limit_bytes;
+  const auto [up_s, down_s] =
+      fan_out == 1 ? range_tree_ways::way{r.way_s(p - 1) + (p - 1) * reduce_s, r.way_s(p - 1)}
+                   : range_tree_ways(fan_out, r, reduce_s, waits).of(p);
+  // Of the busiest rank below the root.
+  const int inner_children =
+      fan_out == 1 ? int(p > 2 * r.per_node) : std::min(fan_out, (p - 2) / fan_out);
   const double root_s =
       h.stage_s(fan_out, fan_out, fan_out * reduce_s + q.machine.copy.time_s(st.segment_bytes));
   const double inner_s = inner_children > 0 ? h.stage_s(inner_children + 1, inner_children + 1,
@@ -67,8 +48,7 @@ inline double cost_reduce_broadcast(const cost_query& q, const parameters& value
   // Of more than two children the first two's segments come before the others', if they wait for
   // their receive or inner ranks have as much to do as the root: little goes down before nearly all
   // has come up.
-  const bool apart = fan_out > 2 && (inner_children + 1 >= fan_out ||
-                                     st.segment_bytes > q.slowest_link().eager_limit_bytes);
+  const bool apart = fan_out > 2 && (inner_children + 1 >= fan_out || waits);
   double apart_s = apart ? 2 * fan_out * h.busy_s : 0;
   // On the way down from the root the first ranks of its node each have a child elsewhere, and
   // those of another node a parent too.

@@ -31,12 +31,9 @@ inline double cost_in_order_tree(const cost_query& q, const parameters& values) 
   const routes r(q, st.segment_bytes);
   const int p = q.num_ranks, fan_out = int(std::min<std::int64_t>(values[0], p - 1));
   const double reduce_s = q.machine.reduce.time_s(st.segment_bytes);
-  double first_s = q.machine.copy.time_s(st.segment_bytes);
-  for (int ranks = p; ranks > 1; ranks = (ranks - 1 + fan_out - 1) / fan_out) {
-    const int children = std::min(fan_out, ranks - 1);
-    const hop& h = r.to(ranks - 1);
-    first_s += h.one_way_s + reduce_s + (children - 1) * h.stage_s(0, 1, reduce_s);
-  }
+  const bool waits = st.segment_bytes > q.slowest_link().eager_limit_bytes;
+  const double first_s = range_tree_ways(fan_out, r, reduce_s, waits).of(p).up_s +
+                         q.machine.copy.time_s(st.segment_bytes);
   const double stage_s = r.far.stage_s(p > fan_out + 1 ? 1 : 0, fan_out, fan_out * reduce_s);
   return first_s + (st.segments - 1) * stage_s;
 }

@@ -19,7 +19,7 @@ TEST_CASE("closed forms of long messages are within 15 % of the simulator for mo
 }
 
 TEST_CASE("closed forms of short messages are within 15 % of the simulator for most arms") {
-  check_closed_forms(compare_closed_forms(whole_messages, {1024, 16384}), 0.6, 2, 0.15, 0.9);
+  check_closed_forms(compare_closed_forms(whole_messages, {64, 1024, 16384}), 0.6, 2, 0.15, 0.89);
 }
 
 TEST_CASE(
