@@ -629,8 +629,9 @@ class collective_problem {
 
 // Weights that make a Gaussian process of these residuals. At first all of a residual is thought to
 // be the time's error, if it has one, then as much as the others leave. A residual that is four
-// standard deviations away from what the others say is thought to be that noisy, the worst one
-// first.
+// standard deviations away from what the others say, the worst one first, is what this arm alone is
+// off by, or noise if nobody knows how well it was measured and it is too long: nothing makes a
+// call too short.
 inline std::vector<algorithm_correction::point> weigh(std::span<const misfit_place> places,
                                                       std::span<const double> residuals,
                                                       std::span<const time_error> errors) {
@@ -644,6 +645,13 @@ inline std::vector<algorithm_correction::point> weigh(std::span<const misfit_pla
   covariance.diagonal().array() += select::detail::misfit_noise * select::detail::misfit_noise;
   const Eigen::Map<const Eigen::VectorXd> r(residuals.data(), n);
   Eigen::VectorXd weights, noise(n);
+  Eigen::VectorXd disbelieved = Eigen::VectorXd::Zero(n), own = disbelieved;  // variances
+  const auto shares_of = [&](Eigen::Index i) {
+    Eigen::VectorXd shares(n);
+    for (Eigen::Index k = 0; k < n; ++k)
+      shares(k) = select::own_share(places[std::size_t(i)], places[std::size_t(k)]);
+    return shares;
+  };
   for (Eigen::Index i = 0; i < n; ++i)
     noise(i) = errors[std::size_t(i)].variance_given(r(i) * r(i));
   covariance.diagonal() += noise;
@@ -667,11 +675,21 @@ inline std::vector<algorithm_correction::point> weigh(std::span<const misfit_pla
     Eigen::Index worst = 0;
     if (deviations.maxCoeff(&worst) <= most_deviations) break;
     const double away = weights(worst) / inverse(worst, worst);
-    covariance(worst, worst) += away * away;
+    if (own(worst) > 0 || (away > 0 && errors[std::size_t(worst)].variance == 0)) {
+      disbelieved(worst) += away * away;
+      covariance(worst, worst) += away * away;
+    } else {
+      own(worst) = away * away;
+      const Eigen::VectorXd shares = shares_of(worst);
+      covariance += own(worst) * shares * shares.transpose();
+    }
   }
   std::vector<algorithm_correction::point> result;
   for (Eigen::Index i = 0; i < n; ++i)
-    result.push_back({places[std::size_t(i)], weights(i), std::sqrt(noise(i))});
+    result.push_back({.place = places[std::size_t(i)],
+                      .weight = weights(i),
+                      .noise = std::sqrt(noise(i) + disbelieved(i)),
+                      .own = own(i) > 0 ? own(i) * shares_of(i).dot(weights) : 0});
   return result;
 }
 

@@ -69,6 +69,7 @@ struct algorithm_correction {
     misfit_place place{};
     double weight = 0;
     double noise = 0;  ///< standard error of ln(time), beyond what every measurement has
+    double own = 0;    ///< of ln(time), what the other measurements do not say
   };
   std::vector<point> points{};
 };

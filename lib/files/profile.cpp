@@ -107,11 +107,13 @@ local_model read_local(const json_reader& r) {
 }
 
 algorithm_correction::point read_point(const json_reader& r) {
-  r.expect_fields({"place", "weight", "noise"});
-  algorithm_correction::point point{
-      .place = {}, .weight = r.finite("weight"), .noise = r.optional_number("noise").value_or(0)};
-  if (std::abs(point.weight) > 1e6)
-    r.field("weight").fail("expected a number from -1000000 to 1000000");
+  r.expect_fields({"place", "weight", "noise", "own"});
+  algorithm_correction::point point{.place = {},
+                                    .weight = r.finite("weight"),
+                                    .noise = r.optional_number("noise").value_or(0),
+                                    .own = r.has("own") ? r.finite("own") : 0};
+  for (const auto& [name, value] : {std::pair{"weight", point.weight}, {"own", point.own}})
+    if (std::abs(value) > 1e6) r.field(name).fail("expected a number from -1000000 to 1000000");
   const std::vector<double> place = r.numbers("place");
   if (place.size() != point.place.size())
     r.field("place").fail("expected " + std::to_string(point.place.size()) + " numbers, found " +
@@ -129,6 +131,7 @@ std::string to_json(const profile& p) {
     for (const algorithm_correction::point& at : c.points) {
       json point{{"place", at.place}, {"weight", at.weight}};
       if (at.noise > 0) point["noise"] = at.noise;
+      if (at.own != 0) point["own"] = at.own;
       points.push_back(std::move(point));
     }
     corrections.push_back({{"collective", c.collective},

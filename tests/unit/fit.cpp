@@ -484,6 +484,36 @@ TEST_CASE("a single run hardly moves what others say, however slow it was, and m
   CHECK(off_at_last(0.3, of_runs(1000)).spread == Approx(off_at_last(0.3, {}).spread).margin(0.01));
 }
 
+TEST_CASE("an arm that is far quicker than similar ones is believed, a slow one if measured well") {
+  const auto place = [](double log2_bytes, double parameter) {
+    return misfit_place{log2_bytes, 5, 0, parameter};
+  };
+  std::vector<misfit_place> places{place(8, 1)};
+  for (const double log2_bytes : {8, 12, 16})
+    for (const double parameter : {2, 3}) places.push_back(place(log2_bytes, parameter));
+  const auto with_first = [&](double off, const detail::time_error& error) {
+    std::vector<double> residuals(places.size(), 0.1);
+    std::vector<detail::time_error> errors(places.size());
+    residuals.front() = off;
+    errors.front() = error;
+    return algorithm_correction{.points = detail::weigh(places, residuals, errors)};
+  };
+  const detail::time_error many_runs = detail::error_of({.runs = 1000, .run_spread = 0.3});
+
+  for (const auto& c : {with_first(-1, {}), with_first(-1, many_runs), with_first(1, many_runs)}) {
+    const double sign = c.points.front().own < 0 ? -1 : 1;
+    const select::misfit there = select::misfit_at(c, places.front());
+    CHECK(there.mean == Approx(sign).epsilon(0.1));
+    CHECK(there.spread < 0.1);
+    CHECK(sign * select::misfit_at(c, place(6, 1)).mean > 0.6);  // the same arm
+    CHECK(select::misfit_at(c, places[1]).mean == Approx(0.1).margin(0.05));
+    CHECK(std::abs(select::misfit_at(c, place(10, 2)).mean) < 0.5);  // and another one
+  }
+  const select::misfit slow = select::misfit_at(with_first(1, {}), places.front());
+  CHECK(slow.mean < 0.3);
+  CHECK(slow.spread > 0.15);
+}
+
 TEST_CASE("recorded times of 1 KiB to 256 KiB on 8 hosts predict the recorded 1 MiB within 15 %") {
   const auto data = std::filesystem::path(RAILPASS_TEST_DATA);
   const auto recorded =

@@ -22,6 +22,8 @@ namespace detail {
 /// cells on four simulated machines, measured at four other sizes: errors are 0.95 times as large
 /// as what all points together leave.
 inline constexpr double misfit_spread = 0.5, misfit_octaves = 16, misfit_noise = 0.05;
+/// What is an arm's own is forgotten over one octave of its parameters.
+inline constexpr double own_octaves = 1;
 /// A thousand times: beyond that a profile is damaged.
 inline constexpr double most_misfit = 7;
 
@@ -48,6 +50,16 @@ inline double misfit_covariance(const misfit_place& p, const misfit_place& q) {
          std::exp(-octaves / detail::misfit_octaves);
 }
 
+/// How much of an arm's own misfit, see algorithm_correction::point, another arm has: one with
+/// other parameters little, the same one at other sizes and numbers of ranks most of it.
+inline double own_share(const misfit_place& p, const misfit_place& q) {
+  constexpr std::size_t sizes = 3;  // see misfit_place_of()
+  double share = 0;
+  for (std::size_t i = 0; i < p.size(); ++i)
+    share -= std::abs(p[i] - q[i]) / (i < sizes ? detail::misfit_octaves : detail::own_octaves);
+  return std::exp(share);
+}
+
 /// Of ln(time / corrected closed form).
 struct misfit {
   double mean = 0, spread = 0;
@@ -61,6 +73,7 @@ inline misfit misfit_at(const algorithm_correction& c, const misfit_place& place
   for (const algorithm_correction::point& p : c.points) {
     const double covariance = misfit_covariance(p.place, place);
     mean += p.weight * covariance;
+    if (p.own != 0) mean += p.own * own_share(p.place, place);
     explained = std::max(explained, covariance * covariance / (apart + p.noise * p.noise));
   }
   return {std::clamp(mean, -detail::most_misfit, detail::most_misfit),
