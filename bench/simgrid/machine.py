@@ -33,7 +33,7 @@ ENVIRONMENT = {"RAILPASS_LOG": "",
                "GLIBC_TUNABLES": f"glibc.rtld.optional_static_tls={1 << 20}"}
 LARGEST_RATIO = 12
 BENCH_BYTES = [1 << 8, 1 << 12, 1 << 15, 1 << 18]
-ARMS_OF_A_BENCH = 20
+ARMS_OF_A_BENCH = 30
 ARMS_AT_ONCE = 12  # a simulation slows down with the messages it has seen
 
 
@@ -174,20 +174,30 @@ class Machine:
         run([self.options.railpass, "fit", file.name, "-o", path], 120)
 
     def bench(self, collective, size):
-        """Times of the two best predicted arms of each algorithm."""
+        """Times of up to three arms of each algorithm: the two predicted to be the fastest, and the
+        slowest of those that take up to twice as long, so that little is left to extrapolate."""
+        families = {}
+        for p in self.predicted(collective, size, self.samples_only):
+            families.setdefault(p["arm"].split("+")[0], []).append(p)
         chosen = []
-        for arm in self.arms(collective, size, self.samples_only)[1:]:
-            family = arm.split("+")[0]
-            if sum(a.split("+")[0] == family for a in chosen) < 2:
-                chosen.append(arm)
+        for arms in families.values():
+            near = [p for p in arms if p["predicted_s"] <= 2 * arms[0]["predicted_s"]]
+            chosen += arms[:2] + near[2:][-1:]
+        chosen.sort(key=lambda p: p["predicted_s"])
+        names = [p["arm"] for p in chosen[:ARMS_OF_A_BENCH]]
         try:
-            timed = self.simulate("arms", collective, size, 60, *chosen[:ARMS_OF_A_BENCH])["arms"]
+            timed = self.simulate("arms", collective, size, 60, *names)["arms"]
         except Failure:
             return []
         return [(a["arm"], a["seconds"]) for a in timed]
 
     def arms(self, collective, size, profile):
         """Native, and the arms to time, those predicted to be the fastest first."""
+        return ["native"] + [p["arm"] for p in self.predicted(collective, size, profile)]
+
+    def predicted(self, collective, size, profile):
+        """What the profile says about all arms but native and those that are far too slow, the
+        fastest first."""
         said = json.loads(run([self.options.railpass, "predict", "--profile", profile,
                                "--collective", collective, "-p", self.ranks, "--ranks-per-node",
                                self.ranks_per_node, "--bytes", size, "--json", "-"], 120))
@@ -195,7 +205,7 @@ class Machine:
         known = [p for p in said["predictions"] if p["arm"] != "native" and p["predicted_s"]
                  and segment_bytes(p["arm"]) < size]
         best = min(p["predicted_s"] for p in known)
-        return ["native"] + [p["arm"] for p in known if p["predicted_s"] <= LARGEST_RATIO * best]
+        return [p for p in known if p["predicted_s"] <= LARGEST_RATIO * best]
 
     def times(self, collective, size, names, seconds, slow=None):
         """What a call takes with each of these arms, as far as `seconds` of real time reach; and

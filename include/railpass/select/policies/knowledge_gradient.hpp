@@ -52,7 +52,7 @@ class knowledge_gradient_policy final : public belief_policy {
     maintain(now, length, explore);
     const int calls = int(std::clamp(length, 1.0, double(1 << 30)));
     publish(explore, std::max(calls, int(explore.size())));
-    return shuffled_plan(explore, calls);
+    return shuffled_plan(explore, calls, now.calls);
   }
 
   std::vector<double> probabilities() const override { return probability_; }
@@ -76,10 +76,15 @@ class knowledge_gradient_policy final : public belief_policy {
     for (double& w : weights) w /= sum;
   }
 
-  epoch_plan shuffled_plan(const std::vector<int>& explore, int calls) {
-    // A long epoch explores early: what is found is then used longer.
-    constexpr int window = 4096;
-    epoch_plan p = shuffled(explore, std::min(calls, window), stride_for(calls));
+  epoch_plan shuffled_plan(const std::vector<int>& explore, int calls, std::int64_t calls_before) {
+    // What is measured is known when the epoch has ended: if it explores in its first part, the
+    // rest is the best arm's alone, and a long one uses what is found longer. (At the very
+    // beginning there is no rest worth keeping.)
+    constexpr int longest_part = 4096;
+    constexpr double first_part = 0.7;
+    const int part = calls_before < 128 ? calls : int(first_part * calls);
+    epoch_plan p =
+        shuffled(explore, std::clamp(part, int(explore.size()), longest_part), stride_for(calls));
     p.length = calls;
     return p;
   }
