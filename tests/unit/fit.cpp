@@ -500,8 +500,9 @@ TEST_CASE("an arm that is far quicker than similar ones is believed, a slow one 
   };
   const detail::time_error many_runs = detail::error_of({.runs = 1000, .run_spread = 0.3});
 
-  for (const auto& c : {with_first(-1, {}), with_first(-1, many_runs), with_first(1, many_runs)}) {
-    const double sign = c.points.front().own < 0 ? -1 : 1;
+  for (const auto& [sign, error] :
+       {std::pair{-1.0, detail::time_error{}}, {-1.0, many_runs}, {1.0, many_runs}}) {
+    const algorithm_correction c = with_first(sign, error);
     const select::misfit there = select::misfit_at(c, places.front());
     CHECK(there.mean == Approx(sign).epsilon(0.1));
     CHECK(there.spread < 0.1);
