@@ -37,6 +37,9 @@ inline constexpr parameter segment_bytes_parameter{
      512 << 10, 1 << 20},
     true};
 
+/// Into how many blocks of about the same size a message is cut, if it has as many units.
+inline constexpr parameter blocks_parameter{"blocks", {32, 4, 8, 16, 64, 128}};
+
 inline constexpr int max_parameters = 3;
 
 /// One value per parameter of the descriptor, in its order.

@@ -82,4 +82,12 @@ constexpr const collective_traits& describe(collective op) {
 constexpr const promise_traits& traits_of(collective op) { return traits_of(describe(op).what); }
 constexpr std::string_view name_of(collective op) { return describe(op).name; }
 
+/// Size of the elements that railpass reduces messages of so many bytes with where it measures or
+/// predicts: double if that divides them, else float, else bytes. 1 for collectives that only move
+/// data.
+constexpr std::int64_t unit_bytes_of(collective op, std::int64_t bytes) {
+  if (!traits_of(op).reduces) return 1;
+  return bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
+}
+
 }  // namespace railpass

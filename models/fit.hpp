@@ -451,6 +451,15 @@ struct known_time {
   arm what;
   int family = 0;  // index into the algorithms that occur
   const collective_time* measured = nullptr;
+
+  /// On any machine.
+  cost_query call(const machine_model& machine) const {
+    return {.machine = machine,
+            .num_ranks = measured->num_ranks,
+            .ranks_per_node = measured->ranks_per_node,
+            .bytes = double(measured->bytes),
+            .unit_bytes = double(unit_bytes_of(what.base->op, measured->bytes))};
+  }
 };
 
 // The unknowns: logarithms of what the machine's parameters and the algorithms' closed forms are
@@ -497,7 +506,8 @@ class collective_problem {
   // Per piece: latency, bytes of a stream, bytes of a message alone against those of a stream.
   static constexpr int num_piece_scales = 3;
   // Ranks that share cores have more overhead per message than two idle ones, where links are
-  // sampled: up to e^2.5 times this, and more where it must be.
+  // sampled: up to e^2.5 times this, and more where it must be. Never less: what a rank does for a
+  // message does not vanish because closed forms count too many of them.
   static constexpr double typical_overhead_s = 1e-6, overhead_spread = 2.5;
   static constexpr double burst_spread = 0.5, factor_spread = 0.25;
 
@@ -510,7 +520,8 @@ class collective_problem {
     std::size_t number = 0;
     for (link_model* link : {&m.same_node, &m.across_nodes}) {
       const int first = first_scale_[number++];
-      const double overhead_s = typical_overhead_s * (std::exp(theta(first)) - 1);
+      double overhead_s = typical_overhead_s * (std::exp(theta(first)) - 1);
+      if (shared_) overhead_s = std::max(0.0, overhead_s);
       for (std::size_t k = 0; k < link->pieces.size(); ++k) {
         link_piece& p = link->pieces[k];
         const int mine = first + 1 + (shared_ ? 0 : num_piece_scales * int(k));
@@ -540,14 +551,10 @@ class collective_problem {
     const machine_model machine = machine_at(theta);
     Eigen::VectorXd r(Eigen::Index(known_.size()));
     for (std::size_t i = 0; i < known_.size(); ++i) {
-      const collective_time& t = *known_[i].measured;
-      const double closed_form = known_[i].what.base->cost_s({.machine = machine,
-                                                              .num_ranks = t.num_ranks,
-                                                              .ranks_per_node = t.ranks_per_node,
-                                                              .bytes = double(t.bytes)},
-                                                             known_[i].what.values);
-      r(Eigen::Index(i)) = std::log(t.median_s / std::max(closed_form, 1e-12)) -
-                           theta(num_scales_ + known_[i].family);
+      const known_time& k = known_[i];
+      const double closed_form = k.what.base->cost_s(k.call(machine), k.what.values);
+      r(Eigen::Index(i)) = std::log(k.measured->median_s / std::max(closed_form, 1e-12)) -
+                           theta(num_scales_ + k.family);
     }
     return r;
   }
@@ -750,11 +757,9 @@ inline collective_fit fit_collectives(const machine_model& start,
     std::vector<detail::time_error> errors;
     for (std::size_t i = 0; i < known.size(); ++i) {
       if (known[i].family != int(f)) continue;
-      const collective_time& t = *known[i].measured;
-      places.push_back(
-          select::misfit_place_of(known[i].what, double(t.bytes), t.num_ranks, t.ranks_per_node));
+      places.push_back(select::misfit_place_of(known[i].what, known[i].call(start)));
       residuals.push_back(r(Eigen::Index(i)));
-      errors.push_back(detail::error_of(t));
+      errors.push_back(detail::error_of(*known[i].measured));
     }
     result.corrections.push_back({.collective = std::string(name_of(families[f]->op)),
                                   .algorithm = std::string(families[f]->name),

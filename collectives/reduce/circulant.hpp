@@ -74,7 +74,7 @@ inline constexpr algorithm circulant{
     .source = "Traeff 2024, doi:10.48550/arXiv.2407.18004",
     .needs = {.commutative = true, .max_ranks = 4096},
     .scratch = {.messages = 2},
-    .parameter_list = {parameter{"blocks", {32, 4, 8, 16, 64, 128}}},
+    .parameter_list = {blocks_parameter},
     .build = build_circulant,
     .cost_s = cost_circulant};
 

@@ -104,11 +104,6 @@ void check_root(int root, int num_ranks) {
                       std::to_string(num_ranks - 1));
 }
 
-std::int64_t unit_bytes_of(collective op, std::int64_t bytes) {
-  if (!traits_of(op).reduces) return 1;
-  return bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
-}
-
 double messages_of(const arm& a, int num_ranks, std::int64_t bytes) {
   double segments = 1;
   for (int i = 0; i < a.base->num_parameters(); ++i)

@@ -52,10 +52,6 @@ inline constexpr std::int64_t largest_message_bytes = 2147483647;
 /// Most ranks the verbs that work on paper take.
 inline constexpr int most_ranks = 1 << 20;
 
-/// Size of the elements that the verbs reduce messages of so many bytes with: double if that
-/// divides them, else float, else bytes. 1 for collectives that only move data.
-std::int64_t unit_bytes_of(collective op, std::int64_t bytes);
-
 /// About how many messages the arm takes on all ranks together: what simulating it costs.
 double messages_of(const arm& a, int num_ranks, std::int64_t bytes);
 

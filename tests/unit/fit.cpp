@@ -94,10 +94,13 @@ std::vector<collective_time> bench(const machine_model& machine, std::int32_t p,
     for (std::int32_t r = 0; r < p; ++r)
       all.push_back(a.base->build({.rank = r, .num_ranks = p, .commutative = true}, a.values));
     for (const std::int64_t bytes : sizes) {
-      if (!eligible(*a.base, {.num_ranks = p, .units = bytes})) continue;
-      const double t =
-          sim.run({.machine = machine, .nodes = nodes, .schedules = all, .size = {bytes, 1}})
-              .time_s;
+      const std::int64_t unit_bytes = unit_bytes_of(a.base->op, bytes), units = bytes / unit_bytes;
+      if (!eligible(*a.base, {.num_ranks = p, .units = units})) continue;
+      const double t = sim.run({.machine = machine,
+                                .nodes = nodes,
+                                .schedules = all,
+                                .size = {units, unit_bytes}})
+                           .time_s;
       times.push_back({.collective = std::string(name_of(a.base->op)),
                        .arm = name_of(a),
                        .num_ranks = p,
@@ -117,6 +120,7 @@ double predicted_s(const profile& p, const collective_time& t) {
                                     .key = {.op = a.base->op},
                                     .num_ranks = t.num_ranks,
                                     .ranks_per_node = t.ranks_per_node,
+                                    .unit_bytes = double(unit_bytes_of(a.base->op, t.bytes)),
                                     .bytes = double(t.bytes)})
                       .log_seconds);
 }
@@ -359,6 +363,53 @@ TEST_CASE("where closed forms are off by size and parameter, what was measured n
   // One measurement that is 50 times off is not believed.
   known[6].median_s *= 50;
   CHECK(median_error(fit_of(known), others) < 0.12);
+}
+
+TEST_CASE("blocks and segments are counted in the elements that were reduced") {
+  const machine_model machine = true_machine();
+  const auto times = [&](std::initializer_list<std::int64_t> sizes) {
+    std::vector<collective_time> result;
+    for (const std::int64_t bytes : sizes)
+      for (const char* name :
+           {"circulant+blocks=4", "circulant+blocks=16", "circulant+blocks=128"}) {
+        const arm a = parse_arm(collective::reduce, name);
+        const cost_query doubles{
+            .machine = machine, .num_ranks = 32, .bytes = double(bytes), .unit_bytes = 8};
+        result.push_back({"reduce", name, 32, 1, bytes, a.base->cost_s(doubles, a.values)});
+      }
+    return result;
+  };
+  const collective_fit fit =
+      fit_collectives(machine, times({256, 4096, 32768}), machine_trust::sampled);
+  const profile known{.machine = fit.machine, .corrections = fit.corrections};
+  for (const collective_time& t : times({64, 1024, 8192})) {
+    CAPTURE(t.arm, t.bytes);
+    CHECK(predicted_s(known, t) == Approx(t.median_s).epsilon(0.05));
+  }
+}
+
+TEST_CASE("collectives may tell that messages cost ranks more than sampled links say, never less") {
+  const machine_model sampled = true_machine();
+  const auto fitted_overhead_s = [&](double true_overhead_s) {
+    machine_model machine = sampled;
+    for (link_piece& piece : machine.across_nodes.pieces)
+      piece.send_overhead_s = piece.receive_overhead_s = true_overhead_s;
+    std::vector<collective_time> times;
+    for (const arm& a : modelled_arms())
+      for (const std::int64_t bytes : {256, 4096, 65536})
+        times.push_back({std::string(name_of(a.base->op)), name_of(a), 16, 1, bytes,
+                         a.base->cost_s({.machine = machine,
+                                         .num_ranks = 16,
+                                         .bytes = double(bytes),
+                                         .unit_bytes = double(unit_bytes_of(a.base->op, bytes))},
+                                        a.values)});
+    return fit_collectives(sampled, times, machine_trust::sampled)
+        .machine.across_nodes.pieces[0]
+        .send_overhead_s;
+  };
+  const double known_s = sampled.across_nodes.pieces[0].send_overhead_s;
+  CHECK(fitted_overhead_s(10 * known_s) > 3 * known_s);
+  CHECK(fitted_overhead_s(0) == Approx(known_s).epsilon(0.01));
 }
 
 TEST_CASE("the weights of a misfit give back what was measured") {

@@ -57,7 +57,8 @@ TEST_CASE("a correction is trusted less the further away the sizes are that it c
   profile p = cluster_profile();
   const arm binomial = parse_arm(collective::broadcast, "binomial");
   const auto place = [&](double bytes, int num_ranks) {
-    return select::misfit_place_of(binomial, bytes, num_ranks, 1);
+    return select::misfit_place_of(
+        binomial, {.machine = p.machine, .num_ranks = num_ranks, .bytes = bytes});
   };
   p.corrections.push_back(
       {"broadcast", "binomial", 2, {{place(4096, 8), 1}, {place(32768, 8), 1}}});
@@ -82,8 +83,10 @@ TEST_CASE("a correction is trusted less the further away the sizes are that it c
 }
 
 TEST_CASE("arms of an algorithm are the closer the more alike their parameters") {
-  const auto place = [](const char* name, double bytes) {
-    return select::misfit_place_of(parse_arm(collective::broadcast, name), bytes, 8, 1);
+  const machine_model machine;
+  const auto place = [&](const char* name, double bytes) {
+    return select::misfit_place_of(parse_arm(collective::broadcast, name),
+                                   {.machine = machine, .num_ranks = 8, .bytes = bytes});
   };
   const auto alike = [&](const char* a, const char* b, double bytes) {
     return select::misfit_covariance(place(a, bytes), place(b, bytes));
@@ -97,6 +100,9 @@ TEST_CASE("arms of an algorithm are the closer the more alike their parameters")
   // What counts is how many segments there are: these are one each.
   CHECK(alike("pipeline", "pipeline+segment_bytes=64KiB", 4096) ==
         alike("pipeline", "pipeline", 4096));
+  // Nor are there more blocks than units.
+  CHECK(place("circulant+blocks=128", 16) == place("circulant+blocks=16", 16));
+  CHECK(place("circulant+blocks=128", 64) != place("circulant+blocks=16", 64));
 }
 
 TEST_CASE("what a merge is expected to cost: its messages one after the other, or looked at") {

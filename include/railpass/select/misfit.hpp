@@ -29,15 +29,17 @@ inline constexpr double most_misfit = 7;
 
 }  // namespace detail
 
-/// Where an arm stands among those of its algorithm. `bytes` of the message, at least 1.
-inline misfit_place misfit_place_of(const arm& a, double bytes, int num_ranks, int ranks_per_node) {
-  misfit_place place{std::log2(bytes), std::log2(num_ranks), std::log2(ranks_per_node)};
+/// Where an arm stands among those of its algorithm. A message has at least one byte.
+inline misfit_place misfit_place_of(const arm& a, const cost_query& q) {
+  const double bytes = std::max(1.0, q.bytes);
+  misfit_place place{std::log2(bytes), std::log2(q.num_ranks), std::log2(q.ranks_per_node)};
   for (std::size_t i = 0; i < std::size_t(a.base->num_parameters()); ++i) {
-    const auto value = double(a.values[i]);
-    // Not how large segments are, but how many.
-    const bool segments = a.base->parameter_list[i].name == segment_bytes_parameter.name;
-    const double of = segments && value > 0 ? bytes / value : segments ? 1 : value;
-    place[3 + i] = std::log2(std::max(1.0, of));
+    auto value = double(a.values[i]);
+    // Not how large segments are, but how many; and how many blocks are not empty.
+    const std::string_view name = a.base->parameter_list[i].name;
+    if (name == segment_bytes_parameter.name) value = value > 0 ? bytes / value : 1;
+    if (name == blocks_parameter.name) value = std::min(value, bytes / q.unit_bytes);
+    place[3 + i] = std::log2(std::max(1.0, value));
   }
   return place;
 }

@@ -116,19 +116,18 @@ inline arm_prior prior_of(const arm& a, int number, const prior_query& q) {
     result.one_segment = value >= q.message_bytes();
     if (!result.one_segment) result.log2_segment = std::log2(value);
   }
-  const double seconds = a.base->cost_s({.machine = q.machine,
-                                         .num_ranks = q.num_ranks,
-                                         .ranks_per_node = q.ranks_per_node,
-                                         .bytes = q.message_bytes(),
-                                         .unit_bytes = q.unit_bytes},
-                                        a.values);
+  const cost_query call{.machine = q.machine,
+                        .num_ranks = q.num_ranks,
+                        .ranks_per_node = q.ranks_per_node,
+                        .bytes = q.message_bytes(),
+                        .unit_bytes = q.unit_bytes};
+  const double seconds = a.base->cost_s(call, a.values);
   result.log_seconds = std::log(std::max(seconds, 1e-9));
   result.spread = q.knowledge ? detail::fitted_spread : detail::generic_spread;
   if (q.knowledge)
     if (const auto* c = q.knowledge->correction(railpass::name_of(q.key.op), a.base->name)) {
       result.log_seconds += std::log(std::max(c->factor, 1e-6));
-      const misfit off = misfit_at(
-          *c, misfit_place_of(a, std::max(1.0, q.message_bytes()), q.num_ranks, q.ranks_per_node));
+      const misfit off = misfit_at(*c, misfit_place_of(a, call));
       result.log_seconds += off.mean;
       result.spread = std::clamp(off.spread, detail::least_spread, detail::generic_spread);
     }
