@@ -297,6 +297,32 @@ TEST_CASE("native is not left for what its first calls took, where calls are sho
 }
 
 TEST_CASE(
+    "short calls leave native at once for what earlier runs measured of both, not on a guess") {
+  const auto playing = [](double spread, bool native_was_measured) {
+    return knowledge_gradient_policy(
+        {.priors = {{.arm = 0,
+                     .log_seconds = std::log(10e-6),
+                     .spread = 0.1,
+                     .native = true,
+                     .measured_only = !native_was_measured},
+                    {.arm = 1, .log_seconds = std::log(6e-6), .spread = spread, .family = 1},
+                    {.arm = 2, .log_seconds = std::log(9e-6), .spread = spread, .family = 2}}});
+  };
+  const auto first_incumbent = [&](double spread, bool native_was_measured) {
+    return playing(spread, native_was_measured).plan({.merge_cost_s = 3e-6}).incumbent;
+  };
+  CHECK(first_incumbent(0.2, true) == 1);
+  CHECK(first_incumbent(0.35, true) == native_arm);
+  CHECK(first_incumbent(0.2, false) == native_arm);
+
+  // Native's first call here contradicts what was measured of it: that tells nothing yet.
+  knowledge_gradient_policy p = playing(0.2, true);
+  const std::vector<observation> cold{{native_arm, 400e-6}};
+  p.learn(cold, 4);
+  CHECK(p.plan({.calls = 4, .merge_cost_s = 3e-6}).incumbent == native_arm);
+}
+
+TEST_CASE(
     "native that was waited for when it was measured is in use again, where calls are short") {
   // Ranks came late to its calls, by more than these take, and later they do not.
   int found = 0;

@@ -148,6 +148,8 @@ class belief_policy : public policy {
   static constexpr double confident = 0.7;
   /// Predictions with less spread are believed before anything was measured.
   static constexpr double trusted_spread = 0.45;
+  /// Those with less come from times of the algorithm at similar sizes and parameters.
+  static constexpr double measured_spread = 0.3;
   /// Predictions further off than this (of the logarithm: 2.2 times) are wrong ones.
   static constexpr double misfit = 0.8;
   /// Arms that take this much longer (of the logarithm: 4.5 times) than others of like predictions
@@ -208,8 +210,9 @@ class belief_policy : public policy {
       return false;
     }
     // Calls this short merge rarely, so a wrong guess would stay: only what both were measured at
-    // counts, neither predictions nor the profile's table.
-    if (is_short(best) && (is_native_doubtful() || belief_.samples(best) == 0)) {
+    // counts, here or in the same earlier runs.
+    const bool measured_here = !is_native_doubtful() && belief_.samples(best) > 0;
+    if (is_short(best) && !measured_here && !were_measured_before(best)) {
       incumbent_ = native_;
       return false;
     }
@@ -264,6 +267,12 @@ class belief_policy : public policy {
     const bool agrees = !earlier.measured_only && belief_.samples(native_) > 0 &&
                         belief_.mean(native_) - earlier.log_seconds <= misfit;
     return belief_.samples(native_) < proven_samples && !agrees;
+  }
+  /// Whether an earlier run measured native and what is much like the arm, and native here does not
+  /// contradict it.
+  bool were_measured_before(int a) const {
+    return !active_prior(native_).measured_only && active_prior(a).spread <= measured_spread &&
+           (belief_.samples(native_) == 0 || !is_native_doubtful());
   }
   bool is_short(int a) const { return std::exp(belief_.expected(a)) < short_call_s; }
   /// The cheapest arm; once others were measured one that was not must be so much cheaper that it
