@@ -92,7 +92,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="railpass-lateness-") as work:
         for path in options.platform:
             machine = Machine(path, work, options)
-            machine.write_profile(machine.simulate("samples"), machine.samples_only)
+            machine.write_profile(machine.simulate("samples"), [], machine.samples_only)
             for collective in (c for members in CLASSES.values() for c in members):
                 for size in options.bytes if collective != "barrier" else [machine.ranks]:
                     try:

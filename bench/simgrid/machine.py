@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Machines that SimGrid's SMPI simulates, and what bench/regret and the scripts here do on them."""
+import concurrent.futures
 import json
 import os
 import re
@@ -33,7 +34,8 @@ ENVIRONMENT = {"RAILPASS_LOG": "",
                "GLIBC_TUNABLES": f"glibc.rtld.optional_static_tls={1 << 20}"}
 LARGEST_RATIO = 12
 BENCH_BYTES = [1 << 8, 1 << 12, 1 << 15, 1 << 18]
-ARMS_OF_A_BENCH = 30
+BENCH_RUNS, BENCH_SPREAD = 100, 0.1
+BENCH_SECONDS = 60  # real time for the arms of one collective and size
 ARMS_AT_ONCE = 12  # a simulation slows down with the messages it has seen
 
 
@@ -145,51 +147,52 @@ class Machine:
         return json.loads(text)
 
     def fit(self, cells):
-        """Profiles as railpass fit makes them, without times of collectives and with some."""
+        """Profiles as railpass fit makes them, with times of native alone and of all arms."""
         samples = self.simulate("samples", hosts=self.sampling_hosts)
         samples["machine_id"]["num_hosts"] = len(set(self.hosts))
+        times = []
         for collective, size in cells:
             try:
                 native = self.simulate("native", collective, size)
             except Failure as problem:
                 print(f"{self.name}: {problem}", file=sys.stderr)
                 continue
-            self.add_time(samples, collective, "native", size, native["seconds"])
-        self.write_profile(samples, self.samples_only)
+            times.append((collective, size, "native", native["seconds"]))
+        self.write_profile(samples, times, self.samples_only)
         # Not the sizes of the cells.
-        for collective in dict.fromkeys(c for c, _ in cells if not self.is_large):
-            for size in BENCH_BYTES:
-                for arm, seconds in self.bench(collective, size):
-                    self.add_time(samples, collective, arm, size, seconds)
-        self.write_profile(samples, self.profile)
+        benched = [(collective, size) for collective in dict.fromkeys(c for c, _ in cells)
+                   for size in BENCH_BYTES if not self.is_large]
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for cell, arms in zip(benched, pool.map(lambda c: self.bench(*c), benched)):
+                times += [(*cell, a["arm"], a["seconds"]) for a in arms]
+        self.write_profile(samples, times, self.profile)
 
-    def add_time(self, samples, collective, arm, size, seconds):
-        samples["collectives"].append(
-            {"collective": collective, "arm": arm, "num_ranks": self.ranks,
-             "ranks_per_node": self.ranks_per_node, "bytes": size, "median_s": seconds})
-
-    def write_profile(self, samples, path):
-        with open(path + ".samples", "w") as file:
-            json.dump(samples, file)
-        run([self.options.railpass, "fit", file.name, "-o", path], 120)
+    def write_profile(self, samples, times, path):
+        """From what railpass sample and railpass bench write; the latter as if it had run each arm
+        often."""
+        bench = {"format": "railpass bench", "version": 1, "learning": [],
+                 "environment": {"machine_id": samples["machine_id"], "measured_at": "", "notes": {},
+                                 "num_ranks": self.ranks, "ranks_per_node": self.ranks_per_node},
+                 "results": [{"collective": collective, "bytes": size, "arm": arm,
+                              "median_s": seconds, "p90_s": seconds, "spread_s": BENCH_SPREAD * seconds,
+                              "runs": BENCH_RUNS, "ratio_to_native": None}
+                             for collective, size, arm, seconds in times]}
+        names = []
+        for kind, content in (("samples", samples), ("bench", bench))[:2 if times else 1]:
+            names.append(f"{path[:-len('.json')]}.{kind}.json")
+            with open(names[-1], "w") as file:
+                json.dump(content, file)
+        run([self.options.railpass, "fit", *names, "-o", path], 120)
 
     def bench(self, collective, size):
-        """Times of up to three arms of each algorithm: the two predicted to be the fastest, and the
-        slowest of those that take up to twice as long, so that little is left to extrapolate."""
-        families = {}
-        for p in self.predicted(collective, size, self.samples_only):
-            families.setdefault(p["arm"].split("+")[0], []).append(p)
-        chosen = []
-        for arms in families.values():
-            near = [p for p in arms if p["predicted_s"] <= 2 * arms[0]["predicted_s"]]
-            chosen += arms[:2] + near[2:][-1:]
-        chosen.sort(key=lambda p: p["predicted_s"])
-        names = [p["arm"] for p in chosen[:ARMS_OF_A_BENCH]]
+        """Times of all arms, as `railpass bench` takes them, as far as real time reaches: those
+        predicted to be the fastest first."""
+        names = [p["arm"] for p in self.predicted(collective, size, self.samples_only)]
         try:
-            timed = self.simulate("arms", collective, size, 60, *names)["arms"]
-        except Failure:
+            return self.times(collective, size, names, BENCH_SECONDS)["arms"]
+        except Failure as problem:
+            print(f"{self.name}: no bench: {problem}", file=sys.stderr, flush=True)
             return []
-        return [(a["arm"], a["seconds"]) for a in timed]
 
     def arms(self, collective, size, profile):
         """Native, and the arms to time, those predicted to be the fastest first."""

@@ -40,14 +40,13 @@ inline double cost_circulant(const cost_query& q, const parameters& values) {
   return circulant_broadcast_s(q, double(values[0]));
 }
 
-inline constexpr algorithm circulant{
-    .op = collective::broadcast,
-    .name = "circulant",
-    .source = "Traeff 2024, doi:10.48550/arXiv.2407.18004",
-    .needs = {.max_ranks = 4096},
-    .parameter_list = {blocks_parameter},
-    .build = build_circulant,
-    .cost_s = cost_circulant};
+inline constexpr algorithm circulant{.op = collective::broadcast,
+                                     .name = "circulant",
+                                     .source = "Traeff 2024, doi:10.48550/arXiv.2407.18004",
+                                     .needs = {.max_ranks = 4096},
+                                     .parameter_list = {blocks_parameter},
+                                     .build = build_circulant,
+                                     .cost_s = cost_circulant};
 
 }  // namespace railpass::collectives::broadcast
 

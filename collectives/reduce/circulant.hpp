@@ -68,15 +68,14 @@ inline double cost_circulant(const cost_query& q, const parameters& values) {
                                double(circulant_rounds_ahead));
 }
 
-inline constexpr algorithm circulant{
-    .op = collective::reduce,
-    .name = "circulant",
-    .source = "Traeff 2024, doi:10.48550/arXiv.2407.18004",
-    .needs = {.commutative = true, .max_ranks = 4096},
-    .scratch = {.messages = 2},
-    .parameter_list = {blocks_parameter},
-    .build = build_circulant,
-    .cost_s = cost_circulant};
+inline constexpr algorithm circulant{.op = collective::reduce,
+                                     .name = "circulant",
+                                     .source = "Traeff 2024, doi:10.48550/arXiv.2407.18004",
+                                     .needs = {.commutative = true, .max_ranks = 4096},
+                                     .scratch = {.messages = 2},
+                                     .parameter_list = {blocks_parameter},
+                                     .build = build_circulant,
+                                     .cost_s = cost_circulant};
 
 }  // namespace railpass::collectives::reduce
 

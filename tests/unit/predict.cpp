@@ -57,8 +57,8 @@ TEST_CASE("a correction is trusted less the further away the sizes are that it c
   profile p = cluster_profile();
   const arm binomial = parse_arm(collective::broadcast, "binomial");
   const auto place = [&](double bytes, int num_ranks) {
-    return select::misfit_place_of(
-        binomial, {.machine = p.machine, .num_ranks = num_ranks, .bytes = bytes});
+    return select::misfit_place_of(binomial,
+                                   {.machine = p.machine, .num_ranks = num_ranks, .bytes = bytes});
   };
   p.corrections.push_back(
       {"broadcast", "binomial", 2, {{place(4096, 8), 1}, {place(32768, 8), 1}}});
