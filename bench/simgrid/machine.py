@@ -34,7 +34,7 @@ ENVIRONMENT = {"RAILPASS_LOG": "",
                "GLIBC_TUNABLES": f"glibc.rtld.optional_static_tls={1 << 20}"}
 LARGEST_RATIO = 12
 BENCH_BYTES = [1 << 8, 1 << 12, 1 << 15, 1 << 18]
-BENCH_RUNS, BENCH_SPREAD = 100, 0.1
+BENCH_RUNS, BENCH_SPREAD = 100, 0.1  # of each arm, as the file of the bench says
 BENCH_SECONDS = 60  # real time for the arms of one collective and size
 ARMS_AT_ONCE = 12  # a simulation slows down with the messages it has seen
 

@@ -365,7 +365,7 @@ TEST_CASE("where closed forms are off by size and parameter, what was measured n
   CHECK(median_error(fit_of(known), others) < 0.12);
 }
 
-TEST_CASE("blocks and segments are counted in the elements that were reduced") {
+TEST_CASE("blocks are counted in the elements that were reduced") {
   const machine_model machine = true_machine();
   const auto times = [&](std::initializer_list<std::int64_t> sizes) {
     std::vector<collective_time> result;
