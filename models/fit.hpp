@@ -638,7 +638,7 @@ class collective_problem {
 // be the time's error, if it has one, then as much as the others leave. A residual that is four
 // standard deviations away from what the others say, the worst one first, is what this arm alone is
 // off by, or noise if nobody knows how well it was measured and it is too long: nothing makes a
-// call too short.
+// call too short. A well-measured one that stays away even so is believed: closed forms jump.
 inline std::vector<algorithm_correction::point> weigh(std::span<const misfit_place> places,
                                                       std::span<const double> residuals,
                                                       std::span<const time_error> errors) {
@@ -653,6 +653,7 @@ inline std::vector<algorithm_correction::point> weigh(std::span<const misfit_pla
   const Eigen::Map<const Eigen::VectorXd> r(residuals.data(), n);
   Eigen::VectorXd weights, noise(n);
   Eigen::VectorXd disbelieved = Eigen::VectorXd::Zero(n), own = disbelieved;  // variances
+  Eigen::VectorXd in_question = Eigen::VectorXd::Ones(n);
   const auto shares_of = [&](Eigen::Index i) {
     Eigen::VectorXd shares(n);
     for (Eigen::Index k = 0; k < n; ++k)
@@ -680,9 +681,12 @@ inline std::vector<algorithm_correction::point> weigh(std::span<const misfit_pla
     const Eigen::VectorXd deviations =
         weights.cwiseAbs().cwiseQuotient(inverse.diagonal().cwiseSqrt());
     Eigen::Index worst = 0;
-    if (deviations.maxCoeff(&worst) <= most_deviations) break;
+    if (deviations.cwiseProduct(in_question).maxCoeff(&worst) <= most_deviations) break;
     const double away = weights(worst) / inverse(worst, worst);
-    if (own(worst) > 0 || (away > 0 && errors[std::size_t(worst)].variance == 0)) {
+    const bool well_measured = errors[std::size_t(worst)].variance > 0;
+    if (own(worst) > 0 && well_measured) {
+      in_question(worst) = 0;
+    } else if (own(worst) > 0 || (away > 0 && !well_measured)) {
       disbelieved(worst) += away * away;
       covariance(worst, worst) += away * away;
     } else {
@@ -757,7 +761,7 @@ inline collective_fit fit_collectives(const machine_model& start,
     std::vector<detail::time_error> errors;
     for (std::size_t i = 0; i < known.size(); ++i) {
       if (known[i].family != int(f)) continue;
-      places.push_back(select::misfit_place_of(known[i].what, known[i].call(start)));
+      places.push_back(select::misfit_place_of(known[i].what, known[i].call(result.machine)));
       residuals.push_back(r(Eigen::Index(i)));
       errors.push_back(detail::error_of(*known[i].measured));
     }

@@ -53,9 +53,9 @@ inline std::string mismatch(const fingerprint& from, const fingerprint& here) {
   return {};
 }
 
-/// Of an arm among those of its algorithm: logarithms to base 2 of the message's bytes, the ranks,
-/// the ranks per node, and each parameter in the descriptor's order, the number of segments for
-/// their size.
+/// Of an arm among those of its algorithm, in octaves: how much longer a message of its size takes
+/// than one of a byte (see railpass/select/misfit.hpp), the ranks, the ranks per node, and each
+/// parameter in the descriptor's order, the number of segments for their size.
 using misfit_place = std::array<double, 6>;
 
 /// What an algorithm's closed form is multiplied with to meet what was measured, and how far it was

@@ -10,7 +10,7 @@ namespace railpass::files {
 namespace {
 
 constexpr std::string_view format = "railpass profile";
-constexpr int version = 1;
+constexpr int version = 2;
 
 json curve_json(const time_curve& curve) {
   json pieces = json::array();
@@ -157,6 +157,10 @@ std::string to_json(const profile& p) {
 profile parse_profile(std::string_view text, const std::string& name) {
   const json_document document(text, name);
   const json_reader top = document.expect(format, version);
+  if (top.integer("version", 1) < version)
+    throw error(name + ": an earlier railpass fitted it: expected version " +
+                std::to_string(version) +
+                ", fit the samples and bench runs that it is from anew (railpass fit)");
   top.expect_fields(
       {"format", "version", "machine_id", "sampled_at", "machine", "corrections", "measured"});
   profile p;

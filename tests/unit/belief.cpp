@@ -115,6 +115,20 @@ TEST_CASE("what is learnt of one arm holds for its algorithm, and more for near 
   REQUIRE(std::abs(moved(5)) < 0.1);
 }
 
+TEST_CASE("what predictions from similar measurements are off by is each arm's own") {
+  // By a sample of its neighbour, more than arms of the other algorithm do.
+  const auto follows = [](double spread) {
+    random_stream r(2);
+    belief b(priors(spread));
+    const belief before = b;
+    b.learn(samples(4, std::exp(before.mean(4)), 8, 0.05, r), 8, 0, 4);
+    b.learn(samples(1, std::exp(before.mean(1)) * 1.2, 8, 0.05, r), 16, 8, 4);
+    return (b.mean(2) - before.mean(2)) - (b.mean(5) - before.mean(5));
+  };
+  REQUIRE(follows(0.35) > 0.05);
+  REQUIRE(std::abs(follows(0.15)) < 0.01);
+}
+
 TEST_CASE("a machine that is slower altogether changes no order") {
   random_stream r(3);
   belief b(priors());

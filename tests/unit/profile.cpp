@@ -336,8 +336,11 @@ TEST_CASE("errors name the file, the place and what was expected") {
         "p.json: corrections[0].points[0].place: expected 6 numbers, found 5");
   CHECK(message(replaced(text, "\"factor\"", "\"faktor\"")) ==
         "p.json: corrections[0]: there is no field 'faktor' in this format");
-  CHECK(message(replaced(text, "\"version\": 1", "\"version\": 2")) ==
-        "p.json: its version 2 is newer than this railpass reads (1)");
+  CHECK(message(replaced(text, "\"version\": 2", "\"version\": 3")) ==
+        "p.json: its version 3 is newer than this railpass reads (2)");
+  CHECK(message(replaced(text, "\"version\": 2", "\"version\": 1")) ==
+        "p.json: an earlier railpass fitted it: expected version 2, fit the samples and bench runs "
+        "that it is from anew (railpass fit)");
   CHECK(message(files::to_json(example_bench())) ==
         "p.json: expected a file of format 'railpass profile', this is 'railpass bench'");
   CHECK(message("[1, 2]") == "p.json: expected a JSON object");

@@ -19,10 +19,13 @@ namespace railpass::select {
 namespace detail {
 
 /// Standard deviation of ln(time / corrected closed form) far from any measurement, over how many
-/// octaves it is forgotten, and how far a measurement of the very same is off. From all arms of 120
-/// cells on four simulated machines, measured at four other sizes: errors are 0.95 times as large
-/// as what all points together leave.
-inline constexpr double misfit_spread = 0.5, misfit_octaves = 16, misfit_noise = 0.05;
+/// octaves it is forgotten, and how far a measurement of the very same is off. From all arms of 276
+/// cells on nine simulated machines, measured at four other sizes: errors are 0.4 to 1.1 times as
+/// large as what is left.
+inline constexpr double misfit_spread = 0.5, misfit_octaves = 16, misfit_noise = 0.03;
+/// Where messages cost their overhead alone, closed forms hardly change what they are off by: so an
+/// octave of bytes counts by how much longer a message takes, and at least for so many octaves.
+inline constexpr double least_size_octaves = 0.1;
 /// What is an arm's own is forgotten over one octave of its parameters.
 inline constexpr double own_octaves = 1;
 /// A thousand times: beyond that a profile is damaged.
@@ -33,7 +36,11 @@ inline constexpr double most_misfit = 7;
 /// Where an arm stands among those of its algorithm. A message has at least one byte.
 inline misfit_place misfit_place_of(const arm& a, const cost_query& q) {
   const double bytes = std::max(1.0, q.bytes);
-  misfit_place place{std::log2(bytes), std::log2(q.num_ranks), std::log2(q.ranks_per_node)};
+  const link_model& link = q.slowest_link();
+  const double longer = link.one_way_s(bytes) / std::max(1e-12, link.one_way_s(1));
+  misfit_place place{
+      std::log2(std::max(1.0, longer)) + detail::least_size_octaves * std::log2(bytes),
+      std::log2(q.num_ranks), std::log2(q.ranks_per_node)};
   for (std::size_t i = 0; i < std::size_t(a.base->num_parameters()); ++i) {
     auto value = double(a.values[i]);
     // Not how large segments are, but how many; and how many blocks are not empty.
