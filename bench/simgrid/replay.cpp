@@ -245,7 +245,8 @@ class player {
                                    .shortest_s = seconds / 2,
                                    .longest_gap_s = last_s,
                                    .shortest_gap_s = first_s};
-    return select::duration_s(op, times, true, before_s_);
+    lateness_.learn(times, before_s_);
+    return select::duration_s(op, times, true, lateness_.finishing_s(before_s_));
   }
 
   const cell& cell_;
@@ -257,6 +258,7 @@ class player {
   select::lockstep steps_;
   double now_s_ = 0;     // what all calls so far took
   double before_s_ = 0;  // the last call
+  select::usual_lateness lateness_;
   int last_arm_ = select::native_arm;
 };
 

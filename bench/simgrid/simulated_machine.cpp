@@ -240,6 +240,7 @@ ordered_json late_calls(const cli::job& j, const tuned_world& world, const cli::
        came_apart = ordered_json::array(), since_last = ordered_json::array();
   std::optional<double> ended_s;
   double before_s = 0;
+  select::usual_lateness usual;
   for (int i = 0; i < calls; ++i) {
     sleep_until(largest(MPI_Wtime()) + 1e-3 + late_s * random.uniform());
     const double began_s = MPI_Wtime();
@@ -253,7 +254,8 @@ ordered_json late_calls(const cli::job& j, const tuned_world& world, const cli::
                                  .shortest_s = -most[1],
                                  .longest_gap_s = most[2],
                                  .shortest_gap_s = -most[3]};
-      before_s = select::duration_s(op, t, true, before_s);
+      usual.learn(t, before_s);
+      before_s = select::duration_s(op, t, true, usual.finishing_s(before_s));
       seconds.push_back(before_s);
       skews.push_back(*select::skew_s(t));
       came_apart.push_back(most[4] + most[5]);

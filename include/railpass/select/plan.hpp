@@ -947,9 +947,11 @@ inline void lockstep::learn() {
       times.shortest_gap_s = 1e-7 * words[shortest_gap_word];
     }
     if (const auto skew = skew_s(times)) led.keep_skew(*skew);
-    led.lateness.learn(times);
+    const double before_s = led.taken_before_s(one);
+    led.lateness.learn(times, before_s);
     const bool skew_is_lateness = !sharing_.is_usual() || led.lateness.is_most();
-    const double seconds = duration_s(s.key.op, times, skew_is_lateness, led.taken_before_s(one)),
+    const double seconds = duration_s(s.key.op, times, skew_is_lateness,
+                                      led.lateness.finishing_s(before_s)),
                  log_s = std::log(seconds);
     const bool skew_counts = !skew_is_lateness || !waits_for_all(s.key.op);
     if (!one.explored && skew_counts && usually_waits_for_all(s.key.op))

@@ -84,39 +84,55 @@ class core_sharing {
   double calls_ = 0, share_ = 0;
 };
 
-/// Whether ranks usually come so late that most of the longest time inside is waiting for the last
-/// one. A single call does not tell, nor do arms, where ranks share cores: those that have come let
-/// the others come only when they wait themselves, so ranks come apart by three quarters of a call,
-/// and the more an arm has to do the more so.
+/// How late ranks usually come to the calls of a context. A single call does not tell, nor do an
+/// arm's.
 class usual_lateness {
  public:
-  /// Of any call; the answer is of use where all wait for all.
-  void learn(const call_times& t) {
+  /// Of any call; the answers are of use where all wait for all. `before_s`: what the context's
+  /// call before took, 0 if nobody knows.
+  void learn(const call_times& t, double before_s) {
     const auto late_s = skew_s(t);
     if (!late_s || t.longest_s <= 0) return;
-    const double share = std::min(1.0, *late_s / t.longest_s);
-    share_ += std::max(1 / ++calls_, 1 - kept) * (share - share_);
+    waiting_.add(std::min(1.0, *late_s / t.longest_s));
+    if (before_s > 0) beyond_.add(*late_s > finishing_spread * before_s ? 1 : 0);
   }
 
-  bool is_most() const { return calls_ >= few && share_ > most; }
+  /// Whether most of the longest time inside is waiting for the last rank. Where ranks share cores
+  /// less says nothing: those that have come let the others come only when they wait themselves, so
+  /// ranks come apart by three quarters of a call, and the more an arm has to do the more so.
+  bool is_most() const { return waiting_.calls >= few && waiting_.mean > most; }
+
+  /// How far apart ranks may seem to come by having left the call before early, which took
+  /// `before_s`. Not at all where they often come later than that explains: then they do so in the
+  /// other calls, too, and times with their waiting and without it would not compare.
+  double finishing_s(double before_s) const {
+    return beyond_.calls >= few && beyond_.mean > often ? 0 : finishing_spread * before_s;
+  }
 
  private:
   static constexpr double few = 4, kept = 0.95;  // calls; of what was known, per call
   static constexpr double most = 0.875;          // lateness of seven calls
-  double calls_ = 0, share_ = 0;                 // share: of the longest time inside, in the mean
+  static constexpr double often = 0.1;
+
+  struct recent_mean {
+    double calls = 0, mean = 0;
+    void add(double value) { mean += std::max(1 / ++calls, 1 - kept) * (value - mean); }
+  };
+  recent_mean waiting_;  // of the longest time inside
+  recent_mean beyond_;   // calls
 };
 
 /// From the last rank's coming to the last one's leaving. The most that a rank was inside is an
 /// upper bound, the least a lower one. Where all wait for all, and how far apart they come is the
 /// program's doing (they have cores of their own, or usually come late), how much later the last
-/// one came is taken out, unless they may just have left the context's call before so far apart; it
-/// took `before_s`, if that is known. In all other collectives a rank that is waited for cannot be
+/// one came is taken out, unless it is no more than `finishing_s`: by so much they may have left
+/// the context's call before apart. In all other collectives a rank that is waited for cannot be
 /// told from one that comes late to something that is over: there, the slowest rank counts.
 inline double duration_s(collective op, const call_times& t, bool skew_is_lateness,
-                         double before_s = 0) {
+                         double finishing_s = 0) {
   if (!skew_is_lateness || !waits_for_all(op)) return t.longest_s;
   const double late_s = skew_s(t).value_or(0);
-  if (late_s <= finishing_spread * before_s) return t.longest_s;
+  if (late_s <= finishing_s) return t.longest_s;
   return std::max(t.shortest_s, t.longest_s - late_s);
 }
 
