@@ -53,10 +53,17 @@ inline std::string mismatch(const fingerprint& from, const fingerprint& here) {
   return {};
 }
 
-/// Of an arm among those of its algorithm, in octaves: how much longer a message of its size takes
-/// than one of a byte (see railpass/select/misfit.hpp), the ranks, the ranks per node, and each
-/// parameter in the descriptor's order, the number of segments for their size.
-using misfit_place = std::array<double, 6>;
+/// Of an arm among those of its algorithm, all in octaves; see railpass/select/misfit.hpp.
+struct misfit_place {
+  static constexpr double one_segment = 24;
+  double size = 0;  ///< how much longer a message takes than one of a byte
+  double ranks = 0, ranks_per_node = 0;
+  double segments = 0;  ///< how many, in a message of that size
+  double segment_bytes = one_segment;
+  std::array<double, 3> others{};  ///< parameters, in the descriptor's order
+
+  friend bool operator==(const misfit_place&, const misfit_place&) = default;
+};
 
 /// What an algorithm's closed form is multiplied with to meet what was measured, and how far it was
 /// off even so.

@@ -10,7 +10,7 @@ namespace railpass::files {
 namespace {
 
 constexpr std::string_view format = "railpass profile";
-constexpr int version = 2;
+constexpr int version = 3;
 
 json curve_json(const time_curve& curve) {
   json pieces = json::array();
@@ -106,19 +106,33 @@ local_model read_local(const json_reader& r) {
   return {.alpha_s = r.number("alpha_s"), .s_per_byte = r.number("s_per_byte")};
 }
 
+// A list, as there are thousands: in the order of the members.
+json place_json(const misfit_place& p) {
+  json list{p.size, p.ranks, p.ranks_per_node, p.segments, p.segment_bytes};
+  for (const double value : p.others) list.push_back(value);
+  return list;
+}
+
+misfit_place read_place(const json_reader& r) {
+  const std::vector<double> list = r.numbers("place");
+  misfit_place p;
+  const std::array members{&p.size,          &p.ranks,     &p.ranks_per_node, &p.segments,
+                           &p.segment_bytes, &p.others[0], &p.others[1],      &p.others[2]};
+  if (list.size() != members.size())
+    r.field("place").fail("expected " + std::to_string(members.size()) + " numbers, found " +
+                          std::to_string(list.size()));
+  for (std::size_t i = 0; i < members.size(); ++i) *members[i] = list[i];
+  return p;
+}
+
 algorithm_correction::point read_point(const json_reader& r) {
   r.expect_fields({"place", "weight", "noise", "own"});
-  algorithm_correction::point point{.place = {},
+  algorithm_correction::point point{.place = read_place(r),
                                     .weight = r.finite("weight"),
                                     .noise = r.optional_number("noise").value_or(0),
                                     .own = r.has("own") ? r.finite("own") : 0};
   for (const auto& [name, value] : {std::pair{"weight", point.weight}, {"own", point.own}})
     if (std::abs(value) > 1e6) r.field(name).fail("expected a number from -1000000 to 1000000");
-  const std::vector<double> place = r.numbers("place");
-  if (place.size() != point.place.size())
-    r.field("place").fail("expected " + std::to_string(point.place.size()) + " numbers, found " +
-                          std::to_string(place.size()));
-  std::copy(place.begin(), place.end(), point.place.begin());
   return point;
 }
 
@@ -129,7 +143,7 @@ std::string to_json(const profile& p) {
   for (const algorithm_correction& c : p.corrections) {
     json points = json::array();
     for (const algorithm_correction::point& at : c.points) {
-      json point{{"place", at.place}, {"weight", at.weight}};
+      json point{{"place", place_json(at.place)}, {"weight", at.weight}};
       if (at.noise > 0) point["noise"] = at.noise;
       if (at.own != 0) point["own"] = at.own;
       points.push_back(std::move(point));

@@ -35,10 +35,8 @@ profile example_profile() {
   p.machine.across_nodes.flow.pieces = {{0, 15e-6, 6e-8}};
   p.machine.across_nodes.crowd.pieces = {{0, 16e-6, 7e-8}};
   p.machine.reduce = {.alpha_s = 1e-7, .s_per_byte = 2e-10};
-  p.corrections = {{"broadcast",
-                    "binomial",
-                    1.17,
-                    {{{10, 3, 0, 1, 0, 0}, -0.25}, {{12, 3, 0, 1, 0, 0}, 0.5, 0.4}}}};
+  p.corrections = {
+      {"broadcast", "binomial", 1.17, {{{10, 3, 0, 1, 13}, -0.25}, {{12, 3, 0, 1, 13}, 0.5, 0.4}}}};
   p.measured = {{"broadcast", "native", 8, 1, 65536, 19.1e-3}};
   return p;
 }
@@ -225,7 +223,7 @@ TEST_CASE("what is written is read back equal, to the last bit of every number")
   CHECK(p.machine.same_node.flow_s(1000) == 0);
   CHECK(p.machine.across_nodes.shift_s(4096) == p.machine.across_nodes.one_way_s(4096));
   CHECK(p.correction("broadcast", "binomial")->factor == 1.17);
-  CHECK(p.correction("broadcast", "binomial")->points.at(0).place[3] == 1);
+  CHECK(p.correction("broadcast", "binomial")->points.at(0).place.segments == 1);
   CHECK(p.correction("broadcast", "binomial")->points.at(0).weight == -0.25);
   CHECK(p.correction("broadcast", "binomial")->points.at(0).noise == 0);
   CHECK(p.correction("broadcast", "binomial")->points.at(1).noise == 0.4);
@@ -333,13 +331,13 @@ TEST_CASE("errors name the file, the place and what was expected") {
   CHECK(message(replaced(text, "10.0,", "-10.0,")) ==
         "p.json: corrections[0].points[0].place[0]: expected a finite number >= 0, found -10.0");
   CHECK(message(replaced(text, "10.0,", "")) ==
-        "p.json: corrections[0].points[0].place: expected 6 numbers, found 5");
+        "p.json: corrections[0].points[0].place: expected 8 numbers, found 7");
   CHECK(message(replaced(text, "\"factor\"", "\"faktor\"")) ==
         "p.json: corrections[0]: there is no field 'faktor' in this format");
-  CHECK(message(replaced(text, "\"version\": 2", "\"version\": 3")) ==
-        "p.json: its version 3 is newer than this railpass reads (2)");
-  CHECK(message(replaced(text, "\"version\": 2", "\"version\": 1")) ==
-        "p.json: an earlier railpass fitted it: expected version 2, fit the samples and bench runs "
+  CHECK(message(replaced(text, "\"version\": 3", "\"version\": 4")) ==
+        "p.json: its version 4 is newer than this railpass reads (3)");
+  CHECK(message(replaced(text, "\"version\": 3", "\"version\": 2")) ==
+        "p.json: an earlier railpass fitted it: expected version 3, fit the samples and bench runs "
         "that it is from anew (railpass fit)");
   CHECK(message(files::to_json(example_bench())) ==
         "p.json: expected a file of format 'railpass profile', this is 'railpass bench'");

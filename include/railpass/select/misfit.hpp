@@ -18,16 +18,17 @@ namespace railpass::select {
 
 namespace detail {
 
-/// Standard deviation of ln(time / corrected closed form) far from any measurement, over how many
-/// octaves it is forgotten, and how far a measurement of the very same is off. From all arms of 276
-/// cells on nine simulated machines, measured at four other sizes: errors are 0.4 to 1.1 times as
-/// large as what is left.
-inline constexpr double misfit_spread = 0.5, misfit_octaves = 16, misfit_noise = 0.03;
+/// Standard deviations of ln(time / corrected closed form) far from any measurement: of what the
+/// arms of an algorithm have in common, and of what is an arm's own; over how many octaves they are
+/// forgotten, and how far a measurement of the very same is off. From all arms of 276 cells on nine
+/// simulated machines, measured at four other sizes.
+inline constexpr double misfit_spread = 0.2, own_spread = 0.2, misfit_octaves = 16,
+                        misfit_noise = 0.03;
 /// Where messages cost their overhead alone, closed forms hardly change what they are off by: so an
 /// octave of bytes counts by how much longer a message takes, and at least for so many octaves.
 inline constexpr double least_size_octaves = 0.1;
-/// What is an arm's own is forgotten over one octave of its parameters.
-inline constexpr double own_octaves = 1;
+/// What is an arm's own is forgotten over so many octaves of its parameters.
+inline constexpr double own_octaves = 2;
 /// A thousand times: beyond that a profile is damaged.
 inline constexpr double most_misfit = 7;
 
@@ -38,36 +39,58 @@ inline misfit_place misfit_place_of(const arm& a, const cost_query& q) {
   const double bytes = std::max(1.0, q.bytes);
   const link_model& link = q.slowest_link();
   const double longer = link.one_way_s(bytes) / std::max(1e-12, link.one_way_s(1));
-  misfit_place place{
-      std::log2(std::max(1.0, longer)) + detail::least_size_octaves * std::log2(bytes),
-      std::log2(q.num_ranks), std::log2(q.ranks_per_node)};
+  misfit_place place;
+  place.size = std::log2(std::max(1.0, longer)) + detail::least_size_octaves * std::log2(bytes);
+  place.ranks = std::log2(q.num_ranks);
+  place.ranks_per_node = std::log2(q.ranks_per_node);
   for (std::size_t i = 0; i < std::size_t(a.base->num_parameters()); ++i) {
     auto value = double(a.values[i]);
-    // Not how large segments are, but how many; and how many blocks are not empty.
     const std::string_view name = a.base->parameter_list[i].name;
-    if (name == segment_bytes_parameter.name) value = value > 0 ? bytes / value : 1;
+    if (name == segment_bytes_parameter.name) {
+      if (value <= 0 || value >= bytes) continue;
+      place.segments = std::log2(bytes / value);
+      place.segment_bytes = std::log2(value);
+      continue;
+    }
+    // How many blocks are not empty.
     if (name == blocks_parameter.name) value = std::min(value, bytes / q.unit_bytes);
-    place[3 + i] = std::log2(std::max(1.0, value));
+    place.others[i] = std::log2(std::max(1.0, value));
   }
   return place;
 }
 
-/// Covariance of the misfits of two arms of one algorithm.
-inline double misfit_covariance(const misfit_place& p, const misfit_place& q) {
-  double octaves = 0;
-  for (std::size_t i = 0; i < p.size(); ++i) octaves += std::abs(p[i] - q[i]);
-  return detail::misfit_spread * detail::misfit_spread *
-         std::exp(-octaves / detail::misfit_octaves);
+namespace detail {
+
+inline double octaves_of_size(const misfit_place& p, const misfit_place& q) {
+  return std::abs(p.size - q.size) + std::abs(p.ranks - q.ranks) +
+         std::abs(p.ranks_per_node - q.ranks_per_node);
 }
 
-/// How much of an arm's own misfit, see algorithm_correction::point, another arm has: one with
-/// other parameters little, the same one at other sizes and numbers of ranks most of it.
+inline double octaves_of_others(const misfit_place& p, const misfit_place& q) {
+  double octaves = 0;
+  for (std::size_t i = 0; i < p.others.size(); ++i) octaves += std::abs(p.others[i] - q.others[i]);
+  return octaves;
+}
+
+}  // namespace detail
+
+/// How much of what is an arm's own another arm has: one with other parameters little, the same one
+/// at other sizes and numbers of ranks most of it.
 inline double own_share(const misfit_place& p, const misfit_place& q) {
-  constexpr std::size_t sizes = 3;  // see misfit_place_of()
-  double share = 0;
-  for (std::size_t i = 0; i < p.size(); ++i)
-    share -= std::abs(p[i] - q[i]) / (i < sizes ? detail::misfit_octaves : detail::own_octaves);
-  return std::exp(share);
+  const double parameters =
+      std::abs(p.segment_bytes - q.segment_bytes) + detail::octaves_of_others(p, q);
+  return std::exp(-detail::octaves_of_size(p, q) / detail::misfit_octaves -
+                  parameters / detail::own_octaves);
+}
+
+/// Covariance of the misfits of two arms of one algorithm: not how large segments are, but how many
+/// there are counts for what they have in common.
+inline double misfit_covariance(const misfit_place& p, const misfit_place& q) {
+  const double octaves = detail::octaves_of_size(p, q) + std::abs(p.segments - q.segments) +
+                         detail::octaves_of_others(p, q);
+  return detail::misfit_spread * detail::misfit_spread *
+             std::exp(-octaves / detail::misfit_octaves) +
+         detail::own_spread * detail::own_spread * own_share(p, q);
 }
 
 /// Of ln(time / corrected closed form).
@@ -78,7 +101,8 @@ struct misfit {
 /// The spread is what the point alone leaves that tells most: a little more than all of them do.
 inline misfit misfit_at(const algorithm_correction& c, const misfit_place& place) {
   constexpr double noise = detail::misfit_noise * detail::misfit_noise;
-  constexpr double apart = detail::misfit_spread * detail::misfit_spread + noise;
+  constexpr double apart = detail::misfit_spread * detail::misfit_spread +
+                           detail::own_spread * detail::own_spread + noise;
   double mean = 0, explained = 0;
   for (const algorithm_correction::point& p : c.points) {
     const double covariance = misfit_covariance(p.place, place);
