@@ -173,10 +173,15 @@ class belief_policy : public policy {
   random_stream& random() { return random_; }
   int epochs_since_change() const { return epoch_ - change_epoch_; }
   bool has_changed() const { return change_epoch_ > 0; }
-  /// The share of calls that exploring may cost in the long run.
-  double budget_share() const {
-    return std::clamp(0.012 * belief_.prior_spread() / 0.35, 0.005, 0.1);
+  /// How much there is to learn: 1 where predictions are a model's. Good ones tell less of times
+  /// that have changed since.
+  double doubt() const {
+    constexpr double of_a_model = 0.35, since_a_change = 0.25;  // spreads
+    const double spread = belief_.prior_spread();
+    return (has_changed() ? std::max(since_a_change, spread) : spread) / of_a_model;
   }
+  /// The share of calls that exploring may cost in the long run.
+  double budget_share() const { return std::clamp(0.012 * doubt(), 0.005, 0.1); }
   double& spent() { return spent_; }
   /// What may be spent on exploring at once when times have changed, in calls.
   static double change_budget(std::int64_t calls) {

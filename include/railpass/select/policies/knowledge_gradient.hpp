@@ -114,8 +114,7 @@ class knowledge_gradient_policy final : public belief_policy {
     const double horizon =
         std::min(2000.0, 40.0 + 1.5 * double(now.calls)) * (has_changed() ? 2 : 1);
     const double risk = risk_of_a_first_call();
-    const double doubt = b.prior_spread() / 0.35;
-    double budget = 1 + 4 * doubt + budget_share() * double(now.calls) - spent();
+    double budget = 1 + 4 * doubt() + budget_share() * double(now.calls) - spent();
     // Where times change, knowing soon is worth more: the calls until the reply are used, too.
     int left = int(std::lround(explored_share * (length + (has_changed() ? now.reply_calls : 0))));
     double gained = 0;
