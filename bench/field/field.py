@@ -12,10 +12,11 @@
 
 Hosts are emulated (bench/cluster), one rank each. Each row of the table is one plain MPI program
 (first_calls.c), the same for all: alone; with the preload library that knows nothing; with it and
-the profile that `railpass sample` and `fit` made before; for Intel MPI also with
-I_MPI_TUNING_MODE=auto. Intel runs MPICH's program, as their ABIs are one. All take turns; a figure is
-the median over the repetitions, which the JSON has all of, and the ratio is to the same library's
-own in the same turn. What is not given is left out.
+the profile that `railpass sample`, `bench` and `fit` made before, as the project's README has them,
+at other sizes than the cells'; for Intel MPI also with I_MPI_TUNING_MODE=auto. Intel runs MPICH's
+program, as their ABIs are one. All take turns; a figure is the median over the repetitions, which
+the JSON has all of, and the ratio is to the same library's own in the same turn. What is not given
+is left out.
 """
 import argparse
 import datetime
@@ -34,6 +35,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 FIRST = (100, 1000)
 TRIES = 3
+BENCH_BYTES = "256,4KiB,32KiB,256KiB"  # of the profiles
+BENCH_TIMEOUT_S = 900
 ENDING_S = 2  # MPICH 4.0 often hangs in MPI_Finalize (bench/cluster), when all has been measured
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
 
@@ -65,6 +68,7 @@ def parse():
     parser.add_argument("--rate", default="200mbit")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--sample-budget", default="40s", help="of the profiles (default 40s)")
+    parser.add_argument("--bench-budget", default="5m", help="of the profiles (default 5m)")
     parser.add_argument("--timeout", type=float, default=120,
                         help="of a launch, in seconds; one that hangs is tried again (default 120)")
     parser.add_argument("--json", type=Path, metavar="FILE")
@@ -95,7 +99,7 @@ class Field:
     def environment(self, mpi):
         return {**os.environ, **self.environments.get(mpi, {})}
 
-    def run(self, mpi, command, variables=None, writes=None):
+    def run(self, mpi, command, variables=None, writes=None, timeout_s=None):
         """`writes`: the file, written as a whole, that is there when all has been measured; else
         that is what it prints."""
         print("bench/field:", mpi, Path(command[0]).name, *command[1:], file=sys.stderr)
@@ -103,7 +107,7 @@ class Field:
         for _ in range(TRIES):
             done = self.launch(
                 [*self.cluster, "run", "--hosts", str(self.o.hosts), "--mpi", mpi,
-                 "--timeout", str(self.o.timeout), *exported, "--", *map(str, command)],
+                 "--timeout", str(timeout_s or self.o.timeout), *exported, "--", *map(str, command)],
                 self.environment(mpi), writes)
             if done.returncode == 0 or is_measured(done.stdout, writes):
                 return done.stdout
@@ -139,12 +143,15 @@ class Field:
         return program
 
     def measure_machine(self, mpi, build):
-        samples, profile = (self.directory / f"{mpi}.{what}.json"
-                            for what in ("samples", "profile"))
+        samples, bench, profile = (self.directory / f"{mpi}.{what}.json"
+                                   for what in ("samples", "bench", "profile"))
         railpass = build.resolve() / "lib/cli/railpass"
         self.run(mpi, [railpass, "sample", "--budget", self.o.sample_budget, "--json", samples],
                  writes=samples)
-        subprocess.run([railpass, "fit", samples, "-o", profile], check=True,
+        self.run(mpi, [railpass, "bench", "--collectives", "broadcast,all_reduce", "--bytes",
+                       BENCH_BYTES, "--budget", self.o.bench_budget, "--json", bench],
+                 writes=bench, timeout_s=BENCH_TIMEOUT_S)
+        subprocess.run([railpass, "fit", samples, bench, "-o", profile], check=True,
                        stdout=subprocess.DEVNULL, env=self.environment(mpi))
         self.profiles[mpi] = profile
 
