@@ -55,8 +55,8 @@ inline std::string mismatch(const fingerprint& from, const fingerprint& here) {
 
 /// Of an arm among those of its algorithm, all in octaves; see railpass/select/misfit.hpp.
 struct misfit_place {
-  static constexpr double one_segment = 24;
-  double size = 0;  ///< how much longer a message takes than one of a byte
+  static constexpr double one_segment = 24;  // larger than all segments
+  double size = 0;                           ///< how much longer a message takes than one of a byte
   double ranks = 0, ranks_per_node = 0;
   double segments = 0;  ///< how many, in a message of that size
   double segment_bytes = one_segment;

@@ -112,14 +112,14 @@ class usual_lateness {
  private:
   static constexpr double few = 4, kept = 0.95;  // calls; of what was known, per call
   static constexpr double most = 0.875;          // lateness of seven calls
-  static constexpr double often = 0.1;
+  static constexpr double often = 0.1;           // of the calls
 
   struct recent_mean {
     double calls = 0, mean = 0;
     void add(double value) { mean += std::max(1 / ++calls, 1 - kept) * (value - mean); }
   };
-  recent_mean waiting_;  // of the longest time inside
-  recent_mean beyond_;   // calls
+  recent_mean waiting_;  // share of the longest time inside
+  recent_mean beyond_;   // share of calls with more skew than the one before explains
 };
 
 /// From the last rank's coming to the last one's leaving. The most that a rank was inside is an
