@@ -13,7 +13,7 @@ ROW = {"collective", "bytes", "arm", "median_s", "p90_s", "runs", "ratio_to_nati
 class Sample(ProgramTest):
     def test_sample_fit_predict(self):
         samples, profile = self.path("samples.json"), self.path("profile.json")
-        text = self.run_ranks(2, "sample", "--budget", "6s", "--json", samples).stdout
+        text = self.run_ranks(2, "sample", "--budget", "10s", "--json", samples).stdout
         self.assertIn("Same node", text)
         with open(samples, encoding="utf-8") as file:
             found = json.load(file)
@@ -54,7 +54,7 @@ class Sample(ProgramTest):
                                  says="nosuch0")
 
     def test_json_alone_on_standard_output(self):
-        result = self.run_ranks(3, "sample", "--budget", "1s", "--json", "-")
+        result = self.run_ranks(3, "sample", "--budget", "4s", "--json", "-")
         self.assertEqual(json.loads(result.stdout)["format"], "railpass samples")
 
     def test_bad_input(self):
