@@ -84,8 +84,8 @@ class core_sharing {
   double calls_ = 0, share_ = 0;
 };
 
-/// How late ranks usually come to the calls of a context. A single call does not tell, nor do an
-/// arm's.
+/// How late ranks usually come to the calls of a context. A single call does not tell, nor do
+/// those of one arm.
 class usual_lateness {
  public:
   /// Of any call; the answers are of use where all wait for all. `before_s`: what the context's
