@@ -23,13 +23,18 @@ namespace railpass::files {
 inline constexpr std::int64_t largest_integer = std::int64_t{1} << 53;  // exact in any JSON reader
 inline constexpr int largest_count = 1 << 24;                           // ranks, hosts, cores
 
-/// A value inside a document and the way to it, for error messages.
+/// A value inside a document, which must outlive it. Error messages say the way to it.
 class json_reader {
  public:
-  json_reader(const nlohmann::json& value, std::string place, bool is_document = false)
-      : value_(&value), place_(std::move(place)), is_document_(is_document) {}
+  /// `name`: the document's.
+  json_reader(const nlohmann::json& document, const std::string& name)
+      : json_reader(document, document, name) {}
 
-  [[noreturn]] void fail(const std::string& what) const { throw error(place_ + ": " + what); }
+  [[noreturn]] void fail(const std::string& what) const {
+    std::string way;
+    find_way(*document_, way);
+    throw error(*name_ + (way.starts_with('.') ? ": " + way.substr(1) : way) + ": " + what);
+  }
 
   /// The value must be an object and may have these fields only.
   void expect_fields(std::initializer_list<std::string_view> known) const {
@@ -47,28 +52,40 @@ class json_reader {
     if (!value_->is_object()) fail("expected an object, found " + shown());
     const auto it = value_->find(key);
     if (it == value_->end()) fail("the field '" + std::string(key) + "' is missing");
-    return {*it, place_ + (is_document_ ? ": " : ".") + std::string(key)};
+    return {*it, *document_, *name_};
+  }
+  /// This value, a list.
+  std::vector<json_reader> items() const {
+    if (!value_->is_array()) fail("expected a list, found " + shown());
+    std::vector<json_reader> result;
+    result.reserve(value_->size());
+    for (const nlohmann::json& item : *value_)
+      result.push_back(json_reader(item, *document_, *name_));
+    return result;
   }
   std::vector<json_reader> list(std::string_view key) const { return field(key).items(); }
 
-  double finite(std::string_view key) const {
-    const json_reader f = field(key);
-    if (!f.value_->is_number()) f.fail("expected a number, found " + f.shown());
-    const double x = f.value_->get<double>();
-    if (!std::isfinite(x)) f.fail("expected a finite number, found " + f.shown());
+  /// This value.
+  double finite() const {
+    if (!value_->is_number()) fail("expected a number, found " + shown());
+    const double x = value_->get<double>();
+    if (!std::isfinite(x)) fail("expected a finite number, found " + shown());
     return x;
   }
-  /// A finite number >= 0.
-  double number(std::string_view key) const {
-    const double x = finite(key);
-    if (x < 0) field(key).fail("expected a number >= 0, found " + field(key).shown());
+  double finite(std::string_view key) const { return field(key).finite(); }
+  /// Finite and >= 0.
+  double number() const {
+    const double x = finite();
+    if (x < 0) fail("expected a number >= 0, found " + shown());
     return x;
   }
-  double positive(std::string_view key) const {
-    const double x = number(key);
-    if (x == 0) field(key).fail("expected a number > 0, found 0");
+  double number(std::string_view key) const { return field(key).number(); }
+  double positive() const {
+    const double x = number();
+    if (x == 0) fail("expected a number > 0, found 0");
     return x;
   }
+  double positive(std::string_view key) const { return field(key).positive(); }
   std::optional<double> optional_number(std::string_view key) const {
     return has(key) ? std::optional(number(key)) : std::nullopt;
   }
@@ -86,11 +103,12 @@ class json_reader {
              ", found " + f.shown());
     return f.value_->get<std::int64_t>();
   }
-  std::string text(std::string_view key) const {
-    const json_reader f = field(key);
-    if (!f.value_->is_string()) f.fail("expected a text, found " + f.shown());
-    return f.value_->get<std::string>();
+  /// This value.
+  const std::string& text() const {
+    if (!value_->is_string()) fail("expected a text, found " + shown());
+    return value_->get_ref<const std::string&>();
   }
+  std::string text(std::string_view key) const { return field(key).text(); }
   std::string name(std::string_view key) const {
     std::string word = text(key);
     if (word.empty()) field(key).fail("expected a name, found an empty text");
@@ -131,25 +149,16 @@ class json_reader {
   std::string dump() const {
     return value_->dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   }
-  /// Finite and >= 0.
-  std::vector<double> numbers(std::string_view key) const {
-    std::vector<double> result;
-    for (const json_reader& item : list(key)) {
-      if (!item.value_->is_number() || !(item.value_->get<double>() >= 0) ||
-          !std::isfinite(item.value_->get<double>()))
-        item.fail("expected a finite number >= 0, found " + item.shown());
-      result.push_back(item.value_->get<double>());
-    }
-    return result;
+  /// This value's beginning, for error messages.
+  std::string shown() const {
+    std::string text =
+        value_->dump(-1, ' ', true, nlohmann::json::error_handler_t::replace).substr(0, 40);
+    return text.size() == 40 ? text + "..." : text;
   }
+
   std::vector<double> positives(std::string_view key) const {
     std::vector<double> result;
-    for (const json_reader& item : list(key)) {
-      if (!item.value_->is_number() || !(item.value_->get<double>() > 0) ||
-          !std::isfinite(item.value_->get<double>()))
-        item.fail("expected a finite number > 0, found " + item.shown());
-      result.push_back(item.value_->get<double>());
-    }
+    for (const json_reader& item : list(key)) result.push_back(item.positive());
     return result;
   }
   /// Every field of an object of texts.
@@ -162,28 +171,28 @@ class json_reader {
   }
 
  private:
-  std::vector<json_reader> items() const {
-    if (!value_->is_array()) fail("expected a list, found " + shown());
-    std::vector<json_reader> result;
-    result.reserve(value_->size());
-    for (std::size_t i = 0; i < value_->size(); ++i)
-      result.emplace_back((*value_)[i], place_ + '[' + std::to_string(i) + ']');
-    return result;
+  json_reader(const nlohmann::json& value, const nlohmann::json& document, const std::string& name)
+      : value_(&value), document_(&document), name_(&name) {}
+
+  // Only when something is wrong, as most files are read without.
+  bool find_way(const nlohmann::json& from, std::string& way) const {
+    if (&from == value_) return true;
+    const std::size_t length = way.size();
+    for (const auto& [key, inside] : from.items()) {
+      if (!inside.is_structured() && &inside != value_) continue;
+      way += from.is_array() ? '[' + key + ']' : '.' + key;
+      if (find_way(inside, way)) return true;
+      way.resize(length);
+    }
+    return false;
   }
   std::string as_word() const {
     if (value_->is_string()) return value_->get<std::string>();
     if (value_->is_number_integer()) return value_->dump();
     fail("expected a text or an integer, found " + shown());
   }
-  std::string shown() const {
-    std::string text =
-        value_->dump(-1, ' ', true, nlohmann::json::error_handler_t::replace).substr(0, 40);
-    return text.size() == 40 ? text + "..." : text;
-  }
-
-  const nlohmann::json* value_;
-  std::string place_;
-  bool is_document_;
+  const nlohmann::json *value_, *document_;
+  const std::string* name_;
 };
 
 /// The document of one of railpass' formats: a JSON object with the fields `format` and `version`.
@@ -200,7 +209,7 @@ class json_document {
     }
     if (!value_.is_object()) throw error(name + ": expected a JSON object");
   }
-  json_reader root() const { return {value_, name_, true}; }
+  json_reader root() const { return {value_, name_}; }
   std::string format() const { return root().text("format"); }
 
   /// The document's fields, once it is known to be of this format and of no newer version.

@@ -62,7 +62,7 @@ journal::journal(std::string path, const std::string& identity) : path_(std::mov
       } catch (const nlohmann::json::exception&) {
         throw error(place + ": not a journal of railpass tune, or a damaged one");
       }
-      const files::json_reader line(value, place, true);
+      const files::json_reader line(value, place);
       if (number == 1) {
         if (line.text("format") != format) throw error(path_ + ": not a journal of railpass tune");
         if (line.integer("version", 1) != 1) throw error(path_ + ": written by a newer railpass");
