@@ -471,11 +471,8 @@ std::vector<select::arm_prior> session::priors(const select::context_key& key, c
                                   .ranks_per_node = hosts_.ranks_per_host,
                                   .unit_bytes = c.is_reduction() ? double(c.element_bytes) : 1.0,
                                   .bytes = bytes};
-  std::vector<select::arm_prior> result;
-  const auto& arms = known_arms()[std::size_t(c.op)];
-  for (std::size_t i = 0; i < arms.size(); ++i)
-    if (eligible_here(*arms[i].base, c)) result.push_back(select::prior_of(arms[i], int(i), query));
-  return result;
+  return select::priors_of(known_arms()[std::size_t(c.op)], query,
+                           [&](const arm& a) { return eligible_here(*a.base, c); });
 }
 
 // The context of another size whose arms are the most alike; -1 if none has learnt enough. Rank 0.

@@ -110,6 +110,35 @@ TEST_CASE("arms of an algorithm are the closer the more alike their parameters")
   CHECK(place("circulant+blocks=128", 64) != place("circulant+blocks=16", 64));
 }
 
+TEST_CASE("the priors of all arms are those of each") {
+  profile p = cluster_profile();
+  for (const algorithm* const a : all_algorithms)
+    if (a->cost_s)
+      p.corrections.push_back({.collective = std::string(name_of(a->op)),
+                               .algorithm = std::string(a->name),
+                               .factor = 1.5,
+                               .points = {{{5, 3, 0, 1, 13}, 0.5}, {{7, 3, 0, 0, 24}, -0.3}}});
+  for (std::size_t op = 0; op < num_collectives; ++op)
+    for (const double bytes : {64.0, 8192.0, 12000.0, 4e6}) {
+      CAPTURE(name_of(collective(op)), bytes);
+      const std::vector<arm> arms = arms_of(collective(op));
+      const select::prior_query query{.machine = p.machine,
+                                      .knowledge = &p,
+                                      .key = {.op = collective(op)},
+                                      .num_ranks = 6,
+                                      .bytes = bytes};
+      const auto is_eligible = [](const arm& a) { return eligible(*a.base, {6, 4096, true}); };
+      const auto all = select::priors_of(arms, query, is_eligible);
+      auto next = all.begin();
+      for (int i = 0; i < int(arms.size()); ++i) {
+        if (!is_eligible(arms[std::size_t(i)])) continue;
+        REQUIRE(next != all.end());
+        CHECK(*next++ == select::prior_of(arms[std::size_t(i)], i, query));
+      }
+      CHECK(next == all.end());
+    }
+}
+
 TEST_CASE("what a merge is expected to cost: its messages one after the other, or looked at") {
   const machine_model m = cluster_profile().machine;
   const auto two = select::expected_merge_costs(m, 2, 1);

@@ -62,6 +62,9 @@ inline misfit_place misfit_place_of(const arm& a, const cost_query& q) {
 
 namespace detail {
 
+/// In single precision, as a new context waits for tens of thousands of them.
+inline double forgotten(double octaves) { return std::exp(-float(octaves)); }
+
 inline double octaves_of_size(const misfit_place& p, const misfit_place& q) {
   return std::abs(p.size - q.size) + std::abs(p.ranks - q.ranks) +
          std::abs(p.ranks_per_node - q.ranks_per_node);
@@ -80,8 +83,8 @@ inline double octaves_of_others(const misfit_place& p, const misfit_place& q) {
 inline double own_share(const misfit_place& p, const misfit_place& q) {
   const double parameters =
       std::abs(p.segment_bytes - q.segment_bytes) + detail::octaves_of_others(p, q);
-  return std::exp(-detail::octaves_of_size(p, q) / detail::misfit_octaves -
-                  parameters / detail::own_octaves);
+  return detail::forgotten(detail::octaves_of_size(p, q) / detail::misfit_octaves +
+                           parameters / detail::own_octaves);
 }
 
 /// Covariance of the misfits of two arms of one algorithm: not how large segments are, but how many
@@ -90,7 +93,7 @@ inline double misfit_covariance(const misfit_place& p, const misfit_place& q) {
   const double octaves = detail::octaves_of_size(p, q) + std::abs(p.segments - q.segments) +
                          detail::octaves_of_others(p, q);
   return detail::misfit_spread * detail::misfit_spread *
-             std::exp(-octaves / detail::misfit_octaves) +
+             detail::forgotten(octaves / detail::misfit_octaves) +
          detail::own_spread * detail::own_spread * own_share(p, q);
 }
 

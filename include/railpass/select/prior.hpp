@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
+#include <vector>
 
 namespace railpass::select {
 
@@ -89,6 +91,13 @@ inline std::optional<arm_posterior> native_from_table(const prior_query& q) {
       table_spread + 0.5 * table_spread_per_octave * (whole - 1 > 0 ? whole - 1 : 0)};
 }
 
+/// Which of an arm's parameters says how long segments are.
+inline std::optional<std::size_t> segment_place(const arm& a) {
+  for (std::size_t i = 0; i < std::size_t(a.base->num_parameters()); ++i)
+    if (a.base->parameter_list[i].name == segment_bytes_parameter.name) return i;
+  return std::nullopt;
+}
+
 }  // namespace detail
 
 /// The prior of one arm; `number` is its place in arms_of(op). Takes well under a microsecond per
@@ -109,12 +118,9 @@ inline arm_prior prior_of(const arm& a, int number, const prior_query& q) {
     }
     return result;
   }
-  for (int i = 0; i < a.base->num_parameters(); ++i) {
-    const parameter& p = a.base->parameter_list[std::size_t(i)];
-    const auto value = double(a.values[std::size_t(i)]);
-    if (p.name != segment_bytes_parameter.name || value <= 0) continue;
-    result.one_segment = value >= q.message_bytes();
-    if (!result.one_segment) result.log2_segment = std::log2(value);
+  if (const auto i = detail::segment_place(a); i && a.values[*i] > 0) {
+    result.one_segment = double(a.values[*i]) >= q.message_bytes();
+    if (!result.one_segment) result.log2_segment = std::log2(double(a.values[*i]));
   }
   const cost_query call{.machine = q.machine,
                         .num_ranks = q.num_ranks,
@@ -131,6 +137,35 @@ inline arm_prior prior_of(const arm& a, int number, const prior_query& q) {
       result.log_seconds += off.mean;
       result.spread = std::clamp(off.spread, detail::least_spread, detail::generic_spread);
     }
+  return result;
+}
+
+/// The priors of those of `arms`, which are arms_of(op), that `is_eligible` holds of. The same as
+/// of each alone, but the many whose segments are no smaller than the message cost nothing.
+template <class Eligible>
+std::vector<arm_prior> priors_of(std::span<const arm> arms, const prior_query& q,
+                                 const Eligible& is_eligible) {
+  std::vector<arm_prior> result;
+  for (int i = 0; i < int(arms.size()); ++i) {
+    const arm& a = arms[std::size_t(i)];
+    if (!is_eligible(a)) continue;
+    const auto segments = detail::segment_place(a);
+    if (segments && double(a.values[*segments]) >= q.message_bytes()) {
+      arm whole = a;
+      whole.values[*segments] = 0;
+      const auto same = std::find_if(result.rbegin(), result.rend(), [&](const arm_prior& p) {
+        return arms[std::size_t(p.arm)] == whole;
+      });
+      if (same != result.rend()) {
+        arm_prior again = *same;
+        again.arm = i;
+        again.one_segment = true;
+        result.push_back(again);
+        continue;
+      }
+    }
+    result.push_back(prior_of(a, i, q));
+  }
   return result;
 }
 
