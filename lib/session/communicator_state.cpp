@@ -54,6 +54,7 @@ communicator_state::communicator_state(MPI_Comm comm, process& owner)
   PMPI_Comm_rank(comm, &rank_);
   PMPI_Comm_size(comm, &num_ranks_);
   native_ = is_inter || num_ranks_ < 2;
+  if (!native_) agreement_.resize(session::words_of_agreement(num_ranks_));
 }
 
 communicator_state* communicator_state::of(MPI_Comm comm, int& code) {
@@ -102,10 +103,11 @@ int communicator_state::on_free(MPI_Comm, int, void* value, void*) {
 
 int communicator_state::agree(MPI_Comm comm, bool pays, double passed_s) {
   if (native_ || agreed_) return MPI_SUCCESS;
-  session::outcome outcome =
-      session::create(comm, settings_, process_, name_of_communicator(comm), pays, passed_s);
+  session::outcome outcome = session::create(comm, settings_, process_, name_of_communicator(comm),
+                                             pays, passed_s, agreement_);
   if (outcome.postponed) return MPI_SUCCESS;
   agreed_ = true;
+  agreement_ = {};
   {
     const std::unique_lock lock = process_.hold_statistics();
     session_ = std::move(outcome.made);

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace railpass {
 
@@ -59,6 +60,8 @@ class communicator_state {
   int rank_ = 0;
   int num_ranks_ = 1;
   select::beginning beginning_;
+  /// Memory that is there before others may wait for this rank; see session::create.
+  std::vector<std::int64_t> agreement_;
   bool agreed_ = false;
   std::unique_ptr<session> session_;
   settings settings_;

@@ -27,6 +27,20 @@ namespace railpass {
 
 namespace {
 
+// What the ranks tell each other when they agree, a word each; behind these each rank's host.
+enum word : std::size_t {
+  settings_hash,
+  settings_negative,
+  lenient,
+  enabled,
+  pays_everywhere,
+  no_device,
+  names_rails,
+  names_no_rails,
+  made_its_part,
+  num_words
+};
+
 // Settings that only concern one process or its host; all others must be equal on all ranks.
 constexpr std::array private_settings{std::string_view{"log"},         std::string_view{"stats"},
                                       std::string_view{"trace"},       std::string_view{"profile"},
@@ -114,39 +128,29 @@ std::vector<std::string_view> words(std::string_view list) {
 
 }  // namespace
 
+std::size_t session::words_of_agreement(int num_ranks) {
+  return num_words + std::size_t(num_ranks);
+}
+
 session::outcome session::create(MPI_Comm user, const settings& values, process& owner,
-                                 std::string name, bool pays, double passed_s) {
+                                 std::string name, bool pays, double passed_s,
+                                 std::span<std::int64_t> words) {
   select::tree_place place;
   PMPI_Comm_rank(user, &place.rank);
   PMPI_Comm_size(user, &place.num_ranks);
-  const std::int64_t host = mark_of_host();
   // One reduction tells all ranks whether all of them agree, find that it pays and have made their
-  // part, whether one of them is strict, and whether they share a host.
+  // part, whether one of them is strict, and which of them share a host.
   constexpr std::int64_t neutral = std::numeric_limits<std::int64_t>::max();
-  enum word : std::size_t {
-    settings_hash,
-    settings_negative,
-    lenient,
-    enabled,
-    pays_everywhere,
-    no_device,
-    names_rails,
-    names_no_rails,
-    made_its_part,
-    host_mark,
-    host_negative,
-    num_words
-  };
-  std::array<std::int64_t, num_words> words{};
+  std::ranges::fill(words, 0);
+  const std::span<std::int64_t> mark_of_rank = words.subspan(num_words);
+  std::ranges::fill(mark_of_rank, neutral);
+  mark_of_rank[std::size_t(place.rank)] = mark_of_host();
   words[settings_hash] = words[settings_negative] = neutral;
   words[lenient] = values.strict ? 0 : 1;
   words[enabled] = values.enable ? 1 : 0;
   words[pays_everywhere] = pays ? 1 : 0;
   words[no_device] = words[names_no_rails] = 1;
-  words[host_mark] = host;
-  words[host_negative] = -host;
   std::unique_ptr<session> made;
-  std::vector<std::int64_t> mark_of_rank;
   try {
     words[settings_hash] = hash_of_settings(values);
     words[settings_negative] = -words[settings_hash];
@@ -154,14 +158,13 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     words[names_rails] = rails_mark(values.rails).empty() ? 0 : 1;
     words[names_no_rails] = 1 - words[names_rails];
     if (values.enable && pays) made.reset(new session(values, owner, place, std::move(name)));
-    if (place.rank == 0) mark_of_rank.resize(std::size_t(place.num_ranks));
     words[made_its_part] = 1;
   } catch (const std::bad_alloc&) {
   } catch (const std::exception& problem) {
     owner.record(std::string("a communicator is not tuned: ") + problem.what());
   }
   if (const int failure =
-          PMPI_Allreduce(MPI_IN_PLACE, words.data(), int(num_words), MPI_INT64_T, MPI_MIN, user))
+          PMPI_Allreduce(MPI_IN_PLACE, words.data(), int(words.size()), MPI_INT64_T, MPI_MIN, user))
     return {nullptr, failure};
   if (words[settings_hash] != neutral && words[settings_hash] != -words[settings_negative]) {
     owner.record(
@@ -189,11 +192,6 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     return {};
   }
   made->connect(comm);
-  host_counts hosts{.num_hosts = 1, .ranks_per_host = place.num_ranks};
-  if (words[host_mark] != -words[host_negative]) {
-    PMPI_Gather(&host, 1, MPI_INT64_T, mark_of_rank.data(), 1, MPI_INT64_T, 0, comm.handle);
-    if (place.rank == 0) hosts = count_hosts(mark_of_rank);
-  }
   const bool all_name_rails = words[names_rails] == 1, any_names_rails = words[names_no_rails] == 0;
   try {
     if (any_names_rails && !all_name_rails)
@@ -208,7 +206,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
                  "' use the MPI library's messages: " + problem.what());
   }
   try {
-    made->know_machine(hosts, passed_s);
+    made->know_machine(mark_of_rank, passed_s);
   } catch (const std::bad_alloc&) {  // nothing is known of it, then
   }
   return {std::move(made), MPI_SUCCESS};
@@ -268,11 +266,11 @@ void session::connect(const private_communicator& comm) {
   over_mpi_.emplace(comm.handle);
 }
 
-void session::know_machine(const host_counts& hosts, double passed_s) {
+void session::know_machine(std::span<std::int64_t> mark_of_rank, double passed_s) {
   if (private_.rank != 0) return;
-  hosts_ = hosts;
-  process_.note_hosts(hosts.num_hosts);
-  profile_ = process_.read_profile(settings_.profile, hosts.num_hosts,
+  hosts_ = count_hosts(mark_of_rank);
+  process_.note_hosts(hosts_.num_hosts);
+  profile_ = process_.read_profile(settings_.profile, hosts_.num_hosts,
                                    over_rails_ ? rails_mark(over_rails_->rail.names()) : "");
   if (profile_) machine_ = profile_->machine;
   lockstep_.expect(

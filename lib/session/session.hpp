@@ -46,9 +46,11 @@ class session {
   /// Agrees on everything that must be equal on all ranks and makes the private communicator,
   /// unless it `pays` not on all of them. `passed_s` is the time that has passed on this rank per
   /// call so far, 0 if it is not known. Collective over `user`, an intra-communicator of at least 2
-  /// ranks; `name` is what dumps and records call it. `values` must outlive the session.
+  /// ranks; `name` is what dumps and records call it. `values` must outlive the session. `words`:
+  /// memory for as many as words_of_agreement says.
   static outcome create(MPI_Comm user, const settings& values, process& owner, std::string name,
-                        bool pays, double passed_s);
+                        bool pays, double passed_s, std::span<std::int64_t> words);
+  static std::size_t words_of_agreement(int num_ranks);
 
   session(const session&) = delete;
   session& operator=(const session&) = delete;
@@ -117,7 +119,7 @@ class session {
     bool tuned = false;
   };
 
-  void know_machine(const host_counts& hosts, double passed_s);
+  void know_machine(std::span<std::int64_t> mark_of_rank, double passed_s);
   int run_tuned(const call& c, std::uint8_t policy);
   // What is rare is not inlined: a settled call is to run through little code.
   // Asks the first plan of rank 0 and takes it over. Returns an MPI error code.
