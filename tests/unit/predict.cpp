@@ -80,8 +80,13 @@ TEST_CASE("a correction is trusted less the further away the sizes are that it c
   CHECK(spread(32768 * 64) > spread(131072));
   CHECK(spread(131072) > spread(16384));
   CHECK(spread(32768, 16) > spread(16384));  // twice the ranks
-  CHECK(spread(1 << 30, 1 << 20) > 0.27);    // only the factor is known
-  CHECK(spread(1 << 30, 1 << 20) < 0.3);
+  CHECK(spread(16384, 1 << 30) > 0.26);      // only the factor is known
+  CHECK(spread(16384, 1 << 30) < 0.3);
+  // Beyond all sizes that were measured, more: one that is larger still makes a difference.
+  const double beyond = spread(131072);
+  p.corrections[0].points.push_back({place(1 << 26, 8), 1});
+  CHECK(spread(131072) < beyond - 0.05);
+  p.corrections[0].points.pop_back();
   // A damaged profile predicts no nonsense.
   p.corrections[0].points[0].weight = 1e6;
   CHECK(time_of(p, eight, binomial, 4096) < 1);

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string_view>
 
 namespace railpass::select {
@@ -30,6 +31,9 @@ inline constexpr double misfit_spread = 0.2, own_spread = 0.2, misfit_octaves = 
 inline constexpr double least_size_octaves = 0.1;
 /// What is an arm's own is forgotten over so many octaves of its parameters.
 inline constexpr double own_octaves = 2;
+/// Beyond all sizes that were measured nothing holds predictions from the other side: variance per
+/// octave. Errors alone ask for less than half of it, but doubt costs less than a wrong arm.
+inline constexpr double beyond_variance = 0.05;
 /// A thousand times: beyond that a profile is damaged.
 inline constexpr double most_misfit = 7;
 
@@ -102,20 +106,25 @@ struct misfit {
   double mean = 0, spread = 0;
 };
 
-/// The spread is what the point alone leaves that tells most: a little more than all of them do.
+/// The spread is what the point alone leaves that tells most, a little more than all of them do,
+/// and more beyond all sizes that were measured.
 inline misfit misfit_at(const algorithm_correction& c, const misfit_place& place) {
   constexpr double noise = detail::misfit_noise * detail::misfit_noise;
   constexpr double apart = detail::misfit_spread * detail::misfit_spread +
                            detail::own_spread * detail::own_spread + noise;
+  if (c.points.empty()) return {0, std::sqrt(apart)};
   double mean = 0, explained = 0;
+  double above = std::numeric_limits<double>::infinity(), below = above;  // all sizes measured
   for (const algorithm_correction::point& p : c.points) {
     const double covariance = misfit_covariance(p.place, place);
     mean += p.weight * covariance;
     if (p.own != 0) mean += p.own * own_share(p.place, place);
     explained = std::max(explained, covariance * covariance / (apart + p.noise * p.noise));
+    above = std::min(above, place.size - p.place.size);
+    below = std::min(below, p.place.size - place.size);
   }
   return {std::clamp(mean, -detail::most_misfit, detail::most_misfit),
-          std::sqrt(apart - explained)};
+          std::sqrt(apart - explained + detail::beyond_variance * std::max({0.0, above, below}))};
 }
 
 }  // namespace railpass::select
