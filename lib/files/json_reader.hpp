@@ -23,7 +23,7 @@ namespace railpass::files {
 inline constexpr std::int64_t largest_integer = std::int64_t{1} << 53;  // exact in any JSON reader
 inline constexpr int largest_count = 1 << 24;                           // ranks, hosts, cores
 
-/// A value inside a document, which must outlive it. Error messages say the way to it.
+/// A value inside a document; that and its name must outlive it. Error messages say the way to it.
 class json_reader {
  public:
   /// `name`: the document's.
