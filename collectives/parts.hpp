@@ -173,8 +173,8 @@ struct hop {
         flow_s(link.flow_s(bytes)),
         crowd_s(link.crowd_s(bytes)),
         busy_s(link.busy_s(bytes)),
-        send_s(link.piece(bytes).send_overhead_s),
-        receive_s(link.piece(bytes).receive_overhead_s) {}
+        send_s(link.sending_s(bytes)),
+        receive_s(link.receiving_s(bytes)) {}
   /// How long a rank takes for each segment of a long stream, if it sends it `out` times, receives
   /// it `in` times and works on it for local_s, as all other ranks do: link directions, what passes
   /// messages between link and rank, and processor work side by side.

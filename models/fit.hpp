@@ -170,6 +170,32 @@ inline const line_fit& line_for(const std::vector<curve_piece>& curve, double by
   return after == curve.begin() ? curve.front().line : (after - 1)->line;
 }
 
+// Of processors' work for the messages of a piece. With the size it grows only where a line through
+// all messages of the same protocol leaves half the error: where ranks share cores, single values
+// say little.
+inline line_fit overhead_line(std::span<const timed_size> of_piece,
+                              std::vector<timed_size> of_protocol) {
+  const auto level = [](std::span<const timed_size> points) {
+    std::vector<double> all_s;
+    for (const timed_size& p : points) all_s.push_back(p.seconds);
+    return line_fit{all_s.empty() ? 0 : median(all_s), 0};
+  };
+  const auto error = [&](const line_fit& line) {
+    std::vector<double> errors;
+    for (const timed_size& p : of_protocol)
+      errors.push_back(std::abs(line.at(p.bytes) / p.seconds - 1));
+    return median(errors);
+  };
+  constexpr std::size_t least_values = 4;
+  // Some work is too little to be seen.
+  std::erase_if(of_protocol, [](const timed_size& p) { return p.seconds <= 0; });
+  if (of_protocol.size() >= least_values)
+    if (const line_fit line = robust_line(of_protocol);
+        error(line) < 0.5 * error(level(of_protocol)))
+      return line;
+  return level(of_piece);
+}
+
 // One line per piece, and a level one between where the next would begin below the end of the one
 // before: no step down anywhere.
 inline std::vector<curve_piece> monotone_curve(const std::vector<timed_size>& points,
@@ -239,8 +265,9 @@ inline hockney_fit fit_hockney(std::span<const link_sample> samples, link_class 
 namespace detail {
 
 // From sample to sample, those that would step down replaced by their mean (pool adjacent
-// violators). Empty without samples.
-inline time_curve fit_curve(const std::vector<timed_size>& points) {
+// violators). Where the protocol changes, at the eager limit, the lines below and above go on to
+// it. Empty without samples.
+inline time_curve fit_curve(const std::vector<timed_size>& points, double eager_limit_bytes) {
   std::map<double, std::vector<double>> samples;
   for (const timed_size& p : points) samples[p.bytes].push_back(p.seconds);
   struct pool {
@@ -263,25 +290,47 @@ inline time_curve fit_curve(const std::vector<timed_size>& points) {
     for (int i = 0; i < p.size; ++i)
       curve.push_back(
           {std::next(samples.begin(), std::ptrdiff_t(curve.size()))->first, p.seconds()});
+  const auto slope_to = [&](std::size_t next) {
+    return (curve[next].seconds - curve[next - 1].seconds) /
+           (curve[next].bytes - curve[next - 1].bytes);
+  };
+  const auto line_by = [&](const timed_size& p, double slope) {
+    return line_fit{p.seconds - slope * p.bytes, slope};
+  };
   time_curve result;
   for (std::size_t i = 0; i < curve.size(); ++i) {
     // Beyond the last sample a byte costs what it did on the average up to there.
-    const double slope = i + 1 < curve.size() ? (curve[i + 1].seconds - curve[i].seconds) /
-                                                    (curve[i + 1].bytes - curve[i].bytes)
-                                              : curve[i].seconds / std::max(1.0, curve[i].bytes);
-    const double alpha_s = curve[i].seconds - slope * curve[i].bytes;
+    line_fit line =
+        line_by(curve[i], i + 1 < curve.size() ? slope_to(i + 1)
+                                               : curve[i].seconds / std::max(1.0, curve[i].bytes));
+    if (i > 0 && i + 2 < curve.size() && curve[i].bytes <= eager_limit_bytes &&
+        eager_limit_bytes < curve[i + 1].bytes) {
+      const line_fit below = line_by(curve[i], slope_to(i));
+      const line_fit above = line_by(curve[i + 1], slope_to(i + 2));
+      if (below.at(eager_limit_bytes) <= above.at(eager_limit_bytes)) {
+        result.pieces.push_back({curve[i].bytes, below.alpha_s, below.s_per_byte});
+        result.pieces.push_back({eager_limit_bytes + 1, above.alpha_s, above.s_per_byte});
+        continue;
+      }
+    }
     // No size takes less than nothing, however steep the first step is.
-    if (i == 0 && alpha_s < 0) result.pieces.push_back({0, curve[i].seconds, 0});
-    result.pieces.push_back({result.pieces.empty() ? 0 : curve[i].bytes, alpha_s, slope});
+    if (i == 0 && line.alpha_s < 0) result.pieces.push_back({0, curve[i].seconds, 0});
+    result.pieces.push_back(
+        {result.pieces.empty() ? 0 : curve[i].bytes, line.alpha_s, line.s_per_byte});
   }
   return result;
 }
 
 // The time of a message without bytes, and what the bytes add to it.
 inline void scale(time_curve& curve, double empty, double bytes) {
+  time_curve::piece before{};  // as it was
   for (std::size_t i = 0; i < curve.pieces.size(); ++i) {
     time_curve::piece& p = curve.pieces[i];
-    const double from_s = i == 0 ? empty * p.alpha_s : curve.pieces[i - 1].at_s(p.from_bytes);
+    // A step is what bytes add, too.
+    const double from_s = i == 0 ? empty * p.alpha_s
+                                 : curve.pieces[i - 1].at_s(p.from_bytes) +
+                                       bytes * (p.at_s(p.from_bytes) - before.at_s(p.from_bytes));
+    before = p;
     p.s_per_byte *= bytes;
     p.alpha_s = from_s - p.from_bytes * p.s_per_byte;
   }
@@ -293,10 +342,13 @@ inline void scale(time_curve& curve, double empty, double bytes) {
 /// latency is that between ranks in a collective, so with a wait for the receiver's core.
 /// Throws error without a one-way time of the class.
 inline link_model fit_link(const measurements& m, link_class link) {
-  std::vector<detail::timed_size> one_way, streams, exchanges, shifts, flows, crowds;
+  std::vector<detail::timed_size> one_way, streams, sends, receives, exchanges, shifts, flows,
+      crowds;
   for (const link_sample& s : m.links) {
     if (s.link != link) continue;
     one_way.push_back({double(s.bytes), s.one_way_s});
+    if (s.send_overhead_s) sends.push_back({double(s.bytes), *s.send_overhead_s});
+    if (s.receive_overhead_s) receives.push_back({double(s.bytes), *s.receive_overhead_s});
     if (s.exchange_s) exchanges.push_back({double(s.bytes), *s.exchange_s});
     if (s.shift_s) shifts.push_back({double(s.bytes), *s.shift_s});
     if (s.flow_s) flows.push_back({double(s.bytes), *s.flow_s});
@@ -351,6 +403,7 @@ inline link_model fit_link(const measurements& m, link_class link) {
 
   const auto alone = detail::monotone_curve(one_way, starts);
   const auto busy = detail::monotone_curve(streams, starts);
+  constexpr double beyond = std::numeric_limits<double>::infinity();
   std::vector<double> ends;  // of pieces of either curve
   for (const auto* curve : {&alone, &busy})
     for (const detail::curve_piece& piece : *curve) ends.push_back(piece.from_bytes);
@@ -359,23 +412,26 @@ inline link_model fit_link(const measurements& m, link_class link) {
   for (const double from : ends) {
     // Overheads are told apart as coarsely as the pieces were found.
     const auto next = std::upper_bound(starts.begin(), starts.end(), from);
-    std::vector<double> send, receive;
-    for (const link_sample& s : m.links) {
-      if (s.link != link || double(s.bytes) < *(next - 1) ||
-          (next != starts.end() && double(s.bytes) >= *next))
-        continue;
-      if (s.send_overhead_s) send.push_back(*s.send_overhead_s);
-      if (s.receive_overhead_s) receive.push_back(*s.receive_overhead_s);
-    }
+    const double below = next == starts.end() ? beyond : *next;
+    const double limit = result.eager_limit_bytes;
+    const auto overhead = [&](const std::vector<detail::timed_size>& points) {
+      return detail::overhead_line(detail::between(points, *(next - 1), below),
+                                   from <= limit ? detail::between(points, 0, limit + 1)
+                                                 : detail::between(points, limit + 1, beyond));
+    };
+    const line_fit sending = overhead(sends), receiving = overhead(receives);
     const line_fit& line = detail::line_for(alone, from);
-    link_piece piece{.from_bytes = from};
-    piece.send_overhead_s = send.empty() ? 0 : median(send);
-    piece.receive_overhead_s = receive.empty() ? 0 : median(receive);
     // The overheads are part of the one-way time, whatever their measurement says.
-    if (const double sum = piece.send_overhead_s + piece.receive_overhead_s; sum > line.alpha_s) {
-      piece.send_overhead_s *= std::max(0.0, line.alpha_s) / sum;
-      piece.receive_overhead_s *= std::max(0.0, line.alpha_s) / sum;
-    }
+    const auto share = [](double most, double sum) {
+      return sum > most ? std::max(0.0, most) / sum : 1.0;
+    };
+    const double of_message = share(line.alpha_s, sending.alpha_s + receiving.alpha_s);
+    const double of_byte = share(line.s_per_byte, sending.s_per_byte + receiving.s_per_byte);
+    link_piece piece{.from_bytes = from};
+    piece.send_overhead_s = of_message * sending.alpha_s;
+    piece.receive_overhead_s = of_message * receiving.alpha_s;
+    piece.send_overhead_s_per_byte = of_byte * sending.s_per_byte;
+    piece.receive_overhead_s_per_byte = of_byte * receiving.s_per_byte;
     piece.latency_s =
         std::max(0.0, line.alpha_s - piece.send_overhead_s - piece.receive_overhead_s);
     piece.gap_s = piece.send_overhead_s;
@@ -388,10 +444,10 @@ inline link_model fit_link(const measurements& m, link_class link) {
     }
     result.pieces.push_back(piece);
   }
-  result.exchange = detail::fit_curve(exchanges);
-  result.shift = detail::fit_curve(shifts);
-  result.flow = detail::fit_curve(flows);
-  result.crowd = detail::fit_curve(crowds);
+  result.exchange = detail::fit_curve(exchanges, result.eager_limit_bytes);
+  result.shift = detail::fit_curve(shifts, result.eager_limit_bytes);
+  result.flow = detail::fit_curve(flows, result.eager_limit_bytes);
+  result.crowd = detail::fit_curve(crowds, result.eager_limit_bytes);
   result.residual_spread =
       detail::residual_spread(one_way, [&](double n) { return result.one_way_s(n); });
 

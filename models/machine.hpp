@@ -14,8 +14,7 @@ namespace railpass {
 /// doi:10.1145/215399.215427). A message of n bytes between two idle ranks takes
 ///     send_overhead_s + latency_s + n * (gap_s_per_byte + latency_s_per_byte) + receive_overhead_s
 /// with the numbers of the piece n falls in; the sender may start its next message after
-/// max(send_overhead_s, gap_s + n * gap_s_per_byte): its CPU is free after the overhead, its NIC
-/// after the gap.
+/// max(o, gap_s + n * gap_s_per_byte): its CPU is free after the overhead o, its NIC after the gap.
 struct link_piece {
   double from_bytes = 0;          ///< first size this piece is for
   double latency_s = 0;           ///< L
@@ -26,6 +25,10 @@ struct link_piece {
   /// What a byte of a message alone takes beyond G. Not in LogGP: larger than 0 where a message is
   /// stored and forwarded, smaller where a network lets bursts pass faster than it lets a stream.
   double latency_s_per_byte = 0;
+  /// What a byte adds to either overhead, as eager messages are copied: part of what it takes
+  /// anyway.
+  double send_overhead_s_per_byte = 0;
+  double receive_overhead_s_per_byte = 0;
 };
 
 /// A time against the size of a message, piece by piece alpha_s + n * s_per_byte.
@@ -87,10 +90,19 @@ struct link_model {
   double crowd_s(double bytes) const {
     return crowd.pieces.empty() ? flow_s(bytes) : crowd.at_s(bytes);
   }
+  /// How long either rank's processor is busy with one message.
+  double sending_s(double bytes) const {
+    const link_piece& p = piece(bytes);
+    return p.send_overhead_s + bytes * p.send_overhead_s_per_byte;
+  }
+  double receiving_s(double bytes) const {
+    const link_piece& p = piece(bytes);
+    return p.receive_overhead_s + bytes * p.receive_overhead_s_per_byte;
+  }
   /// How long the sender's side of the link is busy with one message.
   double busy_s(double bytes) const {
     const link_piece& p = piece(bytes);
-    return std::max(p.send_overhead_s, p.gap_s + bytes * p.gap_s_per_byte);
+    return std::max(sending_s(bytes), p.gap_s + bytes * p.gap_s_per_byte);
   }
 };
 

@@ -325,10 +325,12 @@ class simulator {
     const link_model& link = same_node ? setup_machine_->same_node : setup_machine_->across_nodes;
     const link_piece& piece = link.piece(double(bytes));
     c.bytes = bytes;
-    c.send_overhead_s = piece.send_overhead_s;
+    c.send_overhead_s = link.sending_s(double(bytes));
     c.latency_s = piece.latency_s;
-    c.transfer_s = double(bytes) * (piece.gap_s_per_byte + piece.latency_s_per_byte);
-    c.receive_overhead_s = piece.receive_overhead_s;
+    c.transfer_s = double(bytes) * std::max(0.0, piece.gap_s_per_byte + piece.latency_s_per_byte -
+                                                     piece.send_overhead_s_per_byte -
+                                                     piece.receive_overhead_s_per_byte);
+    c.receive_overhead_s = link.receiving_s(double(bytes));
     c.busy_s = piece.gap_s + double(bytes) * piece.gap_s_per_byte;
     c.eager = double(bytes) <= link.eager_limit_bytes;
     return c;

@@ -58,9 +58,14 @@ void print_link(const char* name, const link_model& link) {
             << ", measured times lie within a factor " << fixed(std::exp(link.residual_spread), 2)
             << " (residual spread " << fixed(link.residual_spread, 3) << ")\n";
   table lines({"from bytes", "latency L", "send o", "receive o", "gap g", "ns per byte", "MB/s"});
+  const auto overhead = [](double seconds, double s_per_byte) {
+    return format_seconds(seconds) +
+           (s_per_byte > 0 ? " + " + fixed(s_per_byte * 1e9, 3) + " ns/B" : "");
+  };
   for (const link_piece& p : link.pieces)
     lines.add({format_bytes(std::int64_t(p.from_bytes)), format_seconds(p.latency_s),
-               format_seconds(p.send_overhead_s), format_seconds(p.receive_overhead_s),
+               overhead(p.send_overhead_s, p.send_overhead_s_per_byte),
+               overhead(p.receive_overhead_s, p.receive_overhead_s_per_byte),
                format_seconds(p.gap_s), fixed(p.gap_s_per_byte * 1e9, 3),
                p.gap_s_per_byte > 0 ? fixed(1e-6 / p.gap_s_per_byte, 1) : "-"});
   std::cout << lines.text() << '\n';

@@ -12,7 +12,7 @@ namespace railpass::files {
 namespace {
 
 constexpr std::string_view format = "railpass profile";
-constexpr int version = 4;
+constexpr int version = 5;
 
 json curve_json(const time_curve& curve) {
   json pieces = json::array();
@@ -53,7 +53,9 @@ json link_json(const link_model& link) {
                       {"receive_overhead_s", p.receive_overhead_s},
                       {"gap_s", p.gap_s},
                       {"gap_s_per_byte", p.gap_s_per_byte},
-                      {"latency_s_per_byte", p.latency_s_per_byte}});
+                      {"latency_s_per_byte", p.latency_s_per_byte},
+                      {"send_overhead_s_per_byte", p.send_overhead_s_per_byte},
+                      {"receive_overhead_s_per_byte", p.receive_overhead_s_per_byte}});
   json j;
   // A link that never waits for the receiver has no limit: null.
   if (std::isfinite(link.eager_limit_bytes))
@@ -78,14 +80,17 @@ link_model read_link(const json_reader& r) {
   link.residual_spread = r.number("residual_spread");
   for (const json_reader& p : r.list("pieces")) {
     p.expect_fields({"from_bytes", "latency_s", "send_overhead_s", "receive_overhead_s", "gap_s",
-                     "gap_s_per_byte", "latency_s_per_byte"});
+                     "gap_s_per_byte", "latency_s_per_byte", "send_overhead_s_per_byte",
+                     "receive_overhead_s_per_byte"});
     const link_piece piece{.from_bytes = p.number("from_bytes"),
                            .latency_s = p.number("latency_s"),
                            .send_overhead_s = p.number("send_overhead_s"),
                            .receive_overhead_s = p.number("receive_overhead_s"),
                            .gap_s = p.number("gap_s"),
                            .gap_s_per_byte = p.number("gap_s_per_byte"),
-                           .latency_s_per_byte = p.finite("latency_s_per_byte")};
+                           .latency_s_per_byte = p.finite("latency_s_per_byte"),
+                           .send_overhead_s_per_byte = p.number("send_overhead_s_per_byte"),
+                           .receive_overhead_s_per_byte = p.number("receive_overhead_s_per_byte")};
     if (piece.gap_s_per_byte + piece.latency_s_per_byte < 0)
       p.fail("expected latency_s_per_byte to be at least -gap_s_per_byte");
     expect_next(p, link.pieces, piece.from_bytes);

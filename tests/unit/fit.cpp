@@ -31,12 +31,11 @@ measurements noisy_samples(const link_model& link, double noise, double outliers
   measurements m;
   for (std::int64_t bytes = 1; bytes <= 4 << 20; bytes *= 2)
     for (int repetition = 0; repetition < 3; ++repetition) {
-      const link_piece& piece = link.piece(double(bytes));
       m.links.push_back({.link = link_class::across_nodes,
                          .bytes = bytes,
                          .one_way_s = noisy(link.one_way_s(double(bytes))),
-                         .send_overhead_s = noisy(piece.send_overhead_s),
-                         .receive_overhead_s = noisy(piece.receive_overhead_s)});
+                         .send_overhead_s = noisy(link.sending_s(double(bytes))),
+                         .receive_overhead_s = noisy(link.receiving_s(double(bytes)))});
       m.streams.push_back({link_class::across_nodes, bytes, noisy(link.busy_s(double(bytes)))});
     }
   return m;
@@ -149,7 +148,9 @@ TEST_CASE("Hockney's numbers are found through noise and outliers") {
 }
 
 TEST_CASE("a link's pieces, overheads, gap and eager limit are found in noisy samples") {
-  const link_model truth = true_link();
+  link_model truth = true_link();
+  truth.pieces[0].send_overhead_s_per_byte = 0.4e-9;
+  truth.pieces[1].receive_overhead_s_per_byte = 0.2e-9;
   for (unsigned seed = 0; seed < 20; ++seed) {
     CAPTURE(seed);
     const measurements m = noisy_samples(truth, 0.03, 0.05, seed);
@@ -160,6 +161,9 @@ TEST_CASE("a link's pieces, overheads, gap and eager limit are found in noisy sa
       CAPTURE(bytes);
       CHECK(fit.one_way_s(bytes) == Approx(truth.one_way_s(bytes)).epsilon(0.12));
       CHECK(fit.busy_s(bytes) == Approx(truth.busy_s(bytes)).epsilon(0.15));
+      CHECK(fit.sending_s(bytes) == Approx(truth.sending_s(bytes)).epsilon(0.15));
+      CHECK(fit.receiving_s(bytes) == Approx(truth.receiving_s(bytes)).epsilon(0.15));
+      CHECK(fit.sending_s(bytes) + fit.receiving_s(bytes) <= fit.one_way_s(bytes));
     }
     CHECK(fit.eager_limit_bytes >= 8192);
     CHECK(fit.eager_limit_bytes <= 32768);
@@ -249,6 +253,63 @@ TEST_CASE("times of both directions at once are exact at the samples and never s
   CHECK(fit.crowd_s(2048) == Approx(*m.links[11].crowd_s));
   CHECK(fit.flow_s(1 << 20) == Approx(16 * fit.flow_s(65536)));  // no sample of this size
   CHECK(fit.exchange_s(1 << 23) == Approx(2 * fit.exchange_s(1 << 22)));
+}
+
+TEST_CASE("overheads that are not seen are none, and never more than the message takes") {
+  measurements m;
+  for (std::int64_t bytes = 1; bytes <= 4 << 20; bytes *= 2) {
+    const double seconds = 20e-6 + double(bytes) * 1e-9;
+    m.links.push_back({.link = link_class::across_nodes,
+                       .bytes = bytes,
+                       .one_way_s = seconds,
+                       .send_overhead_s = 3 * seconds,
+                       .receive_overhead_s = bytes < 1024 ? 0 : 1e-6});
+  }
+  const link_model fit = fit_link(m, link_class::across_nodes);
+  CHECK(fit.receiving_s(64) == Approx(0).margin(1e-6));
+  for (double bytes = 1; bytes <= 4 << 20; bytes *= 2)
+    CHECK(fit.sending_s(bytes) + fit.receiving_s(bytes) <= fit.one_way_s(bytes) * (1 + 1e-9));
+  for (link_sample& s : m.links) s.receive_overhead_s = 0;
+  CHECK(fit_link(m, link_class::across_nodes).receiving_s(1 << 20) == 0);
+}
+
+TEST_CASE("overheads that differ for other reasons than the size do not grow with it") {
+  // As sampled where the sender shares its core with the receiver.
+  constexpr double spent_us[] = {97, 23.6, 90.2, 104.7, 60.1, 40.9, 44.7, 18.6, 10.7, 12.6};
+  measurements m;
+  std::int64_t bytes = 1;
+  for (const double us : spent_us) {
+    m.links.push_back({.link = link_class::across_nodes,
+                       .bytes = bytes,
+                       .one_way_s = 150e-6 + double(bytes) * 1e-8,
+                       .send_overhead_s = us * 1e-6});
+    bytes *= 4;
+  }
+  const link_model fit = fit_link(m, link_class::across_nodes);
+  CHECK(fit.sending_s(1) == Approx(42.8e-6));
+  CHECK(fit.sending_s(1 << 18) == fit.sending_s(1));
+}
+
+TEST_CASE("times of both directions at once step at the eager limit, between the samples, too") {
+  constexpr std::int64_t limit = 50000;
+  const auto true_s = [](double bytes) {
+    return bytes <= limit ? 20e-6 + bytes * 4e-9 : 300e-6 + bytes * 7e-9;
+  };
+  measurements m;
+  for (std::int64_t bytes = 1; bytes <= 1 << 22; bytes *= 2)
+    m.links.push_back({.link = link_class::across_nodes,
+                       .bytes = bytes,
+                       .one_way_s = true_s(double(bytes)) / 2,
+                       .exchange_s = true_s(double(bytes))});
+  m.eager_limits_bytes[link_class::across_nodes] = limit;
+  time_curve exchange = fit_link(m, link_class::across_nodes).exchange;
+  for (double bytes = 1; bytes < 1 << 22; bytes = bytes * 1.01 + 1)
+    REQUIRE(exchange.at_s(bytes) == Approx(true_s(bytes)).epsilon(1e-6));
+  detail::scale(exchange, 3, 0.5);
+  const double empty_s = true_s(0);
+  for (double bytes = 1; bytes < 1 << 22; bytes = bytes * 1.01 + 1)
+    REQUIRE(exchange.at_s(bytes) ==
+            Approx(3 * empty_s + 0.5 * (true_s(bytes) - empty_s)).epsilon(1e-6));
 }
 
 TEST_CASE("what a message waits for a core when all ranks are in a collective is in the latency") {

@@ -29,7 +29,7 @@ profile example_profile() {
   p.machine_id = here;
   p.sampled_at = "2026-11-21T04:00:00Z";
   p.machine.same_node.pieces = {{0, 3.1e-7, 1e-7, 2e-7, 1.5e-7, 1e-10},
-                                {4096, 1.0 / 3.0, 1e-7, 2e-7, 0, 1e-11}};
+                                {4096, 1.0 / 3.0, 1e-7, 2e-7, 0, 1e-11, 3e-11, 2e-12, 1e-12}};
   p.machine.across_nodes = hockney_link(12e-6, 4e-8);
   p.machine.across_nodes.exchange.pieces = {{0, 12e-6, 5e-8}, {65536, -1e-4, 7e-8}};
   p.machine.across_nodes.flow.pieces = {{0, 15e-6, 6e-8}};
@@ -218,6 +218,8 @@ TEST_CASE("what is written is read back equal, to the last bit but of what predi
   const profile p = files::parse_profile(files::to_json(example_profile()), "f");
   CHECK(p.machine_id == here);
   CHECK(p.machine.same_node.pieces[1].latency_s == 1.0 / 3.0);
+  CHECK(p.machine.same_node.sending_s(5000) == 1e-7 + 5000 * 2e-12);
+  CHECK(p.machine.same_node.receiving_s(5000) == 2e-7 + 5000 * 1e-12);
   CHECK(std::isinf(p.machine.across_nodes.eager_limit_bytes));
   CHECK(p.machine.across_nodes.exchange_s(1 << 20) == -1e-4 + (1 << 20) * 7e-8);
   CHECK(p.machine.across_nodes.flow_s(1000) == 15e-6 + 1000 * 6e-8);
@@ -343,10 +345,10 @@ TEST_CASE("errors name the file, the place and what was expected") {
               .starts_with("p.json: corrections[0].points[0]: expected numbers up to 1000000"));
   CHECK(message(replaced(text, "\"factor\"", "\"faktor\"")) ==
         "p.json: corrections[0]: there is no field 'faktor' in this format");
-  CHECK(message(replaced(text, "\"version\": 4", "\"version\": 5")) ==
-        "p.json: its version 5 is newer than this railpass reads (4)");
-  CHECK(message(replaced(text, "\"version\": 4", "\"version\": 3")) ==
-        "p.json: an earlier railpass fitted it: expected version 4, fit the samples and bench runs "
+  CHECK(message(replaced(text, "\"version\": 5", "\"version\": 6")) ==
+        "p.json: its version 6 is newer than this railpass reads (5)");
+  CHECK(message(replaced(text, "\"version\": 5", "\"version\": 4")) ==
+        "p.json: an earlier railpass fitted it: expected version 5, fit the samples and bench runs "
         "that it is from anew (railpass fit)");
   CHECK(message(files::to_json(example_bench())) ==
         "p.json: expected a file of format 'railpass profile', this is 'railpass bench'");

@@ -28,6 +28,8 @@ machine_model rich_machine() {
   m.across_nodes = {
       .pieces = {{0, 12e-6, 1e-6, 2e-6, 1.5e-6, 1.2e-9}, {65536, 40e-6, 2e-6, 3e-6, 2.5e-6, 1e-9}},
       .eager_limit_bytes = 65535};
+  m.across_nodes.pieces[0].send_overhead_s_per_byte = 0.1e-9;
+  m.across_nodes.pieces[1].receive_overhead_s_per_byte = 0.2e-9;
   return m;
 }
 
@@ -214,7 +216,7 @@ TEST_CASE("every message of every algorithm is delivered once, whole, in time an
                          nodes.node_of_rank[std::size_t(sent->peer)];
       const link_model& link = local ? m.same_node : m.across_nodes;
       const double fastest =
-          link.one_way_s(double(sent->bytes)) - link.piece(double(sent->bytes)).send_overhead_s;
+          link.one_way_s(double(sent->bytes)) - link.sending_s(double(sent->bytes));
       REQUIRE(received->end_s >=
               sent->end_s - link.piece(double(sent->bytes)).gap_s_per_byte * double(sent->bytes) +
                   fastest - 1e-12);
@@ -363,10 +365,10 @@ TEST_CASE("a large message waits for a receiver that is busy, a small one does n
     const auto nodes = node_layout::blocks(2, 1);
     const simulation& r =
         s.run({.machine = m, .nodes = nodes, .schedules = both, .size = {bytes, 1}});
-    const link_piece& piece = m.across_nodes.piece(double(bytes));
-    const double without_send = m.across_nodes.one_way_s(double(bytes)) - piece.send_overhead_s;
+    const link_model& link = m.across_nodes;
+    const double without_send = link.one_way_s(double(bytes)) - link.sending_s(double(bytes));
     if (bytes == 1000) {
-      CHECK(r.finish_s[1] == Approx(5e-3 + piece.receive_overhead_s));
+      CHECK(r.finish_s[1] == Approx(5e-3 + link.receiving_s(double(bytes))));
       CHECK(r.finish_s[0] < 1e-3);
     } else {
       CHECK(r.finish_s[1] == Approx(5e-3 + without_send));

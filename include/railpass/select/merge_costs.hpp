@@ -25,9 +25,8 @@ inline merge_costs expected_merge_costs(const machine_model& machine, int num_ra
   const cost_query all{
       .machine = machine, .num_ranks = num_ranks, .ranks_per_node = ranks_per_node};
   const link_model& link = all.slowest_link();
-  const link_piece& piece = link.piece(report_bytes);
   const double messages = 2 * std::bit_width(unsigned(std::max(1, num_ranks) - 1));
-  return {.spread_s = messages * (piece.send_overhead_s + piece.receive_overhead_s),
+  return {.spread_s = messages * (link.sending_s(report_bytes) + link.receiving_s(report_bytes)),
           .at_once_s = messages * link.one_way_s(report_bytes)};
 }
 
