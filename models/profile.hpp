@@ -75,8 +75,9 @@ struct algorithm_correction {
   struct point {
     misfit_place place{};
     double weight = 0;
-    double noise = 0;  ///< standard error of ln(time), beyond what every measurement has
-    double own = 0;    ///< of ln(time), what the other measurements do not say
+    double noise = 0;    ///< standard error of ln(time), beyond what every measurement has
+    double own = 0;      ///< of ln(time), what the other measurements do not say
+    double seconds = 0;  ///< as measured; 0: not known
   };
   std::vector<point> points{};
 };

@@ -118,7 +118,7 @@ auto members_of(auto& point) {
   auto& at = point.place;
   return std::array{&at.size,          &at.ranks,     &at.ranks_per_node, &at.segments,
                     &at.segment_bytes, &at.others[0], &at.others[1],      &at.others[2],
-                    &point.weight,     &point.noise,  &point.own};
+                    &point.weight,     &point.noise,  &point.own,         &point.seconds};
 }
 
 // There are thousands, and a program waits while they are read, which takes a quarter of the time
@@ -150,7 +150,7 @@ algorithm_correction::point read_point(const json_reader& r) {
   for (const double* const member : members) {
     const bool may_be_negative = member == &point.weight || member == &point.own;
     if (!(std::abs(*member) <= 1e6) || (*member < 0 && !may_be_negative))
-      r.fail("expected numbers up to 1000000, the ninth and the last one from -1000000 on, found " +
+      r.fail("expected numbers up to 1000000, the ninth and the eleventh from -1000000 on, found " +
              r.shown());
   }
   return point;

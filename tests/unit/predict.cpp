@@ -92,6 +92,50 @@ TEST_CASE("a correction is trusted less the further away the sizes are that it c
   CHECK(time_of(p, eight, binomial, 4096) < 1);
 }
 
+TEST_CASE("an arm is predicted between its own times at the sizes around") {
+  profile p = cluster_profile();
+  const arm binomial = parse_arm(collective::broadcast, "binomial");
+  const auto measured = [&](double bytes, double seconds, double noise = 0) {
+    return algorithm_correction::point{
+        .place = select::misfit_place_of(binomial,
+                                         {.machine = p.machine, .num_ranks = 8, .bytes = bytes}),
+        .noise = noise,
+        .seconds = seconds};
+  };
+  const double model_s = time_of(p, eight, binomial, 8192);
+  p.corrections.push_back({.collective = "broadcast", .algorithm = "binomial"});
+  const auto predicted_s = [&](const char* name, int num_ranks,
+                               std::vector<algorithm_correction::point> points) {
+    p.corrections[0].points = std::move(points);
+    const select::prior_query q{
+        .machine = p.machine, .knowledge = &p, .num_ranks = num_ranks, .bytes = 8192};
+    return std::exp(select::prior_of(parse_arm(collective::broadcast, name), 0, q).log_seconds);
+  };
+  const double slow_s = 3 * model_s, slower_s = 4 * model_s;
+  const auto nearly = [](double seconds) { return Approx(seconds).epsilon(0.07); };
+  CHECK(predicted_s("binomial", 8, {}) == Approx(model_s));
+  CHECK(predicted_s("binomial", 8, {measured(4096, slow_s), measured(16384, slower_s)}) ==
+        nearly(slow_s));
+  CHECK(predicted_s("binomial", 8, {measured(4096, model_s / 4), measured(16384, model_s / 3)}) ==
+        nearly(model_s / 3));
+  CHECK(predicted_s("binomial", 8, {measured(4096, model_s / 3), measured(16384, slow_s)}) ==
+        Approx(model_s));
+  CHECK(predicted_s("binomial", 8, {measured(4096, slow_s), measured(1024, slower_s)}) ==
+        nearly(slower_s));
+  // As far as they are certain.
+  CHECK(predicted_s("binomial", 8, {measured(4096, slow_s, 0.2)}) ==
+        nearly(slow_s * std::exp(-0.4)));
+  // Times of other ranks and other arms say nothing about this.
+  CHECK(predicted_s("binomial", 16, {measured(4096, 100 * slow_s)}) < slow_s);
+  p.corrections[0].algorithm = "knomial";
+  const arm knomial = parse_arm(collective::broadcast, "knomial+radix=3");
+  algorithm_correction::point of_radix_3 = measured(4096, 100 * slow_s);
+  of_radix_3.place =
+      select::misfit_place_of(knomial, {.machine = p.machine, .num_ranks = 8, .bytes = 4096});
+  CHECK(predicted_s("knomial+radix=3", 8, {of_radix_3}) == nearly(100 * slow_s));
+  CHECK(predicted_s("knomial+radix=8", 8, {of_radix_3}) < slow_s);
+}
+
 TEST_CASE("arms of an algorithm are the closer the more alike their parameters") {
   const machine_model machine = cluster_profile().machine;
   const auto place = [&](const char* name, double bytes) {

@@ -38,7 +38,7 @@ profile example_profile() {
   p.corrections = {{"broadcast",
                     "binomial",
                     1.17,
-                    {{{10, 3, 0, 1, 13}, -0.25}, {{12, 3, 0, 1, 13}, 1.0 / 3.0, 0.4}}}};
+                    {{{10, 3, 0, 1, 13}, -0.25}, {{12, 3, 0, 1, 13}, 1.0 / 3.0, 0.4, 0, 2e-5}}}};
   p.measured = {{"broadcast", "native", 8, 1, 65536, 19.1e-3}};
   return p;
 }
@@ -232,6 +232,7 @@ TEST_CASE("what is written is read back equal, to the last bit but of what predi
   CHECK(p.correction("broadcast", "binomial")->points.at(0).noise == 0);
   CHECK(p.correction("broadcast", "binomial")->points.at(1).noise == 0.4);
   CHECK(p.correction("broadcast", "binomial")->points.at(1).weight == 0.333333);
+  CHECK(p.correction("broadcast", "binomial")->points.at(1).seconds == 2e-5);
   CHECK(p.correction("all_reduce", "binomial") == nullptr);
   CHECK(p.measured[0].median_s == 19.1e-3);
   const sample_set s = files::parse_samples(files::to_json(example_samples()), "f");
@@ -329,18 +330,19 @@ TEST_CASE("errors name the file, the place and what was expected") {
         std::string::npos);
   CHECK(message(replaced(text, "\"from_bytes\": 4096", "\"from_bytes\": 0"))
             .find("larger than before") != std::string::npos);
-  const std::string point = R"("10 3 0 1 13 0 0 0 -0.25 0 0")";
+  const std::string point = R"("10 3 0 1 13 0 0 0 -0.25 0 0 0")";
   CHECK(message(replaced(text, point, "7")) ==
         "p.json: corrections[0].points[0]: expected a text, found 7");
   for (const char* const other :
-       {R"("10 3 0 1 13 0 0 0 -0.25 0")", R"("10 3 0 1 13 0 0 0 -0.25 0 0 0")", R"("")",
-        R"("10 3 0 1 13 0 0 0 -0.25 0 fast")", R"("10  3 0 1 13 0 0 0 -0.25 0 0")",
-        R"("10,3,0,1,13,0,0,0,-0.25,0,0")"})
+       {R"("10 3 0 1 13 0 0 0 -0.25 0 0")", R"("10 3 0 1 13 0 0 0 -0.25 0 0 0 0")", R"("")",
+        R"("10 3 0 1 13 0 0 0 -0.25 0 0 fast")", R"("10  3 0 1 13 0 0 0 -0.25 0 0 0")",
+        R"("10,3,0,1,13,0,0,0,-0.25,0,0,0")"})
     CHECK(message(replaced(text, point, other)) ==
-          std::string("p.json: corrections[0].points[0]: expected 11 numbers, found ") + other);
+          std::string("p.json: corrections[0].points[0]: expected 12 numbers, found ") + other);
   for (const char* const other :
-       {R"("-10 3 0 1 13 0 0 0 -0.25 0 0")", R"("10 3 0 1 13 0 0 0 -1e7 0 0")",
-        R"("10 3 0 1 13 0 0 0 nan 0 0")", R"("10 3 0 1 13 0 0 0 0 0 inf")"})
+       {R"("-10 3 0 1 13 0 0 0 -0.25 0 0 0")", R"("10 3 0 1 13 0 0 0 -1e7 0 0 0")",
+        R"("10 3 0 1 13 0 0 0 nan 0 0 0")", R"("10 3 0 1 13 0 0 0 0 0 inf 0")",
+        R"("10 3 0 1 13 0 0 0 0 0 0 -1e-5")"})
     CHECK(message(replaced(text, point, other))
               .starts_with("p.json: corrections[0].points[0]: expected numbers up to 1000000"));
   CHECK(message(replaced(text, "\"factor\"", "\"faktor\"")) ==

@@ -101,6 +101,35 @@ inline double misfit_covariance(const misfit_place& p, const misfit_place& q) {
          detail::own_spread * detail::own_spread * own_share(p, q);
 }
 
+/// Times of one arm at the sizes around, as far as they are certain.
+struct times_around {
+  double below_s = 0, above_s = std::numeric_limits<double>::infinity();
+
+  /// Hardly an arm is faster with a longer message.
+  double between(double seconds) const {
+    return std::clamp(seconds, std::min(below_s, above_s), std::max(below_s, above_s));
+  }
+};
+
+inline times_around times_around_of(const algorithm_correction& c, const misfit_place& place) {
+  constexpr double rounded = 1e-4;  // profiles keep six digits
+  constexpr double deviations = 2;
+  times_around result;
+  for (const algorithm_correction::point& p : c.points) {
+    if (p.seconds <= 0 || std::abs(p.place.ranks - place.ranks) > rounded ||
+        std::abs(p.place.ranks_per_node - place.ranks_per_node) > rounded ||
+        std::abs(p.place.segment_bytes - place.segment_bytes) > rounded ||
+        detail::octaves_of_others(p.place, place) > rounded)
+      continue;
+    const double uncertain = std::exp(deviations * std::hypot(p.noise, detail::misfit_noise));
+    if (p.place.size <= place.size + rounded)
+      result.below_s = std::max(result.below_s, p.seconds / uncertain);
+    if (p.place.size >= place.size - rounded)
+      result.above_s = std::min(result.above_s, p.seconds * uncertain);
+  }
+  return result;
+}
+
 /// Of ln(time / corrected closed form).
 struct misfit {
   double mean = 0, spread = 0;

@@ -133,8 +133,10 @@ inline arm_prior prior_of(const arm& a, int number, const prior_query& q) {
   if (q.knowledge)
     if (const auto* c = q.knowledge->correction(railpass::name_of(q.key.op), a.base->name)) {
       result.log_seconds += std::log(std::max(c->factor, 1e-6));
-      const misfit off = misfit_at(*c, misfit_place_of(a, call));
-      result.log_seconds += off.mean;
+      const misfit_place place = misfit_place_of(a, call);
+      const misfit off = misfit_at(*c, place);
+      result.log_seconds =
+          std::log(times_around_of(*c, place).between(std::exp(result.log_seconds + off.mean)));
       result.spread = std::clamp(off.spread, detail::least_spread, detail::generic_spread);
     }
   return result;
