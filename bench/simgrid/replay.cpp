@@ -35,6 +35,7 @@
 #include <array>
 #include <cmath>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -127,9 +128,9 @@ struct weather {
   /// The last rank comes to each call so many calls of the best arm after the first one, in the
   /// mean; each is late by an exponentially distributed time.
   double apart = 0;
-  /// One of the eight arms predicted to be the fastest, but not the best, takes 30 times as long as
+  /// One of so many arms predicted to be the fastest, but not the best, takes 30 times as long as
   /// predicted; another one with each seed.
-  bool trap = false;
+  std::size_t trap_among = 0;
 };
 
 weather usual(double noise) {
@@ -148,7 +149,7 @@ class player {
         random_(seed ^ 0x9e3779b9u),
         steps_({}, {0, c.num_ranks}) {
     steps_.expect(c.expected_merges);
-    if (w.trap) set_trap();
+    if (w.trap_among > 0) set_trap();
   }
 
   double call() {
@@ -207,7 +208,7 @@ class player {
                      [](const auto& a, const auto& b) { return a.log_seconds < b.log_seconds; });
     if (tempting.empty()) return;
     const select::arm_prior& chosen =
-        tempting[std::size_t(random_.below(int(std::min<std::size_t>(8, tempting.size()))))];
+        tempting[std::size_t(random_.below(int(std::min(weather_.trap_among, tempting.size()))))];
     true_s_[chosen.arm] = 30 * std::exp(chosen.log_seconds);
   }
 
@@ -403,8 +404,9 @@ ordered_json all_policies(const profile& p, const profile& samples_only, const o
   auto results = ordered_json::array(), recovery = ordered_json::array();
   const std::string standard = settings{}.policy;
   const weather w = usual(noise);
-  weather trap = w, outliers = w, late = w;
-  trap.trap = true;
+  weather trap = w, tempting_trap = w, outliers = w, late = w;
+  trap.trap_among = std::numeric_limits<std::size_t>::max();
+  tempting_trap.trap_among = 8;
   outliers.slow_share = 0.05, outliers.all_slowest = true;
   late.apart = 1;
   for (const ordered_json& j : cells) {
@@ -420,6 +422,7 @@ ordered_json all_policies(const profile& p, const profile& samples_only, const o
     add(read_cell(&samples_only, j), "default, samples only", w);
     add(read_cell(nullptr, j), "default, no profile", w);
     add(c, "default, an arm 30 times slower than predicted", trap);
+    add(c, "default, a trap among the 8 predicted to be the fastest", tempting_trap);
     add(c, "default, 5 % of the calls measured 50 times too slow", outliers);
     add(c, "default, ranks late by as much as a call takes", late);
   }
