@@ -251,7 +251,8 @@ class belief_policy : public policy {
   /// arms are nothing like theirs, and take that many times as long. How many is learnt.
   double risk_of_a_first_call() const {
     const double error = prediction_error();
-    double tried = 5, traps = 0.2;  // one in 25, until some were tried
+    // Until some were tried: two in 25 where there is little else to gain, otherwise one.
+    double tried = 5, traps = belief_.prior_spread() <= measured_spread ? 0.4 : 0.2;
     for (int a = 0; a < num_active(); ++a) {
       const arm_prior& p = active_prior(a);
       if (p.native || p.measured_only || belief_.last_seen(a) == 0) continue;

@@ -42,9 +42,9 @@ class knowledge_gradient_policy final : public belief_policy {
       publish(std::vector{place_of(native())}, first.length);
       return first;
     }
-    // Six predictions in a hundred may be three times further off than the prior says, however well
-    // the others fit.
-    weigh(heavy_, 0.06, 3 / std::min(1.0, beliefs().scale()));
+    // Three predictions in a hundred may be three times further off than the prior says, however
+    // well the others fit.
+    weigh(heavy_, 0.03, 3 / std::min(1.0, beliefs().scale()));
     double length = std::min(early_length(), longest_length(now));
     std::vector<int> explore = worth_exploring(now, length);
     if (try_native && std::ranges::find(explore, place_of(native())) == explore.end())
@@ -203,7 +203,8 @@ class knowledge_gradient_policy final : public belief_policy {
 
   /// Arms that nobody has looked at for long are looked at again, outsiders too. The periods grow
   /// with the root of what a look costs, by which they are the shortest for what all cost together,
-  /// and with that itself for arms that would have to become more than twice as fast to matter.
+  /// and with that itself for arms that would have to become more than twice as fast to matter. An
+  /// arm that was never tried may be a trap, which it is early enough to find out later.
   void maintain(const planning_input& now, double length, std::vector<int>& explore) {
     const belief& b = beliefs();
     credit_ = std::min(most_credit, credit_ + maintenance_share(now.calls) * length);
@@ -240,14 +241,15 @@ class knowledge_gradient_policy final : public belief_policy {
       int place = 0;
     };
     std::vector<look> looks;
-    const auto consider = [&](int place, double log_seconds, double spread,
+    const auto consider = [&](int place, double log_seconds, double spread, bool tried,
                               std::int64_t last_seen) {
       const double excess = std::min(5.0, log_seconds - b.cost(incumbent()));
       const double price = std::exp(excess) - 1;
       if (price >= most_credit) return;
       const std::int64_t age = now.calls - std::max(last_seen, looked_at_[std::size_t(place)]);
       const double hoped = std::max(0.0, std::exp(excess - spread / 2) - 1);
-      const double period = look_period * std::max(std::sqrt(hoped + 0.1), hoped) *
+      const double period = look_period *
+                            std::max({std::sqrt(hoped + 0.1), hoped, tried ? 0 : untried_periods}) *
                             std::max(1.0, double(now.calls) / steady_calls);
       if (double(age) >= period)
         looks.push_back({double(age) / period, std::max(0.02, price), place});
@@ -258,10 +260,11 @@ class knowledge_gradient_policy final : public belief_policy {
       const double cost =
           was_cold(a) ? std::min(b.cost(a), active_prior(a).log_seconds + error) : b.cost(a);
       consider(place_of(a), cost, std::sqrt(b.covariances().of_difference(a, incumbent())),
-               b.last_seen(a));
+               is_proven(a), b.last_seen(a));
     }
     for (const outsider& o : outsiders())
-      consider(o.place, expected(o, error), o.measured ? 0 : b.prior_spread(), o.last_seen);
+      consider(o.place, expected(o, error), o.measured ? 0 : b.prior_spread(), o.measured,
+               o.last_seen);
     std::sort(looks.begin(), looks.end(),
               [](const look& x, const look& y) { return x.due > y.due; });
     for (const look& l : looks) {
@@ -280,7 +283,7 @@ class knowledge_gradient_policy final : public belief_policy {
     return (calls < 1000 ? 0.015 : 0.025) *
            std::min(1.0, steady_calls / double(std::max<std::int64_t>(1, calls)));
   }
-  static constexpr double look_period = 1600, steady_calls = 4000;
+  static constexpr double look_period = 1600, untried_periods = 0.8, steady_calls = 4000;
   static constexpr std::int64_t cold_calls = 8;
   static constexpr double second_call_share = 0.05;  // of the calls so far, at most
   static constexpr double most_credit = 6;           // calls
