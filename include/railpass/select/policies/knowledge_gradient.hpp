@@ -203,8 +203,8 @@ class knowledge_gradient_policy final : public belief_policy {
 
   /// Arms that nobody has looked at for long are looked at again, outsiders too. The periods grow
   /// with the root of what a look costs, by which they are the shortest for what all cost together,
-  /// and with that itself for arms that would have to become more than twice as fast to matter. Those
-  /// that were never tried wait longer, as one may be a trap.
+  /// and with that itself for arms that would have to become more than twice as fast to matter.
+  /// Those that were never tried wait longer, as one may be a trap.
   void maintain(const planning_input& now, double length, std::vector<int>& explore) {
     const belief& b = beliefs();
     credit_ = std::min(most_credit, credit_ + maintenance_share(now.calls) * length);
