@@ -28,7 +28,7 @@ std::vector<arm_prior> priors_of(collective op, int num_ranks) {
 /// A call of one of `contexts` contexts in turn that runs its incumbent; one in 64 is timed.
 void settled_call(benchmark::State& state) {
   const auto contexts = static_cast<unsigned>(state.range(0));
-  lockstep ls({}, tree_place{});
+  lockstep ls({});
   std::vector<context_key> keys;
   for (unsigned c = 0; c < contexts; ++c) {
     keys.push_back(key_of(collective::broadcast));

@@ -84,13 +84,12 @@ int main(int argc, char** argv) {
   const auto native = [&](MPI_Comm comm, int) { PMPI_Bcast(&value, 1, MPI_DOUBLE, 0, comm); };
   const auto tuned = [&](MPI_Comm comm, int) { mpi::broadcast(&value, 1, MPI_DOUBLE, 0, comm); };
 
-  const select::tree_place place{rank, num_ranks};
   const auto wait = [](MPI_Request& r) { return PMPI_Wait(&r, MPI_STATUS_IGNORE); };
   std::vector<double> native_us, tuned_us, merging_us, tuned_ratio, merging_ratio, merge_us;
   for (int repetition = 0; repetition < repetitions; ++repetition) {
     // Fresh ones: the merges of a stream's beginning are in its time.
     const stream plain(false), learning(begun), merging(false);
-    merge_messages messages(place);
+    merge_messages messages(rank, num_ranks);
     messages.connect(merging.comm());
     std::optional<select::lockstep> steps;  // a new one begins its first merge in its second call
     std::array<double, 3> s{};
@@ -103,7 +102,7 @@ int main(int argc, char** argv) {
           bool mismatch = false;
           if (i % calls_per_merge == 0) {
             if (steps) messages.finish(*steps, nullptr, wait, mismatch);  // of many ranks
-            steps.emplace(select::lockstep_settings{}, place);
+            steps.emplace(select::lockstep_settings{}, rank, num_ranks);
           }
           if (steps->begin_call()) messages.make_due_steps(*steps, nullptr, wait, mismatch);
           native(comm, i);

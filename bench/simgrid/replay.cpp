@@ -147,7 +147,7 @@ class player {
         weather_(w),
         seed_(seed),
         random_(seed ^ 0x9e3779b9u),
-        steps_({}, {0, c.num_ranks}) {
+        steps_({}, 0, c.num_ranks) {
     steps_.expect(c.expected_merges);
     if (w.trap_among > 0) set_trap();
   }

@@ -120,11 +120,10 @@ ordered_json samples(const cli::job& j) {
 /// A merge, spread over calls or made in one: what it adds to them, and what the leader is told,
 /// the most time that any rank spent on it.
 ordered_json merge(const cli::job& j, bool at_once) {
-  const select::tree_place place{j.rank, j.num_ranks};
   // Without contexts a call takes no time: only what is free is made at once.
-  select::lockstep steps({}, place);
+  select::lockstep steps({}, j.rank, j.num_ranks);
   steps.expect({.at_once_s = at_once ? 0 : 1.0});
-  merge_messages messages(place);
+  merge_messages messages(j.rank, j.num_ranks);
   messages.connect(MPI_COMM_WORLD);
   const std::int64_t others = at_once ? 1 : 0;  // the first one is spread
   double total_s = 0, mine_s = 0;

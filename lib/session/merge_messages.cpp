@@ -23,22 +23,26 @@ int tag_of_merge(const lockstep& ls) {
 
 }  // namespace
 
-merge_messages::merge_messages(const select::tree_place& place)
-    : place_(place),
-      receives_(std::size_t(place.num_children()) + (place.rank == 0 ? 0 : 1), MPI_REQUEST_NULL),
-      reports_(std::size_t(place.num_children() * lockstep::max_report_words)) {
-  sends_.reserve(std::size_t(place.num_children()) + 1);
+merge_messages::merge_messages(int rank, int num_ranks) : rank_(rank) {
+  std::size_t children = 0;
+  for (const select::tree_place& place : select::merge_trees(rank, num_ranks))
+    children = std::max(children, std::size_t(place.num_children()));
+  receives_.resize(children, MPI_REQUEST_NULL);
+  reports_.resize(children * lockstep::max_report_words);
+  sends_.reserve(children + 1);
 }
 
 merge_messages::~merge_messages() {
   int finalized = 0;
   PMPI_Finalized(&finalized);
   if (finalized) return;
-  for (MPI_Request& request : receives_) {
-    if (request == MPI_REQUEST_NULL) continue;
-    PMPI_Cancel(&request);  // given up: nothing must be written to its memory later
+  const auto give_up = [](MPI_Request& request) {
+    if (request == MPI_REQUEST_NULL) return;
+    PMPI_Cancel(&request);  // nothing must be written to its memory later
     PMPI_Wait(&request, MPI_STATUS_IGNORE);
-  }
+  };
+  std::ranges::for_each(receives_, give_up);
+  give_up(receive_);
 }
 
 int merge_messages::make_due_steps(lockstep& ls, std::mutex* guarded, const wait_function& wait,
@@ -79,16 +83,16 @@ int merge_messages::make(merge_step step, lockstep& ls, std::mutex* guarded,
     }
     case merge_step::report: {
       const auto lock = held(guarded);
-      if (place_.rank > 0) return send(ls.report(), place_.parent(), ls);
+      if (rank_ > 0) return send(ls.report(), ls.tree().parent(), ls);
       ls.answer();
       break;
     }
     case merge_step::receive:
-      if (const int failure = wait(receives_.back())) return failure;
+      if (const int failure = wait(receive_)) return failure;
       ls.received();
       break;
     case merge_step::deliver: {
-      const int to = place_.child(ls.child());
+      const int to = ls.tree().child(ls.child());
       return send(ls.reply(), to, ls);
     }
     case merge_step::consume: {
@@ -112,10 +116,11 @@ int merge_messages::start_receives(lockstep& ls) {
     return PMPI_Irecv(words.data(), int(words.size()), MPI_INT32_T, from, tag_of_merge(ls), comm_,
                       &request);
   };
-  for (int i = 0; i < place_.num_children(); ++i)
-    if (const int failure = start(report_of(i), place_.child(i), receives_[std::size_t(i)]))
+  const select::tree_place& tree = ls.tree();
+  for (int i = 0; i < tree.num_children(); ++i)
+    if (const int failure = start(report_of(i), tree.child(i), receives_[std::size_t(i)]))
       return failure;
-  return place_.rank == 0 ? MPI_SUCCESS : start(ls.reply_room(), place_.parent(), receives_.back());
+  return rank_ == 0 ? MPI_SUCCESS : start(ls.reply_room(), tree.parent(), receive_);
 }
 
 }  // namespace railpass

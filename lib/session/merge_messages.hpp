@@ -13,7 +13,7 @@
 
 namespace railpass {
 
-/// The messages of a communicator's merges, each along the tree of select::tree_place. Plain
+/// The messages of a communicator's merges, each along the tree of its lockstep. Plain
 /// point-to-point messages, whose receives are posted when a merge begins, so that they arrive
 /// while calls are made: unlike a nonblocking collective none can be matched with another call's
 /// when a rank has missed one, and none waits for the MPI library to be inside its own. Not thread
@@ -21,7 +21,7 @@ namespace railpass {
 class merge_messages {
  public:
   /// Allocates all that will be needed.
-  explicit merge_messages(const select::tree_place& place);
+  merge_messages(int rank, int num_ranks);
   ~merge_messages();
   merge_messages(const merge_messages&) = delete;
   merge_messages& operator=(const merge_messages&) = delete;
@@ -51,10 +51,11 @@ class merge_messages {
   int send(std::span<const std::int32_t> words, int to, const select::lockstep& ls);
 
   MPI_Comm comm_ = MPI_COMM_NULL;
-  select::tree_place place_;
+  int rank_ = 0;
   std::vector<MPI_Request> sends_;  // of the merge under way, or of the last one
-  // Of the merge under way: from each child, then from the parent.
+  // Of the merge under way: from each child, and from the parent.
   std::vector<MPI_Request> receives_;
+  MPI_Request receive_ = MPI_REQUEST_NULL;
   std::vector<std::int32_t> reports_;  // the children's, max_report_words each
 };
 

@@ -135,16 +135,16 @@ std::size_t session::words_of_agreement(int num_ranks) {
 session::outcome session::create(MPI_Comm user, const settings& values, process& owner,
                                  std::string name, bool pays, double passed_s,
                                  std::span<std::int64_t> words) {
-  select::tree_place place;
-  PMPI_Comm_rank(user, &place.rank);
-  PMPI_Comm_size(user, &place.num_ranks);
+  int rank = 0, num_ranks = 0;
+  PMPI_Comm_rank(user, &rank);
+  PMPI_Comm_size(user, &num_ranks);
   // One reduction tells all ranks whether all of them agree, find that it pays and have made their
   // part, whether one of them is strict, and which of them share a host.
   constexpr std::int64_t neutral = std::numeric_limits<std::int64_t>::max();
   std::ranges::fill(words, 0);
   const std::span<std::int64_t> mark_of_rank = words.subspan(num_words);
   std::ranges::fill(mark_of_rank, neutral);
-  mark_of_rank[std::size_t(place.rank)] = mark_of_host();
+  mark_of_rank[std::size_t(rank)] = mark_of_host();
   words[settings_hash] = words[settings_negative] = neutral;
   words[lenient] = values.strict ? 0 : 1;
   words[enabled] = values.enable ? 1 : 0;
@@ -157,7 +157,8 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     words[no_device] = values.gpu == "native" && has_device_driver() ? 0 : 1;
     words[names_rails] = rails_mark(values.rails).empty() ? 0 : 1;
     words[names_no_rails] = 1 - words[names_rails];
-    if (values.enable && pays) made.reset(new session(values, owner, place, std::move(name)));
+    if (values.enable && pays)
+      made.reset(new session(values, owner, rank, num_ranks, std::move(name)));
     words[made_its_part] = 1;
   } catch (const std::bad_alloc&) {
   } catch (const std::exception& problem) {
@@ -216,13 +217,13 @@ void session::run_over(std::shared_ptr<lane> messages) {
   over_rails_ = std::make_unique<rails_of_schedules>(std::move(messages));
 }
 
-session::session(const settings& values, process& owner, const select::tree_place& place,
-                 std::string name)
+session::session(const settings& values, process& owner, int rank, int num_ranks, std::string name)
     : process_(owner),
       settings_(values),
-      lockstep_({.max_contexts = int(std::min<std::int64_t>(values.contexts, 1 << 16))}, place),
+      lockstep_({.max_contexts = int(std::min<std::int64_t>(values.contexts, 1 << 16))}, rank,
+                num_ranks),
       name_(std::move(name)),
-      merges_(place),
+      merges_(rank, num_ranks),
       policies_{values.policy} {
   const auto all = words(values.collectives);
   for (std::size_t i = 0; i < num_collectives; ++i) {
@@ -246,8 +247,8 @@ session::session(const settings& values, process& owner, const select::tree_plac
     throw error("RAILPASS_GPU='" + values.gpu + "': expected stage or native");
   int threads = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&threads);
-  is_shared_ = threads == MPI_THREAD_MULTIPLE && place.rank == 0;
-  if (place.rank == 0) machine_ = select::generic_machine();
+  is_shared_ = threads == MPI_THREAD_MULTIPLE && rank == 0;
+  if (rank == 0) machine_ = select::generic_machine();
   known_arms();
 }
 

@@ -86,8 +86,7 @@ class session {
   static constexpr std::size_t max_pinned_options = 64;
 
   // Makes all that can fail on one rank alone; connect() does not.
-  session(const settings& values, process& owner, const select::tree_place& place,
-          std::string name);
+  session(const settings& values, process& owner, int rank, int num_ranks, std::string name);
   void connect(const private_communicator& comm);
 
   // By their numbers; of all sessions.

@@ -52,7 +52,7 @@ class merge_mail {
 
   bool make_step(int rank, select::lockstep& ls,
                  const std::function<void(select::merge_outcome)>& consumed) {
-    const select::tree_place place{rank, num_ranks_};
+    const select::tree_place place = ls.tree();
     const std::int64_t merge = ls.merges();
     switch (ls.due()) {
       case select::merge_step::none:

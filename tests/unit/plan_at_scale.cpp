@@ -30,7 +30,7 @@ class ranks {
       : calls_(calls), random_(seed), corrupted_(corrupted), arms_(std::size_t(calls), -1) {
     members_.reserve(num_ranks);
     for (std::size_t r = 0; r < num_ranks; ++r)
-      members_.push_back({lockstep({.max_contexts = 8}, {int(r), int(num_ranks)})});
+      members_.push_back({lockstep({.max_contexts = 8}, int(r), int(num_ranks))});
     members_[0].steps.expect({.spread_s = 1e-6});
   }
 

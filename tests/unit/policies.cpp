@@ -25,7 +25,7 @@ class run {
         seed_(seed),
         context_(std::move(context)),
         clock_(o, seed + 1000),
-        steps_({}, tree_place{0, 16}) {
+        steps_({}, 0, 16) {
     steps_.expect({.spread_s = context_.merge_cost_s});
   }
 

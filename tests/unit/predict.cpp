@@ -193,8 +193,10 @@ TEST_CASE("what a merge is expected to cost: its messages one after the other, o
   const auto two = select::expected_merge_costs(m, 2, 1);
   CHECK(two.at_once_s == Approx(2 * m.across_nodes.one_way_s(256)));
   CHECK(two.spread_s == Approx(2 * 3e-6));
-  CHECK(select::expected_merge_costs(m, 16, 1).at_once_s == Approx(4 * two.at_once_s));
-  CHECK(select::expected_merge_costs(m, 17, 1).at_once_s == Approx(5 * two.at_once_s));
+  // On each of two levels of 16 ranks two more children wait for the first one's message.
+  CHECK(select::expected_merge_costs(m, 16, 1).at_once_s == Approx(2 * two.at_once_s + 4 * 3e-6));
+  CHECK(select::expected_merge_costs(m, 17, 1).at_once_s == Approx(3 * two.at_once_s + 4 * 3e-6));
+  CHECK(select::expected_merge_costs(m, 17, 1).spread_s == Approx(10 * 3e-6));
   CHECK(select::expected_merge_costs(m, 16, 16).at_once_s < two.at_once_s);  // on one host
   CHECK(select::expected_merge_costs(m, 1, 1).spread_s == 0);
 }

@@ -80,7 +80,7 @@ run_result play(const context& c, const std::string& policy, int calls, std::uin
   const auto measured = [&](const std::map<int, double>& true_s, int number) {
     return true_s.at(number) * std::exp(noise * normal(random) - 0.5 * noise * noise);
   };
-  select::lockstep steps({}, select::tree_place{});
+  select::lockstep steps({});
   run_result result;
   for (int i = 0; i < calls * int(c.true_s.size()); ++i) {
     if (steps.begin_call())

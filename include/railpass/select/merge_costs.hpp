@@ -4,9 +4,9 @@
 #pragma once
 
 #include "collectives/algorithm.hpp"
+#include "railpass/select/merge_tree.hpp"
 
 #include <algorithm>
-#include <bit>
 
 namespace railpass::select {
 
@@ -18,16 +18,19 @@ struct merge_costs {
   double at_once_s = 30e-6;
 };
 
-/// On a machine: a rank receives and sends at most two messages per level of the tree.
+/// On a machine.
 inline merge_costs expected_merge_costs(const machine_model& machine, int num_ranks,
                                         int ranks_per_node) {
   constexpr double report_bytes = 256;
   const cost_query all{
       .machine = machine, .num_ranks = num_ranks, .ranks_per_node = ranks_per_node};
   const link_model& link = all.slowest_link();
-  const double messages = 2 * std::bit_width(unsigned(std::max(1, num_ranks) - 1));
-  return {.spread_s = messages * (link.sending_s(report_bytes) + link.receiving_s(report_bytes)),
-          .at_once_s = messages * link.one_way_s(report_bytes)};
+  const double overheads_s = link.sending_s(report_bytes) + link.receiving_s(report_bytes);
+  // In one call latency counts once on each level, and overheads for all other children there.
+  const auto [spread, at_once] = merge_trees(0, num_ranks);
+  const int others = at_once.num_children() - at_once.height();
+  return {.spread_s = 2 * spread.height() * overheads_s,
+          .at_once_s = 2 * at_once.height() * link.one_way_s(report_bytes) + others * overheads_s};
 }
 
 /// How much longer calls take beside a merge that is spread over them. Where ranks share cores what

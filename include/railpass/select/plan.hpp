@@ -7,12 +7,12 @@
 //   * Contexts are numbered in order of first use. Each has a current plan: an incumbent, a list of
 //     calls that run another arm, and how often the incumbent is timed.
 //   * A new context gets its first plan by one broadcast of a fixed-size message in its first call.
-//   * Times of timed calls travel to the leader in a merge, along a binomial tree: every rank adds
-//     its own to those of its children and passes the report on, MIN by MIN; the leader learns,
-//     plans, and its reply takes the same way back. In one call a rank receives at most one message
-//     and sends at most one, and what it receives has been sent a call ago, so nobody waits; where
-//     waiting costs little beside a call, all do everything in one call instead, and learn sooner.
-//     When to merge next, and how, is part of the reply.
+//   * Times of timed calls travel to the leader in a merge, along a tree: every rank adds its own
+//     to those of its children and passes the report on, MIN by MIN; the leader learns, plans, and
+//     its reply takes the same way back. The tree is binomial: in one call a rank receives at most
+//     one message and sends at most one, and what it receives has been sent a call ago, so nobody
+//     waits. Where waiting costs little beside a call, all do everything in one call instead, along
+//     a wider tree, and learn sooner. When to merge next, and how, is part of the reply.
 //   * Sequence number, contexts, calls and plans are hashed into every report. If the ranks differ,
 //     the reply says so to all, and the communicator stays native for good.
 //
@@ -45,12 +45,12 @@
 
 #include "railpass/select/context.hpp"
 #include "railpass/select/merge_costs.hpp"
+#include "railpass/select/merge_tree.hpp"
 #include "railpass/select/policy.hpp"
 #include "railpass/select/skew.hpp"
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -69,23 +69,6 @@ inline constexpr int native_arm = 0;
 /// Equal on all ranks of a communicator.
 struct lockstep_settings {
   int max_contexts = 256;  ///< later ones run the native arm, untimed
-};
-
-/// A rank in the binomial tree of merges, whose root is rank 0. Its child i is on level i.
-struct tree_place {
-  int rank = 0, num_ranks = 1;
-
-  /// Levels above the leaves.
-  int height() const { return std::bit_width(unsigned(num_ranks - 1)); }
-  int level() const { return rank == 0 ? height() : std::countr_zero(unsigned(rank)); }
-  /// Of any rank but 0.
-  int parent() const { return rank & (rank - 1); }
-  int num_children() const {
-    int children = 0;
-    while (children < level() && child(children) < num_ranks) ++children;
-    return children;
-  }
-  int child(int i) const { return rank + (1 << i); }
 };
 
 /// What a call is to do. `context` and `slot` belong to the lockstep.
@@ -126,12 +109,8 @@ class lockstep {
   static constexpr int no_context = -1;
 
   /// On one rank; rank 0 is the leader.
-  lockstep(const lockstep_settings& settings, const tree_place& place)
-      : settings_(settings),
-        leader_(place.rank == 0),
-        height_(place.height()),
-        level_(place.level()),
-        num_children_(place.num_children()) {
+  explicit lockstep(const lockstep_settings& settings, int rank = 0, int num_ranks = 1)
+      : settings_(settings), leader_(rank == 0), trees_(merge_trees(rank, num_ranks)) {
     std::size_t slots = 16;
     while (slots < 2 * std::size_t(std::max(1, settings.max_contexts))) slots *= 2;
     index_.assign(slots, -1);
@@ -161,7 +140,9 @@ class lockstep {
   /// Begins a merge.
   void post();
 
-  /// Steps `collect` and `deliver`: which of the rank's children they are about.
+  /// The tree of the merge that is under way, or else of the next one.
+  const tree_place& tree() const { return trees_[pace_ == 0 ? 1 : 0]; }
+  /// Steps `collect` and `deliver`: which of the rank's children in it they are about.
   int child() const { return child_; }
 
   /// Ends step `collect`: adds the report of child(), as it was received. May be longer than it was
@@ -176,7 +157,7 @@ class lockstep {
 
   /// Step `receive`: where the parent's reply is to be received; received() ends it.
   std::span<std::int32_t> reply_room() { return reply_; }
-  void received() { deliver_from(num_children_ - 1); }
+  void received() { deliver_from(tree().num_children() - 1); }
 
   /// Ends step `deliver`: what is to be sent to what was child() before.
   std::span<const std::int32_t> reply();
@@ -490,7 +471,8 @@ class lockstep {
   double merge_cost_s(std::int32_t pace) const {
     return pace == 0 ? merge_costs_.at_once_s : merge_costs_.spread_s;
   }
-  std::int32_t calls_to_reply() const { return pace_ * height_; }  // from answering to consuming
+  // From answering to consuming.
+  std::int32_t calls_to_reply() const { return pace_ * tree().height(); }
   void learn();
   void plan_next();
   template <class F>
@@ -508,8 +490,8 @@ class lockstep {
 
   lockstep_settings settings_;
   bool leader_ = false;
-  int height_ = 0, level_ = 0;  // of the tree, and in it
-  int num_children_ = 0, child_ = 0;
+  std::array<tree_place, 2> trees_;
+  int child_ = 0;
   bool poisoned_ = false;  // this rank saw that the ranks differ; the next merge tells the others
   std::int64_t posted_at_ = 0;
   std::int64_t merges_ = 0;
@@ -777,15 +759,16 @@ inline void lockstep::post() {
 /// Child i is on level i and reports in that call; in the next one it is listened to.
 inline void lockstep::collect_from(int child) {
   child_ = child;
-  next_step_ = child < num_children_ ? merge_step::collect : merge_step::report;
-  next_step_at_ = posted_at_ + std::int64_t(pace_) * (child < num_children_ ? child + 1 : level_);
+  const bool listens = child < tree().num_children();
+  next_step_ = listens ? merge_step::collect : merge_step::report;
+  next_step_at_ = posted_at_ + std::int64_t(pace_) * (listens ? child + 1 : tree().level());
 }
 
 /// The child with most below it first. Each passes the reply on in the call in which it gets it.
 inline void lockstep::deliver_from(int child) {
   child_ = child;
   next_step_ = child >= 0 ? merge_step::deliver : merge_step::consume;
-  next_step_at_ = posted_at_ + std::int64_t(pace_) * (2 * height_ - (child + 1));
+  next_step_at_ = posted_at_ + std::int64_t(pace_) * (2 * tree().height() - (child + 1));
 }
 
 inline void lockstep::add(std::span<const std::int32_t> childs_report) {
@@ -796,7 +779,7 @@ inline void lockstep::add(std::span<const std::int32_t> childs_report) {
 
 inline std::span<const std::int32_t> lockstep::report() {
   next_step_ = merge_step::receive;
-  next_step_at_ = posted_at_ + std::int64_t(pace_) * (2 * height_ - level_);
+  next_step_at_ = posted_at_ + std::int64_t(pace_) * (2 * tree().height() - tree().level());
   return report_;
 }
 
@@ -806,7 +789,7 @@ inline bool lockstep::reports_agree() const {
 }
 
 inline void lockstep::answer() {
-  deliver_from(num_children_ - 1);
+  deliver_from(tree().num_children() - 1);
   reply_[agreed_word] = reports_agree() ? 1 : 0;
   reply_[size_word] = reply_header_words;
   if (!reply_[agreed_word]) return;
@@ -878,7 +861,7 @@ inline void lockstep::compose_reply() {
     const double mean_s = mean_call_s(c);
     new_calls_s += new_calls * mean_s;
     call_s += led.rate * mean_s;
-    urgent = urgent || led.length < 2 * height_;
+    urgent = urgent || led.length < 2 * trees_[0].height();
     const double remaining = led.outbox ? 0 : double(led.wanted_at - s.calls);
     gap = std::min(gap, remaining / led.rate - calls_to_reply());
   }
@@ -918,7 +901,7 @@ inline void lockstep::learn() {
     const double others_s = charged_pace_ == 0 ? 0 : std::min(charged_s, others_spend_s_);
     const double held_up_s = charged_pace_ == 0 || !sharing_.is_usual()
                                  ? 0
-                                 : 2 * height_ * slowdown_.of_a_call() * mean_call_s_;
+                                 : 2 * trees_[0].height() * slowdown_.of_a_call() * mean_call_s_;
     const double cost_s = std::max(std::min(charged_s + others_s, 4 * usual_s), held_up_s);
     merges_cost_s_ += cost_s - expected_cost_s_;
     // The first ones count more: what was expected may be far off.
