@@ -163,9 +163,10 @@ class player {
     select::timed_call c = steps_.next_call(cell_.key);
     if (c.needs_first_plan) {
       now_s_ += cell_.first_plan_s;
-      steps_.adopt(c.context,
-                   steps_.lead(c.context, select::make_policy(
-                                              policy_, {.priors = cell_.priors, .seed = seed_})));
+      auto chosen = select::make_policy(
+          policy_,
+          {.priors = cell_.priors, .seed = seed_, .all_wait = select::waits_for_all(cell_.key.op)});
+      steps_.adopt(c.context, steps_.lead(c.context, std::move(chosen)));
       c = steps_.next_call(cell_.key);
     }
     const double seconds = true_s_.at(c.arm);

@@ -237,17 +237,20 @@ TEST_CASE("a merge that is spread over calls gives no rank more than one message
 }
 
 TEST_CASE(
-    "the first merge takes one call where that takes no longer than the call is expected to") {
-  const auto most = [](double at_once_s) {
+    "the first merge takes one call where that takes no longer than the call is expected to, or "
+    "four where all wait for all") {
+  const auto most = [](double at_once_s, collective op = collective::broadcast) {
     ranks all(16, {}, "knowledge_gradient", 1, {.at_once_s = at_once_s});
     timed_call c;
     for (int i = 0; i < 3; ++i)
-      c = all.call(key_of(collective::all_reduce, 12), [](int arm) { return arm_seconds(arm); });
+      c = all.call(key_of(op, 12), [](int arm) { return arm_seconds(arm); });
     return std::pair(all.most_messages_in_a_call(), all.steps()[0].merges());
   };
   // some_arms() are predicted to take 123 us and more.
   CHECK(most(50e-6) == std::pair(6, std::int64_t(1)));
-  CHECK(most(1e-3) == std::pair(1, std::int64_t(0)));
+  CHECK(most(300e-6) == std::pair(1, std::int64_t(0)));
+  CHECK(most(300e-6, collective::all_reduce) == std::pair(6, std::int64_t(1)));
+  CHECK(most(1e-3, collective::all_reduce) == std::pair(1, std::int64_t(0)));
 }
 
 TEST_CASE("where much time passes per call merges take one call, whatever is predicted") {
@@ -555,7 +558,7 @@ TEST_CASE("where ranks share cores a merge costs what the calls beside it take l
     if (c.timed) ls.record(c, seconds, {}, true);
   }
   REQUIRE(ls.merges() > 20);
-  CHECK(ls.merges_cost_s() > 0.4 * cost_s);
+  CHECK(ls.merges_cost_s() > 0.33 * cost_s);
   CHECK(ls.merges_cost_s() < 1.3 * cost_s);
   CHECK(cost_s < 0.015 * now_s);
 }

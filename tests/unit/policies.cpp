@@ -9,6 +9,7 @@
 #include "support/simulated_arms.hpp"
 
 #include <numeric>
+#include <set>
 
 using namespace railpass;
 using namespace railpass::select;
@@ -42,9 +43,10 @@ class run {
       }
       timed_call c = steps_.next_call(context_.key);
       if (c.needs_first_plan) {
-        steps_.adopt(c.context,
-                     steps_.lead(c.context,
-                                 make_policy(policy_, {.priors = context_.priors, .seed = seed_})));
+        auto chosen = make_policy(
+            policy_,
+            {.priors = context_.priors, .seed = seed_, .all_wait = waits_for_all(context_.key.op)});
+        steps_.adopt(c.context, steps_.lead(c.context, std::move(chosen)));
         c = steps_.next_call(context_.key);
       }
       const double true_s = context_.true_s[context_.position_of(c.arm)];
@@ -386,12 +388,12 @@ TEST_CASE("when the best algorithm slows down, another one takes over") {
 }
 
 TEST_CASE("when times change, what was predicted well before is tried anew") {
-  // Sixteen algorithms of a good profile; then load changes all of them, the best one the most.
+  // Sixteen algorithms of a good profile; then load changes all of them, the one in use the most.
   int lost = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     random_stream r(seed);
     simulated_context c;
-    c.key = {.op = collective::all_reduce, .size_class = 12};
+    c.key = {.op = collective::broadcast, .size_class = 12};
     c.merge_cost_s = 5e-6;
     c.priors.push_back({.arm = 0, .log_seconds = std::log(2e-3), .spread = 0.2, .native = true});
     c.true_s.push_back(2e-3);
@@ -405,14 +407,14 @@ TEST_CASE("when times change, what was predicted well before is tried anew") {
     run one("knowledge_gradient", {.noise = 0.1, .late = 0}, c, seed);
     one.calls(1000);
     simulated_context& now = one.context();
-    now.true_s[now.best()] *= 3;
+    now.true_s[now.position_of(one.steps().incumbent(0))] *= 3;
     for (std::size_t i = 1; i < now.true_s.size(); ++i) now.true_s[i] *= std::exp(0.2 * r.normal());
     now.best_s = now.true_s[now.best()];
     one.calls(200);
     lost += now.true_s[now.position_of(one.steps().incumbent(0))] > 1.05 * now.best_s;
   }
   INFO(lost << " of 100");
-  CHECK(lost <= 20);
+  CHECK(lost <= 12);
 }
 
 TEST_CASE("what was the best arm is in use again when times are again what they were") {
@@ -510,6 +512,34 @@ TEST_CASE("who was never tried is looked at later than who was, but in time") {
     CHECK(looks[0] < 2000);
     CHECK(looks[1] - looks[0] < 1200);
   }
+}
+
+TEST_CASE("where all wait for all fewer arms are tried that may be no faster") {
+  const auto tried = [](collective op) {
+    simulated_context c;
+    c.key = {.op = op, .size_class = 12};
+    c.merge_cost_s = 20e-6;
+    c.best_s = 1e-3;
+    for (int arm = 0; arm < 12; ++arm) {
+      c.true_s.push_back(arm == 0 ? 2e-3 : 1e-3 * (1 + 0.005 * (arm - 1)));
+      c.priors.push_back({.arm = arm,
+                          .log_seconds = std::log(c.true_s.back()),
+                          .spread = 0.15,
+                          .family = arm,
+                          .native = arm == 0});
+    }
+    int arms = 0;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      run one("knowledge_gradient", quiet, c, seed);
+      one.calls(200);
+      arms += int(std::set<int>(one.arms().begin(), one.arms().end()).size());
+    }
+    return arms;
+  };
+  const int of_all = tried(collective::all_reduce), of_one = tried(collective::broadcast);
+  CAPTURE(of_all, of_one);
+  CHECK(of_all >= 10);
+  CHECK(2 * of_all < of_one);
 }
 
 TEST_CASE("arms predicted to be hopeless are never taken") {

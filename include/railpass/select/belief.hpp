@@ -69,8 +69,13 @@ class belief {
  public:
   /// Samples of one arm never tell its mean better than this (their noise is not independent).
   static constexpr double separation_variance = 0.01 * 0.01;
+  /// Predictions with less spread come from times of the algorithm at similar sizes and parameters.
+  static constexpr double measured_spread = 0.3;
+  /// Calls that take less merge rarely, so a wrong guess would stay.
+  static constexpr double short_call_s = 20e-6;
 
-  explicit belief(std::span<const arm_prior> arms);
+  /// `all_wait`: see policy_input.
+  explicit belief(std::span<const arm_prior> arms, bool all_wait = false);
 
   int size() const { return int(arms_.size()); }
   /// Mean of ln(seconds) and its covariances.
@@ -188,6 +193,10 @@ class belief {
     constexpr double interpolated = 0.2, of_a_model = 0.35;  // spreads
     return std::clamp((a.own_spread - interpolated) / (of_a_model - interpolated), 0.0, 1.0);
   }
+  /// The part of an arm's error that it does not have in common with all others.
+  double own_error(const arm_state& a) const {
+    return a.own_spread * (errs_together_ && a.own_spread <= measured_spread ? 0.5 : 1);
+  }
   std::vector<summary> summarise(std::span<const observation> merged) const;
   int index_of_family(int number);
   void spread_out(double common, double family, double segment, double own);
@@ -195,6 +204,8 @@ class belief {
   void begin_anew(const summary& seen, std::int64_t calls);
   void apply(const summary& s);
 
+  // Times at similar sizes tell twice as well which arm is faster as what each takes.
+  bool errs_together_ = false;
   std::vector<arm_state> arms_;
   std::vector<int> families_;  // their numbers in the priors
   std::vector<family_tail> tails_;
@@ -214,7 +225,7 @@ class belief {
   static constexpr double least_drift = 0.005 * 0.005, largest_drift = 0.03 * 0.03;
 };
 
-inline belief::belief(std::span<const arm_prior> arms) {
+inline belief::belief(std::span<const arm_prior> arms, bool all_wait) {
   double best = 0, squares = 0;
   int predicted = 0;
   for (const arm_prior& p : arms) {
@@ -228,6 +239,7 @@ inline belief::belief(std::span<const arm_prior> arms) {
     squares += p.spread * p.spread;
   }
   if (predicted > 0) prior_spread_ = std::sqrt(squares / predicted);
+  errs_together_ = all_wait && best >= std::log(short_call_s);
   if (prior_spread_ < 0.12) heavy_tail_weight_ = 0.01;
   // Predictions share an error, too: the machine is busy, or its constants are another's.
   const double common_spread = predicted > 0 ? std::max(0.4, 1.5 * prior_spread_) : 0;
@@ -252,9 +264,9 @@ inline belief::belief(std::span<const arm_prior> arms) {
         const double z = p.measured_only ? 1 : scale;
         // The shares of the algorithm, the segment size and the arm itself in an arm's own error.
         if (a.family == b.family)
-          c += z * z * a.own_spread * b.own_spread * std::sqrt(shared_part(a) * shared_part(b)) *
+          c += z * z * own_error(a) * own_error(b) * std::sqrt(shared_part(a) * shared_part(b)) *
                (0.50 + 0.29 * correlated(a, b));
-        if (i == j) c += z * z * a.own_spread * a.own_spread * (1 - 0.79 * shared_part(a));
+        if (i == j) c += z * z * own_error(a) * own_error(a) * (1 - 0.79 * shared_part(a));
         h.cov(i, j) = c;
       }
     }
@@ -281,7 +293,7 @@ inline void belief::replace(int a, const arm_prior& by) {
     for (hypothesis& h : *all) {
       h.mean[std::size_t(a)] = by.log_seconds;
       for (int j = 0; j < size(); ++j) h.cov(a, j) = h.cov(j, a) = 0;
-      h.cov(a, a) = by.spread * by.spread;
+      h.cov(a, a) = own_error(arms_[std::size_t(a)]) * own_error(arms_[std::size_t(a)]);
     }
 }
 

@@ -75,7 +75,8 @@ class belief_policy : public policy {
         active_(detail::ranked_arms(priors_)),
         outsiders_(cut_off(active_)),
         random_(input.seed),
-        belief_(selected(priors_, active_)) {
+        all_wait_(input.all_wait),
+        belief_(selected(priors_, active_), input.all_wait) {
     const auto native = std::find_if(active_.begin(), active_.end(),
                                      [&](int i) { return priors_[std::size_t(i)].native; });
     if (native == active_.end()) throw error("policy: expected a native arm among the arms");
@@ -148,8 +149,6 @@ class belief_policy : public policy {
   static constexpr double confident = 0.7;
   /// Predictions with less spread are believed before anything was measured.
   static constexpr double trusted_spread = 0.45;
-  /// Those with less come from times of the algorithm at similar sizes and parameters.
-  static constexpr double measured_spread = 0.3;
   /// Predictions further off than this (of the logarithm: 2.2 times) are wrong ones.
   static constexpr double misfit = 0.8;
   /// Arms that take this much longer (of the logarithm: 4.5 times) than others of like predictions
@@ -214,8 +213,7 @@ class belief_policy : public policy {
       incumbent_ = native_;
       return false;
     }
-    // Calls this short merge rarely, so a wrong guess would stay: only what both were measured at
-    // counts, here or in the same earlier runs.
+    // In so short calls only what both were measured at counts, here or in the same earlier runs.
     const bool measured_here = !is_native_doubtful() && belief_.samples(best) > 0;
     if (is_short(best) && !measured_here && !were_measured_before(best)) {
       incumbent_ = native_;
@@ -251,8 +249,11 @@ class belief_policy : public policy {
   /// arms are nothing like theirs, and take that many times as long. How many is learnt.
   double risk_of_a_first_call() const {
     const double error = prediction_error();
-    // Until some were tried: two in 25 where there is little else to gain, otherwise one.
-    double tried = 5, traps = belief_.prior_spread() <= measured_spread ? 0.4 : 0.2;
+    // Until some were tried one in 25; two where there is little else to gain, and twice as many
+    // where a slow call holds up all.
+    double tried = 5, traps = 0.2;
+    if (belief_.prior_spread() <= belief::measured_spread) traps *= 2;
+    if (all_wait_) traps *= 2;
     for (int a = 0; a < num_active(); ++a) {
       const arm_prior& p = active_prior(a);
       if (p.native || p.measured_only || belief_.last_seen(a) == 0) continue;
@@ -277,10 +278,11 @@ class belief_policy : public policy {
   /// Whether an earlier run measured native and what is much like the arm, and native here does not
   /// contradict it.
   bool were_measured_before(int a) const {
-    return !active_prior(native_).measured_only && active_prior(a).spread <= measured_spread &&
+    return !active_prior(native_).measured_only &&
+           active_prior(a).spread <= belief::measured_spread &&
            (belief_.samples(native_) == 0 || !is_native_doubtful());
   }
-  bool is_short(int a) const { return std::exp(belief_.expected(a)) < short_call_s; }
+  bool is_short(int a) const { return std::exp(belief_.expected(a)) < belief::short_call_s; }
   /// The cheapest arm; once others were measured one that was not must be so much cheaper that it
   /// is worth the risk.
   int cheapest_to_play() const {
@@ -321,9 +323,8 @@ class belief_policy : public policy {
                     start * std::pow(2.0, std::min(30, epochs_since_change())));
   }
   /// Of the time, at most: while the epochs grow, and then.
-  static constexpr double early_merge_share = 0.05, merge_share = 0.009;
+  static constexpr double early_merge_share = 0.03, merge_share = 0.009;
   static constexpr double first_length = 2;
-  static constexpr double short_call_s = 20e-6;
   static constexpr std::int64_t proven_samples = 4;
 
   /// One in so many incumbent calls is timed: about 16 per epoch are enough.
@@ -407,6 +408,7 @@ class belief_policy : public policy {
   std::vector<int> active_;
   std::vector<outsider> outsiders_;
   random_stream random_;
+  bool all_wait_ = false;
   belief belief_;
   int native_ = 0;
   int incumbent_ = 0;

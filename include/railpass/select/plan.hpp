@@ -337,8 +337,9 @@ class lockstep {
   // next plan is wanted sooner than it would come otherwise. While much is to be learnt, calls may
   // be nothing like their predictions: then also where it costs so much of what passed per call.
   static constexpr int early_merges = 12;
-  static constexpr double first_at_once_share = 1, early_at_once_share = 0.15,
-                          urgent_at_once_share = 0.5, passed_at_once_share = 0.02;
+  static constexpr double first_at_once_share = 1, first_all_wait_share = 4,
+                          early_at_once_share = 0.15, urgent_at_once_share = 0.5,
+                          passed_at_once_share = 0.02;
 
   struct context_state {
     std::int64_t calls = 0;
@@ -662,8 +663,10 @@ inline plan_message lockstep::lead(int context, std::unique_ptr<policy> chosen) 
   plan_message message{};
   message[key_word] = std::int32_t(contexts_[std::size_t(context)].key.packed() & 0x7fffffff);
   message[call_word] = std::int32_t(sequence_ & 0x7fffffff);
+  const bool all_wait = waits_for_all(contexts_[std::size_t(context)].key.op);
   message[first_pace_word] =
-      std::min(pace_for(expected ? expected->mean_s : 0, first_at_once_share),
+      std::min(pace_for(expected ? expected->mean_s : 0,
+                        all_wait ? first_all_wait_share : first_at_once_share),
                pace_for(passed_s_, passed_at_once_share));
   encode(p, context, std::span(message).subspan(first_plan_words));
   return message;

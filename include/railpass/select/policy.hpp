@@ -90,6 +90,7 @@ class policy {
 struct policy_input {
   std::vector<arm_prior> priors{};  ///< the eligible arms; exactly one is `native`
   std::uint64_t seed = 1;           ///< equal seeds, equal plans
+  bool all_wait = false;            ///< all ranks wait for all others: a slow call holds up each
   double pass_exponent = 4;         ///< policy `pass`: g
   std::optional<int> fixed_arm{};   ///< policy `fixed`: the number of the arm asked for
 };
