@@ -35,7 +35,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 FIRST = (100, 1000)
 TRIES = 3
-BENCH_BYTES = "256,4KiB,32KiB,256KiB"  # of the profiles
+BENCH_BYTES = "256,4KiB,32KiB,128KiB,512KiB"  # of the profiles
 BENCH_TIMEOUT_S = 900
 ENDING_S = 2  # MPICH 4.0 often hangs in MPI_Finalize (bench/cluster), when all has been measured
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}

@@ -33,7 +33,7 @@ OF_LARGE_MACHINES = ["--cfg=smpi/bcast:binomial_tree", "--cfg=smpi/allreduce:rdb
 ENVIRONMENT = {"RAILPASS_LOG": "",
                "GLIBC_TUNABLES": f"glibc.rtld.optional_static_tls={1 << 20}"}
 LARGEST_RATIO = 12
-BENCH_BYTES = [1 << 8, 1 << 12, 1 << 15, 1 << 18]
+BENCH_BYTES = [1 << 8, 1 << 12, 1 << 15, 1 << 17, 1 << 19]
 BENCH_RUNS, BENCH_SPREAD = 100, 0.1  # of each arm, as the file of the bench says
 BENCH_SECONDS = 60  # real time for the arms of one collective and size
 ARMS_AT_ONCE = 12  # a simulation slows down with the messages it has seen
