@@ -103,7 +103,7 @@ struct arm_record {
 
 class lockstep {
  public:
-  static constexpr int protocol_version = 4;
+  static constexpr int protocol_version = 5;
   static constexpr std::int32_t neutral = std::numeric_limits<std::int32_t>::max();  ///< of MIN
   static constexpr int max_report_words = 264, max_reply_words = 512;
   static constexpr int no_context = -1;
