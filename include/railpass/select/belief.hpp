@@ -75,7 +75,7 @@ class belief {
   static constexpr double short_call_s = 20e-6;
 
   /// `all_wait`: see policy_input.
-  explicit belief(std::span<const arm_prior> arms, bool all_wait = false);
+  belief(std::span<const arm_prior> arms, bool all_wait);
 
   int size() const { return int(arms_.size()); }
   /// Mean of ln(seconds) and its covariances.
@@ -204,7 +204,8 @@ class belief {
   void begin_anew(const summary& seen, std::int64_t calls);
   void apply(const summary& s);
 
-  // Times at similar sizes tell twice as well which arm is faster as what each takes.
+  // Times at similar sizes tell better which arm is faster than what each takes; only counted on
+  // where all ranks wait for all, as elsewhere 1000 calls take longer then.
   bool errs_together_ = false;
   std::vector<arm_state> arms_;
   std::vector<int> families_;  // their numbers in the priors
