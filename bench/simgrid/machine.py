@@ -161,7 +161,7 @@ class Machine:
         self.write_profile(samples, times, self.samples_only)
         # Not the sizes of the cells.
         benched = [(collective, size) for collective in dict.fromkeys(c for c, _ in cells)
-                   for size in BENCH_BYTES if not self.is_large]
+                   for size in BENCH_BYTES]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             for cell, arms in zip(benched, pool.map(lambda c: self.bench(*c), benched)):
                 times += [(*cell, a["arm"], a["seconds"]) for a in arms]
