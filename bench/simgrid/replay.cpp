@@ -294,11 +294,11 @@ void add_results(const cell& c, const std::string& policy, const std::string& la
   }
 }
 
-enum class change { incumbent_slows, other_improves };
+enum class change { incumbent_slows, other_improves, all_slow_for_a_while };
 
-/// Calls from the change on until for 20 calls what is played (but for one) is within 2 % of the
-/// new best, and until the arm in use is, by which calls that only explore do not count; null: too
-/// many.
+/// Calls from the change (or the end of the while) on until for 20 calls what is played (but for
+/// one) is within 2 % of the new best, and until the arm in use is, by which calls that only
+/// explore do not count; null: too many.
 struct recovered {
   ordered_json played, in_use;
 };
@@ -318,6 +318,10 @@ recovered calls_to_recover(const cell& c, const std::string& policy, const weath
       })->first;
   if (what == change::incumbent_slows) {
     one.set_true_s(incumbent, 3 * one.true_s(incumbent));
+  } else if (what == change::all_slow_for_a_while) {
+    for (const auto& [arm, seconds] : c.true_s) one.set_true_s(arm, 8 * seconds);
+    for (int i = 0; i < 30; ++i) one.call();
+    for (const auto& [arm, seconds] : c.true_s) one.set_true_s(arm, seconds);
   } else {
     std::vector<int> others;
     for (const auto& [arm, seconds] : c.true_s)
@@ -345,8 +349,10 @@ recovered calls_to_recover(const cell& c, const std::string& policy, const weath
 
 void add_recovery(const cell& c, const std::string& policy, const std::string& label, int seeds,
                   const weather& w, ordered_json& recovery) {
-  for (const auto& [what, name] : {std::pair{change::incumbent_slows, "the arm in use slows"},
-                                   std::pair{change::other_improves, "another arm improves"}}) {
+  for (const auto& [what, name] :
+       {std::pair{change::incumbent_slows, "the arm in use slows"},
+        std::pair{change::other_improves, "another arm improves"},
+        std::pair{change::all_slow_for_a_while, "all 8 times slower for 30 calls"}}) {
     auto calls = ordered_json::array(), in_use = ordered_json::array();
     for (int seed = 1; seed <= seeds; ++seed) {
       recovered r = calls_to_recover(c, policy, w, what, std::uint64_t(seed));

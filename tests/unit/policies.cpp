@@ -417,6 +417,68 @@ TEST_CASE("when times change, what was predicted well before is tried anew") {
   CHECK(lost <= 12);
 }
 
+namespace {
+
+/// Twelve algorithms of a good profile, the first one 15 % faster than the next one.
+simulated_context one_is_best() {
+  simulated_context c;
+  c.key = {.op = collective::all_reduce, .size_class = 12};
+  c.merge_cost_s = 50e-6;
+  c.priors.push_back({.arm = 0, .log_seconds = std::log(2e-3), .spread = 0.2, .native = true});
+  c.true_s.push_back(2e-3);
+  for (int arm = 1; arm <= 12; ++arm) {
+    const double seconds = arm == 1 ? 1e-3 : 1.15e-3 * (1 + 0.02 * arm);
+    c.priors.push_back(
+        {.arm = arm, .log_seconds = std::log(seconds), .spread = 0.08, .family = arm});
+    c.true_s.push_back(seconds);
+  }
+  c.best_s = 1e-3;
+  return c;
+}
+
+/// So many calls in which all arms take `factor` times as long.
+void slow_calls(run& one, double factor, int calls) {
+  const std::vector<double> usual_s = one.context().true_s;
+  for (double& seconds : one.context().true_s) seconds *= factor;
+  one.calls(calls);
+  one.context().true_s = usual_s;
+}
+
+}  // namespace
+
+TEST_CASE("a while in which all calls are slow does not condemn the arm in use for good") {
+  const auto [factor, calls] = GENERATE(std::pair(8.0, 30), std::pair(30.0, 10));
+  CAPTURE(factor, calls);
+  int lost = 0;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    run one("knowledge_gradient", {.noise = 0.1, .late = 0}, one_is_best(), seed);
+    one.calls(1000);
+    slow_calls(one, factor, calls);
+    one.calls(1000);
+    lost += std::count(one.arms().end() - 500, one.arms().end(), 1) < 400;
+  }
+  INFO(lost << " of 50");
+  CHECK(lost == 0);
+}
+
+TEST_CASE("what becomes the fastest is found also after many a while of slow calls") {
+  int lost = 0;
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    run one("knowledge_gradient", {.noise = 0.1, .late = 0}, one_is_best(), seed);
+    one.calls(1000);
+    for (int i = 0; i < 10; ++i) {
+      slow_calls(one, 8, 20);
+      one.calls(200);
+    }
+    const std::size_t other = one.steps().incumbent(0) == 7 ? 8 : 7;
+    one.context().true_s[other] = one.context().best_s = 0.5e-3;
+    one.calls(3000);
+    lost += one.steps().incumbent(0) != int(other);
+  }
+  INFO(lost << " of 30");
+  CHECK(lost <= 1);
+}
+
 TEST_CASE("what was the best arm is in use again when times are again what they were") {
   const double in_use_s = GENERATE(130e-6, 280e-6);
   CAPTURE(in_use_s);

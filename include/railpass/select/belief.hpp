@@ -106,6 +106,8 @@ class belief {
   /// Whether the last epoch showed a change of the incumbent, or suspiciously many outliers.
   bool changed() const { return changed_; }
   bool suspicious() const { return suspicious_; }
+  /// The arm in use that the last epoch showed to have become slower.
+  std::optional<int> slowed() const { return changed_ ? slowed_ : std::nullopt; }
 
   /// The cheapest arm in expectation.
   int cheapest() const {
@@ -137,8 +139,8 @@ class belief {
   static constexpr double log_weight_per_octave = -0.5;
   // So many arms are nothing like their prediction.
   static constexpr double trap_weight = 0.05;
-  static constexpr int few = 8;                // samples, for saying that an arm has changed
-  static constexpr std::int64_t lasting = 30;  // calls between changes
+  static constexpr int few = 8;  // samples, for saying that an arm has changed
+  static constexpr std::int64_t lasting = 30, long_enough = 500;  // calls between changes
   static constexpr double least_noise = 0.02, largest_noise = 0.5, first_noise = 0.25;
   // A first sample includes opening connections and touching pages.
   static constexpr double first_sample_variance = 0.1 * 0.1;
@@ -197,10 +199,13 @@ class belief {
   double own_error(const arm_state& a) const {
     return a.own_spread * (errs_together_ && a.own_spread <= measured_spread ? 0.5 : 1);
   }
+  /// Samples further from their arm than this (of the logarithm) are no noise.
+  double noise_limit() const { return std::max(3 * std::sqrt(noise_variance_), 0.25); }
   std::vector<summary> summarise(std::span<const observation> merged) const;
   int index_of_family(int number);
   void spread_out(double common, double family, double segment, double own);
   void watch(const summary& s, std::int64_t elapsed);
+  const summary* quick_again(std::span<const summary> epoch) const;
   void begin_anew(const summary& seen, std::int64_t calls);
   void apply(const summary& s);
 
@@ -212,7 +217,8 @@ class belief {
   std::vector<family_tail> tails_;
   std::vector<hypothesis> hypotheses_;
   std::size_t speaking_ = 0;
-  std::vector<hypothesis> earlier_;  // before the last change
+  std::vector<hypothesis> earlier_;  // before the last change that lasted
+  std::int64_t earlier_lasted_ = 0;  // calls
   std::int64_t changed_at_ = 0;      // call
   double prior_spread_ = 0.35;
   double heavy_tail_weight_ = 0.04;
@@ -223,6 +229,7 @@ class belief {
   double quick_calls_ = 0;               // much quicker than their arm, which is known
   std::int64_t epochs_ = 0, last_change_ = 0;
   bool changed_ = false, suspicious_ = false;
+  std::optional<int> slowed_{};  // what the last change made slower
   static constexpr double least_drift = 0.005 * 0.005, largest_drift = 0.03 * 0.03;
 };
 
@@ -286,6 +293,7 @@ inline int belief::index_of_family(int number) {
 }
 
 inline void belief::replace(int a, const arm_prior& by) {
+  if (slowed_ == a) slowed_.reset();
   arms_[std::size_t(a)] = {.family = index_of_family(by.family),
                            .log2_segment = by.log2_segment,
                            .native = by.native,
@@ -324,7 +332,7 @@ inline std::vector<belief::summary> belief::summarise(std::span<const observatio
   for (const observation& o : merged)
     if (o.seconds > 0 && std::isfinite(o.seconds))
       logs[std::size_t(o.arm)].push_back(std::log(o.seconds));
-  const double limit = std::max(3 * std::sqrt(noise_variance_), 0.25);
+  const double limit = noise_limit();
   std::vector<summary> result;
   for (int a = 0; a < size(); ++a) {
     auto& values = logs[std::size_t(a)];
@@ -402,6 +410,19 @@ inline void belief::watch(const summary& s, std::int64_t elapsed) {
   changed_ = (above_ > 4 || below_ > 4) && std::abs(surprise) > 0.08 && epochs_ - last_change_ >= 2;
 }
 
+/// What shows that the arm that became slower is as quick again as before, if anything does: one
+/// call is enough, as none is quicker than its arm.
+inline const belief::summary* belief::quick_again(std::span<const summary> epoch) const {
+  if (!slowed_ || earlier_.empty()) return nullptr;
+  for (const summary& s : epoch) {
+    if (s.arm != *slowed_) continue;
+    const double off = s.mean - mean(s.arm);
+    const double off_before = s.mean - earlier_[speaking_].mean[std::size_t(s.arm)];
+    if (off < -noise_limit() && std::abs(off_before) < -off / 2) return &s;
+  }
+  return nullptr;
+}
+
 /// Times have changed, as `seen` shows. Either they are what they were before the last change, or
 /// new: then all arms may have changed, those of one algorithm, or, most of all, this one alone.
 /// What was the next best must not be condemned unseen, even if it has the next segment size.
@@ -414,18 +435,24 @@ inline void belief::begin_anew(const summary& seen, std::int64_t calls) {
     const double r = seen.mean - h.mean[std::size_t(seen.arm)];
     return std::exp(-0.5 * r * r / v) / std::sqrt(v);
   };
+  slowed_.reset();
+  if (seen.mean > mean(seen.arm)) slowed_ = seen.arm;
   std::vector<hypothesis> before = hypotheses_;
   if (!earlier_.empty() && explained(earlier_[speaking_], 2 * again) >
                                explained(current(), common + family + segment + own)) {
-    hypotheses_ = std::exchange(earlier_, {});
+    hypotheses_ = earlier_;
     for (std::size_t b = 0; b < hypotheses_.size(); ++b)
       hypotheses_[b].log_weight = before[b].log_weight;
     spread_out(again, 0, 0, again);
   } else {
     spread_out(common, family, segment, own);
   }
-  // What was learnt in a short time is a mixture of before and after.
-  if (calls - changed_at_ >= lasting) earlier_ = std::move(before);
+  // What was learnt in a short time is a mixture of before and after, or of a while that passes.
+  const std::int64_t lasted = calls - changed_at_;
+  if (lasted >= std::max(lasting, std::min(long_enough, earlier_lasted_ / 2))) {
+    earlier_ = std::move(before);
+    earlier_lasted_ = lasted;
+  }
   changed_at_ = calls;
   last_change_ = epochs_;
   above_ = below_ = 0;
@@ -534,7 +561,10 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
                        [](const summary& a, const summary& b) { return a.total() < b.total(); });
   if (most_seen->kept >= 2 && arms_[std::size_t(most_seen->arm)].samples > few)
     watch(*most_seen, elapsed);
-  if (changed_) begin_anew(*most_seen, calls);
+  if (const summary* change = changed_ ? &*most_seen : quick_again(epoch)) {
+    changed_ = true;
+    begin_anew(*change, calls);
+  }
 
   const bool incumbent_new = arms_[std::size_t(incumbent)].samples == 0;
   for (const auto& [distance, i] : order) {

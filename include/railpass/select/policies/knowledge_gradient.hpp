@@ -30,6 +30,20 @@ class knowledge_gradient_policy final : public belief_policy {
     probability_[std::size_t(place_of(incumbent()))] = 1;
   }
 
+  void learn(std::span<const observation> merged, std::int64_t calls) override {
+    for (slowed_arm& s : slowed_)
+      for (const observation& o : merged)
+        if (const int a = index_of(o.arm);
+            a >= 0 && place_of(a) == s.place && std::log(o.seconds) < beliefs().mean(a) - much)
+          s.patience = 0;
+    belief_policy::learn(merged, calls);
+    if (const auto slowed = beliefs().slowed()) {
+      const int place = place_of(*slowed);
+      std::erase_if(slowed_, [&](const slowed_arm& s) { return s.place == place; });
+      slowed_.push_back({place, calls});
+    }
+  }
+
   epoch_plan plan(const planning_input& now) override {
     const bool try_native = choose_incumbent();
     if (try_native && beliefs().samples(incumbent()) == 0) {
@@ -64,6 +78,13 @@ class knowledge_gradient_policy final : public belief_policy {
   // Of an epoch; the other places in a plan are kept for maintenance.
   static constexpr std::size_t most_tries = epoch_plan::max_explore - 8;
   static constexpr int most_samples = 64;  // of one arm at once
+
+  /// An arm that became slower while it was in use, maybe with all others and for a while only.
+  struct slowed_arm {
+    int place = 0;           // in arms()
+    std::int64_t since = 0;  // call
+    double patience = 1;     // grows with each look; 0: the last one took much less than believed
+  };
 
   /// Weights of the quadrature: a normal distribution, a share of it wider.
   static void weigh(std::array<double, points>& weights, double wide_share, double width) {
@@ -224,6 +245,7 @@ class knowledge_gradient_policy final : public belief_policy {
         native_looks_ = int(seen) + 1;
       }
     }
+    look_at_slowed(now, room, explore);
     // Where predictions are no help, a first call says little of its arm: what it took is the most
     // that another one will cost.
     for (int a = 0; a < num_active() && explore.size() < room; ++a) {
@@ -241,11 +263,12 @@ class knowledge_gradient_policy final : public belief_policy {
       int place = 0;
     };
     std::vector<look> looks;
-    const auto consider = [&](int place, double log_seconds, double spread, bool tried,
-                              std::int64_t last_seen) {
-      const double excess = std::min(5.0, log_seconds - b.cost(incumbent()));
-      const double price = std::exp(excess) - 1;
-      if (price >= most_credit) return;
+    // `at_best` is less than `log_seconds` where what was seen may have been slow for a while only.
+    const auto consider = [&](int place, double log_seconds, double at_best, double spread,
+                              bool tried, std::int64_t last_seen) {
+      const double price = std::exp(log_seconds - b.cost(incumbent())) - 1;
+      if (price >= (at_best < log_seconds ? most_price : most_credit)) return;
+      const double excess = at_best - b.cost(incumbent());
       const std::int64_t age = now.calls - std::max(last_seen, looked_at_[std::size_t(place)]);
       const double hoped = std::max(0.0, std::exp(excess - spread / 2) - 1);
       const double period = look_period *
@@ -259,19 +282,39 @@ class knowledge_gradient_policy final : public belief_policy {
       if (a == incumbent()) continue;
       const double cost =
           was_cold(a) ? std::min(b.cost(a), active_prior(a).log_seconds + error) : b.cost(a);
-      consider(place_of(a), cost, std::sqrt(b.covariances().of_difference(a, incumbent())),
-               is_proven(a), b.last_seen(a));
+      const bool was_quick = !b.has_quick_calls() && cost - b.quickest(a) > much;
+      consider(place_of(a), cost, was_quick ? b.quickest(a) + usual_lead : cost,
+               std::sqrt(b.covariances().of_difference(a, incumbent())), is_proven(a),
+               b.last_seen(a));
     }
     for (const outsider& o : outsiders())
-      consider(o.place, expected(o, error), o.measured ? 0 : b.prior_spread(), o.measured,
-               o.last_seen);
+      consider(o.place, expected(o, error), expected(o, error), o.measured ? 0 : b.prior_spread(),
+               o.measured, o.last_seen);
     std::sort(looks.begin(), looks.end(),
               [](const look& x, const look& y) { return x.due > y.due; });
     for (const look& l : looks) {
-      if (explore.size() >= room || l.price > credit_) break;
+      if (explore.size() >= room || std::min(l.price, most_credit) > credit_) break;
       credit_ -= l.price;
       explore.push_back(l.place);
       looked_at_[std::size_t(l.place)] = now.calls;
+    }
+  }
+  /// An arm that became slower, maybe for a while only, is looked at again when that costs a tenth
+  /// of the calls since, then four times as late each time; at once if it took much less than
+  /// believed, as a belief may need three such calls to give way.
+  void look_at_slowed(const planning_input& now, std::size_t room, std::vector<int>& explore) {
+    constexpr double share = 0.1, rarer = 4;
+    const auto price = [&](const slowed_arm& s) {
+      const int a = index_of(arms()[std::size_t(s.place)].arm);
+      return a < 0 ? 0 : std::exp(beliefs().cost(a) - beliefs().cost(incumbent())) - 1;
+    };
+    std::erase_if(slowed_, [&](const slowed_arm& s) { return price(s) <= 0; });
+    for (slowed_arm& s : slowed_) {
+      if (explore.size() >= room) break;
+      if (price(s) * s.patience > share * double(now.calls - s.since)) continue;
+      explore.push_back(s.place);
+      s.patience = std::max(1.0, rarer * s.patience);
+      looked_at_[std::size_t(s.place)] = now.calls;
     }
   }
   /// Whether the arm is only known from the first calls of all, in which all was cold.
@@ -287,6 +330,9 @@ class knowledge_gradient_policy final : public belief_policy {
   static constexpr std::int64_t cold_calls = 8;
   static constexpr double second_call_share = 0.05;  // of the calls so far, at most
   static constexpr double most_credit = 6;           // calls
+  static constexpr double most_price = 40;           // of a look, in calls
+  static constexpr double much = 0.7;                // of the logarithm: twice
+  static constexpr double usual_lead = 0.2;          // of an arm's quickest call, of the logarithm
 
   void publish(const std::vector<int>& explore, int calls) {
     std::fill(probability_.begin(), probability_.end(), 0.0);
@@ -297,6 +343,7 @@ class knowledge_gradient_policy final : public belief_policy {
   std::array<double, points> plain_{}, heavy_{};
   std::vector<double> probability_;      // by place in arms()
   std::vector<std::int64_t> looked_at_;  // planned in which call, by place in arms()
+  std::vector<slowed_arm> slowed_;
   int native_looks_ = 0;
   double credit_ = 0;
 };
