@@ -9,6 +9,7 @@
 // every 16 calls, which is what one merge costs end to end. A time is that of the slowest rank,
 // between two barriers. "begun": railpass's decisions, timings and merges begin with the first call
 // (policy native, so the arm is the MPI library's).
+#include "lib/session/base.hpp"
 #include "lib/session/merge_messages.hpp"
 #include "lib/session/process.hpp"
 #include "railpass/base/clock.hpp"
@@ -19,8 +20,10 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -84,13 +87,19 @@ int main(int argc, char** argv) {
   const auto native = [&](MPI_Comm comm, int) { PMPI_Bcast(&value, 1, MPI_DOUBLE, 0, comm); };
   const auto tuned = [&](MPI_Comm comm, int) { mpi::broadcast(&value, 1, MPI_DOUBLE, 0, comm); };
 
-  const auto wait = [](MPI_Request& r) { return PMPI_Wait(&r, MPI_STATUS_IGNORE); };
+  const auto wait = [](MPI_Request& r, MPI_Status& s) { return PMPI_Wait(&r, &s); };
+  bases& all = bases::of_process();
+  if (num_ranks > 1) all.make_for_world();
   std::vector<double> native_us, tuned_us, merging_us, tuned_ratio, merging_ratio, merge_us;
   for (int repetition = 0; repetition < repetitions; ++repetition) {
     // Fresh ones: the merges of a stream's beginning are in its time.
     const stream plain(false), learning(begun), merging(false);
     merge_messages messages(rank, num_ranks);
-    messages.connect(merging.comm());
+    if (base_place place = all.find(merging.comm()); place.of) {
+      constexpr int last = base::num_lanes - 1;
+      all.take(*place.of, last);
+      messages.connect(std::make_shared<base_lane>(std::move(place), last));
+    }
     std::optional<select::lockstep> steps;  // a new one begins its first merge in its second call
     std::array<double, 3> s{};
     for (int turn = 0; turn < 3; ++turn) {
@@ -100,13 +109,17 @@ int main(int argc, char** argv) {
       if (which == 2)
         s[2] = merging.seconds(calls, [&](MPI_Comm comm, int i) {
           bool mismatch = false;
+          const auto finish = [&] {  // of many ranks: one merge takes more calls than that
+            while (steps->outstanding() != select::merge_step::none)
+              if (steps->begin_call()) messages.make_due_steps(*steps, nullptr, wait, mismatch);
+          };
           if (i % calls_per_merge == 0) {
-            if (steps) messages.finish(*steps, nullptr, wait, mismatch);  // of many ranks
+            if (steps) finish();
             steps.emplace(select::lockstep_settings{}, rank, num_ranks);
           }
           if (steps->begin_call()) messages.make_due_steps(*steps, nullptr, wait, mismatch);
           native(comm, i);
-          if (i + 1 == calls) messages.finish(*steps, nullptr, wait, mismatch);
+          if (i + 1 == calls) finish();
         });
     }
     native_us.push_back(s[0] / calls * 1e6);

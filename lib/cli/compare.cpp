@@ -47,7 +47,7 @@ std::array<way, 2> both_ways(const options& o, const std::vector<std::string>& c
   const double limit_s = parse_duration_s("--limit", o.limit);
 
   std::vector<std::string> tuned{command.front()};
-  for (const std::string& option : preloading_options(kind, value)) tuned.push_back(option);
+  for (const std::string& option : preloading_options(kind, value, words)) tuned.push_back(option);
   tuned.insert(tuned.end(), words.begin(), words.end());
   way without{"without", {.line = quoted(command), .environment = {}, .limit_s = limit_s}};
   way with{"with", {.line = quoted(tuned), .environment = {}, .limit_s = limit_s}};

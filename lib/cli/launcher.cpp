@@ -14,6 +14,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <sstream>
 #include <unistd.h>
 
@@ -192,8 +193,22 @@ std::string preload_value(const std::string& library) {
   return library + (before && *before ? std::string(":") + before : std::string());
 }
 
-std::vector<std::string> preloading_options(launcher_kind kind, const std::string& value) {
+namespace {
+
+// Others may have executables that the preload library does not reach.
+bool starts_one_program(std::span<const std::string> words) {
+  return std::ranges::none_of(words, [](const std::string& word) {
+    return word == ":" || word == "--multi-prog" || word == "--app" || word == "-app" ||
+           word == "--configfile" || word == "-configfile";
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> preloading_options(launcher_kind kind, const std::string& value,
+                                            std::span<const std::string> words) {
   std::vector<std::string> options;
+  const bool says_all = starts_one_program(words) && std::getenv("RAILPASS_ALL_RANKS") == nullptr;
   switch (kind) {
     case launcher_kind::open_mpi:
       // Ranks on other hosts get no variables by themselves.
@@ -203,13 +218,15 @@ std::vector<std::string> preloading_options(launcher_kind kind, const std::strin
         if (text.starts_with("RAILPASS_") || text.starts_with("RAILPASS="))
           options.insert(options.end(), {"-x", std::string(text.substr(0, text.find('=')))});
       }
+      if (says_all) options.insert(options.end(), {"-x", "RAILPASS_ALL_RANKS=on"});
       break;
     case launcher_kind::hydra:
     case launcher_kind::intel:
       options = {"-genv", "LD_PRELOAD", value};  // all others they pass on by themselves
+      if (says_all) options.insert(options.end(), {"-genv", "RAILPASS_ALL_RANKS", "on"});
       break;
     case launcher_kind::slurm:
-      options = {"--export=ALL,LD_PRELOAD=" + value};
+      options = {"--export=ALL,LD_PRELOAD=" + value + (says_all ? ",RAILPASS_ALL_RANKS=on" : "")};
       break;
     case launcher_kind::unknown:
       break;

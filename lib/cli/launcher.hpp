@@ -3,6 +3,7 @@
 // What starts the ranks of a program, and how to give them the preload library.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,8 +42,10 @@ std::string preload_library(mpi_family family);
 /// The value of LD_PRELOAD: the library, then what the user preloads.
 std::string preload_value(const std::string& library);
 /// Options of the launcher that give the ranks, on all hosts, LD_PRELOAD and this process'
-/// RAILPASS variables.
-std::vector<std::string> preloading_options(launcher_kind kind, const std::string& value);
+/// RAILPASS variables; and RAILPASS_ALL_RANKS unless it is set, or `words`, the launcher's own
+/// options and what it starts, may be several programs.
+std::vector<std::string> preloading_options(launcher_kind kind, const std::string& value,
+                                            std::span<const std::string> words);
 
 /// For /bin/sh: to start what is found and to show what is started.
 std::string quoted(const std::string& word);

@@ -74,7 +74,9 @@ std::vector<std::string> command_for(const options& o, const launch& found,
     if (found.kind == launcher_kind::intel)
       add({"-genv", "I_MPI_PIN", "0", "-genv", "I_MPI_THREAD_YIELD", "3"});
   }
-  add(preloading_options(found.kind, preload_value(library)));
+  std::vector<std::string> words = found.command;
+  words.insert(words.end(), program.begin(), program.end());
+  add(preloading_options(found.kind, preload_value(library), words));
   add(program);
   return command;
 }

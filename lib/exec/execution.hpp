@@ -23,9 +23,9 @@ inline std::byte* displaced(const std::byte* from, std::int64_t bytes) {
                                       static_cast<std::uintptr_t>(bytes));
 }
 
-/// Tags of schedules' messages, from 0 on: far more than calls can be in flight, and below the
-/// 32767 that every MPI guarantees.
-inline constexpr int num_schedule_tags = 16384;
+/// Tags of schedules' messages, from 0 on: calls that are in flight at once have different ones.
+/// Messages of later calls with the same tag are matched in order.
+inline constexpr int num_schedule_tags = 16;
 
 /// Messages a call may have in flight, sends and receives counted apart. A step has at most 64 (one
 /// large send, see large_message_bytes), and one that has none may always start one: so a window
@@ -36,7 +36,7 @@ struct windows {
 };
 
 /// What the executor does not know about the user's data. Codes are 0 or an error code, which
-/// becomes the call's. The functions are called from inside the executor and must not throw.
+/// ends the call. The functions are called from inside the executor and must not throw.
 struct data_hooks {
   void* user_data = nullptr;
   /// right = left op right, element by element, in the layout of the user's memory. Null: the
@@ -151,11 +151,12 @@ class execution {
   }
 
   /// Starts what can be started; local work only for a while, so that the rail is not forgotten.
-  /// False if the rail failed.
+  /// False if the rail failed; see code() for a hook's failure.
   template <rail R>
   bool advance(R& r) {
     std::int64_t local_bytes = local_bytes_per_turn;
-    while (!done()) {
+    // After a hook's failure nothing is sent that it should have made.
+    while (!done() && code_ == 0) {
       int step = take_message_step();
       if (step >= 0) {
         const bool ok = steps_[std::size_t(step)].kind == step_kind::send
@@ -699,7 +700,10 @@ class execution {
         std::byte* bytes = displaced(memory, s.begin * unit_bytes);
         post_result posted;
         if constexpr (direction == sending) {
-          if (binding_.hooks.pack) pack(s.from, s.begin, units);
+          if (binding_.hooks.pack) {
+            pack(s.from, s.begin, units);
+            if (code_ != 0) return true;
+          }
           posted = r.post_send(s.peer, tag_, bytes, units * unit_bytes, token);
         } else {
           posted = r.post_receive(s.peer, tag_, bytes, units * unit_bytes, token);

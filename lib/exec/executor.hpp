@@ -16,12 +16,13 @@
 
 namespace railpass {
 
-/// Who is told when a call takes suspiciously long. `report` is called once per call, from inside
-/// the wait loop; the list is valid during the call only.
-struct hang_watch {
+/// Who is asked, and told, while a call waits. Both are called from inside the wait loop.
+struct wait_watch {
   clock_function clock = steady_clock_s;
-  double after_s = 0;  ///< 0: never
+  double after_s = 0;  ///< when `report` is called, once per call; 0: never
   void (*report)(void* user_data, std::span<const awaited_peer>) = nullptr;
+  /// Now and then while nothing moves: a code that is not 0 ends the call with it.
+  int (*look)(void* user_data) = nullptr;
   void* user_data = nullptr;
 };
 
@@ -29,8 +30,8 @@ struct hang_watch {
 /// in the same order: the number of the call is the tag of its messages. Not thread safe.
 ///
 /// Codes returned are 0 or the rail's error code (for MPI an MPI error code) or the first one that
-/// a data hook returned. After a rail's failure all calls in progress have failed; a hook's failure
-/// is local, the call goes on so that the other ranks do not hang.
+/// a data hook returned. After any of them all calls in progress have failed, and other ranks wait
+/// for what this one does not send any more: to tell them is the caller's task (wait_watch::look).
 template <rail R>
 class executor {
  public:
@@ -48,7 +49,7 @@ class executor {
 
   /// Runs the schedule to its end. Collective over the rail's communicator. All memory is allocated
   /// before the first message: std::bad_alloc is thrown before that or not at all.
-  int run(const schedule& s, const binding& b, const hang_watch& watch = {}) {
+  int run(const schedule& s, const binding& b, const wait_watch& watch = {}) {
     return wait(start(s, b), watch);
   }
 
@@ -62,7 +63,7 @@ class executor {
     rail_.reserve(std::size_t(rail_.pending()) + e.most_in_flight());
     calls_[std::size_t(c)]->used = true;
     active_.push_back(c);
-    if (!e.advance(rail_)) fail();
+    advance(e);
     return c;
   }
 
@@ -72,12 +73,17 @@ class executor {
     if (rail_.pending() > 0) {
       const int ended = rail_.poll(completed_);
       if (ended < 0) {
-        fail();
+        fail(rail_.error_code());
         return true;
       }
       for (int i = 0; i < ended; ++i) {
         const rail_token token = completed_[std::size_t(i)];
-        calls_[std::size_t(token >> 32)]->work.complete(static_cast<std::uint32_t>(token));
+        execution& e = calls_[std::size_t(token >> 32)]->work;
+        e.complete(static_cast<std::uint32_t>(token));
+        if (e.code() != 0) {
+          fail(e.code());
+          return true;
+        }
       }
       moved = ended > 0;
     }
@@ -85,10 +91,7 @@ class executor {
       execution& e = calls_[std::size_t(c)]->work;
       if (!e.has_work()) continue;
       moved = true;
-      if (!e.advance(rail_)) {
-        fail();
-        break;
-      }
+      if (!advance(e)) break;
     }
     return moved;
   }
@@ -104,7 +107,7 @@ class executor {
 
   /// Blocks until the call is done, and finishes it. Throws error if the schedule is one that
   /// cannot end, which the checker would have found.
-  int wait(call c, const hang_watch& watch = {}) {
+  int wait(call c, const wait_watch& watch = {}) {
     if (!done(c) && !wait_loop(calls_[std::size_t(c)]->work, watch)) {
       finish(c);
       throw error("the schedule cannot end: nothing is under way and no step can start");
@@ -120,6 +123,7 @@ class executor {
 
  private:
   static constexpr unsigned polls_per_clock = 1024;  // a power of two
+  static constexpr int empty_polls_per_look = 16;
 
   struct slot {
     execution work;
@@ -135,7 +139,7 @@ class executor {
   }
 
   // False: the call will never be done.
-  bool wait_loop(const execution& e, const hang_watch& watch) {
+  bool wait_loop(const execution& e, const wait_watch& watch) {
     unsigned polls = 0;
     int empty = 0;
     double started_s = -1;
@@ -145,7 +149,11 @@ class executor {
         empty = 0;
       } else {
         if (rail_.pending() == 0) return false;
-        if (++empty >= polls_before_yield_) rail_.give_way();
+        if (++empty >= polls_before_yield_) {
+          rail_.give_way();
+          if (watch.look && empty % empty_polls_per_look == 0)
+            if (const int code = watch.look(watch.user_data)) fail(code);
+        }
       }
       if (watching && (++polls & (polls_per_clock - 1)) == 0) {
         const double now_s = watch.clock();
@@ -163,8 +171,15 @@ class executor {
     return true;
   }
 
-  void fail() {
-    const int code = rail_.error_code();
+  // False: all calls have failed.
+  bool advance(execution& e) {
+    const bool ok = e.advance(rail_);
+    if (ok && e.code() == 0) return true;
+    fail(ok ? e.code() : rail_.error_code());
+    return false;
+  }
+
+  void fail(int code) {
     rail_.abandon();
     for (const call c : active_) calls_[std::size_t(c)]->work.fail(code);
   }

@@ -2,7 +2,10 @@
 #include "lib/preload/engine.hpp"
 
 #include "lib/session/arguments.hpp"
+#include "lib/session/base.hpp"
+#include "lib/session/communicator_state.hpp"
 #include "lib/session/inside.hpp"
+#include "lib/session/process.hpp"
 
 #include <type_traits>
 
@@ -35,7 +38,49 @@ struct typed<int(Arguments...)> {
          ...);
     return run_call(c, {});
   }
+
+  template <auto watch, auto real_function>
+  static int pass_on(std::conditional_t<true, word, Arguments>... words) {
+    const auto go_on = [&] { return (real.*real_function)(words...); };
+    return inside::now() ? go_on() : watch(go_on, from_word<Arguments>(words)...);
+  }
 };
+
+// What railpass does around calls that only pass through, named as they are.
+namespace watch {
+
+constexpr auto Init = [](const auto& go_on, auto...) {
+  const int code = go_on();
+  if (code != MPI_SUCCESS) return code;
+  const inside here;
+  if (process* const mine = process::get();
+      mine && mine->values().all_ranks && mine->values().enable)
+    bases::of_process().make_for_world();
+  return code;
+};
+constexpr auto Init_thread = Init;
+
+constexpr auto Finalize = [](const auto& go_on) {
+  {
+    const inside here;
+    process::end();
+  }
+  return go_on();
+};
+
+constexpr auto Comm_free = [](const auto& go_on, const MPI_Comm* comm) {
+  const communicator_state::freeing this_one(comm ? *comm : MPI_COMM_NULL);
+  return go_on();
+};
+constexpr auto Comm_disconnect = Comm_free;
+
+constexpr auto Comm_idup = [](const auto& go_on, auto...) {
+  bases::of_process().make_none_inside();
+  return go_on();
+};
+[[maybe_unused]] constexpr auto Comm_idup_with_info = Comm_idup;
+
+}  // namespace watch
 
 }  // namespace
 }  // namespace railpass::preload
@@ -47,6 +92,9 @@ void railpass_preload_attach(const railpass::preload::functions& real,
 #define RAILPASS_PRELOADED(name, arguments, count)                                            \
   tuned.name = preload::typed<decltype(PMPI_##name)>::run<&railpass::arguments_of::arguments, \
                                                           &preload::functions::name>;
+#define RAILPASS_WATCHED(name, count)                                               \
+  tuned.name = preload::typed<decltype(PMPI_##name)>::pass_on<preload::watch::name, \
+                                                              &preload::functions::name>;
 #include "lib/preload/functions.def"
 #undef RAILPASS_PRELOADED
 }

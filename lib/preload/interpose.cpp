@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // librailpass_preload.so: stands before the MPI library of a program that knows nothing of railpass
-// and answers MPI_x and PMPI_x (which Fortran and MPI-IO call) for all blocking collectives. It is
-// linked with no MPI library and loads librailpass only at the first of these calls, once it is
-// sure of the MPI library behind it; so it may be loaded into any process. What it cannot or shall
-// not tune goes straight on.
+// and answers MPI_x and PMPI_x (which Fortran and MPI-IO call) for all blocking collectives, and
+// for the calls with which MPI and communicators begin and end. It is linked with no MPI library
+// and loads librailpass only at the first of these calls, once it is sure of the MPI library behind
+// it; so it may be loaded into any process. What it cannot or shall not tune goes straight on.
 #include "lib/preload/engine.hpp"
 #include "lib/preload/mpi_of_build.hpp"
 
@@ -179,13 +179,21 @@ const answers& answers_for(const void* caller) {
 
 // mpi.h declares these functions with the types of the MPI that railpass is built for; here they
 // have names of their own for the compiler, and MPI's for the linker.
+#define RAILPASS_WORDS_0
 #define RAILPASS_WORDS_1 word a
+#define RAILPASS_WORDS_2 word a, word b
+#define RAILPASS_WORDS_3 RAILPASS_WORDS_2, word c
+#define RAILPASS_WORDS_4 RAILPASS_WORDS_3, word d
 #define RAILPASS_WORDS_5 word a, word b, word c, word d, word e
 #define RAILPASS_WORDS_6 RAILPASS_WORDS_5, word f
 #define RAILPASS_WORDS_7 RAILPASS_WORDS_6, word g
 #define RAILPASS_WORDS_8 RAILPASS_WORDS_7, word h
 #define RAILPASS_WORDS_9 RAILPASS_WORDS_8, word i
+#define RAILPASS_PASSED_0
 #define RAILPASS_PASSED_1 a
+#define RAILPASS_PASSED_2 a, b
+#define RAILPASS_PASSED_3 RAILPASS_PASSED_2, c
+#define RAILPASS_PASSED_4 RAILPASS_PASSED_3, d
 #define RAILPASS_PASSED_5 a, b, c, d, e
 #define RAILPASS_PASSED_6 RAILPASS_PASSED_5, f
 #define RAILPASS_PASSED_7 RAILPASS_PASSED_6, g

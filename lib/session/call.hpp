@@ -28,6 +28,8 @@ class rank_values {
     std::memcpy(&value, static_cast<const std::byte*>(values_) + 8 * rank, 8);
     return value;
   }
+  /// Whether both are the same memory.
+  bool same_array(const rank_values& other) const { return values_ == other.values_; }
   /// As the user gave them.
   template <class T>
   const T* as() const {
@@ -73,11 +75,6 @@ struct call {
            describe(op).what != promise::all_arrive;
   }
 };
-
-/// The length of the call's message, in one place for all collectives: equal on all ranks, by MPI's
-/// rules about type signatures; 0 if only pairs of ranks know it. Negative: no valid arguments, or
-/// longer than 2^60 bytes. `rank` and `num_ranks` are the caller's. Local.
-std::int64_t message_bytes_of(const call& c, int rank, int num_ranks);
 
 /// The MPI library's own collective. Returns an MPI error code, as the next one.
 int run_native(const call& c);

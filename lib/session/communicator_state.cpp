@@ -3,10 +3,13 @@
 
 #include "railpass/base/error.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>
+#include <mutex>
 #include <new>
+#include <vector>
 
 namespace railpass {
 
@@ -38,6 +41,31 @@ remembered& place_of(MPI_Comm comm) {
   return memory[value * 0x9e3779b97f4a7c15u >> (64 - remembered_bits)];
 }
 
+// Of the program, in MPI_Comm_free now. Never destroyed: it may be called after all destructors.
+struct handles {
+  std::mutex mutex;
+  std::vector<MPI_Comm> all;
+};
+handles& being_freed() {
+  static handles& those = *new handles;
+  return those;
+}
+std::atomic<int> num_being_freed{0};
+
+bool is_being_freed(MPI_Comm comm) {
+  if (num_being_freed.load(std::memory_order_acquire) == 0) return false;
+  handles& those = being_freed();
+  const std::lock_guard lock(those.mutex);
+  return std::ranges::find(those.all, comm) != those.all.end();
+}
+
+communicator_state* known_state(MPI_Comm comm, const process& owner) {
+  void* known = nullptr;
+  int found = 0;
+  PMPI_Comm_get_attr(comm, owner.communicator_key(), &known, &found);
+  return found ? static_cast<communicator_state*>(known) : nullptr;
+}
+
 std::string name_of_communicator(MPI_Comm comm) {
   char name[MPI_MAX_OBJECT_NAME + 1] = "";
   int length = 0;
@@ -54,7 +82,6 @@ communicator_state::communicator_state(MPI_Comm comm, process& owner)
   PMPI_Comm_rank(comm, &rank_);
   PMPI_Comm_size(comm, &num_ranks_);
   native_ = is_inter || num_ranks_ < 2;
-  if (!native_) agreement_.resize(session::words_of_agreement(num_ranks_));
 }
 
 communicator_state* communicator_state::of(MPI_Comm comm, int& code) {
@@ -72,6 +99,7 @@ communicator_state* communicator_state::of(MPI_Comm comm, int& code) {
     seen = {comm, static_cast<communicator_state*>(known), now};
     return seen.state;
   }
+  if (is_being_freed(comm)) return nullptr;
   // A rank without a state would be native while the others are tuned, and not know it.
   auto* const fresh = new communicator_state(comm, *owner);
   try {
@@ -89,25 +117,62 @@ communicator_state* communicator_state::of(MPI_Comm comm, int& code) {
 int communicator_state::on_free(MPI_Comm, int, void* value, void*) {
   auto* const state = static_cast<communicator_state*>(value);
   frees.fetch_add(1, std::memory_order_release);
-  // After MPI_Finalize has begun only memory is freed: others may not be here any more.
-  if (process* const owner = process::get()) {
-    state->finish_merge();
-    owner->remove(*state);
-    // MPI may still write to what was under way when this rank failed: that memory is given up.
-    if (state->session_ && state->session_->failed()) static_cast<void>(state->session_.release());
-    if (state->session_) state->session_->free_private_communicator();
+  // Once MPI has begun to end, that has been done.
+  if (process::get()) {
+    state->leave();
+    state->process_.remove(*state);
+    state->drop_session();
   }
   delete state;
   return MPI_SUCCESS;
 }
 
-int communicator_state::agree(MPI_Comm comm, bool pays, double passed_s) {
+communicator_state::freeing::freeing(MPI_Comm comm) : comm_(comm) {
+  process* const owner = process::get();
+  // MPI frees none of these, and says so.
+  if (!owner || comm == MPI_COMM_NULL || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF) return;
+  {
+    handles& those = being_freed();
+    const std::lock_guard lock(those.mutex);
+    those.all.push_back(comm);
+    num_being_freed.fetch_add(1, std::memory_order_release);
+  }
+  if (communicator_state* const state = known_state(comm, *owner)) state->leave();
+}
+
+communicator_state::freeing::~freeing() {
+  handles& those = being_freed();
+  const std::lock_guard lock(those.mutex);
+  const auto mine = std::ranges::find(those.all, comm_);
+  if (mine == those.all.end()) return;
+  those.all.erase(mine);
+  num_being_freed.fetch_sub(1, std::memory_order_release);
+}
+
+void communicator_state::leave() {
+  native_ = true;
+  if (session_) session_->leave();
+}
+
+void communicator_state::drop_session() {
+  if (!session_) return;
+  // MPI may still write to what was under way when this rank failed: that memory is given up.
+  if (session_->has_failed())
+    static_cast<void>(session_.release());
+  else
+    session_.reset();
+}
+
+void communicator_state::leave_others() {
+  if (session_) session_->leave_others();
+}
+
+int communicator_state::agree(MPI_Comm comm, bool pays, bool asked_for, double passed_s) {
   if (native_ || agreed_) return MPI_SUCCESS;
   session::outcome outcome = session::create(comm, settings_, process_, name_of_communicator(comm),
-                                             pays, passed_s, agreement_);
+                                             pays, asked_for, passed_s);
   if (outcome.postponed) return MPI_SUCCESS;
   agreed_ = true;
-  agreement_ = {};
   {
     const std::unique_lock lock = process_.hold_statistics();
     session_ = std::move(outcome.made);
@@ -123,10 +188,11 @@ int communicator_state::run(const call& c, const call_options& options) {
     if (beginning_.count(c.message_bytes, at_once, process_.clock())) {
       const double now_s = process_.clock()();
       const bool pays = at_once || is_particular(settings_) || beginning_.pays(now_s);
-      if (const int failure = agree(c.comm, pays, beginning_.passed_s(now_s))) return failure;
+      if (const int failure = agree(c.comm, pays, false, beginning_.passed_s(now_s)))
+        return failure;
     }
   }
-  if (!session_) return run_native(c);
+  if (!session_ || native_) return run_native(c);
   return session_->run(c, options);
 }
 

@@ -7,7 +7,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace railpass {
 
@@ -15,10 +14,23 @@ namespace railpass {
 /// until it is freed. Made and destroyed without communication.
 class communicator_state {
  public:
-  /// The state of a communicator, made now if need be. Null if there is none: MPI is not running,
-  /// or `comm` is MPI_COMM_NULL or no communicator. Only then `code` is an error code, and the
-  /// error handler has been called. Throws std::bad_alloc.
+  /// The state of a communicator, made now if need be. Null if there is none: MPI is not running or
+  /// ends, `comm` is being freed, or it is MPI_COMM_NULL or no communicator. Only then `code` is an
+  /// error code, and the error handler has been called. Throws std::bad_alloc.
   static communicator_state* of(MPI_Comm comm, int& code);
+
+  /// While one of these lives, the program is freeing a communicator: its last calls, which delete
+  /// callbacks may make, are the MPI library's on all ranks, whichever attribute is deleted first.
+  class freeing {
+   public:
+    explicit freeing(MPI_Comm comm);
+    ~freeing();
+    freeing(const freeing&) = delete;
+    freeing& operator=(const freeing&) = delete;
+
+   private:
+    MPI_Comm comm_;
+  };
   /// The delete callback of the attribute.
   static int on_free(MPI_Comm comm, int key, void* value, void* extra);
 
@@ -31,21 +43,20 @@ class communicator_state {
   int rank() const { return rank_; }
   int num_ranks() const { return num_ranks_; }
 
-  /// After a failure on this rank.
-  void stay_native() {
-    native_ = true;
-    if (session_) session_->abandon();
-  }
+  /// After a failure on this rank in a call.
+  void leave_others();
 
   /// Makes the session now. Collective.
-  int start_tuning(MPI_Comm comm) { return agree(comm, true, 0); }
+  int start_tuning(MPI_Comm comm) { return agree(comm, true, true, 0); }
 
   void configure(std::string_view setting, std::string_view value);
   std::string last_arm() const;
 
-  void finish_merge() {
-    if (session_) session_->finish_merge();
-  }
+  /// The communicator or MPI ends: takes over what has been learnt. From now on all calls are
+  /// native. Local.
+  void leave();
+  /// After leave().
+  void drop_session();
   void add_statistics(select::statistics_dump& dump) const;
 
  private:
@@ -53,15 +64,13 @@ class communicator_state {
   ~communicator_state() = default;
 
   /// Makes the session if all ranks find that it pays; see session::create. Collective.
-  int agree(MPI_Comm comm, bool pays, double passed_s);
+  int agree(MPI_Comm comm, bool pays, bool asked_for, double passed_s);
 
   process& process_;
   bool native_ = false;
   int rank_ = 0;
   int num_ranks_ = 1;
   select::beginning beginning_;
-  /// Memory that is there before others may wait for this rank; see session::create.
-  std::vector<std::int64_t> agreement_;
   bool agreed_ = false;
   std::unique_ptr<session> session_;
   settings settings_;

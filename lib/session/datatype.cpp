@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/datatype.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -9,8 +10,9 @@ namespace railpass {
 
 namespace {
 
-// Of larger elements only what they are made of is looked at.
-constexpr std::int64_t largest_probed_bytes = 1 << 20;
+// Types with more numbers in their description count as not packed: programs may make one for each
+// call, and looking at it must cost less than making it did.
+constexpr std::size_t longest_description = 4096;
 
 // Two threads may meet a datatype for the first time at once. Setting an attribute again would
 // delete what a third one is reading.
@@ -21,52 +23,53 @@ int delete_layout(MPI_Datatype, int, void* value, void*) {
   return MPI_SUCCESS;
 }
 
-// size == extent does not suffice: a type map may visit its bytes in another order. So one element
-// whose bytes are numbered is packed, one pass per byte of the number.
-int probe_packed(MPI_Datatype type, std::int64_t size, bool& packed) {
-  std::vector<unsigned char> memory(static_cast<std::size_t>(size));
-  std::vector<unsigned char> wire(memory.size());
-  packed = true;
-  for (int shift = 0; packed && (size >> shift) > 0; shift += 8) {
-    for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = (unsigned char)(i >> shift);
-    int position = 0;
-    if (const int failure = PMPI_Pack(memory.data(), 1, type, wire.data(), int(wire.size()),
-                                      &position, MPI_COMM_SELF))
-      return failure;
-    packed = position == size && memory == wire;
+// What MPI says of how a type was made.
+struct description {
+  int combiner = MPI_COMBINER_NAMED;
+  std::vector<int> ints;
+  std::vector<MPI_Aint> addresses;
+  std::vector<MPI_Datatype> types;
+
+  description() = default;
+  description(const description&) = delete;
+  description& operator=(const description&) = delete;
+  // MPI lends predefined types; what others it returns are the caller's.
+  ~description() {
+    for (MPI_Datatype& type : types)
+      if (!is_predefined(type)) PMPI_Type_free(&type);
   }
-  return MPI_SUCCESS;
-}
 
-int inspect(MPI_Datatype type, datatype_layout& layout);
+  int read(MPI_Datatype type) {
+    int num_ints = 0, num_addresses = 0, num_types = 0;
+    if (const int failure =
+            PMPI_Type_get_envelope(type, &num_ints, &num_addresses, &num_types, &combiner))
+      return failure;
+    if (is_predefined(combiner)) return MPI_SUCCESS;
+    if (std::size_t(num_ints) + std::size_t(num_addresses) > longest_description)
+      return combiner = unknown_combiner, MPI_SUCCESS;
+    ints.resize(std::size_t(num_ints));
+    addresses.resize(std::size_t(num_addresses));
+    std::vector<MPI_Datatype> made(std::size_t(num_types), MPI_DATATYPE_NULL);
+    if (const int failure = PMPI_Type_get_contents(type, num_ints, num_addresses, num_types,
+                                                   ints.data(), addresses.data(), made.data()))
+      return failure;
+    types.swap(made);
+    return MPI_SUCCESS;
+  }
 
-// Many elements of a packed type, one behind the other, are packed: how programs describe more than
-// 2^31 elements. Other large types count as not packed.
-int find_repeated(MPI_Datatype type, bool& packed) {
-  packed = false;
-  int ints = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
-  if (const int failure = PMPI_Type_get_envelope(type, &ints, &addresses, &types, &combiner))
-    return failure;
-  if (combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_DUP) return MPI_SUCCESS;
-  int count = 0;
-  MPI_Aint none = 0;
-  MPI_Datatype element = MPI_DATATYPE_NULL;
-  if (const int failure = PMPI_Type_get_contents(type, ints, 0, 1, &count, &none, &element))
-    return failure;
-  // MPI lends predefined types; what others it returns are the caller's, and maybe not committed.
-  PMPI_Type_get_envelope(element, &ints, &addresses, &types, &combiner);
-  const bool predefined = combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
-                          combiner == MPI_COMBINER_F90_INTEGER ||
-                          combiner == MPI_COMBINER_F90_COMPLEX;
-  int code = predefined ? MPI_SUCCESS : PMPI_Type_commit(&element);
-  datatype_layout layout;
-  if (code == MPI_SUCCESS) code = inspect(element, layout);
-  packed = layout.packed;
-  if (!predefined) PMPI_Type_free(&element);
-  return code;
-}
+  static constexpr int unknown_combiner = -1;
+  static bool is_predefined(int combiner) {
+    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+           combiner == MPI_COMBINER_F90_INTEGER || combiner == MPI_COMBINER_F90_COMPLEX;
+  }
+  static bool is_predefined(MPI_Datatype type) {
+    int ints = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
+    PMPI_Type_get_envelope(type, &ints, &addresses, &types, &combiner);
+    return is_predefined(combiner);
+  }
+};
 
-int inspect(MPI_Datatype type, datatype_layout& layout) {
+int measure(MPI_Datatype type, datatype_layout& layout) {
   MPI_Count size = 0, lower = 0, extent = 0, true_lower = 0, true_extent = 0;
   if (const int failure = PMPI_Type_size_x(type, &size)) return failure;
   if (const int failure = PMPI_Type_get_extent_x(type, &lower, &extent)) return failure;
@@ -77,10 +80,110 @@ int inspect(MPI_Datatype type, datatype_layout& layout) {
             .true_lower_bound = true_lower,
             .true_extent = true_extent,
             .packed = false};
-  if (size != extent || true_extent != size || true_lower != 0) return MPI_SUCCESS;
-  if (size > largest_probed_bytes) return find_repeated(type, layout.packed);
-  if (size == 0) return layout.packed = true, MPI_SUCCESS;
-  return probe_packed(type, size, layout.packed);
+  return MPI_SUCCESS;
+}
+
+int is_one_run(MPI_Datatype type, const datatype_layout& layout, bool& one);
+
+// Elements of a type, one block behind the other.
+class run {
+ public:
+  // Adds `count` elements that begin `at` bytes from the type's address.
+  int add(std::int64_t at, std::int64_t count, MPI_Datatype type) {
+    if (count == 0 || !unbroken_) return MPI_SUCCESS;
+    if (type != last_) {
+      if (const int failure = measure(type, layout_)) return failure;
+      if (const int failure = is_one_run(type, layout_, last_is_run_)) return failure;
+      last_ = type;
+    }
+    unbroken_ = last_is_run_ && at == end_ && (count == 1 || layout_.extent == layout_.size);
+    end_ += count * layout_.size;
+    return MPI_SUCCESS;
+  }
+  // The same with the distance counted in elements.
+  int add_by_elements(std::int64_t at, std::int64_t count, MPI_Datatype type) {
+    MPI_Count lower = 0, extent = 0;
+    if (const int failure = PMPI_Type_get_extent_x(type, &lower, &extent)) return failure;
+    return add(at * extent, count, type);
+  }
+  bool unbroken() const { return unbroken_; }
+
+ private:
+  bool unbroken_ = true;
+  std::int64_t end_ = 0;
+  MPI_Datatype last_ = MPI_DATATYPE_NULL;
+  datatype_layout layout_;
+  bool last_is_run_ = false;
+};
+
+// Whether an element's bytes lie in memory without gaps in the order in which they are packed,
+// whatever its extent. That size and true extent are equal does not suffice: a type map may visit
+// its bytes in another order. So it is followed how the type was made.
+int is_one_run(MPI_Datatype type, const datatype_layout& layout, bool& one) {
+  one = layout.size == layout.true_extent && layout.true_lower_bound == 0;
+  if (!one || layout.size == 0) return MPI_SUCCESS;
+  description d;
+  if (const int failure = d.read(type)) return failure;
+  if (description::is_predefined(d.combiner)) return MPI_SUCCESS;
+  run all;
+  const auto count = [&] { return std::size_t(d.ints[0]); };
+  int code = MPI_SUCCESS;
+  switch (d.combiner) {
+    case MPI_COMBINER_DUP:
+    case MPI_COMBINER_RESIZED:
+      code = all.add(0, 1, d.types[0]);
+      break;
+    case MPI_COMBINER_CONTIGUOUS:
+      code = all.add(0, d.ints[0], d.types[0]);
+      break;
+    // Two blocks of a vector show how all lie.
+    case MPI_COMBINER_VECTOR:
+      for (std::int64_t i = 0; i < std::min(d.ints[0], 2) && code == MPI_SUCCESS; ++i)
+        code = all.add_by_elements(i * d.ints[2], d.ints[1], d.types[0]);
+      break;
+    case MPI_COMBINER_HVECTOR:
+      for (std::int64_t i = 0; i < std::min(d.ints[0], 2) && code == MPI_SUCCESS; ++i)
+        code = all.add(i * d.addresses[0], d.ints[1], d.types[0]);
+      break;
+    case MPI_COMBINER_INDEXED:
+      for (std::size_t i = 0; i < count() && code == MPI_SUCCESS; ++i)
+        code = all.add_by_elements(d.ints[1 + count() + i], d.ints[1 + i], d.types[0]);
+      break;
+    case MPI_COMBINER_HINDEXED:
+      for (std::size_t i = 0; i < count() && code == MPI_SUCCESS; ++i)
+        code = all.add(d.addresses[i], d.ints[1 + i], d.types[0]);
+      break;
+    case MPI_COMBINER_INDEXED_BLOCK:
+      for (std::size_t i = 0; i < count() && code == MPI_SUCCESS; ++i)
+        code = all.add_by_elements(d.ints[2 + i], d.ints[1], d.types[0]);
+      break;
+    case MPI_COMBINER_HINDEXED_BLOCK:
+      for (std::size_t i = 0; i < count() && code == MPI_SUCCESS; ++i)
+        code = all.add(d.addresses[i], d.ints[1], d.types[0]);
+      break;
+    case MPI_COMBINER_STRUCT:
+      for (std::size_t i = 0; i < count() && code == MPI_SUCCESS; ++i)
+        code = all.add(d.addresses[i], d.ints[1 + i], d.types[i]);
+      break;
+    case MPI_COMBINER_SUBARRAY: {  // its rows lie one behind the other, or it had gaps
+      std::int64_t elements = 1;
+      for (std::size_t i = 0; i < count(); ++i) elements *= d.ints[1 + count() + i];
+      code = all.add(0, elements, d.types[0]);
+      break;
+    }
+    default:
+      one = false;
+  }
+  one = one && all.unbroken();
+  return code;
+}
+
+int inspect(MPI_Datatype type, datatype_layout& layout) {
+  if (const int failure = measure(type, layout)) return failure;
+  bool one = false;
+  if (const int failure = is_one_run(type, layout, one)) return failure;
+  layout.packed = one && layout.extent == layout.size;
+  return MPI_SUCCESS;
 }
 
 }  // namespace

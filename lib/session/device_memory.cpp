@@ -98,7 +98,7 @@ std::atomic<const driver*> loaded{nullptr};
 // Only what the process has loaded: a driver that only we know has nothing of the user's.
 template <class Driver>
 const driver* find_driver(std::initializer_list<const char*> names) {
-  static Driver found;
+  static Driver& found = *new Driver;  // never destroyed: there are calls in atexit handlers
   for (const char* const name : names)
     if (void* const library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD))
       if (found.load(library)) return &found;

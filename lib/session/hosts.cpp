@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <string_view>
+#include <unordered_map>
 
 namespace railpass {
 
@@ -16,14 +17,24 @@ std::int64_t mark_of_host() {
   return std::int64_t(std::hash<std::string_view>{}({name, std::size_t(length)}) >> 1);
 }
 
-host_counts count_hosts(std::span<std::int64_t> mark_of_rank) {
-  std::ranges::sort(mark_of_rank);
-  host_counts result{.num_hosts = 0};
-  for (auto rest = mark_of_rank; !rest.empty(); ++result.num_hosts) {
-    const auto here = std::ranges::upper_bound(rest, rest.front()) - rest.begin();
-    result.ranks_per_host = std::max(result.ranks_per_host, int(here));
-    rest = rest.subspan(std::size_t(here));
+std::vector<host_run> find_hosts(std::span<const std::int64_t> mark_of_rank) {
+  std::unordered_map<std::int64_t, int> hosts;
+  std::vector<host_run> runs;
+  for (std::size_t r = 0; r < mark_of_rank.size(); ++r) {
+    const int host = hosts.try_emplace(mark_of_rank[r], int(hosts.size())).first->second;
+    if (runs.empty() || runs.back().host != host) runs.push_back({int(r), host});
   }
+  runs.shrink_to_fit();
+  return runs;
+}
+
+host_counts count_hosts(std::span<const host_run> hosts, const rank_map& ranks, int num_ranks) {
+  std::unordered_map<int, int> ranks_on;
+  for (int r = 0; r < num_ranks; ++r)
+    ++ranks_on[(std::ranges::upper_bound(hosts, ranks[r], {}, &host_run::first_rank) - 1)->host];
+  host_counts result{.num_hosts = int(ranks_on.size())};
+  for (const auto& [host, count] : ranks_on)
+    result.ranks_per_host = std::max(result.ranks_per_host, count);
   return result;
 }
 

@@ -4,20 +4,32 @@
 // MPI_COMM_TYPE_SHARED makes a communicator for each, which takes longer than all else.
 #pragma once
 
+#include "lib/rails/mpi/rank_map.hpp"
+
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace railpass {
 
 /// A number for this host, not negative. Allocates nothing, as others may be waiting for it.
 std::int64_t mark_of_host();
 
+/// Consecutive ranks on one host.
+struct host_run {
+  int first_rank = 0;
+  int host = 0;  ///< hosts are numbered from 0 on
+};
+
+/// From the marks of all ranks. Throws std::bad_alloc.
+std::vector<host_run> find_hosts(std::span<const std::int64_t> mark_of_rank);
+
 struct host_counts {
   int num_hosts = 1;
   int ranks_per_host = 1;  ///< the largest number on any
 };
 
-/// From the marks of all ranks, which are put in another order.
-host_counts count_hosts(std::span<std::int64_t> mark_of_rank);
+/// Of some of these ranks: those that `ranks` gives for 0 to num_ranks - 1. Throws std::bad_alloc.
+host_counts count_hosts(std::span<const host_run> hosts, const rank_map& ranks, int num_ranks);
 
 }  // namespace railpass

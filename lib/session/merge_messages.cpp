@@ -16,9 +16,11 @@ std::unique_lock<std::mutex> held(std::mutex* guarded) {
   return guarded ? std::unique_lock(*guarded) : std::unique_lock<std::mutex>();
 }
 
-/// Apart from the tags of schedules, and within what every MPI has.
+/// Apart from the tags of schedules.
 int tag_of_merge(const lockstep& ls) {
-  return num_schedule_tags + int(ls.merges() % (32768 - num_schedule_tags));
+  constexpr int num_tags = base_lane::failure_tag - num_schedule_tags;
+  static_assert(num_tags > 1);
+  return num_schedule_tags + int(ls.merges() % num_tags);
 }
 
 }  // namespace
@@ -29,7 +31,7 @@ merge_messages::merge_messages(int rank, int num_ranks) : rank_(rank) {
     children = std::max(children, std::size_t(place.num_children()));
   receives_.resize(children, MPI_REQUEST_NULL);
   reports_.resize(children * lockstep::max_report_words);
-  sends_.reserve(children + 1);
+  sends_.reserve(2 * (children + 1));
 }
 
 merge_messages::~merge_messages() {
@@ -43,6 +45,9 @@ merge_messages::~merge_messages() {
   };
   std::ranges::for_each(receives_, give_up);
   give_up(receive_);
+  // Small enough to have been taken by the MPI library at once.
+  for (MPI_Request& request : sends_)
+    if (request != MPI_REQUEST_NULL) PMPI_Request_free(&request);
 }
 
 int merge_messages::make_due_steps(lockstep& ls, std::mutex* guarded, const wait_function& wait,
@@ -52,14 +57,13 @@ int merge_messages::make_due_steps(lockstep& ls, std::mutex* guarded, const wait
   return MPI_SUCCESS;
 }
 
-int merge_messages::finish(lockstep& ls, std::mutex* guarded, const wait_function& wait,
-                           bool& mismatch) {
-  for (merge_step step; (step = ls.outstanding()) != merge_step::none;)
-    if (const int failure = make(step, ls, guarded, wait, mismatch)) return failure;
-  for (MPI_Request& request : sends_)
-    if (const int failure = wait(request)) return failure;
-  sends_.clear();
-  return MPI_SUCCESS;
+// An empty message, too, is a failure: its sender has left the communicator.
+int merge_messages::receive(MPI_Request& request, const wait_function& wait) {
+  MPI_Status status;
+  if (const int failure = wait(request, status)) return failure;
+  int count = 0;
+  PMPI_Get_count(&status, MPI_INT32_T, &count);
+  return count > 0 ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
 int merge_messages::make(merge_step step, lockstep& ls, std::mutex* guarded,
@@ -68,8 +72,10 @@ int merge_messages::make(merge_step step, lockstep& ls, std::mutex* guarded,
     case merge_step::none:
       break;
     case merge_step::post: {
-      for (MPI_Request& request : sends_)
-        if (const int failure = wait(request)) return failure;
+      for (MPI_Request& request : sends_) {
+        MPI_Status status;
+        if (const int failure = wait(request, status)) return failure;
+      }
       sends_.clear();
       const auto lock = held(guarded);
       ls.post();
@@ -77,23 +83,30 @@ int merge_messages::make(merge_step step, lockstep& ls, std::mutex* guarded,
     }
     case merge_step::collect: {
       const int child = ls.child();
-      if (const int failure = wait(receives_[std::size_t(child)])) return failure;
+      if (const int failure = receive(receives_[std::size_t(child)], wait)) return failure;
       ls.add(report_of(child));
       break;
     }
     case merge_step::report: {
       const auto lock = held(guarded);
-      if (rank_ > 0) return send(ls.report(), ls.tree().parent(), ls);
+      if (rank_ > 0) {
+        const std::span words = ls.report();
+        std::ranges::copy(words, report_.begin());
+        return send(std::span(report_).first(words.size()), ls.tree().parent(), ls);
+      }
       ls.answer();
       break;
     }
     case merge_step::receive:
-      if (const int failure = wait(receive_)) return failure;
+      if (const int failure = receive(receive_, wait)) return failure;
+      std::ranges::copy(reply_, ls.reply_room().begin());
       ls.received();
       break;
     case merge_step::deliver: {
       const int to = ls.tree().child(ls.child());
-      return send(ls.reply(), to, ls);
+      const std::span words = ls.reply();
+      std::ranges::copy(words, reply_.begin());
+      return send(std::span(reply_).first(words.size()), to, ls);
     }
     case merge_step::consume: {
       const auto lock = held(guarded);
@@ -104,23 +117,54 @@ int merge_messages::make(merge_step step, lockstep& ls, std::mutex* guarded,
   return MPI_SUCCESS;
 }
 
-int merge_messages::send(std::span<const std::int32_t> words, int to, const lockstep& ls) {
-  sends_.push_back(MPI_REQUEST_NULL);
-  return PMPI_Isend(words.data(), int(words.size()), MPI_INT32_T, to, tag_of_merge(ls), comm_,
-                    &sends_.back());
+void merge_messages::leave(lockstep& ls, std::mutex* guarded, bool& mismatch) {
+  if (!lane_ || ls.outstanding() == merge_step::none) return;
+  const auto without_waiting = [](MPI_Request& request, MPI_Status& status) {
+    int done = 0;
+    if (const int failure = PMPI_Test(&request, &done, &status)) return failure;
+    return done ? MPI_SUCCESS : MPI_ERR_PENDING;
+  };
+  merge_step step = merge_step::none;
+  while ((step = ls.outstanding()) != merge_step::none)
+    if (make(step, ls, guarded, without_waiting, mismatch) != MPI_SUCCESS) break;
+  const bool has_reported = step != merge_step::collect && step != merge_step::report;
+  if (rank_ > 0 && step != merge_step::none && !has_reported) send({}, ls.tree().parent(), ls);
+  int to_answer = 0;
+  if (step == merge_step::collect || step == merge_step::report || step == merge_step::receive)
+    to_answer = ls.tree().num_children();
+  else if (step == merge_step::deliver)
+    to_answer = ls.child() + 1;
+  for (int child = 0; child < to_answer; ++child) send({}, ls.tree().child(child), ls);
 }
 
-int merge_messages::start_receives(lockstep& ls) {
-  std::ranges::fill(reports_, lockstep::neutral);
-  const auto start = [&](std::span<std::int32_t> words, int from, MPI_Request& request) {
-    return PMPI_Irecv(words.data(), int(words.size()), MPI_INT32_T, from, tag_of_merge(ls), comm_,
-                      &request);
+bool merge_messages::has_settled() {
+  bool all = true;
+  const auto look = [&](MPI_Request& request) {
+    int done = 0;
+    all = PMPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done && all;
   };
+  std::ranges::for_each(sends_, look);
+  std::ranges::for_each(receives_, look);
+  look(receive_);
+  return all;
+}
+
+int merge_messages::send(std::span<const std::int32_t> words, int to, const lockstep& ls) {
+  sends_.push_back(MPI_REQUEST_NULL);
+  return lane_->isend(words.data(), int(words.size()), to, tag_of_merge(ls), &sends_.back());
+}
+
+int merge_messages::start_receives(const lockstep& ls) {
+  std::ranges::fill(reports_, lockstep::neutral);
   const select::tree_place& tree = ls.tree();
+  const int tag = tag_of_merge(ls);
   for (int i = 0; i < tree.num_children(); ++i)
-    if (const int failure = start(report_of(i), tree.child(i), receives_[std::size_t(i)]))
+    if (const int failure = lane_->irecv(report_of(i).data(), lockstep::max_report_words,
+                                         tree.child(i), tag, &receives_[std::size_t(i)]))
       return failure;
-  return rank_ == 0 ? MPI_SUCCESS : start(ls.reply_room(), tree.parent(), receive_);
+  return rank_ == 0 ? MPI_SUCCESS
+                    : lane_->irecv(reply_.data(), lockstep::max_reply_words, tree.parent(), tag,
+                                   &receive_);
 }
 
 }  // namespace railpass

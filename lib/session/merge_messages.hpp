@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "lib/session/base.hpp"
 #include "railpass/select/plan.hpp"
 
 #include <mpi.h>
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -22,41 +25,51 @@ class merge_messages {
  public:
   /// Allocates all that will be needed.
   merge_messages(int rank, int num_ranks);
+  /// What has not come is given up.
   ~merge_messages();
   merge_messages(const merge_messages&) = delete;
   merge_messages& operator=(const merge_messages&) = delete;
 
-  /// Before the first step: `comm` is railpass' own and outlives this.
-  void connect(MPI_Comm comm) { comm_ = comm; }
+  /// Before the first step.
+  void connect(std::shared_ptr<base_lane> over) { lane_ = std::move(over); }
 
   /// Blocks until the request has ended; returns an MPI error code, and the request may then still
   /// be under way.
-  using wait_function = std::function<int(MPI_Request&)>;
+  using wait_function = std::function<int(MPI_Request&, MPI_Status&)>;
 
-  /// Makes the steps of `ls` that are due, or all that are left of a merge that has begun.
-  /// `guarded`, if it is not null, is held while others might see a change. Returns an MPI error
-  /// code; `mismatch` is set if the ranks were found to differ.
+  /// Makes the steps of `ls` that are due. `guarded`, if it is not null, is held while others might
+  /// see a change. Returns an MPI error code; `mismatch` is set if the ranks were found to differ.
   int make_due_steps(select::lockstep& ls, std::mutex* guarded, const wait_function& wait,
                      bool& mismatch);
-  int finish(select::lockstep& ls, std::mutex* guarded, const wait_function& wait, bool& mismatch);
+
+  /// The communicator ends, on each rank when it comes to that: takes over what a merge under way
+  /// has brought, and sends an empty message in place of each that others still wait for. Waits
+  /// for nobody; what is still to come, empty or not, is received when has_settled() is asked.
+  void leave(select::lockstep& ls, std::mutex* guarded, bool& mismatch);
+  /// After leave(): whether all has come and left.
+  bool has_settled();
 
  private:
   int make(select::merge_step step, select::lockstep& ls, std::mutex* guarded,
            const wait_function& wait, bool& mismatch);
-  int start_receives(select::lockstep& ls);
+  int start_receives(const select::lockstep& ls);
+  int receive(MPI_Request& request, const wait_function& wait);
   std::span<std::int32_t> report_of(int child) {
     constexpr auto size = std::size_t(select::lockstep::max_report_words);
     return std::span(reports_).subspan(size * std::size_t(child), size);
   }
   int send(std::span<const std::int32_t> words, int to, const select::lockstep& ls);
 
-  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::shared_ptr<base_lane> lane_;
   int rank_ = 0;
-  std::vector<MPI_Request> sends_;  // of the merge under way, or of the last one
-  // Of the merge under way: from each child, and from the parent.
+  // Of the merge under way, or of the last one: what is sent, and from each child and the parent.
+  std::vector<MPI_Request> sends_;
   std::vector<MPI_Request> receives_;
   MPI_Request receive_ = MPI_REQUEST_NULL;
   std::vector<std::int32_t> reports_;  // the children's, max_report_words each
+  // Of their own, as they may be under way longer than the lockstep lives.
+  std::array<std::int32_t, select::lockstep::max_report_words> report_{};
+  std::array<std::int32_t, select::lockstep::max_reply_words> reply_{};
 };
 
 }  // namespace railpass

@@ -2,6 +2,7 @@
 #include "lib/session/process.hpp"
 
 #include "lib/files/files.hpp"
+#include "lib/session/base.hpp"
 #include "lib/session/communicator_state.hpp"
 #include "lib/session/datatype.hpp"
 #include "lib/session/log.hpp"
@@ -21,8 +22,11 @@ namespace railpass {
 namespace {
 
 std::mutex making;
-std::atomic<process*> running{nullptr};  // null before the first call and once MPI is finalized
-std::unique_ptr<process> made;           // lives on: communicators may be freed after that
+// Null before the first call, and from the beginning of MPI_Finalize on.
+std::atomic<process*> running{nullptr};
+std::atomic<bool> ended{false};
+// Lives for ever: communicators may be freed, and MPI finalized, after all destructors have run.
+process* made = nullptr;
 
 std::string mpi_library() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -41,6 +45,7 @@ int world_rank() {
 
 process* process::get() {
   if (process* const known = running.load(std::memory_order_acquire)) return known;
+  if (ended.load(std::memory_order_acquire)) return nullptr;
   int initialized = 0, finalized = 0;
   PMPI_Initialized(&initialized);
   PMPI_Finalized(&finalized);
@@ -49,12 +54,13 @@ process* process::get() {
   {
     const std::lock_guard lock(making);
     if (!made) {
-      made.reset(new process(problems));
-      running.store(made.get(), std::memory_order_release);
+      made = new process(problems);
+      running.store(made, std::memory_order_release);
     }
   }
   process* const known = running.load(std::memory_order_acquire);
-  for (const std::string& problem : problems) known->record(problem);
+  if (known)
+    for (const std::string& problem : problems) known->record(problem);
   return known;
 }
 
@@ -84,14 +90,22 @@ process::process(std::vector<std::string>& problems) {
   }
 }
 
-int process::on_finalize(MPI_Comm, int, void* value, void*) {
-  static_cast<process*>(value)->finalize();
+int process::on_finalize(MPI_Comm, int, void*, void*) {
+  end();
   return MPI_SUCCESS;
 }
 
+void process::end() {
+  // From here on all calls are native, on this rank and on all others once they come to this: in
+  // between there are none that would need both.
+  ended.store(true, std::memory_order_release);
+  if (process* const mine = running.exchange(nullptr, std::memory_order_acq_rel)) mine->finalize();
+}
+
 void process::finalize() {
-  // MPI allows no other thread to be inside a call now.
-  for (std::size_t i = 0; i < communicators_.size(); ++i) communicators_[i]->finish_merge();
+  // MPI allows no other thread to be inside a call now. Nobody is waited for but by rails, which
+  // all ranks close.
+  for (communicator_state* const state : communicators_) state->leave();
   close_rails();
   if (!values_.stats.empty()) {
     try {
@@ -107,7 +121,8 @@ void process::finalize() {
   }
   if (values_.summary && world_rank() == 0) say_summary();
   trace_.close();
-  running.store(nullptr, std::memory_order_release);
+  for (communicator_state* const state : communicators_) state->drop_session();
+  bases::of_process().end();
 }
 
 void process::say_summary() {
@@ -211,7 +226,7 @@ void process::note_hosts(int num_hosts) {
 
 void process::remove(communicator_state& state) {
   const std::lock_guard lock(mutex_);
-  std::erase(communicators_, &state);
+  if (std::erase(communicators_, &state) == 0) return;
   try {
     state.add_statistics(freed_);
   } catch (const std::bad_alloc&) {  // a dump without them is better than no free

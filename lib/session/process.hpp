@@ -27,9 +27,12 @@ struct shared_rails;
 
 class process {
  public:
-  /// The process' one object, made at the first call after MPI_Init; null while MPI is not
-  /// initialised or has begun to finalize.
+  /// The process' one object, made at the first call after MPI_Init and never destroyed; null while
+  /// MPI is not initialised or has begun to finalize.
   static process* get();
+  /// MPI_Finalize begins: called by the preload library, and by MPI where that is not there, when
+  /// it deletes the attributes of MPI_COMM_SELF. May be called again. Local.
+  static void end();
 
   const settings& values() const { return values_; }
   int communicator_key() const { return communicator_key_; }

@@ -4,6 +4,7 @@
 #include "lib/rails/agreement.hpp"
 #include "lib/rails/registry.hpp"
 #include "lib/session/datatype.hpp"
+#include "lib/session/judgement.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/rails.hpp"
 #include "lib/session/verify.hpp"
@@ -21,25 +22,13 @@
 #include <limits>
 #include <new>
 #include <sched.h>
+#include <stdexcept>
 #include <sys/resource.h>
+#include <utility>
 
 namespace railpass {
 
 namespace {
-
-// What the ranks tell each other when they agree, a word each; behind these each rank's host.
-enum word : std::size_t {
-  settings_hash,
-  settings_negative,
-  lenient,
-  enabled,
-  pays_everywhere,
-  no_device,
-  names_rails,
-  names_no_rails,
-  made_its_part,
-  num_words
-};
 
 // Settings that only concern one process or its host; all others must be equal on all ranks.
 constexpr std::array private_settings{std::string_view{"log"},         std::string_view{"stats"},
@@ -47,7 +36,7 @@ constexpr std::array private_settings{std::string_view{"log"},         std::stri
                                       std::string_view{"summary"},     std::string_view{"rails"},
                                       std::string_view{"hang_report"}, std::string_view{"strict"}};
 
-std::int64_t hash_of_settings(const settings& values) {
+std::uint64_t hash_of_settings(const settings& values) {
   std::uint64_t hash = 14695981039346656037u;  // FNV-1a
   const auto add = [&](std::string_view text) {
     for (const char c : text) hash = (hash ^ std::uint8_t(c)) * 1099511628211u;
@@ -58,14 +47,7 @@ std::int64_t hash_of_settings(const settings& values) {
       add(d.name);
       add(d.value);
     }
-  return std::int64_t(hash >> 1);
-}
-
-bool is_builtin(MPI_Op op) {
-  for (const MPI_Op builtin : {MPI_SUM, MPI_MAX, MPI_MIN, MPI_PROD, MPI_LAND, MPI_BAND, MPI_LOR,
-                               MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC})
-    if (op == builtin) return true;
-  return false;
+  return hash;
 }
 
 bool is_commutative(const call& c) {
@@ -128,88 +110,121 @@ std::vector<std::string_view> words(std::string_view list) {
 
 }  // namespace
 
-std::size_t session::words_of_agreement(int num_ranks) {
-  return num_words + std::size_t(num_ranks);
+// Takes a lane that is free on all ranks; -1: they must look again. Threads of several ranks may
+// come in different orders, and take each other's.
+int session::take_lane(const agreement& agreed, const base_place& place, MPI_Comm user) {
+  const int number = agreed.common_lane();
+  const bool took = number >= 0 && bases::of_process().take(*place.of, number);
+  if (agreed.all(agreement::one_thread)) return took ? number : -1;
+  int all_took = took ? 1 : 0;
+  if (PMPI_Allreduce(MPI_IN_PLACE, &all_took, 1, MPI_INT, MPI_MIN, user) == MPI_SUCCESS && all_took)
+    return number;
+  if (took) bases::of_process().give_back(*place.of, number);
+  return -1;
 }
 
 session::outcome session::create(MPI_Comm user, const settings& values, process& owner,
-                                 std::string name, bool pays, double passed_s,
-                                 std::span<std::int64_t> words) {
+                                 std::string name, bool pays, bool asked_for, double passed_s) {
+  bases& all_bases = bases::of_process();
+  all_bases.settle();
   int rank = 0, num_ranks = 0;
   PMPI_Comm_rank(user, &rank);
   PMPI_Comm_size(user, &num_ranks);
-  // One reduction tells all ranks whether all of them agree, find that it pays and have made their
-  // part, whether one of them is strict, and which of them share a host.
-  constexpr std::int64_t neutral = std::numeric_limits<std::int64_t>::max();
-  std::ranges::fill(words, 0);
-  const std::span<std::int64_t> mark_of_rank = words.subspan(num_words);
-  std::ranges::fill(mark_of_rank, neutral);
-  mark_of_rank[std::size_t(rank)] = mark_of_host();
-  words[settings_hash] = words[settings_negative] = neutral;
-  words[lenient] = values.strict ? 0 : 1;
-  words[enabled] = values.enable ? 1 : 0;
-  words[pays_everywhere] = pays ? 1 : 0;
-  words[no_device] = words[names_no_rails] = 1;
+  int threads = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&threads);
+  const bool has_threads = threads == MPI_THREAD_MULTIPLE;
+
+  agreement agreed;
+  agreed.set(agreement::lenient, !values.strict);
+  agreed.set(agreement::enabled, values.enable);
+  agreed.set(agreement::pays, pays);
+  agreed.set(agreement::no_device, true);
+  agreed.set(agreement::names_no_rails, true);
+  agreed.set(agreement::one_thread, !has_threads);
+  agreed.set(agreement::may_make_base,
+             all_bases.may_make_one() && (asked_for || !(has_threads || all_bases.none_inside())));
   std::unique_ptr<session> made;
+  base_place place;
+  bases::materials for_base;
   try {
-    words[settings_hash] = hash_of_settings(values);
-    words[settings_negative] = -words[settings_hash];
-    words[no_device] = values.gpu == "native" && has_device_driver() ? 0 : 1;
-    words[names_rails] = rails_mark(values.rails).empty() ? 0 : 1;
-    words[names_no_rails] = 1 - words[names_rails];
-    if (values.enable && pays)
+    agreed.set_settings(hash_of_settings(values));
+    agreed.set(agreement::no_device, values.gpu != "native" || !has_device_driver());
+    const bool rails = !rails_mark(values.rails).empty();
+    agreed.set(agreement::names_rails, rails);
+    agreed.set(agreement::names_no_rails, !rails);
+    if (values.enable && pays) {
       made.reset(new session(values, owner, rank, num_ranks, std::move(name)));
-    words[made_its_part] = 1;
+      place = all_bases.find(user);
+      if (place.of)
+        agreed.offer(place.of->id, all_bases.free_lanes(*place.of));
+      else
+        for_base = bases::prepare(num_ranks);
+    }
+    agreed.set(agreement::made_its_part, true);
   } catch (const std::bad_alloc&) {
   } catch (const std::exception& problem) {
     owner.record(std::string("a communicator is not tuned: ") + problem.what());
   }
-  if (const int failure =
-          PMPI_Allreduce(MPI_IN_PLACE, words.data(), int(words.size()), MPI_INT64_T, MPI_MIN, user))
-    return {nullptr, failure};
-  if (words[settings_hash] != neutral && words[settings_hash] != -words[settings_negative]) {
+  if (const int failure = agreed.agree(user)) return {nullptr, failure};
+  if (!agreed.same_settings()) {
     owner.record(
         "the ranks of a communicator have different settings (RAILPASS_ variables must be the same "
         "on all ranks); it is not tuned");
-    return {nullptr, words[lenient] == 0 ? MPI_ERR_OTHER : MPI_SUCCESS};
+    return {nullptr, agreed.all(agreement::lenient) ? MPI_SUCCESS : MPI_ERR_OTHER};
   }
-  if (words[enabled] == 0) return {};
-  if (words[pays_everywhere] == 0) return {nullptr, MPI_SUCCESS, true};
-  if (words[no_device] == 0) {
+  if (!agreed.all(agreement::enabled)) return {};
+  if (!agreed.all(agreement::pays)) return {nullptr, MPI_SUCCESS, true};
+  if (!agreed.all(agreement::no_device)) {
     owner.record(
         "a communicator is not tuned: a rank may have memory of a GPU (RAILPASS_GPU=native)");
     return {};
   }
-  if (words[made_its_part] == 0) {
+  if (!agreed.all(agreement::made_its_part)) {
     owner.record("a communicator is not tuned: not all ranks could make their part of it");
     return {};
   }
-
-  // If MPI has no communicator left, it has none on all ranks.
-  private_communicator comm;
-  if (const int failure = make_private_communicator(user, comm)) {
-    owner.record("a communicator is not tuned: MPI makes none for its messages, error " +
-                 std::to_string(failure));
+  if (agreed.no_base()) {
+    if (!agreed.all(agreement::may_make_base)) {
+      owner.record(
+          "a communicator is not tuned yet: railpass makes none for its messages inside a "
+          "collective where MPI_THREAD_MULTIPLE or MPI_Comm_idup is used, nor more than " +
+          std::to_string(bases::most) +
+          "; railpass::mpi::start_tuning(MPI_COMM_WORLD) at the program's start makes one for all, "
+          "and so does railpass run");
+      return {nullptr, MPI_SUCCESS, true};
+    }
+    if (const int failure = all_bases.make(user, std::move(for_base), place)) {
+      owner.record("a communicator is not tuned: MPI makes none for its messages, error " +
+                   std::to_string(failure));
+      return {};
+    }
+    // All lanes of a new one are free.
+    agreed.offer(place.of->id, all_bases.free_lanes(*place.of));
+  } else if (!agreed.same_base()) {
+    return {nullptr, MPI_SUCCESS, true};  // another thread of some ranks is just making one
+  }
+  if (agreed.common_lane() < 0) {
+    owner.record("a communicator is not tuned: there are " + std::to_string(base::num_lanes) +
+                 " others already");
     return {};
   }
-  made->connect(comm);
-  const bool all_name_rails = words[names_rails] == 1, any_names_rails = words[names_no_rails] == 0;
+  const int number = take_lane(agreed, place, user);
+  if (number < 0) return {nullptr, MPI_SUCCESS, true};
+  made->connect(std::move(place), number);
+  const bool all_name_rails = agreed.all(agreement::names_rails);
   try {
-    if (any_names_rails && !all_name_rails)
+    if (!all_name_rails && !agreed.all(agreement::names_no_rails))
       throw error("not all ranks name rails (RAILPASS_RAILS)");
     if (all_name_rails) {
       const auto messages = rails_for_collectives(user, owner, values.rails, values.strategy);
-      on_all(comm.handle, [&] { made->run_over(messages); });
+      on_all(user, [&] { made->run_over(messages); });
     }
   } catch (const error& problem) {  // on all ranks
     made->over_rails_.reset();
     owner.record("collectives of communicator '" + made->name_ +
                  "' use the MPI library's messages: " + problem.what());
   }
-  try {
-    made->know_machine(mark_of_rank, passed_s);
-  } catch (const std::bad_alloc&) {  // nothing is known of it, then
-  }
+  made->know_machine(passed_s);
   return {std::move(made), MPI_SUCCESS};
 }
 
@@ -222,8 +237,10 @@ session::session(const settings& values, process& owner, int rank, int num_ranks
       settings_(values),
       lockstep_({.max_contexts = int(std::min<std::int64_t>(values.contexts, 1 << 16))}, rank,
                 num_ranks),
+      rank_(rank),
+      num_ranks_(num_ranks),
       name_(std::move(name)),
-      merges_(rank, num_ranks),
+      merges_(std::make_unique<merge_messages>(rank, num_ranks)),
       policies_{values.policy} {
   const auto all = words(values.collectives);
   for (std::size_t i = 0; i < num_collectives; ++i) {
@@ -253,45 +270,42 @@ session::session(const settings& values, process& owner, int rank, int num_ranks
 }
 
 const std::array<std::vector<arm>, num_collectives>& session::known_arms() {
-  static const auto arms = [] {
-    std::array<std::vector<arm>, num_collectives> result;
-    for (std::size_t i = 0; i < num_collectives; ++i) result[i] = arms_of(collective(i));
+  // Never destroyed, as all that calls need: programs make some in atexit handlers.
+  static const auto& arms = *[] {
+    auto* const result = new std::array<std::vector<arm>, num_collectives>;
+    for (std::size_t i = 0; i < num_collectives; ++i) (*result)[i] = arms_of(collective(i));
     return result;
   }();
   return arms;
 }
 
-void session::connect(const private_communicator& comm) {
-  private_ = comm;
-  merges_.connect(comm.handle);
-  over_mpi_.emplace(comm.handle);
+void session::connect(base_place place, int lane_number) {
+  lane_ = std::make_shared<base_lane>(std::move(place), lane_number);
+  merges_->connect(lane_);
+  over_mpi_.emplace(*lane_);
 }
 
-void session::know_machine(std::span<std::int64_t> mark_of_rank, double passed_s) {
-  if (private_.rank != 0) return;
-  hosts_ = count_hosts(mark_of_rank);
-  process_.note_hosts(hosts_.num_hosts);
-  profile_ = process_.read_profile(settings_.profile, hosts_.num_hosts,
-                                   over_rails_ ? rails_mark(over_rails_->rail.names()) : "");
-  if (profile_) machine_ = profile_->machine;
-  lockstep_.expect(
-      select::expected_merge_costs(machine_, private_.num_ranks, hosts_.ranks_per_host), passed_s);
+void session::know_machine(double passed_s) {
+  if (rank_ != 0) return;
+  try {
+    hosts_ = count_hosts(lane_->of().hosts, lane_->ranks(), num_ranks_);
+    process_.note_hosts(hosts_.num_hosts);
+    profile_ = process_.read_profile(settings_.profile, hosts_.num_hosts,
+                                     over_rails_ ? rails_mark(over_rails_->rail.names()) : "");
+    if (profile_) machine_ = profile_->machine;
+  } catch (const std::bad_alloc&) {  // nothing is known of it, then
+  }
+  lockstep_.expect(select::expected_merge_costs(machine_, num_ranks_, hosts_.ranks_per_host),
+                   passed_s);
 }
 
 int session::run(const call& c, const call_options& options) {
   ++call_number_;
-  if (!failed_ && begins_merge_steps()) {
-    merge_steps();
-    // The others' call has failed, so does this one.
-    if (failed_ && over_rails_ && over_rails_->rail.error_code() != 0)
-      return raise(c, over_rails_->rail.error_code());
-  }
+  if (begins_merge_steps()) merge_steps();
+  if (gone_) return raise(c, MPI_ERR_OTHER);
   const handling& how = handlings_[std::size_t(c.op)];
-  if (failed_) {
-    last_arm_ = &how.arms[select::native_arm];
-    return run_native(c);
-  }
   const bool has_option = !options.arm.empty() || options.segment_bytes >= 0;
+  if (lockstep_.native_for_good()) return run_arm(c, how.arms[select::native_arm]);
   if (const arm* const fixed = has_option ? pinned_by(options, c) : how.pinned)
     return run_arm(c, *fixed);
   if (!how.tuned || (c.has_size() && c.message_bytes < settings_.min_bytes))
@@ -323,7 +337,7 @@ select::timed_call session::next_call(const select::context_key& key) {
 
 int session::begin_context(const select::context_key& key, int context, const call& c) {
   select::plan_message message{};
-  if (private_.rank == 0) message = first_plan(key, context, c);
+  if (rank_ == 0) message = first_plan(key, context, c);
   if (const int failure = receive_first_plan(message)) return failure;
   const std::unique_lock lock = guard();
   lockstep_.adopt(context, message);
@@ -346,23 +360,56 @@ int session::run_watched(const call& c, const arm& a, const select::timed_call& 
   return code;
 }
 
-// A failure of our own messages, reported as MPI reports one of its collective. What is under way
-// on the private communicator is unknown then: the communicator stays native.
+// A failure of this rank's part, reported as MPI reports one of its collective.
 int session::raise(const call& c, int code) {
   if (code == MPI_SUCCESS) return code;
-  failed_ = true;
+  fail();
   PMPI_Comm_call_errhandler(c.comm, code);
   return code;
+}
+
+// What this rank did not send others wait for, in this call or in a later one: so all are told, and
+// every schedule fails from now on wherever that is known. Arms that are the MPI library's own go
+// on meanwhile, because ranks that know nothing yet are inside them. The next merge says to all
+// ranks in the same call that nothing is tuned any more.
+void session::fail() {
+  if (failed_ || !lane_) return;
+  failed_ = true;
+  lane_->lose();
+  lane_->tell_all(base_lane::trouble::failed);
+  const std::unique_lock lock = guard();
+  lockstep_.give_up();
+}
+
+// No call of this communicator is made any more that others would have to take part in.
+void session::leave_others() {
+  fail();
+  if (std::exchange(gone_, true) || !lane_) return;
+  lane_->tell_all(base_lane::trouble::gone);
+}
+
+void session::keep_on() {
+  // Others may wait for what this rank still has to send over rails.
+  if (over_rails_ && !failed_ && over_rails_->rail.poll({}) < 0) {
+    record_failure_of_rails();
+    fail();
+  }
+  const base_lane::trouble what = lane_->look();
+  if (what == base_lane::trouble::none) return;
+  if (!failed_)
+    process_.record("another rank has failed in a call of communicator '" + name_ +
+                    "': its collectives fail until all ranks know, and are the MPI library's own "
+                    "from then on");
+  fail();
+  gone_ = gone_ || what == base_lane::trouble::gone;
 }
 
 bool session::eligible_here(const algorithm& a, const call& c) const {
   // Reductions are cut between elements, everything else between bytes.
   const std::int64_t units = c.is_reduction() ? c.message_bytes / c.element_bytes : c.message_bytes;
-  return eligible(
-             a,
-             {.num_ranks = private_.num_ranks, .units = units, .commutative = is_commutative(c)}) &&
+  return eligible(a, {.num_ranks = num_ranks_, .units = units, .commutative = is_commutative(c)}) &&
          a.scratch.bytes(double(c.message_bytes),
-                         a.scratch.blocks > 0 ? longest_block_bytes(c, private_.num_ranks) : 0) <=
+                         a.scratch.blocks > 0 ? longest_block_bytes(c, num_ranks_) : 0) <=
              double(settings_.scratch_limit);
 }
 
@@ -372,17 +419,38 @@ int session::run_arm(const call& c, const arm& a) {
   const arm& runs = native ? handlings_[std::size_t(c.op)].arms[select::native_arm] : a;
   last_arm_ = &runs;
   if (native) return run_native(c);
+  if (failed_) return raise(c, MPI_ERR_OTHER);
   if (!has_device_driver()) return run_on_host(c, runs);
-  if (const int failure = host_copies_.prepare(c, place())) return raise(c, failure);
+  if (const int failure = code_of([&] { return host_copies_.prepare(c, place()); }))
+    return raise(c, failure);
   if (const int failure = run_on_host(host_copies_.on_host(), runs)) return failure;
   return raise(c, host_copies_.finish());
 }
 
 // The error handler has been called if this fails.
 int session::run_on_host(const call& c, const arm& a) {
-  if (!settings_.verify) return raise(c, run_schedule(c, a));
-  return run_verified(c, place(), process_,
-                      [&](const call& same) { return raise(same, run_schedule(same, a)); });
+  const auto run = [&](const call& same) {
+    return raise(same, code_of([&] { return run_schedule(same, a); }));
+  };
+  return settings_.verify ? run_verified(c, place(), process_, run) : run(c);
+}
+
+// What this rank's part of a call throws is a failure like any other. All but what is known to be
+// railpass' own comes out of an operation of the user's, and is the user's.
+template <class Work>
+int session::code_of(const Work& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+  } catch (const std::length_error&) {
+  } catch (const error& problem) {
+    process_.record(problem.what());
+    return MPI_ERR_INTERN;
+  } catch (...) {
+    fail();
+    throw;
+  }
+  return MPI_ERR_NO_MEM;
 }
 
 int session::run_schedule(const call& c, const arm& a) {
@@ -391,26 +459,36 @@ int session::run_schedule(const call& c, const arm& a) {
   // In rank order virtual ranks are the physical ones, and the result is passed on to the root.
   const bool in_order = traits.reduces && !commutative;
   const int root = traits.rooted && !in_order ? c.root : 0;
-  const shape s{.rank = wrap(private_.rank - root, private_.num_ranks),
-                .num_ranks = private_.num_ranks,
+  const shape s{.rank = wrap(rank_ - root, num_ranks_),
+                .num_ranks = num_ranks_,
                 .commutative = commutative,
                 .result_rank = traits.rooted && in_order ? c.root : 0};
   const std::shared_ptr<const schedule> plan = schedules_.find_or_build(*a.base, a.values, s);
   binding b{.root = root};
   if (const int failure = buffers_.prepare(c, place(), *plan, b)) return failure;
-  if (const int failure = execute(*plan, b)) return failure;
-  return buffers_.finish();
+  const auto look = [](void* self) {
+    auto& mine = *static_cast<session*>(self);
+    mine.keep_on();
+    return mine.failed_ ? MPI_ERR_OTHER : MPI_SUCCESS;
+  };
+  int code = MPI_SUCCESS;
+  if (over_rails_) {
+    code = execute(*over_rails_, *plan, b, look);
+    if (!over_rails_->rail.failure().empty()) record_failure_of_rails();
+  } else {
+    code = execute(*over_mpi_, *plan, b, look);
+  }
+  return code == MPI_SUCCESS ? buffers_.finish() : code;
 }
 
-int session::execute(const schedule& s, const binding& b) {
-  const hang_watch watch{.clock = process_.clock(),
+template <class Over>
+int session::execute(Over& over, const schedule& s, const binding& b, int (*look)(void*)) {
+  const wait_watch watch{.clock = process_.clock(),
                          .after_s = settings_.hang_report,
                          .report = report_hang,
+                         .look = look,
                          .user_data = this};
-  if (!over_rails_) return over_mpi_->runs.run(s, b, watch);
-  const int code = over_rails_->runs.run(s, b, watch);
-  if (!over_rails_->rail.failure().empty()) record_failure_of_rails();
-  return code;
+  return over.runs.run(s, b, watch);
 }
 
 void session::record_failure_of_rails() {
@@ -419,9 +497,7 @@ void session::record_failure_of_rails() {
                   over_rails_->rail.failure());
 }
 
-call_place session::place() const {
-  return {private_.rank, private_.num_ranks, process_.datatype_key()};
-}
+call_place session::place() const { return {rank_, num_ranks_, process_.datatype_key()}; }
 
 const arm* session::pinned_by(const call_options& options, const call& c) {
   for (const pinned_arm& known : pinned_by_option_)
@@ -466,7 +542,7 @@ std::vector<select::arm_prior> session::priors(const select::context_key& key, c
   const select::prior_query query{.machine = machine_,
                                   .knowledge = profile_,
                                   .key = key,
-                                  .num_ranks = private_.num_ranks,
+                                  .num_ranks = num_ranks_,
                                   .ranks_per_node = hosts_.ranks_per_host,
                                   .unit_bytes = c.is_reduction() ? double(c.element_bytes) : 1.0,
                                   .bytes = bytes};
@@ -536,55 +612,62 @@ void session::merge_steps() {
     lockstep_.begin_steps(process_.clock()());
   }
   bool mismatch = false;
-  const int code = merges_.make_due_steps(
-      lockstep_, is_shared_ ? &mutex_ : nullptr, [this](MPI_Request& r) { return wait_for(r); },
-      mismatch);
+  const int code = merges_->make_due_steps(
+      lockstep_, is_shared_ ? &mutex_ : nullptr,
+      [this](MPI_Request& r, MPI_Status& s) { return wait_for(r, s); }, mismatch);
   note_merge(code, mismatch);
   const std::unique_lock lock = guard();
   lockstep_.end_steps(process_.clock()());
 }
 
-void session::finish_merge() {
-  if (failed_) return;
+void session::leave() {
+  if (!merges_) return;
   bool mismatch = false;
-  const int code = merges_.finish(
-      lockstep_, is_shared_ ? &mutex_ : nullptr, [this](MPI_Request& r) { return wait_for(r); },
-      mismatch);
-  note_merge(code, mismatch);
+  merges_->leave(lockstep_, is_shared_ ? &mutex_ : nullptr, mismatch);
+  note_merge(MPI_SUCCESS, mismatch);
+  // Others may still make calls here, and wait in them.
+  if (failed_) lane_->tell_all(base_lane::trouble::gone);
+  try {
+    bases::of_process().keep(std::move(merges_));
+  } catch (const std::bad_alloc&) {  // what comes is dropped, and the number is not used again
+    lane_->lose();
+  }
 }
 
 void session::note_merge(int code, bool mismatch) {
-  if (code != MPI_SUCCESS) failed_ = true;
-  if (mismatch)
+  if (code != MPI_SUCCESS) leave_others();
+  if (mismatch && !failed_)
     process_.record(
         "the ranks of a communicator did not make the same calls through railpass; it is not "
         "tuned any more");
 }
 
-// Over rails it takes the same way as the calls, and fails with them.
+// By MPI's messages also where calls go over rails: these may have failed. A rank whose schedules
+// fail passes plans on all the same.
 int session::receive_first_plan(select::plan_message& message) {
-  if (!over_rails_)
-    return PMPI_Bcast(message.data(), int(message.size()), MPI_INT32_T, 0, private_.handle);
-  static const arm binomial = parse_arm(collective::broadcast, "binomial");
-  last_arm_ = &binomial;
-  return run_schedule({.op = collective::broadcast,
-                       .receive = {.memory = message.data(),
-                                   .count = std::int64_t(message.size()),
-                                   .type = MPI_INT32_T},
-                       .comm = private_.handle,
-                       .message_bytes = std::int64_t(sizeof message)},
-                      binomial);
+  static const arm& binomial = *new arm(parse_arm(collective::broadcast, "binomial"));
+  const shape s{.rank = rank_, .num_ranks = num_ranks_, .commutative = true, .result_rank = 0};
+  const std::shared_ptr<const schedule> plan =
+      schedules_.find_or_build(*binomial.base, binomial.values, s);
+  auto* const memory = reinterpret_cast<std::byte*>(message.data());
+  const message_size size{.units = std::int64_t(sizeof message), .unit_bytes = 1};
+  return execute(*over_mpi_, *plan, {.input = memory, .output = memory, .size = size},
+                 [](void* self) {
+                   auto& mine = *static_cast<session*>(self);
+                   mine.keep_on();
+                   return mine.gone_ ? MPI_ERR_OTHER : MPI_SUCCESS;
+                 });
 }
 
-int session::wait_for(MPI_Request& request) {
+int session::wait_for(MPI_Request& request, MPI_Status& status) {
+  constexpr unsigned tests_per_look = 16;
+  unsigned tests = 0;
   for (int done = 0;;) {
-    if (const int failure = PMPI_Test(&request, &done, MPI_STATUS_IGNORE)) return failure;
+    if (const int failure = PMPI_Test(&request, &done, &status)) return failure;
     if (done) return MPI_SUCCESS;
-    // A rank whose rails have failed in a call that this one ended well does not come.
-    if (over_rails_ && over_rails_->rail.poll({}) < 0) {
-      over_rails_->rail.abandon();
-      record_failure_of_rails();
-      return over_rails_->rail.error_code();
+    if (++tests % tests_per_look == 0) {
+      keep_on();
+      if (gone_) return MPI_ERR_OTHER;
     }
     sched_yield();
   }
@@ -592,10 +675,9 @@ int session::wait_for(MPI_Request& request) {
 
 void session::report_hang(void* self, std::span<const awaited_peer> peers) {
   const auto& s = *static_cast<const session*>(self);
-  std::string text = "rank " + std::to_string(s.private_.rank) + " of " +
-                     std::to_string(s.private_.num_ranks) + " is inside call " +
-                     std::to_string(s.call_number_) + " of communicator '" + s.name_ + "' (arm " +
-                     name_of(*s.last_arm_) + ") for more than " +
+  std::string text = "rank " + std::to_string(s.rank_) + " of " + std::to_string(s.num_ranks_) +
+                     " is inside call " + std::to_string(s.call_number_) + " of communicator '" +
+                     s.name_ + "' (arm " + name_of(*s.last_arm_) + ") for more than " +
                      detail::show_setting(s.settings_.hang_report) + " s and waits for";
   for (const awaited_peer& p : peers)
     text += " rank " + std::to_string(p.rank) + " (" + std::to_string(p.sends) + " sends, " +

@@ -7,12 +7,13 @@
 #include "lib/exec/mpi_executor.hpp"
 #include "lib/exec/schedule_cache.hpp"
 #include "lib/exec/transport_executor.hpp"
+#include "lib/session/agreement.hpp"
+#include "lib/session/base.hpp"
 #include "lib/session/call.hpp"
 #include "lib/session/call_buffers.hpp"
 #include "lib/session/device_memory.hpp"
 #include "lib/session/hosts.hpp"
 #include "lib/session/merge_messages.hpp"
-#include "lib/session/private_communicator.hpp"
 #include "models/profile.hpp"
 #include "railpass/options.hpp"
 #include "railpass/select/dump.hpp"
@@ -43,14 +44,13 @@ class session {
     bool postponed = false;
   };
 
-  /// Agrees on everything that must be equal on all ranks and makes the private communicator,
-  /// unless it `pays` not on all of them. `passed_s` is the time that has passed on this rank per
-  /// call so far, 0 if it is not known. Collective over `user`, an intra-communicator of at least 2
-  /// ranks; `name` is what dumps and records call it. `values` must outlive the session. `words`:
-  /// memory for as many as words_of_agreement says.
+  /// Agrees on everything that must be equal on all ranks, and gets a lane of a base, unless it
+  /// `pays` not on all of them. `passed_s` is the time that has passed on this rank per call so
+  /// far, 0 if it is not known. `asked_for`: a person has called start_tuning, so a base may be
+  /// made in any program. Collective over `user`, an intra-communicator of at least 2 ranks; `name`
+  /// is what dumps and records call it. `values` must outlive the session.
   static outcome create(MPI_Comm user, const settings& values, process& owner, std::string name,
-                        bool pays, double passed_s, std::span<std::int64_t> words);
-  static std::size_t words_of_agreement(int num_ranks);
+                        bool pays, bool asked_for, double passed_s);
 
   session(const session&) = delete;
   session& operator=(const session&) = delete;
@@ -63,17 +63,13 @@ class session {
   /// The arm of the last call; null before the first.
   const arm* last_arm() const { return last_arm_; }
 
-  /// Waits for the merge that is under way, if any, and takes over what it brings: before the
-  /// communicator or MPI ends. All ranks have posted it at the same call, so this waits for nothing
-  /// else.
-  void finish_merge();
-  /// After a failure on this rank: what is under way on the private communicator is unknown.
-  void abandon() { failed_ = true; }
-  bool failed() const { return failed_; }
-  /// Collective, as MPI_Comm_free is. Not to be called after a failure: MPI libraries give the
-  /// context of a freed communicator to the next one, which would then receive what nobody has
-  /// received here.
-  void free_private_communicator() { private_.free(); }
+  /// After a failure on this rank outside of a schedule: what call the others are in is unknown.
+  /// They are told, and all calls fail from now on.
+  void leave_others();
+  bool has_failed() const { return failed_; }
+  /// The communicator ends, on each rank when it comes to that: takes over what a merge under way
+  /// has brought, and waits for nobody. No call may follow. Local.
+  void leave();
 
   /// From now on schedules run over rails instead of MPI's messages.
   void run_over(std::shared_ptr<lane> messages);
@@ -85,9 +81,9 @@ class session {
  private:
   static constexpr std::size_t max_pinned_options = 64;
 
-  // Makes all that can fail on one rank alone; connect() does not.
+  // Makes all that can fail on one rank alone, but for what connect() makes.
   session(const settings& values, process& owner, int rank, int num_ranks, std::string name);
-  void connect(const private_communicator& comm);
+  void connect(base_place place, int lane_number);
 
   // By their numbers; of all sessions.
   static const std::array<std::vector<arm>, num_collectives>& known_arms();
@@ -95,7 +91,8 @@ class session {
   struct mpi_of_schedules {
     mpi_rail rail;
     executor<mpi_rail> runs;
-    explicit mpi_of_schedules(MPI_Comm comm) : rail(comm), runs(rail) {}
+    explicit mpi_of_schedules(const base_lane& over)
+        : rail(over.of().comm, over.ranks(), over.first_tag()), runs(rail) {}
   };
   struct rails_of_schedules {
     transport_rail rail;
@@ -118,7 +115,7 @@ class session {
     bool tuned = false;
   };
 
-  void know_machine(std::span<std::int64_t> mark_of_rank, double passed_s);
+  void know_machine(double passed_s);
   int run_tuned(const call& c, std::uint8_t policy);
   // What is rare is not inlined: a settled call is to run through little code.
   // Asks the first plan of rank 0 and takes it over. Returns an MPI error code.
@@ -129,8 +126,14 @@ class session {
   int run_arm(const call& c, const arm& a);
   int run_on_host(const call& c, const arm& a);
   int run_schedule(const call& c, const arm& a);
-  int execute(const schedule& s, const binding& b);
+  template <class Work>
+  int code_of(const Work& work);
+  template <class Over>
+  int execute(Over& over, const schedule& s, const binding& b, int (*look)(void* self));
   int raise(const call& c, int code);
+  // After a failure of this rank's part in a schedule.
+  void fail();
+  static int take_lane(const agreement& agreed, const base_place& place, MPI_Comm user);
   call_place place() const;
   const arm* pinned_by(const call_options& options, const call& c);
   std::uint8_t policy_index(std::string_view name);
@@ -146,8 +149,10 @@ class session {
   void merge_steps();
   // After these steps: the communicator has failed, or its ranks differ, or all is well.
   void note_merge(int code, bool mismatch);
-  // Blocks until the request has ended, or the rails have failed. Returns an MPI error code.
-  int wait_for(MPI_Request& request);
+  // Blocks until the request has ended, or a rank is gone. Returns an MPI error code.
+  int wait_for(MPI_Request& request, MPI_Status& status);
+  // While this rank waits: the rails go on, and what others have told is heard.
+  void keep_on();
   void record_failure_of_rails();
   std::unique_lock<std::mutex> guard() const;
   void trace(const call& c, const select::timed_call& chosen, double started_s, double seconds);
@@ -159,19 +164,21 @@ class session {
   const arm* last_arm_ = nullptr;
   process& process_;
   const settings& settings_;
-  bool failed_ = false;
+  bool failed_ = false;     // schedules fail
+  bool gone_ = false;       // so do all calls: a rank makes none any more
   bool is_shared_ = false;  // whether anybody else may ask
   std::array<handling, num_collectives> handlings_{};
   select::lockstep lockstep_;
   // Guards what add_statistics reads: lockstep_, policies_, first_bytes_. Never held while a
   // message is waited for, nor while the process is asked for something.
   mutable std::mutex mutex_;
-  private_communicator private_;
-  host_counts hosts_;  // rank 0 only
+  int rank_ = 0, num_ranks_ = 1;
+  std::shared_ptr<base_lane> lane_;  // from connect() on
+  host_counts hosts_;                // rank 0 only
   std::string name_;
   machine_model machine_;             // rank 0 only, as the next one
   const profile* profile_ = nullptr;  // none: machine_ holds generic constants
-  merge_messages merges_;
+  std::unique_ptr<merge_messages> merges_;
   std::optional<mpi_of_schedules> over_mpi_;        // from connect() on
   std::unique_ptr<rails_of_schedules> over_rails_;  // none: over MPI's messages
   schedule_cache schedules_;

@@ -23,7 +23,7 @@ void add_samples(const select::arm_record& r, select::arm_statistics& result) {
 }  // namespace
 
 void session::add_statistics(select::statistics_dump& dump) const {
-  if (private_.rank != 0) return;
+  if (rank_ != 0) return;
   const std::unique_lock lock = guard();
   dump.merges += lockstep_.merges();
   dump.merge_cost_s += lockstep_.merges_cost_s();
@@ -35,7 +35,7 @@ void session::add_statistics(select::statistics_dump& dump) const {
     select::context_statistics context{
         .communicator = name_,
         .collective = std::string(name_of(key.op)),
-        .num_ranks = private_.num_ranks,
+        .num_ranks = num_ranks_,
         .ranks_per_node = hosts_.ranks_per_host,
         .from_bytes = select::smallest_bytes(key.size_class),
         .to_bytes = 2 * std::max<std::int64_t>(1, select::smallest_bytes(key.size_class)) - 1,

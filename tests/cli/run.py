@@ -76,13 +76,18 @@ class Run(ProgramTest):
                               {"LD_LIBRARY_PATH": self.path("prefix/lib"), "RAILPASS_SEED": "7"})
 
         for launcher, library, family, option in (
-                ("mpiexec.mpich", "libmpich.so.12", "mpich", "-genv LD_PRELOAD {}"),
-                ("mpiexec.mpich", "libmpi_abi.so.0", "mpi_abi", "-genv LD_PRELOAD {}"),
-                ("mpiexec.intel", "libmpi.so.12", "intelmpi", "-genv LD_PRELOAD {}"),
+                ("mpiexec.mpich", "libmpich.so.12", "mpich",
+                 "-genv LD_PRELOAD {} -genv RAILPASS_ALL_RANKS on"),
+                ("mpiexec.mpich", "libmpi_abi.so.0", "mpi_abi",
+                 "-genv LD_PRELOAD {} -genv RAILPASS_ALL_RANKS on"),
+                ("mpiexec.intel", "libmpi.so.12", "intelmpi",
+                 "-genv LD_PRELOAD {} -genv RAILPASS_ALL_RANKS on"),
                 ("mpiexec.open", "libmpi.so.40", "openmpi", 
-                 "-x LD_PRELOAD={} -x RAILPASS -x RAILPASS_SEED"),
-                ("srun", "libmpich.so.12", "mpich", "--export=ALL,LD_PRELOAD={}"),
-                ("srun", "libmpi.so.40", "openmpi", "--export=ALL,LD_PRELOAD={}")):
+                 "-x LD_PRELOAD={} -x RAILPASS -x RAILPASS_SEED -x RAILPASS_ALL_RANKS=on"),
+                ("srun", "libmpich.so.12", "mpich", 
+                 "--export=ALL,LD_PRELOAD={},RAILPASS_ALL_RANKS=on"),
+                ("srun", "libmpi.so.40", "openmpi", 
+                 "--export=ALL,LD_PRELOAD={},RAILPASS_ALL_RANKS=on")):
             with self.subTest(launcher=launcher, library=library):
                 done = started(launcher, programs[library])
                 folder = "" if family == self.family_of_build() else f"railpass/{family}/"
@@ -94,6 +99,11 @@ class Run(ProgramTest):
             started("mpiexec.mpich", "/bin/sh").stdout.split()[:5],
             started("mpiexec.mpich", programs["libmpich.so.12"]).stdout.split()[:5])
         self.assertIn("mpi_abi", started("mpiexec.mpich", "/bin/sh", "--mpi", "mpi_abi").stdout)
+        # Of several programs some may not be reached by the preload library.
+        several = self.start([railpass, "run", "-n", "2", "--launcher", self.path("mpiexec.open"),
+                              programs["libmpi.so.40"], ":", "-n", "1", "other"])
+        self.assertIn("LD_PRELOAD=", several.stdout)
+        self.assertNotIn("RAILPASS_ALL_RANKS", several.stdout)
         wrong = started("mpiexec.open", programs["libmpich.so.12"])
         self.assertEqual((wrong.returncode, wrong.stdout), (1, ""))
         self.assertIn("another MPI (mpich)", wrong.stderr)

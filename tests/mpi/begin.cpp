@@ -2,6 +2,7 @@
 //
 // What MPI is asked for when a communicator begins to be tuned: as programs make many of them, each
 // collective counts.
+#include "lib/session/base.hpp"
 #include "lib/session/process.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/mpi.hpp"
@@ -13,6 +14,7 @@
 #include <chrono>
 #include <cstdio>
 #include <dlfcn.h>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,14 +27,21 @@ using calls = std::vector<std::string>;
 
 calls asked;              // collective calls of librailpass
 double last_asked_s = 0;  // when a reduction was begun
-int num_hosts = 1;
-bool none_left = false;  // no communicator
+bool none_left = false;   // no communicator
 
 template <class Function, class... Arguments>
 int pass_on(const char* name, Function*, Arguments... arguments) {
   asked.emplace_back(name);
   if (asked.back() == "PMPI_Allreduce") last_asked_s = steady_clock_s();
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name))(arguments...);
+}
+
+// What the ranks are asked to agree. Where several threads may do so at once, all have to confirm
+// the lane.
+calls agreement(bool several) {
+  int threads = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&threads);
+  return calls(several ? (threads == MPI_THREAD_MULTIPLE ? 2 : 1) : 0, "PMPI_Allreduce");
 }
 
 }  // namespace
@@ -47,10 +56,6 @@ COUNTED(PMPI_Allgather,
         (const void* in, int count, MPI_Datatype type, void* out, int out_count,
          MPI_Datatype out_type, MPI_Comm comm),
         in, count, type, out, out_count, out_type, comm)
-COUNTED(PMPI_Gather,
-        (const void* in, int count, MPI_Datatype type, void* out, int out_count,
-         MPI_Datatype out_type, int root, MPI_Comm comm),
-        in, count, type, out, out_count, out_type, root, comm)
 COUNTED(PMPI_Bcast, (void* data, int count, MPI_Datatype type, int root, MPI_Comm comm), data,
         count, type, root, comm)
 COUNTED(PMPI_Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm* made), comm, color, key,
@@ -62,89 +67,15 @@ extern "C" int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) 
                    : pass_on("PMPI_Comm_create", &PMPI_Comm_create, comm, group, made);
 }
 
-// As if rank r were on host r modulo that many.
+// As if rank r were on host r modulo 2.
 extern "C" int PMPI_Get_processor_name(char* name, int* length) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  *length = std::snprintf(name, MPI_MAX_PROCESSOR_NAME, "host%d", rank % num_hosts);
+  *length = std::snprintf(name, MPI_MAX_PROCESSOR_NAME, "host%d", rank % 2);
   return MPI_SUCCESS;
 }
 
-TEST_CASE("a communicator begins to be tuned with one reduction and one new communicator") {
-  const communicator world = communicator::duplicate_of_world();
-  asked.clear();
-  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
-  CHECK(asked == (world.size() > 1 ? calls{"PMPI_Allreduce", "PMPI_Comm_create"} : calls{}));
-
-  asked.clear();
-  int value = world.rank() == 0 ? 7 : 0;
-  REQUIRE(mpi::broadcast(&value, 1, MPI_INT, 0, world) == MPI_SUCCESS);
-  CHECK(value == 7);
-  const std::string arm(mpi::last_arm(world));
-  CAPTURE(arm);
-  CHECK(asked == calls(std::size_t((world.size() > 1) + (arm == "native")), "PMPI_Bcast"));
-}
-
-TEST_CASE("the ranks agree at the 8th call, and begin then if that pays on all of them") {
-  const auto asked_for = [](const std::string& name) { return std::ranges::count(asked, name); };
-  const auto broadcasts = [](MPI_Comm comm, int calls) {
-    for (int i = 0; i < calls; ++i) {
-      int value = 7;
-      REQUIRE(mpi::broadcast(&value, 1, MPI_INT, 0, comm) == MPI_SUCCESS);
-    }
-  };
-  const communicator of_long_calls = communicator::duplicate_of_world();
-  const int begins = of_long_calls.size() > 1 ? 1 : 0;
-  asked.clear();
-  broadcasts(of_long_calls, 7);
-  CHECK(asked_for("PMPI_Allreduce") == 0);
-  std::this_thread::sleep_for(std::chrono::milliseconds(25));
-  broadcasts(of_long_calls, 1);
-  CHECK(asked_for("PMPI_Allreduce") == begins);
-  CHECK(asked_for("PMPI_Comm_create") == begins);
-
-  const communicator particular = communicator::duplicate_of_world();
-  mpi::configure(particular, "policy", "round_robin");
-  asked.clear();
-  broadcasts(particular, 8);
-  CHECK(asked_for("PMPI_Comm_create") == begins);
-
-  // Other work may hold up short calls, too; not every time.
-  bool were_short = begins == 0;
-  for (int i = 0; i < 200 && !were_short; ++i) {
-    const communicator of_short_calls = communicator::duplicate_of_world();
-    asked.clear();
-    const double began_s = steady_clock_s();
-    broadcasts(of_short_calls, 8);
-    CHECK(asked_for("PMPI_Allreduce") == 1);
-    int is_short = last_asked_s - began_s < 6 * 20e-6 ? 1 : 0, short_somewhere = 0;
-    MPI_Allreduce(&is_short, &short_somewhere, 1, MPI_INT, MPI_MAX, of_short_calls);
-    were_short = short_somewhere == 1;
-    if (were_short) CHECK(asked_for("PMPI_Comm_create") == 0);
-  }
-  CHECK(were_short);
-}
-
-TEST_CASE("the reduction says who shares a host, too") {
-  num_hosts = 2;
-  const communicator world = communicator::duplicate_of_world();
-  MPI_Comm_set_name(world, "on two hosts");
-  asked.clear();
-  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
-  num_hosts = 1;
-  if (world.size() < 2) return;
-  CHECK(asked == calls{"PMPI_Allreduce", "PMPI_Comm_create"});
-  int value = 0;
-  REQUIRE(mpi::broadcast(&value, 1, MPI_INT, 0, world) == MPI_SUCCESS);
-  const auto contexts = process::get()->statistics().contexts;
-  if (world.rank() > 0) return;
-  const auto here =
-      std::ranges::find(contexts, "on two hosts", &select::context_statistics::communicator);
-  REQUIRE(here != contexts.end());
-  CHECK(here->ranks_per_node == (world.size() + 1) / 2);
-  CHECK(process::get()->statistics().machine_id.num_hosts == 2);
-}
-
+// Before any other: it needs ranks that have no base yet.
 TEST_CASE("where MPI has no communicator left all ranks stay native, and say why") {
   const communicator world = communicator::duplicate_of_world();
   const test::records log;
@@ -160,4 +91,127 @@ TEST_CASE("where MPI has no communicator left all ranks stay native, and say why
   REQUIRE(log.texts.size() == (world.size() > 1 ? 1 : 0));
   if (world.size() > 1)
     CHECK(log.texts[0].find("MPI makes none for its messages") != std::string::npos);
+}
+
+TEST_CASE("MPI makes one communicator for some ranks, and none for later ones of these") {
+  const communicator world = communicator::duplicate_of_world();
+  asked.clear();
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  const bool several = world.size() > 1;
+  calls expected = agreement(several);
+  if (several)
+    expected.insert(expected.begin() + 1, {"PMPI_Comm_create", "PMPI_Allgather", "PMPI_Allreduce"});
+  CHECK(asked == expected);
+
+  MPI_Comm reversed = MPI_COMM_NULL, half = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, 0, -world.rank(), &reversed);
+  MPI_Comm_split(MPI_COMM_WORLD, world.rank() % 2, world.rank(), &half);
+  for (const MPI_Comm made : {reversed, half}) {
+    const communicator later(made);
+    asked.clear();
+    REQUIRE(mpi::start_tuning(later) == MPI_SUCCESS);
+    CHECK(asked == agreement(later.size() > 1));
+    // A context's first plan takes no collective of MPI's.
+    asked.clear();
+    int value = later.rank() == 0 ? 7 : 0;
+    REQUIRE(mpi::broadcast(&value, 1, MPI_INT, 0, later) == MPI_SUCCESS);
+    CHECK(value == 7);
+    const std::string arm(mpi::last_arm(later));
+    CAPTURE(arm);
+    CHECK(asked == calls(arm == "native" ? 1 : 0, "PMPI_Bcast"));
+  }
+}
+
+TEST_CASE("more communicators than lanes: the rest are native, and freed ones make room") {
+  const int rank = communicator::duplicate_of_world().rank();
+  if (communicator::duplicate_of_world().size() < 2) return;
+  const test::records log;
+  const auto tuned = [](MPI_Comm comm) {
+    int value = 1, sum = 0;
+    REQUIRE(mpi::start_tuning(comm) == MPI_SUCCESS);
+    REQUIRE(mpi::all_reduce(&value, &sum, 1, MPI_INT, MPI_SUM, comm,
+                            collect(use("recursive_doubling"))) == MPI_SUCCESS);
+    return mpi::last_arm(comm) == "recursive_doubling";
+  };
+  constexpr int some = 100;  // MPI has fewer communicators than there are lanes
+  std::vector<std::unique_ptr<communicator>> live;
+  for (int i = 0; i < some; ++i) {
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    live.push_back(std::make_unique<communicator>(copy));
+    CHECK(tuned(copy));
+  }
+  for (int i = 0; i < 3 * base::num_lanes; ++i) {
+    live[std::size_t(i % some)].reset();
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    live[std::size_t(i % some)] = std::make_unique<communicator>(copy);
+    if (i % 16 == 0) CHECK(tuned(copy));
+  }
+  CAPTURE(rank);
+  CHECK(log.texts.empty());
+}
+
+TEST_CASE("the ranks agree at the 8th call, and begin then if that pays on all of them") {
+  const auto asked_for = [](const std::string& name) { return std::ranges::count(asked, name); };
+  const auto broadcasts = [](MPI_Comm comm, int calls) {
+    for (int i = 0; i < calls; ++i) {
+      int value = 7;
+      REQUIRE(mpi::broadcast(&value, 1, MPI_INT, 0, comm) == MPI_SUCCESS);
+    }
+  };
+  const auto is_tuned = [](MPI_Comm comm) {
+    try {
+      mpi::configure(comm, "seed", "1");
+    } catch (const error&) {  // too late
+      return true;
+    }
+    return false;
+  };
+  const communicator of_long_calls = communicator::duplicate_of_world();
+  const int begins = of_long_calls.size() > 1 ? 1 : 0;
+  asked.clear();
+  broadcasts(of_long_calls, 7);
+  CHECK(asked_for("PMPI_Allreduce") == 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(25));
+  broadcasts(of_long_calls, 1);
+  CHECK(asked_for("PMPI_Allreduce") == std::ptrdiff_t(agreement(begins == 1).size()));
+  CHECK(is_tuned(of_long_calls) == (begins == 1));
+
+  const communicator particular = communicator::duplicate_of_world();
+  mpi::configure(particular, "policy", "round_robin");
+  asked.clear();
+  broadcasts(particular, 8);
+  CHECK(is_tuned(particular) == (begins == 1));
+
+  // Other work may hold up short calls, too; not every time.
+  bool were_short = begins == 0;
+  for (int i = 0; i < 200 && !were_short; ++i) {
+    const communicator of_short_calls = communicator::duplicate_of_world();
+    asked.clear();
+    const double began_s = steady_clock_s();
+    broadcasts(of_short_calls, 8);
+    CHECK(asked_for("PMPI_Allreduce") == 1);
+    int is_short = last_asked_s - began_s < 6 * 20e-6 ? 1 : 0, short_somewhere = 0;
+    MPI_Allreduce(&is_short, &short_somewhere, 1, MPI_INT, MPI_MAX, of_short_calls);
+    were_short = short_somewhere == 1;
+    if (were_short) CHECK(!is_tuned(of_short_calls));
+  }
+  CHECK(were_short);
+}
+
+TEST_CASE("who shares a host is known of all communicators") {
+  const communicator world = communicator::duplicate_of_world();
+  MPI_Comm_set_name(world, "on two hosts");
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  if (world.size() < 2) return;
+  int value = 0;
+  REQUIRE(mpi::broadcast(&value, 1, MPI_INT, 0, world) == MPI_SUCCESS);
+  const auto contexts = process::get()->statistics().contexts;
+  if (world.rank() > 0) return;
+  const auto here =
+      std::ranges::find(contexts, "on two hosts", &select::context_statistics::communicator);
+  REQUIRE(here != contexts.end());
+  CHECK(here->ranks_per_node == (world.size() + 1) / 2);
+  CHECK(process::get()->statistics().machine_id.num_hosts == 2);
 }

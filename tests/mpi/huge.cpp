@@ -5,6 +5,7 @@
 #include "collectives/registry.hpp"
 #include "lib/session/call_buffers.hpp"
 #include "lib/session/elements.hpp"
+#include "lib/session/judgement.hpp"
 #include "lib/session/process.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"

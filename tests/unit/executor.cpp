@@ -364,7 +364,7 @@ TEST_CASE("a failing rail fails the call with its code") {
   REQUIRE(root.rail->pending() == 0);
 }
 
-TEST_CASE("a failing reduction fails its call, which goes on to the end") {
+TEST_CASE("a failing reduction ends its call, and nobody ends with what it did not make") {
   const algorithm* ring = find_algorithm(collective::all_reduce, "ring");
   REQUIRE(ring != nullptr);
   const run r{.a = default_arm(*ring), .num_ranks = 3, .units = 30};
@@ -380,10 +380,16 @@ TEST_CASE("a failing reduction fails its call, which goes on to the end") {
     m.call = m.exec->start(*m.plan, b);
   }
   for (int turn = 0; turn < 10000; ++turn) w.members[std::size_t(turn % 3)].exec->progress();
-  for (int i = 0; i < 3; ++i) {
-    auto& m = w.members[std::size_t(i)];
-    REQUIRE(m.exec->done(m.call));
-    REQUIRE(m.exec->finish(m.call) == (i == 1 ? 5 : 0));
+  REQUIRE(w.members[1].exec->done(w.members[1].call));
+  REQUIRE(w.members[1].exec->finish(w.members[1].call) == 5);
+  for (const std::size_t i : {0u, 2u}) {
+    auto& m = w.members[i];
+    REQUIRE_FALSE(m.exec->done(m.call));
+    // Until it is told.
+    wait_watch watch;
+    watch.look = [](void*) { return 9; };
+    REQUIRE(m.exec->wait(m.call, watch) == 9);
+    REQUIRE(m.rail->pending() == 0);
   }
 }
 
@@ -410,7 +416,7 @@ TEST_CASE("a call that takes too long says once who is waited for") {
     m.plan = w.cache.find_or_build(*binomial, r.a.values, {wrap(i - 2, 3), 3, true});
     m.call = m.exec->start(*m.plan, w.bind(r, m));
   }
-  hang_watch watch{.clock = fake_clock_s, .after_s = 60};
+  wait_watch watch{.clock = fake_clock_s, .after_s = 60};
   watch.user_data = &seen;
   watch.report = [](void* user, std::span<const awaited_peer> peers) {
     auto& s = *static_cast<record*>(user);

@@ -200,6 +200,8 @@ class lockstep {
   void end_steps(double now_s) { charged_s_ += now_s - steps_began_s_; }
 
   bool native_for_good() const { return native_for_good_; }
+  /// From the next merge on all ranks are native for good, as if they differed.
+  void give_up() { poisoned_ = true; }
 
   /// Which arm the call takes. A settled call costs a few nanoseconds; nothing is allocated except
   /// in the first call of a context.

@@ -2,6 +2,7 @@
 #include "lib/rails/mpi/rail.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace railpass {
 
@@ -21,8 +22,11 @@ int make_byte_type(std::int64_t bytes, std::int64_t largest_count, MPI_Datatype*
   return PMPI_Type_commit(type);
 }
 
-mpi_rail::mpi_rail(MPI_Comm communicator, std::int64_t largest_count)
-    : communicator_(communicator), largest_count_(largest_count) {
+mpi_rail::mpi_rail(MPI_Comm communicator, rank_map ranks, int first_tag, std::int64_t largest_count)
+    : communicator_(communicator),
+      ranks_(std::move(ranks)),
+      first_tag_(first_tag),
+      largest_count_(largest_count) {
   PMPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
   // More than the executor's windows, so that hardly any later call allocates.
   constexpr std::size_t usual = 256;
@@ -50,6 +54,8 @@ post_result mpi_rail::post_send(std::int32_t peer, std::int32_t tag, const std::
                                 std::int64_t bytes, rail_token token) {
   MPI_Request request = MPI_REQUEST_NULL;
   int code = MPI_SUCCESS;
+  peer = ranks_[peer];
+  tag += first_tag_;
   if (bytes <= largest_count_) [[likely]] {
     code = PMPI_Isend(from, static_cast<int>(bytes), MPI_BYTE, peer, tag, communicator_, &request);
   } else {
@@ -67,6 +73,8 @@ post_result mpi_rail::post_receive(std::int32_t peer, std::int32_t tag, std::byt
                                    std::int64_t bytes, rail_token token) {
   MPI_Request request = MPI_REQUEST_NULL;
   int code = MPI_SUCCESS;
+  peer = ranks_[peer];
+  tag += first_tag_;
   if (bytes <= largest_count_) [[likely]] {
     code = PMPI_Irecv(to, static_cast<int>(bytes), MPI_BYTE, peer, tag, communicator_, &request);
   } else {
@@ -122,12 +130,20 @@ void mpi_rail::drop_ended_at_back() {
   }
 }
 
+// What is cancelled ends at once. A message that has begun to come ends soon if its sender lives,
+// and must not write to memory that is the caller's again; a rank that is gone is not waited for.
 void mpi_rail::abandon() {
   for (MPI_Request& request : requests_)
-    if (request != MPI_REQUEST_NULL) {
-      PMPI_Cancel(&request);
-      PMPI_Request_free(&request);
-    }
+    if (request != MPI_REQUEST_NULL) PMPI_Cancel(&request);
+  constexpr int tries = 10000;
+  for (int i = 0, ended = 0; i < tries && !ended; ++i) {
+    if (PMPI_Testall(int(requests_.size()), requests_.data(), &ended, MPI_STATUSES_IGNORE) !=
+        MPI_SUCCESS)
+      break;
+    if (!ended) sched_yield();
+  }
+  for (MPI_Request& request : requests_)
+    if (request != MPI_REQUEST_NULL) PMPI_Request_free(&request);
   requests_.clear();
   tokens_.clear();
 }

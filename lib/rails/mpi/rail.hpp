@@ -3,6 +3,7 @@
 // The rail that every machine has: MPI point-to-point.
 #pragma once
 
+#include "lib/rails/mpi/rank_map.hpp"
 #include "railpass/transport/rail.hpp"
 
 #include <mpi.h>
@@ -13,18 +14,19 @@
 
 namespace railpass {
 
-/// Sends and receives bytes on a communicator that nobody else uses; see the concept `rail`.
-/// Errors are MPI error codes; the constructor sets MPI_ERRORS_RETURN on the communicator. What
-/// MPI_Testsome finds is raised on MPI_COMM_WORLD by some MPI libraries, which is the user's.
+/// Sends and receives bytes on a communicator, by tags that nobody else uses there; see the concept
+/// `rail`. Errors are MPI error codes; the constructor sets MPI_ERRORS_RETURN on the communicator.
+/// What MPI_Testsome finds is raised on MPI_COMM_WORLD by some MPI libraries, which is the user's.
 class mpi_rail {
  public:
   /// Over TCP the answers of MPI libraries' hand-shakes wait behind all that is under way.
   static constexpr int large_messages_at_once = 1;
 
-  /// `communicator` stays the caller's and must outlive the rail. Messages of more than
-  /// `largest_count` bytes are described by a derived datatype (MPI counts are int); both ends must
-  /// use the same value. Local.
-  explicit mpi_rail(MPI_Comm communicator,
+  /// `communicator` stays the caller's and must outlive the rail; `ranks` says what it calls the
+  /// peers, and `first_tag` is added to all tags. Messages of more than `largest_count` bytes are
+  /// described by a derived datatype (MPI counts are int); both ends must use the same value.
+  /// Local.
+  explicit mpi_rail(MPI_Comm communicator, rank_map ranks = {}, int first_tag = 0,
                     std::int64_t largest_count = std::numeric_limits<int>::max());
   mpi_rail(const mpi_rail&) = delete;
   mpi_rail& operator=(const mpi_rail&) = delete;
@@ -46,6 +48,8 @@ class mpi_rail {
   void drop_ended_at_back();
 
   MPI_Comm communicator_;
+  rank_map ranks_;
+  int first_tag_;
   std::int64_t largest_count_;
   int error_code_ = MPI_SUCCESS;
   // Active requests only, without gaps: testing idle ones costs 4 ns each.

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the ranks of a communicator tell each other in the one reduction with which tuning begins.
+#pragma once
+
+#include "lib/session/base.hpp"
+
+#include <mpi.h>
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+namespace railpass {
+
+/// Each rank fills in its own; agree() leaves what holds on all of them.
+class agreement {
+ public:
+  /// A rank that has filled in nothing stands in nobody's way, but has made no part and no base.
+  agreement() {
+    words_[settings] = words_[settings + 1] = ~std::uint64_t{0};
+    set_pair(base_id_word, 0);
+  }
+
+  /// Whether something holds on this rank, and then: on all.
+  enum flag : unsigned {
+    lenient,
+    enabled,
+    pays,
+    no_device,
+    names_rails,
+    names_no_rails,
+    made_its_part,
+    may_make_base,
+    one_thread
+  };
+  void set(flag f, bool value) {
+    const std::uint64_t bit = std::uint64_t{1} << f;
+    words_[flags] = value ? words_[flags] | bit : words_[flags] & ~bit;
+  }
+  bool all(flag f) const { return (words_[flags] >> f & 1) != 0; }
+
+  /// What all ranks must have alike.
+  void set_settings(std::uint64_t hash) { set_pair(settings, hash); }
+  bool same_settings() const {
+    return is_equal(settings) || (words_[settings] & words_[settings + 1]) == ~std::uint64_t{0};
+  }
+
+  /// The base in which this rank would have its lane, and the lanes that are free there.
+  void offer(std::uint64_t base_id, const lane_set& free) {
+    set_pair(base_id_word, base_id);
+    for (std::size_t i = 0; i < free.size(); ++i) words_[lanes + i] = free[i];
+  }
+  bool same_base() const { return is_equal(base_id_word); }
+  bool no_base() const { return same_base() && words_[base_id_word] == 0; }
+  /// The first lane that is free on all ranks; -1: there is none.
+  int common_lane() const;
+
+  /// Collective over `comm`. Returns an MPI error code.
+  int agree(MPI_Comm comm) {
+    return PMPI_Allreduce(MPI_IN_PLACE, words_.data(), int(words_.size()), MPI_UINT64_T, MPI_BAND,
+                          comm);
+  }
+
+ private:
+  // Of each pair the second is the first one's complement: under AND both survive only if all ranks
+  // have the same.
+  enum word : std::size_t {
+    settings,
+    base_id_word = settings + 2,
+    flags = base_id_word + 2,
+    lanes
+  };
+  void set_pair(std::size_t first, std::uint64_t value) {
+    words_[first] = value;
+    words_[first + 1] = ~value;
+  }
+  bool is_equal(std::size_t first) const { return words_[first] == ~words_[first + 1]; }
+
+  std::array<std::uint64_t, std::size_t(lanes) + lane_set{}.size()> words_{};
+};
+
+inline int agreement::common_lane() const {
+  for (std::size_t i = lanes; i < words_.size(); ++i)
+    if (words_[i] != 0) return int(64 * (i - lanes)) + std::countr_zero(words_[i]);
+  return -1;
+}
+
+}  // namespace railpass

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/session/base.hpp"
+
+#include "lib/session/merge_messages.hpp"
+#include "lib/session/private_communicator.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <random>
+#include <utility>
+
+namespace railpass {
+
+namespace {
+
+base_place place_in(base& of, MPI_Comm user) {
+  base_place place;
+  PMPI_Comm_rank(user, &place.rank);
+  PMPI_Comm_size(user, &place.num_ranks);
+  std::vector<int> mine(std::size_t(place.num_ranks)), others(mine.size());
+  std::iota(mine.begin(), mine.end(), 0);
+  MPI_Group group = MPI_GROUP_NULL;
+  PMPI_Comm_group(user, &group);
+  PMPI_Group_translate_ranks(group, place.num_ranks, mine.data(), of.group, others.data());
+  PMPI_Group_free(&group);
+  if (std::ranges::find(others, MPI_UNDEFINED) != others.end()) return {};
+  place.of = &of;
+  place.ranks = rank_map(std::move(others));
+  return place;
+}
+
+void set(lane_set& lanes, int number, bool value) {
+  const std::uint64_t bit = std::uint64_t{1} << (number % 64);
+  std::uint64_t& word = lanes[std::size_t(number) / 64];
+  word = value ? word | bit : word & ~bit;
+}
+
+}  // namespace
+
+base_lane::~base_lane() {
+  if (!lost_) bases::of_process().give_back(*place_.of, number_);
+}
+
+int base_lane::isend(const std::int32_t* words, int count, int to, int tag,
+                     MPI_Request* request) const {
+  return PMPI_Isend(words, count, MPI_INT32_T, place_.ranks[to], first_tag() + tag, place_.of->comm,
+                    request);
+}
+
+int base_lane::irecv(std::int32_t* words, int count, int from, int tag,
+                     MPI_Request* request) const {
+  return PMPI_Irecv(words, count, MPI_INT32_T, place_.ranks[from], first_tag() + tag,
+                    place_.of->comm, request);
+}
+
+void base_lane::tell_all(trouble what) const {
+  // One word, which MPI libraries take at once; what they do not take yet must stay.
+  static const std::array words{std::int32_t(trouble::none), std::int32_t(trouble::failed),
+                                std::int32_t(trouble::gone)};
+  for (int r = 0; r < num_ranks(); ++r) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (r != rank() && isend(&words[std::size_t(what)], 1, r, failure_tag, &request) == MPI_SUCCESS)
+      PMPI_Request_free(&request);
+  }
+}
+
+base_lane::trouble base_lane::look() const {
+  trouble worst = trouble::none;
+  for (;;) {
+    int found = 0;
+    MPI_Status status;
+    if (PMPI_Iprobe(MPI_ANY_SOURCE, first_tag() + failure_tag, place_.of->comm, &found, &status) !=
+            MPI_SUCCESS ||
+        !found)
+      return worst;
+    std::int32_t word = 0;
+    if (PMPI_Recv(&word, 1, MPI_INT32_T, status.MPI_SOURCE, status.MPI_TAG, place_.of->comm,
+                  MPI_STATUS_IGNORE) != MPI_SUCCESS)
+      return worst;
+    // A rank that is none of these may have failed on a communicator that had this number before.
+    for (int r = 0; r < num_ranks(); ++r)
+      if (place_.ranks[r] == status.MPI_SOURCE) worst = std::max(worst, trouble(word));
+  }
+}
+
+bases& bases::of_process() {
+  static bases& all = *new bases;  // communicators may be freed after all destructors have run
+  return all;
+}
+
+base_place bases::find(MPI_Comm user) {
+  const std::lock_guard lock(mutex_);
+  for (const entry& e : all_)
+    if (base_place place = place_in(*e.made, user); place.of) return place;
+  return {};
+}
+
+bool bases::may_make_one() {
+  const std::lock_guard lock(mutex_);
+  return all_.size() < most;
+}
+
+bases::materials bases::prepare(int num_ranks) {
+  std::random_device random;
+  const auto number = std::int64_t(std::uint64_t{random()} << 32 | random() | 1);
+  return {std::make_unique<base>(),
+          {mark_of_host(), number},
+          std::vector<std::int64_t>(2 * std::size_t(num_ranks))};
+}
+
+int bases::make(MPI_Comm user, materials from, base_place& place) {
+  private_communicator comm;
+  if (const int failure = make_private_communicator(user, comm)) return failure;
+  base& made = *from.made;
+  made.comm = comm.handle;
+  PMPI_Comm_group(comm.handle, &made.group);
+  if (const int failure = PMPI_Allgather(from.mine.data(), 2, MPI_INT64_T, from.all.data(), 2,
+                                         MPI_INT64_T, comm.handle))
+    return failure;
+  made.id = std::uint64_t(from.all[1]);  // rank 0's number
+  const auto n = std::size_t(comm.num_ranks);
+  for (std::size_t r = 1; r < n; ++r) from.all[r] = from.all[2 * r];
+  // If memory is short on one rank, none uses it.
+  int ok = 1;
+  try {
+    made.hosts = find_hosts(std::span(from.all).first(n));
+    place = place_in(made, user);
+    const std::lock_guard lock(mutex_);
+    all_.reserve(all_.size() + 1);
+  } catch (const std::bad_alloc&) {
+    ok = 0;
+  }
+  const int failure = PMPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, comm.handle);
+  if (failure != MPI_SUCCESS || !ok) {
+    place = {};
+    return failure != MPI_SUCCESS ? failure : MPI_ERR_NO_MEM;
+  }
+  const std::lock_guard lock(mutex_);
+  lane_set free;
+  free.fill(~std::uint64_t{0});
+  const auto behind =
+      std::ranges::upper_bound(all_, made.id, {}, [](const entry& e) { return e.made->id; });
+  all_.insert(behind, {std::move(from.made), free});
+  return MPI_SUCCESS;
+}
+
+void bases::make_for_world() {
+  int num_ranks = 1;
+  PMPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
+  MPI_Comm parent = MPI_COMM_NULL;  // nobody knows what the program has started besides
+  PMPI_Comm_get_parent(&parent);
+  if (num_ranks < 2 || parent != MPI_COMM_NULL) return;
+  materials from;
+  try {
+    from = prepare(num_ranks);
+  } catch (const std::exception&) {  // seen by all below
+  }
+  int ok = from.made ? 1 : 0;
+  base_place place;
+  if (PMPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) == MPI_SUCCESS && ok)
+    make(MPI_COMM_WORLD, std::move(from), place);  // without one the first agreement tries again
+}
+
+bases::entry& bases::entry_of(const base& b) {
+  return *std::ranges::find(all_, &b, [](const entry& e) { return e.made.get(); });
+}
+
+lane_set bases::free_lanes(const base& b) {
+  const std::lock_guard lock(mutex_);
+  return entry_of(b).free;
+}
+
+bool bases::take(const base& b, int number) {
+  const std::lock_guard lock(mutex_);
+  lane_set& free = entry_of(b).free;
+  if ((free[std::size_t(number) / 64] >> (number % 64) & 1) == 0) return false;
+  set(free, number, false);
+  return true;
+}
+
+void bases::give_back(const base& b, int number) {
+  const std::lock_guard lock(mutex_);
+  set(entry_of(b).free, number, true);
+}
+
+void bases::keep(std::unique_ptr<merge_messages> left) {
+  const std::lock_guard lock(mutex_);
+  left_.push_back(std::move(left));
+}
+
+void bases::settle() {
+  std::vector<std::unique_ptr<merge_messages>> settled;  // they give their lanes back
+  const std::lock_guard lock(mutex_);
+  const auto done = std::stable_partition(left_.begin(), left_.end(),
+                                          [](const auto& m) { return !m->has_settled(); });
+  std::move(done, left_.end(), std::back_inserter(settled));
+  left_.erase(done, left_.end());
+}
+
+void bases::end() {
+  std::vector<std::unique_ptr<merge_messages>> left;
+  {
+    const std::lock_guard lock(mutex_);
+    left.swap(left_);
+  }
+  left.clear();  // outside the lock, as above
+}
+
+}  // namespace railpass

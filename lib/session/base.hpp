@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Bases: the few communicators of railpass' own over which the messages of many of the user's
+// communicators travel. The first communicator of some ranks that is to be tuned gets a base of
+// exactly these ranks; all later ones whose ranks are among them are numbered lanes of it, which
+// costs MPI nothing. A lane's number is its messages' tags.
+#pragma once
+
+#include "lib/rails/mpi/rank_map.hpp"
+#include "lib/session/hosts.hpp"
+
+#include <mpi.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace railpass {
+
+class merge_messages;
+
+/// One communicator of railpass' own. Never freed: freeing would be collective.
+struct base {
+  /// MPI guarantees tags to 32767.
+  static constexpr int num_lanes = 1024, tags_per_lane = 32;
+
+  MPI_Comm comm = MPI_COMM_NULL;  ///< errors on it are returned
+  MPI_Group group = MPI_GROUP_NULL;
+  std::uint64_t id = 0;  ///< the same on all its ranks, where no other base has it; not 0
+  std::vector<host_run> hosts;
+};
+
+/// A bit for each lane.
+using lane_set = std::array<std::uint64_t, base::num_lanes / 64>;
+
+/// Where a communicator stands in a base that has all its ranks.
+struct base_place {
+  base* of = nullptr;  ///< null: there is none
+  rank_map ranks;      ///< what the base calls the communicator's ranks
+  int rank = 0;        ///< in the communicator, as the next one
+  int num_ranks = 1;
+};
+
+/// A communicator's lane. Its number is free for others once the last owner is gone.
+class base_lane {
+ public:
+  /// Tags of its messages: of schedules from 0 on, then those of merges, and the last one says that
+  /// this rank has failed.
+  static constexpr int failure_tag = base::tags_per_lane - 1;
+
+  base_lane(base_place place, int number) : place_(std::move(place)), number_(number) {}
+  ~base_lane();
+  base_lane(const base_lane&) = delete;
+  base_lane& operator=(const base_lane&) = delete;
+
+  int rank() const { return place_.rank; }
+  int num_ranks() const { return place_.num_ranks; }
+  const base& of() const { return *place_.of; }
+  const rank_map& ranks() const { return place_.ranks; }
+  int first_tag() const { return number_ * base::tags_per_lane; }
+
+  /// As MPI's, to and from ranks of the communicator.
+  int isend(const std::int32_t* words, int count, int to, int tag, MPI_Request* request) const;
+  int irecv(std::int32_t* words, int count, int from, int tag, MPI_Request* request) const;
+
+  /// After a failure messages may be left that nobody receives: the number is never used again.
+  void lose() { lost_ = true; }
+
+  /// Tells all other ranks, whenever they look, and waits for nobody.
+  enum class trouble : std::int32_t { none, failed, gone };
+  void tell_all(trouble what) const;
+  /// What another rank has told; `none` mostly. Local.
+  trouble look() const;
+
+ private:
+  base_place place_;
+  int number_;
+  bool lost_ = false;
+};
+
+/// All bases of this process. Several threads may ask.
+class bases {
+ public:
+  /// More are not made: MPI's communicators are the program's.
+  static constexpr std::size_t most = 32;
+
+  /// The one in which lives whoever asks; of several the same on all ranks of `user`. Local; throws
+  /// std::bad_alloc.
+  base_place find(MPI_Comm user);
+  bool may_make_one();
+  /// From now on none is made inside a collective, because the program makes communicators there
+  /// in a way that MPI libraries cannot bear.
+  void make_none_inside() { none_inside_ = true; }
+  bool none_inside() const { return none_inside_; }
+
+  /// What make() needs, allocated before others may wait for this rank.
+  struct materials {
+    std::unique_ptr<base> made;
+    std::array<std::int64_t, 2> mine{};  // this rank's host, and a random number
+    std::vector<std::int64_t> all;       // of all ranks
+  };
+  static materials prepare(int num_ranks);
+  /// A base of the ranks of `user`. Collective; returns an MPI error code, and then `place` has
+  /// none.
+  int make(MPI_Comm user, materials from, base_place& place);
+  /// One for all ranks there are, before the program has begun. Only where all of them run
+  /// railpass. Collective over MPI_COMM_WORLD.
+  void make_for_world();
+
+  /// The lanes of a base on which nothing is left on this rank.
+  lane_set free_lanes(const base& b);
+  /// Takes one of them, if it is still free.
+  bool take(const base& b, int number);
+  void give_back(const base& b, int number);
+
+  /// Keeps messages of a communicator that is gone until they have come and left. Throws
+  /// std::bad_alloc.
+  void keep(std::unique_ptr<merge_messages> left);
+  /// Frees what has come meanwhile.
+  void settle();
+  /// MPI ends: nothing comes any more.
+  void end();
+
+  static bases& of_process();
+
+ private:
+  struct entry {
+    std::unique_ptr<base> made;
+    lane_set free;
+  };
+  entry& entry_of(const base& b);
+
+  std::mutex mutex_;
+  std::vector<entry> all_;  // by id
+  std::vector<std::unique_ptr<merge_messages>> left_;
+  std::atomic<bool> none_inside_{false};
+};
+
+}  // namespace railpass
