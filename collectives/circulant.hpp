@@ -7,6 +7,10 @@
 
 #include "collectives/parts.hpp"
 
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 namespace railpass::collectives {
@@ -33,14 +37,24 @@ class circulant_broadcast {
   };
 
   explicit circulant_broadcast(int p) : p_(p), skips_(halving_skips(p)) {
-    // The base block of a rank: the last of the skips that lead to it greedily.
-    base_.assign(std::size_t(p), rounds_per_phase());
-    for (int r = 1; r < p; ++r)
-      for (int rest = r, k = rounds_per_phase() - 1; rest > 0; --k)
-        if (rest >= skips_[std::size_t(k)]) {
-          rest -= skips_[std::size_t(k)];
-          base_[std::size_t(r)] = k;
-        }
+    ranks_of_base_.resize(skips_.size());
+    for (int r = 0; r < p; ++r) ranks_of_base_[std::size_t(base(r))].push_back(r);
+  }
+
+  /// The one for p ranks: a program uses the same again and again, with other roots, and to make it
+  /// takes as long as hundreds of its schedules.
+  static std::shared_ptr<const circulant_broadcast> among(int p) {
+    struct known {
+      std::mutex mutex;
+      std::map<int, std::shared_ptr<const circulant_broadcast>> by_ranks;
+    };
+    constexpr std::size_t most = 16;
+    static known& all = *new known;  // never destroyed: there are calls in atexit handlers
+    const std::lock_guard lock(all.mutex);
+    if (all.by_ranks.size() >= most && !all.by_ranks.contains(p)) all.by_ranks.clear();
+    auto& place = all.by_ranks[p];
+    if (!place) place = std::make_shared<const circulant_broadcast>(p);
+    return place;
   }
 
   std::vector<round> rounds(int rank, int blocks) const {
@@ -67,6 +81,24 @@ class circulant_broadcast {
   int rounds_per_phase() const { return int(skips_.size()) - 1; }
   int to(int rank, int k) const { return wrap(rank + skips_[std::size_t(k)], p_); }
 
+  // The last of the skips that lead to the rank greedily; to none lead those of rank 0.
+  int base(int r) const {
+    int last = rounds_per_phase();
+    for (int rest = r, k = rounds_per_phase() - 1; rest > 0; --k)
+      if (rest >= skips_[std::size_t(k)]) {
+        rest -= skips_[std::size_t(k)];
+        last = k;
+      }
+    return last;
+  }
+
+  // Whether one of the ranks first, ..., last has that base block; both in [0, p).
+  bool has(int block, int first, int last) const {
+    const std::vector<int>& ranks = ranks_of_base_[std::size_t(block)];
+    const auto found = std::lower_bound(ranks.begin(), ranks.end(), first);
+    return found != ranks.end() && *found <= last;
+  }
+
   // What the rank receives in each round of a phase: its base block for the first time, and of all
   // others the one of the phase before, which is written as its number less q. In round k it comes
   // from the ranks (r - skip_k+1, r - skip_k], which have it as base block: the largest one that is
@@ -75,15 +107,18 @@ class circulant_broadcast {
     const int q = rounds_per_phase();
     if (r == 0) return std::vector<int>(std::size_t(q), -1);
     std::vector<bool> taken(std::size_t(q) + 1, false);
-    const int own = base_[std::size_t(r)];
+    const int own = base(r);
     taken[std::size_t(own)] = true;
     std::vector<int> blocks;
     for (int k = 0; k < q; ++k) {
-      const int low = r - skips_[std::size_t(k) + 1], high = r - skips_[std::size_t(k)];
-      int best = -1;
-      for (int from = high; from > low || (from == low && best < 0); --from)
-        if (const int b = base_[std::size_t(wrap(from, p_))]; !taken[std::size_t(b)])
-          best = std::max(best, b);
+      const int low = wrap(r - skips_[std::size_t(k) + 1], p_),
+                high = wrap(r - skips_[std::size_t(k)], p_), first = wrap(low + 1, p_);
+      int best = q;
+      while (best >= 0 && (taken[std::size_t(best)] ||
+                           !(first <= high ? has(best, first, high)
+                                           : has(best, first, p_ - 1) || has(best, 0, high))))
+        --best;
+      if (best < 0) best = base(low);
       taken[std::size_t(best)] = true;
       blocks.push_back(best == q ? own : best - q);
     }
@@ -92,7 +127,7 @@ class circulant_broadcast {
 
   int p_;
   std::vector<int> skips_;
-  std::vector<int> base_;
+  std::vector<std::vector<int>> ranks_of_base_;  // ascending
 };
 
 /// The time of that broadcast; or of its reverse, with local_s of work in each round, and in no

@@ -25,7 +25,8 @@ inline schedule build_circulant(const shape& s, const parameters& values) {
   if (s.num_ranks == 1) return b.finish();
   std::vector<step_id> arrived(std::size_t(blocks), no_step);
   const auto part = [&](int block) { return block_range{.parts = blocks, .first = block}; };
-  for (const auto& [send, receive] : circulant_broadcast(s.num_ranks).rounds(s.rank, blocks)) {
+  for (const auto& [send, receive] :
+       circulant_broadcast::among(s.num_ranks)->rounds(s.rank, blocks)) {
     if (send.block >= 0)
       b.send(buffer::output, part(send.block), send.peer,
              {whole(arrived[std::size_t(send.block)])});

@@ -38,7 +38,7 @@ inline schedule build_circulant(const shape& s, const parameters& values) {
   if (s.num_ranks == 1) return b.finish();
   std::vector<sum> sums(std::size_t(blocks), begin);
   std::vector<step_id> arrivals(circulant_rounds_ahead, no_step);
-  const auto rounds = circulant_broadcast(s.num_ranks).rounds(s.rank, blocks);
+  const auto rounds = circulant_broadcast::among(s.num_ranks)->rounds(s.rank, blocks);
   for (std::size_t i = rounds.size(); i-- > 0;) {
     const auto [receive, send] = rounds[i];
     if (send.block >= 0) {

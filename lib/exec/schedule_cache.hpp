@@ -15,8 +15,6 @@ class schedule_cache {
  public:
   explicit schedule_cache(std::size_t capacity = 128) : capacity_(capacity) {
     if (capacity == 0) throw error("schedule_cache: capacity is 0, expected at least 1");
-    hashes_.reserve(capacity);
-    entries_.reserve(capacity);
   }
 
   /// The schedule, built now if need be. `a` must not be a native arm. The reference is valid until

@@ -44,7 +44,7 @@ struct description {
     if (const int failure =
             PMPI_Type_get_envelope(type, &num_ints, &num_addresses, &num_types, &combiner))
       return failure;
-    if (is_predefined(combiner)) return MPI_SUCCESS;
+    if (names_predefined(combiner)) return MPI_SUCCESS;
     if (std::size_t(num_ints) + std::size_t(num_addresses) > longest_description)
       return combiner = unknown_combiner, MPI_SUCCESS;
     ints.resize(std::size_t(num_ints));
@@ -58,14 +58,14 @@ struct description {
   }
 
   static constexpr int unknown_combiner = -1;
-  static bool is_predefined(int combiner) {
+  static bool names_predefined(int combiner) {
     return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
            combiner == MPI_COMBINER_F90_INTEGER || combiner == MPI_COMBINER_F90_COMPLEX;
   }
   static bool is_predefined(MPI_Datatype type) {
     int ints = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
     PMPI_Type_get_envelope(type, &ints, &addresses, &types, &combiner);
-    return is_predefined(combiner);
+    return names_predefined(combiner);
   }
 };
 
@@ -124,7 +124,7 @@ int is_one_run(MPI_Datatype type, const datatype_layout& layout, bool& one) {
   if (!one || layout.size == 0) return MPI_SUCCESS;
   description d;
   if (const int failure = d.read(type)) return failure;
-  if (description::is_predefined(d.combiner)) return MPI_SUCCESS;
+  if (description::names_predefined(d.combiner)) return MPI_SUCCESS;
   run all;
   const auto count = [&] { return std::size_t(d.ints[0]); };
   int code = MPI_SUCCESS;

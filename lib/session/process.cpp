@@ -7,6 +7,7 @@
 #include "lib/session/datatype.hpp"
 #include "lib/session/log.hpp"
 #include "lib/session/rails.hpp"
+#include "railpass/select/freed.hpp"
 #include "railpass/select/summary.hpp"
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <cstdio>
 #include <iterator>
 #include <new>
+#include <utility>
 
 extern "C" char** environ;
 
@@ -228,7 +230,9 @@ void process::remove(communicator_state& state) {
   const std::lock_guard lock(mutex_);
   if (std::erase(communicators_, &state) == 0) return;
   try {
-    state.add_statistics(freed_);
+    select::statistics_dump gone;
+    state.add_statistics(gone);
+    select::add_freed(freed_, std::move(gone));
   } catch (const std::bad_alloc&) {  // a dump without them is better than no free
   }
 }

@@ -28,11 +28,9 @@ mpi_rail::mpi_rail(MPI_Comm communicator, rank_map ranks, int first_tag, std::in
       first_tag_(first_tag),
       largest_count_(largest_count) {
   PMPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
-  // More than the executor's windows, so that hardly any later call allocates.
-  constexpr std::size_t usual = 256;
-  reserve(usual);
-  indices_.resize(usual);
-  statuses_.resize(usual);
+  constexpr std::size_t tested_at_once = 64;  // as many as the executor takes
+  indices_.resize(tested_at_once);
+  statuses_.resize(tested_at_once);
 }
 
 void mpi_rail::reserve(std::size_t messages) {

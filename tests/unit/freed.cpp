@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "railpass/select/freed.hpp"
+
+#include "support/catch.hpp"
+
+#include <numeric>
+
+using namespace railpass::select;
+
+namespace {
+
+statistics_dump one_communicator(const std::string& name, std::int64_t calls, double mean_s) {
+  statistics_dump dump{.merges = 1, .merge_cost_s = 1e-6};
+  dump.contexts.push_back(
+      {.communicator = name,
+       .collective = "broadcast",
+       .num_ranks = 4,
+       .calls = calls,
+       .time_s = double(calls) * mean_s,
+       .arms = {
+           {.arm = "native", .calls = calls, .samples = calls, .mean_s = mean_s, .spread = 0.1},
+           {.arm = "chain"}}});
+  return dump;
+}
+
+std::int64_t all_calls(const statistics_dump& dump) {
+  return std::accumulate(
+      dump.contexts.begin(), dump.contexts.end(), std::int64_t{0},
+      [](std::int64_t sum, const context_statistics& c) { return sum + c.calls; });
+}
+
+}  // namespace
+
+TEST_CASE("communicators of one name count together when they are freed") {
+  statistics_dump all;
+  for (int i = 0; i < 1000; ++i) add_freed(all, one_communicator("halo", 10, i % 2 ? 3e-6 : 1e-6));
+  REQUIRE(all.contexts.size() == 1);
+  CHECK(all.merges == 1000);
+  CHECK(all.merge_cost_s == Approx(1e-3));
+  const context_statistics& c = all.contexts.front();
+  CHECK(c.calls == 10000);
+  CHECK(c.time_s == Approx(0.02));
+  REQUIRE(c.arms.size() == 2);
+  CHECK(c.arms[0].samples == 10000);
+  CHECK(*c.arms[0].mean_s == Approx(2e-6));
+  CHECK(*c.arms[0].spread == Approx(0.1));
+  CHECK(c.arms[1].calls == 0);
+}
+
+TEST_CASE("however many names there are, what is kept is bounded and no call is lost") {
+  statistics_dump all;
+  for (int i = 0; i < 1000; ++i) add_freed(all, one_communicator(std::to_string(i), 7, 1e-6));
+  CHECK(all.contexts.size() == most_freed_contexts + 1);
+  CHECK(all.contexts.back().communicator == other_freed_communicators);
+  CHECK(all_calls(all) == 7000);
+}
