@@ -31,7 +31,8 @@ class agreement {
     names_rails,
     names_no_rails,
     made_its_part,
-    may_make_base,
+    may_make_communicators,
+    has_room_for_base,
     one_thread
   };
   void set(flag f, bool value) {

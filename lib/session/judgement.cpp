@@ -36,17 +36,67 @@ std::int64_t within_limit(std::int64_t bytes) {
   return bytes <= std::int64_t{1} << 60 ? bytes : -1;
 }
 
+// Whether a rank sends, or receives, and then one block or one for each rank.
+enum class part { none, one, of_each };
+part sent_part(const call& c, int rank) {
+  switch (describe(c.op).what) {
+    case promise::root_to_all:
+    case promise::all_arrive:
+      return part::none;
+    case promise::root_to_blocks:
+      return rank == c.root ? part::of_each : part::none;
+    case promise::blocks_to_blocks:
+      return part::of_each;
+    default:
+      return part::one;
+  }
+}
+part received_part(const call& c, int rank) {
+  switch (describe(c.op).what) {
+    case promise::all_arrive:
+      return part::none;
+    case promise::reduce_to_root:
+      return rank == c.root ? part::one : part::none;
+    case promise::prefix_before:
+      return rank > 0 ? part::one : part::none;
+    case promise::blocks_to_root:
+      return rank == c.root ? part::of_each : part::none;
+    case promise::blocks_to_all:
+    case promise::blocks_to_blocks:
+      return part::of_each;
+    default:
+      return part::one;
+  }
+}
+
 // Whether arguments of which every rank has others of its own are accepted.
-bool is_valid(const call_side& side, int num_ranks) {
-  if (!side.counts) return bytes_of(side.count, side.type) >= 0;
-  if (!side.displacements || (!side.types && bytes_of(0, side.type) < 0)) return false;
+bool is_valid(const call& c, const call_side& side, part what, int num_ranks) {
+  if (what == part::none || side.in_place()) return true;
+  if (what == part::one) return bytes_of(side.count, side.type) >= 0;
+  const bool has_types = c.op == collective::all_to_allw;
+  if (!side.counts || !side.displacements) return false;
+  if (has_types ? !side.types : bytes_of(0, side.type) < 0) return false;
   for (int i = 0; i < num_ranks; ++i) {
     if (side.counts[i] < 0) return false;
-    if (side.types && !(is_mpich && side.counts[i] == 0) &&
+    if (has_types && !(is_mpich && side.counts[i] == 0) &&
         bytes_of(side.counts[i], side.types[i]) < 0)
       return false;
   }
   return true;
+}
+
+// Nowhere, where there should be data. (Types with absolute addresses do not begin at 0.)
+bool is_refused_as_null(const call_side& side, part what, int num_ranks) {
+  if (what == part::none || side.memory) return false;
+  const auto has_data_there = [](MPI_Datatype type) {
+    MPI_Count size = 0, lower = 0, extent = 0;
+    return type != MPI_DATATYPE_NULL && PMPI_Type_size_x(type, &size) == MPI_SUCCESS && size > 0 &&
+           PMPI_Type_get_true_extent_x(type, &lower, &extent) == MPI_SUCCESS && lower == 0;
+  };
+  if (what == part::one || !side.counts) return side.count > 0 && has_data_there(side.type);
+  for (int i = 0; i < num_ranks; ++i)
+    if (side.counts[i] > 0 && has_data_there(side.types ? side.types[i] : side.type)) return true;
+  return false;
 }
 
 // Where a rank's own block is among those of all.
@@ -60,20 +110,21 @@ bool has_own_block(const call_side& side, int rank) {
   return (side.counts ? side.counts[rank] : side.count) != 0;
 }
 
-// Whether the send and the receive buffer are the same memory where MPICH looks for that.
+// Whether the send and the receive buffer are the same memory where the MPI library looks for that.
 bool is_refused_as_alias(const call& c, int rank) {
   const call_side &s = c.send, &r = c.receive;
   if (s.in_place() || r.in_place() || !s.memory) return false;
+  const promise what = describe(c.op).what;
+  if (what == promise::reduce_to_root) return rank == c.root && s.memory == r.memory;
+  if (!is_mpich) return false;
   const auto one_among_all = [&](const call_side& one, const call_side& all) {
     return one.type == all.type && one.count != 0 && has_own_block(all, rank) &&
            one.memory == own_block(all, rank);
   };
-  switch (describe(c.op).what) {
+  switch (what) {
     case promise::root_to_all:
     case promise::all_arrive:
       return false;
-    case promise::reduce_to_root:
-      return rank == c.root && s.memory == r.memory;
     case promise::blocks_to_root:
       return rank == c.root && one_among_all(s, r);
     case promise::root_to_blocks:
@@ -88,6 +139,21 @@ bool is_refused_as_alias(const call& c, int rank) {
     default:
       return s.memory == r.memory;  // reductions
   }
+}
+
+bool is_refused(const call& c, int rank, int num_ranks) {
+  // MPI_IN_PLACE where it says nothing.
+  const bool in_wrong_place =
+      (c.is_reduction() && received_part(c, rank) != part::none && c.receive.in_place()) ||
+      (c.op == collective::broadcast && c.receive.in_place());
+  if (in_wrong_place || is_refused_as_alias(c, rank)) return true;
+  if (!is_mpich || (c.send.memory && c.receive.memory)) return false;
+  call_side sent = c.send;  // a reduction's count and type are both sides'
+  if (c.is_reduction()) sent = {.memory = c.send.memory, .count = 1, .type = c.receive.type};
+  call_side received = c.receive;
+  if (c.is_reduction()) received.counts = {}, received.count = 1;
+  return is_refused_as_null(sent, sent_part(c, rank), num_ranks) ||
+         is_refused_as_null(received, received_part(c, rank), num_ranks);
 }
 
 enum class kind_of_type : unsigned {
@@ -156,18 +222,14 @@ bool is_defined(MPI_Op op, MPI_Datatype type) {
 
 std::int64_t message_bytes_of(const call& c, int rank, int num_ranks) {
   const collective_traits& d = describe(c.op);
-  const bool at_root = c.root == rank;
   switch (d.lengths) {
-    case block_lengths::of_pair: {
-      const bool sends = d.what != promise::root_to_blocks || at_root;
-      const bool receives = d.what != promise::blocks_to_root || at_root;
+    case block_lengths::of_pair:
       // Every rank is in place or none is: so all take the MPI library's.
       if (d.what == promise::blocks_to_blocks && c.send.in_place()) return -1;
-      return (sends && !c.send.in_place() && !is_valid(c.send, num_ranks)) ||
-                     (receives && !c.receive.in_place() && !is_valid(c.receive, num_ranks))
-                 ? -1
-                 : 0;
-    }
+      return is_valid(c, c.send, sent_part(c, rank), num_ranks) &&
+                     is_valid(c, c.receive, received_part(c, rank), num_ranks)
+                 ? 0
+                 : -1;
     case block_lengths::known: {
       if (!c.receive.counts || (!c.is_reduction() && !c.receive.displacements)) return -1;
       std::int64_t sum = 0;
@@ -183,7 +245,7 @@ std::int64_t message_bytes_of(const call& c, int rank, int num_ranks) {
   if (d.what == promise::all_arrive) return num_ranks;
   const call_side& side =
       (d.what == promise::blocks_to_root || d.what == promise::root_to_blocks) &&
-              (d.what == promise::root_to_blocks) == at_root
+              (d.what == promise::root_to_blocks) == (c.root == rank)
           ? c.send
           : c.receive;
   // MPI has been asked for a reduction's type before (judge).
@@ -213,8 +275,7 @@ judgement judge(call& c, int rank, int num_ranks) {
   if (c.message_bytes < 0) return judgement::leave_to_mpi;
   const bool of_pair = describe(c.op).lengths == block_lengths::of_pair;
   if (c.message_bytes == 0 && !of_pair) return judgement::empty;
-  if (is_mpich && is_refused_as_alias(c, rank)) return judgement::leave_to_mpi;
-  return judgement::ours;
+  return is_refused(c, rank, num_ranks) ? judgement::leave_to_mpi : judgement::ours;
 }
 
 }  // namespace railpass

@@ -141,8 +141,9 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   agreed.set(agreement::no_device, true);
   agreed.set(agreement::names_no_rails, true);
   agreed.set(agreement::one_thread, !has_threads);
-  agreed.set(agreement::may_make_base,
-             all_bases.may_make_one() && (asked_for || !(has_threads || all_bases.none_inside())));
+  agreed.set(agreement::has_room_for_base, all_bases.may_make_one());
+  agreed.set(agreement::may_make_communicators,
+             asked_for || !(has_threads || all_bases.none_inside()));
   std::unique_ptr<session> made;
   base_place place;
   bases::materials for_base;
@@ -184,7 +185,8 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     return {};
   }
   if (agreed.no_base()) {
-    if (!agreed.all(agreement::may_make_base)) {
+    if (!agreed.all(agreement::may_make_communicators) ||
+        !agreed.all(agreement::has_room_for_base)) {
       owner.record(
           "a communicator is not tuned yet: railpass makes none for its messages inside a "
           "collective where MPI_THREAD_MULTIPLE or MPI_Comm_idup is used, nor more than " +
@@ -215,6 +217,10 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   try {
     if (!all_name_rails && !agreed.all(agreement::names_no_rails))
       throw error("not all ranks name rails (RAILPASS_RAILS)");
+    if (all_name_rails && !agreed.all(agreement::may_make_communicators))
+      throw error(
+          "rails are not opened inside a collective where MPI_THREAD_MULTIPLE or MPI_Comm_idup is "
+          "used; railpass::mpi::start_tuning opens them");
     if (all_name_rails) {
       const auto messages = rails_for_collectives(user, owner, values.rails, values.strategy);
       on_all(user, [&] { made->run_over(messages); });
@@ -628,6 +634,7 @@ void session::leave() {
   // Others may still make calls here, and wait in them.
   if (failed_) lane_->tell_all(base_lane::trouble::gone);
   try {
+    bases::of_process().settle();
     bases::of_process().keep(std::move(merges_));
   } catch (const std::bad_alloc&) {  // what comes is dropped, and the number is not used again
     lane_->lose();
