@@ -226,7 +226,8 @@ int run(options& o) {
 
   const std::string identity = identity_of(o, where);
   const bool own_journal = o.journal.empty();
-  tune::journal kept(own_journal ? journal_name(identity) : o.journal, identity);
+  tune::journal kept(own_journal ? journal_name(identity) : o.journal, identity,
+                     find.goals().size());
   if (kept.earlier_runs() > 0 && o.json.text())
     std::cerr << "railpass tune: goes on after " << kept.earlier_runs()
               << " launches that the journal has\n";

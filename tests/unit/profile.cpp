@@ -5,6 +5,7 @@
 #include "lib/files/files.hpp"
 #include "railpass/base/error.hpp"
 #include "support/catch.hpp"
+#include "support/scratch_directory.hpp"
 
 #include <cmath>
 #include <filesystem>
@@ -192,21 +193,6 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
   REQUIRE(at != std::string::npos);
   return text.replace(at, from.size(), to);
 }
-
-class scratch_directory {
- public:
-  scratch_directory() {
-    std::string name = (std::filesystem::temp_directory_path() / "railpass.XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~scratch_directory() { std::filesystem::remove_all(path_); }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace
 
