@@ -276,7 +276,7 @@ TEST_CASE("what is no journal, or not this one's, is refused and left as it is")
   const std::string begin = R"({"why":"search","levels":[1]})"
                             "\n";
   for (const std::string text :
-       {"x", R"({"my":"one line without newline"})", "{\"format\":\"", "\n", "[]\n", "3\n",
+       {"x", R"({"my":"one line without newline"})", "{\"format\":\"x", "\n", "[]\n", "3\n",
         "{\"format\":\"railpass tune journal\",\"version\":1,\"identity\":\"you\"}"}) {
     file.write(text);
     CHECK_THROWS_WITH(journal(file.path(), "me", 1), ContainsSubstring(file.path()));
