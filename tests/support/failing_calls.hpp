@@ -4,6 +4,7 @@
 // with -Wl,--wrap=NAME for each of them. Included by one file of a program.
 #pragma once
 
+#include <atomic>
 #include <cerrno>
 #include <cstdarg>
 #include <fcntl.h>
@@ -24,6 +25,7 @@ struct plan {
   bool failed = false;  ///< it was met
 };
 inline plan now;
+inline std::atomic<int> last_creation_flags = 0;  ///< of an open() that may create a file
 
 inline bool fails(const char* call) {
   if (now.call != call || ++now.seen != now.which) return false;
@@ -52,6 +54,7 @@ int __wrap_open(const char* path, int flags, ...) {
     va_start(arguments, flags);
     mode = va_arg(arguments, ::mode_t);
     va_end(arguments);
+    failing_calls::last_creation_flags = flags;
   }
   return failing_calls::fails("open") ? -1 : __real_open(path, flags, mode);
 }

@@ -9,10 +9,13 @@
 #include "support/failing_calls.hpp"
 #include "support/scratch_directory.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <set>
+#include <thread>
 #include <vector>
 
 using namespace railpass;
@@ -97,6 +100,36 @@ TEST_CASE("a file is written as a whole or stays as it was, and nothing else is 
         });
     CHECK(faults >= 4 + 5 + 4 + 3 + 4);
   }
+}
+
+TEST_CASE(
+    "a file is written beside the old one under a name that nobody has, and through no link") {
+  const scratch_directory folder;
+  const std::string path = folder.file("file");
+  failing_calls::now = {.call = "open", .how = EEXIST, .which = 1};
+  files::write_text(path, "");
+  CHECK(failing_calls::now.failed);
+  CHECK(failing_calls::now.seen == 2);
+  failing_calls::now = {};
+  CHECK((failing_calls::last_creation_flags & O_EXCL) != 0);
+  // Many at once, as processes of the same number in two containers.
+  const std::string texts[] = {std::string(5000, 'a'), std::string(70000, 'b'), "c", ""};
+  std::vector<std::thread> writers;
+  std::atomic<int> failed = 0;
+  for (const std::string& text : texts)
+    writers.emplace_back([&] {
+      for (int i = 0; i < 100; ++i) try {
+          files::write_text(path, text);
+        } catch (const error&) {
+          ++failed;
+        }
+    });
+  int whole = 0;
+  for (int i = 0; i < 100; ++i) whole += int(std::ranges::count(texts, files::read_text(path)));
+  for (std::thread& w : writers) w.join();
+  CHECK(whole == 100);
+  CHECK(failed == 0);
+  CHECK(names_in(folder.path()) == std::set<std::string>{"file"});
 }
 
 TEST_CASE("what is read is all of the file, or it is an error") {

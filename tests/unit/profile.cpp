@@ -434,3 +434,20 @@ TEST_CASE("this machine is recognised again") {
   CHECK(mismatch(f, files::this_machine(1, "MPICH 4.0.2")).empty());
   CHECK(files::utc_now().size() == 20);
 }
+
+TEST_CASE("JSON nested without end is refused with its place") {
+  for (const std::string opening : {"[", "{\"a\":", "[{\"a\":"}) {
+    std::string nested;
+    for (int i = 0; i < 1000000; ++i) nested += opening;
+    for (const format_case& f : all_formats()) {
+      CAPTURE(f.name, opening);
+      CHECK_THAT(message_of([&] { f.again("{\n\"format\": " + nested); }),
+                 ContainsSubstring("f: line 2, column ") && ContainsSubstring("nested at most 64"));
+    }
+  }
+  // Brackets in a text are none.
+  CHECK_THAT(message_of([] {
+               files::parse_profile("{\"format\": \"" + std::string(1000, '[') + "\\\"[[\"}", "f");
+             }),
+             ContainsSubstring("expected a file of format"));
+}
