@@ -128,6 +128,7 @@ class temporary_folder {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
+  const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + '/' + name; }
 
  private:
@@ -264,6 +265,7 @@ int run(options& o) {
                                                 : c  ? where.settings(*c)
                                                      : where.default_settings());
     request.limit_s = limit_s;
+    request.folder = folder.path();
     return launch(std::move(request), find, folder.file(std::to_string(++launches)));
   };
   const tune::watcher watch = [&](std::uint64_t done, double expected, double left_s) {

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <initializer_list>
 #include <map>
@@ -250,6 +251,7 @@ command_result run_command(const command_request& request, const volatile std::s
   pipe_ends alive, reports;  // nothing is ever written to the first
   const program what(request);
   const double begin_s = steady_clock_s();
+  const pid_t ourselves = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) fail("the command cannot be started");
   if (child == 0) {
@@ -262,6 +264,9 @@ command_result run_command(const command_request& request, const volatile std::s
     // Above all our end of `alive`, and the journal, which is free once we are gone.
     close_all_but({alive.reader.get(), reports.writer.get()});
     const guard_report report = guard(what, alive.reader.get());
+    std::error_code ignored;
+    if (::getppid() != ourselves && !request.folder.empty())
+      std::filesystem::remove_all(request.folder, ignored);
     const bool told = ::write(reports.writer.get(), &report, sizeof report) == sizeof report;
     ::_exit(told ? 0 : 127);
   }

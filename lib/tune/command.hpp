@@ -17,6 +17,7 @@ struct command_request {
   std::string line;                                              ///< for /bin/sh
   std::vector<std::pair<std::string, std::string>> environment;  ///< added to this process' own
   double limit_s = 200;
+  std::string folder = {};  ///< removed if this process is killed while the command runs
 };
 
 struct command_result {

@@ -158,7 +158,9 @@ class Tune(ProgramTest):
     def test_nothing_outlives_a_tuning_that_is_ended(self):
         mark = f"MARK=railpass-tune-test-{os.getpid()}"
         name, value = mark.split("=")
-        self.environment.update({name: value, "STARTED": self.path("started")})
+        os.mkdir(self.path("temporary"))
+        self.environment.update({name: value, "STARTED": self.path("started"),
+                                 "TMPDIR": self.path("temporary")})
         sleeper = self.write("sleeper", """#!/bin/sh
             echo started >> "$STARTED"; exec sleep 300""")
         os.chmod(sleeper, 0o755)
@@ -176,6 +178,7 @@ class Tune(ProgramTest):
                 process.send_signal(number)
                 process.wait(timeout=60)
                 self.wait_until(lambda: self.running(mark) == [])
+                self.assertEqual([n for n in os.listdir(self.path("temporary")) if "railpass" in n], [])
 
     def wait_until(self, happens):
         for _ in range(600):
