@@ -8,11 +8,12 @@
 #include "lib/tune/target.hpp"
 #include "railpass/base/units.hpp"
 
-#include <atomic>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
-#include <unistd.h>
+#include <stdlib.h>
 
 namespace railpass::cli {
 namespace {
@@ -112,6 +113,27 @@ tune::outcome launch(tune::command_request request, const tune::extractor& find,
   std::filesystem::remove(output_file, ignored);
   return found;
 }
+
+// Of this user alone, so that nobody puts a link where a launch writes.
+class temporary_folder {
+ public:
+  temporary_folder() {
+    path_ = (std::filesystem::temp_directory_path() / "railpass-tune-XXXXXX").string();
+    if (!::mkdtemp(path_.data()))
+      throw error(path_ + ": no folder for what launches write: " + std::strerror(errno));
+  }
+  temporary_folder(const temporary_folder&) = delete;
+  temporary_folder& operator=(const temporary_folder&) = delete;
+  ~temporary_folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+  std::string file(const std::string& name) const { return path_ + '/' + name; }
+
+ private:
+  std::string path_;
+};
 
 std::string identity_of(const options& o, const tune::space& where) {
   nlohmann::ordered_json patterns = o.patterns;
@@ -222,17 +244,18 @@ int run(options& o) {
   if (wanted.goals.size() > 2) throw usage_error("--metric: expected one or two");
   if (!o.sizes.empty()) wanted.sizes_bytes = parse_sizes("--bytes", o.sizes, largest_message_bytes);
   const tune::extractor find = as_usage("--extract", [&] { return tune::extractor(wanted); });
+  if (!o.settings.empty())
+    as_usage("--settings", [&] { tune::check_settings_file(target, where); });
   as_usage("--command", [&] { return tune::apply(target, o.command, where.default_settings()); });
 
   const std::string identity = identity_of(o, where);
   const bool own_journal = o.journal.empty();
-  tune::journal kept(own_journal ? journal_name(identity) : o.journal, identity);
+  tune::journal kept(own_journal ? journal_name(identity) : o.journal, identity,
+                     find.goals().size());
   if (kept.earlier_runs() > 0 && o.json.text())
     std::cerr << "railpass tune: goes on after " << kept.earlier_runs()
               << " launches that the journal has\n";
-  const std::string output_file = (std::filesystem::temp_directory_path() /
-                                   ("railpass-tune-" + std::to_string(::getpid()) + "-"))
-                                      .string();
+  const temporary_folder folder;
   std::uint64_t launches = 0;
   progress_bar bar("tune", true);
   const tune::launcher run_once = [&](const tune::combination* c) {
@@ -242,7 +265,8 @@ int run(options& o) {
                                                 : c  ? where.settings(*c)
                                                      : where.default_settings());
     request.limit_s = limit_s;
-    return launch(std::move(request), find, output_file + std::to_string(++launches));
+    request.folder = folder.path();
+    return launch(std::move(request), find, folder.file(std::to_string(++launches)));
   };
   const tune::watcher watch = [&](std::uint64_t done, double expected, double left_s) {
     bar.show(double(done) / expected,

@@ -2,8 +2,8 @@
 //
 // Files in and out. Every reader validates all of a file and throws railpass::error with a sentence
 // naming the file, the field or line, and what was expected; nothing is half read. Every writer
-// replaces the file in one step (temporary file beside it, fsync, rename) or throws and leaves what
-// was there. Nothing here is collective: call it on one rank.
+// replaces the file in one step (a new file of a random name beside it, fsync, rename) or throws,
+// leaves what was there and nothing else. Nothing here is collective: call it on one rank.
 #pragma once
 
 #include "models/profile.hpp"

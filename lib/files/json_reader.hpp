@@ -22,6 +22,50 @@ namespace railpass::files {
 
 inline constexpr std::int64_t largest_integer = std::int64_t{1} << 53;  // exact in any JSON reader
 inline constexpr int largest_count = 1 << 24;                           // ranks, hosts, cores
+inline constexpr int deepest_nesting = 64;                              // no format needs a tenth
+
+// Line and column of the byte, counted from 1.
+inline std::string place_in(std::string_view text, std::size_t byte) {
+  const std::string_view before = text.substr(0, byte == 0 ? 0 : byte - 1);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const std::size_t line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
+  return "line " + std::to_string(line) + ", column " +
+         std::to_string(before.size() - line_begin + 1);
+}
+
+// The first bracket that is nested too deeply, counted from 1; 0: none. What is no JSON is left to
+// the parser.
+inline std::size_t too_deep(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string && c == '\\')
+      ++i;
+    else if (c == '"')
+      in_string = !in_string;
+    else if (!in_string && (c == '[' || c == '{') && ++depth > deepest_nesting)
+      return i + 1;
+    else if (!in_string && (c == ']' || c == '}'))
+      --depth;
+  }
+  return 0;
+}
+
+/// The text as JSON; throws error with `name`, the place and what is wrong. Looks at the depth
+/// first, as all that goes through a document later is recursive.
+inline nlohmann::json parse_json(std::string_view text, const std::string& name) {
+  if (const std::size_t byte = too_deep(text))
+    throw error(name + ": " + place_in(text, byte) + ": expected JSON nested at most " +
+                std::to_string(deepest_nesting) + " deep");
+  try {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::parse_error& e) {
+    throw error(name + ": " + place_in(text, e.byte) + ": not JSON, or cut short");
+  } catch (const nlohmann::json::out_of_range&) {
+    throw error(name + ": not JSON: a number is too large to be one");
+  }
+}
 
 /// A value inside a document; that and its name must outlive it. Error messages say the way to it.
 class json_reader {
@@ -199,14 +243,8 @@ class json_reader {
 class json_document {
  public:
   /// Throws if the text is not such a document.
-  json_document(std::string_view text, const std::string& name) : name_(name) {
-    try {
-      value_ = nlohmann::json::parse(text);
-    } catch (const nlohmann::json::parse_error& e) {
-      throw error(name + ": " + place_of(text, e.byte) + ": not JSON, or cut short");
-    } catch (const nlohmann::json::out_of_range&) {
-      throw error(name + ": not JSON: a number is too large to be one");
-    }
+  json_document(std::string_view text, const std::string& name)
+      : value_(parse_json(text, name)), name_(name) {
     if (!value_.is_object()) throw error(name + ": expected a JSON object");
   }
   json_reader root() const { return {value_, name_}; }
@@ -225,14 +263,6 @@ class json_document {
   }
 
  private:
-  static std::string place_of(std::string_view text, std::size_t byte) {
-    const std::string_view before = text.substr(0, byte == 0 ? 0 : byte - 1);
-    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-    const std::size_t line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
-    return "line " + std::to_string(line) + ", column " +
-           std::to_string(before.size() - line_begin + 1);
-  }
-
   nlohmann::json value_;
   std::string name_;
 };

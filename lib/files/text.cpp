@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Whole files in and out, and the marks of this machine.
+#include "lib/files/descriptor.hpp"
 #include "lib/files/files.hpp"
 #include "railpass/base/error.hpp"
 
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
 #include <fstream>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
-#include <utility>
 
 namespace railpass::files {
 
@@ -27,61 +30,64 @@ constexpr std::size_t largest_file_bytes = std::size_t{256} << 20;
   throw error(path + ": " + what + ": " + std::strerror(code));
 }
 
-class file_descriptor {
+// A file that nobody had, beside the one that it is to replace; removed unless it has.
+class replacement {
  public:
-  explicit file_descriptor(int value) : value_(value) {}
-  file_descriptor(const file_descriptor&) = delete;
-  file_descriptor& operator=(const file_descriptor&) = delete;
-  ~file_descriptor() {
-    if (value_ >= 0) ::close(value_);
+  explicit replacement(const std::string& path) : path_(path) {
+    // O_EXCL follows no link and shares no file, should a name ever be met twice.
+    for (int attempt = 0; attempt < 100 && !file_.is_open(); ++attempt) {
+      std::uint64_t random = 0;
+      if (::getrandom(&random, sizeof random, 0) != sizeof random) break;
+      std::array<char, 24> ending;
+      std::snprintf(ending.data(), ending.size(), ".tmp%016" PRIx64, random);
+      beside_ = path + ending.data();
+      file_ = file_descriptor(uninterrupted(
+          [&] { return ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644); }));
+      if (!file_.is_open() && errno != EEXIST) break;
+    }
+    if (!file_.is_open()) fail(path, "cannot be created");
   }
-  int get() const { return value_; }
-  bool close() { return ::close(std::exchange(value_, -1)) == 0; }
+  replacement(const replacement&) = delete;
+  replacement& operator=(const replacement&) = delete;
+  ~replacement() {
+    if (!done_) ::unlink(beside_.c_str());
+  }
+
+  void put(std::string_view text) {
+    done_ = write_all(file_.get(), text) &&
+            uninterrupted([&] { return ::fsync(file_.get()); }) == 0 && file_.close() &&
+            ::rename(beside_.c_str(), path_.c_str()) == 0;
+    if (!done_) fail(path_, "cannot be written");
+  }
 
  private:
-  int value_;
+  const std::string& path_;
+  std::string beside_;
+  file_descriptor file_;
+  bool done_ = false;
 };
-
-bool write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ::ssize_t n = ::write(descriptor, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return false;
-    text.remove_prefix(std::size_t(n));
-  }
-  return true;
-}
 
 }  // namespace
 
 void write_text(const std::string& path, std::string_view text) {
   struct ::stat status {};
   if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
-    file_descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (file.get() < 0) fail(path, "cannot be opened for writing");
-    if (!write_all(file.get(), text)) fail(path, "cannot be written");
+    file_descriptor file(uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC); }));
+    if (!file.is_open()) fail(path, "cannot be opened for writing");
+    if (!write_all(file.get(), text) || !file.close()) fail(path, "cannot be written");
     return;
   }
-  const std::string beside = path + ".tmp" + std::to_string(::getpid());
-  file_descriptor file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (file.get() < 0) fail(path, "cannot be created");
-  if (!write_all(file.get(), text) || ::fsync(file.get()) != 0 || !file.close() ||
-      ::rename(beside.c_str(), path.c_str()) != 0) {
-    const int code = errno;
-    ::unlink(beside.c_str());
-    errno = code;
-    fail(path, "cannot be written");
-  }
+  replacement(path).put(text);
 }
 
 std::string read_text(const std::string& path) {
-  file_descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) fail(path, "cannot be opened for reading");
+  const file_descriptor file(
+      uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
+  if (!file.is_open()) fail(path, "cannot be opened for reading");
   std::string text;
   std::array<char, 1 << 16> part;
   for (;;) {
-    const ::ssize_t n = ::read(file.get(), part.data(), part.size());
-    if (n < 0 && errno == EINTR) continue;
+    const ::ssize_t n = uninterrupted([&] { return ::read(file.get(), part.data(), part.size()); });
     if (n < 0) fail(path, "cannot be read");
     if (n == 0) return text;
     text.append(part.data(), std::size_t(n));

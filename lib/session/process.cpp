@@ -84,11 +84,9 @@ process::process(std::vector<std::string>& problems) {
   PMPI_Comm_free_keyval(&key);
 
   if (!values_.trace.empty()) {
-    const std::string path = values_.trace + "." + std::to_string(world_rank());
-    trace_.open(path);
-    tracing_ = trace_.is_open();
-    if (!tracing_) problems.push_back("RAILPASS_TRACE: cannot write '" + path + "'");
-    trace_ << "time_s,communicator,call,collective,bytes,arm,probability,timed,seconds\n";
+    const std::string problem = trace_.open(values_.trace + "." + std::to_string(world_rank()));
+    if (!problem.empty()) problems.push_back(problem);
+    trace("time_s,communicator,call,collective,bytes,arm,probability,timed,seconds");
   }
 }
 
@@ -122,7 +120,7 @@ void process::finalize() {
     }
   }
   if (values_.summary && world_rank() == 0) say_summary();
-  trace_.close();
+  if (const std::string problem = trace_.close(); !problem.empty()) record(problem);
   for (communicator_state* const state : communicators_) state->drop_session();
   bases::of_process().end();
 }
@@ -177,8 +175,7 @@ void process::record(std::string_view text) {
 }
 
 void process::trace(const std::string& line) {
-  const std::lock_guard lock(mutex_);
-  trace_ << line << '\n';
+  if (const std::string problem = trace_.add(line); !problem.empty()) record(problem);
 }
 
 void process::add(communicator_state& state) {

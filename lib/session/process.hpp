@@ -3,6 +3,7 @@
 // What one process shares between its communicators. Everything else hangs on a communicator.
 #pragma once
 
+#include "lib/session/trace_file.hpp"
 #include "models/profile.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/settings.hpp"
@@ -10,7 +11,6 @@
 
 #include <mpi.h>
 
-#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -48,7 +48,7 @@ class process {
   void record(std::string_view text);
   /// One line for RAILPASS_TRACE.
   void trace(const std::string& line);
-  bool tracing() const { return tracing_; }
+  bool tracing() const { return trace_.is_open(); }
 
   void add(communicator_state& state);
   /// Keeps what the communicator has learnt for the dump.
@@ -83,8 +83,7 @@ class process {
   // By path, number of hosts and rails; null: unusable.
   std::map<std::tuple<std::string, int, std::string>, std::unique_ptr<profile>> profiles_;
   std::set<std::string> recorded_;
-  std::ofstream trace_;
-  bool tracing_ = false;  // asked in every call
+  trace_file trace_;
   std::vector<communicator_state*> communicators_;
   std::vector<std::shared_ptr<shared_rails>> rails_;
   select::statistics_dump freed_;  // of communicators that are gone

@@ -3,11 +3,13 @@
 
 #include "lib/session/datatype.hpp"
 #include "lib/session/process.hpp"
+#include "lib/session/sum_rounding.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace railpass {
@@ -16,30 +18,60 @@ namespace {
 
 using bytes = std::vector<std::byte>;
 
-// Sums may differ by rounding: each of p additions by half a unit in the last place of the largest
-// partial result, which the numbers themselves do not tell; this is generous and still finds a
-// contribution that is missing or counted twice.
+// What the results of a floating-point type consist of.
+enum class floating { none, single, twice, extended };
+
+floating components_of(MPI_Datatype type) {
+  const auto is_one_of = [&](auto... types) { return ((type == types) || ...); };
+  if (is_one_of(MPI_FLOAT, MPI_REAL4, MPI_C_FLOAT_COMPLEX, MPI_CXX_FLOAT_COMPLEX, MPI_COMPLEX8))
+    return floating::single;
+  if (is_one_of(MPI_DOUBLE, MPI_REAL8, MPI_DOUBLE_PRECISION, MPI_C_DOUBLE_COMPLEX,
+                MPI_CXX_DOUBLE_COMPLEX, MPI_COMPLEX16, MPI_DOUBLE_COMPLEX))
+    return floating::twice;
+  if (is_one_of(MPI_LONG_DOUBLE, MPI_C_LONG_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX))
+    return floating::extended;
+  if (is_one_of(MPI_REAL, MPI_COMPLEX)) {  // a compiler's option may make them longer
+    int size = 0;
+    PMPI_Type_size(MPI_REAL, &size);
+    return size == sizeof(float)    ? floating::single
+           : size == sizeof(double) ? floating::twice
+                                    : floating::none;
+  }
+  return floating::none;
+}
+
+// Calls f with a number of the type.
+template <class F>
+void with_number(floating components, F f) {
+  if (components == floating::single) f(float{});
+  if (components == floating::twice) f(double{});
+  if (components == floating::extended) f(static_cast<long double>(0));
+}
+
 template <class T>
-bool close(const bytes& a, const bytes& b) {
-  for (std::size_t at = 0; at + sizeof(T) <= a.size(); at += sizeof(T)) {
-    T x, y;
-    std::memcpy(&x, a.data() + at, sizeof(T));
-    std::memcpy(&y, b.data() + at, sizeof(T));
-    const T tolerance = std::sqrt(std::numeric_limits<T>::epsilon());
+std::span<const T> numbers_in(const bytes& memory) {  // std::vector aligns for all of them
+  return {reinterpret_cast<const T*>(memory.data()), memory.size() / sizeof(T)};
+}
+
+void make_absolute(floating components, bytes& memory) {
+  with_number(components, [&]<class T>(T) {
+    T* const numbers = reinterpret_cast<T*>(memory.data());
+    for (std::size_t i = 0; i < memory.size() / sizeof(T); ++i) numbers[i] = std::abs(numbers[i]);
+  });
+}
+
+// What is no sum may differ in its last digits: this is generous and still finds a contribution
+// that is missing or counted twice.
+template <class T>
+bool close(std::span<const T> a, std::span<const T> b) {
+  const T tolerance = std::sqrt(std::numeric_limits<T>::epsilon());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const T x = a[i], y = b[i];
     const bool same = x == y || (std::isnan(x) && std::isnan(y)) ||
                       std::abs(x - y) <= tolerance * std::max(std::abs(x), std::abs(y));
     if (!same) return false;
   }
   return true;
-}
-
-bool agree(const call& c, const bytes& a, const bytes& b) {
-  if (a == b) return true;
-  if (!c.is_reduction()) return false;
-  if (c.receive.type == MPI_FLOAT) return close<float>(a, b);
-  if (c.receive.type == MPI_DOUBLE) return close<double>(a, b);
-  if (c.receive.type == MPI_LONG_DOUBLE) return close<long double>(a, b);
-  return false;
 }
 
 }  // namespace
@@ -48,6 +80,17 @@ int run_verified(const call& c, const call_place& at, process& owner,
                  const std::function<int(const call&)>& tuned) {
   std::vector<user_block> blocks;
   bytes before, ours, theirs;
+  // Of a sum the magnitudes are summed up, too, by the MPI library: always, as whether the results
+  // are alike is known to each rank alone.
+  const floating components = c.is_reduction() ? components_of(c.receive.type) : floating::none;
+  const bool is_sum = components != floating::none && c.operation == MPI_SUM;
+  bytes terms, magnitudes;
+  if (is_sum) {
+    if (const int failure = sent_blocks(c, at, blocks)) return failure;
+    if (const int failure = pack_blocks(blocks, terms)) return failure;
+    make_absolute(components, terms);
+    magnitudes.resize(terms.size());
+  }
   // What a call in place overwrites is put back for the second one.
   const bool in_place = c.send.in_place();
   if (in_place) {
@@ -58,9 +101,12 @@ int run_verified(const call& c, const call_place& at, process& owner,
   if (const int failure = result_blocks(c, at, false, blocks)) return failure;
   ours.reserve(packed_bytes(blocks));
   theirs.reserve(packed_bytes(blocks));
-  if (const int failure = tuned(c)) return failure;
-  if (const int failure = result_blocks(c, at, false, blocks)) return failure;
-  if (const int failure = pack_blocks(blocks, ours)) return failure;
+  // A rank that has failed makes the MPI library's calls all the same: others are in them.
+  const int tuned_failure = tuned(c);
+  if (tuned_failure == MPI_SUCCESS) {
+    if (const int failure = result_blocks(c, at, false, blocks)) return failure;
+    if (const int failure = pack_blocks(blocks, ours)) return failure;
+  }
   if (in_place) {
     if (const int failure = result_blocks(c, at, true, blocks)) return failure;
     if (const int failure = unpack_blocks(before, blocks)) return failure;
@@ -68,7 +114,21 @@ int run_verified(const call& c, const call_place& at, process& owner,
   if (const int failure = run_native(c)) return failure;
   if (const int failure = result_blocks(c, at, false, blocks)) return failure;
   if (const int failure = pack_blocks(blocks, theirs)) return failure;
-  if (!agree(c, ours, theirs))
+  if (is_sum) {
+    call of_magnitudes = c;
+    of_magnitudes.send.memory = terms.data();
+    of_magnitudes.receive.memory = magnitudes.data();
+    if (const int failure = run_native(of_magnitudes)) return failure;
+  }
+  if (tuned_failure != MPI_SUCCESS) return tuned_failure;
+  bool alike = ours == theirs;
+  if (!alike)
+    with_number(components, [&]<class T>(T) {
+      const auto a = numbers_in<T>(ours), b = numbers_in<T>(theirs);
+      alike =
+          is_sum ? differ_by_rounding(a, b, numbers_in<T>(magnitudes), at.num_ranks) : close(a, b);
+    });
+  if (!alike)
     owner.record("RAILPASS_VERIFY: " + std::string(name_of(c.op)) + " of " +
                  std::to_string(c.message_bytes) +
                  " bytes differs from the MPI library's own result, which is used");

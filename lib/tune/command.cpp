@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/tune/command.hpp"
 
+#include "lib/files/descriptor.hpp"
 #include "railpass/base/clock.hpp"
 
 #include <algorithm>
@@ -11,10 +12,11 @@
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <map>
 #include <poll.h>
-#include <set>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -50,41 +52,33 @@ class bounded_text {
   std::string head_, tail_;
 };
 
-// The reading end of a pipe to a command.
-class output_pipe {
+struct pipe_ends {
+  pipe_ends() {
+    std::array<int, 2> ends{-1, -1};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail("no pipe for the command");
+    reader = files::file_descriptor(ends[0]);
+    writer = files::file_descriptor(ends[1]);
+  }
+  files::file_descriptor reader, writer;
+};
+
+// What comes out of a pipe, as far as it is kept.
+class output_pipe : public pipe_ends {
  public:
-  output_pipe() {
-    if (::pipe2(ends_.data(), O_CLOEXEC) != 0) fail("no pipe for the command's output");
-    ::fcntl(ends_[0], F_SETFL, O_NONBLOCK);
-  }
-  output_pipe(const output_pipe&) = delete;
-  output_pipe& operator=(const output_pipe&) = delete;
-  ~output_pipe() {
-    close_writer();
-    close_reader();
-  }
-  int reader() const { return ends_[0]; }  // -1 after the last byte
-  int writer() const { return ends_[1]; }
-  void close_writer() { close(ends_[1]); }
+  output_pipe() { ::fcntl(reader.get(), F_SETFL, O_NONBLOCK); }
   void read() {
     std::array<char, 1 << 16> part;
     // A bounded amount at a time: the clock must be looked at, too.
-    for (int i = 0; i < 64 && ends_[0] >= 0; ++i) {
-      const ::ssize_t n = ::read(ends_[0], part.data(), part.size());
+    for (int i = 0; i < 64 && reader.is_open(); ++i) {
+      const ::ssize_t n = ::read(reader.get(), part.data(), part.size());
       if (n > 0) text_.append(part.data(), std::size_t(n));
       if (n < 0) return;
-      if (n == 0) close_reader();
+      if (n == 0) reader.close();  // after the last byte
     }
   }
   std::string text() const { return text_.text(); }
 
  private:
-  void close_reader() { close(ends_[0]); }
-  static void close(int& end) {
-    if (end >= 0) ::close(end);
-    end = -1;
-  }
-  std::array<int, 2> ends_{-1, -1};
   bounded_text text_;
 };
 
@@ -107,40 +101,31 @@ std::map<pid_t, pid_t> parents() {
   return result;
 }
 
-// What descends from this process, but not from its children in `others`; dead ones that nobody
-// has waited for, too.
-std::vector<pid_t> descendants(const std::set<pid_t>& others) {
+// What descends from this process; dead ones that nobody has waited for, too.
+std::vector<pid_t> descendants() {
   const auto parent = parents();
   std::vector<pid_t> found;
   for (const auto& [pid, first] : parent) {
-    pid_t at = pid, above = first;
+    pid_t above = first;
     for (int depth = 0; depth < 1000 && above > 1 && above != ::getpid(); ++depth) {
-      at = above;
-      const auto it = parent.find(at);
+      const auto it = parent.find(above);
       above = it == parent.end() ? 0 : it->second;
     }
-    if (above == ::getpid() && others.count(at) == 0) found.push_back(pid);
+    if (above == ::getpid()) found.push_back(pid);
   }
-  return found;
-}
-
-std::set<pid_t> children_now() {
-  std::set<pid_t> found;
-  for (const auto& [pid, parent] : parents())
-    if (parent == ::getpid()) found.insert(pid);
   return found;
 }
 
 void pause_s(double seconds) { ::poll(nullptr, 0, int(seconds * 1e3)); }
 
 // Ends everything that descends from us, politely first if asked. Says whether nothing is left.
-bool end_descendants(const std::set<pid_t>& others, bool politely) {
+bool end_descendants(bool politely) {
   const double begin_s = steady_clock_s();
   bool asked = !politely;
   for (;;) {
     const double waited_s = steady_clock_s() - begin_s;
     std::vector<pid_t> left;
-    for (const pid_t pid : descendants(others)) {
+    for (const pid_t pid : descendants()) {
       // Orphans are our children now; those of others are waited for by their parents.
       if (::waitpid(pid, nullptr, WNOHANG) != pid) left.push_back(pid);
     }
@@ -153,6 +138,89 @@ bool end_descendants(const std::set<pid_t>& others, bool politely) {
     asked = true;
     pause_s(0.01);
   }
+}
+
+// What all that allocates has made before anything is forked.
+struct program {
+  explicit program(const command_request& request) : line(request.line) {
+    for (char** v = environ; *v; ++v) {
+      const std::string_view assignment = *v;
+      const std::string_view name = assignment.substr(0, assignment.find('='));
+      if (std::none_of(request.environment.begin(), request.environment.end(),
+                       [&](const auto& added) { return added.first == name; }))
+        variables.emplace_back(assignment);
+    }
+    for (const auto& [name, value] : request.environment) variables.push_back(name + '=' + value);
+    for (std::string& v : variables) environment.push_back(v.data());
+    environment.push_back(nullptr);
+  }
+  program(const program&) = delete;
+  program& operator=(const program&) = delete;
+
+  std::string shell = "/bin/sh", option = "-c", line;
+  std::array<char*, 4> arguments{shell.data(), option.data(), line.data(), nullptr};
+  std::vector<std::string> variables;
+  std::vector<char*> environment;
+};
+
+// What the guard says when nothing of the command is left.
+struct guard_report {
+  int start_failure = 0;  // errno
+  bool ended = false;     // by itself
+  bool all_ended = true;
+  int status = 0;
+  double wall_s = 0;
+  std::int64_t peak_memory_bytes = 0;
+};
+
+void close_all_but(std::initializer_list<int> kept) {
+  std::vector<int> open;
+  if (::DIR* const folder = ::opendir("/proc/self/fd")) {
+    while (const ::dirent* entry = ::readdir(folder))
+      if (entry->d_name[0] != '.') open.push_back(int(std::strtol(entry->d_name, nullptr, 10)));
+    ::closedir(folder);
+  }
+  for (const int file : open)
+    if (file > STDERR_FILENO && std::find(kept.begin(), kept.end(), file) == kept.end())
+      ::close(file);
+}
+
+// Starts the program and waits for its end, or for the end of whoever holds the other end of
+// `alive`; then ends all that is left of it. Standard output and error are the program's.
+guard_report guard(const program& what, int alive) {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  ::prctl(PR_SET_NAME, "railpass-guard");  // so that who kills all of us by name leaves it
+  // A signal is for whom we guard, whose end we see.
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(number, SIG_IGN);
+  ::signal(SIGCHLD, SIG_DFL);
+  guard_report report;
+  const pid_t ourselves = ::getpid();
+  const double begin_s = steady_clock_s();
+  const pid_t child = ::fork();
+  if (child < 0) {
+    report.start_failure = errno;
+    return report;
+  }
+  if (child == 0) {
+    ::setsid();
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != ourselves) ::_exit(127);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT}) ::signal(number, SIG_DFL);
+    ::execve(what.arguments[0], what.arguments.data(), what.environment.data());
+    ::_exit(127);
+  }
+  const files::file_descriptor handle(int(::syscall(SYS_pidfd_open, child, 0)));
+  ::rusage usage{};
+  for (bool wanted = true; wanted && !report.ended;) {
+    std::array<::pollfd, 2> watched{{{alive, POLLIN, 0}, {handle.get(), POLLIN, 0}}};
+    ::poll(watched.data(), watched.size(), handle.is_open() ? -1 : 10);
+    report.ended = ::wait4(child, &report.status, WNOHANG, &usage) == child;
+    wanted = watched[0].revents == 0;
+  }
+  report.wall_s = steady_clock_s() - begin_s;
+  report.peak_memory_bytes = std::int64_t(usage.ru_maxrss) * 1024;
+  report.all_ended = end_descendants(!report.ended);
+  return report;
 }
 
 std::string last_line(const std::string& text) {
@@ -179,86 +247,89 @@ const volatile std::sig_atomic_t* watch_signals() {
 }
 
 command_result run_command(const command_request& request, const volatile std::sig_atomic_t* stop) {
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  const std::set<pid_t> others = children_now();
   output_pipe output, errors;
-
-  // All that allocates happens before the fork.
-  std::vector<std::string> variables;
-  for (char** v = environ; *v; ++v) {
-    const std::string_view assignment = *v;
-    const std::string_view name = assignment.substr(0, assignment.find('='));
-    if (std::none_of(request.environment.begin(), request.environment.end(),
-                     [&](const auto& added) { return added.first == name; }))
-      variables.emplace_back(assignment);
-  }
-  for (const auto& [name, value] : request.environment) variables.push_back(name + '=' + value);
-  std::vector<char*> environment;
-  for (std::string& v : variables) environment.push_back(v.data());
-  environment.push_back(nullptr);
-  std::string shell = "/bin/sh", option = "-c", line = request.line;
-  std::array<char*, 4> arguments{shell.data(), option.data(), line.data(), nullptr};
-
-  const pid_t ourselves = ::getpid();
+  pipe_ends alive, reports;  // nothing is ever written to the first
+  const program what(request);
   const double begin_s = steady_clock_s();
+  const pid_t ourselves = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) fail("the command cannot be started");
   if (child == 0) {
     ::setsid();
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    const int nothing = ::open("/dev/null", O_RDONLY);
-    if (::getppid() != ourselves || nothing < 0 || ::dup2(nothing, STDIN_FILENO) < 0 ||
-        ::dup2(output.writer(), STDOUT_FILENO) < 0 || ::dup2(errors.writer(), STDERR_FILENO) < 0)
+    const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (nothing < 0 || ::dup2(nothing, STDIN_FILENO) < 0 ||
+        ::dup2(output.writer.get(), STDOUT_FILENO) < 0 ||
+        ::dup2(errors.writer.get(), STDERR_FILENO) < 0)
       ::_exit(127);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT}) ::signal(number, SIG_DFL);
-    ::execve(arguments[0], arguments.data(), environment.data());
-    ::_exit(127);
+    // Above all our end of `alive`, and the journal, which is free once we are gone.
+    close_all_but({alive.reader.get(), reports.writer.get()});
+    const guard_report report = guard(what, alive.reader.get());
+    std::error_code ignored;
+    if (::getppid() != ourselves && !request.folder.empty())
+      std::filesystem::remove_all(request.folder, ignored);
+    const bool told = ::write(reports.writer.get(), &report, sizeof report) == sizeof report;
+    ::_exit(told ? 0 : 127);
   }
-  output.close_writer();
-  errors.close_writer();
-  const int handle = int(::syscall(SYS_pidfd_open, child, 0));
+  output.writer.close();
+  errors.writer.close();
+  reports.writer.close();
+  alive.reader.close();
 
-  int status = 0;
-  ::rusage usage{};
-  bool ended = false, timed_out = false, stopped = false;
-  while (!ended && !timed_out && !stopped) {
+  guard_report report;
+  bool reported = false, guarded = true, timed_out = false, stopped = false;
+  while (guarded) {
+    const bool ending = timed_out || stopped;
     const double left_s = request.limit_s - (steady_clock_s() - begin_s);
-    std::array<::pollfd, 3> watched{
-        {{output.reader(), POLLIN, 0}, {errors.reader(), POLLIN, 0}, {handle, POLLIN, 0}}};
-    const double tick_s = handle < 0 ? 0.01 : 0.2;
-    ::poll(watched.data(), watched.size(), int(std::clamp(left_s, 0.0, tick_s) * 1e3) + 1);
+    std::array<::pollfd, 3> watched{{{output.reader.get(), POLLIN, 0},
+                                     {errors.reader.get(), POLLIN, 0},
+                                     {reports.reader.get(), POLLIN, 0}}};
+    ::poll(watched.data(), watched.size(),
+           int(ending ? 200 : std::clamp(left_s, 0.0, 0.2) * 1e3) + 1);
     output.read();
     errors.read();
-    ended = ::wait4(child, &status, WNOHANG, &usage) == child;
-    stopped = !ended && stop && *stop;
-    timed_out = !ended && !stopped && left_s <= 0;
+    if (watched[2].revents != 0) {  // it has ended, or been killed
+      reported = files::uninterrupted([&] {
+                   return ::read(reports.reader.get(), &report, sizeof report);
+                 }) == sizeof report;
+      guarded = false;
+    } else if (!ending) {
+      stopped = stop && *stop;
+      timed_out = !stopped && left_s <= 0;
+      if (timed_out || stopped) alive.writer.close();
+    }
   }
-  command_result result;
-  result.wall_s = steady_clock_s() - begin_s;
-  if (handle >= 0) ::close(handle);
-  const bool all_ended = end_descendants(others, !ended);
+  files::uninterrupted([&] { return ::waitpid(child, nullptr, 0); });
   output.read();
   errors.read();
   if (stopped) throw interrupted("interrupted");
+  if (report.start_failure != 0) {
+    errno = report.start_failure;
+    fail("the command cannot be started");
+  }
+  command_result result;
+  result.wall_s = report.wall_s;
   result.output = output.text();
   result.errors = errors.text();
-  result.peak_memory_bytes = std::int64_t(usage.ru_maxrss) * 1024;
+  result.peak_memory_bytes = report.peak_memory_bytes;
 
   // A shell says 128 and more for a signal that ended what it ran.
+  const int status = report.status;
   const int signal_number = WIFSIGNALED(status) ? WTERMSIG(status)
                             : WEXITSTATUS(status) > 128 && WEXITSTATUS(status) < 128 + NSIG
                                 ? WEXITSTATUS(status) - 128
                                 : 0;
   char number[32];
   std::snprintf(number, sizeof number, "%g", request.limit_s);
-  if (timed_out)
+  if (!reported)
+    result.failure = "the process that guards it was killed";
+  else if (!report.ended)
     result.failure = std::string("it did not end within ") + number + " s";
   else if (signal_number > 0)
     result.failure = "it was ended by signal " + std::to_string(signal_number) + " (" +
                      ::strsignal(signal_number) + ")";
   else if (WEXITSTATUS(status) != 0)
     result.failure = "it ended with status " + std::to_string(WEXITSTATUS(status));
-  if (!all_ended)
+  if (!report.all_ended)
     result.failure += std::string(result.failure.empty() ? "it" : ", and") +
                       " left processes that cannot be ended";
   if (!result.failure.empty())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Runs a command to its end, or to the end of its time, and leaves nothing of it behind.
+// Runs a command to its end, to the end of its time or to our own, and leaves nothing of it behind.
 #pragma once
 
 #include "railpass/base/error.hpp"
@@ -17,6 +17,7 @@ struct command_request {
   std::string line;                                              ///< for /bin/sh
   std::vector<std::pair<std::string, std::string>> environment;  ///< added to this process' own
   double limit_s = 200;
+  std::string folder = {};  ///< removed if this process is killed while the command runs
 };
 
 struct command_result {
@@ -38,9 +39,10 @@ class interrupted : public error {
 const volatile std::sig_atomic_t* watch_signals();
 
 /// Runs the command in a session of its own with no standard input. Whatever it started is ended
-/// with it, also what made itself a session of its own: this process becomes the parent of orphans
-/// (PR_SET_CHILD_SUBREAPER). Children that this process had before are left alone. Throws error if
-/// nothing can be started, and interrupted soon after *stop becomes nonzero.
+/// with it, also what made itself a session of its own, and also if this process is killed: a
+/// process in between is the parent of orphans (PR_SET_CHILD_SUBREAPER) and notices our end. Throws
+/// error if nothing can be started, and interrupted soon after *stop becomes nonzero. To be called
+/// while this process has one thread.
 command_result run_command(const command_request& request, const volatile std::sig_atomic_t* stop);
 
 }  // namespace railpass::tune

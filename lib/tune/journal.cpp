@@ -28,7 +28,7 @@ json begin_of(purpose why, const combination& what) {
   return {{"why", purposes[std::size_t(why)]}, {"levels", what}};
 }
 
-journal_entry read_entry(const files::json_reader& j) {
+journal_entry read_entry(const files::json_reader& j, std::size_t goals) {
   journal_entry entry;
   const std::string why = j.text("why");
   const auto known = std::find(std::begin(purposes), std::end(purposes), why);
@@ -36,73 +36,83 @@ journal_entry read_entry(const files::json_reader& j) {
   entry.why = purpose(known - std::begin(purposes));
   for (const std::int64_t level : j.integers("levels", 0, most_levels))
     entry.what.push_back(std::uint16_t(level));
-  if (j.has("values")) entry.found.values = j.positives("values");
-  if (j.has("failure")) entry.found.failure = j.text("failure");
-  if (j.has("took_s")) entry.found.took_s = j.number("took_s");
+  if (!j.has("took_s")) return entry;  // it had only begun
+  entry.found.took_s = j.number("took_s");
+  if (j.has("failure")) {
+    entry.found.failure = j.name("failure");
+    return entry;
+  }
+  entry.found.values = j.positives("values");
+  if (entry.found.values.size() != goals)
+    j.field("values").fail("expected " + std::to_string(goals) + ", one for each metric");
   return entry;
 }
 
 }  // namespace
 
-journal::journal(std::string path, const std::string& identity) : path_(std::move(path)) {
-  file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (file_ < 0) fail(path_, "the journal cannot be opened (--journal names another place)");
-  try {
-    if (::flock(file_, LOCK_EX | LOCK_NB) != 0)
-      throw error(path_ + ": another railpass tune is using this journal");
-    const std::string text = files::read_text(path_);
-    std::size_t begin = 0, number = 0;
-    for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-      ++number;
-      const std::string place = path_ + ": line " + std::to_string(number);
-      nlohmann::json value;
-      try {
-        value = nlohmann::json::parse(text.begin() + std::ptrdiff_t(begin),
-                                      text.begin() + std::ptrdiff_t(end));
-      } catch (const nlohmann::json::exception&) {
-        throw error(place + ": not a journal of railpass tune, or a damaged one");
-      }
-      const files::json_reader line(value, place);
-      if (number == 1) {
-        if (line.text("format") != format) throw error(path_ + ": not a journal of railpass tune");
-        if (line.integer("version", 1) != 1) throw error(path_ + ": written by a newer railpass");
-        if (line.text("identity") != identity)
-          throw error(path_ +
-                      ": this journal is of other parameters or of another command; expected one "
-                      "of this tuning, or a new file");
-        continue;
-      }
-      journal_entry entry = read_entry(line);
-      if (line.has("took_s"))
-        earlier_.push_back(std::move(entry));
-      else
-        ++earlier_runs_;
-    }
-    if (::ftruncate(file_, ::off_t(begin)) != 0) fail(path_, "the journal cannot be repaired");
-    if (number == 0)
-      append(json{{"format", format}, {"version", 1}, {"identity", identity}}.dump());
-  } catch (...) {
-    ::close(file_);
-    throw;
+journal::journal(std::string path, const std::string& identity, std::size_t goals)
+    : path_(std::move(path)) {
+  file_ = files::file_descriptor(files::uninterrupted([&] {
+    return ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+  }));
+  struct ::stat status {};
+  if (!file_.is_open() || ::fstat(file_.get(), &status) != 0)
+    fail(path_, "the journal cannot be opened (--journal names another place)");
+  const error no_journal(path_ + ": not a journal of railpass tune");
+  if (!S_ISREG(status.st_mode)) throw no_journal;
+  if (files::uninterrupted([&] { return ::flock(file_.get(), LOCK_EX | LOCK_NB); }) != 0) {
+    if (errno == EWOULDBLOCK) throw error(path_ + ": another railpass tune is using this journal");
+    fail(path_, "the journal cannot be locked");
   }
-}
-
-journal::~journal() {
-  if (file_ >= 0) ::close(file_);
+  const std::string header =
+      json{{"format", format}, {"version", 1}, {"identity", identity}}.dump();
+  const std::string text = files::read_text(path_);
+  std::size_t begin = 0, number = 0;
+  for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    ++number;
+    const std::string place = path_ + ": line " + std::to_string(number);
+    nlohmann::json value;
+    try {
+      value = files::parse_json(std::string_view(text).substr(begin, end - begin), place);
+    } catch (const error&) {
+      throw error(place + ": not a journal of railpass tune, or a damaged one");
+    }
+    const files::json_reader line(value, place);
+    if (number == 1) {
+      if (line.text("format") != format) throw no_journal;
+      if (line.integer("version", 1) != 1) throw error(path_ + ": written by a newer railpass");
+      if (line.text("identity") != identity)
+        throw error(path_ +
+                    ": this journal is of other parameters or of another command; expected one "
+                    "of this tuning, or a new file");
+      continue;
+    }
+    journal_entry entry = read_entry(line, goals);
+    if (line.has("took_s"))
+      earlier_.push_back(std::move(entry));
+    else
+      ++earlier_runs_;
+  }
+  // What is cut short is dropped, but nothing of a file that somebody else wrote.
+  if (number == 0 && !header.starts_with(text)) throw no_journal;
+  if (text.size() > begin &&
+      files::uninterrupted([&] { return ::ftruncate(file_.get(), ::off_t(begin)); }) != 0)
+    fail(path_, "the journal cannot be repaired");
+  if (number == 0) append(header);
 }
 
 void journal::append(const std::string& line) {
-  const std::string text = line + '\n';
-  if (::write(file_, text.data(), text.size()) != ::ssize_t(text.size()) || ::fdatasync(file_) != 0)
+  if (!files::write_all(file_.get(), line + '\n') ||
+      files::uninterrupted([&] { return ::fdatasync(file_.get()); }) != 0)
     fail(path_, "the journal cannot be written");
 }
 
 void journal::began(purpose why, const combination& what) {
-  if (file_ >= 0) append(begin_of(why, what).dump());
+  if (file_.is_open()) append(begin_of(why, what).dump());
 }
 
 void journal::ended(const journal_entry& entry) {
-  if (file_ < 0) return;
+  if (!file_.is_open()) return;
   json line = begin_of(entry.why, entry.what);
   if (entry.found.ok())
     line["values"] = entry.found.values;
@@ -113,7 +123,7 @@ void journal::ended(const journal_entry& entry) {
 }
 
 void journal::remove() {
-  if (file_ >= 0) ::unlink(path_.c_str());
+  if (file_.is_open()) ::unlink(path_.c_str());
 }
 
 }  // namespace railpass::tune

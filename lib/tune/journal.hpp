@@ -5,6 +5,7 @@
 // happens. A last line that is cut short is dropped.
 #pragma once
 
+#include "lib/files/descriptor.hpp"
 #include "lib/tune/measurements.hpp"
 
 #include <cstdint>
@@ -27,11 +28,9 @@ class journal {
   /// Keeps nothing.
   journal() = default;
   /// Opens or creates the file, and locks it. `identity`: what the launches depend on, a line of
-  /// text. Throws error if the file is another tuning's, is no journal or is in use.
-  journal(std::string path, const std::string& identity);
-  ~journal();
-  journal(const journal&) = delete;
-  journal& operator=(const journal&) = delete;
+  /// text. `goals`: how many values a launch gives. Throws error, and leaves the file as it is, if
+  /// it is another tuning's, is no journal or is in use.
+  journal(std::string path, const std::string& identity, std::size_t goals);
 
   /// The launches that ended before it was opened, in their order.
   const std::vector<journal_entry>& earlier() const { return earlier_; }
@@ -47,7 +46,7 @@ class journal {
   void append(const std::string& line);
 
   std::string path_;
-  int file_ = -1;
+  files::file_descriptor file_;
   std::vector<journal_entry> earlier_;
   std::uint64_t earlier_runs_ = 0;
 };

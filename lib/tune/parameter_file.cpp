@@ -55,6 +55,22 @@ std::vector<std::string> walk(std::int64_t first, std::int64_t last, std::string
   }
 }
 
+void expect_utf8(std::string_view line) {
+  try {
+    nlohmann::json(line).dump();
+  } catch (const nlohmann::json::type_error&) {
+    throw error("expected UTF-8");
+  }
+}
+
+// So that a short file cannot ask for all memory.
+void add(parameter p, std::vector<parameter>& parameters, std::size_t& values) {
+  values += p.values.size();
+  if (values > most_values)
+    throw error("expected at most " + std::to_string(most_values) + " values of all parameters");
+  parameters.push_back(std::move(p));
+}
+
 // The words of a line; "..." and {...} are one, without what encloses them.
 struct token {
   std::string_view text;
@@ -172,6 +188,7 @@ class line_parser {
 space parse_lines(std::string_view text, const std::string& name) {
   std::vector<parameter> parameters;
   std::vector<int> lines;
+  std::size_t values = 0;
   int number = 0;
   const auto where = [&](int line) { return name + ": line " + std::to_string(line) + ": "; };
   try {
@@ -182,7 +199,8 @@ space parse_lines(std::string_view text, const std::string& name) {
       text.remove_prefix(std::min(end + 1, text.size()));
       const std::size_t begin = line.find_first_not_of(blanks);
       if (begin == std::string_view::npos || line[begin] == '#') continue;
-      parameters.push_back(line_parser(line).parse());
+      expect_utf8(line);
+      add(line_parser(line).parse(), parameters, values);
       lines.push_back(number);
     }
   } catch (const error& wrong) {
@@ -202,6 +220,7 @@ space parse_json(std::string_view text, const std::string& name) {
   const files::json_reader top = document.expect(json_format, json_version);
   top.expect_fields({"format", "version", "parameters"});
   std::vector<parameter> parameters;
+  std::size_t values = 0;
   const auto read = top.list("parameters");
   for (const files::json_reader& j : read) {
     j.expect_fields({"name", "default", "values", "range", "condition", "virtual", "aggregate"});
@@ -229,7 +248,11 @@ space parse_json(std::string_view text, const std::string& name) {
         r.fail(wrong.what());
       }
     }
-    parameters.push_back(std::move(p));
+    try {
+      add(std::move(p), parameters, values);
+    } catch (const error& wrong) {
+      j.fail(wrong.what());
+    }
   }
   try {
     return space(std::move(parameters));
@@ -255,23 +278,26 @@ space read_parameters(const std::string& path) {
 std::string to_parameter_file(const std::vector<parameter>& parameters) {
   std::string text;
   for (const parameter& p : parameters) {
-    const auto bare = [&](const std::string& word, std::string_view forbidden) {
+    const auto holdable = [&](const std::string& word, std::string_view forbidden) {
       if (word.empty() || word.find_first_of(forbidden) != std::string::npos)
-        throw error("'" + p.name + "': OTPO's format cannot hold the value '" + word +
+        throw error("'" + p.name + "': OTPO's format cannot hold '" + word +
                     "'; the JSON form can");
       return word;
     };
-    text += p.name;
+    const auto quoted = [&](const std::string& word) { return '"' + holdable(word, "\"\n") + '"'; };
+    const bool looks_like_else =
+        p.name.starts_with('#') || (p.name.size() == 2 && p.name[0] == '-');
+    text += holdable(looks_like_else ? "" : p.name, " \t\r\f\v\n\"{$");
     if (p.is_virtual) text += " -v";
-    if (p.default_value) text += " -d \"" + bare(*p.default_value, "\"\n") + '"';
-    if (p.aggregate) text += " -a \"" + bare(*p.aggregate, "\"\n") + '"';
+    if (p.default_value) text += " -d " + quoted(*p.default_value);
+    if (p.aggregate) text += " -a " + quoted(*p.aggregate);
     if (!p.values.empty()) {
       text += " -p {";
       for (std::size_t i = 0; i < p.values.size(); ++i)
-        text += (i ? " " : "") + bare(p.values[i], " \t\r\f\v\n,\"{}");
+        text += (i ? " " : "") + holdable(p.values[i], " \t\r\f\v\n,\"{}");
       text += '}';
     }
-    if (!p.condition_text.empty()) text += " -i \"" + p.condition_text + '"';
+    if (!p.condition_text.empty()) text += " -i " + quoted(p.condition_text);
     text += '\n';
   }
   return text;

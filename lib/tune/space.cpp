@@ -198,6 +198,8 @@ space::space(std::vector<parameter> parameters) : parameters_(std::move(paramete
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     parameter& p = parameters_[i];
     if (p.name.empty()) throw parameter_error(i, "'': expected a name");
+    if (std::any_of(p.name.begin(), p.name.end(), [](char c) { return is_control(c) || c == '='; }))
+      throw parameter_error(i, "expected a name without control characters and =");
     if (!names.insert(p.name).second)
       throw parameter_error(i, "'" + p.name + "': expected a new name, there is one like it above");
     if (p.aggregate && (!p.values.empty() || p.is_virtual))
@@ -211,6 +213,8 @@ space::space(std::vector<parameter> parameters) : parameters_(std::move(paramete
     std::set<std::string> values;
     p.numbers.clear();
     for (const std::string& v : p.values) {
+      if (v.find('\0') != v.npos)
+        throw parameter_error(i, "'" + p.name + "': expected values without a zero byte");
       if (!values.insert(v).second)
         throw parameter_error(i, "'" + v + "': this value is given twice");
       if (const auto number = integer(v)) p.numbers.push_back(*number);
@@ -236,6 +240,8 @@ space::space(std::vector<parameter> parameters) : parameters_(std::move(paramete
     }
     if (!p.aggregate) continue;
     std::string_view rest = *p.aggregate;
+    if (rest.find('\0') != rest.npos)
+      throw parameter_error(i, "'" + p.name + "': expected an aggregate without a zero byte");
     while (!rest.empty()) {
       const std::size_t begin = rest.find('$');
       if (begin != 0) formats_[i].push_back({std::string(rest.substr(0, begin)), std::nullopt});

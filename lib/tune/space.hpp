@@ -19,6 +19,8 @@ namespace railpass::tune {
 
 struct parameter;
 
+constexpr bool is_control(char c) { return (c >= 0 && c < ' ') || c == 0x7f; }
+
 /// A condition in reverse Polish notation: "a b >" means a > b. Operators: + - * / = != > < >= <=
 /// && || . Operands: integers, names of parameters, other words as texts (only = and != take
 /// texts). Anything but 0 is true. Where a combination makes it impossible to compute (a division
@@ -99,6 +101,7 @@ enum class condition_rule {
 };
 
 inline constexpr std::size_t most_levels = 65535;
+inline constexpr std::size_t most_values = 1 << 20;  // of all parameters
 
 class space {
  public:

@@ -184,8 +184,7 @@ std::vector<reported_parameter> parse_assignments(std::string_view prefix, std::
 }
 
 std::string one_line(std::string text, std::size_t longest) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+  std::replace_if(text.begin(), text.end(), is_control, ' ');
   return text.substr(0, longest);
 }
 
@@ -240,14 +239,29 @@ std::string settings_file(const target& t, const settings_list& settings) {
   std::string text = "# Found by railpass tune.\n";
   for (const auto& [name, value] : settings) {
     if (t.name == "openmpi") {
+      const bool word = !name.empty() && name.find_first_of(" \t#") == name.npos;
+      if (!word || trimmed(value) != value || std::any_of(value.begin(), value.end(), is_control))
+        throw error("'" + one_line(name + " = " + value, 60) +
+                    "': mca-params.conf holds a word and a value of one line without blanks "
+                    "around it");
       text += name + " = " + value + '\n';
       continue;
     }
+    const std::string variable = variable_of(t, name);
+    if (!is_name(variable) || (variable[0] >= '0' && variable[0] <= '9'))
+      throw error("'" + one_line(variable, 60) + "': a shell takes no variable of this name");
     std::string quoted;
     for (const char c : value) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    text += variable_of(t, name) + "='" + quoted + "'\n";
+    text += variable + "='" + quoted + "'\n";
   }
   return text;
+}
+
+void check_settings_file(const target& t, const space& where) {
+  settings_file(t, where.default_settings());
+  for (const parameter& p : where.parameters())
+    for (const std::string& value : p.values)
+      if (!p.is_virtual) settings_file(t, {{p.name, value}});
 }
 
 std::vector<reported_parameter> parse_reported(const target& t, std::string_view text) {

@@ -34,8 +34,10 @@ std::string variable_of(const target& t, std::string_view name);
 command_request apply(const target& t, const std::string& command, const settings_list& settings);
 
 /// A file with these settings for later runs: mca-params.conf for openmpi, else assignments that a
-/// shell can read.
+/// shell can read. Throws error for a name or a value that such a file cannot hold.
 std::string settings_file(const target& t, const settings_list& settings);
+/// Throws what settings_file would for one of these parameters with one of its values.
+void check_settings_file(const target& t, const space& where);
 
 /// One parameter that a library reports.
 struct reported_parameter {

@@ -8,7 +8,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
-from program import PROGRAM, ProgramTest, main  # noqa: E402
+from program import MPIEXEC, PROGRAM, ProgramTest, main  # noqa: E402
 
 # A benchmark made up of a formula; it notes each launch in the file LAUNCHES.
 BENCHMARK = """#!/bin/sh
@@ -68,6 +68,18 @@ class Tune(ProgramTest):
         self.assertEqual(found["recommended"], {"a": "3", "c": "3/0"})
         with open(self.path("mca-params.conf"), encoding="utf-8") as file:
             self.assertIn("\na = 3\nc = 3/0\n", file.read())
+        for target, parameter in (("openmpi", {"name": "a", "values": ["1", "2\n3"]}),
+                                  ("openmpi", {"name": "a", "values": ["1", "2 "]}),
+                                  ("openmpi", {"name": "a b", "values": ["1"]}),
+                                  ("env", {"name": "a-b", "values": ["1"]})):
+            odd = self.write("odd.json", json.dumps(
+                {"format": "railpass parameters", "version": 1, "parameters": [parameter]}))
+            self.check_refused("tune", odd, "--command", "true", "--extract", "x", "--target", target,
+                               "--settings", self.path("odd"), "--journal", self.path("j"),
+                               says="--settings")
+        odd = self.write("odd.json", json.dumps({"format": "railpass parameters", "version": 1,
+                                                 "parameters": [{"name": "a\nb", "values": [1]}]}))
+        self.check_refused("tune", odd, "--count", status=1, says="without control characters")
         os.unlink(self.path("journal"))
         found = self.tune("x -p {1 2}\ny -p {a b}\n", "echo lat: {x}; test {y} = a || echo lat: 9",
                           "--target", "words", "--settings", self.path("words"))
@@ -143,6 +155,38 @@ class Tune(ProgramTest):
         self.assertEqual(found["failures"][0]["count"], 1)
         self.assertEqual(self.running(mark), [])
 
+    def test_nothing_outlives_a_tuning_that_is_ended(self):
+        mark = f"MARK=railpass-tune-test-{os.getpid()}"
+        name, value = mark.split("=")
+        os.mkdir(self.path("temporary"))
+        self.environment.update({name: value, "STARTED": self.path("started"),
+                                 "TMPDIR": self.path("temporary")})
+        sleeper = self.write("sleeper", """#!/bin/sh
+            echo started >> "$STARTED"; exec sleep 300""")
+        os.chmod(sleeper, 0o755)
+        command = f"""{sleeper} & setsid {sleeper} & (trap '' TERM; setsid {sleeper}; {sleeper}) &
+            (setsid sh -c '{sleeper} & exit') & {MPIEXEC} -n 2 {sleeper} & wait"""
+        for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
+            with self.subTest(signal=number):
+                open(self.path("started"), "w", encoding="utf-8").close()
+                process = subprocess.Popen(
+                    [PROGRAM, "tune", self.write("p.conf", SPACE), "--command", command, "--extract",
+                     "lat: (.*)"], cwd=self.folder, env={**os.environ, **self.environment},
+                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                self.wait_until(lambda: os.path.getsize(self.path("started")) >= 6 * 8)
+                self.assertGreaterEqual(len(self.running(mark)), 8)
+                process.send_signal(number)
+                process.wait(timeout=60)
+                self.wait_until(lambda: self.running(mark) == [])
+                self.assertEqual([n for n in os.listdir(self.path("temporary")) if "railpass" in n], [])
+
+    def wait_until(self, happens):
+        for _ in range(600):
+            if happens():
+                return
+            time.sleep(0.1)
+        self.fail("it does not happen within a minute")
+
     def test_killed_and_resumed(self):
         command = [PROGRAM, "tune", self.write("p.conf", SPACE), "--command",
                    self.benchmark("sleep 0.02"), "--extract", "lat: (.*)", "--search", "exhaustive",
@@ -179,11 +223,12 @@ class Tune(ProgramTest):
             self.check_refused("tune", self.write("p.conf", space), "--command", self.path(command),
                                "--extract", "lat: ([0-9.]+)", "--journal", self.path("journal"),
                                status=1, says=("journal", "other parameters"))
-        kept = self.write("notes", "my notes\n")
-        self.check_refused("tune", self.path("p.conf"), "--command", "true", "--extract", "x",
-                           "--journal", kept, status=1, says="notes: line 1")
-        with open(kept, encoding="utf-8") as file:
-            self.assertEqual(file.read(), "my notes\n")
+        for text, says in (("my notes\n", "notes: line 1"), ("one line", "notes: not a journal")):
+            kept = self.write("notes", text)
+            self.check_refused("tune", self.path("p.conf"), "--command", "true", "--extract", "x",
+                               "--journal", kept, status=1, says=says)
+            with open(kept, encoding="utf-8") as file:
+                self.assertEqual(file.read(), text)
         self.assertEqual(self.launches(), launched)
 
     def test_a_budget_for_a_large_space(self):

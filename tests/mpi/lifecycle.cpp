@@ -293,6 +293,51 @@ TEST_CASE("verify: the same results, and nothing to record") {
   CHECK(log.texts.empty());
 }
 
+namespace {
+
+// Sums of which next to nothing is left, by every arm: where they differ, by rounding.
+template <class T>
+void check_sums_that_cancel(MPI_Datatype type, int components) {
+  const communicator world = communicator::duplicate_of_world();
+  const int p = world.size(), n = 64;
+  const auto size = std::size_t(n * p * components);
+  const records log;
+  mpi::configure(world, "verify", "on");
+  mpi::configure(world, "policy", "round_robin");
+  mpi::start_tuning(world);
+  const auto term = [](int rank, std::size_t i) {
+    return T(1 + rank % 3) / T(3 + (7 * rank + int(i)) % 11) * T(rank % 2 ? 1e7 : -1);
+  };
+  std::vector<T> terms(size), result(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    T others = 0;
+    for (int r = 0; r + 1 < p; ++r) others += term(r, i);
+    terms[i] = world.rank() == p - 1 ? -others : term(world.rank(), i);
+  }
+  for (int call = 0; call < 25; ++call) {
+    mpi::all_reduce(terms.data(), result.data(), n, type, MPI_SUM, world);
+    mpi::reduce(terms.data(), result.data(), n, type, MPI_SUM, call % p, world);
+    mpi::reduce_scatter_block(terms.data(), result.data(), n, type, MPI_SUM, world);
+    mpi::scan(terms.data(), result.data(), n, type, MPI_SUM, world);
+    mpi::exscan(terms.data(), result.data(), n, type, MPI_SUM, world);
+    result = terms;
+    mpi::all_reduce(MPI_IN_PLACE, result.data(), n, type, MPI_SUM, world);
+    std::vector<int> counts(std::size_t(p), 0);  // all with one rank
+    counts[std::size_t(call % p)] = n;
+    mpi::reduce_scatter(terms.data(), result.data(), counts.data(), type, MPI_SUM, world);
+  }
+  CHECK(log.texts == std::vector<std::string>{});
+}
+
+}  // namespace
+
+TEST_CASE("verify: sums of which next to nothing is left are not called wrong") {
+  check_sums_that_cancel<float>(MPI_FLOAT, 1);
+  check_sums_that_cancel<double>(MPI_DOUBLE, 1);
+  check_sums_that_cancel<long double>(MPI_LONG_DOUBLE, 1);
+  check_sums_that_cancel<double>(MPI_C_DOUBLE_COMPLEX, 2);
+}
+
 TEST_CASE("verify: a result that depends on who computes it is recorded") {
   const communicator world = communicator::duplicate_of_world();
   if (world.size() < 2) return;

@@ -326,3 +326,29 @@ TEST_CASE("no text makes the parser do anything but answer") {
   }
   CHECK(accepted > 100);
 }
+
+TEST_CASE("a file cannot ask for all memory, nor write a broken one") {
+  std::string lines;
+  for (int i = 0; i < 17; ++i) lines += "p" + std::to_string(i) + " -r 1 65535 -t increment + 1\n";
+  CHECK_THROWS_WITH(parse_parameters(lines, "f"),
+                    ContainsSubstring("f: line 17: expected at most 1048576 values"));
+  CHECK_THROWS_WITH(parse_parameters("a -p {1}\nb -p {\xff}\n", "f"),
+                    ContainsSubstring("f: line 2: expected UTF-8"));
+  const auto json = [](const std::string& name, const std::string& value) {
+    return parse_parameters(
+        "{\"format\": \"railpass parameters\", \"version\": 1, \"parameters\": "
+        "[{\"name\": \"" +
+            name + "\", \"values\": [\"" + value + "\"]}]}",
+        "f");
+  };
+  for (const char* name : {"a\\nb", "a\\u0000", "a=b", "\\u007f"}) {
+    CAPTURE(name);
+    CHECK_THROWS_WITH(json(name, "1"), ContainsSubstring("f: parameters[0]: expected a name"));
+  }
+  CHECK_THROWS_WITH(json("a", "\\u0000"), ContainsSubstring("without a zero byte"));
+  for (const char* name : {"a b", "#a", "-d", "a{b", "a$"})
+    CHECK_THROWS_WITH(to_parameter_file(json(name, "1").parameters()),
+                      ContainsSubstring("cannot hold"));
+  CHECK_THROWS_WITH(to_parameter_file(json("a", "1\\n2").parameters()),
+                    ContainsSubstring("cannot hold"));
+}

@@ -5,6 +5,7 @@
 #include "lib/files/files.hpp"
 #include "railpass/base/error.hpp"
 #include "support/catch.hpp"
+#include "support/scratch_directory.hpp"
 
 #include <cmath>
 #include <filesystem>
@@ -192,21 +193,6 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
   REQUIRE(at != std::string::npos);
   return text.replace(at, from.size(), to);
 }
-
-class scratch_directory {
- public:
-  scratch_directory() {
-    std::string name = (std::filesystem::temp_directory_path() / "railpass.XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~scratch_directory() { std::filesystem::remove_all(path_); }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace
 
@@ -447,4 +433,21 @@ TEST_CASE("this machine is recognised again") {
   CHECK(f.cores_per_host >= 1);
   CHECK(mismatch(f, files::this_machine(1, "MPICH 4.0.2")).empty());
   CHECK(files::utc_now().size() == 20);
+}
+
+TEST_CASE("JSON nested without end is refused with its place") {
+  for (const std::string opening : {"[", "{\"a\":", "[{\"a\":"}) {
+    std::string nested;
+    for (int i = 0; i < 1000000; ++i) nested += opening;
+    for (const format_case& f : all_formats()) {
+      CAPTURE(f.name, opening);
+      CHECK_THAT(message_of([&] { f.again("{\n\"format\": " + nested); }),
+                 ContainsSubstring("f: line 2, column ") && ContainsSubstring("nested at most 64"));
+    }
+  }
+  // Brackets in a text are none.
+  CHECK_THAT(message_of([] {
+               files::parse_profile("{\"format\": \"" + std::string(1000, '[') + "\\\"[[\"}", "f");
+             }),
+             ContainsSubstring("expected a file of format"));
 }

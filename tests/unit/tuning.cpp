@@ -7,12 +7,13 @@
 #include "lib/tune/searches.hpp"
 #include "lib/tune/target.hpp"
 #include "support/catch.hpp"
+#include "support/scratch_directory.hpp"
 
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <set>
-#include <unistd.h>
+#include <sys/stat.h>
 
 using namespace railpass;
 using namespace railpass::tune;
@@ -93,19 +94,15 @@ std::set<combination> best_of(const world& w) {
 
 class temporary_file {
  public:
-  temporary_file()
-      : path_(std::filesystem::temp_directory_path() /
-              ("railpass-unit-tuning-" + std::to_string(::getpid()))) {}
-  ~temporary_file() { std::filesystem::remove(path_); }
-  std::string path() const { return path_; }
-  void write(const std::string& text) const { std::ofstream(path_) << text; }
+  std::string path() const { return folder_.file("journal"); }
+  void write(const std::string& text) const { std::ofstream(path()) << text; }
   std::string read() const {
-    std::ifstream file(path_);
+    std::ifstream file(path());
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
  private:
-  std::filesystem::path path_;
+  scratch_directory folder_;
 };
 
 }  // namespace
@@ -232,7 +229,7 @@ TEST_CASE("a tuning that ends anywhere goes on from its journal") {
         o.values = {c ? w.value(*c) : 50.0};
       return o;
     };
-    journal kept(file.path(), "me");
+    journal kept(file.path(), "me", 1);
     return tune::tune(w.where, {goal_of("latency")}, plan, launch, kept);
   };
   const auto summary = [&](const tuning& t) {
@@ -258,17 +255,54 @@ TEST_CASE("a tuning that ends anywhere goes on from its journal") {
     if (stops % 2) std::ofstream(file.path(), std::ios::app) << "{\"why\":\"sea";
   }
   CHECK(stops > 2);
-  CHECK_THROWS_WITH(journal(file.path(), "somebody else"), ContainsSubstring("other parameters"));
+  CHECK_THROWS_WITH(journal(file.path(), "somebody else", 1),
+                    ContainsSubstring("other parameters"));
   const std::string kept = file.read();
   for (std::size_t at = 0; at < kept.size(); at += 1009) {
     std::string damaged = kept;
     damaged[at] = '\x01';
     file.write(damaged);
     try {
-      journal j(file.path(), "me");
+      journal j(file.path(), "me", 1);
     } catch (const error&) {
     }
   }
+}
+
+TEST_CASE("what is no journal, or not this one's, is refused and left as it is") {
+  const temporary_file file;
+  const std::string header = R"({"format":"railpass tune journal","version":1,"identity":"me"})"
+                             "\n";
+  const std::string begin = R"({"why":"search","levels":[1]})"
+                            "\n";
+  for (const std::string text :
+       {"x", R"({"my":"one line without newline"})", "{\"format\":\"x", "\n", "[]\n", "3\n",
+        "{\"format\":\"railpass tune journal\",\"version\":1,\"identity\":\"you\"}"}) {
+    file.write(text);
+    CHECK_THROWS_WITH(journal(file.path(), "me", 1), ContainsSubstring(file.path()));
+    CHECK(file.read() == text);
+  }
+  for (const std::string line :
+       {R"({"why":"search","levels":[1],"took_s":1})",
+        R"({"why":"search","levels":[1],"took_s":1,"values":[]})",
+        R"({"why":"search","levels":[1],"took_s":1,"values":[1,2]})",
+        R"({"why":"search","levels":[1],"took_s":1,"failure":""})",
+        R"({"why":"search","levels":[65536]})", R"({"why":"luck","levels":[1]})", R"([1])"}) {
+    const std::string text = header + begin + line + "\n{\"cut";
+    file.write(text);
+    CHECK_THROWS_WITH(journal(file.path(), "me", 1), ContainsSubstring("line 3"));
+    CHECK(file.read() == text);
+  }
+  file.write(header + std::string(100000, '[') + '\n');
+  CHECK_THROWS_WITH(journal(file.path(), "me", 1), ContainsSubstring("line 2"));
+  // One whose first line was cut short.
+  file.write(header.substr(0, 20));
+  CHECK(journal(file.path(), "me", 1).earlier().empty());
+  CHECK(file.read() == header);
+  // What is no file at all.
+  std::filesystem::remove(file.path());
+  REQUIRE(::mkfifo(file.path().c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(journal(file.path(), "me", 1), ContainsSubstring("not a journal"));
 }
 
 TEST_CASE("numbers are found in what commands print") {

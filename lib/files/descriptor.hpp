@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A file's descriptor, and calls of the system that a signal may cut short.
+#pragma once
+
+#include <cerrno>
+#include <string_view>
+#include <unistd.h>
+#include <utility>
+
+namespace railpass::files {
+
+/// The call again as long as a signal interrupts it. Not for close(), which always closes.
+template <class Call>
+auto uninterrupted(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+/// Owns a descriptor; -1: none.
+class file_descriptor {
+ public:
+  file_descriptor() = default;
+  explicit file_descriptor(int value) : value_(value) {}
+  file_descriptor(file_descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+  file_descriptor& operator=(file_descriptor&& other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  ~file_descriptor() { close(); }
+
+  int get() const { return value_; }
+  bool is_open() const { return value_ >= 0; }
+  /// Says whether all that was written is where it belongs, as far as the system tells here.
+  bool close() { return value_ < 0 || ::close(std::exchange(value_, -1)) == 0 || errno == EINTR; }
+
+ private:
+  int value_ = -1;
+};
+
+/// All of the text, in as many parts as it takes; false: errno says why not.
+inline bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ::ssize_t n =
+        uninterrupted([&] { return ::write(descriptor, text.data(), text.size()); });
+    if (n < 0) return false;
+    text.remove_prefix(std::size_t(n));
+  }
+  return true;
+}
+
+}  // namespace railpass::files

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The file of RAILPASS_TRACE: a line for each call, written in large parts. What cannot be written
+// is said once, and nothing more is traced.
+#pragma once
+
+#include "lib/files/descriptor.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace railpass {
+
+class trace_file {
+ public:
+  // Each returns a sentence for the log, once, when the file cannot be written; else an empty text.
+
+  /// Makes the file anew.
+  [[nodiscard]] std::string open(const std::string& path);
+  /// Adds a line; any thread may.
+  [[nodiscard]] std::string add(std::string_view line);
+  [[nodiscard]] std::string close();
+
+  /// Whether lines are wanted: the file is open and could be written so far.
+  bool is_open() const { return is_open_.load(std::memory_order_relaxed); }
+
+ private:
+  std::string give_up();
+  std::string write();
+
+  std::atomic<bool> is_open_ = false;
+  std::mutex mutex_;
+  files::file_descriptor file_;
+  std::string path_, waiting_;
+};
+
+}  // namespace railpass

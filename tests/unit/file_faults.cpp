@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Every call of the system that a file needs fails in turn, in every way that it can: there is an
+// error that names the file, or none and all is done; never a half-written file or one left over.
+#include "lib/files/files.hpp"
+#include "lib/tune/journal.hpp"
+#include "railpass/base/error.hpp"
+#include "support/catch.hpp"
+#include "support/failing_calls.hpp"
+#include "support/scratch_directory.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <thread>
+#include <vector>
+
+using namespace railpass;
+
+namespace {
+
+const std::vector<int> all_ways = {failing_calls::transfers_less, EINTR, ENOSPC, EMFILE, EIO};
+
+std::set<std::string> names_in(const std::filesystem::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.insert(entry.path().filename().string());
+  return names;
+}
+
+std::string content(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// `work` throws or not with each of the calls failing in each way; then `check` is told whether it
+/// has. How often something failed.
+int with_each_fault(const std::vector<std::string>& calls, const std::string& path,
+                    const std::function<void()>& prepare, const std::function<void()>& work,
+                    const std::function<void(bool done)>& check) {
+  int faults = 0;
+  for (const std::string& call : calls)
+    for (const int how : all_ways) {
+      if (how == failing_calls::transfers_less && call != "read" && call != "write") continue;
+      if (how == EINTR && call == "rename") continue;  // which it never says
+      for (int which = 1;; ++which) {
+        CAPTURE(call, how, which);
+        prepare();
+        const std::size_t open_before = names_in("/proc/self/fd").size();
+        bool done = true;
+        failing_calls::now = {.call = call, .how = how, .which = which};
+        try {
+          work();
+        } catch (const error& problem) {
+          done = false;
+          CHECK_THAT(problem.what(), ContainsSubstring(path + ": "));
+          // Says why, as the system does.
+          if (how > 0) CHECK_THAT(problem.what(), ContainsSubstring(std::strerror(how)));
+        }
+        const bool failed = failing_calls::now.failed;
+        failing_calls::now = {};
+        if (!failed || how == EINTR || how == failing_calls::transfers_less)
+          CHECK(done);
+        else if (call != "close")
+          CHECK(!done);
+        CHECK(names_in("/proc/self/fd").size() == open_before);
+        check(done);
+        if (!failed) break;
+        ++faults;
+        REQUIRE(which < 1000);
+      }
+    }
+  return faults;
+}
+
+}  // namespace
+
+TEST_CASE("a file is written as a whole or stays as it was, and nothing else is left") {
+  const scratch_directory folder;
+  const std::string path = folder.file("file");
+  const std::string was = "what was there", text(200000, 'x');
+  for (const bool exists : {true, false}) {
+    const int faults = with_each_fault(
+        {"open", "write", "fsync", "rename", "close"}, path,
+        [&] {
+          std::filesystem::remove(path);
+          if (exists) std::ofstream(path) << was;
+        },
+        [&] { files::write_text(path, text); },
+        [&](bool done) {
+          if (done || exists) {
+            CHECK(names_in(folder.path()) == std::set<std::string>{"file"});
+            CHECK(content(path) == (done ? text : was));
+          } else {
+            CHECK(names_in(folder.path()).empty());
+          }
+        });
+    CHECK(faults >= 4 + 5 + 4 + 3 + 4);
+  }
+}
+
+TEST_CASE(
+    "a file is written beside the old one under a name that nobody has, and through no link") {
+  const scratch_directory folder;
+  const std::string path = folder.file("file");
+  failing_calls::now = {.call = "open", .how = EEXIST, .which = 1};
+  files::write_text(path, "");
+  CHECK(failing_calls::now.failed);
+  CHECK(failing_calls::now.seen == 2);
+  failing_calls::now = {};
+  CHECK((failing_calls::last_creation_flags & O_EXCL) != 0);
+  // Many at once, as processes of the same number in two containers.
+  const std::string texts[] = {std::string(5000, 'a'), std::string(70000, 'b'), "c", ""};
+  std::vector<std::thread> writers;
+  std::atomic<int> failed = 0;
+  for (const std::string& text : texts)
+    writers.emplace_back([&] {
+      for (int i = 0; i < 100; ++i) try {
+          files::write_text(path, text);
+        } catch (const error&) {
+          ++failed;
+        }
+    });
+  int whole = 0;
+  for (int i = 0; i < 100; ++i) whole += int(std::ranges::count(texts, files::read_text(path)));
+  for (std::thread& w : writers) w.join();
+  CHECK(whole == 100);
+  CHECK(failed == 0);
+  CHECK(names_in(folder.path()) == std::set<std::string>{"file"});
+}
+
+TEST_CASE("what is read is all of the file, or it is an error") {
+  const scratch_directory folder;
+  const std::string path = folder.file("file"), text(200000, 'x');
+  std::ofstream(path) << text;
+  std::string read;
+  const int faults = with_each_fault(
+      {"open", "read"}, path, [&] { read.clear(); }, [&] { read = files::read_text(path); },
+      [&](bool done) { CHECK(read == (done ? text : "")); });
+  CHECK(faults >= 4 + 5 * 4);
+}
+
+TEST_CASE("a journal keeps what had ended before something failed") {
+  const scratch_directory folder;
+  const std::string path = folder.file("journal");
+  const tune::journal_entry first{tune::purpose::search, {1}, {{1.5}, "", 1}},
+      second{tune::purpose::search, {2}, {{}, "it broke", 1}};
+  const auto run_one = [&](const tune::journal_entry& e) {
+    tune::journal kept(path, "me", 1);
+    kept.began(e.why, e.what);
+    kept.ended(e);
+  };
+  std::string before;
+  const int faults = with_each_fault(
+      {"open", "flock", "read", "ftruncate", "write", "fdatasync", "close"}, path,
+      [&] {
+        std::filesystem::remove(path);
+        run_one(first);
+        before = content(path);
+        std::ofstream(path, std::ios::app) << "{\"cut";
+      },
+      [&] { run_one(second); },
+      [&](bool done) {
+        CHECK(names_in(folder.path()) == std::set<std::string>{"journal"});
+        CHECK(content(path).starts_with(before));
+        const tune::journal again(path, "me", 1);
+        REQUIRE(again.earlier().size() >= (done ? 2 : 1));
+        CHECK(again.earlier()[0].found.values == std::vector{1.5});
+        if (done) CHECK(again.earlier()[1].found.failure == "it broke");
+      });
+  CHECK(faults >= 2 * 4 + 4 + 2 * 5 + 4 + 2 * 5 + 2 * 4);
+}

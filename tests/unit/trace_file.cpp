@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/session/trace_file.hpp"
+
+#include "support/catch.hpp"
+#include "support/scratch_directory.hpp"
+
+#include <fstream>
+#include <thread>
+#include <vector>
+
+using railpass::trace_file;
+
+TEST_CASE("all lines of all threads are in the file, whole") {
+  const scratch_directory folder;
+  const std::string path = folder.file("trace");
+  constexpr int threads = 4, lines = 3000;
+  trace_file trace;
+  CHECK(trace.add("before it is open").empty());
+  REQUIRE(trace.open(path).empty());
+  CHECK(trace.is_open());
+  const std::string line(100, 'x');
+  std::vector<std::thread> all;
+  for (int t = 0; t < threads; ++t)
+    all.emplace_back([&] {
+      for (int i = 0; i < lines; ++i)
+        if (!trace.add(line).empty()) std::abort();
+    });
+  for (std::thread& t : all) t.join();
+  CHECK(trace.close().empty());
+  CHECK_FALSE(trace.is_open());
+  int found = 0;
+  std::ifstream file(path);
+  for (std::string read; std::getline(file, read); ++found) REQUIRE(read == line);
+  CHECK(found == threads * lines);
+}
+
+TEST_CASE("a full disk is said once, and nothing more is traced") {
+  const std::string line(1000, 'x');
+  for (const int lines : {1, 1000}) {  // noticed at the end, or before
+    CAPTURE(lines);
+    trace_file trace;
+    REQUIRE(trace.open("/dev/full").empty());
+    std::vector<std::string> said;
+    for (int i = 0; i < lines; ++i) said.push_back(trace.add(line));
+    CHECK(trace.is_open() == (lines == 1));
+    said.push_back(trace.close());
+    CHECK_FALSE(trace.is_open());
+    std::erase(said, "");
+    REQUIRE(said.size() == 1);
+    CHECK_THAT(said[0], ContainsSubstring("RAILPASS_TRACE: '/dev/full' cannot be written"));
+    CHECK_THAT(said[0], ContainsSubstring("No space left"));
+  }
+}
+
+TEST_CASE("a trace that cannot be made is said") {
+  trace_file trace;
+  CHECK_THAT(trace.open("/nonexistent/trace"), ContainsSubstring("No such file"));
+  CHECK_FALSE(trace.is_open());
+  CHECK(trace.add("line").empty());
+  CHECK(trace.close().empty());
+}
