@@ -98,7 +98,9 @@ int main(int argc, char** argv) {
     if (base_place place = all.find(merging.comm()); place.of) {
       constexpr int last = base::num_lanes - 1;
       all.take(*place.of, last);
-      messages.connect(std::make_shared<base_lane>(std::move(place), last));
+      const auto lane = std::make_shared<base_lane>();
+      lane->become(std::move(place), last);
+      messages.connect(lane);
     }
     std::optional<select::lockstep> steps;  // a new one begins its first merge in its second call
     std::array<double, 3> s{};

@@ -33,13 +33,13 @@ class schedule_cache {
       return e.built;
     }
     auto built = std::make_shared<const schedule>(a.build(s, values));
-    std::size_t place = entries_.size();
+    std::size_t place = hashes_.size();
     if (place < capacity_) {
+      entries_.resize(place + 1);  // if there is memory for one of them only, neither counts
       hashes_.emplace_back();
-      entries_.emplace_back();
     } else {
       place = 0;
-      for (std::size_t i = 1; i < entries_.size(); ++i)
+      for (std::size_t i = 1; i < hashes_.size(); ++i)
         if (entries_[i].last_used < entries_[place].last_used) place = i;
     }
     hashes_[place] = hash;
@@ -48,7 +48,7 @@ class schedule_cache {
     return entries_[place].built;
   }
 
-  std::size_t size() const { return entries_.size(); }
+  std::size_t size() const { return hashes_.size(); }
 
  private:
   struct entry {

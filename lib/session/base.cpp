@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <new>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -39,7 +41,7 @@ void set(lane_set& lanes, int number, bool value) {
 }  // namespace
 
 base_lane::~base_lane() {
-  if (!lost_) bases::of_process().give_back(*place_.of, number_);
+  if (place_.of && !lost_) bases::of_process().give_back(*place_.of, number_);
 }
 
 int base_lane::isend(const std::int32_t* words, int count, int to, int tag,
@@ -85,7 +87,10 @@ base_lane::trouble base_lane::look() const {
 }
 
 bases& bases::of_process() {
-  static bases& all = *new bases;  // communicators may be freed after all destructors have run
+  // Never destroyed, as communicators may be freed after all destructors have run; and without an
+  // allocation, as others may be waiting.
+  alignas(bases) static std::byte memory[sizeof(bases)];
+  static bases& all = *::new (memory) bases;
   return all;
 }
 
@@ -190,12 +195,15 @@ void bases::keep(std::unique_ptr<merge_messages> left) {
 }
 
 void bases::settle() {
-  std::vector<std::unique_ptr<merge_messages>> settled;  // they give their lanes back
-  const std::lock_guard lock(mutex_);
-  const auto done = std::stable_partition(left_.begin(), left_.end(),
-                                          [](const auto& m) { return !m->has_settled(); });
-  std::move(done, left_.end(), std::back_inserter(settled));
-  left_.erase(done, left_.end());
+  for (;;) {
+    std::unique_ptr<merge_messages> settled;  // gives its lane back once the lock is released
+    const std::lock_guard lock(mutex_);
+    const auto found =
+        std::ranges::find_if(left_, [](const auto& messages) { return messages->has_settled(); });
+    if (found == left_.end()) return;
+    settled = std::move(*found);
+    left_.erase(found);
+  }
 }
 
 void bases::end() {

@@ -52,10 +52,16 @@ class base_lane {
   /// this rank has failed.
   static constexpr int failure_tag = base::tags_per_lane - 1;
 
-  base_lane(base_place place, int number) : place_(std::move(place)), number_(number) {}
+  base_lane() = default;
   ~base_lane();
   base_lane(const base_lane&) = delete;
   base_lane& operator=(const base_lane&) = delete;
+
+  /// Once, before all else: the lane of that number, which has been taken. Allocates nothing.
+  void become(base_place place, int number) {
+    place_ = std::move(place);
+    number_ = number;
+  }
 
   int rank() const { return place_.rank; }
   int num_ranks() const { return place_.num_ranks; }
@@ -78,7 +84,7 @@ class base_lane {
 
  private:
   base_place place_;
-  int number_;
+  int number_ = 0;
   bool lost_ = false;
 };
 

@@ -66,13 +66,6 @@ communicator_state* known_state(MPI_Comm comm, const process& owner) {
   return found ? static_cast<communicator_state*>(known) : nullptr;
 }
 
-std::string name_of_communicator(MPI_Comm comm) {
-  char name[MPI_MAX_OBJECT_NAME + 1] = "";
-  int length = 0;
-  PMPI_Comm_get_name(comm, name, &length);
-  return {name, std::size_t(length)};
-}
-
 }  // namespace
 
 communicator_state::communicator_state(MPI_Comm comm, process& owner)
@@ -169,8 +162,7 @@ void communicator_state::leave_others() {
 
 int communicator_state::agree(MPI_Comm comm, bool pays, bool asked_for, double passed_s) {
   if (native_ || agreed_) return MPI_SUCCESS;
-  session::outcome outcome = session::create(comm, settings_, process_, name_of_communicator(comm),
-                                             pays, asked_for, passed_s);
+  session::outcome outcome = session::create(comm, settings_, process_, pays, asked_for, passed_s);
   if (outcome.postponed) return MPI_SUCCESS;
   agreed_ = true;
   {

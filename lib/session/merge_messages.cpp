@@ -118,7 +118,7 @@ int merge_messages::make(merge_step step, lockstep& ls, std::mutex* guarded,
 }
 
 void merge_messages::leave(lockstep& ls, std::mutex* guarded, bool& mismatch) {
-  if (!lane_ || ls.outstanding() == merge_step::none) return;
+  if (ls.outstanding() == merge_step::none) return;
   const auto without_waiting = [](MPI_Request& request, MPI_Status& status) {
     int done = 0;
     if (const int failure = PMPI_Test(&request, &done, &status)) return failure;

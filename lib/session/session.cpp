@@ -91,6 +91,13 @@ double longest_block_bytes(const call& c, int num_ranks) {
   return double(c.message_bytes) * (double(longest) / double(all));
 }
 
+std::string name_of_communicator(MPI_Comm comm) {
+  char name[MPI_MAX_OBJECT_NAME + 1] = "";
+  int length = 0;
+  PMPI_Comm_get_name(comm, name, &length);
+  return {name, std::size_t(length)};
+}
+
 // How often the calling thread's core was given to another thread, asked for or not.
 long times_core_given() {
   rusage used{};
@@ -123,8 +130,8 @@ int session::take_lane(const agreement& agreed, const base_place& place, MPI_Com
   return -1;
 }
 
-session::outcome session::create(MPI_Comm user, const settings& values, process& owner,
-                                 std::string name, bool pays, bool asked_for, double passed_s) {
+session::outcome session::create(MPI_Comm user, const settings& values, process& owner, bool pays,
+                                 bool asked_for, double passed_s) {
   bases& all_bases = bases::of_process();
   all_bases.settle();
   int rank = 0, num_ranks = 0;
@@ -154,7 +161,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     agreed.set(agreement::names_rails, rails);
     agreed.set(agreement::names_no_rails, !rails);
     if (values.enable && pays) {
-      made.reset(new session(values, owner, rank, num_ranks, std::move(name)));
+      made.reset(new session(values, owner, rank, num_ranks, name_of_communicator(user)));
       place = all_bases.find(user);
       if (place.of)
         agreed.offer(place.of->id, all_bases.free_lanes(*place.of));
@@ -245,9 +252,11 @@ session::session(const settings& values, process& owner, int rank, int num_ranks
                 num_ranks),
       rank_(rank),
       num_ranks_(num_ranks),
+      lane_(std::make_shared<base_lane>()),
       name_(std::move(name)),
       merges_(std::make_unique<merge_messages>(rank, num_ranks)),
       policies_{values.policy} {
+  merges_->connect(lane_);
   const auto all = words(values.collectives);
   for (std::size_t i = 0; i < num_collectives; ++i) {
     handlings_[i].arms = known_arms()[i].data();
@@ -286,8 +295,7 @@ const std::array<std::vector<arm>, num_collectives>& session::known_arms() {
 }
 
 void session::connect(base_place place, int lane_number) {
-  lane_ = std::make_shared<base_lane>(std::move(place), lane_number);
-  merges_->connect(lane_);
+  lane_->become(std::move(place), lane_number);
   over_mpi_.emplace(*lane_);
 }
 
@@ -379,7 +387,7 @@ int session::raise(const call& c, int code) {
 // on meanwhile, because ranks that know nothing yet are inside them. The next merge says to all
 // ranks in the same call that nothing is tuned any more.
 void session::fail() {
-  if (failed_ || !lane_) return;
+  if (failed_) return;
   failed_ = true;
   lane_->lose();
   lane_->tell_all(base_lane::trouble::failed);
@@ -390,7 +398,7 @@ void session::fail() {
 // No call of this communicator is made any more that others would have to take part in.
 void session::leave_others() {
   fail();
-  if (std::exchange(gone_, true) || !lane_) return;
+  if (std::exchange(gone_, true)) return;
   lane_->tell_all(base_lane::trouble::gone);
 }
 

@@ -47,10 +47,10 @@ class session {
   /// Agrees on everything that must be equal on all ranks, and gets a lane of a base, unless it
   /// `pays` not on all of them. `passed_s` is the time that has passed on this rank per call so
   /// far, 0 if it is not known. `asked_for`: a person has called start_tuning, so a base may be
-  /// made in any program. Collective over `user`, an intra-communicator of at least 2 ranks; `name`
-  /// is what dumps and records call it. `values` must outlive the session.
-  static outcome create(MPI_Comm user, const settings& values, process& owner, std::string name,
-                        bool pays, bool asked_for, double passed_s);
+  /// made in any program. Collective over `user`, an intra-communicator of at least 2 ranks.
+  /// `values` must outlive the session.
+  static outcome create(MPI_Comm user, const settings& values, process& owner, bool pays,
+                        bool asked_for, double passed_s);
 
   session(const session&) = delete;
   session& operator=(const session&) = delete;
@@ -81,7 +81,7 @@ class session {
  private:
   static constexpr std::size_t max_pinned_options = 64;
 
-  // Makes all that can fail on one rank alone, but for what connect() makes.
+  // Makes all that can fail on one rank alone; connect() does not.
   session(const settings& values, process& owner, int rank, int num_ranks, std::string name);
   void connect(base_place place, int lane_number);
 
@@ -92,7 +92,7 @@ class session {
     mpi_rail rail;
     executor<mpi_rail> runs;
     explicit mpi_of_schedules(const base_lane& over)
-        : rail(over.of().comm, over.ranks(), over.first_tag()), runs(rail) {}
+        : rail(over.of().comm, &over.ranks(), over.first_tag()), runs(rail) {}
   };
   struct rails_of_schedules {
     transport_rail rail;
@@ -173,8 +173,8 @@ class session {
   // message is waited for, nor while the process is asked for something.
   mutable std::mutex mutex_;
   int rank_ = 0, num_ranks_ = 1;
-  std::shared_ptr<base_lane> lane_;  // from connect() on
-  host_counts hosts_;                // rank 0 only
+  std::shared_ptr<base_lane> lane_;
+  host_counts hosts_;  // rank 0 only
   std::string name_;
   machine_model machine_;             // rank 0 only, as the next one
   const profile* profile_ = nullptr;  // none: machine_ holds generic constants

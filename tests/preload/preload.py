@@ -153,6 +153,16 @@ class Preloaded(unittest.TestCase):
                 self.assertEqual(output, plain)
                 self.assertEqual(set(calls), {"broadcast", "all_reduce", "barrier"})
 
+    def test_threads_of_which_nobody_knows(self):
+        # Which ranks run railpass is not known, and inside a collective nothing may be made.
+        program = self.program("threads.c", "-pthread")
+        if "not given" in self.start(program, "3").stdout:
+            self.skipTest("this MPI has no MPI_THREAD_MULTIPLE")
+        done = self.start(program, "3", preload=(PRELOAD,), RAILPASS_POLICY="round_robin",
+                          RAILPASS_LOG="stderr")
+        self.assertIn("0 wrong", done.stdout)
+        self.assertIn("start_tuning(MPI_COMM_WORLD)", done.stderr)
+
     def test_lifetimes(self):
         program = self.program("lifetimes.c")
         for mode in ("atexit", "self", "free", "free_first", "outstanding", "wrong_operation",

@@ -2,7 +2,6 @@
 #include "lib/rails/mpi/rail.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace railpass {
 
@@ -22,15 +21,13 @@ int make_byte_type(std::int64_t bytes, std::int64_t largest_count, MPI_Datatype*
   return PMPI_Type_commit(type);
 }
 
-mpi_rail::mpi_rail(MPI_Comm communicator, rank_map ranks, int first_tag, std::int64_t largest_count)
+mpi_rail::mpi_rail(MPI_Comm communicator, const rank_map* ranks, int first_tag,
+                   std::int64_t largest_count)
     : communicator_(communicator),
-      ranks_(std::move(ranks)),
+      ranks_(ranks),
       first_tag_(first_tag),
       largest_count_(largest_count) {
   PMPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
-  constexpr std::size_t tested_at_once = 64;  // as many as the executor takes
-  indices_.resize(tested_at_once);
-  statuses_.resize(tested_at_once);
 }
 
 void mpi_rail::reserve(std::size_t messages) {
@@ -52,7 +49,7 @@ post_result mpi_rail::post_send(std::int32_t peer, std::int32_t tag, const std::
                                 std::int64_t bytes, rail_token token) {
   MPI_Request request = MPI_REQUEST_NULL;
   int code = MPI_SUCCESS;
-  peer = ranks_[peer];
+  if (ranks_) peer = (*ranks_)[peer];
   tag += first_tag_;
   if (bytes <= largest_count_) [[likely]] {
     code = PMPI_Isend(from, static_cast<int>(bytes), MPI_BYTE, peer, tag, communicator_, &request);
@@ -71,7 +68,7 @@ post_result mpi_rail::post_receive(std::int32_t peer, std::int32_t tag, std::byt
                                    std::int64_t bytes, rail_token token) {
   MPI_Request request = MPI_REQUEST_NULL;
   int code = MPI_SUCCESS;
-  peer = ranks_[peer];
+  if (ranks_) peer = (*ranks_)[peer];
   tag += first_tag_;
   if (bytes <= largest_count_) [[likely]] {
     code = PMPI_Irecv(to, static_cast<int>(bytes), MPI_BYTE, peer, tag, communicator_, &request);

@@ -8,6 +8,7 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <limits>
 #include <sched.h>
 #include <vector>
@@ -22,11 +23,11 @@ class mpi_rail {
   /// Over TCP the answers of MPI libraries' hand-shakes wait behind all that is under way.
   static constexpr int large_messages_at_once = 1;
 
-  /// `communicator` stays the caller's and must outlive the rail; `ranks` says what it calls the
-  /// peers, and `first_tag` is added to all tags. Messages of more than `largest_count` bytes are
-  /// described by a derived datatype (MPI counts are int); both ends must use the same value.
-  /// Local.
-  explicit mpi_rail(MPI_Comm communicator, rank_map ranks = {}, int first_tag = 0,
+  /// `communicator` stays the caller's and must outlive the rail, as must `ranks`, which says what
+  /// it calls the peers (null: as they are called); `first_tag` is added to all tags. Messages of
+  /// more than `largest_count` bytes are described by a derived datatype (MPI counts are int); both
+  /// ends must use the same value. Local.
+  explicit mpi_rail(MPI_Comm communicator, const rank_map* ranks = nullptr, int first_tag = 0,
                     std::int64_t largest_count = std::numeric_limits<int>::max());
   mpi_rail(const mpi_rail&) = delete;
   mpi_rail& operator=(const mpi_rail&) = delete;
@@ -48,7 +49,7 @@ class mpi_rail {
   void drop_ended_at_back();
 
   MPI_Comm communicator_;
-  rank_map ranks_;
+  const rank_map* ranks_;
   int first_tag_;
   std::int64_t largest_count_;
   int error_code_ = MPI_SUCCESS;
@@ -56,8 +57,9 @@ class mpi_rail {
   std::vector<MPI_Request> requests_;
   std::vector<rail_token> tokens_;
   std::size_t next_tested_ = 0;
-  std::vector<int> indices_;          // what MPI_Testsome found
-  std::vector<MPI_Status> statuses_;  // for the error code of the request that failed
+  static constexpr std::size_t tested_at_once = 64;  // as many as the executor takes
+  std::array<int, tested_at_once> indices_;          // what MPI_Testsome found
+  std::array<MPI_Status, tested_at_once> statuses_;  // for the error code of the one that failed
 };
 
 /// A datatype of `bytes` contiguous bytes made of counts of at most `largest_count`, committed;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Every allocation of one rank fails in turn, from the beginning of tuning on: calls give an error
+// or the right result, on all ranks, and nobody hangs.
+#include "railpass/mpi.hpp"
+#include "support/catch.hpp"
+#include "support/communicators.hpp"
+#include "support/replaced_new.hpp"
+
+#include <atomic>
+#include <vector>
+
+namespace {
+
+// The allocation that fails, counted down by those of this thread; 0: none.
+thread_local int failing = 0;
+
+}  // namespace
+
+void* allocate(std::size_t bytes, std::size_t alignment) {
+  if (failing > 0 && --failing == 0) throw std::bad_alloc();
+  return aligned_memory(bytes, alignment);
+}
+
+using namespace railpass;
+
+namespace {
+
+// Calls with known results. Returns whether the allocation was among theirs.
+bool life_with_failure(const communicator& world, int victim, int n, const char* policy) {
+  const int p = world.size(), rank = world.rank();
+  MPI_Comm copy = MPI_COMM_NULL;
+  MPI_Comm_dup(world, &copy);
+  const communicator comm(copy);
+  mpi::configure(comm, "policy", policy);
+  std::vector<int> data(3000), sum(data.size());
+  failing = rank == victim ? n : 0;
+  mpi::start_tuning(comm);
+  for (int call = 0; call < 24; ++call) {
+    const int root = call % p, count = call % 3 == 0 ? 3000 : 10;
+    for (int i = 0; i < count; ++i) data[std::size_t(i)] = rank == root ? call + i : -1;
+    bool right = true;
+    if (mpi::broadcast(data.data(), count, MPI_INT, root, comm) == MPI_SUCCESS)
+      for (int i = 0; i < count; ++i) right = right && data[std::size_t(i)] == call + i;
+    for (int i = 0; i < count; ++i) data[std::size_t(i)] = rank + i;
+    if (mpi::all_reduce(data.data(), sum.data(), count, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS)
+      for (int i = 0; i < count; ++i)
+        right = right && sum[std::size_t(i)] == p * (p - 1) / 2 + p * i;
+    if (!right) {
+      failing = 0;
+      CAPTURE(call);
+      CHECK(right);
+    }
+  }
+  int failed = rank == victim && failing == 0 ? 1 : 0;
+  failing = 0;
+  MPI_Bcast(&failed, 1, MPI_INT, victim, world);
+  return failed == 1;
+}
+
+}  // namespace
+
+TEST_CASE("any allocation may fail on one rank") {
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() < 2) return;
+  for (const int victim : {0, world.size() - 1})
+    for (const char* policy : {"round_robin", "knowledge_gradient"}) {
+      CAPTURE(victim, policy);
+      int n = 1;
+      // All of the beginning, then some of what comes later.
+      for (int step = 1; life_with_failure(world, victim, n, policy); n += step)
+        step = n < 150 ? 1 : n / 20;
+      CHECK(n > 20);
+    }
+}
