@@ -103,7 +103,7 @@ std::optional<std::uint32_t> open_transport::new_lane() {
   const std::unique_lock lock = locked();
   const auto number = std::uint64_t(++last_lane_) * std::uint64_t(num_ranks_) +
                       std::uint64_t(rank_) + founding_lane + 1;
-  if (2 * number + 1 > std::numeric_limits<transport::channel>::max()) {
+  if (number > std::numeric_limits<transport::channel>::max()) {
     --last_lane_;
     return std::nullopt;
   }

@@ -70,8 +70,8 @@ class open_transport {
   void give_way(int empty);
 
   /// Numbers of lanes that no other one has on any rank: measuring happens on the first one, the
-  /// communicator it was opened for has the second. The others belong to who asks; nothing if there
-  /// are none left.
+  /// one it was opened for has the second. The others belong to who asks; nothing if there are none
+  /// left.
   static constexpr std::uint32_t measuring_lane = 0, founding_lane = 1;
   std::optional<std::uint32_t> new_lane();
   /// One more lane is about to use it. False if it cannot: the transport has failed or, unless the

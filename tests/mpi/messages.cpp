@@ -143,6 +143,7 @@ TEST_CASE("any source and any tag, in the order of each sender, and messages of 
   a = mpi::isend(halves, right, 78, world);
   b = mpi::irecv(whole(little), left, 78, world);
   CHECK_THROWS_AS(b.wait(), railpass::error);
+  CHECK_THROWS_AS(b.test(), railpass::error);
   a.wait();
   CHECK(std::memcmp(little.data(), in.data(), 10) == 0);
   mpi::isend(halves, MPI_PROC_NULL, 0, world).wait();
@@ -214,6 +215,46 @@ TEST_CASE("communicators share rails, and their messages do not meet") {
   mpi::close_rails(half);
   mpi::close_rails(backwards);
   if (p > 1) CHECK(open_sockets() < connections);
+}
+
+TEST_CASE(
+    "memory that a rank cannot have is an error on all ranks; the rails may be opened again") {
+  const communicator world = communicator::duplicate_of_world();
+  const int p = world.size(), me = world.rank();
+  if (p == 1) return;
+  for (int round = 0; round < 2; ++round) {
+    mpi::open_rails(world, two_rails);
+    std::vector<char> data = pattern(100, me), whole_message;
+    // Announced, but never read.
+    const message_part huge{data.data(), std::size_t{1} << 47};
+    std::string problem;
+    try {
+      if (me == 1) {
+        mpi::message m = mpi::isend({&huge, 1}, 0, 0, world);
+        mpi::isend(whole(data), 0, 1, world).wait();
+        m.wait();
+      } else if (me == 0) {
+        mpi::irecv(whole_message, 1, 0, world).wait();
+      } else {
+        mpi::irecv(whole(data), 0, 2, world).wait();  // which nobody sends
+      }
+    } catch (const railpass::error& e) {
+      problem = e.what();
+    }
+    CHECK_FALSE(problem.empty());
+    if (me == 0) CHECK(problem.find("rank 0 cannot go on") != std::string::npos);
+    CHECK_THROWS_AS(mpi::irecv(whole(data), 1, 1, world), railpass::error);
+    CHECK_THROWS_AS(mpi::close_rails(world), railpass::error);
+    CHECK_THROWS_AS(mpi::close_rails(world), railpass::error);  // there are none any more
+  }
+  mpi::open_rails(world, two_rails);
+  std::vector<char> out = pattern(100000, me), in(100000);
+  const int right = (me + 1) % p, left = (me + p - 1) % p;
+  mpi::message a = mpi::isend(whole(out), right, 0, world);
+  mpi::irecv(whole(in), left, 0, world).wait();
+  a.wait();
+  CHECK(in == pattern(100000, left));
+  mpi::close_rails(world);
 }
 
 TEST_CASE("threads on communicators that share rails") {

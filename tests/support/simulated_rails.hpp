@@ -25,6 +25,7 @@ class simulated_network {
   simulated_network(int num_ranks, std::vector<rail_model> rails, int ranks_per_host = 1)
       : num_ranks_(num_ranks), ranks_per_host_(ranks_per_host), models_(std::move(rails)) {
     free_s_.assign(models_.size(), std::vector<double>(std::size_t(num_ranks), 0));
+    given_up_.assign(models_.size(), std::vector<bool>(std::size_t(num_ranks), false));
     carried_bytes_.assign(models_.size(), 0);
     probed_bytes_.assign(models_.size(), 0);
     transmissions_.assign(models_.size(), 0);
@@ -145,8 +146,11 @@ class simulated_network {
     }
     bool poll(transport::packet_sink& sink) override {
       bool moved = false;
+      if (network_.given_up_[std::size_t(index_)][std::size_t(rank_)]) return false;
       for (int peer = 0; peer < network_.num_ranks_; ++peer) {
         if (peer == rank_) continue;
+        if (network_.given_up_[std::size_t(index_)][std::size_t(peer)])
+          sink.failed(index_, peer, "the other end has gone");
         for (flight& f : network_.channel(index_, rank_, peer)) {
           if (f.left || f.leaves_s > network_.now_s_) continue;
           f.left = true;
@@ -182,7 +186,11 @@ class simulated_network {
       }
       return moved;
     }
-    void abandon() override {}
+    void abandon() override {
+      network_.given_up_[std::size_t(index_)][std::size_t(rank_)] = true;
+      for (int peer = 0; peer < network_.num_ranks_; ++peer)
+        network_.channel(index_, rank_, peer).clear();
+    }
     int descriptor() const override { return -1; }
     const std::string& name() const override { return name_; }
 
@@ -203,6 +211,7 @@ class simulated_network {
   double now_s_ = 0;
   std::vector<rail_model> models_;
   std::vector<std::vector<double>> free_s_;   // by rail and host
+  std::vector<std::vector<bool>> given_up_;   // by rail and rank
   std::vector<std::deque<flight>> channels_;  // by rail, sender, receiver
   std::vector<std::int64_t> carried_bytes_;   // by rail
   std::vector<std::int64_t> probed_bytes_;    // by rail

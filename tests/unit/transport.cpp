@@ -296,15 +296,16 @@ TEST_CASE("a channel that has ended leaves nothing behind, and the credit comes 
     CHECK(w.ranks[0]->unsent(ended) == 1);
     CHECK(w.ranks[1]->arrived(ended) == 10);
     CHECK(std::all_of(sends.begin(), sends.end(), [](auto& s) { return s->done(); }));
-    CHECK(w.ranks[0]->forget(ended) == 0);
-    CHECK(w.ranks[1]->forget(ended) == 0);
+    CHECK(!unasked->done());
+    w.ranks[1]->drop(ended);
+    w.run();
+    CHECK(unasked->done());
     CHECK(w.ranks[0]->unsent(ended) == 0);
+    CHECK(w.ranks[0]->all_sent());
+    for (const auto& r : w.ranks) r->forget(ended);
     CHECK(w.ranks[1]->arrived(ended) == 0);
     CHECK(!w.ranks[1]->receive(0, 0, all(got), ended)->done());
     w.ranks[1]->forget(ended);
-    CHECK(!unasked->done());
-    w.run();
-    CHECK(w.ranks[0]->all_sent());
   }
   CHECK(!waits->done());
   w.ranks[0]->send(1, 3, all(small), {}, staying);
@@ -749,6 +750,56 @@ TEST_CASE("a small message waits for at most one part of a large one") {
   w.run(little);
   CHECK_FALSE(big->done());
   CHECK(w.network.now_s() - before_s < 3.5e-3);  // of 80 ms
+}
+
+TEST_CASE("memory that cannot be had is an error of all ranks, and nothing is lost in silence") {
+  for (const std::size_t n : {std::size_t{100}, std::size_t{100000}})
+    for (const bool is_first : {true, false}) {
+      CAPTURE(n, is_first);
+      world w(2, {{}, {}});
+      bytes sent = pattern(n, 1), received(n);
+      const auto none = [](std::int64_t) -> piece { throw std::bad_alloc(); };
+      const auto refused = [&](auto&& work) {
+        CHECK_THROWS_WITH(work(), "rank 1 cannot go on: " + std::string(std::bad_alloc().what()));
+      };
+      w.ranks[0]->send(1, 0, all(sent));
+      const operation_ptr behind = w.ranks[0]->send(1, 1, all(sent));
+      if (is_first) {
+        w.ranks[1]->receive(0, 0, none);
+        refused([&] { w.run(); });
+      } else {
+        w.run();
+        refused([&] { w.ranks[1]->receive(0, 0, none); });
+      }
+      CHECK_FALSE(w.ranks[1]->alive());
+      refused([&] { w.ranks[1]->receive(0, 1, all(received)); });
+      refused([&] { w.ranks[1]->progress(); });
+      CHECK_THROWS_AS(w.ranks[0]->progress(), railpass::error);
+      CHECK_FALSE(w.ranks[0]->alive());
+      CHECK(behind->done() == (n == 100));  // it had left
+    }
+}
+
+TEST_CASE("large messages that nobody receives are dropped where they are") {
+  world w(2, {{}, {}});
+  bytes large = pattern(100000, 1), small = pattern(10, 2), received(100000);
+  const operation_ptr first = w.ranks[0]->send(1, 0, all(large), {}, 5);
+  const operation_ptr own = w.ranks[1]->send(1, 0, all(large), {}, 5);
+  w.ranks[0]->send(1, 0, all(small), {}, 5);
+  w.run();
+  CHECK(w.ranks[1]->arrived(5) == 2);
+  CHECK(w.ranks[0]->unsent(5) == 1);
+  w.ranks[1]->drop(5);
+  w.run();
+  CHECK((first->done() && own->done()));
+  CHECK(w.ranks[0]->unsent(5) == 0);
+  CHECK(w.network.carried_bytes(0) + w.network.carried_bytes(1) == 10);
+  for (const auto& r : w.ranks) r->forget(5);
+  const operation_ptr next = w.ranks[1]->receive(0, 0, all(received));
+  w.ranks[0]->send(1, 0, all(large));
+  w.run();
+  CHECK(next->done());
+  CHECK(received == large);
 }
 
 TEST_CASE("peers that break the protocol end it with a sentence and no harm") {

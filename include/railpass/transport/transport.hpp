@@ -23,8 +23,10 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -97,8 +99,9 @@ struct rail_report {
 /// all channels wait in the same queues for the same rails, and small ones leave together. Messages
 /// advance only inside send, receive and progress. Not thread safe.
 ///
-/// After a rail has failed or a peer has broken the protocol every call throws error, and so does
-/// every other rank's next one: all rails are given up.
+/// After a rail has failed, a peer has broken the protocol or this rank could not go on in the
+/// middle of something (no memory, say) every call throws error, and so does every other rank's
+/// next one: all rails are given up, and no message's memory is touched any more.
 class transport final : private packet_sink {
  public:
   /// `times[r]` is what is known of rail r before anything was sent; `known` whether that was
@@ -179,15 +182,17 @@ class transport final : private packet_sink {
     op->capacity_ = op->total_ = bytes_of(op->pieces_);
     if (op->total_ > std::int64_t(most_message_bytes))
       throw error("a message of more than 2^60 bytes");
-    if (peer == rank_) {
-      send_to_myself(op);
-    } else {
-      op->id_ = next_id_++;
-      ++mailboxes_[on].unsent;
-      peers_[std::size_t(peer)].small.push_back(op);
-      note_work(peer);
-      flush();
-    }
+    whole_or_failed([&] {
+      if (peer == rank_) {
+        send_to_myself(op);
+      } else {
+        op->id_ = next_id_++;
+        ++mailboxes_[on].unsent;
+        peers_[std::size_t(peer)].small.push_back(op);
+        note_work(peer);
+        flush();
+      }
+    });
     return op;
   }
 
@@ -214,8 +219,10 @@ class transport final : private packet_sink {
   bool progress() {
     check_alive();
     bool moved = false;
-    for (auto& r : rails_) moved |= r->poll(*this);
-    moved |= flush();
+    whole_or_failed([&] {
+      for (auto& r : rails_) moved |= r->poll(*this);
+      moved |= flush();
+    });
     check_alive();
     return moved;
   }
@@ -231,26 +238,31 @@ class transport final : private packet_sink {
     const auto box = mailboxes_.find(of);
     return box == mailboxes_.end() ? 0 : box->second.arrived;
   }
-  /// Ends a channel on which all that was sent has arrived: messages that nobody has received are
-  /// dropped, receives that have met none never end, and messages to others that nobody has asked
-  /// for never leave. Returns how many messages to others are still on their way.
-  std::int64_t forget(channel ended) {
-    const auto box = mailboxes_.find(ended);
-    if (box == mailboxes_.end()) return 0;
-    for (const envelope_ptr& e : box->second.unexpected)
-      if (e->source != rank_) owe(e->source, std::int64_t(e->data.size()));
-    std::int64_t left = box->second.unsent;
-    mailboxes_.erase(box);
-    left -= std::int64_t(
-        std::erase_if(requested_, [&](const auto& r) { return r.second->channel_ == ended; }));
-    flush();
-    return left;
+  /// Nobody receives on a channel any more: messages that have come are dropped, large ones where
+  /// they are, so that they leave there.
+  void drop(channel unwanted) {
+    const auto box = mailboxes_.find(unwanted);
+    if (box == mailboxes_.end() || !alive_) return;
+    whole_or_failed([&] {
+      for (const envelope_ptr& e : std::exchange(box->second.unexpected, {})) {
+        if (e->from_me) finish(*e->from_me);
+        if (e->source == rank_) continue;
+        if (e->header.type == packet_type::request)
+          grant(e->source, e->header.id, std::make_shared<operation>());
+        else
+          owe(e->source, std::int64_t(e->data.size()));
+      }
+      flush();
+    });
   }
+  /// Ends a channel on which everything has arrived and left: receives that have met nothing never
+  /// end.
+  void forget(channel ended) { mailboxes_.erase(ended); }
 
   /// Says to all peers that nothing more will be sent, once all messages that were begun have left.
   void say_farewell() {
     leaving_ = true;
-    flush();
+    whole_or_failed([&] { flush(); });
   }
   /// Whether everybody has said so, this rank included.
   bool all_have_said_farewell() const {
@@ -265,10 +277,10 @@ class transport final : private packet_sink {
   /// Whether all messages that were begun have left.
   bool all_sent() const { return with_work_.empty() && requested_.empty() && sending_.empty(); }
 
-  bool alive() const { return failure_.empty(); }
+  bool alive() const { return alive_; }
   /// Ends it: this rank cannot go on.
-  void fail(const std::string& why) {
-    if (failure_.empty()) failure_ = why;
+  void fail(std::string_view why) noexcept {
+    note_failure(why);
     if (!std::exchange(given_up_, true))
       for (auto& r : rails_) r->abandon();
   }
@@ -405,10 +417,40 @@ class transport final : private packet_sink {
     }
   }
 
+  void note_failure(std::string_view why) noexcept {
+    if (!std::exchange(alive_, false)) return;
+    try {
+      failure_ = why;
+    } catch (const std::bad_alloc&) {  // then nobody learns why
+    }
+  }
   void check_alive() {
-    if (failure_.empty()) return;
-    fail(failure_);
-    throw error(failure_);
+    if (alive_) return;
+    fail("");
+    throw error(failure_.empty() ? "the rails have failed" : failure_);
+  }
+  void give_up(const char* why) noexcept {
+    try {
+      note_failure("rank " + std::to_string(rank_) + " cannot go on: " + why);
+    } catch (const std::bad_alloc&) {
+    }
+    fail(why);
+  }
+  // What is left half done by an exception is nothing to go on with.
+  template <class Work>
+  void whole_or_failed(const Work& work) {
+    try {
+      work();
+    } catch (const error& e) {
+      fail(e.what());
+      throw;
+    } catch (const std::exception& e) {
+      give_up(e.what());
+      check_alive();
+    } catch (...) {
+      give_up("an exception of another kind");
+      throw;
+    }
   }
   [[noreturn]] void violated(int peer, const std::string& what) {
     fail("rank " + std::to_string(peer) + " broke the protocol of the rails: " + what);
@@ -426,16 +468,18 @@ class transport final : private packet_sink {
     check_alive();
     op->peer_ = source;
     op->tag_ = tag;
-    mailbox& box = mailboxes_[op->channel_];
-    for (auto e = box.unexpected.begin(); e != box.unexpected.end(); ++e)
-      if (fits(*op, (*e)->source, (*e)->header)) {
-        const envelope_ptr found = *e;
-        box.unexpected.erase(e);
-        deliver(*found, op);
-        flush();
-        return op;
-      }
-    box.posted.push_back(op);
+    whole_or_failed([&] {
+      mailbox& box = mailboxes_[op->channel_];
+      for (auto e = box.unexpected.begin(); e != box.unexpected.end(); ++e)
+        if (fits(*op, (*e)->source, (*e)->header)) {
+          const envelope_ptr found = *e;
+          box.unexpected.erase(e);
+          deliver(*found, op);
+          flush();
+          return;
+        }
+      box.posted.push_back(op);
+    });
     return op;
   }
 
@@ -658,7 +702,7 @@ class transport final : private packet_sink {
         if (op) {
           finish(*op);
           owe(peer, std::int64_t(h.length));
-          r.current.dropped.clear();
+          r.current = {};
           ++mailboxes_[h.other_id].arrived;
         } else if (const envelope_ptr e = std::exchange(r.current.buffered, nullptr)) {
           e->complete = true;
@@ -696,7 +740,7 @@ class transport final : private packet_sink {
         learn(p.rails[h.id], double(h.value), h.other_id == 1);
         break;
       case packet_type::probe:
-        r.current.dropped.clear();
+        r.current = {};
         break;
       case packet_type::farewell:
         r.farewell = true;
@@ -729,9 +773,8 @@ class transport final : private packet_sink {
 
   void failed(int rail, int peer, const std::string& why) override {
     if (peers_[std::size_t(peer)].rails[std::size_t(rail)].farewell) return;
-    if (failure_.empty())
-      failure_ = "rail " + rails_[std::size_t(rail)]->name() + " to rank " + std::to_string(peer) +
-                 ": " + why;
+    note_failure("rail " + rails_[std::size_t(rail)]->name() + " to rank " + std::to_string(peer) +
+                 ": " + why);
   }
 
   // ---- rates ----
@@ -1086,7 +1129,7 @@ class transport final : private packet_sink {
   std::unordered_map<std::uint64_t, operation_ptr> sending_;  // by token: packets that need memory
   std::uint64_t last_token_ = 0;
   std::uint32_t next_id_ = 1;
-  bool leaving_ = false, said_farewell_ = false, given_up_ = false;
+  bool leaving_ = false, said_farewell_ = false, alive_ = true, given_up_ = false;
   std::string failure_;
 };
 
