@@ -24,7 +24,9 @@ class open_transport {
  public:
   /// Opens the rails of the list between all ranks of `comm`, which nobody else uses and which must
   /// live until the end; close() frees it. Collective; throws error on all ranks alike.
-  open_transport(MPI_Comm comm, const std::string& rails, const std::string& strategy);
+  /// For `silence_s` see transport_options.
+  open_transport(MPI_Comm comm, const std::string& rails, const std::string& strategy,
+                 double silence_s);
 
   int num_ranks() const { return num_ranks_; }
   MPI_Comm communicator() const { return comm_; }

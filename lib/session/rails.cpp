@@ -159,7 +159,7 @@ place place_on_new_rails(const private_communicator& comm, process& p, const std
     throw error("no communicator for the rails: MPI error " + std::to_string(code));
   std::shared_ptr<shared_rails> opened;
   try {
-    opened = std::make_shared<shared_rails>(own, rails, strategy);
+    opened = std::make_shared<shared_rails>(own, rails, strategy, p.values().rails_silence);
   } catch (...) {
     PMPI_Comm_free(&own);
     throw;

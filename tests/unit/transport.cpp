@@ -35,7 +35,7 @@ struct world {
   void run(const Done& done) {
     for (;;) {
       bool moved = false;
-      for (auto& r : ranks) moved |= r->progress();
+      for (auto& r : ranks) moved |= r->progress(network.now_s());
       if (done()) return;
       if (!moved && !network.advance()) return;
     }
@@ -778,6 +778,54 @@ TEST_CASE("memory that cannot be had is an error of all ranks, and nothing is lo
       CHECK_FALSE(w.ranks[0]->alive());
       CHECK(behind->done() == (n == 100));  // it had left
     }
+}
+
+TEST_CASE("a network that falls silent is an error for those who wait, within the time") {
+  for (const bool both : {true, false})
+    for (const bool large : {true, false}) {
+      CAPTURE(both, large);
+      world w(2, {{1e-4, 1e8}, {1e-4, 1e8}});
+      bytes to(1 << 20), sent = pattern(1 << 20, 1);
+      w.ranks[0]->receive(1, 0, all(to));
+      if (both) w.ranks[1]->receive(0, 0, all(to));
+      if (large) w.ranks[0]->send(1, 1, all(sent));  // which nobody asks for
+      const auto failed_after_s = [&](std::size_t rank, double most_s) {
+        const double began_s = w.network.now_s();
+        for (; w.network.now_s() < began_s + most_s; w.network.pass(1e-2)) try {
+            w.ranks[rank]->progress(w.network.now_s());
+            if (both) w.ranks[1 - rank]->progress(w.network.now_s());
+          } catch (const railpass::error& e) {
+            CHECK_THAT(e.what(), ContainsSubstring("acknowledged nothing"));
+            return w.network.now_s() - began_s;
+          }
+        return most_s;
+      };
+      // As long as the other host answers there is time, whatever its process does.
+      CHECK(failed_after_s(0, 100) == 100);
+      const int sent_before = w.network.transmissions(0);
+      CHECK(failed_after_s(0, 100) == 100);
+      CHECK(w.network.transmissions(0) - sent_before <= (both ? 402 : 201));
+      w.network.silence(1);
+      CHECK(failed_after_s(0, 20) < 5);
+      CHECK_FALSE(w.ranks[0]->alive());
+      if (both) CHECK_THROWS_AS(w.ranks[1]->progress(w.network.now_s()), railpass::error);
+    }
+}
+
+TEST_CASE(
+    "who has computed for long does not take that for silence, and who awaits nothing asks not") {
+  world w(2, {{1e-4, 1e8}});
+  bytes to(100), sent = pattern(100, 1);
+  for (int k = 0; k < 30; ++k) {
+    w.ranks[0]->send(1, 1, all(sent));  // under way at each look
+    w.ranks[0]->progress(w.network.now_s());
+    w.network.pass(100);
+  }
+  CHECK(w.network.transmissions(0) == 30);
+  CHECK(w.ranks[0]->alive());
+  const operation_ptr got = w.ranks[1]->receive(0, 1, all(to));
+  w.run(got);
+  CHECK(got->done());
 }
 
 TEST_CASE("large messages that nobody receives are dropped where they are") {

@@ -45,6 +45,9 @@ struct transport_options {
   std::int64_t credit_bytes = 1 << 20;
   /// Smallest part of a message worth a packet of its own on a second rail. Here, too.
   std::int64_t least_bytes = 8 << 10;
+  /// A rail to a peer of which something is awaited has failed if the peer's host acknowledges
+  /// nothing for so long; 0: never. May differ between ranks.
+  double silence_s = 5;
 };
 
 /// A message that is being sent or received.
@@ -119,6 +122,8 @@ class transport final : private packet_sink {
       throw error(
           "transport_options: expected eager_bytes <= 64 KiB, and eager_bytes <= "
           "credit_bytes <= 1 GiB");
+    look_every_s_ = options.silence_s > 0 ? std::min(0.5, options.silence_s / 8)
+                                          : std::numeric_limits<double>::infinity();
     given_bytes_.assign(rails_.size(), 0);
     peers_.resize(std::size_t(num_ranks));
     for (peer_state& p : peers_) {
@@ -215,11 +220,12 @@ class transport final : private packet_sink {
     return post(source, tag, std::move(op));
   }
 
-  /// Lets everything advance, without blocking. Whether anything moved.
-  bool progress() {
+  /// Lets everything advance, without blocking. Whether anything moved. `now_s`: by any clock.
+  bool progress(double now_s = steady_clock_s()) {
     check_alive();
     bool moved = false;
     whole_or_failed([&] {
+      if (now_s >= looked_s_ + look_every_s_) look_for_silence(now_s);
       for (auto& r : rails_) moved |= r->poll(*this);
       moved |= flush();
     });
@@ -354,6 +360,7 @@ class transport final : private packet_sink {
     double backlog_s = 0;  // of all looks together
     std::int64_t looks = 0;
     bool farewell = false;  // from the peer
+    double silent_since_s = 0;
     incoming current;
     // What is measured of the rail from the peer: packets that followed another one without a
     // pause, since the last report.
@@ -777,6 +784,61 @@ class transport final : private packet_sink {
                  ": " + why);
   }
 
+  // ---- silence ----
+
+  // Peers that somebody waits for; one that computes for minutes is not silent, for its host
+  // answers.
+  std::vector<bool> awaited() const {
+    std::vector<bool> result(peers_.size(), leaving_);
+    const auto mark = [&](int peer) {
+      if (peer == any_source)
+        result.assign(result.size(), true);
+      else
+        result[std::size_t(peer)] = true;
+    };
+    for (const auto& [of, box] : mailboxes_)
+      for (const operation_ptr& op : box.posted) mark(op->peer_);
+    for (const auto* const some : {&requested_, &receiving_})
+      for (const auto& [id, op] : *some) mark(op->peer_);
+    for (const auto& [token, op] : sending_) mark(op->peer_);
+    for (const int peer : with_work_) mark(peer);
+    result[std::size_t(rank_)] = false;
+    return result;
+  }
+
+  // Whoever waits and has nothing under way that would have to be acknowledged sends a packet that
+  // says nothing. Silence counts only from one look to the next one: what was under way when this
+  // rank went off to compute tells nothing of the time since.
+  void look_for_silence(double now_s) {
+    const bool again = now_s <= looked_s_ + 2 * look_every_s_;
+    looked_s_ = now_s;
+    const std::vector<bool> waits = awaited();
+    for (std::size_t p = 0; p < peers_.size(); ++p)
+      for (std::size_t r = 0; r < rails_.size(); ++r) {
+        rail_state& state = peers_[p].rails[r];
+        if (!again || !waits[p]) state.silent_since_s = now_s;
+        if (!waits[p] || state.farewell) continue;
+        const std::optional<double> unanswered_s = rails_[r]->unanswered_s(int(p));
+        if (!unanswered_s) continue;
+        if (*unanswered_s > 0)
+          state.silent_since_s = std::max(state.silent_since_s, now_s - *unanswered_s);
+        else
+          state.silent_since_s = now_s;
+        // Noticed by the last look before the time is over, counted from an unfortunate moment.
+        if (now_s - state.silent_since_s > options_.silence_s - 2.5 * look_every_s_)
+          failed(int(r), int(p), "its host has acknowledged nothing for several seconds");
+        else if (again && !said_farewell_ && rails_[r]->under_way_bytes(int(p)) == 0)
+          ping(int(p), r);
+      }
+  }
+  void ping(int peer, std::size_t rail) {
+    std::vector<outgoing> packets(1);
+    packets[0].header.type = packet_type::credit;
+    note_given(peers_[std::size_t(peer)].rails[rail], packets[0].header, given_bytes_[rail]);
+    given_bytes_[rail] += std::int64_t(header_bytes);
+    rails_[rail]->send(peer, packets, *this);
+  }
+
   // ---- rates ----
 
   // The end of a packet that followed another one without a pause is a whole packet's time after
@@ -1129,6 +1191,7 @@ class transport final : private packet_sink {
   std::unordered_map<std::uint64_t, operation_ptr> sending_;  // by token: packets that need memory
   std::uint64_t last_token_ = 0;
   std::uint32_t next_id_ = 1;
+  double look_every_s_, looked_s_ = -std::numeric_limits<double>::infinity();
   bool leaving_ = false, said_farewell_ = false, alive_ = true, given_up_ = false;
   std::string failure_;
 };
