@@ -83,13 +83,12 @@ void lane::close() {
 // Waits until `expected` messages have come and all of this rank's have left.
 void lane::empty(std::int64_t expected) {
   const double until_s = steady_clock_s() + deadline_s;
-  const auto wait = [&](const auto& done) {
-    if (!over_->wait(done, until_s))
-      throw error("not all ranks have ended their messages within 10 s");
-  };
-  wait([&](transport::transport& t) { return t.arrived(number_) == expected; });
   over_->with([&](transport::transport& t) { t.drop(number_); });
-  wait([&](transport::transport& t) { return t.unsent(number_) == 0; });
+  const auto done = [&](transport::transport& t) {
+    return t.arrived(number_) == expected && t.unsent(number_) == 0;
+  };
+  if (!over_->wait(done, until_s))
+    throw error("not all ranks have ended their messages within 10 s");
   over_->with([&](transport::transport& t) { t.forget(number_); });
 }
 

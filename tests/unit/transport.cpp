@@ -245,8 +245,9 @@ TEST_CASE("a rank keeps no more of unexpected messages than the credit it gave")
   for (std::uint64_t k = 0; k < 200; ++k) sent.push_back(pattern(1000, k));
   for (bytes& b : sent) sends.push_back(w.ranks[0]->send(1, 0, all(b)));
   w.run();
-  CHECK(w.network.carried_bytes(0) + w.network.carried_bytes(1) == 10000);
-  CHECK(std::count_if(sends.begin(), sends.end(), [](auto& s) { return s->done(); }) == 10);
+  // With 256 bytes more each, of 16 times as much more.
+  CHECK(w.network.carried_bytes(0) + w.network.carried_bytes(1) == 11000);
+  CHECK(std::count_if(sends.begin(), sends.end(), [](auto& s) { return s->done(); }) == 11);
   received.assign(200, bytes(1000));
   for (bytes& b : received) receives.push_back(w.ranks[1]->receive(0, 0, all(b)));
   w.run();
@@ -312,6 +313,44 @@ TEST_CASE("a channel that has ended leaves nothing behind, and the credit comes 
   w.run();
   CHECK(waits->done());
   CHECK(got == small);
+}
+
+TEST_CASE(
+    "what nobody asks for is bounded, however short, and what is asked for comes all the same") {
+  for (const std::size_t n : {0, 1, 5000}) {
+    CAPTURE(n);
+    transport_options options;
+    options.eager_bytes = 1000;
+    options.credit_bytes = 10000;
+    world w(2, {{}, {}}, "auto", options);
+    bytes sent = pattern(n, 1), got(n), last = pattern(3, 2), got_last(3);
+    std::vector<operation_ptr> sends;
+    for (int k = 0; k < 3000; ++k) sends.push_back(w.ranks[0]->send(1, k, all(sent)));
+    const operation_ptr behind = w.ranks[0]->send(1, 5000, all(last), {}, 7);
+    w.run();
+    CHECK(w.ranks[1]->arrived(0) > 20);
+    CHECK(w.ranks[1]->arrived(0) < 60);
+    const operation_ptr wanted = w.ranks[1]->receive(any_source, any_tag, all(got_last), 7);
+    w.run();
+    CHECK(wanted->done());
+    CHECK(got_last == last);
+    for (int k = 0; k < 3000; ++k) {
+      const operation_ptr op = w.ranks[1]->receive(0, any_tag, all(got));
+      w.run(op);
+      REQUIRE(op->done());
+      REQUIRE(op->tag() == k);
+    }
+    w.run();
+    CHECK(w.ranks[0]->all_sent());
+    // And is bounded again: what was lent has been paid back.
+    for (int k = 0; k < 3000; ++k) w.ranks[0]->send(1, k, all(sent));
+    w.run();
+    CHECK(w.ranks[1]->arrived(0) < 3060);
+    w.ranks[1]->drop(0);
+    w.run();
+    CHECK(w.ranks[0]->unsent(0) == 0);
+    CHECK(w.ranks[1]->arrived(0) == 6000);
+  }
 }
 
 TEST_CASE("large messages take what the rails take together, if they are known") {

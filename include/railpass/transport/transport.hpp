@@ -41,7 +41,9 @@ struct transport_options {
   /// Messages up to this are sent without asking, if the receiver has room; at most 64 KiB. What
   /// know() says of a rail goes before.
   std::int64_t eager_bytes = 16 << 10;
-  /// What a rank may have to keep of each other rank's messages that it has not asked for yet.
+  /// What a rank may have to keep of each other rank's messages that it has not asked for yet, each
+  /// counted with 256 bytes more; where a receive waits for what may be behind these, as much as
+  /// that takes.
   std::int64_t credit_bytes = 1 << 20;
   /// Smallest part of a message worth a packet of its own on a second rail. Here, too.
   std::int64_t least_bytes = 8 << 10;
@@ -126,8 +128,10 @@ class transport final : private packet_sink {
                                           : std::numeric_limits<double>::infinity();
     given_bytes_.assign(rails_.size(), 0);
     peers_.resize(std::size_t(num_ranks));
+    // The smallest credits, too, are for some messages.
+    credit_bytes_ = options.credit_bytes + 16 * message_bytes;
     for (peer_state& p : peers_) {
-      p.credit_bytes = options.credit_bytes;
+      p.credit_bytes = credit_bytes_;
       p.least_bytes = options.least_bytes;
       p.rails.resize(rails_.size());
       for (std::size_t r = 0; r < rails_.size(); ++r) {
@@ -244,20 +248,15 @@ class transport final : private packet_sink {
     const auto box = mailboxes_.find(of);
     return box == mailboxes_.end() ? 0 : box->second.arrived;
   }
-  /// Nobody receives on a channel any more: messages that have come are dropped, large ones where
-  /// they are, so that they leave there.
+  /// Nobody receives on a channel any more: messages that have come are dropped, and so are those
+  /// that come from now on, large ones where they are, so that they leave there.
   void drop(channel unwanted) {
-    const auto box = mailboxes_.find(unwanted);
-    if (box == mailboxes_.end() || !alive_) return;
+    if (!alive_) return;
     whole_or_failed([&] {
-      for (const envelope_ptr& e : std::exchange(box->second.unexpected, {})) {
-        if (e->from_me) finish(*e->from_me);
-        if (e->source == rank_) continue;
-        if (e->header.type == packet_type::request)
-          grant(e->source, e->header.id, std::make_shared<operation>());
-        else
-          owe(e->source, std::int64_t(e->data.size()));
-      }
+      mailbox& box = mailboxes_[unwanted];
+      box.dropping = true;
+      drop_unexpected(box);
+      relieve_starved();
       flush();
     });
   }
@@ -266,9 +265,14 @@ class transport final : private packet_sink {
   void forget(channel ended) { mailboxes_.erase(ended); }
 
   /// Says to all peers that nothing more will be sent, once all messages that were begun have left.
+  /// Nobody receives any more.
   void say_farewell() {
-    leaving_ = true;
-    whole_or_failed([&] { flush(); });
+    whole_or_failed([&] {
+      if (!std::exchange(leaving_, true))
+        for (auto& [of, box] : mailboxes_) drop_unexpected(box);
+      relieve_starved();
+      flush();
+    });
   }
   /// Whether everybody has said so, this rank included.
   bool all_have_said_farewell() const {
@@ -336,6 +340,7 @@ class transport final : private packet_sink {
   struct mailbox {
     std::deque<operation_ptr> posted;
     std::deque<envelope_ptr> unexpected;
+    bool dropping = false;  // nobody receives any more
     std::int64_t unsent = 0;
     std::int64_t arrived = 0;
   };
@@ -382,6 +387,7 @@ class transport final : private packet_sink {
     std::int64_t credit_bytes = 0;    // that may still be sent without asking
     std::int64_t owed_bytes = 0;      // of its credit that it can have back
     std::int64_t kept_bytes = 0;      // of its credit that it has not got back
+    std::int64_t lent_bytes = 0;      // that it got back too early
     bool has_work = false;
     std::vector<packet> control;
     std::deque<operation_ptr> small;
@@ -486,6 +492,9 @@ class transport final : private packet_sink {
           return;
         }
       box.posted.push_back(op);
+      for (std::size_t p = 0; p < peers_.size(); ++p)
+        if ((source == any_source || source == int(p)) && is_starved(peers_[p])) lend(int(p));
+      flush();
     });
     return op;
   }
@@ -545,6 +554,7 @@ class transport final : private packet_sink {
       finish(*op);
     } else if (e.header.type == packet_type::request) {
       start(*op, e.source, e.header.tag, std::int64_t(e.header.value));
+      owe(e.source, cost_of(e.header));
       grant(e.source, e.header.id, op);
     } else {
       start(*op, e.source, e.header.tag, std::int64_t(e.header.length));
@@ -556,7 +566,18 @@ class transport final : private packet_sink {
   void finish_buffered(envelope& e) {
     copy(e.data.data(), e.claimed->total_, e.claimed->pieces_);
     finish(*e.claimed);
-    if (e.source != rank_) owe(e.source, std::int64_t(e.data.size()));
+    if (e.source != rank_) owe(e.source, cost_of(e.header));
+  }
+
+  void drop_unexpected(mailbox& box) {
+    for (const envelope_ptr& e : std::exchange(box.unexpected, {})) drop(*e);
+  }
+  void drop(envelope& e) {
+    if (e.from_me) finish(*e.from_me);
+    if (e.source == rank_) return;
+    owe(e.source, cost_of(e.header));
+    if (e.header.type == packet_type::request)
+      grant(e.source, e.header.id, std::make_shared<operation>());
   }
 
   void grant(int peer, std::uint32_t id, const operation_ptr& op) {
@@ -572,13 +593,39 @@ class transport final : private packet_sink {
     note_work(peer);
   }
 
+  // Of credit: what a receiver keeps of a message that nobody has asked for.
+  static std::int64_t cost_of(const packet& h) { return message_bytes + std::int64_t(h.length); }
+
   // The peer may send so many bytes again without asking.
   void owe(int peer, std::int64_t bytes) {
     peer_state& p = peers_[std::size_t(peer)];
-    p.owed_bytes += bytes;
-    if (p.owed_bytes >= options_.credit_bytes / 2) {
-      p.control.push_back({.type = packet_type::credit});
-      note_work(peer);
+    const std::int64_t paid_back = std::min(bytes, p.lent_bytes);
+    p.lent_bytes -= paid_back;
+    p.owed_bytes += bytes - paid_back;
+    if (p.owed_bytes >= credit_bytes_ / 2) give_back(peer);
+  }
+  void give_back(int peer) {
+    peers_[std::size_t(peer)].control.push_back({.type = packet_type::credit});
+    note_work(peer);
+  }
+
+  // It can send nothing more before some of its messages are received. If somebody waits for
+  // another one of it, which may be behind these, it must be let: else both would wait for ever.
+  bool is_starved(const peer_state& p) const {
+    return p.kept_bytes - p.owed_bytes > credit_bytes_ - message_bytes;
+  }
+  void lend(int peer) {
+    peer_state& p = peers_[std::size_t(peer)];
+    p.lent_bytes += credit_bytes_ / 2;
+    p.owed_bytes += credit_bytes_ / 2;
+    give_back(peer);
+  }
+  void relieve_starved() {
+    std::vector<bool> waits;  // for whom
+    for (std::size_t p = 0; p < peers_.size(); ++p) {
+      if (!is_starved(peers_[p])) continue;
+      if (waits.empty()) waits = awaited();
+      if (waits[p]) lend(int(p));
     }
   }
 
@@ -600,11 +647,16 @@ class transport final : private packet_sink {
 
   void match(const envelope_ptr& e) {
     e->in_turn = true;
-    if (e->complete && e->source != rank_) ++mailboxes_[e->header.other_id].arrived;
-    if (const operation_ptr op = take_posted(e->source, e->header))
+    mailbox& box = mailboxes_[e->header.other_id];
+    if (e->complete && e->source != rank_) ++box.arrived;
+    if (const operation_ptr op = take_posted(e->source, e->header)) {
       deliver(*e, op);
-    else
-      mailboxes_[e->header.other_id].unexpected.push_back(e);
+    } else if (leaving_ || box.dropping) {
+      drop(*e);
+    } else {
+      box.unexpected.push_back(e);
+      if (e->source != rank_ && is_starved(peers_[std::size_t(e->source)])) relieve_starved();
+    }
   }
 
   // ---- what comes ----
@@ -613,12 +665,13 @@ class transport final : private packet_sink {
     peer_state& p = peers_[std::size_t(peer)];
     incoming& current = p.rails[std::size_t(rail)].current;
     p.credit_bytes += h.credit;
-    if (p.credit_bytes > options_.credit_bytes) violated(peer, "more credit than there is");
+    if (p.credit_bytes > credit_bytes_) violated(peer, "more credit than there is");
+    if (h.type == packet_type::eager || h.type == packet_type::request) {
+      p.kept_bytes += cost_of(h);
+      if (p.kept_bytes > credit_bytes_) violated(peer, "more messages than it has credit");
+    }
     switch (h.type) {
       case packet_type::eager:
-        p.kept_bytes += std::int64_t(h.length);
-        if (p.kept_bytes > options_.credit_bytes)
-          violated(peer, "more messages than it has credit");
         receive_eager(peer, h, current, where);
         break;
       case packet_type::chunk:
@@ -708,7 +761,7 @@ class transport final : private packet_sink {
       case packet_type::eager:
         if (op) {
           finish(*op);
-          owe(peer, std::int64_t(h.length));
+          owe(peer, cost_of(h));
           r.current = {};
           ++mailboxes_[h.other_id].arrived;
         } else if (const envelope_ptr e = std::exchange(r.current.buffered, nullptr)) {
@@ -796,8 +849,10 @@ class transport final : private packet_sink {
       else
         result[std::size_t(peer)] = true;
     };
-    for (const auto& [of, box] : mailboxes_)
+    for (const auto& [of, box] : mailboxes_) {
+      if (box.dropping) mark(any_source);  // who closes it waits for all that comes
       for (const operation_ptr& op : box.posted) mark(op->peer_);
+    }
     for (const auto* const some : {&requested_, &receiving_})
       for (const auto& [id, op] : *some) mark(op->peer_);
     for (const auto& [token, op] : sending_) mark(op->peer_);
@@ -1041,13 +1096,13 @@ class transport final : private packet_sink {
     for (std::size_t r = 0; r < n; ++r) {
       const rail_thresholds& sizes = p.rails[r].thresholds;
       view.aggregate_bytes = sizes.aggregate_bytes;
-      while (!p.small.empty() && plans_[r].room_bytes > 0) {
+      while (!p.small.empty() && plans_[r].room_bytes > 0 && p.credit_bytes >= message_bytes) {
         sizes_.clear();
         for (std::size_t i = 0; i < std::min<std::size_t>(p.small.size(), 64); ++i)
           sizes_.push_back(travelling_bytes(*p.small[i], sizes));
         std::size_t take = std::min(strategy_->small(r, view, sizes_), sizes_.size());
         if (take == 0) break;
-        for (; take > 0; --take) {
+        for (; take > 0 && p.credit_bytes >= message_bytes; --take) {
           add(r, first_packet(p, p.small.front(), sizes, is_busy(r)));
           p.small.pop_front();
         }
@@ -1087,8 +1142,7 @@ class transport final : private packet_sink {
                 .tag = op->tag_,
                 .sequence = p.next_sequence++,
                 .other_id = op->channel_};
-    if (op->total_ <= sizes.eager_bytes && op->total_ <= p.credit_bytes) {
-      p.credit_bytes -= op->total_;
+    if (op->total_ <= sizes.eager_bytes && message_bytes + op->total_ <= p.credit_bytes) {
       o.header.id = was_busy;
       o.header.length = std::uint64_t(op->total_);
       o.payload = op->pieces_;
@@ -1101,6 +1155,7 @@ class transport final : private packet_sink {
       o.header.value = std::uint64_t(op->total_);
       requested_.emplace(op->id_, op);
     }
+    p.credit_bytes -= cost_of(o.header);
     return o;
   }
 
@@ -1167,6 +1222,8 @@ class transport final : private packet_sink {
   // If no more than a segment is under way, it may have arrived: receivers may not say so for 40
   // ms. A ping-pong that went by it changed from rail to rail, so that no answer said so, either.
   static constexpr std::int64_t unanswered_bytes = 1500;
+  static constexpr std::int64_t message_bytes =
+      256;  // what a message is counted with beside its own
   static constexpr std::int64_t report_bytes = 128 << 10;
   static constexpr std::uint64_t least_timed_bytes = 4 << 10;
   static constexpr double most_uncertainty = 0.1;
@@ -1178,6 +1235,7 @@ class transport final : private packet_sink {
   std::vector<std::unique_ptr<packet_rail>> rails_;
   std::unique_ptr<strategy> strategy_;
   transport_options options_;
+  std::int64_t credit_bytes_;
   std::vector<peer_state> peers_;
   std::vector<int> with_work_;
   std::vector<idle_rail> plans_;             // of flush
