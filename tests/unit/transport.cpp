@@ -867,6 +867,25 @@ TEST_CASE(
   CHECK(got->done());
 }
 
+TEST_CASE("numbers of messages that come again are not those of messages still under way") {
+  transport_options options;
+  options.first_id = std::uint32_t(-3);
+  world w(2, {{}, {}}, "auto", options);
+  bytes large = pattern(100000, 1), other = pattern(100000, 2), got(100000);
+  const operation_ptr waits = w.ranks[0]->send(1, 1, all(large));  // keeps its number
+  w.run();
+  for (int k = 0; k < 10; ++k) {
+    const operation_ptr op = w.ranks[1]->receive(0, 0, all(got));
+    w.ranks[0]->send(1, 0, all(other));
+    w.run(op);
+    REQUIRE(got == other);
+  }
+  const operation_ptr received = w.ranks[1]->receive(0, 1, all(got));
+  w.run(received);
+  CHECK(waits->done());
+  CHECK(got == large);
+}
+
 TEST_CASE("large messages that nobody receives are dropped where they are") {
   world w(2, {{}, {}});
   bytes large = pattern(100000, 1), small = pattern(10, 2), received(100000);

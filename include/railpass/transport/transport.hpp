@@ -50,6 +50,8 @@ struct transport_options {
   /// A rail to a peer of which something is awaited has failed if the peer's host acknowledges
   /// nothing for so long; 0: never. May differ between ranks.
   double silence_s = 5;
+  /// Messages are numbered from here on, modulo 2^32.
+  std::uint32_t first_id = 1;
 };
 
 /// A message that is being sent or received.
@@ -129,6 +131,7 @@ class transport final : private packet_sink {
     given_bytes_.assign(rails_.size(), 0);
     peers_.resize(std::size_t(num_ranks));
     // The smallest credits, too, are for some messages.
+    next_id_ = options.first_id;
     credit_bytes_ = options.credit_bytes + 16 * message_bytes;
     for (peer_state& p : peers_) {
       p.credit_bytes = credit_bytes_;
@@ -195,7 +198,6 @@ class transport final : private packet_sink {
       if (peer == rank_) {
         send_to_myself(op);
       } else {
-        op->id_ = next_id_++;
         ++mailboxes_[on].unsent;
         peers_[std::size_t(peer)].small.push_back(op);
         note_work(peer);
@@ -580,8 +582,15 @@ class transport final : private packet_sink {
       grant(e.source, e.header.id, std::make_shared<operation>());
   }
 
+  // The next one that names no other message: after 2^32 of them numbers come again.
+  template <class Named>
+  std::uint32_t free_id(const Named& named) {
+    while (named.contains(next_id_)) ++next_id_;
+    return next_id_++;
+  }
+
   void grant(int peer, std::uint32_t id, const operation_ptr& op) {
-    const std::uint32_t mine = next_id_++;
+    const std::uint32_t mine = free_id(receiving_);
     if (op->total_ == 0)
       finish(*op);
     else
@@ -1150,6 +1159,7 @@ class transport final : private packet_sink {
       op->next_ = op->total_;
       o.token = announce(op);
     } else {
+      op->id_ = free_id(requested_);
       o.header.type = packet_type::request;
       o.header.id = op->id_;
       o.header.value = std::uint64_t(op->total_);
@@ -1248,7 +1258,7 @@ class transport final : private packet_sink {
   std::unordered_map<std::uint32_t, operation_ptr> receiving_;  // by the receiver's id
   std::unordered_map<std::uint64_t, operation_ptr> sending_;  // by token: packets that need memory
   std::uint64_t last_token_ = 0;
-  std::uint32_t next_id_ = 1;
+  std::uint32_t next_id_;
   double look_every_s_, looked_s_ = -std::numeric_limits<double>::infinity();
   bool leaving_ = false, said_farewell_ = false, alive_ = true, given_up_ = false;
   std::string failure_;
