@@ -17,7 +17,9 @@
 #include <boost/mpi/status.hpp>
 #include <boost/optional.hpp>
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -36,6 +38,14 @@ template <class T>
 mpi::message_part part_of(const char* call, const T* values, int n) {
   if (n < 0) throw error(std::string(call) + ": " + std::to_string(n) + " values");
   return {const_cast<T*>(values), sizeof(T) * std::size_t(n)};
+}
+
+// Of a message of so many bytes. Boost's own count is an int; what it does not hold, MPI's status
+// does.
+inline void set_count(boost::mpi::status& s, std::int64_t bytes, std::size_t value_bytes) {
+  const std::int64_t values = bytes / std::int64_t(value_bytes);
+  s.m_count = values <= std::numeric_limits<int>::max() ? int(values) : -1;
+  MPI_Status_set_elements_x(&s.m_status, MPI_BYTE, MPI_Count(bytes));
 }
 
 }  // namespace detail
@@ -57,7 +67,7 @@ class request {
     s.m_status.MPI_SOURCE = state_->message.source();
     s.m_status.MPI_TAG = state_->message.tag();
     s.m_status.MPI_ERROR = MPI_SUCCESS;
-    s.m_count = int(state_->message.bytes() / std::int64_t(state_->value_bytes));
+    detail::set_count(s, state_->message.bytes(), state_->value_bytes);
     return s;
   }
   /// The status if the message has ended.

@@ -35,10 +35,11 @@ struct rails_options {
 void open_rails(MPI_Comm comm, const rails_options& options = {});
 
 /// Ends what open_rails began, once all ranks have come here and all messages have arrived;
-/// receives must have ended, and messages that nobody has received are dropped. Connections end
-/// with the last communicator that uses them, if it has all ranks between which they are, else with
-/// MPI. Collective over `comm`; freeing `comm` does the same. Throws error if ranks do not end
-/// within 10 s from then, as where a large message is never received.
+/// receives must have ended, and messages that nobody has received are dropped. Collectives of
+/// `comm` keep their rails. Connections end with the last communicator that uses them, if it has
+/// all ranks between which they are, else with MPI. Collective over `comm`; freeing `comm` does the
+/// same. Throws error, on all ranks alike, if the rails have failed, or if a message is still under
+/// way 10 s after all were here; even then they are closed, and may be opened again.
 void close_rails(MPI_Comm comm);
 
 /// A part of a message in memory; of one that is sent, it is only read.
@@ -57,9 +58,10 @@ class message {
 
   /// Blocks until the memory of what is sent may be used again, or what is received is there.
   /// Throws error if the message was longer than the memory for it (which was filled), or if a
-  /// rail has failed.
+  /// rail has failed or some rank could not go on; then all messages over these rails have ended,
+  /// and nobody touches their memory any more.
   void wait();
-  /// Whether wait would not block; lets messages advance.
+  /// Whether wait would not block; lets messages advance. Throws error as wait does.
   bool test();
 
   /// Of a receive that has ended: who sent it, its tag, its bytes.

@@ -4,6 +4,7 @@
 #include "railpass/base/error.hpp"
 
 #include <exception>
+#include <string>
 #include <utility>
 
 namespace railpass {
@@ -25,32 +26,26 @@ lane::lane(std::shared_ptr<open_transport> over, MPI_Comm comm, std::uint32_t nu
   for (std::size_t r = 0; r < members_.size(); ++r) ranks_[std::size_t(members_[r])] = int(r);
 }
 
-transport::operation_ptr lane::send(traffic which, int rank, int tag,
-                                    std::vector<transport::piece> from,
+transport::operation_ptr lane::send(int rank, int tag, std::vector<transport::piece> from,
                                     std::shared_ptr<void> owner) {
   return over_->with([&](transport::transport& t) {
-    auto op = t.send(peer_of(rank), tag, std::move(from), std::move(owner), channel_of(which));
+    auto op = t.send(peer_of(rank), tag, std::move(from), std::move(owner), number_);
     if (peer_of(rank) != t.rank()) ++sent_[std::size_t(rank)];
     return op;
   });
 }
 
-transport::operation_ptr lane::receive(traffic which, int source, int tag,
-                                       std::vector<transport::piece> to) {
+transport::operation_ptr lane::receive(int source, int tag, std::vector<transport::piece> to) {
   return over_->with([&](transport::transport& t) {
-    return t.receive(peer_or_any(source), tag, std::move(to), channel_of(which));
+    return t.receive(peer_or_any(source), tag, std::move(to), number_);
   });
 }
 
-transport::operation_ptr lane::receive(traffic which, int source, int tag,
+transport::operation_ptr lane::receive(int source, int tag,
                                        std::function<transport::piece(std::int64_t)> allocate) {
   return over_->with([&](transport::transport& t) {
-    return t.receive(peer_or_any(source), tag, std::move(allocate), channel_of(which));
+    return t.receive(peer_or_any(source), tag, std::move(allocate), number_);
   });
-}
-
-void lane::wait_until_sent(traffic which) {
-  over_->wait([&](transport::transport& t) { return t.unsent(channel_of(which)) == 0; });
 }
 
 void lane::close() {
@@ -68,34 +63,33 @@ void lane::close() {
   PMPI_Ireduce_scatter_block(mine.data(), all, 2, MPI_INT64_T, MPI_SUM, comm_, &gathering);
   over_->wait_for(gathering);
   const bool last = spans && all[1] == 0;
-  std::exception_ptr problem;
+  std::string problem;
   try {
-    empty(all[0], last);
-  } catch (...) {
-    problem = std::current_exception();
+    empty(all[0]);
+  } catch (const std::exception& e) {
+    problem = e.what();
+    over_->with([&](transport::transport& t) { t.fail(problem); });
   }
+  // Nobody leaves before all have ended: whoever does no longer lets messages advance.
+  int failed = problem.empty() ? 0 : 1;
+  PMPI_Iallreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, comm_, &gathering);
+  over_->wait_for(gathering);
   over_->end_release(spans && !last);
   if (last) over_->close();  // which all ranks come to
-  if (problem) std::rethrow_exception(problem);
+  if (!problem.empty()) throw error(problem);
+  if (failed) throw error("another rank could not end its messages");
 }
 
 // Waits until `expected` messages have come and all of this rank's have left.
-void lane::empty(std::int64_t expected, bool last) {
-  const transport::channel first = channel_of(traffic::user),
-                           second = channel_of(traffic::schedules);
-  const bool empty = over_->wait(
-      [&](transport::transport& t) {
-        return t.unsent(first) + t.unsent(second) == 0 &&
-               t.arrived(first) + t.arrived(second) == expected;
-      },
-      steady_clock_s() + deadline_s);
-  over_->with([&](transport::transport& t) {
-    const std::int64_t left = t.forget(first) + t.forget(second);
-    if (empty) return;
-    const std::string why = "not all ranks have ended their messages within 10 s";
-    if (left > 0 || last) t.fail(why);
-    throw error(why);
-  });
+void lane::empty(std::int64_t expected) {
+  const double until_s = steady_clock_s() + deadline_s;
+  over_->with([&](transport::transport& t) { t.drop(number_); });
+  const auto done = [&](transport::transport& t) {
+    return t.arrived(number_) == expected && t.unsent(number_) == 0;
+  };
+  if (!over_->wait(done, until_s))
+    throw error("not all ranks have ended their messages within 10 s");
+  over_->with([&](transport::transport& t) { t.forget(number_); });
 }
 
 }  // namespace railpass

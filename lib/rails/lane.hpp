@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a communicator has of a transport that other communicators may use, too.
+// What a communicator has of a transport that others may use, too.
 #pragma once
 
 #include "lib/rails/open_transport.hpp"
@@ -14,19 +14,15 @@
 
 namespace railpass {
 
-/// Which of a lane's messages: they never meet.
-enum class traffic : std::uint8_t {
-  user,      ///< those of railpass/rails.hpp
-  schedules  ///< those of collectives
-};
-
-/// The messages of one communicator, which meet no other's. Ranks are the communicator's. Several
+/// Messages between the ranks of one communicator, which meet no other lane's: a communicator has
+/// one for the user's and one for those of collectives. Ranks are the communicator's. Several
 /// threads may use it.
 class lane {
  public:
   /// `members[r]` is what rank r is to the transport, and `number` belongs to no other lane on any
-  /// of the members. `comm` has the members in this order, is used by nobody else and must live
-  /// until the lane is closed. The transport must have been held for it: see open_transport.
+  /// of the members. `comm` has the members in this order; nobody else communicates on it while the
+  /// lane is closed, and it must live until then. The transport must have been held for it: see
+  /// open_transport.
   lane(std::shared_ptr<open_transport> over, MPI_Comm comm, std::uint32_t number,
        std::vector<int> members);
 
@@ -38,35 +34,28 @@ class lane {
   int rank_of(int peer) const { return ranks_[std::size_t(peer)]; }
 
   /// As those of the transport. 0 <= rank < num_ranks(); `source` may be any_source.
-  transport::operation_ptr send(traffic which, int rank, int tag,
-                                std::vector<transport::piece> from,
+  transport::operation_ptr send(int rank, int tag, std::vector<transport::piece> from,
                                 std::shared_ptr<void> owner = {});
-  transport::operation_ptr receive(traffic which, int source, int tag,
-                                   std::vector<transport::piece> to);
-  transport::operation_ptr receive(traffic which, int source, int tag,
+  transport::operation_ptr receive(int source, int tag, std::vector<transport::piece> to);
+  transport::operation_ptr receive(int source, int tag,
                                    std::function<transport::piece(std::int64_t)> allocate);
-
-  /// Blocks until all messages of this kind have left.
-  void wait_until_sent(traffic which);
 
   /// Ends it, as all its ranks do, blocking until they are all there and their messages have
   /// arrived; those that nobody has received are dropped. If all ranks of the transport are here
-  /// and no other lane uses it on any of them, it ends, too. Throws error if large messages are
-  /// left that nobody has asked for 10 s after all were there, or the transport has failed.
+  /// and no other lane uses it on any of them, it ends, too. Throws error, on all ranks alike, if
+  /// messages have not arrived 10 s after all were there, or the transport has failed; the lane has
+  /// ended then, too.
   void close();
 
  private:
-  transport::channel channel_of(traffic which) const {
-    return 2 * number_ + transport::channel(which);
-  }
   int peer_or_any(int source) const {
     return source == transport::any_source ? source : peer_of(source);
   }
-  void empty(std::int64_t expected, bool last);
+  void empty(std::int64_t expected);
 
   std::shared_ptr<open_transport> over_;
   MPI_Comm comm_;
-  std::uint32_t number_;
+  transport::channel number_;
   std::vector<int> members_, ranks_;
   std::vector<std::int64_t> sent_;  // messages to each rank; guarded by the transport's lock
   bool closed_ = false;

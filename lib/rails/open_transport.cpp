@@ -30,7 +30,8 @@ constexpr double least_post_s = 10e-3, most_post_s = 1;  // from one post on the
 
 }  // namespace
 
-open_transport::open_transport(MPI_Comm comm, const std::string& rails, const std::string& strategy)
+open_transport::open_transport(MPI_Comm comm, const std::string& rails, const std::string& strategy,
+                               double silence_s)
     : comm_(comm), names_(rails), strategy_(strategy) {
   PMPI_Comm_rank(comm, &rank_);
   PMPI_Comm_size(comm, &num_ranks_);
@@ -46,7 +47,8 @@ open_transport::open_transport(MPI_Comm comm, const std::string& rails, const st
     can_sleep_ = std::ranges::all_of(driven, [](const auto& r) { return r->descriptor() >= 0; });
     const std::vector<transport::transfer_time> times(
         driven.size(), transport::transfer_time(assumed_latency_s, assumed_bytes_per_s));
-    transport_.emplace(rank_, num_ranks_, std::move(driven), times, false, std::move(how));
+    transport_.emplace(rank_, num_ranks_, std::move(driven), times, false, std::move(how),
+                       transport::transport_options{.silence_s = silence_s});
   });
   try {
     board_.emplace(id_, num_ranks_, int(transport_->rails().size()), rank_);
@@ -103,7 +105,7 @@ std::optional<std::uint32_t> open_transport::new_lane() {
   const std::unique_lock lock = locked();
   const auto number = std::uint64_t(++last_lane_) * std::uint64_t(num_ranks_) +
                       std::uint64_t(rank_) + founding_lane + 1;
-  if (2 * number + 1 > std::numeric_limits<transport::channel>::max()) {
+  if (number > std::numeric_limits<transport::channel>::max()) {
     --last_lane_;
     return std::nullopt;
   }

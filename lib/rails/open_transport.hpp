@@ -24,7 +24,9 @@ class open_transport {
  public:
   /// Opens the rails of the list between all ranks of `comm`, which nobody else uses and which must
   /// live until the end; close() frees it. Collective; throws error on all ranks alike.
-  open_transport(MPI_Comm comm, const std::string& rails, const std::string& strategy);
+  /// For `silence_s` see transport_options.
+  open_transport(MPI_Comm comm, const std::string& rails, const std::string& strategy,
+                 double silence_s);
 
   int num_ranks() const { return num_ranks_; }
   MPI_Comm communicator() const { return comm_; }
@@ -70,8 +72,8 @@ class open_transport {
   void give_way(int empty);
 
   /// Numbers of lanes that no other one has on any rank: measuring happens on the first one, the
-  /// communicator it was opened for has the second. The others belong to who asks; nothing if there
-  /// are none left.
+  /// one it was opened for has the second. The others belong to who asks; nothing if there are none
+  /// left.
   static constexpr std::uint32_t measuring_lane = 0, founding_lane = 1;
   std::optional<std::uint32_t> new_lane();
   /// One more lane is about to use it. False if it cannot: the transport has failed or, unless the

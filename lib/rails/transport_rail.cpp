@@ -21,16 +21,13 @@ post_result transport_rail::added(rail_token token, const Begin& begin) {
 post_result transport_rail::post_send(std::int32_t peer, std::int32_t tag, const std::byte* from,
                                       std::int64_t bytes, rail_token token) {
   return added(token, [&] {
-    return lane_->send(traffic::schedules, peer, tag,
-                       {{const_cast<std::byte*>(from), std::size_t(bytes)}});
+    return lane_->send(peer, tag, {{const_cast<std::byte*>(from), std::size_t(bytes)}});
   });
 }
 
 post_result transport_rail::post_receive(std::int32_t peer, std::int32_t tag, std::byte* to,
                                          std::int64_t bytes, rail_token token) {
-  return added(token, [&] {
-    return lane_->receive(traffic::schedules, peer, tag, {{to, std::size_t(bytes)}});
-  });
+  return added(token, [&] { return lane_->receive(peer, tag, {{to, std::size_t(bytes)}}); });
 }
 
 int transport_rail::poll(std::span<rail_token> completed) {
@@ -66,7 +63,9 @@ void transport_rail::fail(const std::exception& why) {
 
 void transport_rail::abandon() {
   under_way_.clear();
-  lane_->transport().with([this](transport::transport& t) { t.fail(failure_); });
+  lane_->transport().with([this](transport::transport& t) {
+    t.fail(failure_.empty() ? "a collective was given up" : failure_);
+  });
 }
 
 }  // namespace railpass

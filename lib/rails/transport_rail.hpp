@@ -35,7 +35,8 @@ class transport_rail {
   int pending() const { return static_cast<int>(under_way_.size()); }
   void give_way() { lane_->transport().give_way(empty_polls_); }
   int error_code() const { return error_code_; }
-  /// Other ranks learn that this one cannot go on.
+  /// Gives up the transport, whether or not this rank has seen it fail: other ranks learn that this
+  /// one cannot go on, and no memory of any message is touched any more.
   void abandon();
 
   /// The rails, as they were named.

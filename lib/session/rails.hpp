@@ -18,8 +18,9 @@ struct shared_rails {
   open_transport transport;
   known_rails known;
 
-  shared_rails(MPI_Comm comm, const std::string& rails, const std::string& strategy)
-      : transport(comm, rails, strategy) {}
+  shared_rails(MPI_Comm comm, const std::string& rails, const std::string& strategy,
+               double silence_s)
+      : transport(comm, rails, strategy, silence_s) {}
 };
 
 /// The lane of collectives of `comm`: over the rails that open_rails has opened there, or else

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """bench/cluster: hosts are distinct, links shaped, and nothing stays behind, whatever happens.
 
-    cluster.py TOOL DISTINCT_HOSTS RAILS_BETWEEN_HOSTS
+    cluster.py TOOL DISTINCT_HOSTS RAILS_BETWEEN_HOSTS LOST_NETWORK
 
 Ends with the tool's status for SKIPPED where the machine cannot emulate a cluster.
 """
@@ -14,7 +14,7 @@ import time
 import unittest
 from pathlib import Path
 
-TOOL, DISTINCT_HOSTS, RAILS_BETWEEN_HOSTS = sys.argv[1:]
+TOOL, DISTINCT_HOSTS, RAILS_BETWEEN_HOSTS, LOST_NETWORK = sys.argv[1:]
 SKIPPED = 77
 NAME = f"t{os.getpid()}x"  # other clusters may be up
 ALLOWED_CONTROLS = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
@@ -76,6 +76,23 @@ class Cluster(unittest.TestCase):
         self.succeed("run", "--hosts", "4", "--rate", "400mbit,100mbit",
                      "--env", "RAILPASS_RAILS=eth0,eth1", "--env", "RAILPASS_LOG=stderr",
                      "--timeout", "50", "--", RAILS_BETWEEN_HOSTS)
+
+    def lose_a_network(self, how, rails):
+        self.succeed("run", "--hosts", "2", "--env", f"RAILPASS_RAILS={rails}",
+                     "--env", "RAILPASS_RAILS_SILENCE=2", "--timeout", "50",
+                     "--", LOST_NETWORK, how)
+
+    def test_a_network_that_loses_everything_is_noticed_and_a_rank_that_computes_is_no_error(self):
+        self.succeed("up", "--hosts", "2", "--rate", "400mbit,400mbit")
+        # By a labelled address, too.
+        for host in ("0", "1"):
+            self.succeed("exec", host, "ip", "address", "add", f"10.99.0.{int(host) + 1}/24",
+                         "dev", "eth1", "label", "eth1:0")
+        self.lose_a_network("drop", "10.99.0.0/24")
+
+    def test_an_interface_that_is_switched_off_is_noticed(self):
+        self.succeed("up", "--hosts", "2", "--rate", "400mbit,400mbit")
+        self.lose_a_network("down", "eth1")
 
     def test_a_failing_rank_is_reported(self):
         done = tool("run", "--hosts", "2", "--", DISTINCT_HOSTS, "2", "2")

@@ -80,3 +80,16 @@ TEST_CASE("segments are packed from where they are, and unpacked to others") {
   CHECK(rest[99999] == left);
   CHECK(rest[100002] == left + 0.25);
 }
+
+TEST_CASE(
+    "a message of more values than an int counts is not said to have another number of them") {
+  boost::mpi::status s;
+  s.m_status = MPI_Status{};
+  railpass::detail::set_count(s, std::int64_t{3} << 30, 1);
+  CHECK_FALSE(s.count<char>().has_value());
+  CHECK(s.count<double>().value_or(0) == 3 << 27);
+  boost::mpi::status few;
+  few.m_status = MPI_Status{};
+  railpass::detail::set_count(few, 80, 8);
+  CHECK(few.count<double>().value_or(0) == 10);
+}

@@ -5,14 +5,10 @@
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
 
-#include <atomic>
-#include <chrono>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <numeric>
-#include <optional>
 #include <random>
 #include <string>
 #include <sys/socket.h>
@@ -35,17 +31,25 @@ std::vector<char> pattern(std::size_t n, int seed) {
 
 std::vector<message_part> whole(std::vector<char>& b) { return {{b.data(), b.size()}}; }
 
-// Connections of this process over the two rails.
+bool is_of_two_rails(int fd) {
+  sockaddr_in peer{};
+  socklen_t length = sizeof peer;
+  return getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 &&
+         peer.sin_family == AF_INET &&
+         (peer.sin_addr.s_addr == htonl(0x7f000002) || peer.sin_addr.s_addr == htonl(0x7f000003));
+}
+
+// Connections of this process over the two rails, and those of them that a program which it
+// executes would have, too.
 int open_sockets() {
   int found = 0;
-  for (int fd = 0; fd < 1024; ++fd) {
-    sockaddr_in peer{};
-    socklen_t length = sizeof peer;
-    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 &&
-        peer.sin_family == AF_INET &&
-        (peer.sin_addr.s_addr == htonl(0x7f000002) || peer.sin_addr.s_addr == htonl(0x7f000003)))
-      ++found;
-  }
+  for (int fd = 0; fd < 1024; ++fd) found += is_of_two_rails(fd) ? 1 : 0;
+  return found;
+}
+int inherited_sockets() {
+  int found = 0;
+  for (int fd = 0; fd < 1024; ++fd)
+    found += is_of_two_rails(fd) && (fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0 ? 1 : 0;
   return found;
 }
 
@@ -143,6 +147,7 @@ TEST_CASE("any source and any tag, in the order of each sender, and messages of 
   a = mpi::isend(halves, right, 78, world);
   b = mpi::irecv(whole(little), left, 78, world);
   CHECK_THROWS_AS(b.wait(), railpass::error);
+  CHECK_THROWS_AS(b.test(), railpass::error);
   a.wait();
   CHECK(std::memcmp(little.data(), in.data(), 10) == 0);
   mpi::isend(halves, MPI_PROC_NULL, 0, world).wait();
@@ -157,6 +162,7 @@ TEST_CASE("communicators share rails, and their messages do not meet") {
   const int p = world.size(), me = world.rank();
   mpi::open_rails(world, two_rails);
   const int connections = open_sockets();
+  CHECK(inherited_sockets() == 0);
   // The same ranks backwards, and every second one.
   MPI_Comm made = MPI_COMM_NULL;
   MPI_Comm_split(world, 0, -me, &made);
@@ -214,6 +220,46 @@ TEST_CASE("communicators share rails, and their messages do not meet") {
   mpi::close_rails(half);
   mpi::close_rails(backwards);
   if (p > 1) CHECK(open_sockets() < connections);
+}
+
+TEST_CASE(
+    "memory that a rank cannot have is an error on all ranks; the rails may be opened again") {
+  const communicator world = communicator::duplicate_of_world();
+  const int p = world.size(), me = world.rank();
+  if (p == 1) return;
+  for (int round = 0; round < 2; ++round) {
+    mpi::open_rails(world, two_rails);
+    std::vector<char> data = pattern(100, me), whole_message;
+    // Announced, but never read.
+    const message_part huge{data.data(), std::size_t{1} << 47};
+    std::string problem;
+    try {
+      if (me == 1) {
+        mpi::message m = mpi::isend({&huge, 1}, 0, 0, world);
+        mpi::isend(whole(data), 0, 1, world).wait();
+        m.wait();
+      } else if (me == 0) {
+        mpi::irecv(whole_message, 1, 0, world).wait();
+      } else {
+        mpi::irecv(whole(data), 0, 2, world).wait();  // which nobody sends
+      }
+    } catch (const railpass::error& e) {
+      problem = e.what();
+    }
+    CHECK_FALSE(problem.empty());
+    if (me == 0) CHECK(problem.find("rank 0 cannot go on") != std::string::npos);
+    CHECK_THROWS_AS(mpi::irecv(whole(data), 1, 1, world), railpass::error);
+    CHECK_THROWS_AS(mpi::close_rails(world), railpass::error);
+    CHECK_THROWS_AS(mpi::close_rails(world), railpass::error);  // there are none any more
+  }
+  mpi::open_rails(world, two_rails);
+  std::vector<char> out = pattern(100000, me), in(100000);
+  const int right = (me + 1) % p, left = (me + p - 1) % p;
+  mpi::message a = mpi::isend(whole(out), right, 0, world);
+  mpi::irecv(whole(in), left, 0, world).wait();
+  a.wait();
+  CHECK(in == pattern(100000, left));
+  mpi::close_rails(world);
 }
 
 TEST_CASE("threads on communicators that share rails") {
@@ -289,83 +335,4 @@ TEST_CASE("rails that are not there are refused on all ranks with the reason") {
   mpi::open_rails(world, two_rails);
   refused(two_rails, "already");
   mpi::close_rails(world);
-}
-
-namespace {
-
-// Knocks at every port that is listened at on 127.0.0.2, says who it pretends to be, and counts
-// those that answer. Nobody told it the word.
-class stranger {
- public:
-  stranger() : thread_([this] { run(); }) {}
-  ~stranger() {
-    stop_ = true;
-    thread_.join();
-  }
-  int hung_up() const { return hung_up_; }
-  int let_in() const { return let_in_; }
-
- private:
-  void run() {
-    while (!stop_) {
-      std::ifstream sockets("/proc/net/tcp");
-      for (std::string line; std::getline(sockets, line);) {
-        unsigned address = 0, port = 0, state = 0;
-        if (std::sscanf(line.c_str(), " %*d: %x:%x %*x:%*x %x", &address, &port, &state) == 3 &&
-            address == htonl(0x7f000002) && state == 0x0a)
-          knock(std::uint16_t(port));
-      }
-    }
-  }
-  void knock(std::uint16_t port) {
-    const int s = socket(AF_INET, SOCK_STREAM, 0);
-    const timeval bound{.tv_sec = 0, .tv_usec = 200000};
-    setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof bound);
-    sockaddr_in where{};
-    where.sin_family = AF_INET;
-    where.sin_port = htons(port);
-    where.sin_addr.s_addr = htonl(0x7f000002);
-    if (connect(s, reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0) {
-      char greeting[56] = {'r', 'a', 'i', 'l', 'p', 'a', 's', 's', 1, 0, 0, 0, 1};
-      char answer = 0;
-      if (send(s, greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting) {
-        if (recv(s, &answer, 1, 0) == 1)
-          ++let_in_;
-        else
-          ++hung_up_;
-      }
-    }
-    close(s);
-  }
-
-  std::atomic<bool> stop_{false};
-  std::atomic<int> hung_up_{0}, let_in_{0};
-  std::thread thread_;  // last: it uses the others
-};
-
-}  // namespace
-
-TEST_CASE("strangers at the rails' ports are hung up on, and disturb nobody") {
-  const communicator world = communicator::duplicate_of_world();
-  if (world.size() == 1) return;  // nobody listens
-  std::optional<stranger> knocking;
-  if (world.rank() == 0) knocking.emplace();
-  // A listener lives for a moment only, so that most rounds end before somebody has knocked.
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  enum : int { go_on, was_tried, too_late } state = go_on;
-  while (state == go_on) {
-    mpi::open_rails(world, two_rails);
-    const int p = world.size(), right = (world.rank() + 1) % p, left = (world.rank() + p - 1) % p;
-    std::vector<char> out = pattern(1000, world.rank()), in(1000);
-    mpi::message a = mpi::isend(whole(out), right, 0, world);
-    mpi::irecv(whole(in), left, 0, world).wait();
-    a.wait();
-    CHECK(in == pattern(1000, left));
-    mpi::close_rails(world);
-    if (knocking && std::chrono::steady_clock::now() > deadline) state = too_late;
-    if (knocking && knocking->hung_up() > 0) state = was_tried;
-    MPI_Bcast(&state, 1, MPI_INT, 0, world);
-  }
-  CHECK(state == was_tried);
-  if (knocking) CHECK(knocking->let_in() == 0);
 }

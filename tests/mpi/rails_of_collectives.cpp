@@ -102,6 +102,34 @@ TEST_CASE("large messages of collectives, between the user's own over the same r
   if (p > 1) CHECK(sent_bytes(world) > 3 * 70001 * 4);
 }
 
+TEST_CASE("the user's messages end by themselves, small and large, and no later one meets them") {
+  const communicator world = communicator::duplicate_of_world();
+  const int p = world.size(), me = world.rank(), right = (me + 1) % p, left = (me + p - 1) % p;
+  const bool with_collectives = GENERATE(true, false);
+  if (with_collectives) {
+    mpi::configure(world, "rails", two_rails);
+    REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  }
+  std::vector<char> large(1 << 20, 'l');
+  for (char round = 'a'; round < 'd'; ++round) {
+    mpi::open_rails(world, {.rails = two_rails, .strategy = {}});
+    char sent = round, got = '?';
+    const mpi::message_part small{&sent, 1}, in{&got, 1}, much{large.data(), large.size()};
+    if (round == 'c') {
+      mpi::message m = mpi::irecv({&in, 1}, left, 0, world);
+      mpi::isend({&small, 1}, right, 0, world).wait();
+      m.wait();
+      CHECK(got == round);
+    } else {  // nobody receives these
+      mpi::isend({&small, 1}, right, 0, world).wait();
+      mpi::isend({&much, 1}, right, 9, world);
+    }
+    mpi::close_rails(world);
+    if (with_collectives) all_to_all_is_right(world, 1000, "pairwise");
+  }
+  if (with_collectives && p > 1) CHECK(mpi::rails_to(right, world).size() == 2);
+}
+
 TEST_CASE("collectives over the rails that the user has opened, and on several communicators") {
   const communicator first = communicator::duplicate_of_world();
   const communicator second = communicator::duplicate_of_world();

@@ -25,6 +25,8 @@ class simulated_network {
   simulated_network(int num_ranks, std::vector<rail_model> rails, int ranks_per_host = 1)
       : num_ranks_(num_ranks), ranks_per_host_(ranks_per_host), models_(std::move(rails)) {
     free_s_.assign(models_.size(), std::vector<double>(std::size_t(num_ranks), 0));
+    silent_since_s_.assign(models_.size(), 1e300);
+    given_up_.assign(models_.size(), std::vector<bool>(std::size_t(num_ranks), false));
     carried_bytes_.assign(models_.size(), 0);
     probed_bytes_.assign(models_.size(), 0);
     transmissions_.assign(models_.size(), 0);
@@ -33,6 +35,9 @@ class simulated_network {
 
   double now_s() const { return now_s_; }
   void set_rate(std::size_t rail, double bytes_per_s) { models_[rail].bytes_per_s = bytes_per_s; }
+
+  /// From now on nothing that is sent over the rail arrives, and nobody says so.
+  void silence(std::size_t rail) { silent_since_s_[rail] = now_s_; }
 
   /// Time in which ranks do something else.
   void pass(double seconds) { now_s_ += seconds; }
@@ -131,7 +136,9 @@ class simulated_network {
       }
     }
     std::int64_t under_way_bytes(int peer) override {
-      std::erase_if(unanswered_, [&](const auto& u) { return u.until_s <= network_.now_s_; });
+      std::erase_if(unanswered_, [&](const auto& u) {
+        return u.until_s <= std::min(network_.now_s_, silent_since_s());
+      });
       std::int64_t sum = 0;
       for (const auto& u : unanswered_)
         if (u.peer == peer) sum += u.bytes;
@@ -143,10 +150,17 @@ class simulated_network {
         if (p != rank_) sum += under_way_bytes(p);
       return sum;
     }
+    std::optional<double> unanswered_s(int peer) override {
+      if (under_way_bytes(peer) == 0) return 0;
+      return std::max(1e-3, network_.now_s_ - silent_since_s());
+    }
     bool poll(transport::packet_sink& sink) override {
       bool moved = false;
+      if (network_.given_up_[std::size_t(index_)][std::size_t(rank_)]) return false;
       for (int peer = 0; peer < network_.num_ranks_; ++peer) {
         if (peer == rank_) continue;
+        if (network_.given_up_[std::size_t(index_)][std::size_t(peer)])
+          sink.failed(index_, peer, "the other end has gone");
         for (flight& f : network_.channel(index_, rank_, peer)) {
           if (f.left || f.leaves_s > network_.now_s_) continue;
           f.left = true;
@@ -156,7 +170,8 @@ class simulated_network {
           moved = true;
         }
         auto& c = network_.channel(index_, peer, rank_);
-        while (!c.empty() && c.front().left && c.front().arrives_s <= network_.now_s_) {
+        while (!c.empty() && c.front().left &&
+               c.front().arrives_s <= std::min(network_.now_s_, silent_since_s())) {
           const flight f = std::move(c.front());
           c.pop_front();
           const auto header = transport::parse(f.header);
@@ -182,11 +197,17 @@ class simulated_network {
       }
       return moved;
     }
-    void abandon() override {}
+    void abandon() override {
+      network_.given_up_[std::size_t(index_)][std::size_t(rank_)] = true;
+      for (int peer = 0; peer < network_.num_ranks_; ++peer)
+        network_.channel(index_, rank_, peer).clear();
+    }
     int descriptor() const override { return -1; }
     const std::string& name() const override { return name_; }
 
    private:
+    double silent_since_s() const { return network_.silent_since_s_[std::size_t(index_)]; }
+
     struct unanswered {
       int peer;
       double until_s;
@@ -203,6 +224,8 @@ class simulated_network {
   double now_s_ = 0;
   std::vector<rail_model> models_;
   std::vector<std::vector<double>> free_s_;   // by rail and host
+  std::vector<double> silent_since_s_;        // by rail
+  std::vector<std::vector<bool>> given_up_;   // by rail and rank
   std::vector<std::deque<flight>> channels_;  // by rail, sender, receiver
   std::vector<std::int64_t> carried_bytes_;   // by rail
   std::vector<std::int64_t> probed_bytes_;    // by rail

@@ -35,7 +35,7 @@ struct world {
   void run(const Done& done) {
     for (;;) {
       bool moved = false;
-      for (auto& r : ranks) moved |= r->progress();
+      for (auto& r : ranks) moved |= r->progress(network.now_s());
       if (done()) return;
       if (!moved && !network.advance()) return;
     }
@@ -245,8 +245,9 @@ TEST_CASE("a rank keeps no more of unexpected messages than the credit it gave")
   for (std::uint64_t k = 0; k < 200; ++k) sent.push_back(pattern(1000, k));
   for (bytes& b : sent) sends.push_back(w.ranks[0]->send(1, 0, all(b)));
   w.run();
-  CHECK(w.network.carried_bytes(0) + w.network.carried_bytes(1) == 10000);
-  CHECK(std::count_if(sends.begin(), sends.end(), [](auto& s) { return s->done(); }) == 10);
+  // With 256 bytes more each, of 16 times as much more.
+  CHECK(w.network.carried_bytes(0) + w.network.carried_bytes(1) == 11000);
+  CHECK(std::count_if(sends.begin(), sends.end(), [](auto& s) { return s->done(); }) == 11);
   received.assign(200, bytes(1000));
   for (bytes& b : received) receives.push_back(w.ranks[1]->receive(0, 0, all(b)));
   w.run();
@@ -296,21 +297,60 @@ TEST_CASE("a channel that has ended leaves nothing behind, and the credit comes 
     CHECK(w.ranks[0]->unsent(ended) == 1);
     CHECK(w.ranks[1]->arrived(ended) == 10);
     CHECK(std::all_of(sends.begin(), sends.end(), [](auto& s) { return s->done(); }));
-    CHECK(w.ranks[0]->forget(ended) == 0);
-    CHECK(w.ranks[1]->forget(ended) == 0);
+    CHECK(!unasked->done());
+    w.ranks[1]->drop(ended);
+    w.run();
+    CHECK(unasked->done());
     CHECK(w.ranks[0]->unsent(ended) == 0);
+    CHECK(w.ranks[0]->all_sent());
+    for (const auto& r : w.ranks) r->forget(ended);
     CHECK(w.ranks[1]->arrived(ended) == 0);
     CHECK(!w.ranks[1]->receive(0, 0, all(got), ended)->done());
     w.ranks[1]->forget(ended);
-    CHECK(!unasked->done());
-    w.run();
-    CHECK(w.ranks[0]->all_sent());
   }
   CHECK(!waits->done());
   w.ranks[0]->send(1, 3, all(small), {}, staying);
   w.run();
   CHECK(waits->done());
   CHECK(got == small);
+}
+
+TEST_CASE(
+    "what nobody asks for is bounded, however short, and what is asked for comes all the same") {
+  for (const std::size_t n : {0, 1, 5000}) {
+    CAPTURE(n);
+    transport_options options;
+    options.eager_bytes = 1000;
+    options.credit_bytes = 10000;
+    world w(2, {{}, {}}, "auto", options);
+    bytes sent = pattern(n, 1), got(n), last = pattern(3, 2), got_last(3);
+    std::vector<operation_ptr> sends;
+    for (int k = 0; k < 3000; ++k) sends.push_back(w.ranks[0]->send(1, k, all(sent)));
+    const operation_ptr behind = w.ranks[0]->send(1, 5000, all(last), {}, 7);
+    w.run();
+    CHECK(w.ranks[1]->arrived(0) > 20);
+    CHECK(w.ranks[1]->arrived(0) < 60);
+    const operation_ptr wanted = w.ranks[1]->receive(any_source, any_tag, all(got_last), 7);
+    w.run();
+    CHECK(wanted->done());
+    CHECK(got_last == last);
+    for (int k = 0; k < 3000; ++k) {
+      const operation_ptr op = w.ranks[1]->receive(0, any_tag, all(got));
+      w.run(op);
+      REQUIRE(op->done());
+      REQUIRE(op->tag() == k);
+    }
+    w.run();
+    CHECK(w.ranks[0]->all_sent());
+    // And is bounded again: what was lent has been paid back.
+    for (int k = 0; k < 3000; ++k) w.ranks[0]->send(1, k, all(sent));
+    w.run();
+    CHECK(w.ranks[1]->arrived(0) < 3060);
+    w.ranks[1]->drop(0);
+    w.run();
+    CHECK(w.ranks[0]->unsent(0) == 0);
+    CHECK(w.ranks[1]->arrived(0) == 6000);
+  }
 }
 
 TEST_CASE("large messages take what the rails take together, if they are known") {
@@ -749,6 +789,123 @@ TEST_CASE("a small message waits for at most one part of a large one") {
   w.run(little);
   CHECK_FALSE(big->done());
   CHECK(w.network.now_s() - before_s < 3.5e-3);  // of 80 ms
+}
+
+TEST_CASE("memory that cannot be had is an error of all ranks, and nothing is lost in silence") {
+  for (const std::size_t n : {std::size_t{100}, std::size_t{100000}})
+    for (const bool is_first : {true, false}) {
+      CAPTURE(n, is_first);
+      world w(2, {{}, {}});
+      bytes sent = pattern(n, 1), received(n);
+      const auto none = [](std::int64_t) -> piece { throw std::bad_alloc(); };
+      const auto refused = [&](auto&& work) {
+        CHECK_THROWS_WITH(work(), "rank 1 cannot go on: " + std::string(std::bad_alloc().what()));
+      };
+      w.ranks[0]->send(1, 0, all(sent));
+      const operation_ptr behind = w.ranks[0]->send(1, 1, all(sent));
+      if (is_first) {
+        w.ranks[1]->receive(0, 0, none);
+        refused([&] { w.run(); });
+      } else {
+        w.run();
+        refused([&] { w.ranks[1]->receive(0, 0, none); });
+      }
+      CHECK_FALSE(w.ranks[1]->alive());
+      refused([&] { w.ranks[1]->receive(0, 1, all(received)); });
+      refused([&] { w.ranks[1]->progress(); });
+      CHECK_THROWS_AS(w.ranks[0]->progress(), railpass::error);
+      CHECK_FALSE(w.ranks[0]->alive());
+      CHECK(behind->done() == (n == 100));  // it had left
+    }
+}
+
+TEST_CASE("a network that falls silent is an error for those who wait, within the time") {
+  for (const bool both : {true, false})
+    for (const bool large : {true, false}) {
+      CAPTURE(both, large);
+      world w(2, {{1e-4, 1e8}, {1e-4, 1e8}});
+      bytes to(1 << 20), sent = pattern(1 << 20, 1);
+      w.ranks[0]->receive(1, 0, all(to));
+      if (both) w.ranks[1]->receive(0, 0, all(to));
+      if (large) w.ranks[0]->send(1, 1, all(sent));  // which nobody asks for
+      const auto failed_after_s = [&](std::size_t rank, double most_s) {
+        const double began_s = w.network.now_s();
+        for (; w.network.now_s() < began_s + most_s; w.network.pass(1e-2)) try {
+            w.ranks[rank]->progress(w.network.now_s());
+            if (both) w.ranks[1 - rank]->progress(w.network.now_s());
+          } catch (const railpass::error& e) {
+            CHECK_THAT(e.what(), ContainsSubstring("acknowledged nothing"));
+            return w.network.now_s() - began_s;
+          }
+        return most_s;
+      };
+      // As long as the other host answers there is time, whatever its process does.
+      CHECK(failed_after_s(0, 100) == 100);
+      const int sent_before = w.network.transmissions(0);
+      CHECK(failed_after_s(0, 100) == 100);
+      CHECK(w.network.transmissions(0) - sent_before <= (both ? 402 : 201));
+      w.network.silence(1);
+      CHECK(failed_after_s(0, 20) < 5);
+      CHECK_FALSE(w.ranks[0]->alive());
+      if (both) CHECK_THROWS_AS(w.ranks[1]->progress(w.network.now_s()), railpass::error);
+    }
+}
+
+TEST_CASE(
+    "who has computed for long does not take that for silence, and who awaits nothing asks not") {
+  world w(2, {{1e-4, 1e8}});
+  bytes to(100), sent = pattern(100, 1);
+  for (int k = 0; k < 30; ++k) {
+    w.ranks[0]->send(1, 1, all(sent));  // under way at each look
+    w.ranks[0]->progress(w.network.now_s());
+    w.network.pass(100);
+  }
+  CHECK(w.network.transmissions(0) == 30);
+  CHECK(w.ranks[0]->alive());
+  const operation_ptr got = w.ranks[1]->receive(0, 1, all(to));
+  w.run(got);
+  CHECK(got->done());
+}
+
+TEST_CASE("numbers of messages that come again are not those of messages still under way") {
+  transport_options options;
+  options.first_id = std::uint32_t(-3);
+  world w(2, {{}, {}}, "auto", options);
+  bytes large = pattern(100000, 1), other = pattern(100000, 2), got(100000);
+  const operation_ptr waits = w.ranks[0]->send(1, 1, all(large));  // keeps its number
+  w.run();
+  for (int k = 0; k < 10; ++k) {
+    const operation_ptr op = w.ranks[1]->receive(0, 0, all(got));
+    w.ranks[0]->send(1, 0, all(other));
+    w.run(op);
+    REQUIRE(got == other);
+  }
+  const operation_ptr received = w.ranks[1]->receive(0, 1, all(got));
+  w.run(received);
+  CHECK(waits->done());
+  CHECK(got == large);
+}
+
+TEST_CASE("large messages that nobody receives are dropped where they are") {
+  world w(2, {{}, {}});
+  bytes large = pattern(100000, 1), small = pattern(10, 2), received(100000);
+  const operation_ptr first = w.ranks[0]->send(1, 0, all(large), {}, 5);
+  const operation_ptr own = w.ranks[1]->send(1, 0, all(large), {}, 5);
+  w.ranks[0]->send(1, 0, all(small), {}, 5);
+  w.run();
+  CHECK(w.ranks[1]->arrived(5) == 2);
+  CHECK(w.ranks[0]->unsent(5) == 1);
+  w.ranks[1]->drop(5);
+  w.run();
+  CHECK((first->done() && own->done()));
+  CHECK(w.ranks[0]->unsent(5) == 0);
+  CHECK(w.network.carried_bytes(0) + w.network.carried_bytes(1) == 10);
+  for (const auto& r : w.ranks) r->forget(5);
+  const operation_ptr next = w.ranks[1]->receive(0, 0, all(received));
+  w.ranks[0]->send(1, 0, all(large));
+  w.run();
+  CHECK(next->done());
+  CHECK(received == large);
 }
 
 TEST_CASE("peers that break the protocol end it with a sentence and no harm") {

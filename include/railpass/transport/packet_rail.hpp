@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -60,6 +61,10 @@ class packet_rail {
   virtual std::int64_t under_way_bytes(int peer) = 0;
   /// The same for all peers together.
   virtual std::int64_t under_way_bytes() = 0;
+  /// How long nothing has come from the peer's host that would acknowledge what this one sent last;
+  /// 0: all is acknowledged. It is whether or not the peer's process reads. Nothing: the rail
+  /// notices by itself when a peer is lost.
+  virtual std::optional<double> unanswered_s(int) { return std::nullopt; }
   /// Lets the rail work, without blocking. Whether anything moved.
   virtual bool poll(packet_sink& sink) = 0;
   /// Gives up: nothing more is sent or received, all peers' rails fail, and nobody's memory is

@@ -23,8 +23,10 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -39,10 +41,17 @@ struct transport_options {
   /// Messages up to this are sent without asking, if the receiver has room; at most 64 KiB. What
   /// know() says of a rail goes before.
   std::int64_t eager_bytes = 16 << 10;
-  /// What a rank may have to keep of each other rank's messages that it has not asked for yet.
+  /// What a rank may have to keep of each other rank's messages that it has not asked for yet, each
+  /// counted with 256 bytes more; where a receive waits for what may be behind these, as much as
+  /// that takes.
   std::int64_t credit_bytes = 1 << 20;
   /// Smallest part of a message worth a packet of its own on a second rail. Here, too.
   std::int64_t least_bytes = 8 << 10;
+  /// A rail to a peer of which something is awaited has failed if the peer's host acknowledges
+  /// nothing for so long; 0: never. May differ between ranks.
+  double silence_s = 5;
+  /// Messages are numbered from here on, modulo 2^32.
+  std::uint32_t first_id = 1;
 };
 
 /// A message that is being sent or received.
@@ -97,8 +106,9 @@ struct rail_report {
 /// all channels wait in the same queues for the same rails, and small ones leave together. Messages
 /// advance only inside send, receive and progress. Not thread safe.
 ///
-/// After a rail has failed or a peer has broken the protocol every call throws error, and so does
-/// every other rank's next one: all rails are given up.
+/// After a rail has failed, a peer has broken the protocol or this rank could not go on in the
+/// middle of something (no memory, say) every call throws error, and so does every other rank's
+/// next one: all rails are given up, and no message's memory is touched any more.
 class transport final : private packet_sink {
  public:
   /// `times[r]` is what is known of rail r before anything was sent; `known` whether that was
@@ -116,10 +126,15 @@ class transport final : private packet_sink {
       throw error(
           "transport_options: expected eager_bytes <= 64 KiB, and eager_bytes <= "
           "credit_bytes <= 1 GiB");
+    look_every_s_ = options.silence_s > 0 ? std::min(0.5, options.silence_s / 8)
+                                          : std::numeric_limits<double>::infinity();
     given_bytes_.assign(rails_.size(), 0);
     peers_.resize(std::size_t(num_ranks));
+    // The smallest credits, too, are for some messages.
+    next_id_ = options.first_id;
+    credit_bytes_ = options.credit_bytes + 16 * message_bytes;
     for (peer_state& p : peers_) {
-      p.credit_bytes = options.credit_bytes;
+      p.credit_bytes = credit_bytes_;
       p.least_bytes = options.least_bytes;
       p.rails.resize(rails_.size());
       for (std::size_t r = 0; r < rails_.size(); ++r) {
@@ -179,15 +194,16 @@ class transport final : private packet_sink {
     op->capacity_ = op->total_ = bytes_of(op->pieces_);
     if (op->total_ > std::int64_t(most_message_bytes))
       throw error("a message of more than 2^60 bytes");
-    if (peer == rank_) {
-      send_to_myself(op);
-    } else {
-      op->id_ = next_id_++;
-      ++mailboxes_[on].unsent;
-      peers_[std::size_t(peer)].small.push_back(op);
-      note_work(peer);
-      flush();
-    }
+    whole_or_failed([&] {
+      if (peer == rank_) {
+        send_to_myself(op);
+      } else {
+        ++mailboxes_[on].unsent;
+        peers_[std::size_t(peer)].small.push_back(op);
+        note_work(peer);
+        flush();
+      }
+    });
     return op;
   }
 
@@ -210,12 +226,15 @@ class transport final : private packet_sink {
     return post(source, tag, std::move(op));
   }
 
-  /// Lets everything advance, without blocking. Whether anything moved.
-  bool progress() {
+  /// Lets everything advance, without blocking. Whether anything moved. `now_s`: by any clock.
+  bool progress(double now_s = steady_clock_s()) {
     check_alive();
     bool moved = false;
-    for (auto& r : rails_) moved |= r->poll(*this);
-    moved |= flush();
+    whole_or_failed([&] {
+      if (now_s >= looked_s_ + look_every_s_) look_for_silence(now_s);
+      for (auto& r : rails_) moved |= r->poll(*this);
+      moved |= flush();
+    });
     check_alive();
     return moved;
   }
@@ -231,26 +250,31 @@ class transport final : private packet_sink {
     const auto box = mailboxes_.find(of);
     return box == mailboxes_.end() ? 0 : box->second.arrived;
   }
-  /// Ends a channel on which all that was sent has arrived: messages that nobody has received are
-  /// dropped, receives that have met none never end, and messages to others that nobody has asked
-  /// for never leave. Returns how many messages to others are still on their way.
-  std::int64_t forget(channel ended) {
-    const auto box = mailboxes_.find(ended);
-    if (box == mailboxes_.end()) return 0;
-    for (const envelope_ptr& e : box->second.unexpected)
-      if (e->source != rank_) owe(e->source, std::int64_t(e->data.size()));
-    std::int64_t left = box->second.unsent;
-    mailboxes_.erase(box);
-    left -= std::int64_t(
-        std::erase_if(requested_, [&](const auto& r) { return r.second->channel_ == ended; }));
-    flush();
-    return left;
+  /// Nobody receives on a channel any more: messages that have come are dropped, and so are those
+  /// that come from now on, large ones where they are, so that they leave there.
+  void drop(channel unwanted) {
+    if (!alive_) return;
+    whole_or_failed([&] {
+      mailbox& box = mailboxes_[unwanted];
+      box.dropping = true;
+      drop_unexpected(box);
+      relieve_starved();
+      flush();
+    });
   }
+  /// Ends a channel on which everything has arrived and left: receives that have met nothing never
+  /// end.
+  void forget(channel ended) { mailboxes_.erase(ended); }
 
   /// Says to all peers that nothing more will be sent, once all messages that were begun have left.
+  /// Nobody receives any more.
   void say_farewell() {
-    leaving_ = true;
-    flush();
+    whole_or_failed([&] {
+      if (!std::exchange(leaving_, true))
+        for (auto& [of, box] : mailboxes_) drop_unexpected(box);
+      relieve_starved();
+      flush();
+    });
   }
   /// Whether everybody has said so, this rank included.
   bool all_have_said_farewell() const {
@@ -265,10 +289,10 @@ class transport final : private packet_sink {
   /// Whether all messages that were begun have left.
   bool all_sent() const { return with_work_.empty() && requested_.empty() && sending_.empty(); }
 
-  bool alive() const { return failure_.empty(); }
+  bool alive() const { return alive_; }
   /// Ends it: this rank cannot go on.
-  void fail(const std::string& why) {
-    if (failure_.empty()) failure_ = why;
+  void fail(std::string_view why) noexcept {
+    note_failure(why);
     if (!std::exchange(given_up_, true))
       for (auto& r : rails_) r->abandon();
   }
@@ -318,6 +342,7 @@ class transport final : private packet_sink {
   struct mailbox {
     std::deque<operation_ptr> posted;
     std::deque<envelope_ptr> unexpected;
+    bool dropping = false;  // nobody receives any more
     std::int64_t unsent = 0;
     std::int64_t arrived = 0;
   };
@@ -342,6 +367,7 @@ class transport final : private packet_sink {
     double backlog_s = 0;  // of all looks together
     std::int64_t looks = 0;
     bool farewell = false;  // from the peer
+    double silent_since_s = 0;
     incoming current;
     // What is measured of the rail from the peer: packets that followed another one without a
     // pause, since the last report.
@@ -363,6 +389,7 @@ class transport final : private packet_sink {
     std::int64_t credit_bytes = 0;    // that may still be sent without asking
     std::int64_t owed_bytes = 0;      // of its credit that it can have back
     std::int64_t kept_bytes = 0;      // of its credit that it has not got back
+    std::int64_t lent_bytes = 0;      // that it got back too early
     bool has_work = false;
     std::vector<packet> control;
     std::deque<operation_ptr> small;
@@ -405,10 +432,40 @@ class transport final : private packet_sink {
     }
   }
 
+  void note_failure(std::string_view why) noexcept {
+    if (!std::exchange(alive_, false)) return;
+    try {
+      failure_ = why;
+    } catch (const std::bad_alloc&) {  // then nobody learns why
+    }
+  }
   void check_alive() {
-    if (failure_.empty()) return;
-    fail(failure_);
-    throw error(failure_);
+    if (alive_) return;
+    fail("");
+    throw error(failure_.empty() ? "the rails have failed" : failure_);
+  }
+  void give_up(const char* why) noexcept {
+    try {
+      note_failure("rank " + std::to_string(rank_) + " cannot go on: " + why);
+    } catch (const std::bad_alloc&) {
+    }
+    fail(why);
+  }
+  // What is left half done by an exception is nothing to go on with.
+  template <class Work>
+  void whole_or_failed(const Work& work) {
+    try {
+      work();
+    } catch (const error& e) {
+      fail(e.what());
+      throw;
+    } catch (const std::exception& e) {
+      give_up(e.what());
+      check_alive();
+    } catch (...) {
+      give_up("an exception of another kind");
+      throw;
+    }
   }
   [[noreturn]] void violated(int peer, const std::string& what) {
     fail("rank " + std::to_string(peer) + " broke the protocol of the rails: " + what);
@@ -426,16 +483,21 @@ class transport final : private packet_sink {
     check_alive();
     op->peer_ = source;
     op->tag_ = tag;
-    mailbox& box = mailboxes_[op->channel_];
-    for (auto e = box.unexpected.begin(); e != box.unexpected.end(); ++e)
-      if (fits(*op, (*e)->source, (*e)->header)) {
-        const envelope_ptr found = *e;
-        box.unexpected.erase(e);
-        deliver(*found, op);
-        flush();
-        return op;
-      }
-    box.posted.push_back(op);
+    whole_or_failed([&] {
+      mailbox& box = mailboxes_[op->channel_];
+      for (auto e = box.unexpected.begin(); e != box.unexpected.end(); ++e)
+        if (fits(*op, (*e)->source, (*e)->header)) {
+          const envelope_ptr found = *e;
+          box.unexpected.erase(e);
+          deliver(*found, op);
+          flush();
+          return;
+        }
+      box.posted.push_back(op);
+      for (std::size_t p = 0; p < peers_.size(); ++p)
+        if ((source == any_source || source == int(p)) && is_starved(peers_[p])) lend(int(p));
+      flush();
+    });
     return op;
   }
 
@@ -494,6 +556,7 @@ class transport final : private packet_sink {
       finish(*op);
     } else if (e.header.type == packet_type::request) {
       start(*op, e.source, e.header.tag, std::int64_t(e.header.value));
+      owe(e.source, cost_of(e.header));
       grant(e.source, e.header.id, op);
     } else {
       start(*op, e.source, e.header.tag, std::int64_t(e.header.length));
@@ -505,11 +568,29 @@ class transport final : private packet_sink {
   void finish_buffered(envelope& e) {
     copy(e.data.data(), e.claimed->total_, e.claimed->pieces_);
     finish(*e.claimed);
-    if (e.source != rank_) owe(e.source, std::int64_t(e.data.size()));
+    if (e.source != rank_) owe(e.source, cost_of(e.header));
+  }
+
+  void drop_unexpected(mailbox& box) {
+    for (const envelope_ptr& e : std::exchange(box.unexpected, {})) drop(*e);
+  }
+  void drop(envelope& e) {
+    if (e.from_me) finish(*e.from_me);
+    if (e.source == rank_) return;
+    owe(e.source, cost_of(e.header));
+    if (e.header.type == packet_type::request)
+      grant(e.source, e.header.id, std::make_shared<operation>());
+  }
+
+  // The next one that names no other message: after 2^32 of them numbers come again.
+  template <class Named>
+  std::uint32_t free_id(const Named& named) {
+    while (named.contains(next_id_)) ++next_id_;
+    return next_id_++;
   }
 
   void grant(int peer, std::uint32_t id, const operation_ptr& op) {
-    const std::uint32_t mine = next_id_++;
+    const std::uint32_t mine = free_id(receiving_);
     if (op->total_ == 0)
       finish(*op);
     else
@@ -521,13 +602,39 @@ class transport final : private packet_sink {
     note_work(peer);
   }
 
+  // Of credit: what a receiver keeps of a message that nobody has asked for.
+  static std::int64_t cost_of(const packet& h) { return message_bytes + std::int64_t(h.length); }
+
   // The peer may send so many bytes again without asking.
   void owe(int peer, std::int64_t bytes) {
     peer_state& p = peers_[std::size_t(peer)];
-    p.owed_bytes += bytes;
-    if (p.owed_bytes >= options_.credit_bytes / 2) {
-      p.control.push_back({.type = packet_type::credit});
-      note_work(peer);
+    const std::int64_t paid_back = std::min(bytes, p.lent_bytes);
+    p.lent_bytes -= paid_back;
+    p.owed_bytes += bytes - paid_back;
+    if (p.owed_bytes >= credit_bytes_ / 2) give_back(peer);
+  }
+  void give_back(int peer) {
+    peers_[std::size_t(peer)].control.push_back({.type = packet_type::credit});
+    note_work(peer);
+  }
+
+  // It can send nothing more before some of its messages are received. If somebody waits for
+  // another one of it, which may be behind these, it must be let: else both would wait for ever.
+  bool is_starved(const peer_state& p) const {
+    return p.kept_bytes - p.owed_bytes > credit_bytes_ - message_bytes;
+  }
+  void lend(int peer) {
+    peer_state& p = peers_[std::size_t(peer)];
+    p.lent_bytes += credit_bytes_ / 2;
+    p.owed_bytes += credit_bytes_ / 2;
+    give_back(peer);
+  }
+  void relieve_starved() {
+    std::vector<bool> waits;  // for whom
+    for (std::size_t p = 0; p < peers_.size(); ++p) {
+      if (!is_starved(peers_[p])) continue;
+      if (waits.empty()) waits = awaited();
+      if (waits[p]) lend(int(p));
     }
   }
 
@@ -549,11 +656,16 @@ class transport final : private packet_sink {
 
   void match(const envelope_ptr& e) {
     e->in_turn = true;
-    if (e->complete && e->source != rank_) ++mailboxes_[e->header.other_id].arrived;
-    if (const operation_ptr op = take_posted(e->source, e->header))
+    mailbox& box = mailboxes_[e->header.other_id];
+    if (e->complete && e->source != rank_) ++box.arrived;
+    if (const operation_ptr op = take_posted(e->source, e->header)) {
       deliver(*e, op);
-    else
-      mailboxes_[e->header.other_id].unexpected.push_back(e);
+    } else if (leaving_ || box.dropping) {
+      drop(*e);
+    } else {
+      box.unexpected.push_back(e);
+      if (e->source != rank_ && is_starved(peers_[std::size_t(e->source)])) relieve_starved();
+    }
   }
 
   // ---- what comes ----
@@ -562,12 +674,13 @@ class transport final : private packet_sink {
     peer_state& p = peers_[std::size_t(peer)];
     incoming& current = p.rails[std::size_t(rail)].current;
     p.credit_bytes += h.credit;
-    if (p.credit_bytes > options_.credit_bytes) violated(peer, "more credit than there is");
+    if (p.credit_bytes > credit_bytes_) violated(peer, "more credit than there is");
+    if (h.type == packet_type::eager || h.type == packet_type::request) {
+      p.kept_bytes += cost_of(h);
+      if (p.kept_bytes > credit_bytes_) violated(peer, "more messages than it has credit");
+    }
     switch (h.type) {
       case packet_type::eager:
-        p.kept_bytes += std::int64_t(h.length);
-        if (p.kept_bytes > options_.credit_bytes)
-          violated(peer, "more messages than it has credit");
         receive_eager(peer, h, current, where);
         break;
       case packet_type::chunk:
@@ -657,8 +770,8 @@ class transport final : private packet_sink {
       case packet_type::eager:
         if (op) {
           finish(*op);
-          owe(peer, std::int64_t(h.length));
-          r.current.dropped.clear();
+          owe(peer, cost_of(h));
+          r.current = {};
           ++mailboxes_[h.other_id].arrived;
         } else if (const envelope_ptr e = std::exchange(r.current.buffered, nullptr)) {
           e->complete = true;
@@ -696,7 +809,7 @@ class transport final : private packet_sink {
         learn(p.rails[h.id], double(h.value), h.other_id == 1);
         break;
       case packet_type::probe:
-        r.current.dropped.clear();
+        r.current = {};
         break;
       case packet_type::farewell:
         r.farewell = true;
@@ -729,9 +842,65 @@ class transport final : private packet_sink {
 
   void failed(int rail, int peer, const std::string& why) override {
     if (peers_[std::size_t(peer)].rails[std::size_t(rail)].farewell) return;
-    if (failure_.empty())
-      failure_ = "rail " + rails_[std::size_t(rail)]->name() + " to rank " + std::to_string(peer) +
-                 ": " + why;
+    note_failure("rail " + rails_[std::size_t(rail)]->name() + " to rank " + std::to_string(peer) +
+                 ": " + why);
+  }
+
+  // ---- silence ----
+
+  // Peers that somebody waits for; one that computes for minutes is not silent, for its host
+  // answers.
+  std::vector<bool> awaited() const {
+    std::vector<bool> result(peers_.size(), leaving_);
+    const auto mark = [&](int peer) {
+      if (peer == any_source)
+        result.assign(result.size(), true);
+      else
+        result[std::size_t(peer)] = true;
+    };
+    for (const auto& [of, box] : mailboxes_) {
+      if (box.dropping) mark(any_source);  // who closes it waits for all that comes
+      for (const operation_ptr& op : box.posted) mark(op->peer_);
+    }
+    for (const auto* const some : {&requested_, &receiving_})
+      for (const auto& [id, op] : *some) mark(op->peer_);
+    for (const auto& [token, op] : sending_) mark(op->peer_);
+    for (const int peer : with_work_) mark(peer);
+    result[std::size_t(rank_)] = false;
+    return result;
+  }
+
+  // Whoever waits and has nothing under way that would have to be acknowledged sends a packet that
+  // says nothing. Silence counts only from one look to the next one: what was under way when this
+  // rank went off to compute tells nothing of the time since.
+  void look_for_silence(double now_s) {
+    const bool again = now_s <= looked_s_ + 2 * look_every_s_;
+    looked_s_ = now_s;
+    const std::vector<bool> waits = awaited();
+    for (std::size_t p = 0; p < peers_.size(); ++p)
+      for (std::size_t r = 0; r < rails_.size(); ++r) {
+        rail_state& state = peers_[p].rails[r];
+        if (!again || !waits[p]) state.silent_since_s = now_s;
+        if (!waits[p] || state.farewell) continue;
+        const std::optional<double> unanswered_s = rails_[r]->unanswered_s(int(p));
+        if (!unanswered_s) continue;
+        if (*unanswered_s > 0)
+          state.silent_since_s = std::max(state.silent_since_s, now_s - *unanswered_s);
+        else
+          state.silent_since_s = now_s;
+        // Noticed by the last look before the time is over, counted from an unfortunate moment.
+        if (now_s - state.silent_since_s > options_.silence_s - 2.5 * look_every_s_)
+          failed(int(r), int(p), "its host has acknowledged nothing for several seconds");
+        else if (again && !said_farewell_ && rails_[r]->under_way_bytes(int(p)) == 0)
+          ping(int(p), r);
+      }
+  }
+  void ping(int peer, std::size_t rail) {
+    std::vector<outgoing> packets(1);
+    packets[0].header.type = packet_type::credit;
+    note_given(peers_[std::size_t(peer)].rails[rail], packets[0].header, given_bytes_[rail]);
+    given_bytes_[rail] += std::int64_t(header_bytes);
+    rails_[rail]->send(peer, packets, *this);
   }
 
   // ---- rates ----
@@ -936,13 +1105,13 @@ class transport final : private packet_sink {
     for (std::size_t r = 0; r < n; ++r) {
       const rail_thresholds& sizes = p.rails[r].thresholds;
       view.aggregate_bytes = sizes.aggregate_bytes;
-      while (!p.small.empty() && plans_[r].room_bytes > 0) {
+      while (!p.small.empty() && plans_[r].room_bytes > 0 && p.credit_bytes >= message_bytes) {
         sizes_.clear();
         for (std::size_t i = 0; i < std::min<std::size_t>(p.small.size(), 64); ++i)
           sizes_.push_back(travelling_bytes(*p.small[i], sizes));
         std::size_t take = std::min(strategy_->small(r, view, sizes_), sizes_.size());
         if (take == 0) break;
-        for (; take > 0; --take) {
+        for (; take > 0 && p.credit_bytes >= message_bytes; --take) {
           add(r, first_packet(p, p.small.front(), sizes, is_busy(r)));
           p.small.pop_front();
         }
@@ -982,8 +1151,7 @@ class transport final : private packet_sink {
                 .tag = op->tag_,
                 .sequence = p.next_sequence++,
                 .other_id = op->channel_};
-    if (op->total_ <= sizes.eager_bytes && op->total_ <= p.credit_bytes) {
-      p.credit_bytes -= op->total_;
+    if (op->total_ <= sizes.eager_bytes && message_bytes + op->total_ <= p.credit_bytes) {
       o.header.id = was_busy;
       o.header.length = std::uint64_t(op->total_);
       o.payload = op->pieces_;
@@ -991,11 +1159,13 @@ class transport final : private packet_sink {
       op->next_ = op->total_;
       o.token = announce(op);
     } else {
+      op->id_ = free_id(requested_);
       o.header.type = packet_type::request;
       o.header.id = op->id_;
       o.header.value = std::uint64_t(op->total_);
       requested_.emplace(op->id_, op);
     }
+    p.credit_bytes -= cost_of(o.header);
     return o;
   }
 
@@ -1062,6 +1232,8 @@ class transport final : private packet_sink {
   // If no more than a segment is under way, it may have arrived: receivers may not say so for 40
   // ms. A ping-pong that went by it changed from rail to rail, so that no answer said so, either.
   static constexpr std::int64_t unanswered_bytes = 1500;
+  static constexpr std::int64_t message_bytes =
+      256;  // what a message is counted with beside its own
   static constexpr std::int64_t report_bytes = 128 << 10;
   static constexpr std::uint64_t least_timed_bytes = 4 << 10;
   static constexpr double most_uncertainty = 0.1;
@@ -1073,6 +1245,7 @@ class transport final : private packet_sink {
   std::vector<std::unique_ptr<packet_rail>> rails_;
   std::unique_ptr<strategy> strategy_;
   transport_options options_;
+  std::int64_t credit_bytes_;
   std::vector<peer_state> peers_;
   std::vector<int> with_work_;
   std::vector<idle_rail> plans_;             // of flush
@@ -1085,8 +1258,9 @@ class transport final : private packet_sink {
   std::unordered_map<std::uint32_t, operation_ptr> receiving_;  // by the receiver's id
   std::unordered_map<std::uint64_t, operation_ptr> sending_;  // by token: packets that need memory
   std::uint64_t last_token_ = 0;
-  std::uint32_t next_id_ = 1;
-  bool leaving_ = false, said_farewell_ = false, given_up_ = false;
+  std::uint32_t next_id_;
+  double look_every_s_, looked_s_ = -std::numeric_limits<double>::infinity();
+  bool leaving_ = false, said_farewell_ = false, alive_ = true, given_up_ = false;
   std::string failure_;
 };
 

@@ -21,25 +21,12 @@ namespace {
 
 constexpr int header_tag = 0, payload_tag = 1;
 
-// Begins a message of several pieces of memory. Returns an MPI error code.
-template <class Begin>
-int with_pieces(const std::vector<piece>& pieces, const Begin& begin) {
-  if (pieces.size() == 1)
-    return begin(static_cast<void*>(pieces[0].data), int(pieces[0].bytes), MPI_BYTE);
-  std::vector<int> lengths;
-  std::vector<MPI_Aint> places;
-  for (const piece& p : pieces) {
-    lengths.push_back(int(p.bytes));
-    places.emplace_back();
-    PMPI_Get_address(p.data, &places.back());
-  }
-  MPI_Datatype type = MPI_DATATYPE_NULL;
-  int code =
-      PMPI_Type_create_hindexed(int(pieces.size()), lengths.data(), places.data(), MPI_BYTE, &type);
-  if (code == MPI_SUCCESS) code = PMPI_Type_commit(&type);
-  if (code == MPI_SUCCESS) code = begin(MPI_BOTTOM, 1, type);
-  if (type != MPI_DATATYPE_NULL) PMPI_Type_free(&type);
-  return code;
+template <class T>
+std::unique_ptr<T> taken_from(std::vector<std::unique_ptr<T>>& free) {
+  if (free.empty()) return std::make_unique<T>();
+  std::unique_ptr<T> one = std::move(free.back());
+  free.pop_back();
+  return one;
 }
 
 std::string said_by_mpi(int code) {
@@ -70,17 +57,20 @@ mpi_packet_rail::mpi_packet_rail(int index, MPI_Comm communicator, clock_functio
   }
 }
 
-mpi_packet_rail::~mpi_packet_rail() {
-  for (std::size_t peer = 0; peer < peers_.size(); ++peer)
-    if (requests_[peer] != MPI_REQUEST_NULL) static_cast<void>(peers_[peer].incoming.release());
-  for (sending& s : sending_) static_cast<void>(s.joined.release());
-}
+mpi_packet_rail::~mpi_packet_rail() { leave_to_mpi(); }
 
-std::unique_ptr<mpi_packet_rail::buffer> mpi_packet_rail::free_buffer() {
-  if (free_.empty()) return std::make_unique<buffer>();
-  std::unique_ptr<buffer> b = std::move(free_.back());
-  free_.pop_back();
-  return b;
+// Not all of MPI lets go of what is cancelled.
+void mpi_packet_rail::leave_to_mpi() {
+  for (std::size_t peer = 0; peer < peers_.size(); ++peer)
+    if (requests_[peer] != MPI_REQUEST_NULL) {
+      static_cast<void>(peers_[peer].incoming.release());
+      static_cast<void>(peers_[peer].arriving.release());
+    }
+  for (sending& s : sending_) {
+    static_cast<void>(s.joined.release());
+    static_cast<void>(s.apart.release());
+  }
+  sending_.clear();
 }
 
 void mpi_packet_rail::await_header(int peer) {
@@ -104,10 +94,7 @@ void mpi_packet_rail::send(int peer, std::vector<transport::outgoing>& packets, 
   };
   for (transport::outgoing& o : packets) {
     const bool joins = o.header.length <= most_joined_bytes;
-    sending s{.peer = peer,
-              .bytes = std::int64_t(header_bytes),
-              .token = joins ? o.token : 0,
-              .joined = free_buffer()};
+    sending s{.peer = peer, .token = joins ? o.token : 0, .joined = taken_from(free_buffers_)};
     const transport::packed_header header = transport::pack(o.header);
     std::byte* to = std::copy(header.begin(), header.end(), s.joined->data());
     if (joins)
@@ -118,16 +105,24 @@ void mpi_packet_rail::send(int peer, std::vector<transport::outgoing>& packets, 
                           &request);
     if (!add(code, request, std::move(s))) return;
     if (joins) continue;
-    // Synchronous, so that what has not been asked for counts as under way.
-    code = with_pieces(o.payload, [&](void* memory, int count, MPI_Datatype type) {
-      return PMPI_Issend(memory, count, type, peer, payload_tag, communicator_, &request);
-    });
-    if (!add(code, request,
-             {.peer = peer,
-              .bytes = std::int64_t(o.header.length),
-              .token = o.token,
-              .joined = nullptr}))
-      return;
+    std::size_t next = 0;  // piece
+    for (std::uint64_t left = o.header.length; left > 0;) {
+      sending one{.peer = peer, .apart = taken_from(free_parts_)};
+      while (one.bytes < std::int64_t(part_bytes) && left > 0) {
+        piece& p = o.payload[next];
+        const std::size_t n = std::min(p.bytes, part_bytes - std::size_t(one.bytes));
+        std::copy_n(p.data, n, one.apart->data() + one.bytes);
+        one.bytes += std::int64_t(n);
+        left -= n;
+        p = {p.data + n, p.bytes - n};
+        if (p.bytes == 0) ++next;
+      }
+      if (left == 0) one.token = o.token;
+      // Synchronous, so that what has not been asked for counts as under way.
+      code = PMPI_Issend(one.apart->data(), int(one.bytes), MPI_BYTE, peer, payload_tag,
+                         communicator_, &request);
+      if (!add(code, request, std::move(one))) return;
+    }
   }
 }
 
@@ -151,20 +146,17 @@ bool mpi_packet_rail::poll(packet_sink& sink) {
       sending& s = sending_[std::size_t(which - num_ranks_)];
       of(s.peer).under_way_bytes -= s.bytes;
       under_way_bytes_ -= s.bytes;
-      if (s.joined) free_.push_back(std::move(s.joined));
+      if (s.joined) free_buffers_.push_back(std::move(s.joined));
+      if (s.apart) free_parts_.push_back(std::move(s.apart));
       if (s.token != 0) sink.sent(s.token);
       continue;
     }
     int bytes = 0;
     PMPI_Get_count(&statuses_[std::size_t(i)], MPI_BYTE, &bytes);
-    if (const auto current = std::exchange(of(which).current, std::nullopt)) {
-      if (std::uint64_t(bytes) == current->length)
-        completed(which, *current, sink);
-      else
-        close(which, "the other end has given up", sink);
-    } else {
+    if (of(which).current)
+      part_came(which, bytes, sink);
+    else
       header_came(which, bytes, sink);
-    }
   }
   drop_sent();
   return true;
@@ -201,23 +193,53 @@ void mpi_packet_rail::header_came(int peer, int bytes, packet_sink& sink) {
     close(peer, "bytes came that are no packet", sink);
     return;
   }
-  std::vector<piece> where;
-  sink.arrived(index_, peer, *header, where);
+  p.where.clear();
+  sink.arrived(index_, peer, *header, p.where);
   if (header->length > most_joined_bytes) {
-    const int code = with_pieces(where, [&](void* memory, int count, MPI_Datatype type) {
-      return PMPI_Irecv(memory, count, type, peer, payload_tag, communicator_,
-                        &requests_[std::size_t(peer)]);
-    });
     p.current = *header;
-    if (code != MPI_SUCCESS) close(peer, said_by_mpi(code), sink);
+    p.left_bytes = header->length;
+    p.next_piece = 0;
+    p.arriving = taken_from(free_parts_);
+    await_part(peer, sink);
     return;
   }
   const std::byte* from = p.incoming->data() + header_bytes;
-  for (const piece& to : where) {
+  for (const piece& to : p.where) {
     std::copy_n(from, to.bytes, to.data);
     from += to.bytes;
   }
   completed(peer, *header, sink);
+}
+
+void mpi_packet_rail::await_part(int peer, packet_sink& sink) {
+  const int code = PMPI_Irecv(of(peer).arriving->data(), int(part_bytes), MPI_BYTE, peer,
+                              payload_tag, communicator_, &requests_[std::size_t(peer)]);
+  if (code != MPI_SUCCESS) close(peer, said_by_mpi(code), sink);
+}
+
+void mpi_packet_rail::part_came(int peer, int bytes, packet_sink& sink) {
+  peer_state& p = of(peer);
+  auto here = std::uint64_t(bytes);
+  if (here == 0 || here != std::min<std::uint64_t>(p.left_bytes, part_bytes)) {
+    close(peer, here == 0 ? "the other end has given up" : "a part of another size came", sink);
+    return;
+  }
+  p.left_bytes -= here;
+  for (const std::byte* from = p.arriving->data(); here > 0;) {
+    piece& to = p.where[p.next_piece];
+    const std::size_t n = std::min<std::size_t>(to.bytes, here);
+    std::copy_n(from, n, to.data);
+    from += n;
+    here -= n;
+    to = {to.data + n, to.bytes - n};
+    if (to.bytes == 0) ++p.next_piece;
+  }
+  if (p.left_bytes > 0) {
+    await_part(peer, sink);
+    return;
+  }
+  free_parts_.push_back(std::move(p.arriving));
+  completed(peer, *std::exchange(p.current, std::nullopt), sink);
 }
 
 void mpi_packet_rail::completed(int peer, const packet& header, packet_sink& sink) {
@@ -232,14 +254,12 @@ void mpi_packet_rail::close(int peer, const std::string& why, packet_sink& sink)
 }
 
 void mpi_packet_rail::abandon() {
+  leave_to_mpi();
   for (MPI_Request& request : requests_)
     if (request != MPI_REQUEST_NULL) {
       PMPI_Cancel(&request);
       PMPI_Request_free(&request);
     }
-  // Not all of MPI lets go of a send that is cancelled.
-  for (sending& s : sending_) static_cast<void>(s.joined.release());
-  sending_.clear();
   requests_.resize(std::size_t(num_ranks_));
   // Who waits for a header, or for a payload, learns of it.
   for (int peer = 0; peer < num_ranks_; ++peer) {

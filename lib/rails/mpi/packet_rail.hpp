@@ -17,15 +17,17 @@
 
 namespace railpass {
 
-/// Every packet is one MPI message of header and payload, or a header alone followed by a message
-/// with a large payload, which leaves from where it is and arrives where it belongs. A header that
-/// is empty says that its sender has given up.
+/// Every packet is one MPI message of header and payload, or a header alone followed by messages
+/// with the parts of a large payload. A message that is empty says that its sender has given up.
+///
+/// All of them leave from and arrive in memory of the rail's own: what MPI has begun cannot be
+/// taken back from it, so nobody else's memory is safe from a rail that was given up.
 class mpi_packet_rail final : public transport::packet_rail {
  public:
   /// Nobody else sends on `communicator`, which must outlive the rail. `index` is what the sink
   /// knows this rail by. Throws error if MPI does not receive.
   mpi_packet_rail(int index, MPI_Comm communicator, clock_function clock = steady_clock_s);
-  /// What was never closed is left to MPI, memory included: it may still be written to.
+  /// What was never closed is left to MPI, the rail's memory included: it may still be written to.
   ~mpi_packet_rail() override;
 
   void send(int peer, std::vector<transport::outgoing>& packets,
@@ -38,30 +40,40 @@ class mpi_packet_rail final : public transport::packet_rail {
   const std::string& name() const override { return name_; }
 
  private:
-  // Payload that is copied next to its header.
+  // Payload next to its header.
   static constexpr std::size_t most_joined_bytes = 4096;
   using buffer = std::array<std::byte, transport::header_bytes + most_joined_bytes>;
+  // Payload of its own: small enough to be copied within the caches.
+  static constexpr std::size_t part_bytes = 128 << 10;
+  using part = std::array<std::byte, part_bytes>;
 
   struct peer_state {
     bool open = true;
     std::int64_t under_way_bytes = 0;
     std::unique_ptr<buffer> incoming;
-    std::optional<transport::packet> current;  // whose payload is a message of its own
+    std::optional<transport::packet> current;  // whose payload comes in parts
+    std::unique_ptr<part> arriving;
+    std::vector<transport::piece> where;  // the rest of it belongs
+    std::size_t next_piece = 0;
+    std::uint64_t left_bytes = 0;
   };
   struct sending {
     int peer = 0;
     std::int64_t bytes = 0;
     std::uint64_t token = 0;
-    std::unique_ptr<buffer> joined;  // none: a payload that is sent from where it is
+    std::unique_ptr<buffer> joined{};  // one of these two
+    std::unique_ptr<part> apart{};
   };
 
   peer_state& of(int peer) { return peers_[std::size_t(peer)]; }
-  std::unique_ptr<buffer> free_buffer();
   void await_header(int peer);
+  void await_part(int peer, transport::packet_sink& sink);
+  void part_came(int peer, int bytes, transport::packet_sink& sink);
   void header_came(int peer, int bytes, transport::packet_sink& sink);
   void completed(int peer, const transport::packet& header, transport::packet_sink& sink);
   void close(int peer, const std::string& why, transport::packet_sink& sink);
   void drop_sent();
+  void leave_to_mpi();
 
   int index_;
   std::string name_ = "mpi";
@@ -73,7 +85,8 @@ class mpi_packet_rail final : public transport::packet_rail {
   // First what comes from each rank, then what is being sent.
   std::vector<MPI_Request> requests_;
   std::vector<sending> sending_;
-  std::vector<std::unique_ptr<buffer>> free_;
+  std::vector<std::unique_ptr<buffer>> free_buffers_;
+  std::vector<std::unique_ptr<part>> free_parts_;
   std::vector<int> ended_;
   std::vector<MPI_Status> statuses_;
   double polled_s_, polled_before_s_;

@@ -2,6 +2,7 @@
 #include "lib/rails/tcp/connect.hpp"
 
 #include "lib/rails/agreement.hpp"
+#include "lib/rails/tcp/greeting.hpp"
 #include "railpass/base/error.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -18,9 +19,13 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <dirent.h>
+#include <list>
 #include <memory>
+#include <netinet/in.h>
+#include <openssl/crypto.h>
 #include <optional>
-#include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -41,79 +46,125 @@ descriptor::~descriptor() {
 
 namespace {
 
+using std::chrono::steady_clock;
 constexpr auto set_up_deadline = std::chrono::seconds(20);
-constexpr auto hand_shake_deadline = std::chrono::seconds(5);
+constexpr auto call_deadline = std::chrono::seconds(10);
+constexpr auto greeting_deadline = std::chrono::seconds(5);
+constexpr std::size_t most_half_open = 64;
+// When there are so many, those that have not proved who they are for so long make room.
+constexpr auto crowded_deadline = std::chrono::milliseconds(250);
+constexpr auto pause = std::chrono::milliseconds(10);
 
-using word = std::array<unsigned char, 32>;
+// What the listener says when it is convinced: the caller need not call again.
+constexpr char welcome = '+';
 
-// What both ends say first: who they are, and the word the other one gave them.
-struct greeting {
-  std::array<char, 8> magic = {'r', 'a', 'i', 'l', 'p', 'a', 's', 's'};
-  std::uint32_t version = 1;
-  std::uint32_t rank = 0;  // as bytes: of the same machine family on both ends, else refused
-  std::uint32_t rail = 0;
-  std::uint32_t zero = 0;
-  word shown{};
+struct answer_of_listener {
+  packed_introduction introduced;
+  word shown;
 };
-static_assert(sizeof(greeting) == 56);
+static_assert(sizeof(answer_of_listener) == introduction_bytes + sizeof(word));
 
-bool equal(const word& a, const word& b) {  // in constant time
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) difference |= unsigned(a[i] ^ b[i]);
-  return difference == 0;
+[[noreturn]] void fail(const std::string& what) { throw error(what + ": " + std::strerror(errno)); }
+
+void bind_to_device(int fd, const std::string& device) {
+  if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device.c_str(), socklen_t(device.size())) != 0)
+    fail("the kernel does not bind to " + device);
+  char bound[64] = "";
+  socklen_t length = sizeof bound;
+  if (getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, bound, &length) != 0 || device != bound)
+    throw error("messages would not leave by " + device);
 }
 
-word random_word() {
-  word w{};
-  if (getrandom(w.data(), w.size(), 0) != ssize_t(w.size()))
-    throw error("no random numbers from the system: " + std::string(std::strerror(errno)));
-  return w;
+// Asio's own sockets would be inherited by the programs that this one executes.
+descriptor new_socket() {
+  descriptor made(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (made.get() < 0) fail("no socket from the system");
+  return made;
 }
 
+void bind_to_address(int fd, std::uint32_t address) {
+  sockaddr_in where{};
+  where.sin_family = AF_INET;
+  where.sin_addr.s_addr = htonl(address);
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&where), sizeof where) != 0)
+    fail("the address " + format_address(address) + " cannot be used");
+}
+
+std::size_t open_descriptors() {
+  const std::unique_ptr<DIR, int (*)(DIR*)> all(opendir("/proc/self/fd"), closedir);
+  std::size_t n = 0;
+  while (all && readdir(all.get())) ++n;
+  return n;
+}
+
+// Raises the limit where so many descriptors more would not be had.
+void have_descriptors(std::size_t more) {
+  constexpr std::size_t spare = 16;
+  const rlim_t needed = open_descriptors() + more + spare;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || needed <= limit.rlim_cur) return;
+  if (needed > limit.rlim_max)
+    throw error("the rails take " + std::to_string(more) + " descriptors, with others " +
+                std::to_string(needed) + ", and this process may have " +
+                std::to_string(limit.rlim_max) +
+                " at most (ulimit -Hn); expected a higher limit, fewer rails or fewer ranks");
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) fail("the limit of descriptors cannot be raised");
+}
+
+// As bytes: of the same machine family on all ranks, or greetings are refused.
 struct endpoint {
   std::uint32_t address = 0;
-  std::uint32_t port = 0;
+  std::uint32_t port = 0;        // for other hosts
+  std::uint32_t local_port = 0;  // for ranks of the same one
 };
 
 class meeting {
  public:
-  meeting(MPI_Comm comm, std::vector<interface> locals) : locals_(std::move(locals)) {
+  meeting(MPI_Comm comm, std::vector<interface> locals, std::string loopback)
+      : locals_(std::move(locals)), loopback_(std::move(loopback)) {
     PMPI_Comm_rank(comm, &rank_);
     PMPI_Comm_size(comm, &num_ranks_);
-    const std::size_t n = locals_.size() * std::size_t(num_ranks_);
-    sockets_.resize(n);
-    words_.resize(n);
-    given_.resize(n);
-    for (word& w : words_) w = random_word();
+    sockets_.resize(locals_.size() * std::size_t(num_ranks_));
+    secret_.key = random_word();
+    const word epoch = random_word();
+    std::memcpy(&secret_.epoch, epoch.data(), sizeof secret_.epoch);
   }
+  ~meeting() { OPENSSL_cleanse(&secret_, sizeof secret_); }
+  meeting(const meeting&) = delete;
+  meeting& operator=(const meeting&) = delete;
 
   // Opens the listeners; only then can others be told where they are.
   void listen() {
-    for (const interface& local : locals_) {
-      const asio::ip::tcp::endpoint where(asio::ip::address_v4(local.address), 0);
-      acceptor a(io_);
-      a.open(where.protocol());
-      a.bind(where);
-      a.listen(std::min(num_ranks_ + 8, 1024));
-      mine_.push_back({local.address, a.local_endpoint().port()});
-      acceptors_.push_back(std::move(a));
+    have_descriptors(locals_.size() * (std::size_t(num_ranks_) + 2));
+    for (std::size_t rail = 0; rail < locals_.size(); ++rail) {
+      endpoint e{.address = locals_[rail].address};
+      // What ranks of one host say to each other does not leave it, whatever its address. To
+      // addresses such as 127.0.0.1 nobody else gets.
+      if (locals_[rail].loopback) {
+        e.local_port = listen_at(rail, "");
+      } else {
+        e.port = listen_at(rail, device_of(locals_[rail]));
+        e.local_port = listen_at(rail, loopback_);
+      }
+      mine_.push_back(e);
     }
   }
 
+  // Rank 0's secret is everybody's.
   void exchange(MPI_Comm comm) {
-    const int rails = int(locals_.size());
+    const int bytes = int(locals_.size() * sizeof(endpoint));
     endpoints_.resize(sockets_.size());
-    PMPI_Allgather(mine_.data(), rails * int(sizeof(endpoint)), MPI_BYTE, endpoints_.data(),
-                   rails * int(sizeof(endpoint)), MPI_BYTE, comm);
-    PMPI_Alltoall(words_.data(), rails * int(sizeof(word)), MPI_BYTE, given_.data(),
-                  rails * int(sizeof(word)), MPI_BYTE, comm);
+    PMPI_Allgather(mine_.data(), bytes, MPI_BYTE, endpoints_.data(), bytes, MPI_BYTE, comm);
+    PMPI_Bcast(&secret_, int(sizeof secret_), MPI_BYTE, 0, comm);
   }
 
   // Ranks connect to those before them. Until all are there, or time is over.
   void run() {
     missing_ = std::size_t(num_ranks_ - 1) * locals_.size();
+    for (listening& l : listeners_)
+      if (rank_ + 1 < num_ranks_) asio::co_spawn(io_, accept_all(l), asio::detached);
     for (std::size_t rail = 0; rail < locals_.size(); ++rail) {
-      if (rank_ + 1 < num_ranks_) asio::co_spawn(io_, accept_all(rail), asio::detached);
       for (int peer = 0; peer < rank_; ++peer)
         asio::co_spawn(io_, call(rail, peer), asio::detached);
     }
@@ -126,7 +177,7 @@ class meeting {
                      std::to_string(set_up_deadline.count()) + " s";
           break;
         }
-    for (acceptor& a : acceptors_) a.close();
+    for (listening& l : listeners_) l.accepts.close();
     if (!problem_.empty()) throw error(problem_);
   }
 
@@ -152,36 +203,32 @@ class meeting {
     return locals_[rail].name + " (" + format_address(locals_[rail].address) + ")";
   }
 
-  // Ranks on one host have the same address: what they say to each other does not leave it, and the
-  // kernel carries it over another interface than the one named.
-  void bind_to_interface(socket& s, std::size_t rail, int peer) {
-    if (endpoints_[place(rail, peer)].address == locals_[rail].address) return;
-    const std::string& name = locals_[rail].name;
-    if (setsockopt(s.native_handle(), SOL_SOCKET, SO_BINDTODEVICE, name.c_str(),
-                   socklen_t(name.size())) != 0)
-      throw error("the kernel does not bind to " + name + ": " + std::strerror(errno));
-    char bound[64] = "";
-    socklen_t length = sizeof bound;
-    if (getsockopt(s.native_handle(), SOL_SOCKET, SO_BINDTODEVICE, bound, &length) != 0 ||
-        name != bound)
-      throw error("messages would not leave by " + name);
+  std::uint32_t listen_at(std::size_t rail, const std::string& device) {
+    descriptor fd = new_socket();
+    if (!device.empty()) bind_to_device(fd.get(), device);
+    bind_to_address(fd.get(), locals_[rail].address);
+    if (::listen(fd.get(), SOMAXCONN) != 0) fail("nobody can be listened for");
+    listeners_.push_back({rail, acceptor(io_, asio::ip::tcp::v4(), fd.release())});
+    return listeners_.back().accepts.local_endpoint().port();
   }
 
-  greeting my_greeting(std::size_t rail, int peer) const {
-    greeting g;
-    g.rank = std::uint32_t(rank_);
-    g.rail = std::uint32_t(rail);
-    g.shown = given_[place(rail, peer)];
-    return g;
+  bool is_on_this_host(std::size_t rail, int peer) const {
+    return endpoints_[place(rail, peer)].address == locals_[rail].address;
   }
-  // Who greets; nobody if that is not one of ours.
-  std::optional<int> check(const greeting& g, std::size_t rail) const {
-    const greeting expected;
-    if (g.magic != expected.magic || g.version != expected.version || g.zero != 0 ||
-        g.rail != rail || g.rank >= std::uint32_t(num_ranks_) || int(g.rank) == rank_ ||
-        !equal(g.shown, words_[place(rail, int(g.rank))]))
+
+  introduction introduced(std::size_t rail) const {
+    return {.epoch = secret_.epoch,
+            .rank = std::uint32_t(rank_),
+            .rail = std::uint32_t(rail),
+            .nonce = random_word()};
+  }
+  // Nothing if these bytes do not speak of another rank and this rail and epoch.
+  std::optional<introduction> understood(const packed_introduction& bytes, std::size_t rail) const {
+    const std::optional<introduction> i = parse_introduction(bytes);
+    if (!i || i->epoch != secret_.epoch || i->rail != rail ||
+        i->rank >= std::uint32_t(num_ranks_) || int(i->rank) == rank_)
       return std::nullopt;
-    return int(g.rank);
+    return i;
   }
 
   void met(std::size_t rail, int peer, socket&& s) {
@@ -193,40 +240,98 @@ class meeting {
     io_.stop();
   }
 
-  asio::awaitable<void> accept_all(std::size_t rail) {
+  struct listening {
+    std::size_t rail;
+    acceptor accepts;
+  };
+  // A connection while its ends greet each other.
+  struct greeting {
+    socket speaks;
+    steady_clock::time_point began = steady_clock::now();
+    bool late = false;
+
+    void hang_up() {
+      boost::system::error_code ignored;
+      speaks.close(ignored);
+    }
+  };
+  using greeting_ptr = std::shared_ptr<greeting>;  // kept by who may still look at the clock
+
+  static void end_at(asio::steady_timer& timer, const greeting_ptr& g) {
+    timer.async_wait([g](const boost::system::error_code& cancelled) {
+      if (cancelled) return;
+      g->late = true;
+      g->hang_up();
+    });
+  }
+
+  asio::awaitable<void> accept_all(listening& l) {
     boost::system::error_code failure;
-    while (!failure) {
-      auto s = std::make_shared<socket>(io_);
-      co_await acceptors_[rail].async_accept(*s,
-                                             asio::redirect_error(asio::use_awaitable, failure));
-      if (!failure) asio::co_spawn(io_, answer(rail, s), asio::detached);
+    for (;;) {
+      co_await l.accepts.async_wait(acceptor::wait_read,
+                                    asio::redirect_error(asio::use_awaitable, failure));
+      if (failure) break;
+      bool is_full = half_open_.size() >= most_half_open;
+      if (!is_full) {
+        const int fd =
+            accept4(l.accepts.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+          half_open_.push_back(
+              std::make_shared<greeting>(greeting{socket(io_, asio::ip::tcp::v4(), fd)}));
+          asio::co_spawn(io_, answer(l.rail, std::prev(half_open_.end())), asio::detached);
+          continue;
+        }
+        const bool no_descriptor = errno == EMFILE || errno == ENFILE;
+        if (no_descriptor && half_open_.empty()) {
+          give_up("nobody can be accepted on " + name_of(l.rail) + ": " + std::strerror(errno));
+          co_return;
+        }
+        is_full = no_descriptor;
+      }
+      // Whoever is the matter with (a connection that was broken off, say), others may come.
+      if (is_full) hang_up_on_the_silent();
+      asio::steady_timer timer(io_, pause);
+      co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, failure));
     }
     if (failure != asio::error::operation_aborted)
-      give_up("nobody can be accepted on " + name_of(rail) + ": " + failure.message());
+      give_up("nobody can be accepted on " + name_of(l.rail) + ": " + failure.message());
+  }
+
+  void hang_up_on_the_silent() {
+    const auto now = steady_clock::now();
+    for (const greeting_ptr& g : half_open_)
+      if (now - g->began > crowded_deadline) g->hang_up();
+  }
+
+  asio::awaitable<void> answer(std::size_t rail, std::list<greeting_ptr>::iterator who) {
+    co_await answer(rail, *who);
+    half_open_.erase(who);
   }
 
   // Strangers, and those who do not speak, are hung up on.
-  asio::awaitable<void> answer(std::size_t rail, std::shared_ptr<socket> s) {
-    asio::steady_timer timer(io_, hand_shake_deadline);
-    timer.async_wait([s](const boost::system::error_code& cancelled) {
-      if (!cancelled) s->close();
-    });
-    std::optional<int> peer;
+  asio::awaitable<void> answer(std::size_t rail, greeting_ptr g) {
+    socket& s = g->speaks;
+    asio::steady_timer timer(io_, greeting_deadline);
+    end_at(timer, g);
     try {
-      greeting theirs;
-      co_await asio::async_read(*s, asio::buffer(&theirs, sizeof theirs), asio::use_awaitable);
-      peer = check(theirs, rail);
-      if (!peer || *peer < rank_ || sockets_[place(rail, *peer)]) co_return;
-      const greeting mine = my_greeting(rail, *peer);
-      co_await asio::async_write(*s, asio::buffer(&mine, sizeof mine), asio::use_awaitable);
+      packed_introduction theirs;
+      co_await asio::async_read(s, asio::buffer(theirs), asio::use_awaitable);
+      const std::optional<introduction> caller = understood(theirs, rail);
+      if (!caller || int(caller->rank) < rank_) co_return;
+      const introduction listener = introduced(rail);
+      const answer_of_listener mine{pack(listener),
+                                    proof(secret_, end::listener, *caller, listener)};
+      co_await asio::async_write(s, asio::buffer(&mine, sizeof mine), asio::use_awaitable);
+      word shown;
+      co_await asio::async_read(s, asio::buffer(shown), asio::use_awaitable);
+      if (!equal(shown, proof(secret_, end::caller, *caller, listener)) ||
+          sockets_[place(rail, int(caller->rank))])
+        co_return;
+      co_await asio::async_write(s, asio::buffer(&welcome, 1), asio::use_awaitable);
+      timer.cancel();
+      met(rail, int(caller->rank), std::move(s));
     } catch (const boost::system::system_error&) {
-      co_return;
-    }
-    timer.cancel();
-    try {
-      bind_to_interface(*s, rail, *peer);
-      met(rail, *peer, std::move(*s));
-    } catch (const error& e) {
+    } catch (const std::exception& e) {
       give_up(e.what());
     }
   }
@@ -235,43 +340,65 @@ class meeting {
     const endpoint& there = endpoints_[place(rail, peer)];
     const std::string who = "rank " + std::to_string(peer) + " at " +
                             format_address(there.address) + " over " + name_of(rail);
-    auto s = std::make_shared<socket>(io_);
-    asio::steady_timer timer(io_, hand_shake_deadline * 2);
-    timer.async_wait([s](const boost::system::error_code& cancelled) {
-      if (!cancelled) s->close();
-    });
-    try {
-      const auto here = asio::ip::address_v4(locals_[rail].address);
-      s->open(asio::ip::tcp::v4());
-      bind_to_interface(*s, rail, peer);
-      s->bind({here, 0});
-      co_await s->async_connect({asio::ip::address_v4(there.address), std::uint16_t(there.port)},
-                                asio::use_awaitable);
-      const greeting mine = my_greeting(rail, peer);
-      co_await asio::async_write(*s, asio::buffer(&mine, sizeof mine), asio::use_awaitable);
-      greeting theirs;
-      co_await asio::async_read(*s, asio::buffer(&theirs, sizeof theirs), asio::use_awaitable);
-      timer.cancel();
-      if (check(theirs, rail) != peer) {
-        give_up("another program answered in place of " + who);
+    const auto until = steady_clock::now() + call_deadline;
+    for (;;) {
+      bool connected = false;
+      greeting_ptr g;
+      try {
+        descriptor fd = new_socket();
+        const bool is_near = locals_[rail].loopback || is_on_this_host(rail, peer);
+        if (!is_near) bind_to_device(fd.get(), device_of(locals_[rail]));
+        bind_to_address(fd.get(), locals_[rail].address);
+        g = std::make_shared<greeting>(greeting{socket(io_, asio::ip::tcp::v4(), fd.release())});
+        socket& s = g->speaks;
+        asio::steady_timer timer(io_, until);
+        end_at(timer, g);
+        const auto port = std::uint16_t(is_near ? there.local_port : there.port);
+        co_await s.async_connect({asio::ip::address_v4(there.address), port}, asio::use_awaitable);
+        connected = true;
+        const introduction caller = introduced(rail);
+        const packed_introduction mine = pack(caller);
+        co_await asio::async_write(s, asio::buffer(mine), asio::use_awaitable);
+        answer_of_listener theirs;
+        co_await asio::async_read(s, asio::buffer(&theirs, sizeof theirs), asio::use_awaitable);
+        const std::optional<introduction> listener = understood(theirs.introduced, rail);
+        if (!listener || int(listener->rank) != peer ||
+            !equal(theirs.shown, proof(secret_, end::listener, caller, *listener))) {
+          give_up("another program answered in place of " + who);
+          co_return;
+        }
+        const word shown = proof(secret_, end::caller, caller, *listener);
+        co_await asio::async_write(s, asio::buffer(shown), asio::use_awaitable);
+        char said = 0;
+        co_await asio::async_read(s, asio::buffer(&said, 1), asio::use_awaitable);
+        timer.cancel();
+        met(rail, peer, std::move(s));
+        co_return;
+      } catch (const boost::system::system_error& e) {
+        // A listener that is crowded by strangers may hang up on anybody.
+        if (!connected || g->late) {
+          give_up(who + " cannot be reached: " +
+                  (g->late ? "no answer within " + std::to_string(call_deadline.count()) + " s"
+                           : e.code().message()));
+          co_return;
+        }
+      } catch (const std::exception& e) {
+        give_up(e.what());
         co_return;
       }
-      met(rail, peer, std::move(*s));
-    } catch (const boost::system::system_error& e) {
-      timer.cancel();
-      give_up(who + " cannot be reached: " + e.code().message());
-    } catch (const error& e) {
-      timer.cancel();
-      give_up(e.what());
+      asio::steady_timer timer(io_, pause);
+      co_await timer.async_wait(asio::use_awaitable);
     }
   }
 
   asio::io_context io_{1};  // first: it must outlive the sockets
   int rank_ = 0, num_ranks_ = 1;
   std::vector<interface> locals_;
-  std::vector<acceptor> acceptors_;
+  std::string loopback_;  // the device
+  secret secret_;
+  std::list<listening> listeners_;
+  std::list<greeting_ptr> half_open_;  // who has not proved yet who he is
   std::vector<endpoint> mine_, endpoints_;
-  std::vector<word> words_, given_;  // that the peer shows us, and that we show the peer
   std::vector<std::optional<socket>> sockets_;
   std::size_t missing_ = 0;
   std::string problem_;
@@ -285,7 +412,8 @@ std::vector<connected_rail> connect_all(MPI_Comm comm, const std::vector<std::st
     const std::vector<interface> known = local_interfaces();
     std::vector<interface> locals;
     for (const std::string& rail : rails) locals.push_back(find_interface(rail, known));
-    m.emplace(comm, std::move(locals));
+    const auto loopback = std::ranges::find_if(known, &interface::loopback);
+    m.emplace(comm, std::move(locals), loopback == known.end() ? "lo" : device_of(*loopback));
     m->listen();
   });
   m->exchange(comm);

@@ -23,6 +23,7 @@ class descriptor {
   descriptor(const descriptor&) = delete;
   ~descriptor();
   int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;
@@ -35,10 +36,12 @@ struct connected_rail {
 };
 
 /// Connects all ranks of `comm` over every rail; `rails` are names as find_interface takes them,
-/// the same number on all ranks. Sockets to other hosts are bound to the interface (a socket that
-/// the kernel does not let be bound is refused), listeners listen on the rails' addresses only and
-/// are closed at the end. Each end of a connection shows a random word of 32 bytes that was handed
-/// to it over MPI; whoever shows another one is hung up on.
+/// the same number on all ranks. Sockets to other hosts are bound to the interface's device (a
+/// socket that the kernel does not let be bound is refused), and so are those that listen for them;
+/// ranks of this host are listened for on its loopback device. All are closed when a program is
+/// executed, listeners at the end. Both ends prove that they know a key that was handed to the
+/// ranks over MPI (greeting.hpp); whoever does not is hung up on, at most 64 are let try at once,
+/// and 5 s each. The limit of open descriptors is raised as far as it must be and may be.
 ///
 /// Collective. What fails on one rank is thrown as error on all.
 std::vector<connected_rail> connect_all(MPI_Comm comm, const std::vector<std::string>& rails);

@@ -35,7 +35,7 @@ void ask_driver(interface& i) {
   const int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (any < 0) return;
   ifreq request{};
-  i.name.copy(request.ifr_name, sizeof request.ifr_name - 1);
+  device_of(i).copy(request.ifr_name, sizeof request.ifr_name - 1);
   if (ioctl(any, SIOCGIFMTU, &request) == 0) i.mtu_bytes = request.ifr_mtu;
   ethtool_cmd link{};
   link.cmd = ETHTOOL_GSET;

@@ -12,13 +12,16 @@ namespace railpass::tcp {
 
 /// An interface with an IPv4 address of this host.
 struct interface {
-  std::string name;
+  std::string name;           ///< a label (eth1:0) where the address has one
   std::uint32_t address = 0;  ///< host byte order
   int prefix_bits = 0;
   bool loopback = false;
   int mtu_bytes = 0;         ///< 0: the system does not say
   int speed_mbit_per_s = 0;  ///< nominal; 0: the system does not say
 };
+
+/// The network device that the address is one of.
+inline std::string device_of(const interface& i) { return i.name.substr(0, i.name.find(':')); }
 
 /// Those of this host that are up. Throws error if the system does not say.
 std::vector<interface> local_interfaces();

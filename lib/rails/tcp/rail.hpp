@@ -22,6 +22,7 @@ class rail final : public transport::packet_rail {
             transport::packet_sink& sink) override;
   std::int64_t under_way_bytes(int peer) override;
   std::int64_t under_way_bytes() override;
+  std::optional<double> unanswered_s(int peer) override;
   bool poll(transport::packet_sink& sink) override;
   void abandon() override;
   int descriptor() const override { return epoll_.get(); }
