@@ -67,13 +67,13 @@ void program_thread::check(int code, const char* what) {
 }
 
 int program_thread::draw_used() {
-  const int first = shared_.below(num_slots);
+  std::vector<int> used;
+  const bool with_self = shared_.one_in(4);  // less often: no rank has another to wait for
   for (int i = 0; i < num_slots; ++i) {
-    const int which = (first + i) % num_slots;
-    const slot& s = slots_[static_cast<std::size_t>(which)];
-    if (s.is_used && &s != idup_to_) return which;
+    const slot& s = slots_[static_cast<std::size_t>(i)];
+    if (s.is_used && &s != idup_to_ && (i != slot_of_self || with_self)) used.push_back(i);
   }
-  return 0;
+  return used[static_cast<std::size_t>(shared_.below(static_cast<int>(used.size())))];
 }
 
 int program_thread::free_slot() const {
@@ -136,8 +136,8 @@ void program_thread::burst(slot& s) {
     c = habits_[static_cast<std::size_t>(habit)];
     c.key = key;
   }
-  const bool long_one = shared_.one_in(3);
-  int times = long_one ? 10 + shared_.below(30) : 1 + shared_.below(4);
+  const bool is_long = shared_.one_in(2);
+  int times = is_long ? 10 + shared_.below(50) : 1 + shared_.below(4);
   times = std::min(times, 1 + 60000 / (c.length + 1));
   if (is_member(s)) make_calls(s.at, c, times);
 }
@@ -209,6 +209,8 @@ void program_thread::make(slot& from, slot& to) {
   end_idup();
   const int how = shared_.below(9);
   const std::uint64_t key = shared_.next();
+  // Plain Open MPI 4.1 hangs in MPI_Comm_create_group with nonblocking operations under way.
+  if (how == 6) end_operations(from);
   if (how == 8) {
     if (on_.has(group::idup) && alone_ && !from.copies_communicating) begin_idup(from, to);
     return;
