@@ -67,4 +67,7 @@ std::string make_call(const call& c, const place& at);
 /// communicates. Returns its code and, in `description`, what it was. `variant` is any number.
 int make_wrong_call(std::uint64_t variant, const place& at, std::string& description);
 
+/// Whether what is wrong in that call is that the operation is not defined for the type.
+bool is_wrong_operation(std::uint64_t variant);
+
 }  // namespace life

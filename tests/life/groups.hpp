@@ -22,6 +22,7 @@ enum class group {
   callbacks,    ///< their callbacks make collectives
   self,         ///< so do delete callbacks of MPI_COMM_SELF, in MPI_Finalize
   errors,       ///< error handlers, and arguments that are wrong on all ranks
+  wrong_ops,    ///< among them operations that are not defined for their type
   lone_errors,  ///< arguments that are wrong on one rank, which then repeats the call
   derived,      ///< datatypes other than MPI's
   fresh,        ///< dense datatypes made for one call
@@ -35,9 +36,9 @@ enum class group {
 };
 
 constexpr std::string_view group_names[] = {
-    "threads",  "comms",      "idup",        "nonblocking", "attributes", "callbacks",
-    "self",     "errors",     "lone_errors", "derived",     "fresh",      "user_ops",
-    "in_place", "null_types", "free_order",  "many",        "skew"};
+    "threads",  "comms",    "idup",       "nonblocking", "attributes", "callbacks",
+    "self",     "errors",   "wrong_ops",  "lone_errors", "derived",    "fresh",
+    "user_ops", "in_place", "null_types", "free_order",  "many",       "skew"};
 static_assert(std::size(group_names) == static_cast<std::size_t>(group::count));
 
 class groups {

@@ -447,13 +447,14 @@ void program_thread::mistake(slot& s) {
   const int times = shared_.one_in(3) ? 10 + shared_.below(20) : 1 + shared_.below(3);
   const std::uint64_t variant = shared_.next();
   const bool stays = shared_.one_in(2);
+  if (is_wrong_operation(variant) && !on_.has(group::wrong_ops)) return;
   s.survives_errors = stays;
   if (!is_member(s)) return;
   MPI_Comm_set_errhandler(s.at.comm, is_counting ? counting_handler() : MPI_ERRORS_RETURN);
   for (int i = 0; i < times; ++i) {
     std::string description;
     errors_handled = 0;
-    say("makes a mistake, number " + std::to_string(variant % 12));
+    say("makes a mistake, " + std::to_string(i + 1) + " of " + std::to_string(times));
     ++own_record().calls;
     const int code = make_wrong_call(variant, s.at, description);
     if (code == MPI_SUCCESS) differs(thread_, description + ": no error");
@@ -471,7 +472,7 @@ void program_thread::lone_mistake(slot& s) {
   MPI_Comm_set_errhandler(s.at.comm, MPI_ERRORS_RETURN);
   if (s.at.rank == static_cast<int>(variant % static_cast<std::uint64_t>(s.at.size))) {
     std::string description;
-    say("makes a mistake alone, number " + std::to_string(variant % 12));
+    say("makes a mistake alone");
     ++own_record().calls;
     if (make_wrong_call(variant, s.at, description) == MPI_SUCCESS)
       differs(thread_, description + ": no error");
