@@ -153,6 +153,8 @@ void program_thread::make_calls(const place& at, call c, int times) {
 
 void program_thread::begin_operations(slot& s) {
   if (s.under_way) return;
+  // Plain Open MPI 4.1 may sum wrong in MPI_Iallreduce behind MPI_Comm_idup.
+  if (&s == idup_from_) end_idup();
   const int kinds = 1 + shared_.below(7);
   const std::uint64_t key = shared_.next();
   s.under_way = std::make_unique<outstanding>();
