@@ -43,12 +43,13 @@ int work_of_self(MPI_Comm, int /*keyval*/, void* /*value*/, void* state) {
 
 }  // namespace
 
-program_thread::program_thread(std::uint64_t seed, int thread, bool alone, MPI_Comm parent,
+program_thread::program_thread(std::uint64_t seed, int thread, int num_threads, MPI_Comm parent,
                                const groups& on)
     : shared_(mix(seed * max_threads + static_cast<std::uint64_t>(thread))),
       own_(0),
       thread_(thread),
-      alone_(alone),
+      alone_(num_threads == 1),
+      makes_(thread == static_cast<int>(mix(seed) % static_cast<std::uint64_t>(num_threads))),
       on_(on) {
   slots_[0].is_used = true;
   slots_[0].at = place::of(parent);
@@ -57,6 +58,12 @@ program_thread::program_thread(std::uint64_t seed, int thread, bool alone, MPI_C
     slots_[slot_of_self].at = place::of(MPI_COMM_SELF);
   }
   own_ = stream(mix(seed) + static_cast<std::uint64_t>(slots_[0].at.rank));
+  MPI_Comm_create_keyval(copied, deleted, &counted_, this);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted_communicating, &communicating_, this);
+  MPI_Comm_create_keyval(copied_communicating, deleted_communicating, &copying_, this);
+  if (!makes_ && on_.has(group::comms))
+    for (std::size_t i = 1; i < 4; ++i)
+      make(slots_[static_cast<std::size_t>(draw_used())], slots_[i]);
 }
 
 void program_thread::say(const std::string& text) { doing(thread_, text); }
@@ -84,9 +91,6 @@ int program_thread::free_slot() const {
 
 void program_thread::run() {
   say("begins");
-  MPI_Comm_create_keyval(copied, deleted, &counted_, this);
-  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted_communicating, &communicating_, this);
-  MPI_Comm_create_keyval(copied_communicating, deleted_communicating, &copying_, this);
   for (int i = 0; i < 3; ++i) habits_.push_back(draw_call(shared_, on_));
   const int operations = shared_.one_in(8) ? 1 + shared_.below(6) : 10 + shared_.below(30);
   for (int i = 0; i < operations; ++i) {
@@ -99,7 +103,7 @@ void program_thread::run() {
     if (what < 16) {
       burst(s);
     } else if (what < 22) {
-      if (on_.has(group::comms) && to != 0) make(s, slots_[static_cast<std::size_t>(to)]);
+      if (on_.has(group::comms) && makes_ && to != 0) make(s, slots_[static_cast<std::size_t>(to)]);
     } else if (what < 24) {
       if (!is_permanent(static_cast<int>(&s - slots_.data()))) free_one(s);
     } else if (what < 26) {

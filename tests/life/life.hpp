@@ -22,7 +22,10 @@ namespace life {
 /// thread may use it, nor MPI_COMM_SELF where the thread is the first.
 class program_thread {
  public:
-  program_thread(std::uint64_t seed, int thread, bool alone, MPI_Comm parent, const groups& on);
+  /// `num_threads`: of the life. Collective over the parent, and so one thread after the other:
+  /// some communicators are made.
+  program_thread(std::uint64_t seed, int thread, int num_threads, MPI_Comm parent,
+                 const groups& on);
   program_thread(const program_thread&) = delete;
   program_thread& operator=(const program_thread&) = delete;
 
@@ -88,6 +91,8 @@ class program_thread {
   stream shared_, own_;
   const int thread_;
   const bool alone_;
+  // Plain Open MPI 4.1 hangs now and then where two threads make communicators at once.
+  const bool makes_;
   const groups on_;
   std::array<slot, num_slots> slots_;
   std::vector<call> habits_;

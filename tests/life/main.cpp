@@ -9,11 +9,13 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 namespace {
 
@@ -80,14 +82,15 @@ void live(std::uint64_t seed, const groups& on) {
     parents.push_back(MPI_COMM_NULL);
     MPI_Comm_dup(MPI_COMM_WORLD, &parents.back());
   }
-  const auto run = [&](int thread) {
-    program_thread(seed, thread, num_threads == 1, parents[static_cast<std::size_t>(thread)], on)
-        .run();
-  };
-  std::vector<std::thread> others;
-  for (int i = 1; i < num_threads; ++i) others.emplace_back(run, i);
-  run(0);
-  for (std::thread& t : others) t.join();
+  std::vector<std::unique_ptr<program_thread>> threads;
+  for (int i = 0; i < num_threads; ++i)
+    threads.push_back(std::make_unique<program_thread>(seed, i, num_threads,
+                                                       parents[static_cast<std::size_t>(i)], on));
+  std::vector<std::thread> running;
+  for (std::size_t i = 1; i < threads.size(); ++i)
+    running.emplace_back([&threads, i] { threads[i]->run(); });
+  threads[0]->run();
+  for (std::thread& t : running) t.join();
   for (int i = 1; i < num_threads; ++i) MPI_Comm_free(&parents[static_cast<std::size_t>(i)]);
   ++own_record().lives;
 }
