@@ -143,7 +143,8 @@ class Outcome:
                 environment["RAILPASS_STATS"] = str(self.folder / "stats.json")
             if launch.is_traced:
                 environment["RAILPASS_TRACE"] = str(self.folder / "trace")
-        command = [options.mpiexec, "-n", str(launch.ranks), options.program,
+        # However this ends, the launcher ends with it, and the ranks with that.
+        command = ["setpriv", "--pdeathsig", "KILL", options.mpiexec, "-n", str(launch.ranks), options.program,
                    str(self.folder / "records"), str(launch.first), str(launch.lives),
                    options.without]
         with open(self.folder / "output", "wb") as output:
@@ -168,6 +169,12 @@ class Outcome:
 
     def wait(self, process, limit_s):
         """Whether it hung. Nothing of it is left."""
+        try:
+            return self.hangs(process, limit_s)
+        finally:
+            self.end(process)
+
+    def hangs(self, process, limit_s):
         seen, since = None, time.monotonic()
         while time.monotonic() < since + limit_s:
             try:
@@ -178,20 +185,23 @@ class Outcome:
                 now = [(r.pid, r.lives, r.calls, r.doing) for r in self.records]
                 if now != seen:
                     seen, since = now, time.monotonic()
+        return True
+
+    def end(self, process):
         self.read_records()
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
         for record in self.records:  # ranks may be no children of the launcher's group
             try:
                 if str(self.folder).encode() in Path(f"/proc/{record.pid}/cmdline").read_bytes():
                     os.kill(record.pid, signal.SIGKILL)
             except OSError:
                 pass
-        return True
 
 
 def numbers(said):
@@ -220,6 +230,7 @@ def main():
     parser.add_argument("--set", type=setting, action="append", default=[])
     parser.add_argument("--failures", type=int, default=5)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
     launches = failures = lives = calls = tuned = traced = 0
     for first in range(options.seeds[0], options.seeds[1] + 1, options.lives):

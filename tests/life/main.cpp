@@ -7,12 +7,14 @@
 #include "life.hpp"
 #include "record.hpp"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <sys/prctl.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -126,6 +128,7 @@ int main(int argc, char** argv) {
     std::fputs("usage: life RECORDS SEED LIVES WITHOUT\n", stderr);
     return 2;
   }
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // with the launcher
   open_record(std::string(argv[1]) + "/" + std::to_string(getpid()));
   first_seed = std::strtoull(argv[2], nullptr, 10);
   const std::string_view ending = variable("LIFE_ENDING");
