@@ -38,7 +38,9 @@ class process {
   int communicator_key() const { return communicator_key_; }
   int datatype_key() const { return datatype_key_; }
   int rails_key() const { return rails_key_; }
-  clock_function clock() const { return steady_clock_s; }
+  clock_function clock() const { return clock_; }
+  /// For tests. Of calls that are made from then on.
+  void use_clock(clock_function other) { clock_ = other; }
 
   /// The profile a setting names, read once; null if none is named or it cannot be used on this
   /// machine, on so many hosts or with these rails (see rails_mark), which is recorded.
@@ -74,6 +76,7 @@ class process {
   void close_rails();
 
   settings values_;
+  clock_function clock_ = steady_clock_s;
   int communicator_key_ = MPI_KEYVAL_INVALID;
   int datatype_key_ = MPI_KEYVAL_INVALID;
   int rails_key_ = MPI_KEYVAL_INVALID;

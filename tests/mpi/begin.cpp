@@ -4,19 +4,17 @@
 // collective counts.
 #include "lib/session/base.hpp"
 #include "lib/session/process.hpp"
-#include "railpass/base/clock.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
 #include "support/records.hpp"
+#include "support/stopped_clock.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <dlfcn.h>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 using namespace railpass;
@@ -25,14 +23,12 @@ namespace {
 
 using calls = std::vector<std::string>;
 
-calls asked;              // collective calls of librailpass
-double last_asked_s = 0;  // when a reduction was begun
-bool none_left = false;   // no communicator
+calls asked;             // collective calls of librailpass
+bool none_left = false;  // no communicator
 
 template <class Function, class... Arguments>
 int pass_on(const char* name, Function*, Arguments... arguments) {
   asked.emplace_back(name);
-  if (asked.back() == "PMPI_Allreduce") last_asked_s = steady_clock_s();
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name))(arguments...);
 }
 
@@ -168,12 +164,13 @@ TEST_CASE("the ranks agree at the 8th call, and begin then if that pays on all o
     }
     return false;
   };
+  test::stopped_clock clock;
   const communicator of_long_calls = communicator::duplicate_of_world();
   const int begins = of_long_calls.size() > 1 ? 1 : 0;
   asked.clear();
   broadcasts(of_long_calls, 7);
   CHECK(asked_for("PMPI_Allreduce") == 0);
-  std::this_thread::sleep_for(std::chrono::milliseconds(25));
+  clock.pass(25e-3);
   broadcasts(of_long_calls, 1);
   CHECK(asked_for("PMPI_Allreduce") == std::ptrdiff_t(agreement(begins == 1).size()));
   CHECK(is_tuned(of_long_calls) == (begins == 1));
@@ -184,20 +181,11 @@ TEST_CASE("the ranks agree at the 8th call, and begin then if that pays on all o
   broadcasts(particular, 8);
   CHECK(is_tuned(particular) == (begins == 1));
 
-  // Other work may hold up short calls, too; not every time.
-  bool were_short = begins == 0;
-  for (int i = 0; i < 200 && !were_short; ++i) {
-    const communicator of_short_calls = communicator::duplicate_of_world();
-    asked.clear();
-    const double began_s = steady_clock_s();
-    broadcasts(of_short_calls, 8);
-    CHECK(asked_for("PMPI_Allreduce") == 1);
-    int is_short = last_asked_s - began_s < 6 * 20e-6 ? 1 : 0, short_somewhere = 0;
-    MPI_Allreduce(&is_short, &short_somewhere, 1, MPI_INT, MPI_MAX, of_short_calls);
-    were_short = short_somewhere == 1;
-    if (were_short) CHECK(!is_tuned(of_short_calls));
-  }
-  CHECK(were_short);
+  const communicator of_short_calls = communicator::duplicate_of_world();
+  asked.clear();
+  broadcasts(of_short_calls, 8);
+  CHECK(asked_for("PMPI_Allreduce") == begins);
+  CHECK(!is_tuned(of_short_calls));
 }
 
 TEST_CASE("who shares a host is known of all communicators") {

@@ -6,14 +6,13 @@
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
+#include "support/stopped_clock.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <optional>
 #include <sched.h>
 #include <string>
-#include <thread>
 
 using namespace railpass;
 
@@ -21,24 +20,27 @@ namespace {
 
 constexpr double late_s = 50e-3;
 
-/// What rank 0 says of the only context of a communicator whose last rank sleeps before its calls.
+/// What rank 0 says of the only context of a communicator whose last rank comes late to all calls.
 template <class Call>
 std::optional<select::context_statistics> context_after(const std::string& name, Call call) {
   const communicator comm = communicator::duplicate_of_world();
   MPI_Comm_set_name(comm, name.c_str());
+  test::stopped_clock clock;
   mpi::configure(comm, "policy", "round_robin");  // merges all the time
+  mpi::configure(comm, "hang_report", "0");       // looks at the clock as often as it has time to
   mpi::start_tuning(comm);
+  const bool is_late = comm.rank() == comm.size() - 1;
   for (int i = 0; i < 40; ++i) {
-    if (comm.rank() == comm.size() - 1)
-      std::this_thread::sleep_for(std::chrono::duration<double>(late_s));
-    call(comm);
+    if (is_late) clock.pass(late_s);
+    clock.pass_in(is_late ? 0 : late_s, [&] { call(comm); });
   }
   for (const auto& context : process::get()->statistics().contexts)
     if (context.communicator == name) return context;
   return std::nullopt;
 }
 
-/// The least mean time of an arm: a busy machine stalls some of them.
+/// The least mean time of an arm: a wait for a merge may take a call's place in waiting for the
+/// late rank, but not that of three.
 double least_mean_s(const select::context_statistics& context) {
   double least_s = INFINITY;
   for (const select::arm_statistics& a : context.arms)
@@ -56,7 +58,6 @@ TEST_CASE("a late rank is in the skew of an all_reduce and not in its time") {
   if (!context) return;  // one rank, or not the leader
   REQUIRE(context->skew_s);
   CHECK(*context->skew_s > 0.9 * late_s);
-  // A wait for a merge may take a call's place in waiting for the late rank, but not that of three.
   CHECK(least_mean_s(*context) < late_s / 5);
 }
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What buffers consist of: elements of a few datatypes, whose values every rank can compute for
+// every other, and the operations that reduce them.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace life {
+
+enum class number { int8, int16, int32, int64, float32, float64 };
+
+/// One number within an element, and where.
+struct field {
+  number kind;
+  std::ptrdiff_t at_bytes;
+};
+
+struct element {
+  const char* name;
+  MPI_Datatype type;
+  std::ptrdiff_t extent_bytes;
+  std::vector<field> fields;
+  bool is_derived;  ///< the program's, not MPI's
+
+  bool is_dense() const;
+};
+
+enum class operation {
+  sum,
+  max,
+  min,
+  prod,
+  band,
+  bor,
+  bxor,
+  land,
+  lor,
+  lxor,
+  maxloc,
+  minloc,
+  user,          ///< the program's, commutative
+  user_ordered,  ///< the program's, only associative
+  count
+};
+
+/// Makes the datatypes and operations; after MPI_Init. They live until MPI is finalized.
+void make_elements();
+const std::vector<element>& elements();
+MPI_Op mpi_operation(operation op);
+
+/// Whether MPI defines the operation for the element.
+bool fits(operation op, const element& what);
+
+/// The numbers of one element, as many as it has fields.
+using values = std::array<std::int64_t, 3>;
+
+/// What `rank` gives as its element number `index` to the call with this key; small enough that no
+/// reduction of 9 ranks overflows or rounds.
+values given(operation op, std::uint64_t key, int rank, std::int64_t index);
+
+/// What the ranks from..to-1 give together.
+values reduced(operation op, std::uint64_t key, int from, int to, std::int64_t index);
+
+void put(const element& what, char* at, const values& v);
+bool same(const element& what, const char* a, const char* b);
+
+}  // namespace life
