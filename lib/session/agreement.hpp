@@ -33,6 +33,7 @@ class agreement {
     made_its_part,
     may_make_communicators,
     has_room_for_base,
+    one_world,
     one_thread
   };
   void set(flag f, bool value) {

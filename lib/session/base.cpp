@@ -16,17 +16,26 @@ namespace railpass {
 
 namespace {
 
+// What the group calls the communicator's ranks; empty if it has not all of them.
+std::vector<int> translate(MPI_Comm comm, MPI_Group to) {
+  int num_ranks = 0;
+  PMPI_Comm_size(comm, &num_ranks);
+  std::vector<int> mine(static_cast<std::size_t>(num_ranks)), others(mine.size());
+  std::iota(mine.begin(), mine.end(), 0);
+  MPI_Group group = MPI_GROUP_NULL;
+  PMPI_Comm_group(comm, &group);
+  PMPI_Group_translate_ranks(group, num_ranks, mine.data(), to, others.data());
+  PMPI_Group_free(&group);
+  if (std::ranges::find(others, MPI_UNDEFINED) != others.end()) others.clear();
+  return others;
+}
+
 base_place place_in(base& of, MPI_Comm user) {
   base_place place;
   PMPI_Comm_rank(user, &place.rank);
   PMPI_Comm_size(user, &place.num_ranks);
-  std::vector<int> mine(std::size_t(place.num_ranks)), others(mine.size());
-  std::iota(mine.begin(), mine.end(), 0);
-  MPI_Group group = MPI_GROUP_NULL;
-  PMPI_Comm_group(user, &group);
-  PMPI_Group_translate_ranks(group, place.num_ranks, mine.data(), of.group, others.data());
-  PMPI_Group_free(&group);
-  if (std::ranges::find(others, MPI_UNDEFINED) != others.end()) return {};
+  std::vector<int> others = translate(user, of.group);
+  if (others.empty()) return {};
   place.of = &of;
   place.ranks = rank_map(std::move(others));
   return place;
@@ -104,6 +113,14 @@ base_place bases::find(MPI_Comm user) {
 bool bases::may_make_one() {
   const std::lock_guard lock(mutex_);
   return all_.size() < most;
+}
+
+bool bases::is_one_world(MPI_Comm user) {
+  MPI_Group world = MPI_GROUP_NULL;
+  PMPI_Comm_group(MPI_COMM_WORLD, &world);
+  const bool all = !translate(user, world).empty();
+  PMPI_Group_free(&world);
+  return all;
 }
 
 bases::materials bases::prepare(int num_ranks) {

@@ -98,6 +98,9 @@ class bases {
   /// std::bad_alloc.
   base_place find(MPI_Comm user);
   bool may_make_one();
+  /// Whether all ranks are in MPI_COMM_WORLD. Others may leave, and end MPI, before this process
+  /// does, for which no communicator may be left between them. Local; throws std::bad_alloc.
+  static bool is_one_world(MPI_Comm user);
   /// From now on none is made inside a collective, because the program makes communicators there
   /// in a way that MPI libraries cannot bear.
   void make_none_inside() { none_inside_ = true; }

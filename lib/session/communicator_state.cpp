@@ -3,13 +3,10 @@
 
 #include "railpass/base/error.hpp"
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>
-#include <mutex>
 #include <new>
-#include <vector>
 
 namespace railpass {
 
@@ -41,23 +38,9 @@ remembered& place_of(MPI_Comm comm) {
   return memory[value * 0x9e3779b97f4a7c15u >> (64 - remembered_bits)];
 }
 
-// Of the program, in MPI_Comm_free now. Never destroyed: it may be called after all destructors.
-struct handles {
-  std::mutex mutex;
-  std::vector<MPI_Comm> all;
-};
-handles& being_freed() {
-  static handles& those = *new handles;
-  return those;
-}
-std::atomic<int> num_being_freed{0};
-
-bool is_being_freed(MPI_Comm comm) {
-  if (num_being_freed.load(std::memory_order_acquire) == 0) return false;
-  handles& those = being_freed();
-  const std::lock_guard lock(those.mutex);
-  return std::ranges::find(those.all, comm) != those.all.end();
-}
+// Of the calling thread, which is the one that runs delete callbacks: for other threads the same
+// handle may be a new communicator's already.
+[[gnu::tls_model("initial-exec")]] thread_local communicator_state::freeing* innermost = nullptr;
 
 communicator_state* known_state(MPI_Comm comm, const process& owner) {
   void* known = nullptr;
@@ -92,7 +75,7 @@ communicator_state* communicator_state::of(MPI_Comm comm, int& code) {
     seen = {comm, static_cast<communicator_state*>(known), now};
     return seen.state;
   }
-  if (is_being_freed(comm)) return nullptr;
+  if (freeing::now(comm)) return nullptr;
   // A rank without a state would be native while the others are tuned, and not know it.
   auto* const fresh = new communicator_state(comm, *owner);
   try {
@@ -120,26 +103,20 @@ int communicator_state::on_free(MPI_Comm, int, void* value, void*) {
   return MPI_SUCCESS;
 }
 
-communicator_state::freeing::freeing(MPI_Comm comm) : comm_(comm) {
+communicator_state::freeing::freeing(MPI_Comm comm) : comm_(comm), outer_(innermost) {
+  innermost = this;
   process* const owner = process::get();
   // MPI frees none of these, and says so.
   if (!owner || comm == MPI_COMM_NULL || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF) return;
-  {
-    handles& those = being_freed();
-    const std::lock_guard lock(those.mutex);
-    those.all.push_back(comm);
-    num_being_freed.fetch_add(1, std::memory_order_release);
-  }
   if (communicator_state* const state = known_state(comm, *owner)) state->leave();
 }
 
-communicator_state::freeing::~freeing() {
-  handles& those = being_freed();
-  const std::lock_guard lock(those.mutex);
-  const auto mine = std::ranges::find(those.all, comm_);
-  if (mine == those.all.end()) return;
-  those.all.erase(mine);
-  num_being_freed.fetch_sub(1, std::memory_order_release);
+communicator_state::freeing::~freeing() { innermost = outer_; }
+
+bool communicator_state::freeing::now(MPI_Comm comm) {
+  for (const freeing* one = innermost; one; one = one->outer_)
+    if (one->comm_ == comm) return true;
+  return false;
 }
 
 void communicator_state::leave() {

@@ -27,9 +27,12 @@ class communicator_state {
     ~freeing();
     freeing(const freeing&) = delete;
     freeing& operator=(const freeing&) = delete;
+    /// Whether this thread is just freeing that one.
+    static bool now(MPI_Comm comm);
 
    private:
     MPI_Comm comm_;
+    freeing* outer_;  // a delete callback may free another one
   };
   /// The delete callback of the attribute.
   static int on_free(MPI_Comm comm, int key, void* value, void* extra);

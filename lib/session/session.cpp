@@ -147,6 +147,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   agreed.set(agreement::pays, pays);
   agreed.set(agreement::no_device, true);
   agreed.set(agreement::names_no_rails, true);
+  agreed.set(agreement::one_world, true);
   agreed.set(agreement::one_thread, !has_threads);
   agreed.set(agreement::has_room_for_base, all_bases.may_make_one());
   agreed.set(agreement::may_make_communicators,
@@ -163,10 +164,12 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     if (values.enable && pays) {
       made.reset(new session(values, owner, rank, num_ranks, name_of_communicator(user)));
       place = all_bases.find(user);
-      if (place.of)
+      if (place.of) {
         agreed.offer(place.of->id, all_bases.free_lanes(*place.of));
-      else
+      } else {
+        agreed.set(agreement::one_world, bases::is_one_world(user));
         for_base = bases::prepare(num_ranks);
+      }
     }
     agreed.set(agreement::made_its_part, true);
   } catch (const std::bad_alloc&) {
@@ -189,6 +192,10 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   }
   if (!agreed.all(agreement::made_its_part)) {
     owner.record("a communicator is not tuned: not all ranks could make their part of it");
+    return {};
+  }
+  if (!agreed.all(agreement::one_world)) {
+    owner.record("a communicator is not tuned: not all of its ranks were started together");
     return {};
   }
   if (agreed.no_base()) {
