@@ -53,6 +53,15 @@ class executor {
     return wait(start(s, b), watch);
   }
 
+  /// Allocates what a call of this schedule and size needs: none that follows, alone, allocates
+  /// more.
+  void prepare(const schedule& s, const binding& b) {
+    execution& e = calls_[std::size_t(free_call())]->work;
+    e.bind(s, b, windows_, 0, 0);
+    rail_.reserve(e.most_in_flight());
+    e.fail(0);
+  }
+
   /// Starts a call and does what can be done at once. Schedule, buffers and what the hooks need
   /// must live until the call has been finished.
   call start(const schedule& s, const binding& b) {

@@ -264,6 +264,10 @@ session::session(const settings& values, process& owner, int rank, int num_ranks
       merges_(std::make_unique<merge_messages>(rank, num_ranks)),
       policies_{values.policy} {
   merges_->connect(lane_);
+  const arm binomial = parse_arm(collective::broadcast, "binomial");
+  plan_broadcast_ = binomial.base->build(
+      {.rank = rank, .num_ranks = num_ranks, .commutative = true, .result_rank = 0},
+      binomial.values);
   const auto all = words(values.collectives);
   for (std::size_t i = 0; i < num_collectives; ++i) {
     handlings_[i].arms = known_arms()[i].data();
@@ -304,6 +308,12 @@ const std::array<std::vector<arm>, num_collectives>& session::known_arms() {
 void session::connect(base_place place, int lane_number) {
   lane_->become(std::move(place), lane_number);
   over_mpi_.emplace(*lane_);
+  // First plans must not fail on one rank alone.
+  try {
+    select::plan_message message{};
+    over_mpi_->runs.prepare(plan_broadcast_, binding_of(message));
+  } catch (const std::bad_alloc&) {  // maybe there is memory when it is needed
+  }
 }
 
 void session::know_machine(double passed_s) {
@@ -667,18 +677,18 @@ void session::note_merge(int code, bool mismatch) {
 // By MPI's messages also where calls go over rails: these may have failed. A rank whose schedules
 // fail passes plans on all the same.
 int session::receive_first_plan(select::plan_message& message) {
-  static const arm& binomial = *new arm(parse_arm(collective::broadcast, "binomial"));
-  const shape s{.rank = rank_, .num_ranks = num_ranks_, .commutative = true, .result_rank = 0};
-  const std::shared_ptr<const schedule> plan =
-      schedules_.find_or_build(*binomial.base, binomial.values, s);
+  return execute(*over_mpi_, plan_broadcast_, binding_of(message), [](void* self) {
+    auto& mine = *static_cast<session*>(self);
+    mine.keep_on();
+    return mine.gone_ ? MPI_ERR_OTHER : MPI_SUCCESS;
+  });
+}
+
+binding session::binding_of(select::plan_message& message) {
   auto* const memory = reinterpret_cast<std::byte*>(message.data());
-  const message_size size{.units = std::int64_t(sizeof message), .unit_bytes = 1};
-  return execute(*over_mpi_, *plan, {.input = memory, .output = memory, .size = size},
-                 [](void* self) {
-                   auto& mine = *static_cast<session*>(self);
-                   mine.keep_on();
-                   return mine.gone_ ? MPI_ERR_OTHER : MPI_SUCCESS;
-                 });
+  return {.input = memory,
+          .output = memory,
+          .size = {.units = std::int64_t(sizeof message), .unit_bytes = 1}};
 }
 
 int session::wait_for(MPI_Request& request, MPI_Status& status) {

@@ -144,6 +144,7 @@ class session {
   bool eligible_here(const algorithm& a, const call& c) const;
   // From rank 0, where `message` is it. Returns an MPI error code.
   int receive_first_plan(select::plan_message& message);
+  static binding binding_of(select::plan_message& message);
   // Counts the call: whether steps of a merge are due in it.
   bool begins_merge_steps();
   void merge_steps();
@@ -182,6 +183,7 @@ class session {
   std::optional<mpi_of_schedules> over_mpi_;        // from connect() on
   std::unique_ptr<rails_of_schedules> over_rails_;  // none: over MPI's messages
   schedule_cache schedules_;
+  schedule plan_broadcast_;  // of first plans, from rank 0
   std::deque<arm> pinned_by_setting_;
   std::deque<pinned_arm> pinned_by_option_;
   std::vector<std::string> policies_;  // 0: the setting's; the others were named by calls

@@ -118,6 +118,8 @@ class lockstep {
     reply_.assign(max_reply_words, 0);
     queue_.reserve(max_samples);
     in_flight_.reserve(max_samples);
+    contexts_.reserve(spare_contexts);
+    if (leader_) led_.reserve(spare_contexts);
   }
 
   /// Leader only, before the first call: better guesses than those of an unknown machine, and how
@@ -276,6 +278,7 @@ class lockstep {
   std::optional<double> core_given_share() const { return sharing_.share(); }
 
  private:
+  static constexpr std::size_t spare_contexts = 4;
   static constexpr int min_samples = 16;
   static constexpr int max_samples = 64;
   static constexpr int incumbent_samples_per_merge = 16;  // per context
@@ -446,9 +449,22 @@ class lockstep {
       any_waits_for_all_ = any_waits_for_all_ || waits_for_all(key.op);
       index_[i] = num_contexts() - 1;
       fingerprint_ = mix(fingerprint_, packed);
+      make_room();
     }
     last_key_ = packed;
     return last_context_ = index_[i];
+  }
+
+  /// For the next contexts, ahead of time: a rank that had no memory for one in the call in which
+  /// it is new could not say what the others do in that call.
+  void make_room() {
+    if (contexts_.size() < contexts_.capacity() && (!leader_ || led_.size() < led_.capacity()))
+      return;
+    try {
+      contexts_.reserve(2 * contexts_.size());
+      if (leader_) led_.reserve(2 * led_.size());
+    } catch (const std::bad_alloc&) {  // maybe later
+    }
   }
 
   /// Empty blocks make calls that say nothing of cores: they are asked only if there is no better.
