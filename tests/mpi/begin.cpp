@@ -119,33 +119,49 @@ TEST_CASE("MPI makes one communicator for some ranks, and none for later ones of
 }
 
 TEST_CASE("more communicators than lanes: the rest are native, and freed ones make room") {
-  const int rank = communicator::duplicate_of_world().rank();
-  if (communicator::duplicate_of_world().size() < 2) return;
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() < 2) return;
   const test::records log;
-  const auto tuned = [](MPI_Comm comm) {
+  const auto is_tuned = [](MPI_Comm comm) {
     int value = 1, sum = 0;
     REQUIRE(mpi::start_tuning(comm) == MPI_SUCCESS);
     REQUIRE(mpi::all_reduce(&value, &sum, 1, MPI_INT, MPI_SUM, comm,
                             collect(use("recursive_doubling"))) == MPI_SUCCESS);
     return mpi::last_arm(comm) == "recursive_doubling";
   };
-  constexpr int some = 100;  // MPI has fewer communicators than there are lanes
-  std::vector<std::unique_ptr<communicator>> live;
-  for (int i = 0; i < some; ++i) {
-    MPI_Comm copy = MPI_COMM_NULL;
-    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
-    live.push_back(std::make_unique<communicator>(copy));
-    CHECK(tuned(copy));
+  REQUIRE(is_tuned(world));  // so that there is a base
+  // On one rank all lanes but some are taken, each rank knows only its own.
+  constexpr int some = 3;
+  bases& all = bases::of_process();
+  const base_place place = all.find(world);
+  REQUIRE(place.of);
+  std::vector<int> taken;
+  if (world.rank() == world.size() - 1)
+    for (int lane = 0, left = some; lane < base::num_lanes; ++lane) {
+      if (!all.take(*place.of, lane)) continue;
+      if (left-- > 0)
+        all.give_back(*place.of, lane);
+      else
+        taken.push_back(lane);
+    }
+  {
+    std::vector<std::unique_ptr<communicator>> live;
+    const auto duplicate = [] {
+      MPI_Comm copy = MPI_COMM_NULL;
+      MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+      return std::make_unique<communicator>(copy);
+    };
+    for (int i = 0; i < some; ++i) CHECK(is_tuned(*live.emplace_back(duplicate())));
+    CHECK(log.texts.empty());
+    CHECK(!is_tuned(*duplicate()));
+    CHECK(log.any_has("there are 1024 others already"));
+    for (int i = 0; i < 20; ++i) {
+      live[std::size_t(i % some)] = nullptr;
+      live[std::size_t(i % some)] = duplicate();
+      CHECK(is_tuned(*live[std::size_t(i % some)]));
+    }
   }
-  for (int i = 0; i < 3 * base::num_lanes; ++i) {
-    live[std::size_t(i % some)].reset();
-    MPI_Comm copy = MPI_COMM_NULL;
-    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
-    live[std::size_t(i % some)] = std::make_unique<communicator>(copy);
-    if (i % 16 == 0) CHECK(tuned(copy));
-  }
-  CAPTURE(rank);
-  CHECK(log.texts.empty());
+  for (const int lane : taken) all.give_back(*place.of, lane);
 }
 
 TEST_CASE("the ranks agree at the 8th call, and begin then if that pays on all of them") {
