@@ -53,9 +53,8 @@ constexpr auto Init = [](const auto& go_on, auto...) {
   const int code = go_on();
   if (code != MPI_SUCCESS) return code;
   const inside here;
-  if (process* const mine = process::get();
-      mine && mine->values().all_ranks && mine->values().enable)
-    bases::of_process().make_for_world();
+  if (process* const mine = process::get(); mine && mine->values().all_ranks)
+    bases::of_process().make_for_world(mine->values().enable);
   return code;
 };
 constexpr auto Init_thread = Init;

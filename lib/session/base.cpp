@@ -167,7 +167,7 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
   return MPI_SUCCESS;
 }
 
-void bases::make_for_world() {
+void bases::make_for_world(bool wanted) {
   int num_ranks = 1;
   PMPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
   MPI_Comm parent = MPI_COMM_NULL;  // nobody knows what the program has started besides
@@ -178,7 +178,7 @@ void bases::make_for_world() {
     from = prepare(num_ranks);
   } catch (const std::exception&) {  // seen by all below
   }
-  int ok = from.made ? 1 : 0;
+  int ok = wanted && from.made ? 1 : 0;
   base_place place;
   if (PMPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) == MPI_SUCCESS && ok)
     make(MPI_COMM_WORLD, std::move(from), place);  // without one the first agreement tries again

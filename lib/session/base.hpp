@@ -116,9 +116,9 @@ class bases {
   /// A base of the ranks of `user`. Collective; returns an MPI error code, and then `place` has
   /// none.
   int make(MPI_Comm user, materials from, base_place& place);
-  /// One for all ranks there are, before the program has begun. Only where all of them run
-  /// railpass. Collective over MPI_COMM_WORLD.
-  void make_for_world();
+  /// One for all ranks there are, before the program has begun, if it is `wanted` on all of them.
+  /// Only where all of them run railpass. Collective over MPI_COMM_WORLD.
+  void make_for_world(bool wanted);
 
   /// The lanes of a base on which nothing is left on this rank.
   lane_set free_lanes(const base& b);

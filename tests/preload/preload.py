@@ -163,6 +163,14 @@ class Preloaded(unittest.TestCase):
         self.assertIn("0 wrong", done.stdout)
         self.assertIn("start_tuning(MPI_COMM_WORLD)", done.stderr)
 
+    def test_one_rank_that_is_told_not_to_tune(self):
+        # Also where a communicator is made for all ranks in MPI_Init.
+        program = self.program("lifetimes.c")
+        self.assertEqual(
+            self.start("sh", "-c", 'export RAILPASS_ENABLE=$(( ${PMIX_RANK:-${PMI_RANK:-0}} > 0 )); '
+                       f'exec {program} plain', preload=(PRELOAD,), RAILPASS_ALL_RANKS="on",
+                       RAILPASS_POLICY="round_robin").stdout, self.start(program, "plain").stdout)
+
     def test_lifetimes(self):
         program = self.program("lifetimes.c")
         for mode in ("atexit", "self", "free", "free_first", "outstanding", "wrong_operation",
