@@ -75,7 +75,7 @@ TEST_CASE("any allocation may fail on one rank") {
       int n = 1;
       // All of the first ones; fewer where many ranks take turns.
       while (life_with_failure(world, victim, n, where))
-        n += n < 40 && world.size() <= 3 ? 1 : n / 3 + 1;
+        n = world.size() > 3 ? 5 * n : n < 40 ? n + 1 : n + n / 3;
       CHECK(n > 10);
     }
 }
