@@ -70,9 +70,9 @@ class Run(ProgramTest):
                              f"-Wl,-rpath,{self.folder}"]):
                 self.assertEqual(self.start(command).returncode, 0)
 
-        def started(launcher, program, *options):
+        def started(launcher, program, *options, more=()):
             return self.start([railpass, "run", "-n", "2", "--launcher", self.path(launcher),
-                               *options, program],
+                               *options, program, *more],
                               {"LD_LIBRARY_PATH": self.path("prefix/lib"), "RAILPASS_SEED": "7"})
 
         for launcher, library, family, option in (
@@ -100,8 +100,7 @@ class Run(ProgramTest):
             started("mpiexec.mpich", programs["libmpich.so.12"]).stdout.split()[:5])
         self.assertIn("mpi_abi", started("mpiexec.mpich", "/bin/sh", "--mpi", "mpi_abi").stdout)
         # Of several programs some may not be reached by the preload library.
-        several = self.start([railpass, "run", "-n", "2", "--launcher", self.path("mpiexec.open"),
-                              programs["libmpi.so.40"], ":", "-n", "1", "other"])
+        several = started("mpiexec.open", programs["libmpi.so.40"], more=(":", "-n", "1", "other"))
         self.assertIn("LD_PRELOAD=", several.stdout)
         self.assertNotIn("RAILPASS_ALL_RANKS", several.stdout)
         wrong = started("mpiexec.open", programs["libmpich.so.12"])
