@@ -56,8 +56,8 @@ class session {
   session& operator=(const session&) = delete;
   ~session() = default;
 
-  /// Runs a call of more than 0 bytes with valid arguments. Returns an MPI error code; the error
-  /// handler has not been called unless the MPI library's own collective failed.
+  /// Runs a call that is ours (see judge). Returns an MPI error code after the error handler has
+  /// been called.
   int run(const call& c, const call_options& options);
 
   /// The arm of the last call; null before the first.
