@@ -133,12 +133,11 @@ class Outcome:
                               key=lambda r: r.rank)
 
     def run(self, launch, options):
-        environment = {k: v for k, v in os.environ.items()
-                       if not k.startswith("RAILPASS") and k != "LD_PRELOAD"}
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS")}
         environment.update(LIFE_ENDING=launch.ending, LIFE_THREADS=launch.threads)
         if options.preload:
             environment.update({f"RAILPASS_{k}": v for k, v in launch.settings.items()},
-                               LD_PRELOAD=options.preload, RAILPASS_LOG=str(self.folder / "log"))
+                               LD_PRELOAD=preloaded(options.preload), RAILPASS_LOG=str(self.folder / "log"))
             if launch.keeps_statistics:
                 environment["RAILPASS_STATS"] = str(self.folder / "stats.json")
             if launch.is_traced:
@@ -202,6 +201,11 @@ class Outcome:
                     os.kill(record.pid, signal.SIGKILL)
             except OSError:
                 pass
+
+
+def preloaded(library):
+    """LD_PRELOAD: the library before what is preloaded anyway."""
+    return ":".join(filter(None, (library, os.environ.get("LD_PRELOAD"))))
 
 
 def numbers(said):

@@ -57,12 +57,12 @@ class Preloaded(unittest.TestCase):
         return name
 
     def start(self, *command, preload=(), mpiexec=MPIEXEC, ranks=RANKS, **settings):
-        environment = {k: v for k, v in os.environ.items()
-                       if not k.startswith("RAILPASS") and k != "LD_PRELOAD"}
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS")}
         # All ranks must read the same; so the launcher gets it, too, and must not mind.
         environment.update({k: str(v) for k, v in settings.items()})
         if preload:
-            environment["LD_PRELOAD"] = ":".join(preload)
+            environment["LD_PRELOAD"] = ":".join(
+                filter(None, (*preload, os.environ.get("LD_PRELOAD"))))
         done = subprocess.run([mpiexec, "-n", str(ranks), *command], env=environment, text=True,
                               capture_output=True, stdin=subprocess.DEVNULL, timeout=100,
                               check=False)
