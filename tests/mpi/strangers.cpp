@@ -63,7 +63,7 @@ class knock {
   bool is_open_ = false;
 };
 
-std::atomic<bool> replays{false};
+std::atomic<bool> replays{false}, dawdles{false};
 std::atomic<int> replayed{0}, convinced{0};
 
 // Somebody on the way of a caller's words says them, too, and before it.
@@ -89,6 +89,12 @@ void replay(int fd, const void* words, std::size_t bytes) {
   }
 }
 
+// A caller who takes its time before it introduces itself: who listens does so for longer.
+void dawdle(std::size_t bytes) {
+  if (dawdles && bytes == tcp::introduction_bytes)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
+
 template <class Function>
 Function* real(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
@@ -99,11 +105,13 @@ Function* real(const char* name) {
 // In place of the C library's, for librailpass as well.
 extern "C" ssize_t sendmsg(int fd, const msghdr* m, int flags) {
   static auto* const next = real<ssize_t(int, const msghdr*, int)>("sendmsg");
+  if (m->msg_iovlen == 1) dawdle(m->msg_iov[0].iov_len);
   if (replays && m->msg_iovlen == 1) replay(fd, m->msg_iov[0].iov_base, m->msg_iov[0].iov_len);
   return next(fd, m, flags);
 }
 extern "C" ssize_t send(int fd, const void* from, size_t bytes, int flags) {
   static auto* const next = real<ssize_t(int, const void*, size_t, int)>("send");
+  dawdle(bytes);
   if (replays) replay(fd, from, bytes);
   return next(fd, from, bytes, flags);
 }
@@ -155,14 +163,16 @@ class visitor {
   std::thread thread_;  // last: it uses the others
 };
 
-// Opens and closes rails until the visits on rank 0 suffice: a listener lives for a moment only, so
-// that most rounds end before somebody has been there.
+// Opens and closes rails until the visits on rank 0 suffice. The other ranks dawdle, so that most
+// rounds have one.
 template <class Suffice>
 void open_until(const communicator& world, const Suffice& suffice) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   enum : int { go_on, done, too_late } state = go_on;
   while (state == go_on) {
+    dawdles = world.rank() > 0;
     mpi::open_rails(world, two_rails);
+    dawdles = false;
     messages_pass(world);
     mpi::close_rails(world);
     if (world.rank() == 0 && std::chrono::steady_clock::now() > deadline) state = too_late;
