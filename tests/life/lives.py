@@ -137,7 +137,8 @@ class Outcome:
         environment.update(LIFE_ENDING=launch.ending, LIFE_THREADS=launch.threads)
         if options.preload:
             environment.update({f"RAILPASS_{k}": v for k, v in launch.settings.items()},
-                               LD_PRELOAD=preloaded(options.preload), RAILPASS_LOG=str(self.folder / "log"))
+                               LD_PRELOAD=preloaded(options.preload),
+                               RAILPASS_LOG=str(self.folder / "log"))
             if launch.keeps_statistics:
                 environment["RAILPASS_STATS"] = str(self.folder / "stats.json")
             if launch.is_traced:

@@ -105,8 +105,10 @@ Function* real(const char* name) {
 // In place of the C library's, for librailpass as well.
 extern "C" ssize_t sendmsg(int fd, const msghdr* m, int flags) {
   static auto* const next = real<ssize_t(int, const msghdr*, int)>("sendmsg");
-  if (m->msg_iovlen == 1) dawdle(m->msg_iov[0].iov_len);
-  if (replays && m->msg_iovlen == 1) replay(fd, m->msg_iov[0].iov_base, m->msg_iov[0].iov_len);
+  if (m->msg_iovlen == 1) {
+    dawdle(m->msg_iov[0].iov_len);
+    if (replays) replay(fd, m->msg_iov[0].iov_base, m->msg_iov[0].iov_len);
+  }
   return next(fd, m, flags);
 }
 extern "C" ssize_t send(int fd, const void* from, size_t bytes, int flags) {
