@@ -67,6 +67,9 @@ communicator_state* communicator_state::of(MPI_Comm comm, int& code) {
   const std::uint64_t now = frees.load(std::memory_order_acquire);
   remembered& seen = place_of(comm);
   if (seen.comm == comm && seen.frees == now) return seen.state;
+  // MPICH goes on to look at attributes that it has deleted, which may be another communicator's
+  // by now: a communicator that is being freed is not asked for any.
+  if (freeing::now(comm)) return nullptr;
   void* known = nullptr;
   int found = 0;
   code = PMPI_Comm_get_attr(comm, owner->communicator_key(), &known, &found);
@@ -75,7 +78,6 @@ communicator_state* communicator_state::of(MPI_Comm comm, int& code) {
     seen = {comm, static_cast<communicator_state*>(known), now};
     return seen.state;
   }
-  if (freeing::now(comm)) return nullptr;
   // A rank without a state would be native while the others are tuned, and not know it.
   auto* const fresh = new communicator_state(comm, *owner);
   try {

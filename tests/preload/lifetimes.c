@@ -42,8 +42,13 @@ static void end_in_atexit(void) {
   MPI_Finalize();
 }
 
+// Has not been used before the delete callback of another one, in which MPI libraries give it the
+// memory of attributes that are just deleted there.
+static MPI_Comm unused = MPI_COMM_NULL;
+
 static int last_calls(MPI_Comm comm, int key, void* value, void* extra) {
   (void)key, (void)value, (void)extra;
+  if (unused != MPI_COMM_NULL) communicate(unused, 10);
   communicate(comm == MPI_COMM_SELF ? MPI_COMM_WORLD : comm, 5);
   return MPI_SUCCESS;
 }
@@ -70,7 +75,9 @@ static void free_with_callbacks(void) {
     if (generation % 3 && rank % 2) MPI_Comm_set_attr(comm, key, NULL);
     communicate(comm, generation % 13);
     if (generation % 3 && rank % 2 == 0) MPI_Comm_set_attr(comm, key, NULL);
+    if (generation % 4 == 3) MPI_Comm_split(MPI_COMM_WORLD, rank / 2, 0, &unused);
     MPI_Comm_free(&comm);
+    if (unused != MPI_COMM_NULL) MPI_Comm_free(&unused);
   }
   MPI_Comm_free_keyval(&key);
 }
