@@ -22,6 +22,7 @@
 #include "lib/cli/sampler.hpp"
 #include "lib/cli/workload.hpp"
 #include "lib/files/files.hpp"
+#include "lib/session/base.hpp"
 #include "lib/session/merge_messages.hpp"
 #include "railpass/mpi.hpp"
 #include "railpass/select/random.hpp"
@@ -41,6 +42,7 @@
 #include <functional>
 #include <iostream>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -124,7 +126,14 @@ ordered_json merge(const cli::job& j, bool at_once) {
   select::lockstep steps({}, j.rank, j.num_ranks);
   steps.expect({.at_once_s = at_once ? 0 : 1.0});
   merge_messages messages(j.rank, j.num_ranks);
-  messages.connect(MPI_COMM_WORLD);
+  bases& all = bases::of_process();
+  base_place place;
+  if (all.make(MPI_COMM_WORLD, bases::prepare(j.num_ranks), place) != MPI_SUCCESS)
+    throw error("no communicator for merges could be made");
+  const auto lane = std::make_shared<base_lane>();
+  all.take(*place.of, 0);
+  lane->become(std::move(place), 0);
+  messages.connect(lane);
   const std::int64_t others = at_once ? 1 : 0;  // the first one is spread
   double total_s = 0, mine_s = 0;
   while (steps.merges() <= others) {
@@ -135,7 +144,7 @@ ordered_json merge(const cli::job& j, bool at_once) {
       const double began_s = MPI_Wtime();
       bool mismatch = false;
       messages.make_due_steps(
-          steps, nullptr, [](MPI_Request& r) { return MPI_Wait(&r, MPI_STATUS_IGNORE); }, mismatch);
+          steps, nullptr, [](MPI_Request& r, MPI_Status& s) { return MPI_Wait(&r, &s); }, mismatch);
       inside_s = MPI_Wtime() - began_s;
     });
     if (!counts) continue;

@@ -119,7 +119,7 @@ int merge_messages::make(merge_step step, lockstep& ls, std::mutex* guarded,
 
 void merge_messages::leave(lockstep& ls, std::mutex* guarded, bool& mismatch) {
   if (ls.outstanding() == merge_step::none) return;
-  const auto without_waiting = [](MPI_Request& request, MPI_Status& status) {
+  const auto without_waiting = [](MPI_Request& request, MPI_Status& status) -> int {
     int done = 0;
     if (const int failure = PMPI_Test(&request, &done, &status)) return failure;
     return done ? MPI_SUCCESS : MPI_ERR_PENDING;

@@ -497,7 +497,7 @@ int session::run_schedule(const call& c, const arm& a) {
   const std::shared_ptr<const schedule> plan = schedules_.find_or_build(*a.base, a.values, s);
   binding b{.root = root};
   if (const int failure = buffers_.prepare(c, place(), *plan, b)) return failure;
-  const auto look = [](void* self) {
+  const auto look = [](void* self) -> int {
     auto& mine = *static_cast<session*>(self);
     mine.keep_on();
     return mine.failed_ ? MPI_ERR_OTHER : MPI_SUCCESS;
@@ -677,7 +677,7 @@ void session::note_merge(int code, bool mismatch) {
 // By MPI's messages also where calls go over rails: these may have failed. A rank whose schedules
 // fail passes plans on all the same.
 int session::receive_first_plan(select::plan_message& message) {
-  return execute(*over_mpi_, plan_broadcast_, binding_of(message), [](void* self) {
+  return execute(*over_mpi_, plan_broadcast_, binding_of(message), [](void* self) -> int {
     auto& mine = *static_cast<session*>(self);
     mine.keep_on();
     return mine.gone_ ? MPI_ERR_OTHER : MPI_SUCCESS;
