@@ -155,11 +155,14 @@ class belief {
     double log2_segment = 24;
     bool native = false;
     double own_spread = 0.35;
+    double predicted = 0;  // ln(seconds)
     std::int64_t samples = 0;
     std::int64_t last_seen = 0;
     std::optional<double> bad_first{};
     int doubted = 0;  // samples in a row that looked like outliers
     double quickest = std::numeric_limits<double>::infinity();
+    std::array<double, 5> latest{};  // ln(seconds) of the last samples, in a ring
+    std::size_t num_latest = 0;      // so many were ever kept there
   };
   struct family_tail {
     double calls = 0, outliers = 0, excess = 0;
@@ -208,6 +211,7 @@ class belief {
   const summary* quick_again(std::span<const summary> epoch) const;
   void begin_anew(const summary& seen, std::int64_t calls);
   void apply(const summary& s);
+  void keep_to_samples();
 
   // Times at similar sizes tell better which arm is faster than what each takes; only counted on
   // where all ranks wait for all, as elsewhere 1000 calls take longer then.
@@ -217,9 +221,10 @@ class belief {
   std::vector<family_tail> tails_;
   std::vector<hypothesis> hypotheses_;
   std::size_t speaking_ = 0;
-  std::vector<hypothesis> earlier_;  // before the last change that lasted
-  std::int64_t earlier_lasted_ = 0;  // calls
-  std::int64_t changed_at_ = 0;      // call
+  std::vector<hypothesis> earlier_;                         // before the last change that lasted
+  std::int64_t earlier_lasted_ = 0;                         // calls
+  std::int64_t changed_at_ = 0;                             // call
+  double most_ = -std::numeric_limits<double>::infinity();  // of all samples
   double prior_spread_ = 0.35;
   double heavy_tail_weight_ = 0.04;
   double noise_variance_ = first_noise * first_noise;
@@ -265,7 +270,8 @@ inline belief::belief(std::span<const arm_prior> arms, bool all_wait) {
       const arm_prior& p = arms[std::size_t(i)];
       arm_state& a = arms_[std::size_t(i)];
       if (p.measured_only) a.own_spread = unknown_spread;
-      h.mean.push_back(p.measured_only ? unknown : p.log_seconds);
+      a.predicted = p.measured_only ? unknown : p.log_seconds;
+      h.mean.push_back(a.predicted);
       for (int j = 0; j < k; ++j) {
         const arm_state& b = arms_[std::size_t(j)];
         double c = common_spread * common_spread;
@@ -297,7 +303,8 @@ inline void belief::replace(int a, const arm_prior& by) {
   arms_[std::size_t(a)] = {.family = index_of_family(by.family),
                            .log2_segment = by.log2_segment,
                            .native = by.native,
-                           .own_spread = by.spread};
+                           .own_spread = by.spread,
+                           .predicted = by.log_seconds};
   for (std::vector<hypothesis>* const all : {&hypotheses_, &earlier_})
     for (hypothesis& h : *all) {
       h.mean[std::size_t(a)] = by.log_seconds;
@@ -499,12 +506,39 @@ inline void belief::apply(const summary& s) {
   a.doubted = doubtful ? std::min(3, a.doubted + 1) : 0;
 }
 
+/// Nothing is believed of an arm that lies far from all of its last samples, or, of one with few,
+/// beyond all that was ever seen or predicted: whatever the others' samples say.
+inline void belief::keep_to_samples() {
+  constexpr double twice = std::numbers::ln2;
+  for (int i = 0; i < size(); ++i) {
+    const arm_state& a = arms_[std::size_t(i)];
+    double least = -std::numeric_limits<double>::infinity(), most = std::max(most_, a.predicted);
+    if (a.num_latest >= a.latest.size()) {
+      const auto [quickest, slowest] = std::ranges::minmax(a.latest);
+      least = quickest, most = slowest;
+    }
+    for (hypothesis& h : hypotheses_) {
+      // Of what is expected, which tails and doubt make larger.
+      const double beyond = tail(i) + h.cov(i, i) / 2;
+      double& mean = h.mean[std::size_t(i)];
+      mean = std::max(std::min(mean, most + twice - beyond), least - twice);
+    }
+  }
+}
+
 inline void belief::learn(std::span<const observation> merged, std::int64_t calls,
                           std::int64_t calls_before, int incumbent) {
   const std::int64_t elapsed = std::max<std::int64_t>(0, calls - calls_before);
   std::vector<summary> epoch = summarise(merged);
   changed_ = suspicious_ = false;
   if (epoch.empty()) return;
+  for (const observation& o : merged) {
+    if (!(o.seconds > 0) || !std::isfinite(o.seconds)) continue;
+    arm_state& a = arms_[std::size_t(o.arm)];
+    const double log_s = std::log(o.seconds);
+    a.latest[a.num_latest++ % a.latest.size()] = log_s;
+    most_ = std::max(most_, log_s);
+  }
   ++epochs_;
 
   double squares = 0, freedom = 0;
@@ -597,6 +631,7 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
     hypotheses_[b].log_weight = std::max(hypotheses_[b].log_weight - heaviest, -6.0);
     if (hypotheses_[b].log_weight > hypotheses_[speaking_].log_weight + 1e-12) speaking_ = b;
   }
+  keep_to_samples();
 }
 
 }  // namespace railpass::select

@@ -16,14 +16,15 @@ RAILPASS_LIST_POLICY(knowledge_gradient,
 #define RAILPASS_SELECT_POLICIES_KNOWLEDGE_GRADIENT
 
 #include "railpass/select/belief_policy.hpp"
+#include "railpass/select/guard.hpp"
 
 #include <array>
 
 namespace railpass::select {
 
-class knowledge_gradient_policy final : public belief_policy {
+class knowledge_gradient final : public belief_policy {
  public:
-  explicit knowledge_gradient_policy(policy_input input) : belief_policy(std::move(input)) {
+  explicit knowledge_gradient(policy_input input) : belief_policy(std::move(input)) {
     weigh(plain_, 0, 1);
     looked_at_.assign(arms().size(), 0);
     patience_.assign(arms().size(), 1);
@@ -232,20 +233,6 @@ class knowledge_gradient_policy final : public belief_policy {
     credit_ = std::min(most_credit, credit_ + maintenance_share(now.calls) * length);
     const auto room = std::size_t(std::clamp(length - 1, 0.0, double(epoch_plan::max_explore)));
     if (now.calls == 0 || explore.size() >= room) return;
-    // Neither the profile's table nor its first calls condemn native, nor, where waiting for a rank
-    // may take longer than the call, what it took long ago: it is looked at (again) as soon as that
-    // and a look before, if there was one, cost 1 %.
-    const std::int64_t seen = b.samples(native()), seen_at = b.last_seen(native());
-    const bool long_ago = is_short(incumbent()) && now.calls >= 2 * seen_at;
-    if (incumbent() != native() && native_looks_ <= seen &&
-        (seen < 3 || seen_at <= 2 * cold_calls || long_ago)) {
-      const double price =
-          std::exp(std::min(b.cost(native()), b.quickest(native())) - b.cost(incumbent())) - 1;
-      if (price * double(std::clamp<std::int64_t>(seen, 1, 2)) < 0.01 * double(now.calls)) {
-        explore.push_back(place_of(native()));
-        native_looks_ = int(seen) + 1;
-      }
-    }
     patience_[std::size_t(place_of(incumbent()))] = 1;
     look_at_slowed(now, room, explore);
     // Where predictions are no help, a first call says little of its arm: what it took is the most
@@ -357,8 +344,13 @@ class knowledge_gradient_policy final : public belief_policy {
   // use again; 0 if the last call took much less than believed. By place in arms().
   std::vector<double> patience_;
   std::vector<slowed_arm> slowed_;
-  int native_looks_ = 0;
   double credit_ = 0;
+};
+
+class knowledge_gradient_policy final : public guarded_policy {
+ public:
+  explicit knowledge_gradient_policy(policy_input input)
+      : guarded_policy(std::make_unique<knowledge_gradient>(std::move(input))) {}
 };
 
 }  // namespace railpass::select

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Never slower: a policy proposes which arm is in use and which ones are tried, the guard decides.
+// Its rules need no distribution of times and look for no changes; they compare calls of an arm and
+// of native between the same two merges (*pairs*), as both saw the same machine:
+//
+//   * Nothing is in use that has not run, but at the very beginning for what is predicted from
+//     times of this machine. The older a context is, the more pairs must be won before.
+//   * An arm in use meets native again before its calls have doubled. It stays while its sums over
+//     the pairs are not clearly the larger ones. Slow calls count as they are once it clearly has
+//     more of them than the others; until then they are the machine's.
+//   * When its latest calls take longer than native did when they met, and twice as long as before,
+//     native is in use at once, and what comes back must win pairs against native as it is now.
+//   * What trials take beyond native is one budget. An arm that has never run is expected to take
+//     what first calls have taken so far.
+//
+// Duels: Yue, Broder, Kleinberg, Joachims: The k-armed dueling bandits problem, Journal of Computer
+// and System Sciences 78(5), 2012, doi:10.1016/j.jcss.2011.12.028. A budget against a default arm:
+// Wu, Shariff, Lattimore, Szepesvari: Conservative bandits, ICML 2016, arXiv:1602.04282.
+#pragma once
+
+#include "railpass/base/statistics.hpp"
+#include "railpass/select/policy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace railpass::select {
+
+class guarded_policy : public policy {
+ public:
+  explicit guarded_policy(std::unique_ptr<policy> proposing) : proposing_(std::move(proposing)) {
+    const auto all = proposing_->arms();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!all[i].native) continue;
+      native_ = in_use_ = int(i);
+      if (!all[i].measured_only)
+        native_s_ = native_now_s_ = quiet_s_ = std::exp(all[i].log_seconds);
+    }
+  }
+
+  void learn(std::span<const observation> merged, std::int64_t calls) override;
+  epoch_plan plan(const planning_input& now) override;
+
+  std::span<const arm_prior> arms() const override { return proposing_->arms(); }
+  std::vector<double> probabilities() const override { return probability_; }
+
+  /// Of an arm with some samples it lies near the last ones, whatever the others' say.
+  std::optional<arm_posterior> posterior(int arm) const override {
+    std::optional<arm_posterior> result = proposing_->posterior(arm);
+    const known_arm* const a = find(place_of(arm));
+    if (!a || a->samples < std::int64_t(a->latest.size())) return result;
+    const auto [least, most] = std::ranges::minmax(a->latest);
+    if (!result) result = arm_posterior{most, 1};
+    result->mean_s = std::clamp(result->mean_s, least / 2, 2 * most);
+    return result;
+  }
+
+  std::string reason() const override {
+    const known_arm* const a = find(in_use_);
+    if (in_use_ == native_ || !a || a->pairs == 0) return proposing_->reason();
+    char text[160];
+    const auto percent = [](double of_logarithm) { return 100 * std::expm1(of_logarithm); };
+    const double reach = 2 * deviation(*a);
+    std::snprintf(
+        text, sizeof text, "faster than native in %.0f of %.0f pairs, by %.0f %% (%.0f .. %.0f)",
+        a->wins, a->pairs, percent(lead(*a)), percent(lead(*a) - reach), percent(lead(*a) + reach));
+    return text;
+  }
+
+ private:
+  // What trials may take beyond native: so many of its calls, and of the calls so far.
+  static constexpr double first_budget = 40, budget_share = 0.03;
+  // Until first calls tell better, native calls that one takes more; as much as two of them say.
+  static constexpr double first_call_risk = 5, first_call_weight = 2;
+  // Calls so many times slower than the middle of all are left out of the sums, as any arm may meet
+  // one; tail() counts them.
+  static constexpr double slow_call = 3;
+  static constexpr double remembered_pairs = 64;
+  // Predictions with less spread are from times of this machine.
+  static constexpr double trusted_spread = 0.45;
+  // What takes so many times as long as before has changed.
+  static constexpr double slower = 2;
+  // It meets native again when its calls have grown by this, a little earlier than they double.
+  static constexpr double meeting_growth = 1.8;
+  static constexpr std::int64_t first_meeting = 64;     // call
+  static constexpr std::size_t room_for_meetings = 16;  // in a plan
+
+  /// An arm that has run.
+  struct known_arm {
+    int place = 0;  // in arms()
+    std::int64_t samples = 0;
+    std::array<double, 5> latest{};  // seconds, in a ring
+    double level_s = 0;              // in the latest merge
+    double ratio = 0;                // that in native's then
+    // Sums over its pairs, in units of the middle of all calls of their merge.
+    double pairs = 0, wins = 0, own = 0, native = 0;
+    // Its calls, the slow ones, and by how much these exceed what is slow, in its usual time.
+    double calls = 0, slow = 0, excess = 0;
+    bool doubted = false;  // must meet native before it is in use again
+    bool lost = false;     // must win by more than the doubt
+  };
+
+  int place_of(int arm) const {
+    const auto all = arms();
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (all[i].arm == arm) return int(i);
+    return -1;
+  }
+  int number_of(int place) const { return arms()[std::size_t(place)].arm; }
+  const known_arm* find(int place) const {
+    const auto found = std::ranges::find(known_, place, &known_arm::place);
+    return found == known_.end() ? nullptr : &*found;
+  }
+  known_arm& at(int place) {
+    const auto found = std::ranges::find(known_, place, &known_arm::place);
+    if (found != known_.end()) return *found;
+    known_.push_back({.place = place});
+    return known_.back();
+  }
+
+  static double level_of(std::vector<double> times_s) {
+    const auto middle = times_s.begin() + std::ptrdiff_t((times_s.size() - 1) / 2);
+    std::nth_element(times_s.begin(), middle, times_s.end());
+    return *middle;
+  }
+  /// Of those that take no more than `most_s`, if there are any.
+  static double mean_of(std::span<const double> times_s, double most_s) {
+    double sum = 0;
+    int kept = 0;
+    for (const double t : times_s)
+      if (t <= most_s) sum += t, ++kept;
+    return kept > 0 ? sum / kept : most_s;
+  }
+
+  void note(known_arm& a, std::span<const double> times_s);
+  void meet(known_arm& a, std::span<const double> own_s, std::span<const double> native_s);
+  void note_noise(std::span<const double> times_s);
+
+  /// ln of native's time over the arm's, by their pairs, and the standard deviation of that.
+  double lead(const known_arm& a) const { return std::log(a.native / a.own) - std::log1p(tail(a)); }
+  /// What the arm's slow calls add to its mean, in it: nothing unless it clearly has more of them
+  /// than all others.
+  double tail(const known_arm& a) const {
+    if (a.slow < 2) return 0;
+    const double others = all_calls_ - a.calls + 20, slow = all_slow_ - a.slow + 0.4;
+    const double share = all_slow_ / all_calls_;
+    const double spread = std::sqrt(share * (1 - share) * (1 / a.calls + 1 / others));
+    return a.slow / a.calls - slow / others > 2 * spread ? a.excess / a.calls : 0;
+  }
+  double deviation(const known_arm& a) const {
+    return std::sqrt(2 * noise_squares_ / noise_samples_ / a.pairs);
+  }
+  /// What has been in use for long gives way only to what has met native more often.
+  double needed_pairs() const { return std::min(4.0, double(learnt_at_) / 512); }
+  bool may_be_used(int place) const;
+  /// Seconds that a call of the arm takes beyond native, now.
+  double price_s(int place) const;
+  double left_to_spend_s() const {
+    return first_budget * quiet_s_ + budget_share * passed_s_ - spent_s_;
+  }
+  void leave_out_what_is_too_dear(std::vector<exploration>& explore) const;
+  void add_meetings(epoch_plan& p, int proposed, const planning_input& now) const;
+  void publish(const epoch_plan& p);
+
+  std::unique_ptr<policy> proposing_;
+  std::vector<known_arm> known_;
+  std::vector<double> probability_;  // by place in arms()
+  int native_ = 0, in_use_ = 0;      // places
+  double native_s_ = 0;              // when it was last seen; 0: not known
+  double native_now_s_ = 0;          // as far as the arm in use tells
+  double quiet_s_ = 0;               // the least that it ever was
+  std::int64_t met_at_ = 0;          // a call before which in use and native have met
+  std::int64_t learnt_at_ = 0;       // call
+  double passed_s_ = 0;              // in all calls, had they been native's
+  double spent_s_ = 0;
+  double all_calls_ = 0, all_slow_ = 0;
+  double lost_in_first_calls_ = 0, first_calls_ = 0;
+  // Of single calls, of the logarithm; a guess to begin with.
+  double noise_squares_ = 5 * 0.25 * 0.25, noise_samples_ = 5;
+};
+
+// ---- learning
+
+inline void guarded_policy::learn(std::span<const observation> merged, std::int64_t calls) {
+  std::vector<std::pair<int, std::vector<double>>> seen;  // places, and times
+  const auto times_of = [&](int place) {
+    const auto found = std::ranges::find(seen, place, &std::pair<int, std::vector<double>>::first);
+    return found == seen.end() ? nullptr : &found->second;
+  };
+  for (const observation& o : merged) {
+    const int place = place_of(o.arm);
+    if (place < 0 || !(o.seconds > 0) || !std::isfinite(o.seconds)) continue;
+    if (!times_of(place)) seen.push_back({place, {}});
+    times_of(place)->push_back(o.seconds);
+  }
+
+  // Where native was not called, what is in use says how the machine is.
+  std::vector<double> native_s;
+  const known_arm* const used = find(in_use_);
+  if (const auto* const times = times_of(native_)) {
+    native_s = *times;
+    native_s_ = native_now_s_ = level_of(native_s);
+    quiet_s_ = quiet_s_ > 0 ? std::min(quiet_s_, native_s_) : native_s_;
+    met_at_ = in_use_ == native_ ? calls : learnt_at_;
+  } else if (const auto* const of_used = times_of(in_use_); of_used && used && used->ratio > 0) {
+    for (const double t : *of_used) native_s.push_back(t / used->ratio);
+    native_now_s_ = level_of(native_s);
+  }
+  const bool met = times_of(native_) != nullptr;
+  passed_s_ += double(calls - learnt_at_) * native_now_s_;
+  learnt_at_ = calls;
+
+  for (const auto& [place, times_s] : seen) {
+    known_arm& a = at(place);
+    note(a, times_s);
+    const double level_s = level_of(times_s);
+    const bool in_use = place == in_use_;
+    if (place != native_) {
+      if (!native_s.empty() && (met || !in_use)) {
+        meet(a, times_s, native_s);
+      } else if (in_use && times_s.size() >= 2 && level_s > native_s_ &&
+                 level_s > slower * a.level_s) {
+        a.pairs = a.wins = a.own = a.native = 0;
+        a.doubted = true;
+      }
+    }
+    a.level_s = level_s;
+    if (native_now_s_ > 0 && (met || !in_use || a.ratio == 0)) a.ratio = level_s / native_now_s_;
+  }
+  proposing_->learn(merged, calls);
+}
+
+inline void guarded_policy::note(known_arm& a, std::span<const double> times_s) {
+  for (const double t : times_s) {
+    const double lost_s = native_now_s_ > 0 ? std::max(0.0, t - native_now_s_) : 0;
+    if (a.samples == 0 && a.place != native_) {
+      ++first_calls_;
+      if (lost_s > 0) lost_in_first_calls_ += lost_s / native_now_s_;
+    }
+    const auto kept = std::min<std::int64_t>(a.samples, std::int64_t(a.latest.size()));
+    if (kept >= 3) {
+      const double usual_s = level_of({a.latest.begin(), a.latest.begin() + kept});
+      ++a.calls, ++all_calls_;
+      if (t > slow_call * usual_s) {
+        ++a.slow, ++all_slow_;
+        a.excess += t / usual_s - slow_call;
+      }
+    }
+    a.latest[std::size_t(a.samples++) % a.latest.size()] = t;
+    if (a.place != in_use_) spent_s_ += lost_s;
+  }
+}
+
+inline void guarded_policy::meet(known_arm& a, std::span<const double> own_s,
+                                 std::span<const double> native_s) {
+  std::vector<double> all(own_s.begin(), own_s.end());
+  all.insert(all.end(), native_s.begin(), native_s.end());
+  const double middle_s = level_of(all);
+  const std::size_t n = std::min(own_s.size(), native_s.size());
+  a.pairs += double(n);
+  a.own += double(n) * mean_of(own_s, slow_call * middle_s) / middle_s;
+  a.native += double(n) * mean_of(native_s, slow_call * middle_s) / middle_s;
+  for (std::size_t i = 0; i < n; ++i) a.wins += own_s[i] < native_s[i] ? 1 : 0;
+  if (a.pairs > remembered_pairs)
+    for (double* const sum : {&a.pairs, &a.wins, &a.own, &a.native}) *sum /= 2;
+  a.doubted = false;
+  note_noise(own_s);
+  note_noise(native_s);
+}
+
+inline void guarded_policy::note_noise(std::span<const double> times_s) {
+  if (times_s.size() < 2) return;
+  const double level_s = level_of({times_s.begin(), times_s.end()});
+  for (const double t : times_s) {
+    const double off = std::min(std::abs(std::log(t / level_s)), 1.0);
+    noise_squares_ += off * off;
+    ++noise_samples_;
+  }
+}
+
+// ---- deciding
+
+inline bool guarded_policy::may_be_used(int place) const {
+  if (place == native_) return true;
+  const known_arm* const a = find(place);
+  if (!a)
+    return arms()[std::size_t(place)].spread <= trusted_spread &&
+           (learnt_at_ == 0 || place == in_use_);
+  if (a->doubted) return false;
+  // Early, what the policy makes of predictions and of what earlier runs measured is better.
+  if (a->pairs == 0) return learnt_at_ < first_meeting || (a->ratio > 0 && a->ratio < 1);
+  if (place != in_use_ && a->pairs < needed_pairs()) return false;
+  const double needed_lead = place == in_use_ ? -1 : a->lost ? 1 : 0;
+  return lead(*a) > needed_lead * deviation(*a);
+}
+
+inline double guarded_policy::price_s(int place) const {
+  if (place == native_) return 0;
+  const known_arm* const a = find(place);
+  const double more = a ? a->ratio - 1
+                        : (first_call_weight * first_call_risk + lost_in_first_calls_) /
+                              (first_call_weight + first_calls_);
+  return native_now_s_ * std::max(0.0, more);
+}
+
+inline void guarded_policy::leave_out_what_is_too_dear(std::vector<exploration>& explore) const {
+  double left_s = left_to_spend_s();
+  std::erase_if(explore, [&](const exploration& e) {
+    const double price = price_s(place_of(e.arm));
+    if (price > 0 && price > left_s) return true;
+    left_s -= price;
+    return false;
+  });
+}
+
+inline epoch_plan guarded_policy::plan(const planning_input& now) {
+  epoch_plan p = proposing_->plan(now);
+  const int proposed = place_of(p.incumbent);
+  if (!may_be_used(in_use_)) {
+    for (known_arm& a : known_) a.lost = a.lost || a.place == in_use_;
+    in_use_ = native_;
+  }
+  if (may_be_used(proposed)) in_use_ = proposed;
+  p.incumbent = number_of(in_use_);
+  leave_out_what_is_too_dear(p.explore);
+  add_meetings(p, proposed, now);
+  publish(p);
+  return p;
+}
+
+/// Calls of native while another arm is in use, and of a challenger in turns with what is in use.
+inline void guarded_policy::add_meetings(epoch_plan& p, int proposed,
+                                         const planning_input& now) const {
+  p.explore.resize(std::min(p.explore.size(), epoch_plan::max_explore - room_for_meetings));
+  const auto add = [&](double position, int place) {
+    if (p.explore.size() < epoch_plan::max_explore)
+      p.explore.push_back({int(std::max(0.0, position)), number_of(place)});
+  };
+  if (in_use_ != native_) {
+    // For many plans to come, as a dear merge may be late.
+    const known_arm* const a = find(in_use_);
+    const int calls = a && a->pairs > 0 && lead(*a) > 3 * deviation(*a) ? 1 : 2;
+    const double from = double(std::max(met_at_, first_meeting));
+    for (double due = meeting_growth * from; due < 64 * from; due *= meeting_growth)
+      for (int i = 0; i < calls; ++i) add(due - double(now.calls) + i, native_);
+  }
+  if (proposed != in_use_) {
+    const known_arm* const a = find(proposed);
+    const double have = a ? a->pairs : 0;
+    int pairs = have < 1 ? 1 : have < 4 ? 3 : have < 12 ? 8 : 16;
+    if (const double price = price_s(proposed); price > 0)
+      pairs = std::min(pairs, int(left_to_spend_s() / price));
+    for (int i = 0; i < pairs; ++i) {
+      add(1 + 2 * i, proposed);
+      if (in_use_ != native_) add(2 + 2 * i, in_use_);  // timed, whatever the stride
+    }
+    if (pairs > 0) p.length = std::max({p.length, 2 * pairs + 1, int(p.explore.size()) + pairs});
+  }
+  std::ranges::stable_sort(p.explore, {}, &exploration::position);
+  for (std::size_t i = 1; i < p.explore.size(); ++i)
+    p.explore[i].position = std::max(p.explore[i].position, p.explore[i - 1].position + 1);
+}
+
+inline void guarded_policy::publish(const epoch_plan& p) {
+  probability_.assign(arms().size(), 0);
+  int tried = 0;
+  for (const exploration& e : p.explore) {
+    if (e.position >= p.length) continue;
+    probability_[std::size_t(place_of(e.arm))] += 1.0 / p.length;
+    ++tried;
+  }
+  probability_[std::size_t(in_use_)] += 1 - double(tried) / p.length;
+}
+
+}  // namespace railpass::select

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The guard alone, over a policy that proposes what the test says; then with the default policy
+// where that alone lost itself.
+#include "railpass/select/guard.hpp"
+
+#include "railpass/select/policies.hpp"
+#include "support/catch.hpp"
+
+#include <functional>
+
+using namespace railpass;
+using namespace railpass::select;
+
+namespace {
+
+/// Proposes one arm for use and others to be tried, once each.
+class stubborn final : public policy {
+ public:
+  explicit stubborn(int num_arms, int proposed, std::vector<exploration> tries = {})
+      : proposed_(proposed), tries_(std::move(tries)) {
+    for (int a = 0; a < num_arms; ++a)
+      priors_.push_back({.arm = a, .log_seconds = std::log(1e-5), .spread = 0.6, .native = a == 0});
+    priors_[0].measured_only = true;
+  }
+  void learn(std::span<const observation>, std::int64_t) override {}
+  epoch_plan plan(const planning_input&) override {
+    return {.incumbent = proposed_, .explore = std::exchange(tries_, {}), .length = 16};
+  }
+  std::span<const arm_prior> arms() const override { return priors_; }
+  std::vector<double> probabilities() const override { return {}; }
+  std::optional<arm_posterior> posterior(int) const override { return std::nullopt; }
+  std::string reason() const override { return "proposed"; }
+
+ private:
+  int proposed_;
+  std::vector<exploration> tries_;
+  std::vector<arm_prior> priors_;
+};
+
+/// Seconds of a call of an arm.
+using world_function = std::function<double(int arm, std::int64_t call)>;
+
+/// Makes calls as a policy's plans say, all of them timed; returns which arms they took.
+std::vector<int> make_calls(policy& p, std::int64_t count, const world_function& takes_s) {
+  std::vector<int> arms;
+  epoch_plan now = p.plan({.calls = 0, .merge_cost_s = 1e-6});
+  while (std::ssize(arms) < count) {
+    std::vector<observation> seen;
+    std::size_t next = 0;
+    for (int i = 0; i < now.length && std::ssize(arms) < count; ++i) {
+      int arm = now.incumbent;
+      if (next < now.explore.size() && now.explore[next].position <= i)
+        arm = now.explore[next++].arm;
+      if (seen.size() < 64) seen.push_back({arm, takes_s(arm, std::ssize(arms))});
+      arms.push_back(arm);
+    }
+    p.learn(seen, std::ssize(arms));
+    now = p.plan({.calls = std::ssize(arms), .merge_cost_s = 1e-6});
+  }
+  return arms;
+}
+
+std::int64_t calls_of(const std::vector<int>& arms, int arm, std::size_t from = 0) {
+  return std::count(arms.begin() + std::ptrdiff_t(from), arms.end(), arm);
+}
+
+}  // namespace
+
+TEST_CASE("nothing is in use that has not run") {
+  guarded_policy p(std::make_unique<stubborn>(3, 2));
+  const epoch_plan first = p.plan({});
+  CHECK(first.incumbent == 0);
+  REQUIRE(first.explore.size() == 1);
+  CHECK(first.explore[0] == exploration{.position = 1, .arm = 2});
+}
+
+TEST_CASE("an arm is in use as long as it is quicker than native") {
+  const auto arms = [](double seconds) {
+    guarded_policy p(std::make_unique<stubborn>(2, 1));
+    return make_calls(p, 1000, [&](int arm, std::int64_t) { return arm == 0 ? 1e-5 : seconds; });
+  };
+  CHECK(calls_of(arms(0.9e-5), 1) > 950);
+  // It is tried again and again, as it is proposed, within the budget.
+  CHECK(calls_of(arms(1.1e-5), 1, 900) < 60);
+  CHECK(double(calls_of(arms(3e-5), 1)) * 2 < 40 + 0.03 * 1000 + 16 * 2);
+}
+
+TEST_CASE("an arm in use meets native before its calls have doubled") {
+  guarded_policy p(std::make_unique<stubborn>(2, 1));
+  const auto arms =
+      make_calls(p, 20000, [](int arm, std::int64_t) { return arm == 0 ? 1e-5 : 0.5e-5; });
+  std::int64_t met = 64;
+  for (std::int64_t call = 0; call < std::ssize(arms); ++call) {
+    if (arms[std::size_t(call)] == 0) met = std::max(met, call);
+    REQUIRE(call <= 2 * met);
+  }
+  CHECK(calls_of(arms, 0) < 40);
+}
+
+TEST_CASE("native is in use at once when the arm in use becomes slower than it") {
+  guarded_policy p(std::make_unique<stubborn>(2, 1));
+  const auto arms = make_calls(p, 2000, [](int arm, std::int64_t call) {
+    return arm == 0 ? 1e-5 : call < 1000 ? 0.5e-5 : 100e-5;
+  });
+  // An epoch, and the trials for which the budget is there.
+  CHECK(calls_of(arms, 1, 1000) < 30);
+}
+
+TEST_CASE("what is slow for a while together with native comes back") {
+  guarded_policy p(std::make_unique<stubborn>(2, 1));
+  const auto arms = make_calls(p, 4000, [](int arm, std::int64_t call) {
+    return (arm == 0 ? 1e-5 : 0.5e-5) * (call >= 1000 && call < 1100 ? 1000 : 1);
+  });
+  CHECK(calls_of(arms, 1, 1200) > 2750);
+}
+
+TEST_CASE("untried arms are tried as long as first calls have cost little") {
+  std::vector<exploration> tries;
+  for (int i = 0; i < 30; ++i) tries.push_back({.position = i, .arm = i + 1});
+  const auto tried = [&](double seconds) {
+    guarded_policy p(std::make_unique<stubborn>(31, 0, tries));
+    make_calls(p, 2, [&](int arm, std::int64_t) { return arm == 0 ? 1e-5 : seconds; });
+    return p.plan({.calls = 2}).explore.size();
+  };
+  CHECK(tried(1e-5) == 0);  // all were tried in the first epoch, or left out
+  guarded_policy careful(std::make_unique<stubborn>(31, 0, tries));
+  careful.learn(std::vector<observation>{{0, 1e-5}}, 1);
+  CHECK(careful.plan({.calls = 1}).explore.size() == 8);
+  guarded_policy burnt(std::make_unique<stubborn>(31, 0, tries));
+  burnt.learn(std::vector<observation>{{0, 1e-5}, {1, 100e-5}}, 2);
+  CHECK(burnt.plan({.calls = 2}).explore.empty());
+  guarded_policy lucky(std::make_unique<stubborn>(31, 0, tries));
+  lucky.learn(std::vector<observation>{{0, 1e-5}, {1, 1e-5}, {2, 1e-5}, {3, 1e-5}}, 4);
+  CHECK(lucky.plan({.calls = 4}).explore.size() == 23);
+}
+
+namespace {
+
+/// 24 arms of eight algorithms, predicted to take three times as long as they do.
+policy_input cold(std::uint64_t seed) {
+  std::vector<arm_prior> priors{{.arm = 0, .native = true, .measured_only = true}};
+  for (int a = 1; a <= 24; ++a)
+    priors.push_back({.arm = a,
+                      .log_seconds = std::log(2e-4 * (1 + 0.01 * a)),
+                      .spread = 0.6,
+                      .family = 1 + (a - 1) / 3});
+  return {.priors = priors, .seed = seed};
+}
+
+/// Nothing is believed that lies far beyond what was ever seen.
+void check_beliefs(const policy& p, double most_s) {
+  for (int a = 0; a <= 24; ++a) {
+    INFO("arm " << a);
+    REQUIRE(p.posterior(a));
+    CHECK(p.posterior(a)->mean_s < 3 * most_s);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("when all arms but native become a hundred times slower native is in use again") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    knowledge_gradient_policy p(cold(seed));
+    random_stream r(77 * seed);
+    double most_s = 0;
+    const auto arms = make_calls(p, 1400, [&](int arm, std::int64_t call) {
+      double s = 65e-6 * std::exp(0.05 * r.normal());
+      if (call >= 400 && arm != 0) s *= 100 * std::exp(0.3 * r.normal());
+      most_s = std::max(most_s, s);
+      return s;
+    });
+    INFO("seed " << seed);
+    CHECK(arms.back() == 0);
+    CHECK(calls_of(arms, 0, 400) > 930);
+    check_beliefs(p, most_s);
+  }
+}
+
+TEST_CASE("after a while in which all is a thousand times slower a good arm is in use again") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    knowledge_gradient_policy p(cold(seed));
+    random_stream r(77 * seed);
+    double most_s = 0;
+    const auto arms = make_calls(p, 2000, [&](int arm, std::int64_t call) {
+      double s = 65e-6 * std::exp(0.05 * r.normal());
+      if (call >= 400 && call < 430) s *= 1000 * std::exp(0.3 * r.normal());
+      if (arm != 0 && arm != 5) s *= 1.5;
+      most_s = std::max(most_s, s);
+      return s;
+    });
+    INFO("seed " << seed);
+    CHECK(calls_of(arms, 0, 1000) + calls_of(arms, 5, 1000) > 900);
+    check_beliefs(p, most_s);
+  }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The default policy in generated worlds; thousands of them by hand: bench/worlds.
+#include "railpass/base/settings.hpp"
+#include "railpass/select/policies.hpp"
+#include "support/catch.hpp"
+#include "support/world_player.hpp"
+
+using namespace railpass;
+using namespace railpass::test;
+
+namespace {
+
+policy_maker named(const std::string& name) {
+  return [name](select::policy_input input) { return select::make_policy(name, std::move(input)); };
+}
+
+}  // namespace
+
+TEST_CASE("in any world the default policy costs a bounded number of native calls") {
+  constexpr int worlds = 128;
+  int loss = 0, settled = 0;
+  double saved = 0;
+  for (std::uint64_t seed = 1; seed <= worlds; ++seed) {
+    const auto w = make_world(seed);
+    const verdict v = play(w, named(settings{}.policy), 6);
+    INFO("world " << seed << ", " << w.family << ": excess " << v.excess << " of " << v.allowed
+                  << ", settled within " << v.settled_within);
+    CHECK(v.believed_ok);
+    CHECK(v.attentive);
+    loss += v.excess > v.allowed;
+    settled += v.settled_within > v.settled_allowed;
+    saved += (1 - 1 / v.gain) / worlds;
+  }
+  // Of thousands it is one in a hundred.
+  CHECK(loss <= 3);
+  CHECK(settled <= 2);
+  // A guard that never leaves native would keep every bound.
+  CHECK(saved > 0.18);
+}
+
+TEST_CASE("worlds are the same for the same seed, and their draws have their means") {
+  for (std::uint64_t seed = 1; seed <= 32; ++seed) {
+    const auto w = make_world(seed), again = make_world(seed);
+    REQUIRE(w.priors == again.priors);
+    REQUIRE(w.priors.size() >= 2);
+    REQUIRE(w.calls >= 30);
+    const int arm = int(w.priors.size()) - 1;
+    CHECK(w.draw_s(arm, 7, 0, 3) == again.draw_s(arm, 7, 0, 3));
+    if (w.family == "late ranks" || w.family == "heavy tails") continue;
+    double sum = 0;
+    constexpr int draws = 20000;
+    for (int n = 0; n < draws; ++n) sum += w.draw_s(0, 0, 0, std::uint64_t(n)) / draws;
+    INFO("world " << seed << ", " << w.family);
+    CHECK(sum >= 0.97 * w.mean_s(0, 0));
+  }
+}
+
+TEST_CASE("native alone is judged to lose nothing but its merges") {
+  for (std::uint64_t seed = 1; seed <= 16; ++seed) {
+    const verdict v = play(make_world(seed), named("native"), 2);
+    CHECK(v.excess < 12 * v.allowed / 60);
+    CHECK(v.settled_within <= 1);
+    CHECK(v.attentive);
+  }
+}
