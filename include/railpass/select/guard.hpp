@@ -19,7 +19,6 @@
 // Wu, Shariff, Lattimore, Szepesvari: Conservative bandits, ICML 2016, arXiv:1602.04282.
 #pragma once
 
-#include "railpass/base/statistics.hpp"
 #include "railpass/select/policy.hpp"
 
 #include <algorithm>
@@ -27,7 +26,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
