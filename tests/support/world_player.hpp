@@ -132,11 +132,7 @@ inline verdict play(const world& w, const policy_maker& make, int noises = 20,
         c = steps.next_call(key);
       }
       const double native_s = w.mean_s(select::native_arm, call), own_s = w.mean_s(c.arm, call);
-      double measured_s = own_s;
-      if (c.timed) {
-        measured_s = w.draw_s(c.arm, call, before_s, noise);
-        steps.record(c, measured_s);
-      }
+      if (c.timed) steps.record(c, w.draw_s(c.arm, call, before_s, noise));
       if (log) log(call, c, steps);
       before_s = own_s;
       now_s += extra_s + own_s;

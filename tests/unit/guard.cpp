@@ -73,6 +73,7 @@ TEST_CASE("nothing is in use that has not run") {
   CHECK(first.incumbent == 0);
   REQUIRE(first.explore.size() == 1);
   CHECK(first.explore[0] == exploration{.position = 1, .arm = 2});
+  CHECK(p.reason() != "proposed");  // which speaks for an arm that is not in use
 }
 
 TEST_CASE("an arm is in use as long as it is quicker than native") {

@@ -41,7 +41,7 @@ class guarded_policy : public policy {
     const auto all = proposing_->arms();
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (!all[i].native) continue;
-      native_ = in_use_ = int(i);
+      native_ = in_use_ = proposed_ = int(i);
       if (!all[i].measured_only)
         native_s_ = native_now_s_ = quiet_s_ = std::exp(all[i].log_seconds);
     }
@@ -66,14 +66,21 @@ class guarded_policy : public policy {
 
   std::string reason() const override {
     const known_arm* const a = find(in_use_);
-    if (in_use_ == native_ || !a || a->pairs == 0) return proposing_->reason();
-    char text[160];
-    const auto percent = [](double of_logarithm) { return 100 * std::expm1(of_logarithm); };
-    const double reach = 2 * deviation(*a);
-    std::snprintf(
-        text, sizeof text, "faster than native in %.0f of %.0f pairs, by %.0f %% (%.0f .. %.0f)",
-        a->wins, a->pairs, percent(lead(*a)), percent(lead(*a) - reach), percent(lead(*a) + reach));
-    return text;
+    if (in_use_ != native_ && a && a->pairs > 0 && lead(*a) > 0) {
+      char text[160];
+      const auto percent = [](double of_logarithm) { return 100 * std::expm1(of_logarithm); };
+      const double reach = 2 * deviation(*a);
+      std::snprintf(text, sizeof text,
+                    "faster than native in %.0f of %.0f pairs, by %.0f %% (%.0f .. %.0f)", a->wins,
+                    a->pairs, percent(lead(*a)), percent(lead(*a) - reach),
+                    percent(lead(*a) + reach));
+      return text;
+    }
+    // Not what speaks for an arm that is not in use.
+    if (in_use_ != proposed_)
+      return "stays until the arm that is believed to be faster has won enough pairs against "
+             "native";
+    return proposing_->reason();
   }
 
  private:
@@ -168,19 +175,19 @@ class guarded_policy : public policy {
     return first_budget * quiet_s_ + budget_share * passed_s_ - spent_s_;
   }
   void leave_out_what_is_too_dear(std::vector<exploration>& explore) const;
-  void add_meetings(epoch_plan& p, int proposed, const planning_input& now) const;
+  void add_meetings(epoch_plan& p, const planning_input& now) const;
   void publish(const epoch_plan& p);
 
   std::unique_ptr<policy> proposing_;
   std::vector<known_arm> known_;
-  std::vector<double> probability_;  // by place in arms()
-  int native_ = 0, in_use_ = 0;      // places
-  double native_s_ = 0;              // when it was last seen; 0: not known
-  double native_now_s_ = 0;          // as far as the arm in use tells
-  double quiet_s_ = 0;               // the least that it ever was
-  std::int64_t met_at_ = 0;          // a call before which in use and native have met
-  std::int64_t learnt_at_ = 0;       // call
-  double passed_s_ = 0;              // in all calls, had they been native's
+  std::vector<double> probability_;             // by place in arms()
+  int native_ = 0, in_use_ = 0, proposed_ = 0;  // places
+  double native_s_ = 0;                         // when it was last seen; 0: not known
+  double native_now_s_ = 0;                     // as far as the arm in use tells
+  double quiet_s_ = 0;                          // the least that it ever was
+  std::int64_t met_at_ = 0;                     // a call before which in use and native have met
+  std::int64_t learnt_at_ = 0;                  // call
+  double passed_s_ = 0;                         // in all calls, had they been native's
   double spent_s_ = 0;
   double all_calls_ = 0, all_slow_ = 0;
   double lost_in_first_calls_ = 0, first_calls_ = 0;
@@ -324,22 +331,21 @@ inline void guarded_policy::leave_out_what_is_too_dear(std::vector<exploration>&
 
 inline epoch_plan guarded_policy::plan(const planning_input& now) {
   epoch_plan p = proposing_->plan(now);
-  const int proposed = place_of(p.incumbent);
+  proposed_ = place_of(p.incumbent);
   if (!may_be_used(in_use_)) {
     for (known_arm& a : known_) a.lost = a.lost || a.place == in_use_;
     in_use_ = native_;
   }
-  if (may_be_used(proposed)) in_use_ = proposed;
+  if (may_be_used(proposed_)) in_use_ = proposed_;
   p.incumbent = number_of(in_use_);
   leave_out_what_is_too_dear(p.explore);
-  add_meetings(p, proposed, now);
+  add_meetings(p, now);
   publish(p);
   return p;
 }
 
 /// Calls of native while another arm is in use, and of a challenger in turns with what is in use.
-inline void guarded_policy::add_meetings(epoch_plan& p, int proposed,
-                                         const planning_input& now) const {
+inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& now) const {
   p.explore.resize(std::min(p.explore.size(), epoch_plan::max_explore - room_for_meetings));
   const auto add = [&](double position, int place) {
     if (p.explore.size() < epoch_plan::max_explore)
@@ -353,14 +359,14 @@ inline void guarded_policy::add_meetings(epoch_plan& p, int proposed,
     for (double due = meeting_growth * from; due < 64 * from; due *= meeting_growth)
       for (int i = 0; i < calls; ++i) add(due - double(now.calls) + i, native_);
   }
-  if (proposed != in_use_) {
-    const known_arm* const a = find(proposed);
+  if (proposed_ != in_use_) {
+    const known_arm* const a = find(proposed_);
     const double have = a ? a->pairs : 0;
     int pairs = have < 1 ? 1 : have < 4 ? 3 : have < 12 ? 8 : 16;
-    if (const double price = price_s(proposed); price > 0)
+    if (const double price = price_s(proposed_); price > 0)
       pairs = std::min(pairs, int(left_to_spend_s() / price));
     for (int i = 0; i < pairs; ++i) {
-      add(1 + 2 * i, proposed);
+      add(1 + 2 * i, proposed_);
       if (in_use_ != native_) add(2 + 2 * i, in_use_);  // timed, whatever the stride
     }
     if (pairs > 0) p.length = std::max({p.length, 2 * pairs + 1, int(p.explore.size()) + pairs});
