@@ -451,8 +451,8 @@ call draw_call(stream& shared, const groups& on) {
     if (is_reduction(c.which) && !fits(c.op, candidate)) continue;
 #ifdef MPICH_VERSION
     // MPICH 4.0 alone gives wrong results, and writes behind the buffer.
-    if (c.which == collective::reduce_scatter_block && c.op == operation::user_ordered &&
-        !candidate.is_dense())
+    if ((c.which == collective::reduce_scatter_block || c.which == collective::reduce_scatter) &&
+        c.op == operation::user_ordered && !candidate.is_dense())
       continue;
 #endif
     c.what = &candidate;
