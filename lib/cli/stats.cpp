@@ -24,6 +24,17 @@ std::string show(const select::belief_record& belief) {
   return format_seconds(belief.mean_s) + " x/" + fixed(std::exp(belief.spread), 2);
 }
 
+// How many times as fast as native, with its 95 % interval.
+std::string speedup(const select::pair_record& pairs) {
+  std::string text = fixed(std::exp(pairs.gain), 2);
+  if (pairs.deviation) {
+    const double reach = 1.96 * *pairs.deviation;
+    text += " (" + fixed(std::exp(pairs.gain - reach), 2) + " .. " +
+            fixed(std::exp(pairs.gain + reach), 2) + ")";
+  }
+  return text;
+}
+
 // The arms that ran or may run, the most used first.
 std::vector<const select::arm_statistics*> arms_to_show(const select::context_statistics& c,
                                                         bool all) {
@@ -63,12 +74,17 @@ std::vector<std::string> titles(bool machine) {
                                             "posterior_spread",
                                             "probability",
                                             "exploration_cost_s",
+                                            "pairs",
+                                            "won_pairs",
+                                            "speedup",
+                                            "speedup_spread",
                                             "skew_s",
                                             "skew_p90_s",
                                             "core_given_share",
                                             "current"}
-                 : std::vector<std::string>{"arm",   "calls",     "time", "mean",        "spread",
-                                            "prior", "posterior", "next", "explored for"};
+                 : std::vector<std::string>{"arm",          "calls", "time",      "mean",
+                                            "spread",       "prior", "posterior", "next",
+                                            "explored for", "won",   "speedup"};
 }
 
 std::string number(double value) { return nlohmann::json(value).dump(); }
@@ -105,6 +121,10 @@ std::string as_csv(const select::statistics_dump& dump) {
                  spread_of(a.posterior),
                  number(a.probability),
                  number(a.exploration_cost_s),
+                 a.pairs ? std::to_string(a.pairs->pairs) : "",
+                 a.pairs ? std::to_string(a.pairs->wins) : "",
+                 a.pairs ? number(std::exp(a.pairs->gain)) : "",
+                 a.pairs ? number(a.pairs->deviation) : "",
                  number(c.skew_s),
                  number(c.skew_p90_s),
                  number(c.core_given_share),
@@ -119,11 +139,14 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
     table lines(titles(false));
     const auto shown = arms_to_show(c, o.all);
     for (const select::arm_statistics* a : shown)
-      lines.add({(a->arm == c.current_arm ? "* " : "  ") + a->arm, std::to_string(a->calls),
-                 format_seconds(a->time_s), a->mean_s ? format_seconds(*a->mean_s) : "-",
-                 a->spread ? percent(*a->spread) : "-", a->prior ? show(*a->prior) : "-",
-                 a->posterior ? show(*a->posterior) : "-", percent(a->probability),
-                 format_seconds(a->exploration_cost_s)});
+      lines.add(
+          {(a->arm == c.current_arm ? "* " : "  ") + a->arm, std::to_string(a->calls),
+           format_seconds(a->time_s), a->mean_s ? format_seconds(*a->mean_s) : "-",
+           a->spread ? percent(*a->spread) : "-", a->prior ? show(*a->prior) : "-",
+           a->posterior ? show(*a->posterior) : "-", percent(a->probability),
+           format_seconds(a->exploration_cost_s),
+           a->pairs ? std::to_string(a->pairs->wins) + "/" + std::to_string(a->pairs->pairs) : "-",
+           a->pairs ? speedup(*a->pairs) : "-"});
     text += (o.markdown ? "### " : "") + title_of(c) + (o.markdown ? "\n\n" : "\n");
     text += o.markdown ? lines.markdown() + '\n' : lines.text();
     text += std::to_string(c.calls) + " calls, " + format_seconds(c.time_s) + ", of which " +
@@ -171,7 +194,9 @@ const verb stats_verb{
     "  RAILPASS_STATS=dump.json mpirun -n 4 ./program && railpass stats dump.json\n"
     "  railpass stats dump.json --csv > dump.csv\n"
     "prior and posterior are mean times, x/1.20 that the truth is likely within a factor 1.20;\n"
-    "next is the probability that the next call takes the arm.\n",
+    "next is the probability that the next call takes the arm. Of pairs of calls of the arm and "
+    "of\n"
+    "native that saw the same machine so many are won; the speedup beside native is theirs, too.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
       app.add_option("dump", o->file, "what RAILPASS_STATS or dump_statistics wrote")

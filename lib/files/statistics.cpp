@@ -20,6 +20,18 @@ std::optional<select::belief_record> read_belief(const json_reader& r, std::stri
   return select::belief_record{.mean_s = b.number("mean_s"), .spread = b.number("spread")};
 }
 
+std::optional<select::pair_record> read_pairs(const json_reader& r) {
+  if (!r.has("pairs")) return std::nullopt;
+  const json_reader p = r.field("pairs");
+  p.expect_fields({"pairs", "wins", "gain", "deviation"});
+  const select::pair_record pairs{.pairs = p.integer("pairs", 1),
+                                  .wins = p.integer("wins"),
+                                  .gain = p.finite("gain"),
+                                  .deviation = p.optional_number("deviation")};
+  if (pairs.wins > pairs.pairs) p.field("wins").fail("expected at most pairs");
+  return pairs;
+}
+
 json arm_json(const select::arm_statistics& a) {
   json j{{"arm", a.arm}, {"calls", a.calls}, {"samples", a.samples}, {"time_s", a.time_s}};
   put_optional(j, "mean_s", a.mean_s);
@@ -28,12 +40,16 @@ json arm_json(const select::arm_statistics& a) {
   put_belief(j, "posterior", a.posterior);
   j["probability"] = a.probability;
   j["exploration_cost_s"] = a.exploration_cost_s;
+  if (a.pairs) {
+    j["pairs"] = {{"pairs", a.pairs->pairs}, {"wins", a.pairs->wins}, {"gain", a.pairs->gain}};
+    put_optional(j["pairs"], "deviation", a.pairs->deviation);
+  }
   return j;
 }
 
 select::arm_statistics read_arm(const json_reader& r) {
   r.expect_fields({"arm", "calls", "samples", "time_s", "mean_s", "spread", "prior", "posterior",
-                   "probability", "exploration_cost_s"});
+                   "probability", "exploration_cost_s", "pairs"});
   select::arm_statistics a{.arm = r.name("arm"),
                            .calls = r.integer("calls"),
                            .samples = r.integer("samples"),
@@ -43,7 +59,8 @@ select::arm_statistics read_arm(const json_reader& r) {
                            .prior = read_belief(r, "prior"),
                            .posterior = read_belief(r, "posterior"),
                            .probability = r.number("probability"),
-                           .exploration_cost_s = r.finite("exploration_cost_s")};
+                           .exploration_cost_s = r.finite("exploration_cost_s"),
+                           .pairs = read_pairs(r)};
   if (a.probability > 1 + 1e-9) r.field("probability").fail("expected at most 1");
   return a;
 }

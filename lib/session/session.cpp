@@ -605,6 +605,7 @@ select::plan_message session::first_plan(const select::context_key& key, int con
     select::policy_input input{.priors = {},
                                .seed = std::uint64_t(settings_.seed) + std::uint64_t(context),
                                .all_wait = select::waits_for_all(key.op),
+                               .says_worth = settings_.summary || !settings_.stats.empty(),
                                .pass_exponent = settings_.pass_exponent};
     input.priors = priors(key, c, double(c.message_bytes));
     if (const int other = nearest_context(key); other >= 0) {

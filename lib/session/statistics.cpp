@@ -14,6 +14,7 @@ namespace {
 void add_samples(const select::arm_record& r, select::arm_statistics& result) {
   result.samples = r.samples;
   result.exploration_cost_s = r.exploration_cost_s;
+  result.pairs = r.meetings.record();
   if (r.samples == 0) return;
   const double n = double(r.samples), mean_log = r.sum_log / n;
   result.mean_s = r.sum_s / n;

@@ -154,7 +154,15 @@ select::statistics_dump example_statistics() {
              .prior = select::belief_record{1e-3, 0.3},
              .posterior = select::belief_record{2e-3, 0.02},
              .probability = 0.75,
-             .exploration_cost_s = -1e-3}};
+             .exploration_cost_s = -1e-3,
+             .pairs = select::pair_record{.pairs = 15, .wins = 14, .gain = 0.3, .deviation = 0.02}},
+            {.arm = "linear",
+             .calls = 1,
+             .samples = 1,
+             .time_s = 3e-3,
+             .mean_s = 3e-3,
+             .spread = 0,
+             .pairs = select::pair_record{.pairs = 1, .wins = 0, .gain = -0.2}}};
   d.contexts = {c};
   return d;
 }
@@ -241,6 +249,11 @@ TEST_CASE("what is written is read back equal, to the last bit but of what predi
   CHECK_FALSE(d.contexts[0].arms[0].prior);
   CHECK(d.contexts[0].skew_p90_s == 4e-3);
   CHECK(d.contexts[0].core_given_share == 0.75);
+  CHECK_FALSE(d.contexts[0].arms[0].pairs);
+  CHECK(d.contexts[0].arms[1].pairs->wins == 14);
+  CHECK(d.contexts[0].arms[1].pairs->deviation == 0.02);
+  CHECK(d.contexts[0].arms[2].pairs->gain == -0.2);
+  CHECK_FALSE(d.contexts[0].arms[2].pairs->deviation);
 }
 
 TEST_CASE("no slower means by no more than 2 %, 100 ns or three standard errors") {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "models/profile.hpp"
+#include "railpass/select/pairs.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -30,6 +31,7 @@ struct arm_statistics {
   std::optional<belief_record> posterior{};  ///< nothing: neither predicted nor measured
   double probability = 0;                    ///< of being taken by the next calls
   double exploration_cost_s = 0;             ///< lost against the incumbent by trying it; < 0: won
+  std::optional<pair_record> pairs{};        ///< against native; nothing: they never met
 };
 
 struct context_statistics {

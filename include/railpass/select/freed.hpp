@@ -37,6 +37,7 @@ inline void add_arm(arm_statistics& to, const arm_statistics& one) {
   to.samples += one.samples;
   to.time_s += one.time_s;
   to.exploration_cost_s += one.exploration_cost_s;
+  if (one.pairs) to.pairs = to.pairs ? joined(*to.pairs, *one.pairs) : *one.pairs;
   to.posterior = one.posterior;
   to.probability = one.probability;
 }

@@ -2,7 +2,8 @@
 //
 // Never slower: a policy proposes which arm is in use and which ones are tried, the guard decides.
 // Its rules need no distribution of times and look for no changes; they compare calls of an arm and
-// of native between the same two merges (*pairs*), as both saw the same machine:
+// of native between the same two merges (*pairs*), as both saw the same machine. (What a call holds
+// of another arm's call before it is not its own: only the others are pairs.)
 //
 //   * Nothing is in use that has not run, but at the very beginning for what is predicted from
 //     times of this machine. The older a context is, the more pairs must be won before.
@@ -37,7 +38,10 @@ namespace railpass::select {
 
 class guarded_policy : public policy {
  public:
-  explicit guarded_policy(std::unique_ptr<policy> proposing) : proposing_(std::move(proposing)) {
+  /// What is in use meets native, with `says_worth` so often that its pairs tell at any time.
+  explicit guarded_policy(std::unique_ptr<policy> proposing, bool says_worth = false,
+                          bool all_wait = false)
+      : proposing_(std::move(proposing)), says_worth_(says_worth), all_wait_(all_wait) {
     const auto all = proposing_->arms();
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (!all[i].native) continue;
@@ -98,8 +102,12 @@ class guarded_policy : public policy {
   static constexpr double slower = 2;
   // It meets native again when its calls have grown by this, a little earlier than they double.
   static constexpr double meeting_growth = 1.8;
-  static constexpr std::int64_t first_meeting = 64;     // call
-  static constexpr std::size_t room_for_meetings = 16;  // in a plan
+  // To say what it is worth: after so many calls, or so many that each of the two calls of a
+  // meeting takes so much of the time.
+  static constexpr double worth_every = 100, worth_share = 0.005;
+  static constexpr std::int64_t first_meeting = 64;  // call
+  static constexpr int pairs_in_turn = 4;
+  static constexpr std::size_t most_meetings = 8;  // in a plan
 
   /// An arm that has run.
   struct known_arm {
@@ -114,6 +122,13 @@ class guarded_policy : public policy {
     double calls = 0, slow = 0, excess = 0;
     bool doubted = false;  // must meet native before it is in use again
     bool lost = false;     // must win by more than the doubt
+  };
+
+  /// Calls of an arm since the last merge.
+  struct seen_arm {
+    int place = 0;  // in arms()
+    std::vector<double> all_s{}, after_itself_s{};
+    double level_s() const { return level_of(after_itself_s.empty() ? all_s : after_itself_s); }
   };
 
   int place_of(int arm) const {
@@ -175,10 +190,12 @@ class guarded_policy : public policy {
     return first_budget * quiet_s_ + budget_share * passed_s_ - spent_s_;
   }
   void leave_out_what_is_too_dear(std::vector<exploration>& explore) const;
+  static void put_together(std::vector<exploration>& explore);
   void add_meetings(epoch_plan& p, const planning_input& now) const;
   void publish(const epoch_plan& p);
 
   std::unique_ptr<policy> proposing_;
+  bool says_worth_, all_wait_;
   std::vector<known_arm> known_;
   std::vector<double> probability_;             // by place in arms()
   int native_ = 0, in_use_ = 0, proposed_ = 0;  // places
@@ -198,50 +215,51 @@ class guarded_policy : public policy {
 // ---- learning
 
 inline void guarded_policy::learn(std::span<const observation> merged, std::int64_t calls) {
-  std::vector<std::pair<int, std::vector<double>>> seen;  // places, and times
-  const auto times_of = [&](int place) {
-    const auto found = std::ranges::find(seen, place, &std::pair<int, std::vector<double>>::first);
-    return found == seen.end() ? nullptr : &found->second;
+  std::vector<seen_arm> seen;
+  const auto find_seen = [&](int place) {
+    const auto found = std::ranges::find(seen, place, &seen_arm::place);
+    return found == seen.end() ? nullptr : &*found;
   };
   for (const observation& o : merged) {
     const int place = place_of(o.arm);
     if (place < 0 || !(o.seconds > 0) || !std::isfinite(o.seconds)) continue;
-    if (!times_of(place)) seen.push_back({place, {}});
-    times_of(place)->push_back(o.seconds);
+    if (!find_seen(place)) seen.push_back({.place = place});
+    seen_arm& one = *find_seen(place);
+    one.all_s.push_back(o.seconds);
+    if (o.after_itself) one.after_itself_s.push_back(o.seconds);
   }
 
   // Where native was not called, what is in use says how the machine is.
-  std::vector<double> native_s;
+  std::vector<double> native_s;  // of meetings
   const known_arm* const used = find(in_use_);
-  if (const auto* const times = times_of(native_)) {
-    native_s = *times;
-    native_s_ = native_now_s_ = level_of(native_s);
+  const seen_arm* const native = find_seen(native_);
+  if (native) {
+    native_s = native->after_itself_s;
+    native_s_ = native_now_s_ = native->level_s();
     quiet_s_ = quiet_s_ > 0 ? std::min(quiet_s_, native_s_) : native_s_;
     met_at_ = in_use_ == native_ ? calls : learnt_at_;
-  } else if (const auto* const of_used = times_of(in_use_); of_used && used && used->ratio > 0) {
-    for (const double t : *of_used) native_s.push_back(t / used->ratio);
-    native_now_s_ = level_of(native_s);
+  } else if (const auto* const of_used = find_seen(in_use_); of_used && used && used->ratio > 0) {
+    for (const double t : of_used->after_itself_s) native_s.push_back(t / used->ratio);
+    native_now_s_ = of_used->level_s() / used->ratio;
   }
-  const bool met = times_of(native_) != nullptr;
   passed_s_ += double(calls - learnt_at_) * native_now_s_;
   learnt_at_ = calls;
 
-  for (const auto& [place, times_s] : seen) {
-    known_arm& a = at(place);
-    note(a, times_s);
-    const double level_s = level_of(times_s);
-    const bool in_use = place == in_use_;
-    if (place != native_) {
-      if (!native_s.empty() && (met || !in_use)) {
-        meet(a, times_s, native_s);
-      } else if (in_use && times_s.size() >= 2 && level_s > native_s_ &&
-                 level_s > slower * a.level_s) {
+  for (const seen_arm& one : seen) {
+    known_arm& a = at(one.place);
+    note(a, one.all_s);
+    const double level_s = one.level_s();
+    const bool in_use = one.place == in_use_;
+    if (one.place != native_) {
+      if (native || !in_use) {
+        if (!native_s.empty() && !one.after_itself_s.empty()) meet(a, one.after_itself_s, native_s);
+      } else if (one.all_s.size() >= 2 && level_s > native_s_ && level_s > slower * a.level_s) {
         a.pairs = a.wins = a.own = a.native = 0;
         a.doubted = true;
       }
     }
     a.level_s = level_s;
-    if (native_now_s_ > 0 && (met || !in_use || a.ratio == 0)) a.ratio = level_s / native_now_s_;
+    if (native_now_s_ > 0 && (native || !in_use || a.ratio == 0)) a.ratio = level_s / native_now_s_;
   }
   proposing_->learn(merged, calls);
 }
@@ -304,7 +322,8 @@ inline bool guarded_policy::may_be_used(int place) const {
            (learnt_at_ == 0 || place == in_use_);
   if (a->doubted) return false;
   // Early, what the policy makes of predictions and of what earlier runs measured is better.
-  if (a->pairs == 0) return learnt_at_ < first_meeting || (a->ratio > 0 && a->ratio < 1);
+  if (a->pairs == 0 && learnt_at_ < first_meeting) return true;
+  if (a->pairs == 0) return place == in_use_ && a->ratio > 0 && a->ratio < 1;
   if (place != in_use_ && a->pairs < needed_pairs()) return false;
   const double needed_lead = place == in_use_ ? -1 : a->lost ? 1 : 0;
   return lead(*a) > needed_lead * deviation(*a);
@@ -329,6 +348,16 @@ inline void guarded_policy::leave_out_what_is_too_dear(std::vector<exploration>&
   });
 }
 
+/// An arm's calls one after the other, as only those after another one of its are pairs.
+inline void guarded_policy::put_together(std::vector<exploration>& explore) {
+  for (std::size_t i = 0; i < explore.size(); ++i)
+    for (std::size_t k = i; k-- > 0;)
+      if (explore[k].arm == explore[i].arm) {
+        explore[i].position = explore[k].position + 1;
+        break;
+      }
+}
+
 inline epoch_plan guarded_policy::plan(const planning_input& now) {
   epoch_plan p = proposing_->plan(now);
   proposed_ = place_of(p.incumbent);
@@ -339,6 +368,7 @@ inline epoch_plan guarded_policy::plan(const planning_input& now) {
   if (may_be_used(proposed_)) in_use_ = proposed_;
   p.incumbent = number_of(in_use_);
   leave_out_what_is_too_dear(p.explore);
+  put_together(p.explore);
   add_meetings(p, now);
   publish(p);
   return p;
@@ -346,7 +376,7 @@ inline epoch_plan guarded_policy::plan(const planning_input& now) {
 
 /// Calls of native while another arm is in use, and of a challenger in turns with what is in use.
 inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& now) const {
-  p.explore.resize(std::min(p.explore.size(), epoch_plan::max_explore - room_for_meetings));
+  p.explore.resize(std::min(p.explore.size(), epoch_plan::max_explore - 2 * most_meetings));
   const auto add = [&](double position, int place) {
     if (p.explore.size() < epoch_plan::max_explore)
       p.explore.push_back({int(std::max(0.0, position)), number_of(place)});
@@ -354,22 +384,39 @@ inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& no
   if (in_use_ != native_) {
     // For many plans to come, as a dear merge may be late.
     const known_arm* const a = find(in_use_);
-    const int calls = a && a->pairs > 0 && lead(*a) > 3 * deviation(*a) ? 1 : 2;
     const double from = double(std::max(met_at_, first_meeting));
-    for (double due = meeting_growth * from; due < 64 * from; due *= meeting_growth)
+    // Where a call may hold the rest of the one before, it is the second that counts.
+    const int calls = all_wait_ && a && a->pairs > 0 && lead(*a) > 3 * deviation(*a) ? 1 : 2;
+    double most = 64 * from;  // calls to the next meeting
+    if (says_worth_) {
+      most = std::max(worth_every, a && a->ratio > 0 ? (1 / a->ratio - 1) / worth_share : 0);
+      p.length = std::min(p.length, int(std::min(most_meetings * most, 1e9)));
+    }
+    double due = std::max(from, double(now.calls) - most);
+    for (std::size_t met = 0; met < most_meetings; ++met) {
+      due = std::min(meeting_growth * due, due + most);
       for (int i = 0; i < calls; ++i) add(due - double(now.calls) + i, native_);
+    }
   }
   if (proposed_ != in_use_) {
     const known_arm* const a = find(proposed_);
     const double have = a ? a->pairs : 0;
-    int pairs = have < 1 ? 1 : have < 4 ? 3 : have < 12 ? 8 : 16;
+    int pairs = have < 1    ? std::max(1, int(std::ceil(needed_pairs())))
+                : have < 4  ? 3
+                : have < 12 ? 8
+                            : 16;
     if (const double price = price_s(proposed_); price > 0)
       pairs = std::min(pairs, int(left_to_spend_s() / price));
-    for (int i = 0; i < pairs; ++i) {
-      add(1 + 2 * i, proposed_);
-      if (in_use_ != native_) add(2 + 2 * i, in_use_);  // timed, whatever the stride
+    // In turns, so many pairs in each, and a call before them.
+    int position = 1;
+    for (int left = pairs; left > 0; left -= pairs_in_turn) {
+      const int calls = std::min(left, pairs_in_turn) + (all_wait_ ? 0 : 1);
+      for (int i = 0; i < calls; ++i) add(position + i, proposed_);
+      if (in_use_ != native_)  // timed, whatever the stride
+        for (int i = 0; i < calls; ++i) add(position + calls + i, in_use_);
+      position += 2 * calls;
     }
-    if (pairs > 0) p.length = std::max({p.length, 2 * pairs + 1, int(p.explore.size()) + pairs});
+    if (pairs > 0) p.length = std::max({p.length, position, int(p.explore.size()) + pairs});
   }
   std::ranges::stable_sort(p.explore, {}, &exploration::position);
   for (std::size_t i = 1; i < p.explore.size(); ++i)

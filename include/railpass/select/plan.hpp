@@ -46,6 +46,7 @@
 #include "railpass/select/context.hpp"
 #include "railpass/select/merge_costs.hpp"
 #include "railpass/select/merge_tree.hpp"
+#include "railpass/select/pairs.hpp"
 #include "railpass/select/policy.hpp"
 #include "railpass/select/skew.hpp"
 
@@ -98,7 +99,8 @@ struct arm_record {
   double sum_log = 0;          ///< of ln(seconds)
   double sum_log_squared = 0;  ///< of ln(seconds)^2
   double exploration_cost_s =
-      0;  ///< of samples of exploring calls: time beyond the incumbent's mean
+      0;                    ///< of samples of exploring calls: time beyond the incumbent's mean
+  all_meetings meetings{};  ///< with native
 };
 
 class lockstep {
@@ -420,6 +422,20 @@ class lockstep {
         skews_s.push_back(skew_s);
       else
         skews_s[next_skew++ % kept_skews] = skew_s;
+    }
+    /// Of all arms that ran since the last merge, if native is among them.
+    void note_meetings() {
+      const auto times_of = [&](int arm) {
+        std::vector<double> times_s;
+        for (const observation& o : merged)
+          if (o.arm == arm && o.after_itself) times_s.push_back(o.seconds);
+        return times_s;
+      };
+      const std::vector<double> native_s = times_of(native_arm);
+      if (native_s.empty()) return;
+      for (arm_record& r : records)
+        if (const auto own_s = times_of(r.arm); r.arm != native_arm && !own_s.empty())
+          r.meetings.add(own_s, native_s);
     }
     arm_record& record_of(int arm) {
       for (arm_record& r : records)
@@ -963,7 +979,9 @@ inline void lockstep::learn() {
         slowdown_.learn(seconds / expected->mean_s, one.beside_merge);
     led.sampled_s = seconds;
     led.sampled_call = one.call;
-    led.merged.push_back({one.arm, seconds});
+    led.merged.push_back({.arm = one.arm,
+                          .seconds = seconds,
+                          .after_itself = one.arm == one.arm_before || waits_for_all(s.key.op)});
     arm_record& record = led.record_of(one.arm);
     ++record.samples;
     record.sum_s += seconds;
@@ -973,9 +991,13 @@ inline void lockstep::learn() {
       if (const auto incumbent = led.chosen->posterior(s.incumbent))
         record.exploration_cost_s += seconds - incumbent->mean_s;
   }
-  for (std::size_t c = 0; c < led_.size(); ++c)
-    if (!led_[c].merged.empty())
-      ask(led_[c], [&](policy& p) { p.learn(led_[c].merged, contexts_[c].calls); });
+  for (std::size_t c = 0; c < led_.size(); ++c) {
+    if (led_[c].merged.empty()) continue;
+    ask(led_[c], [&](policy& p) {
+      led_[c].note_meetings();
+      p.learn(led_[c].merged, contexts_[c].calls);
+    });
+  }
 }
 
 /// Without memory a policy is left in a state that nobody knows: the context keeps its plan then.

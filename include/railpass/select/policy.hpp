@@ -32,6 +32,8 @@ struct arm_prior {
 struct observation {
   int arm = 0;
   double seconds = 0;
+  /// It has nothing of another arm's call before it, as it would where ranks need not wait for all.
+  bool after_itself = true;
 };
 
 /// A call of the coming epoch that runs another arm than the incumbent. `position` counts the calls
@@ -91,6 +93,7 @@ struct policy_input {
   std::vector<arm_prior> priors{};  ///< the eligible arms; exactly one is `native`
   std::uint64_t seed = 1;           ///< equal seeds, equal plans
   bool all_wait = false;            ///< all ranks wait for all others: a slow call holds up each
+  bool says_worth = false;          ///< somebody wants to know at the end what tuning was worth
   double pass_exponent = 4;         ///< policy `pass`: g
   std::optional<int> fixed_arm{};   ///< policy `fixed`: the number of the arm asked for
 };
