@@ -5,6 +5,8 @@
 //
 //     regret_replay PROFILE SAMPLES_ONLY CELLS SEEDS NOISE
 //         writes {"results": [...], "recovery": [...]} to standard output
+//     regret_replay default PROFILE SAMPLES_ONLY CELLS SEEDS NOISE
+//         that of the default policy alone
 //     regret_replay plain PROFILE CELLS POLICY CALLS
 //         one run without noise: the time of each call, to be compared with a live one
 //     regret_replay changing PROFILE CELLS SEEDS NOISE CALLS
@@ -407,7 +409,7 @@ ordered_json changing(const profile& p, const ordered_json& cells, int seeds, do
 }
 
 ordered_json all_policies(const profile& p, const profile& samples_only, const ordered_json& cells,
-                          int seeds, double noise) {
+                          int seeds, double noise, bool default_only) {
   auto results = ordered_json::array(), recovery = ordered_json::array();
   const std::string standard = settings{}.policy;
   const weather w = usual(noise);
@@ -420,6 +422,7 @@ ordered_json all_policies(const profile& p, const profile& samples_only, const o
     const cell c = read_cell(&p, j);
     for (const select::policy_description& d : select::policies) {
       const std::string name(d.name), label = name == standard ? "default" : name;
+      if (default_only && name != standard) continue;
       add_results(c, name, label, seeds, w, results);
       add_recovery(c, name, label, seeds, w, recovery);
     }
@@ -436,12 +439,14 @@ ordered_json all_policies(const profile& p, const profile& samples_only, const o
   return {{"results", std::move(results)}, {"recovery", std::move(recovery)}};
 }
 
-int run(const std::vector<std::string>& a) {
+int run(std::vector<std::string> a) {
+  const bool default_only = !a.empty() && a[0] == "default";
+  if (default_only) a.erase(a.begin());
   const std::string verb = !a.empty() && (a[0] == "plain" || a[0] == "changing") ? a[0] : "";
   if (a.size() != (verb == "changing" ? 6 : 5))
     throw error(
-        "expected PROFILE SAMPLES_ONLY CELLS SEEDS NOISE, plain PROFILE CELLS POLICY CALLS or "
-        "changing PROFILE CELLS SEEDS NOISE CALLS");
+        "expected [default] PROFILE SAMPLES_ONLY CELLS SEEDS NOISE, plain PROFILE CELLS POLICY "
+        "CALLS or changing PROFILE CELLS SEEDS NOISE CALLS");
   const profile p = files::read_profile(a[verb.empty() ? 0 : 1]);
   const ordered_json input = ordered_json::parse(files::read_text(a[2])), cells = input.at("cells");
   ordered_json output;
@@ -451,7 +456,7 @@ int run(const std::vector<std::string>& a) {
     output = changing(p, cells, std::stoi(a[3]), std::stod(a[4]), std::stoi(a[5]));
   } else {
     const profile samples_only = files::read_profile(a[1]);
-    output = all_policies(p, samples_only, cells, std::stoi(a[3]), std::stod(a[4]));
+    output = all_policies(p, samples_only, cells, std::stoi(a[3]), std::stod(a[4]), default_only);
   }
   std::cout << output.dump() << '\n';
   return 0;

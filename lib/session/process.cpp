@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/process.hpp"
 
+#include "lib/files/call_trace.hpp"
 #include "lib/files/files.hpp"
 #include "lib/session/base.hpp"
 #include "lib/session/communicator_state.hpp"
@@ -86,7 +87,7 @@ process::process(std::vector<std::string>& problems) {
   if (!values_.trace.empty()) {
     const std::string problem = trace_.open(values_.trace + "." + std::to_string(world_rank()));
     if (!problem.empty()) problems.push_back(problem);
-    trace("time_s,communicator,call,collective,bytes,arm,probability,timed,seconds");
+    trace(std::string(files::trace_header));
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The page of a tuning: what is recommended, and four pictures as inline SVG.
+#include "lib/report/drawing.hpp"
 #include "lib/tune/results.hpp"
 #include "railpass/base/units.hpp"
 #include "railpass/base/xml.hpp"
@@ -13,16 +14,11 @@ namespace railpass::tune {
 
 namespace {
 
-constexpr std::string_view best_colour = "#0b6e4f", other_colour = "#8fa3ad", ink = "#22313a";
+using railpass::report::best_colour, railpass::report::drawing, railpass::report::ink,
+    railpass::report::number, railpass::report::other_colour;
 
 std::string shortened(std::string text, std::size_t longest) {
   if (text.size() > longest) text = text.substr(0, longest - 3) + "...";
-  return text;
-}
-
-std::string number(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.5g", x);
   return text;
 }
 
@@ -31,39 +27,6 @@ std::string percentage(double fraction) {
   std::snprintf(text, sizeof text, "%.3g %%", 100 * fraction);
   return text;
 }
-
-class drawing {
- public:
-  drawing(double width, double height) : width_(width), height_(height) {}
-  void rectangle(double x, double y, double w, double h, std::string_view colour,
-                 const std::string& hint) {
-    body_ += "<rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" +
-             number(std::max(w, 0.5)) + "\" height=\"" + number(std::max(h, 0.5)) + "\" fill=\"" +
-             std::string(colour) + "\"><title>" + xml_text(hint) + "</title></rect>";
-  }
-  void circle(double x, double y, double r, std::string_view colour, const std::string& hint) {
-    body_ += "<circle cx=\"" + number(x) + "\" cy=\"" + number(y) + "\" r=\"" + number(r) +
-             "\" fill=\"" + std::string(colour) + "\"><title>" + xml_text(hint) +
-             "</title></circle>";
-  }
-  void text(double x, double y, const std::string& words, std::string_view anchor = "start") {
-    body_ += "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" +
-             std::string(anchor) + "\">" + xml_text(words) + "</text>";
-  }
-  void line(double x1, double y1, double x2, double y2) {
-    body_ += "<line x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" + number(x2) +
-             "\" y2=\"" + number(y2) + "\" stroke=\"#c5d0d6\"/>";
-  }
-  std::string svg() const {
-    return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + number(width_) + " " +
-           number(height_) + "\" width=\"" + number(width_) + "\" height=\"" + number(height_) +
-           "\">" + body_ + "</svg>\n";
-  }
-
- private:
-  double width_, height_;
-  std::string body_;
-};
 
 class page {
  public:

@@ -44,6 +44,15 @@ class TunedProgram(ProgramTest):
         with open(f"{trace}.0", encoding="utf-8", newline="") as file:
             self.assertEqual(list(csv.DictReader(file)), [])
 
+    def test_timeline(self):
+        trace = self.path("trace")
+        self.run_with(trace=trace)
+        self.run_railpass("timeline", f"{trace}.0", "--svg", self.path("life.svg"))
+        with open(self.path("life.svg"), encoding="utf-8") as file:
+            self.assertIn("in use from call 0<", file.read())
+        self.check_refused("timeline", f"{trace}.0", "--svg", self.path("x.svg"), "--collective", "scan",
+                           says="no calls of that collective")
+
     def test_what_is_wrong_is_said_once_and_harms_nothing(self):
         log = self.path("log")
         self.run_with(log=log, trace="/nonexistent/folder/trace",

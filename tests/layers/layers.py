@@ -31,7 +31,7 @@ PLACES = [("include/railpass/mpi.hpp", "api"), ("include/railpass/options.hpp", 
           ("include/railpass/", "facade"),
           ("models/predict.hpp", "predict"), ("models/fit.hpp", "fit"), ("models/", "models"),
           ("collectives/", "collectives"), ("lib/cli/", "cli"), ("lib/session/", "session"), ("lib/preload/", "preload"),
-          ("lib/exec/", "exec"), ("lib/rails/", "rails"), ("lib/files/", "files"), ("lib/tune/", "tune")]
+          ("lib/exec/", "exec"), ("lib/rails/", "rails"), ("lib/files/", "files"), ("lib/report/", "report"), ("lib/tune/", "tune")]
 
 # Which layers may include what is not ours.
 OUTSIDE = {"Eigen/": {"fit", "tune"}, "nlohmann/": {"files", "tune", "cli"}, "CLI/": {"cli"}, "boost/": {"facade", "rails"},

@@ -30,7 +30,7 @@ namespace detail {
 /// others, then the others as fast as they are predicted. Indices in `priors`. Segments no smaller
 /// than the message make no arm of their own.
 inline std::vector<int> ranked_arms(std::span<const arm_prior> priors) {
-  static constexpr double hopeless = 1.1;  // ln 3
+  constexpr double hopeless = 1.1;  // ln 3
   std::vector<int> order;
   std::vector<int> result;
   for (int i = 0; i < int(priors.size()); ++i) {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/cli/arguments.hpp"
+#include "lib/cli/verb.hpp"
+#include "lib/files/call_trace.hpp"
+#include "lib/files/files.hpp"
+#include "lib/report/context_life.hpp"
+
+#include <iostream>
+#include <memory>
+
+namespace railpass::cli {
+namespace {
+
+struct options {
+  std::string trace, svg, collective, bytes;
+};
+
+int run(const options& o) {
+  report::context_choice which{.collective = o.collective};
+  if (!o.bytes.empty()) which.bytes = parse_size("--bytes", o.bytes, largest_message_bytes);
+  files::write_text(o.svg, report::draw_context_life(files::read_trace(o.trace), which));
+  std::cout << "picture: " << o.svg << '\n';
+  return succeeded;
+}
+
+}  // namespace
+
+const verb timeline_verb{
+    "timeline", "Draw what the calls of a context took and which arms they tried, from a trace",
+    "  RAILPASS_TRACE=trace railpass run -n 4 ./program && railpass timeline trace.0 --svg "
+    "life.svg\n"
+    "  railpass timeline trace.0 --collective all_reduce --bytes 1KiB --svg life.svg\n",
+    [](CLI::App& app) -> std::function<int()> {
+      const auto o = std::make_shared<options>();
+      app.add_option("trace", o->trace, "what RAILPASS_TRACE wrote on one rank")
+          ->type_name("FILE")
+          ->required();
+      app.add_option("--svg", o->svg, "where the picture goes")->type_name("FILE")->required();
+      app.add_option("--collective", o->collective, "else of the context with the most calls")
+          ->type_name("NAME");
+      app.add_option("--bytes", o->bytes, "a size of the context")->type_name("SIZE");
+      return [o] { return run(*o); };
+    }};
+
+}  // namespace railpass::cli

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A picture of what a context's calls took, which arms they tried and which one was in use when.
+#pragma once
+
+#include "lib/files/call_trace.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace railpass::report {
+
+/// Which context of a trace: what is not said is that of the context with the most calls.
+struct context_choice {
+  std::string collective{};             ///< as in the trace
+  std::optional<std::int64_t> bytes{};  ///< any size of its class
+};
+
+/// SVG that stands alone. Throws error if the trace has no such context.
+std::string draw_context_life(const files::call_trace& trace, const context_choice& which);
+
+}  // namespace railpass::report
