@@ -73,7 +73,8 @@ TEST_CASE("the picture is of the context with the most calls, or of the one that
   text += line("world", "broadcast", 1030, "<chain>", 0.1);
   for (int i = 0; i < 10; ++i) text += line("world", "broadcast", 1024, "binomial", 0.9);
   const files::call_trace trace = files::parse_trace(text, "trace.0");
-  CHECK_THAT(report::draw_context_life(trace, {}), ContainsSubstring("all_reduce of 8 to below 16, communicator"));
+  CHECK_THAT(report::draw_context_life(trace, {}),
+             ContainsSubstring("all_reduce of 8 to below 16, communicator"));
 
   const std::string svg = report::draw_context_life(trace, {.collective = "broadcast"});
   CHECK_THAT(svg, ContainsSubstring("broadcast of 1KiB to below 2KiB, communicator world"));
