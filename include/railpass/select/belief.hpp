@@ -74,8 +74,7 @@ class belief {
   /// Calls that take less merge rarely, so a wrong guess would stay.
   static constexpr double short_call_s = 20e-6;
 
-  /// `all_wait`: see policy_input.
-  belief(std::span<const arm_prior> arms, bool all_wait);
+  explicit belief(std::span<const arm_prior> arms);
 
   int size() const { return int(arms_.size()); }
   /// Mean of ln(seconds) and its covariances.
@@ -90,22 +89,14 @@ class belief {
   std::int64_t samples(int a) const { return arms_[std::size_t(a)].samples; }
   /// ln(seconds) of the arm's only sample, if that was too bad to be believed.
   std::optional<double> bad_first(int a) const { return arms_[std::size_t(a)].bad_first; }
-  /// ln(seconds) of the arm's quickest sample.
-  double quickest(int a) const { return arms_[std::size_t(a)].quickest; }
-  /// Whether single calls are much quicker than their arm is: messages that were there already, as
-  /// ranks came late.
-  bool has_quick_calls() const {
-    return quick_calls_ >= 2 && quick_calls_ > 0.01 * remembered_calls();
-  }
   /// Number of the call at which the arm was last seen.
   std::int64_t last_seen(int a) const { return arms_[std::size_t(a)].last_seen; }
   /// How many times larger the prior's errors seem to be than it says.
   double scale() const { return scales[speaking_]; }
   /// Standard deviation of the arms' own errors before any sample.
   double prior_spread() const { return prior_spread_; }
-  /// Whether the last epoch showed a change of the incumbent, or suspiciously many outliers.
+  /// Whether the last epoch showed a change of the incumbent.
   bool changed() const { return changed_; }
-  bool suspicious() const { return suspicious_; }
   /// The arm in use that the last epoch showed to have become slower.
   std::optional<int> slowed() const { return changed_ ? slowed_ : std::nullopt; }
 
@@ -142,6 +133,7 @@ class belief {
   static constexpr int few = 8;  // samples, for saying that an arm has changed
   static constexpr std::int64_t lasting = 30, long_enough = 500;  // calls between changes
   static constexpr double least_noise = 0.02, largest_noise = 0.5, first_noise = 0.25;
+  static constexpr double heavy_tail_weight = 0.04;
   // A first sample includes opening connections and touching pages.
   static constexpr double first_sample_variance = 0.1 * 0.1;
 
@@ -159,8 +151,7 @@ class belief {
     std::int64_t samples = 0;
     std::int64_t last_seen = 0;
     std::optional<double> bad_first{};
-    int doubted = 0;  // samples in a row that looked like outliers
-    double quickest = std::numeric_limits<double>::infinity();
+    int doubted = 0;                 // samples in a row that looked like outliers
     std::array<double, 5> latest{};  // ln(seconds) of the last samples, in a ring
     std::size_t num_latest = 0;      // so many were ever kept there
   };
@@ -173,8 +164,6 @@ class belief {
     int kept = 0;
     double mean = 0;
     double squares = 0;
-    double quickest = 0;
-    int quick = 0;
     int outliers = 0;
     double excess = 0;
     int total() const { return kept + outliers; }
@@ -182,7 +171,7 @@ class belief {
 
   const hypothesis& current() const { return hypotheses_[speaking_]; }
   double tail(int a) const;
-  /// Calls that tails_ and quick_calls_ are of.
+  /// Calls that tails_ are of.
   double remembered_calls() const {
     double calls = 0;
     for (const family_tail& t : tails_) calls += t.calls;
@@ -198,10 +187,6 @@ class belief {
     constexpr double interpolated = 0.2, of_a_model = 0.35;  // spreads
     return std::clamp((a.own_spread - interpolated) / (of_a_model - interpolated), 0.0, 1.0);
   }
-  /// The part of an arm's error that it does not have in common with all others.
-  double own_error(const arm_state& a) const {
-    return a.own_spread * (errs_together_ && a.own_spread <= measured_spread ? 0.5 : 1);
-  }
   /// Samples further from their arm than this (of the logarithm) are no noise.
   double noise_limit() const { return std::max(3 * std::sqrt(noise_variance_), 0.25); }
   std::vector<summary> summarise(std::span<const observation> merged) const;
@@ -213,9 +198,6 @@ class belief {
   void apply(const summary& s);
   void keep_to_samples();
 
-  // Times at similar sizes tell better which arm is faster than what each takes; only counted on
-  // where all ranks wait for all, as elsewhere 1000 calls take longer then.
-  bool errs_together_ = false;
   std::vector<arm_state> arms_;
   std::vector<int> families_;  // their numbers in the priors
   std::vector<family_tail> tails_;
@@ -226,19 +208,17 @@ class belief {
   std::int64_t changed_at_ = 0;                             // call
   double most_ = -std::numeric_limits<double>::infinity();  // of all samples
   double prior_spread_ = 0.35;
-  double heavy_tail_weight_ = 0.04;
   double noise_variance_ = first_noise * first_noise;
   double noise_weight_ = 5;
   double drift_variance_ = least_drift;  // of the common offset, per call
   double above_ = 0, below_ = 0;         // cumulated sums of the incumbent's surprises
-  double quick_calls_ = 0;               // much quicker than their arm, which is known
   std::int64_t epochs_ = 0, last_change_ = 0;
-  bool changed_ = false, suspicious_ = false;
+  bool changed_ = false;
   std::optional<int> slowed_{};  // what the last change made slower
   static constexpr double least_drift = 0.005 * 0.005, largest_drift = 0.03 * 0.03;
 };
 
-inline belief::belief(std::span<const arm_prior> arms, bool all_wait) {
+inline belief::belief(std::span<const arm_prior> arms) {
   double best = 0, squares = 0;
   int predicted = 0;
   for (const arm_prior& p : arms) {
@@ -252,8 +232,6 @@ inline belief::belief(std::span<const arm_prior> arms, bool all_wait) {
     squares += p.spread * p.spread;
   }
   if (predicted > 0) prior_spread_ = std::sqrt(squares / predicted);
-  errs_together_ = all_wait && best >= std::log(short_call_s);
-  if (prior_spread_ < 0.12) heavy_tail_weight_ = 0.01;
   // Predictions share an error, too: the machine is busy, or its constants are another's.
   const double common_spread = predicted > 0 ? std::max(0.4, 1.5 * prior_spread_) : 0;
 
@@ -278,9 +256,9 @@ inline belief::belief(std::span<const arm_prior> arms, bool all_wait) {
         const double z = p.measured_only ? 1 : scale;
         // The shares of the algorithm, the segment size and the arm itself in an arm's own error.
         if (a.family == b.family)
-          c += z * z * own_error(a) * own_error(b) * std::sqrt(shared_part(a) * shared_part(b)) *
+          c += z * z * a.own_spread * b.own_spread * std::sqrt(shared_part(a) * shared_part(b)) *
                (0.50 + 0.29 * correlated(a, b));
-        if (i == j) c += z * z * own_error(a) * own_error(a) * (1 - 0.79 * shared_part(a));
+        if (i == j) c += z * z * a.own_spread * a.own_spread * (1 - 0.79 * shared_part(a));
         h.cov(i, j) = c;
       }
     }
@@ -309,7 +287,7 @@ inline void belief::replace(int a, const arm_prior& by) {
     for (hypothesis& h : *all) {
       h.mean[std::size_t(a)] = by.log_seconds;
       for (int j = 0; j < size(); ++j) h.cov(a, j) = h.cov(j, a) = 0;
-      h.cov(a, a) = own_error(arms_[std::size_t(a)]) * own_error(arms_[std::size_t(a)]);
+      h.cov(a, a) = by.spread * by.spread;
     }
 }
 
@@ -344,21 +322,11 @@ inline std::vector<belief::summary> belief::summarise(std::span<const observatio
   for (int a = 0; a < size(); ++a) {
     auto& values = logs[std::size_t(a)];
     if (values.empty()) continue;
-    // If the latest ones agree that the arm has changed, the others are of the time before.
-    if (arms_[std::size_t(a)].samples > few) {
-      const auto latest = [&](double sign) {
-        const auto other = std::find_if(values.rbegin(), values.rend(),
-                                        [&](double y) { return sign * (y - mean(a)) <= limit; });
-        return other - values.rbegin();
-      };
-      if (const auto count = std::max(latest(1), latest(-1)); count >= 3)
-        values.erase(values.begin(), values.end() - count);
-    }
     std::sort(values.begin(), values.end());
     // An arm's first calls may open connections, and no call is faster than its arm is.
     const double middle =
         arms_[std::size_t(a)].samples == 0 ? values.front() : values[(values.size() - 1) / 2];
-    summary s{.arm = a, .quickest = values.front()};
+    summary s{.arm = a};
     for (const double y : values)
       if (std::abs(y - middle) <= limit) {
         s.mean += y;
@@ -371,8 +339,6 @@ inline std::vector<belief::summary> belief::summarise(std::span<const observatio
       } else if (y > middle) {
         ++s.outliers;
         s.excess += std::min(100.0, std::exp(y - s.mean) - 1);
-      } else {
-        ++s.quick;
       }
     }
     result.push_back(s);
@@ -395,7 +361,6 @@ inline void belief::spread_out(double common, double family, double segment, dou
 
 /// Looks for a change in the incumbent's times, and learns how much they drift.
 inline void belief::watch(const summary& s, std::int64_t elapsed) {
-  const family_tail& seen = tails_[std::size_t(arms_[std::size_t(s.arm)].family)];
   const double v = variance(s.arm) + noise_variance_ / s.kept + separation_variance;
   const double surprise = s.mean - mean(s.arm);
   const double squared = std::min(surprise * surprise, 9 * v);
@@ -404,9 +369,6 @@ inline void belief::watch(const summary& s, std::int64_t elapsed) {
           0.1 * std::max(0.0, drift_variance_ +
                                   (squared - v) / double(std::max<std::int64_t>(1, elapsed))),
       least_drift, largest_drift);
-  const double usual_outliers = (seen.outliers + 2) / (seen.calls + 100);
-  suspicious_ = s.outliers >= 3 && s.outliers > 3 + 5 * usual_outliers * s.total();
-
   const auto deviations = [&](double of_variance) {
     return std::clamp(surprise / std::sqrt(of_variance), -6.0, 6.0);
   };
@@ -483,7 +445,7 @@ inline void belief::apply(const summary& s) {
              (std::sqrt(2 * std::numbers::pi * variance) * width);
     };
     const double strange = r < 4.2 ? 0.25 : 1e-3;
-    double fits = (1 - heavy_tail_weight_) * normal(1) + heavy_tail_weight_ * normal(3);
+    double fits = (1 - heavy_tail_weight) * normal(1) + heavy_tail_weight * normal(3);
     if (first) fits += trap_weight * strange;
     // Several samples that agree are none.
     const bool repeated = s.kept >= 3 || a.doubted >= 2;
@@ -530,7 +492,7 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
                           std::int64_t calls_before, int incumbent) {
   const std::int64_t elapsed = std::max<std::int64_t>(0, calls - calls_before);
   std::vector<summary> epoch = summarise(merged);
-  changed_ = suspicious_ = false;
+  changed_ = false;
   if (epoch.empty()) return;
   for (const observation& o : merged) {
     if (!(o.seconds > 0) || !std::isfinite(o.seconds)) continue;
@@ -556,17 +518,13 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
   for (const summary& s : epoch) {
     arm_state& a = arms_[std::size_t(s.arm)];
     a.last_seen = calls;
-    a.quickest = std::min(a.quickest, s.quickest);
-    if (a.samples > few) quick_calls_ += s.quick;
     family_tail& t = tails_[std::size_t(a.family)];
     t.calls += s.total();
     t.outliers += s.outliers;
     t.excess += s.excess;
   }
-  if (remembered_calls() > 4000) {
+  if (remembered_calls() > 4000)
     for (family_tail& t : tails_) t = {t.calls / 2, t.outliers / 2, t.excess / 2};
-    quick_calls_ /= 2;
-  }
 
   // The common offset first: arms in the order of how little they deviate from the typical one.
   std::vector<std::pair<double, int>> residuals;

@@ -76,7 +76,7 @@ class belief_policy : public policy {
         outsiders_(cut_off(active_)),
         random_(input.seed),
         all_wait_(input.all_wait),
-        belief_(selected(priors_, active_), input.all_wait) {
+        belief_(selected(priors_, active_)) {
     const auto native = std::find_if(active_.begin(), active_.end(),
                                      [&](int i) { return priors_[std::size_t(i)].native; });
     if (native == active_.end()) throw error("policy: expected a native arm among the arms");
@@ -151,9 +151,8 @@ class belief_policy : public policy {
   static constexpr double trusted_spread = 0.45;
   /// Predictions further off than this (of the logarithm: 2.2 times) are wrong ones.
   static constexpr double misfit = 0.8;
-  /// Arms that take this much longer (of the logarithm: 4.5 times) than others of like predictions
-  /// are traps; how much one costs is a guess.
-  static constexpr double trap = 1.5, loss_by_a_trap = 29;
+  /// What the first call of an arm takes beyond its prediction, until some were tried.
+  static constexpr double first_risk = 1.2;
 
   const belief& beliefs() const { return belief_; }
   std::span<const outsider> outsiders() const { return outsiders_; }
@@ -219,11 +218,6 @@ class belief_policy : public policy {
       incumbent_ = native_;
       return false;
     }
-    // Where single calls happen to be quick one sample proves nothing, and of many arms that were
-    // tried once some one was lucky.
-    if (best != incumbent_ && belief_.has_quick_calls() && belief_.samples(best) < proven_samples &&
-        belief_.samples(incumbent_) >= proven_samples)
-      return false;
     const arm_prior& p = active_prior(best);
     const bool unmeasured = belief_.samples(native_) == 0 && active_prior(native_).measured_only;
     if (unmeasured && p.spread <= trusted_spread && !p.measured_only) {
@@ -246,22 +240,16 @@ class belief_policy : public policy {
     return errors.empty() ? 0 : median(errors);
   }
   /// What the first call of an arm is expected to take beyond its prediction, in such calls: some
-  /// arms are nothing like theirs, and take that many times as long. How many is learnt.
+  /// arms are nothing like theirs, and take many times as long. The more were tried the fewer;
+  /// twice as many where there is little else to gain, and again where a slow call holds up all.
   double risk_of_a_first_call() const {
-    const double error = prediction_error();
-    // Until some were tried one in 25; two where there is little else to gain, and twice as many
-    // where a slow call holds up all.
-    double tried = 5, traps = 0.2;
-    if (belief_.prior_spread() <= belief::measured_spread) traps *= 2;
-    if (all_wait_) traps *= 2;
+    double tried = 0;
     for (int a = 0; a < num_active(); ++a) {
       const arm_prior& p = active_prior(a);
-      if (p.native || p.measured_only || belief_.last_seen(a) == 0) continue;
-      ++tried;
-      const double took = belief_.bad_first(a).value_or(belief_.mean(a));
-      if (took - p.log_seconds - error > trap) ++traps;
+      if (!p.native && !p.measured_only && belief_.last_seen(a) > 0) ++tried;
     }
-    return traps / tried * loss_by_a_trap;
+    const bool little_to_gain = belief_.prior_spread() <= belief::measured_spread;
+    return first_risk * (little_to_gain ? 2 : 1) * (all_wait_ ? 2 : 1) / (1 + tried / 5);
   }
   /// Whether the arm's time is known from calls, here or, of native, in an earlier run.
   bool is_proven(int a) const {
@@ -311,7 +299,6 @@ class belief_policy : public policy {
     return first_length * std::pow(1.25, std::min(64, epochs_since_change()));
   }
   double longest_length(const planning_input& now) const {
-    if (belief_.suspicious()) return 6;
     // An arm that is played on its prediction alone is looked at before it can do much harm.
     if (incumbent_ != native_ && belief_.samples(incumbent_) == 0) return 3;
     const double kappa = now.merge_cost_s / std::exp(belief_.expected(incumbent_));

@@ -27,23 +27,16 @@ class knowledge_gradient final : public belief_policy {
   explicit knowledge_gradient(policy_input input) : belief_policy(std::move(input)) {
     weigh(plain_, 0, 1);
     looked_at_.assign(arms().size(), 0);
-    patience_.assign(arms().size(), 1);
     probability_.assign(arms().size(), 0);
     probability_[std::size_t(place_of(incumbent()))] = 1;
   }
 
   void learn(std::span<const observation> merged, std::int64_t calls) override {
-    // A belief may need three such calls to give way.
-    for (const observation& o : merged)
-      if (const int a = index_of(o.arm);
-          a >= 0 && beliefs().samples(a) > 0 && std::log(o.seconds) < beliefs().mean(a) - much)
-        patience_[std::size_t(place_of(a))] = 0;
     belief_policy::learn(merged, calls);
     if (const auto slowed = beliefs().slowed()) {
       const int place = place_of(*slowed);
       std::erase_if(slowed_, [&](const slowed_arm& s) { return s.place == place; });
       slowed_.push_back({place, calls});
-      patience_[std::size_t(place)] = 1;
     }
   }
 
@@ -86,6 +79,7 @@ class knowledge_gradient final : public belief_policy {
   struct slowed_arm {
     int place = 0;           // in arms()
     std::int64_t since = 0;  // call
+    double patience = 1;     // how many times later it is looked at: ever more
   };
 
   /// Weights of the quadrature: a normal distribution, a share of it wider.
@@ -233,7 +227,6 @@ class knowledge_gradient final : public belief_policy {
     credit_ = std::min(most_credit, credit_ + maintenance_share(now.calls) * length);
     const auto room = std::size_t(std::clamp(length - 1, 0.0, double(epoch_plan::max_explore)));
     if (now.calls == 0 || explore.size() >= room) return;
-    patience_[std::size_t(place_of(incumbent()))] = 1;
     look_at_slowed(now, room, explore);
     // Where predictions are no help, a first call says little of its arm: what it took is the most
     // that another one will cost.
@@ -250,37 +243,31 @@ class knowledge_gradient final : public belief_policy {
       double due = 0;  // age in periods
       double price = 0;
       int place = 0;
-      bool hopes = false;  // that the arm is as quick as it once was
     };
     std::vector<look> looks;
-    // `at_best` is less than `log_seconds` where what was seen may have been slow for a while only.
-    const auto consider = [&](int place, double log_seconds, double at_best, double spread,
-                              bool tried, std::int64_t last_seen) {
-      const bool hopes = at_best < log_seconds;
-      const double price = std::exp(log_seconds - b.cost(incumbent())) - 1;
-      if (price >= (hopes ? most_price : most_credit)) return;
-      const double excess = at_best - b.cost(incumbent());
+    const auto consider = [&](int place, double log_seconds, double spread, bool tried,
+                              std::int64_t last_seen) {
+      const double excess = log_seconds - b.cost(incumbent()), price = std::exp(excess) - 1;
+      if (price >= most_credit) return;
       const std::int64_t age = now.calls - std::max(last_seen, looked_at_[std::size_t(place)]);
       const double hoped = std::max(0.0, std::exp(excess - spread / 2) - 1);
-      const double period = look_period * (hopes ? patience_[std::size_t(place)] : 1) *
+      const double period = look_period *
                             std::max({std::sqrt(hoped + 0.1), hoped, tried ? 0 : untried_periods}) *
                             std::max(1.0, double(now.calls) / steady_calls);
       if (double(age) >= period)
-        looks.push_back({double(age) / std::max(1.0, period), std::max(0.02, price), place, hopes});
+        looks.push_back({double(age) / std::max(1.0, period), std::max(0.02, price), place});
     };
     const double error = prediction_error();
     for (int a = 0; a < num_active(); ++a) {
       if (a == incumbent()) continue;
       const double cost =
           was_cold(a) ? std::min(b.cost(a), active_prior(a).log_seconds + error) : b.cost(a);
-      const bool was_quick = !b.has_quick_calls() && cost - b.quickest(a) > much;
-      consider(place_of(a), cost, was_quick ? b.quickest(a) + usual_lead : cost,
-               std::sqrt(b.covariances().of_difference(a, incumbent())), is_proven(a),
-               b.last_seen(a));
+      consider(place_of(a), cost, std::sqrt(b.covariances().of_difference(a, incumbent())),
+               is_proven(a), b.last_seen(a));
     }
     for (const outsider& o : outsiders())
-      consider(o.place, expected(o, error), expected(o, error), o.measured ? 0 : b.prior_spread(),
-               o.measured, o.last_seen);
+      consider(o.place, expected(o, error), o.measured ? 0 : b.prior_spread(), o.measured,
+               o.last_seen);
     std::sort(looks.begin(), looks.end(),
               [](const look& x, const look& y) { return x.due > y.due; });
     for (const look& l : looks) {
@@ -288,13 +275,12 @@ class knowledge_gradient final : public belief_policy {
       credit_ -= l.price;
       explore.push_back(l.place);
       looked_at_[std::size_t(l.place)] = now.calls;
-      if (l.hopes) lose_patience(l.place);
     }
   }
   /// An arm that became slower, maybe for a while only, is looked at again when that costs a tenth
   /// of the calls since, then ever later.
   void look_at_slowed(const planning_input& now, std::size_t room, std::vector<int>& explore) {
-    constexpr double share = 0.1;
+    constexpr double share = 0.1, rarer = 4;
     const auto price = [&](const slowed_arm& s) {
       const int a = index_of(arms()[std::size_t(s.place)].arm);
       return a < 0 ? 0 : std::exp(beliefs().cost(a) - beliefs().cost(incumbent())) - 1;
@@ -302,17 +288,11 @@ class knowledge_gradient final : public belief_policy {
     std::erase_if(slowed_, [&](const slowed_arm& s) { return price(s) <= 0; });
     for (slowed_arm& s : slowed_) {
       if (explore.size() >= room) break;
-      if (price(s) * patience_[std::size_t(s.place)] > share * double(now.calls - s.since))
-        continue;
+      if (price(s) * s.patience > share * double(now.calls - s.since)) continue;
       explore.push_back(s.place);
       looked_at_[std::size_t(s.place)] = now.calls;
-      lose_patience(s.place);
+      s.patience *= rarer;
     }
-  }
-  void lose_patience(int place) {
-    constexpr double rarer = 4;
-    double& patience = patience_[std::size_t(place)];
-    patience = std::max(1.0, rarer * patience);
   }
   /// Whether the arm is only known from the first calls of all, in which all was cold.
   bool was_cold(int a) const {
@@ -327,9 +307,6 @@ class knowledge_gradient final : public belief_policy {
   static constexpr std::int64_t cold_calls = 8;
   static constexpr double second_call_share = 0.05;  // of the calls so far, at most
   static constexpr double most_credit = 6;           // calls
-  static constexpr double most_price = 40;           // of a look, in calls
-  static constexpr double much = 0.7;                // of the logarithm: twice
-  static constexpr double usual_lead = 0.2;          // of an arm's quickest call, of the logarithm
 
   void publish(const std::vector<int>& explore, int calls) {
     std::fill(probability_.begin(), probability_.end(), 0.0);
@@ -340,9 +317,6 @@ class knowledge_gradient final : public belief_policy {
   std::array<double, points> plain_{}, heavy_{};
   std::vector<double> probability_;      // by place in arms()
   std::vector<std::int64_t> looked_at_;  // planned in which call, by place in arms()
-  // How many times later an arm that once took much less is looked at: ever more, until it is in
-  // use again; 0 if the last call took much less than believed. By place in arms().
-  std::vector<double> patience_;
   std::vector<slowed_arm> slowed_;
   double credit_ = 0;
 };
