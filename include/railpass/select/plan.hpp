@@ -454,7 +454,11 @@ class lockstep {
 
   int find(const context_key& key) {
     const std::uint32_t packed = key.packed();
-    if (packed == last_key_) return last_context_;
+    for (std::size_t i = 0; i < recent_keys_.size(); ++i)
+      if (recent_keys_[i] == packed) return recent_contexts_[i];
+    return look_up(key, packed);
+  }
+  [[gnu::noinline]] int look_up(const context_key& key, std::uint32_t packed) {
     const std::size_t mask = index_.size() - 1;
     std::size_t i = mix(0, packed) & mask;
     while (index_[i] >= 0 && contexts_[std::size_t(index_[i])].key != key) i = (i + 1) & mask;
@@ -467,8 +471,9 @@ class lockstep {
       fingerprint_ = mix(fingerprint_, packed);
       make_room();
     }
-    last_key_ = packed;
-    return last_context_ = index_[i];
+    const std::size_t oldest = next_recent_++ % recent_keys_.size();
+    recent_keys_[oldest] = packed;
+    return recent_contexts_[oldest] = index_[i];
   }
 
   /// For the next contexts, ahead of time: a rank that had no memory for one in the call in which
@@ -518,8 +523,10 @@ class lockstep {
   std::int64_t next_step_at_ = 2;
   std::vector<context_state> contexts_;
   bool any_waits_for_all_ = false;
-  std::uint32_t last_key_ = ~0u;
-  int last_context_ = no_context;
+  // The contexts of late: most loops of programs have few.
+  std::array<std::uint32_t, 4> recent_keys_{~0u, ~0u, ~0u, ~0u};
+  std::array<int, 4> recent_contexts_{};
+  std::size_t next_recent_ = 0;
   merge_step next_step_ = merge_step::post;
   bool native_for_good_ = false;
 
