@@ -40,11 +40,10 @@ TEST_CASE("communicators of one name count together when they are freed") {
   const context_statistics& c = all.contexts.front();
   CHECK(c.calls == 10000);
   CHECK(c.time_s == Approx(0.02));
-  REQUIRE(c.arms.size() == 2);
+  REQUIRE(c.arms.size() == 1);  // of the arms that ran
   CHECK(c.arms[0].samples == 10000);
   CHECK(*c.arms[0].mean_s == Approx(2e-6));
   CHECK(*c.arms[0].spread == Approx(0.1));
-  CHECK(c.arms[1].calls == 0);
 }
 
 TEST_CASE("however many names there are, what is kept is bounded and no call is lost") {

@@ -63,12 +63,17 @@ inline void add_context(context_statistics& to, context_statistics&& one) {
 
 }  // namespace detail
 
-/// Adds what a communicator that is freed has learnt. The contexts of communicators with the same
-/// name and shape count together. Throws std::bad_alloc; some of `one` may then be in `all`.
+/// Adds what a communicator that is freed has learnt, of the arms that ran. The contexts of
+/// communicators with the same name and shape count together. Throws std::bad_alloc; some of `one`
+/// may then be in `all`.
 inline void add_freed(statistics_dump& all, statistics_dump&& one) {
   all.merges += std::exchange(one.merges, 0);
   all.merge_cost_s += std::exchange(one.merge_cost_s, 0);
   for (context_statistics& context : one.contexts) {
+    std::erase_if(context.arms, [&](const arm_statistics& a) {
+      return a.calls == 0 && a.arm != context.current_arm;
+    });
+    context.arms.shrink_to_fit();
     const auto find = [&] {
       return std::ranges::find_if(all.contexts, [&](const context_statistics& known) {
         return detail::is_same_context(known, context);
