@@ -96,7 +96,7 @@ class picture {
   }
 
  private:
-  static constexpr double left = 76, width = 800, right = 210, top = 62, height = 330,
+  static constexpr double left = 76, width = 800, right = 226, top = 62, height = 330,
                           bottom = top + height + 62;
 
   std::size_t last() const { return life_.points.size() - 1; }
@@ -205,7 +205,7 @@ class picture {
       if (shown++ == colours.size() + 1) break;
       canvas_.circle(left + width + 18, at_y - 4, 4, colour(arm));
       std::string name = trace_.name(arm);
-      if (name.size() > 28) name = name.substr(0, 25) + "...";
+      if (name.size() > 26) name = name.substr(0, 23) + "...";
       canvas_.text(left + width + 28, at_y, name);
       at_y += 18;
     }
