@@ -51,7 +51,7 @@ class TunedProgram(ProgramTest):
         with open(self.path("life.svg"), encoding="utf-8") as file:
             self.assertIn("in use from call 0<", file.read())
         self.check_refused("timeline", f"{trace}.0", "--svg", self.path("x.svg"), "--collective", "scan",
-                           says="no calls of that collective")
+                           says="no calls of that collective", status=1)
 
     def test_what_is_wrong_is_said_once_and_harms_nothing(self):
         log = self.path("log")
