@@ -28,7 +28,7 @@ struct typed;
 template <class... Arguments>
 struct typed<int(Arguments...)> {
   template <auto call_with, auto real_function>
-  static int run(std::conditional_t<true, word, Arguments>... words) {
+  [[gnu::hot]] static int run(std::conditional_t<true, word, Arguments>... words) {
     // Either railpass itself or an MPI library that builds one call upon others.
     if (inside::now()) return (real.*real_function)(words...);
     call c = call_with(from_word<Arguments>(words)...);

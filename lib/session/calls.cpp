@@ -12,7 +12,7 @@ namespace railpass {
 
 constinit thread_local int detail::inside_depth = 0;
 
-int run_call(call& c, const call_options& options) {
+[[gnu::hot]] int run_call(call& c, const call_options& options) {
   const inside here;
   communicator_state* state = nullptr;
   int code = MPI_ERR_NO_MEM;

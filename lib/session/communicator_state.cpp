@@ -60,7 +60,7 @@ communicator_state::communicator_state(MPI_Comm comm, process& owner)
   native_ = is_inter || num_ranks_ < 2;
 }
 
-communicator_state* communicator_state::of(MPI_Comm comm, int& code) {
+[[gnu::hot]] communicator_state* communicator_state::of(MPI_Comm comm, int& code) {
   code = MPI_SUCCESS;
   process* const owner = process::get();
   if (!owner || comm == MPI_COMM_NULL) return nullptr;
@@ -153,7 +153,7 @@ int communicator_state::agree(MPI_Comm comm, bool pays, bool asked_for, double p
   return outcome.error_code;
 }
 
-int communicator_state::run(const call& c, const call_options& options) {
+[[gnu::hot]] int communicator_state::run(const call& c, const call_options& options) {
   if (!native_ && !agreed_) {
     const bool at_once = is_particular(options);
     if (beginning_.count(c.message_bytes, at_once, process_.clock())) {

@@ -208,7 +208,7 @@ unsigned kinds_for(MPI_Op op) {
 
 }  // namespace
 
-bool is_builtin(MPI_Op op) {
+[[gnu::hot]] bool is_builtin(MPI_Op op) {
   for (const MPI_Op builtin :
        {MPI_OP_NULL, MPI_SUM, MPI_MAX, MPI_MIN, MPI_PROD, MPI_LAND, MPI_BAND, MPI_LOR, MPI_BOR,
         MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP})
@@ -220,7 +220,7 @@ bool is_defined(MPI_Op op, MPI_Datatype type) {
   return !is_builtin(op) || (kinds_for(op) & unsigned(kind_of(type))) != 0;
 }
 
-std::int64_t message_bytes_of(const call& c, int rank, int num_ranks) {
+[[gnu::hot]] std::int64_t message_bytes_of(const call& c, int rank, int num_ranks) {
   const collective_traits& d = describe(c.op);
   switch (d.lengths) {
     case block_lengths::of_pair:
@@ -254,7 +254,7 @@ std::int64_t message_bytes_of(const call& c, int rank, int num_ranks) {
   return within_limit(c.traits().blocks ? times(num_ranks, bytes) : bytes);
 }
 
-judgement judge(call& c, int rank, int num_ranks) {
+[[gnu::hot]] judgement judge(call& c, int rank, int num_ranks) {
   if (c.root < 0 || c.root >= num_ranks) return judgement::leave_to_mpi;
   if (c.is_reduction()) {
     // Programs use the same few again and again, and the tables are long.

@@ -60,7 +60,7 @@ int run_native_large(const call& c) {
 
 }  // namespace
 
-int run_native(const call& c) {
+[[gnu::hot]] int run_native(const call& c) {
 #if MPI_VERSION >= 4
   if (c.is_large) return run_native_large(c);
 #endif

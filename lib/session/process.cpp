@@ -46,7 +46,7 @@ int world_rank() {
 
 }  // namespace
 
-process* process::get() {
+[[gnu::hot]] process* process::get() {
   if (process* const known = running.load(std::memory_order_acquire)) return known;
   if (ended.load(std::memory_order_acquire)) return nullptr;
   int initialized = 0, finalized = 0;

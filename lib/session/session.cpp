@@ -330,7 +330,7 @@ void session::know_machine(double passed_s) {
                    passed_s);
 }
 
-int session::run(const call& c, const call_options& options) {
+[[gnu::hot]] int session::run(const call& c, const call_options& options) {
   ++call_number_;
   if (begins_merge_steps()) merge_steps();
   if (gone_) return raise(c, MPI_ERR_OTHER);
@@ -343,10 +343,10 @@ int session::run(const call& c, const call_options& options) {
     return run_arm(c, how.arms[select::native_arm]);
   if (settings_.reproducible && c.is_reduction())
     return run_arm(c, reproducible_arm(known_arms()[std::size_t(c.op)], c));
-  return run_tuned(c, policy_index(options.policy));
+  return run_tuned(c, options.policy.empty() ? std::uint8_t{0} : policy_index(options.policy));
 }
 
-int session::run_tuned(const call& c, std::uint8_t policy) {
+[[gnu::hot]] int session::run_tuned(const call& c, std::uint8_t policy) {
   const select::context_key key{.op = c.op,
                                 .size_class = select::size_class_of(c.message_bytes),
                                 .operation = class_of(c),
@@ -361,7 +361,7 @@ int session::run_tuned(const call& c, std::uint8_t policy) {
                                                                 : run_arm(c, a);
 }
 
-select::timed_call session::next_call(const select::context_key& key) {
+[[gnu::hot]] select::timed_call session::next_call(const select::context_key& key) {
   const std::unique_lock lock = guard();
   return lockstep_.next_call(key);
 }
@@ -444,7 +444,7 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
              double(settings_.scratch_limit);
 }
 
-int session::run_arm(const call& c, const arm& a) {
+[[gnu::hot]] int session::run_arm(const call& c, const arm& a) {
   // Known equally on all ranks, so all of them fall back.
   const bool native = a.base->is_native() || !eligible_here(*a.base, c);
   const arm& runs = native ? handlings_[std::size_t(c.op)].arms[select::native_arm] : a;
@@ -552,7 +552,6 @@ const arm* session::pinned_by(const call_options& options, const call& c) {
 }
 
 std::uint8_t session::policy_index(std::string_view name) {
-  if (name.empty()) return 0;
   for (std::size_t i = 0; i < policies_.size(); ++i)
     if (policies_[i] == name) return std::uint8_t(i);
   try {
