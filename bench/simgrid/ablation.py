@@ -19,7 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SELECT = "include/railpass/select/"
 RULED_FILES = [SELECT + name for name in ("guard.hpp", "belief.hpp", "belief_policy.hpp",
                                           "policies/knowledge_gradient.hpp")]
-# (rule, file, text, text that has `WITHOUT("rule")` in it)
+# (rule, file, its text, the text in which WITHOUT switches the rule off)
 RULES = [
     ("a pair is a call after its own arm's", "plan.hpp", ".after_itself = one.arm",
      ".after_itself = WITHOUT || one.arm"),

@@ -85,5 +85,8 @@ TEST_CASE("records of two communicators count by their pairs") {
   CHECK(both.wins == 12);
   CHECK(both.gain == Approx(-0.05));
   CHECK(both.deviation == Approx(std::hypot(0.025, 0.15)));
-  CHECK_FALSE(joined(a, {.pairs = 1}).deviation);
+  const pair_record one{.pairs = 1, .wins = 0, .gain = -3};
+  CHECK(joined(a, one).gain == 0.4);
+  CHECK(joined(one, a).deviation == 0.1);
+  CHECK_FALSE(joined(one, one).deviation);
 }

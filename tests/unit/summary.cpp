@@ -60,8 +60,10 @@ TEST_CASE("errors of several arms add up as independent ones") {
   CHECK(saved_s(c)->deviation == Approx(5));
 }
 
-TEST_CASE("calls by native neither save nor cost, and err in nothing") {
-  const auto saved = saved_s(context_of("barrier", {arm_of("native", 1000, 1)}));
+TEST_CASE("calls by native neither save nor cost, and err in nothing, timed or not") {
+  arm_statistics native = arm_of("native", 1000, 1);
+  if (GENERATE(false, true)) native.mean_s.reset();
+  const auto saved = saved_s(context_of("barrier", {native}));
   REQUIRE(saved);
   CHECK(saved->value == 0);
   CHECK(saved->deviation == 0);

@@ -123,8 +123,10 @@ class all_meetings {
   std::int64_t pairs_ = 0, wins_ = 0;
 };
 
-/// Of the same arm in two places: both count by their pairs.
+/// Of the same arm in two places: both count by their pairs, but one whose error nobody knows would
+/// leave nothing of what the other says.
 inline pair_record joined(const pair_record& a, const pair_record& b) {
+  if (a.deviation.has_value() != b.deviation.has_value()) return a.deviation ? a : b;
   const double all = double(a.pairs + b.pairs), of_a = double(a.pairs) / all,
                of_b = double(b.pairs) / all;
   pair_record r{

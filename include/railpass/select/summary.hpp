@@ -24,11 +24,11 @@ struct estimate {
 /// What the MPI library's own collective would have taken more for a context's calls than they
 /// took; negative: less. Rests on pairs of an arm's calls with native's alone, for an arm that had
 /// no two meetings with native on what its calls and native's took. Nothing if that would be said
-/// of more than a few calls, or if native was never timed.
+/// of more than a few calls, or if native was not timed where it is needed.
 inline std::optional<estimate> saved_s(const context_statistics& context) {
   constexpr std::int64_t few_calls = 32;
   const auto native = std::ranges::find(context.arms, "native", &arm_statistics::arm);
-  if (native == context.arms.end() || !native->mean_s) return std::nullopt;
+  if (native == context.arms.end()) return std::nullopt;
   std::int64_t unpaired = 0;
   double saved = 0, variance = 0;
   for (const arm_statistics& a : context.arms) {
@@ -37,6 +37,8 @@ inline std::optional<estimate> saved_s(const context_statistics& context) {
       const double ratio = std::exp(a.pairs->gain);
       saved += a.time_s * (ratio - 1);
       variance += std::pow(a.time_s * ratio * *a.pairs->deviation, 2);
+    } else if (!native->mean_s) {
+      return std::nullopt;
     } else {
       saved += double(a.calls) * *native->mean_s - a.time_s;
       unpaired += a.calls;
@@ -63,8 +65,7 @@ inline std::string summary_of(const statistics_dump& dump) {
   std::vector<std::string> collectives;
   std::vector<std::pair<double, const context_statistics*>> gains;
   std::int64_t calls = 0, unknown = 0;
-  double time_s = 0, known_s = 0, learning_s = dump.merge_cost_s, variance = 0,
-         saved = -dump.merge_cost_s;
+  double time_s = 0, learning_s = dump.merge_cost_s, variance = 0, saved = -dump.merge_cost_s;
   for (const context_statistics& c : dump.contexts) {
     if (std::ranges::find(collectives, c.collective) == collectives.end())
       collectives.push_back(c.collective);
@@ -72,7 +73,6 @@ inline std::string summary_of(const statistics_dump& dump) {
     time_s += c.time_s;
     learning_s += c.exploration_cost_s;
     if (const auto here = saved_s(c)) {
-      known_s += c.time_s;
       saved += here->value;
       variance += here->deviation * here->deviation;
       // Only what stands out of the noise is a gain.
@@ -86,7 +86,8 @@ inline std::string summary_of(const statistics_dump& dump) {
 
   const double reach = 1.96 * std::sqrt(variance), least = saved - reach, most = saved + reach;
   std::string text;
-  if (known_s == 0) {
+  const bool nothing_known = unknown == std::int64_t(dump.contexts.size());
+  if (nothing_known) {
     text =
         "cannot tell whether tuning paid: the MPI library's own collectives were timed too seldom";
   } else if (least <= 0 && most >= 0) {
@@ -104,7 +105,7 @@ inline std::string summary_of(const statistics_dump& dump) {
   for (const std::string& name : collectives) text += (&name == &collectives[0] ? "" : ", ") + name;
   text += ") took " + format_seconds(time_s) + " in " + std::to_string(dump.contexts.size()) +
           " contexts.";
-  if (unknown > 0 && known_s > 0)
+  if (unknown > 0 && !nothing_known)
     text +=
         " " + std::to_string(unknown) +
         " contexts in which the MPI library's own was timed too seldom are not counted in that.";
