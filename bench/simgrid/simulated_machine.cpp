@@ -19,9 +19,10 @@
 // The first argument may be --slow=HOST,BANDWIDTH: links are slower (see slow_links.hpp),
 // with `live` from call FROM until before call TO.
 #include "collectives/registry.hpp"
-#include "lib/cli/sampler.hpp"
-#include "lib/cli/workload.hpp"
 #include "lib/files/files.hpp"
+#include "lib/measure/job.hpp"
+#include "lib/measure/links.hpp"
+#include "lib/measure/workload.hpp"
 #include "lib/session/base.hpp"
 #include "lib/session/merge_messages.hpp"
 #include "railpass/mpi.hpp"
@@ -93,7 +94,7 @@ class tuned_world {
   tuned_world(const tuned_world&) = delete;
   tuned_world& operator=(const tuned_world&) = delete;
 
-  void call(const cli::workload& w, const call_options& options) const {
+  void call(const measure::workload& w, const call_options& options) const {
     railpass::call c = w.made_on(comm_);
     run_call(c, options);
   }
@@ -103,13 +104,14 @@ class tuned_world {
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
-bool is_right_everywhere(const cli::workload& w) { return largest(w.is_right() ? 0 : 1) == 0; }
+bool is_right_everywhere(const measure::workload& w) { return largest(w.is_right() ? 0 : 1) == 0; }
 
-ordered_json samples(const cli::job& j) {
+ordered_json samples(const measure::job& j) {
   constexpr double budget_s = 4;  // simulated
-  sample_set s{.machine_id = {.num_hosts = j.num_nodes()},
-               .sampled_at = "2026-01-01T00:00:00Z",
-               .measured = cli::sample_links(j, "", budget_s, [](double, const std::string&) {})};
+  sample_set s{
+      .machine_id = {.num_hosts = j.num_nodes()},
+      .sampled_at = "2026-01-01T00:00:00Z",
+      .measured = measure::sample_links(j, "", budget_s, [](double, const std::string&) {})};
   // A message travels only once its receive is posted, which would count as work of the receiver;
   // that is the sender's in SMPI.
   for (link_sample& l : s.measured.links) l.receive_overhead_s = l.send_overhead_s;
@@ -121,7 +123,7 @@ ordered_json samples(const cli::job& j) {
 
 /// A merge, spread over calls or made in one: what it adds to them, and what the leader is told,
 /// the most time that any rank spent on it.
-ordered_json merge(const cli::job& j, bool at_once) {
+ordered_json merge(const measure::job& j, bool at_once) {
   // Without contexts a call takes no time: only what is free is made at once.
   select::lockstep steps({}, j.rank, j.num_ranks);
   steps.expect({.at_once_s = at_once ? 0 : 1.0});
@@ -164,22 +166,22 @@ double first_plan_s() {
 /// Merges that no context asks for are ever further apart, a step in each of 2 h calls: from call 2
 /// on, then from three times as many calls on as there were until the end of the last one. After
 /// two of them there is none for more calls than are timed.
-void pass_first_merges(const cli::job& j, const tuned_world& world) {
+void pass_first_merges(const measure::job& j, const tuned_world& world) {
   const int calls = 7 + 8 * select::tree_place{j.rank, j.num_ranks}.height();
-  cli::workload w(j, collective::broadcast, 8, 0);
+  measure::workload w(j, collective::broadcast, 8, 0);
   w.prepare();
   for (int i = 0; i < calls; ++i) world.call(w, {.arm = "native"});
 }
 
 /// The quickest of three calls: the first one builds schedules and communicators.
-double call_s(const tuned_world& world, const cli::workload& w, const std::string& arm) {
+double call_s(const tuned_world& world, const measure::workload& w, const std::string& arm) {
   double seconds = timed([&] { world.call(w, {.arm = arm}); });
   for (int i = 1; i < 3; ++i)
     seconds = std::min(seconds, timed([&] { world.call(w, {.arm = arm}); }));
   return seconds;
 }
 
-ordered_json arms(const cli::job& j, cli::workload& w, double budget_s,
+ordered_json arms(const measure::job& j, measure::workload& w, double budget_s,
                   const std::vector<std::string>& names) {
   const auto begin = std::chrono::steady_clock::now();
   auto result = ordered_json::array();
@@ -201,7 +203,7 @@ ordered_json arms(const cli::job& j, cli::workload& w, double budget_s,
           {"arms", std::move(result)}};
 }
 
-ordered_json native(const cli::job& j, cli::workload& w) {
+ordered_json native(const measure::job& j, measure::workload& w) {
   const tuned_world world;
   pass_first_merges(j, world);
   w.prepare();
@@ -224,7 +226,7 @@ struct slow_calls {
   }
 };
 
-ordered_json live(cli::workload& w, int calls, const std::optional<slow_calls>& slow) {
+ordered_json live(measure::workload& w, int calls, const std::optional<slow_calls>& slow) {
   const tuned_world world;
   auto names = ordered_json::array(), seconds = ordered_json::array();
   bool right = true;
@@ -241,7 +243,7 @@ ordered_json live(cli::workload& w, int calls, const std::optional<slow_calls>& 
 }
 
 /// Calls of one arm to which each rank comes late by up to `late_s`.
-ordered_json late_calls(const cli::job& j, const tuned_world& world, const cli::workload& w,
+ordered_json late_calls(const measure::job& j, const tuned_world& world, const measure::workload& w,
                         collective op, const std::string& arm, double late_s, int calls) {
   select::random_stream random(std::uint64_t(j.rank) + 1);
   auto seconds = ordered_json::array(), skews = ordered_json::array(),
@@ -279,7 +281,7 @@ ordered_json late_calls(const cli::job& j, const tuned_world& world, const cli::
           {"since_last_came_s", std::move(since_last)}};
 }
 
-ordered_json late(const cli::job& j, const cli::workload& w, collective op, int calls,
+ordered_json late(const measure::job& j, const measure::workload& w, collective op, int calls,
                   const std::vector<std::string>& names) {
   // In calls of the fastest arm: how late ranks come does not depend on what is called.
   constexpr std::array lateness{0.0, 0.1, 0.3, 1.0, 3.0, 10.0};
@@ -302,7 +304,7 @@ ordered_json late(const cli::job& j, const cli::workload& w, collective op, int 
   return result;
 }
 
-int run(const cli::job& j, std::vector<std::string> a) {
+int run(const measure::job& j, std::vector<std::string> a) {
   // SMPI's first collectives ask all ranks who shares a host, for longer than timed() waits.
   largest(0);
   constexpr std::string_view slow = "--slow=";
@@ -322,7 +324,8 @@ int run(const cli::job& j, std::vector<std::string> a) {
     if (a.size() < 4) throw error("expected a collective and bytes");
     const auto op = find_collective(a[2]);
     if (!op) throw error("'" + a[2] + "': expected a collective");
-    cli::workload w(j, *op, cli::whole_message_bytes(*op, std::stoll(a[3]), j.num_ranks), 0);
+    measure::workload w(j, *op, measure::whole_message_bytes(*op, std::stoll(a[3]), j.num_ranks),
+                        0);
     if (verb == "arms") result = arms(j, w, std::stod(a.at(4)), {a.begin() + 5, a.end()});
     if (verb == "native") result = native(j, w);
     if (verb == "late") result = late(j, w, *op, std::stoi(a.at(4)), {a.begin() + 5, a.end()});
@@ -340,10 +343,18 @@ int run(const cli::job& j, std::vector<std::string> a) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  const measure::job j = measure::job_of_world();
+  int status = 1;
   try {
-    return cli::run_job([&](const cli::job& j) { return run(j, {argv + 1, argv + argc}); });
+    status = run(j, {argv + 1, argv + argc});
+  } catch (const error& problem) {  // of all ranks
+    if (j.rank == 0) std::cerr << "simulated_machine: " << problem.what() << std::endl;
   } catch (const std::exception& problem) {
-    std::cerr << "simulated_machine: " << problem.what() << '\n';
-    return 1;
+    std::cerr << "simulated_machine: rank " << j.rank << ": " << problem.what() << std::endl;
+    MPI_Abort(MPI_COMM_WORLD, 1);
   }
+  MPI_Finalize();
+  return status;
 }

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/cli/bench_cell.hpp"
-#include "lib/cli/carrier.hpp"
-#include "lib/cli/environment.hpp"
+#include "lib/measure/bench.hpp"
+
+#include "lib/cli/parallel.hpp"
 #include "lib/cli/verb.hpp"
-#include "lib/cli/workload.hpp"
 #include "lib/files/files.hpp"
-#include "railpass/base/clock.hpp"
+#include "lib/measure/workload.hpp"
+#include "railpass/base/settings.hpp"
 #include "railpass/base/units.hpp"
-#include "railpass/select/prior.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -62,78 +60,13 @@ request parse(const options& o) {
   return r;
 }
 
-std::optional<arm> arm_named(collective op, const std::string& name) {
-  try {
-    return parse_arm(op, name);
-  } catch (const error&) {
-    return std::nullopt;  // it is another collective's
-  }
-}
-
-// Who is measured at one size, the arms in the order of their predictions. Equal on all ranks:
-// the profile is rank 0's.
-std::vector<contestant> contestants_of(const request& r, collective op, std::int64_t bytes,
-                                       const job& j, const profile* knowledge) {
-  const std::int64_t unit_bytes = unit_bytes_of(op, bytes);
-  // Where only pairs of ranks know lengths, none decides.
-  const bool has_size = describe(op).lengths != block_lengths::of_pair;
-  const eligibility here{
-      .num_ranks = j.num_ranks, .units = has_size ? bytes / unit_bytes : 0, .commutative = true};
-  const machine_model machine = knowledge ? knowledge->machine : select::generic_machine();
-  const auto predicted_s = [&](const arm& a) {
-    const select::prior_query q{.machine = machine,
-                                .knowledge = knowledge,
-                                .key = {.op = op, .size_class = select::size_class_of(bytes)},
-                                .num_ranks = j.num_ranks,
-                                .ranks_per_node = j.most_ranks_per_node(),
-                                .unit_bytes = double(unit_bytes),
-                                .bytes = double(std::max<std::int64_t>(1, bytes))};
-    return std::exp(select::prior_of(a, 0, q).log_seconds);
-  };
-  std::vector<contestant> all;
-  const auto add_arm = [&](const arm& a, const std::string& label, bool asked_for) {
-    if (!a.base->is_native() && eligible(*a.base, here))
-      all.push_back({.what = contestant::kind::pinned,
-                     .label = label,
-                     .pinned = a,
-                     .predicted_s = predicted_s(a),
-                     .asked_for = asked_for});
-  };
-  const auto wants = [&](const char* name) {
-    return r.arms.empty() || std::find(r.arms.begin(), r.arms.end(), name) != r.arms.end();
-  };
-  if (r.arms.empty())
-    for (const arm& a : arms_of(op)) {
-      // A segment as long as the message is the unsegmented arm again.
-      const auto& parameters = a.base->parameter_list;
-      bool repeated = false;
-      for (int i = 0; i < a.base->num_parameters(); ++i)
-        repeated = repeated || (parameters[std::size_t(i)].name == segment_bytes_parameter.name &&
-                                a.values[std::size_t(i)] >= std::max<std::int64_t>(1, bytes) &&
-                                parameters[std::size_t(i)].values[0] == 0);
-      if (!repeated) add_arm(a, name_of(a), false);
-    }
-  else
-    for (const std::string& name : r.arms)
-      if (const auto a = arm_named(op, name)) add_arm(*a, name, true);
-  std::stable_sort(all.begin(), all.end(), [](const contestant& a, const contestant& b) {
-    return a.predicted_s < b.predicted_s;
-  });
-  if (wants("tuned"))
-    all.insert(all.begin(), {.what = contestant::kind::tuned, .label = "tuned", .asked_for = true});
-  if (wants("native"))
-    all.insert(all.begin(),
-               {.what = contestant::kind::native, .label = "native", .asked_for = true});
-  return all;
-}
-
 std::string join(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
   return text;
 }
 
-void print_cell(const cell_result& cell, const std::string& title, bool all) {
+void print_cell(const measure::cell_result& cell, const std::string& title, bool all) {
   constexpr std::size_t shown_arms = 10;
   std::vector<const bench_result*> rows;
   for (const bench_result& row : cell.rows) rows.push_back(&row);
@@ -175,28 +108,54 @@ void print_cell(const cell_result& cell, const std::string& title, bool all) {
   std::cout << std::endl;
 }
 
+std::int64_t whole_message_bytes(collective op, std::int64_t bytes, int num_ranks) {
+  try {
+    return measure::whole_message_bytes(op, bytes, num_ranks);
+  } catch (const error& wrong) {
+    throw usage_error(std::string("--bytes: ") + wrong.what());
+  }
+}
+
+// What is measured at each size; equal on all ranks, as the profile is rank 0's.
+std::vector<measure::cell_request> cells_of(const request& r, const options& o,
+                                            const measure::job& j, const profile* knowledge) {
+  std::vector<measure::cell_request> cells;
+  for (const collective op : r.ops)
+    for (const std::int64_t size : r.sizes) {
+      const std::int64_t bytes = whole_message_bytes(op, size, j.num_ranks);
+      if (std::ranges::any_of(cells, [&](const auto& c) { return c.op == op && c.bytes == bytes; }))
+        continue;
+      cells.push_back({.op = op,
+                       .bytes = bytes,
+                       .root = o.root,
+                       .contestants = measure::contestants_of(r.arms, op, bytes, j, knowledge),
+                       .learning = o.learning,
+                       .round_time = o.clock == "round_time"});
+      if (cells.back().contestants.empty())
+        throw usage_error("--arms '" + o.arms + "': none of them can run " +
+                          std::string(name_of(op)) + " of " + format_bytes(bytes) + " on " +
+                          std::to_string(j.num_ranks) + " ranks");
+    }
+  return cells;
+}
+
 int run(const options& o) {
   const request wanted = parse(o);
-  return run_job([&](const job& j) {
+  return run_job([&](const measure::job& j) {
     if (j.num_ranks < 2) throw usage_error("expected at least 2 ranks: mpirun -n 2 railpass bench");
     check_root(o.root, j.num_ranks);
     std::optional<profile> knowledge;
     std::string profile_text;
-    bench_results all;
-    all.machine_id = machine_marks(j.num_nodes());
-    { const carrier must_open(all.machine_id.rails); }  // the arms' messages would be MPI's
+    bench_results all = measure::begin_bench(j);
     const std::string profile_path = read_environment(environ).values.profile;
-    j.on_rank_0([&] {
+    on_rank_0(j, [&] {
       o.json.check();
       if (!profile_path.empty())
         profile_text = files::to_json(files::read_profile(profile_path, all.machine_id));
     });
-    broadcast_text(profile_text);
+    measure::broadcast_text(profile_text);
     if (!profile_text.empty()) knowledge = files::parse_profile(profile_text, profile_path);
 
-    all.measured_at = files::utc_now();
-    all.num_ranks = j.num_ranks;
-    all.ranks_per_node = j.most_ranks_per_node();
     all.notes = {{"railpass_version", RAILPASS_VERSION},
                  {"hosts", join(j.hosts)},
                  {"cpu_model", all.machine_id.cpu_model},
@@ -216,61 +175,32 @@ int run(const options& o) {
                 << "\nprofile: "
                 << (profile_path.empty() ? "none, generic constants" : profile_path) << "\n\n";
 
-    const double begin_s = steady_clock_s();
-    std::vector<std::pair<collective, std::int64_t>> list;
-    for (const collective op : wanted.ops)
-      for (const std::int64_t bytes : wanted.sizes) {
-        const std::pair at(op, whole_message_bytes(op, bytes, j.num_ranks));
-        if (std::find(list.begin(), list.end(), at) == list.end()) list.push_back(at);
-      }
-    const auto cells = double(list.size());
     std::vector<std::string> wrong, missed;
-    double done = 0;
     {
       progress_bar bar("bench", j.rank == 0);
-      for (const auto& [op, bytes] : list) {
-        const double left_s = agreed(wanted.budget_s - (steady_clock_s() - begin_s));
-        cell_request cell{
-            .op = op,
-            .bytes = bytes,
-            .root = o.root,
-            .contestants = contestants_of(wanted, op, bytes, j, knowledge ? &*knowledge : nullptr),
-            .budget_s = std::max(left_s, 0.05 * wanted.budget_s) / (cells - done),
-            .learning = o.learning,
-            .round_time = o.clock == "round_time"};
-        if (cell.contestants.empty())
-          throw usage_error("--arms '" + o.arms + "': none of them can run " +
-                            std::string(name_of(op)) + " of " + format_bytes(bytes) + " on " +
-                            std::to_string(j.num_ranks) + " ranks");
-        const cell_result result =
-            measure_cell(j, cell, [&](double fraction, const std::string& doing) {
-              bar.show((done + std::min(1.0, fraction)) / cells, doing);
-            });
-        done += 1;
-        const bool any_size = describe(op).what == promise::all_arrive;
-        const std::string title =
-            std::string(name_of(op)) + (any_size ? "" : " of " + format_bytes(bytes));
-        if (speaks) {
-          bar.hide();
-          print_cell(result, title, o.all);
-        }
-        all.results.insert(all.results.end(), result.rows.begin(), result.rows.end());
-        all.learning.insert(all.learning.end(), result.learning.begin(), result.learning.end());
-        const std::string key = std::string(name_of(op)) + "/" + std::to_string(bytes) + "/";
-        all.notes[key + "repetitions"] = std::to_string(result.repetitions);
-        if (cell.round_time) all.notes[key + "late_rounds"] = std::to_string(result.late_rounds);
-        if (!result.tuned_arm.empty()) all.notes[key + "tuned_arm"] = result.tuned_arm;
-        for (const auto& [label, why] : result.left_out) all.notes[key + "left_out/" + label] = why;
-        for (const std::string& what : result.missed) missed.push_back(title + " against " + what);
-        for (const std::string& label : result.wrong) wrong.push_back(title + " by " + label);
-      }
+      measure::measure_cells(
+          j, cells_of(wanted, o, j, knowledge ? &*knowledge : nullptr), wanted.budget_s, all,
+          [&](double fraction, const std::string& doing) { bar.show(fraction, doing); },
+          [&](const measure::cell_request& cell, const measure::cell_result& result) {
+            const bool any_size = describe(cell.op).what == promise::all_arrive;
+            const std::string title =
+                std::string(name_of(cell.op)) + (any_size ? "" : " of " + format_bytes(cell.bytes));
+            if (speaks) {
+              bar.hide();
+              print_cell(result, title, o.all);
+            }
+            for (const measure::not_shown& m : result.missed)
+              missed.push_back(title + " against " + m.other + ": " + fixed(m.ratio.low, 3) + ".." +
+                               fixed(m.ratio.high, 3));
+            for (const std::string& label : result.wrong) wrong.push_back(title + " by " + label);
+          });
     }
     if (speaks && !missed.empty()) {
       std::cout << "Not shown to be as fast (95 % interval of tuned / other):\n";
       for (const std::string& one : missed) std::cout << "  " << one << '\n';
     }
     all.notes["missed"] = join(missed);
-    j.on_rank_0([&] { o.json.write(files::to_json(all)); });
+    on_rank_0(j, [&] { o.json.write(files::to_json(all)); });
     if (!wrong.empty()) throw error("wrong results: " + join(wrong));
     return int(succeeded);
   });

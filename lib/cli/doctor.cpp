@@ -163,13 +163,13 @@ int conclude(const options& o, const std::vector<finding>& findings) {
 }
 
 // Under mpirun: what holds for the job is rank 0's view, each host is examined by its first rank.
-int examine_all(const options& o, const job& j) {
-  const fingerprint here = machine_marks(j.num_nodes());
+int examine_all(const options& o, const measure::job& j) {
+  const fingerprint here = measure::machine_marks(j.num_nodes());
   const int node = j.node_of_rank[std::size_t(j.rank)];
   const int ranks_here = int(std::count(j.node_of_rank.begin(), j.node_of_rank.end(), node));
-  const auto texts = gather_texts(j, to_json(examine_host(ranks_here, here)).dump());
+  const auto texts = measure::gather_texts(j, to_json(examine_host(ranks_here, here)).dump());
   int status = succeeded;
-  j.on_rank_0([&] {
+  on_rank_0(j, [&] {
     std::vector<finding> findings = examine_job(o, here);
     for (int n = 0; n < j.num_nodes(); ++n) {
       const auto first = std::find(j.node_of_rank.begin(), j.node_of_rank.end(), n);
@@ -182,12 +182,12 @@ int examine_all(const options& o, const job& j) {
     }
     status = conclude(o, findings);
   });
-  return agreed(status);
+  return measure::agreed(status);
 }
 
 int run(const options& o) {
-  if (under_launcher()) return run_job([&](const job& j) { return examine_all(o, j); });
-  const fingerprint here = machine_marks(1);
+  if (under_launcher()) return run_job([&](const measure::job& j) { return examine_all(o, j); });
+  const fingerprint here = measure::machine_marks(1);
   std::vector<finding> findings = examine_job(o, here);
   const std::vector<finding> host = examine_host(1, here);
   findings.insert(findings.end(), host.begin(), host.end());

@@ -2,17 +2,15 @@
 #include "lib/cli/parallel.hpp"
 
 #include "lib/cli/arguments.hpp"
-#include "lib/cli/environment.hpp"
-#include "lib/files/files.hpp"
-#include "lib/rails/agreement.hpp"
-#include "lib/rails/registry.hpp"
-#include "railpass/base/settings.hpp"
+
+#include <mpi.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
-#include <map>
-#include <string_view>
+#include <iterator>
+#include <string>
 #include <time.h>
 
 namespace railpass::cli {
@@ -46,68 +44,10 @@ void let_rank_0_speak() {
   nanosleep(&while_it_speaks, nullptr);
 }
 
-fingerprint machine_marks(int num_hosts) {
-  char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
-  int length = 0;
-  MPI_Get_library_version(version, &length);
-  fingerprint here = files::this_machine(num_hosts, version);
-  here.rails = rails_mark(read_environment(environ).values.rails);
-  return here;
-}
-
-int job::most_ranks_per_node() const {
-  int most = 0;
-  for (int node = 0; node < num_nodes(); ++node)
-    most = std::max(most, int(std::count(node_of_rank.begin(), node_of_rank.end(), node)));
-  return most;
-}
-
-void job::on_rank_0(const std::function<void()>& work) const {
-  std::string problem;
-  enum : int { well, misused, broken } outcome = well;
-  if (rank == 0) try {
-      work();
-      std::cout.flush();
-    } catch (const usage_error& wrong) {
-      outcome = misused;
-      problem = wrong.what();
-    } catch (const std::exception& wrong) {
-      outcome = broken;
-      problem = wrong.what();
-    }
-  const int agreed_outcome = agreed(int(outcome));
-  if (agreed_outcome == misused) throw usage_error(problem);
-  if (agreed_outcome == broken) throw error(problem);
-}
-
-namespace {
-
-job describe_job() {
-  job j;
-  MPI_Comm_rank(MPI_COMM_WORLD, &j.rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &j.num_ranks);
-  char name[MPI_MAX_PROCESSOR_NAME] = {};
-  int length = 0;
-  MPI_Get_processor_name(name, &length);
-  std::vector<char> names(std::size_t(j.num_ranks) * MPI_MAX_PROCESSOR_NAME);
-  MPI_Allgather(name, MPI_MAX_PROCESSOR_NAME, MPI_CHAR, names.data(), MPI_MAX_PROCESSOR_NAME,
-                MPI_CHAR, MPI_COMM_WORLD);
-  std::map<std::string_view, int> node_of_name;
-  for (int r = 0; r < j.num_ranks; ++r) {
-    const char* const here = &names[std::size_t(r) * MPI_MAX_PROCESSOR_NAME];
-    const auto [place, is_new] = node_of_name.emplace(here, j.num_nodes());
-    if (is_new) j.hosts.emplace_back(here);
-    j.node_of_rank.push_back(place->second);
-  }
-  return j;
-}
-
-}  // namespace
-
-int run_job(const std::function<int(const job&)>& body) {
+int run_job(const std::function<int(const measure::job&)>& body) {
   int provided = MPI_THREAD_SINGLE;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
-  const job j = describe_job();
+  const measure::job j = measure::job_of_world();
   int status = succeeded;
   std::exception_ptr problem;  // rank 0 passes it on to be printed
   try {
@@ -128,44 +68,22 @@ int run_job(const std::function<int(const job&)>& body) {
   return status;
 }
 
-void quiet_barrier(MPI_Comm comm) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Ibarrier(comm, &request);
-  wait_asleep(request);
-}
-
-double agreed(double value, int from) {
-  MPI_Bcast(&value, 1, MPI_DOUBLE, from, MPI_COMM_WORLD);
-  return value;
-}
-
-int agreed(int value, int from) {
-  MPI_Bcast(&value, 1, MPI_INT, from, MPI_COMM_WORLD);
-  return value;
-}
-
-void broadcast_text(std::string& text) {
-  text.resize(std::size_t(agreed(int(text.size()))));
-  MPI_Bcast(text.data(), int(text.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
-}
-
-std::vector<std::string> gather_texts(const job& j, const std::string& mine) {
-  const int length = int(mine.size());
-  std::vector<int> lengths(std::size_t(j.num_ranks)), begins(std::size_t(j.num_ranks));
-  MPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
-  int total = 0;
-  for (std::size_t r = 0; r < lengths.size(); ++r) {
-    begins[r] = total;
-    total += lengths[r];
-  }
-  std::string all(std::size_t(total), ' ');
-  MPI_Gatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), begins.data(), MPI_CHAR, 0,
-              MPI_COMM_WORLD);
-  std::vector<std::string> texts;
-  if (j.rank == 0)
-    for (std::size_t r = 0; r < lengths.size(); ++r)
-      texts.push_back(all.substr(std::size_t(begins[r]), std::size_t(lengths[r])));
-  return texts;
+void on_rank_0(const measure::job& j, const std::function<void()>& work) {
+  std::string problem;
+  enum : int { well, misused, broken } outcome = well;
+  if (j.rank == 0) try {
+      work();
+      std::cout.flush();
+    } catch (const usage_error& wrong) {
+      outcome = misused;
+      problem = wrong.what();
+    } catch (const std::exception& wrong) {
+      outcome = broken;
+      problem = wrong.what();
+    }
+  const int agreed_outcome = measure::agreed(int(outcome));
+  if (agreed_outcome == misused) throw usage_error(problem);
+  if (agreed_outcome == broken) throw error(problem);
 }
 
 }  // namespace railpass::cli

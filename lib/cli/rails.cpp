@@ -4,9 +4,8 @@
 #include "lib/cli/parallel.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
+#include "lib/measure/interfaces.hpp"
 #include "lib/rails/board.hpp"
-#include "lib/rails/tcp/choice.hpp"
-#include "lib/rails/tcp/interfaces.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/rails.hpp"
 #include "railpass/base/clock.hpp"
@@ -16,7 +15,6 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <sstream>
 
 namespace railpass::cli {
 namespace {
@@ -29,68 +27,6 @@ struct options {
   std::string budget = "5s";
   json_output json;
 };
-
-struct seen_interface {
-  tcp::host_interface what;
-  tcp::interface_verdict verdict;
-};
-
-// Of all hosts, on rank 0: the first rank of each says what its host has.
-std::vector<tcp::host_interface> interfaces_of(const job& j) {
-  const int node = j.node_of_rank[std::size_t(j.rank)];
-  std::string mine;
-  const auto first = std::find(j.node_of_rank.begin(), j.node_of_rank.end(), node);
-  if (first - j.node_of_rank.begin() == j.rank)
-    for (const tcp::interface& i : tcp::local_interfaces()) {
-      const std::uint32_t mask = i.prefix_bits == 0 ? 0 : ~std::uint32_t{0} << (32 - i.prefix_bits);
-      mine += i.name + '\t' + tcp::format_address(i.address) + '\t' +
-              tcp::format_address(i.address & mask) + '/' + std::to_string(i.prefix_bits) + '\t' +
-              (i.loopback ? "1" : "0") + '\t' + tcp::describe(i) + '\n';
-    }
-  const std::vector<std::string> texts = gather_texts(j, mine);
-  std::vector<tcp::host_interface> all;
-  for (std::size_t r = 0; r < texts.size(); ++r) {
-    std::istringstream lines(texts[r]);
-    tcp::host_interface i;
-    i.host = j.hosts[std::size_t(j.node_of_rank[r])];
-    std::string loopback;
-    while (std::getline(lines, i.name, '\t') && std::getline(lines, i.address, '\t') &&
-           std::getline(lines, i.network, '\t') && std::getline(lines, loopback, '\t') &&
-           std::getline(lines, i.marks)) {
-      i.loopback = loopback == "1";
-      all.push_back(i);
-    }
-  }
-  return all;
-}
-
-// Also the names of the rails to be opened, where nobody has named any.
-std::vector<seen_interface> judge(const job& j, std::string& rails) {
-  const std::vector<tcp::host_interface> all = interfaces_of(j);
-  std::vector<seen_interface> seen;
-  if (j.rank != 0) return seen;
-  const bool named = !rails.empty();
-  for (const tcp::host_interface& i : all) {
-    seen.push_back({i, tcp::verdict_on(i, all, j.hosts)});
-    if (named || !seen.back().verdict.used || i.host != j.hosts.front()) continue;
-    rails += (rails.empty() ? "" : ",") + i.network;
-  }
-  return seen;
-}
-
-// With rails that were named, those of the opened ones are used and no others.
-void judge_by_names(std::vector<seen_interface>& seen, const std::vector<known_link>& links,
-                    const std::string& rails) {
-  for (seen_interface& s : seen) {
-    bool opened = false;
-    for (const known_link& l : links)
-      for (const std::string& m : l.measured.marks)
-        opened |= m == s.what.host + ": " + s.what.marks ||
-                  (s.what.loopback && m.starts_with(s.what.host + ": " + s.what.name + ' '));
-    s.verdict = opened ? tcp::interface_verdict{true, "named in " + rails}
-                       : tcp::interface_verdict{false, "not among " + rails};
-  }
-}
 
 std::string show(const transport::threshold& t) {
   if (t.is_never()) return "never";
@@ -288,7 +224,7 @@ json running_json(const found_boards& found, double now_s) {
 }
 
 struct report {
-  std::vector<seen_interface> interfaces;
+  std::vector<measure::judged_interface> interfaces;
   found_boards running;  // on rank 0's host
   double looked_at_s = 0;
   std::vector<std::string> names;  // of the rails on rank 0
@@ -298,7 +234,7 @@ struct report {
 
 void print(const report& r, const std::vector<std::int64_t>& sizes) {
   table found({"host", "interface", "used", "why"});
-  for (const seen_interface& s : r.interfaces)
+  for (const measure::judged_interface& s : r.interfaces)
     found.add({s.what.host, s.what.marks, s.verdict.used ? "yes" : "no", s.verdict.why});
   std::cout << found.text() << '\n';
   print_running(r.running, r.looked_at_s);
@@ -312,7 +248,7 @@ void print(const report& r, const std::vector<std::int64_t>& sizes) {
 
 json as_json(const report& r, const std::vector<std::int64_t>& sizes) {
   json interfaces = json::array(), links = json::array(), samples = nullptr;
-  for (const seen_interface& s : r.interfaces)
+  for (const measure::judged_interface& s : r.interfaces)
     interfaces.push_back({{"host", s.what.host},
                           {"name", s.what.name},
                           {"address", s.what.address},
@@ -340,8 +276,8 @@ json as_json(const report& r, const std::vector<std::int64_t>& sizes) {
 int run(const options& o) {
   const double budget_s = parse_duration_s("--budget", o.budget);
   const std::vector<std::int64_t> sizes = parse_sizes("--bytes", o.bytes, std::int64_t{1} << 50);
-  return run_job([&](const job& j) {
-    j.on_rank_0([&] { o.json.check(); });
+  return run_job([&](const measure::job& j) {
+    on_rank_0(j, [&] { o.json.check(); });
     report r;
     if (j.rank == 0) {  // before rails of its own are open
       r.running = find_boards();
@@ -350,8 +286,9 @@ int run(const options& o) {
     const process* const p = process::get();
     std::string rails = o.rails.empty() && p ? p->values().rails : o.rails;
     const bool named = !rails.empty();
-    r.interfaces = judge(j, rails);
-    broadcast_text(rails);
+    r.interfaces = measure::judge_interfaces(j);
+    if (!named) rails = measure::usable_rails(j, r.interfaces);
+    measure::broadcast_text(rails);
     if (j.num_ranks < 2) {
       r.hint = "Rails are measured between ranks: mpirun -n 2 --map-by node railpass rails";
     } else if (rails.empty()) {
@@ -363,9 +300,9 @@ int run(const options& o) {
       mpi::open_rails(MPI_COMM_WORLD, {.rails = rails, .strategy = {}, .budget_s = budget_s});
       r.known = &known_rails_of(MPI_COMM_WORLD);
       for (const mpi::rail_status& s : mpi::rails_to(0, MPI_COMM_WORLD)) r.names.push_back(s.name);
-      if (named) judge_by_names(r.interfaces, r.known->links, rails);
+      if (named) measure::judge_by_names(r.interfaces, r.known->links, rails);
     }
-    j.on_rank_0([&] {
+    on_rank_0(j, [&] {
       if (o.json.text()) print(r, sizes);
       o.json.write(as_json(r, sizes));
     });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/cli/sampler.hpp"
+#include "lib/cli/parallel.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
+#include "lib/measure/sampler.hpp"
 #include "railpass/base/units.hpp"
 
 #include <iostream>
@@ -57,19 +58,19 @@ void print(const sample_set& samples) {
 int run(const options& o) {
   const double budget_s = parse_duration_s("--budget", o.budget);
   const std::vector<collective> natives = parse_collectives("--collectives", o.collectives);
-  return run_job([&](const job& j) {
+  return run_job([&](const measure::job& j) {
     if (j.num_ranks < 2)
       throw usage_error("expected at least 2 ranks: mpirun -n 2 railpass sample");
-    j.on_rank_0([&] { o.json.check(); });
+    on_rank_0(j, [&] { o.json.check(); });
     sample_set samples;
-    samples.machine_id = machine_marks(j.num_nodes());
+    samples.machine_id = measure::machine_marks(j.num_nodes());
     {
       progress_bar bar("sample", j.rank == 0);
-      samples.measured = sample_machine(
+      samples.measured = measure::sample_machine(
           j, samples.machine_id.rails, budget_s, natives,
           [&](double fraction, const std::string& doing) { bar.show(fraction, doing); });
     }
-    j.on_rank_0([&] {
+    on_rank_0(j, [&] {
       samples.sampled_at = files::utc_now();
       if (o.json.text()) print(samples);
       o.json.write(files::to_json(samples));

@@ -30,12 +30,13 @@ PLACES = [("include/railpass/mpi.hpp", "api"), ("include/railpass/options.hpp", 
           ("include/railpass/select/", "select"), ("include/railpass/transport/", "transport"),
           ("include/railpass/", "facade"),
           ("models/predict.hpp", "predict"), ("models/fit.hpp", "fit"), ("models/", "models"),
-          ("collectives/", "collectives"), ("lib/cli/", "cli"), ("lib/session/", "session"), ("lib/preload/", "preload"),
+          ("collectives/", "collectives"), ("lib/cli/", "cli"), ("lib/measure/", "measure"),
+          ("lib/session/", "session"), ("lib/preload/", "preload"),
           ("lib/exec/", "exec"), ("lib/rails/", "rails"), ("lib/files/", "files"), ("lib/report/", "report"), ("lib/tune/", "tune")]
 
 # Which layers may include what is not ours.
 OUTSIDE = {"Eigen/": {"fit", "tune"}, "nlohmann/": {"files", "tune", "cli"}, "CLI/": {"cli"}, "boost/": {"facade", "rails"},
-           "mpi.h": {"api", "rails", "exec", "session", "preload", "cli"}}
+           "mpi.h": {"api", "rails", "exec", "session", "measure", "preload", "cli"}}
 
 USERS_HEADERS = [str(p.relative_to(ROOT)) for p in sorted((ROOT / "include/railpass").glob("*.hpp"))
                  if p.name != "options.hpp"]  # part of mpi.hpp

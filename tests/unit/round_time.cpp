@@ -2,13 +2,13 @@
 //
 // Clocks that are brought together, against simulated ones that drift and messages that take
 // unequal times.
-#include "lib/cli/round_time.hpp"
+#include "lib/measure/round_time.hpp"
 
 #include "railpass/select/random.hpp"
 #include "support/catch.hpp"
 
 using namespace railpass;
-using namespace railpass::cli;
+using namespace railpass::measure;
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/cli/global_clock.hpp"
+#include "lib/measure/global_clock.hpp"
 
 #include "railpass/base/clock.hpp"
 
@@ -9,7 +9,7 @@
 #include <limits>
 #include <sched.h>
 
-namespace railpass::cli {
+namespace railpass::measure {
 
 global_clock::global_clock() {
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank_);
@@ -61,4 +61,4 @@ double global_clock::begin_round() {
   return begin_s;
 }
 
-}  // namespace railpass::cli
+}  // namespace railpass::measure

@@ -4,28 +4,22 @@
 // clock, and each command it sends says what both do next, so the two never disagree. The others
 // sleep meanwhile. Commands go through all cells (what is measured, at which size) again and again
 // until the budget is used: a disturbance of a second then hits all cells a little instead of one.
-#include "lib/cli/sampler.hpp"
+#include "lib/measure/links.hpp"
 
-#include "lib/cli/arguments.hpp"
-#include "lib/cli/carrier.hpp"
-#include "lib/cli/workload.hpp"
+#include "lib/measure/carrier.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
+#include "railpass/schedule/schedule.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <map>
 #include <numeric>
 #include <optional>
 
-namespace railpass::cli {
+namespace railpass::measure {
 namespace {
-
-constexpr std::array<std::int64_t, 18> sizes_bytes{
-    1,        8,        64,       256,       512,       1 << 10,   2 << 10, 4 << 10, 8 << 10,
-    16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20};
 
 enum class task : std::int32_t {
   stop,
@@ -64,7 +58,7 @@ class endpoint {
       : carrier_(c),
         under_way_(c),
         other_(other),
-        out_(std::size_t(sizes_bytes.back()), 1),
+        out_(std::size_t(sampled_bytes.back()), 1),
         in_(out_) {}
 
   // --- the leader
@@ -82,9 +76,9 @@ class endpoint {
 
   /// Largest size that is sent eagerly, between neighbours of the list of sizes refined by halving.
   std::int64_t find_eager_limit() {
-    if (!is_eager(sizes_bytes.front())) return 0;
-    std::int64_t low = sizes_bytes.front(), high = 0;
-    for (const std::int64_t bytes : sizes_bytes) {
+    if (!is_eager(sampled_bytes.front())) return 0;
+    std::int64_t low = sampled_bytes.front(), high = 0;
+    for (const std::int64_t bytes : sampled_bytes) {
       if (is_eager(bytes)) {
         low = bytes;
         continue;
@@ -266,7 +260,7 @@ pair_result lead_pair(endpoint& end, double budget_s, const std::string& what,
   result.eager_limit_bytes = end.find_eager_limit();
 
   std::vector<cell> cells;
-  for (const std::int64_t bytes : sizes_bytes)
+  for (const std::int64_t bytes : sampled_bytes)
     for (const task t : {task::one_way, task::stream, task::send_overhead, task::receive_overhead,
                          task::rendezvous})
       // A receive of a larger message would time its transfer; over rails a send of a smaller one
@@ -329,7 +323,7 @@ void time_rounds(const job& j, carrier& c, const std::vector<int>& members, task
   const int before = what == task::exchange ? pair : member(mine + size - 1);
   const bool bursts = what == task::flow || what == task::crowd;
   const int partners = what == task::crowd ? std::min(size - 1, most_messages / 4) : 1;
-  std::vector<char> out(std::size_t(sizes_bytes.back()), 1), in(out);
+  std::vector<char> out(std::size_t(sampled_bytes.back()), 1), in(out);
   in_flight under_way(c);
   // All receives of a burst may go to one buffer: nobody looks at it.
   const auto burst = [&](std::int64_t bytes, int messages) {
@@ -350,7 +344,7 @@ void time_rounds(const job& j, carrier& c, const std::vector<int>& members, task
   };
   const double begin_s = steady_clock_s();
   for (int pass = 0; pass < most_passes; ++pass)
-    for (const std::int64_t bytes : sizes_bytes) {
+    for (const std::int64_t bytes : sampled_bytes) {
       // Larger messages are sent one at a time, in the ring's rounds.
       if (bursts && bytes >= large_message_bytes) break;
       std::vector<double>& known = values[{what, bytes}];
@@ -397,7 +391,7 @@ void add_link(measurements& all, link_class link, const pair_result& pair) {
     if (!value) return std::nullopt;
     return value->median_s;
   };
-  for (const std::int64_t bytes : sizes_bytes) {
+  for (const std::int64_t bytes : sampled_bytes) {
     if (const auto one_way = robust(pair.values, task::one_way, bytes))
       all.links.push_back({.link = link,
                            .bytes = bytes,
@@ -414,89 +408,6 @@ void add_link(measurements& all, link_class link, const pair_result& pair) {
       all.streams.push_back({.link = link, .bytes = bytes, .busy_s = *busy_s});
   }
   all.eager_limits_bytes[link] = pair.eager_limit_bytes;
-}
-
-// Time of `work`, repeated so often that the clock does not matter.
-double time_of(const std::function<void()>& work) {
-  for (int repeat = 1;; repeat *= 4) {
-    const double begin_s = steady_clock_s();
-    for (int i = 0; i < repeat; ++i) work();
-    const double spent_s = steady_clock_s() - begin_s;
-    if (spent_s > 20e-6) return spent_s / repeat;
-  }
-}
-
-void sample_memory(measurements& all, double budget_s, const progress_report& progress) {
-  std::vector<double> from(std::size_t(sizes_bytes.back()) / sizeof(double), 1), to(from);
-  cell_values values;
-  constexpr task copy = task::send_overhead, reduce = task::receive_overhead;  // keys only
-  const double begin_s = steady_clock_s();
-  for (int pass = 0; pass < 20; ++pass)
-    for (const std::int64_t bytes : sizes_bytes) {
-      const double spent_s = steady_clock_s() - begin_s;
-      if (pass > 2 && spent_s > budget_s) break;
-      progress(std::max(spent_s / budget_s, pass / 20.0), "copy and reduce");
-      if (bytes < std::int64_t(sizeof(double))) continue;
-      values[{copy, bytes}].push_back(time_of([&] {
-        std::memcpy(to.data(), from.data(), std::size_t(bytes));
-        asm volatile("" : : "r"(to.data()) : "memory");  // the copy must really happen
-      }));
-      const int count = int(bytes / std::int64_t(sizeof(double)));
-      values[{reduce, bytes}].push_back(
-          time_of([&] { MPI_Reduce_local(from.data(), to.data(), count, MPI_DOUBLE, MPI_SUM); }));
-    }
-  for (const std::int64_t bytes : sizes_bytes) {
-    if (const auto value = robust(values, copy, bytes))
-      all.copies.push_back({bytes, value->median_s});
-    if (const auto value = robust(values, reduce, bytes))
-      all.reductions.push_back({bytes, value->median_s});
-  }
-}
-
-// What no model tells: the MPI library's own collectives, on all ranks. A call takes as long as its
-// slowest rank does. Rank 0's clock decides what is still measured.
-void sample_natives(const job& j, std::span<const collective> natives, measurements& all,
-                    double budget_s, const progress_report& progress) {
-  constexpr std::array<std::int64_t, 10> sizes{8,        64,        512,       4 << 10, 16 << 10,
-                                               64 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20};
-  constexpr int most_passes = 8, fewest_values = 2;
-  std::map<std::pair<collective, std::int64_t>, std::vector<double>> values;
-  const double begin_s = steady_clock_s();
-  for (int pass = -1; pass < most_passes; ++pass)  // the first one warms up
-    for (const std::int64_t size : sizes)
-      for (const collective op : natives) {
-        // A table helps where sizes choose arms, and a barrier has but one.
-        const bool sizeless = describe(op).what == promise::all_arrive;
-        if (describe(op).lengths == block_lengths::of_pair || (sizeless && size != sizes[0]))
-          continue;
-        const std::int64_t bytes = whole_message_bytes(op, size, j.num_ranks);
-        std::vector<double>& known = values[{op, bytes}];
-        const double spent_s = steady_clock_s() - begin_s;
-        const double expected_s = known.empty() ? 0 : known.back();
-        if (agreed(spent_s + expected_s < budget_s ? 1 : 0) == 0) continue;
-        progress(std::max(spent_s / budget_s, double(pass) / most_passes),
-                 "native " + std::string(name_of(op)) + ", " + format_bytes(bytes));
-        const workload data(j, op, bytes, 0);
-        MPI_Barrier(MPI_COMM_WORLD);
-        const double call_s = steady_clock_s();
-        run_native(data.made_on(MPI_COMM_WORLD));
-        const double mine_s = steady_clock_s() - call_s;
-        double slowest_s = 0;
-        MPI_Reduce(&mine_s, &slowest_s, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-        if (pass < 0 && j.rank == 0) known.assign(1, slowest_s);
-        if (pass >= 0) known.push_back(slowest_s);
-      }
-  if (j.rank != 0) return;
-  for (auto& [at, measured] : values) {
-    if (measured.size() < fewest_values + 1) continue;
-    measured.erase(measured.begin());  // the warm-up
-    all.collectives.push_back({.collective = std::string(name_of(at.first)),
-                               .arm = "native",
-                               .num_ranks = j.num_ranks,
-                               .ranks_per_node = j.most_ranks_per_node(),
-                               .bytes = at.second,
-                               .median_s = median(measured)});
-  }
 }
 
 struct rank_pair {
@@ -617,23 +528,4 @@ measurements sample_links(const job& j, const std::string& rails, double budget_
   return all;
 }
 
-measurements sample_machine(const job& j, const std::string& rails, double budget_s,
-                            std::span<const collective> natives, const progress_report& progress) {
-  constexpr double memory_share = 0.05, native_share = 0.35;
-  constexpr double links_share = 1 - memory_share - native_share;
-  measurements all = sample_links(
-      j, rails, links_share * budget_s,
-      [&](double fraction, const std::string& doing) { progress(links_share * fraction, doing); });
-  sample_natives(j, natives, all, native_share * budget_s,
-                 [&](double fraction, const std::string& doing) {
-                   progress(links_share + native_share * std::min(1.0, fraction), doing);
-                 });
-  if (j.rank == 0)
-    sample_memory(all, memory_share * budget_s, [&](double fraction, const std::string& doing) {
-      progress(1 - memory_share + memory_share * fraction, doing);
-    });
-  quiet_barrier(MPI_COMM_WORLD);
-  return all;
-}
-
-}  // namespace railpass::cli
+}  // namespace railpass::measure

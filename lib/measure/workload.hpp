@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// A call that can be measured, with its data.
 #pragma once
 
-#include "lib/cli/parallel.hpp"
+#include "lib/measure/job.hpp"
 #include "lib/session/call.hpp"
 
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-namespace railpass::cli {
+namespace railpass::measure {
 
 /// The length of a message of about `bytes` that can be measured: rounded up to whole elements, and
-/// to equal blocks where ranks have such. A barrier's is a byte per rank. Throws usage_error where
-/// MPI could not count it.
+/// to equal blocks where ranks have such. A barrier's is a byte per rank. Throws error where MPI
+/// could not count it.
 std::int64_t whole_message_bytes(collective op, std::int64_t bytes, int num_ranks);
 
 /// Arguments and data of calls of one collective, and whether what comes out is right. Blocks of
@@ -62,4 +64,4 @@ class workload {
   call call_{};
 };
 
-}  // namespace railpass::cli
+}  // namespace railpass::measure

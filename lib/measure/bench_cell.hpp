@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// One collective at one size: the contestants' times side by side.
 #pragma once
 
 #include "collectives/registry.hpp"
-#include "lib/cli/parallel.hpp"
+#include "lib/measure/job.hpp"
 #include "models/samples.hpp"
+#include "railpass/base/statistics.hpp"
 
-#include <functional>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace railpass::cli {
+namespace railpass::measure {
 
 /// What is measured side by side: the MPI library's call, the tuned call, or one arm.
 struct contestant {
@@ -34,6 +37,12 @@ struct cell_request {
   std::uint64_t seed = 1;
 };
 
+/// What the tuned call was not shown to be as fast as.
+struct not_shown {
+  std::string other;  ///< "native", or "the best arm, LABEL"
+  interval ratio;     ///< tuned / other, with 95 % confidence
+};
+
 /// Equal on all ranks.
 struct cell_result {
   std::vector<bench_result> rows;                             ///< in the order of the contestants
@@ -41,13 +50,13 @@ struct cell_result {
   std::vector<std::pair<std::string, std::string>> left_out;  ///< label, why
   std::vector<std::string> wrong;  ///< labels of those with a wrong result
   std::int64_t repetitions = 0;
-  std::int64_t late_rounds = 0;     ///< of `round_time`: left out, since a rank was late
-  std::vector<std::string> missed;  ///< what the tuned call was not shown to be as fast as
-  std::string tuned_arm;            ///< what the tuned call had settled on
+  std::int64_t late_rounds = 0;  ///< of `round_time`: left out, since a rank was late
+  std::vector<not_shown> missed;
+  std::string tuned_arm;  ///< what the tuned call had settled on
 };
 
 /// Measures. Collective over MPI_COMM_WORLD.
 cell_result measure_cell(const job& j, const cell_request& request,
-                         const std::function<void(double, const std::string&)>& progress);
+                         const progress_report& progress);
 
-}  // namespace railpass::cli
+}  // namespace railpass::measure

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/cli/workload.hpp"
+#include "lib/measure/workload.hpp"
 
-#include "lib/cli/arguments.hpp"
+#include "collectives/collective.hpp"
+#include "railpass/base/error.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <string>
 
-namespace railpass::cli {
+namespace railpass::measure {
 
 namespace {
 
@@ -24,10 +27,10 @@ std::int64_t whole_message_bytes(collective op, std::int64_t bytes, int num_rank
   const collective_traits& d = describe(op);
   if (d.what == promise::all_arrive) return num_ranks;
   // A rank may receive up to three times what it sends there.
+  constexpr std::int64_t most_bytes = std::numeric_limits<int>::max() / 3;
   if (d.what == promise::blocks_to_blocks && d.lengths == block_lengths::of_pair &&
-      bytes > largest_message_bytes / 3)
-    throw usage_error("--bytes: expected at most " + std::to_string(largest_message_bytes / 3) +
-                      " for " + std::string(d.name));
+      bytes > most_bytes)
+    throw error("expected at most " + std::to_string(most_bytes) + " for " + std::string(d.name));
   const bool equal_blocks = traits_of(op).blocks && d.lengths == block_lengths::equal;
   for (;;) {  // the element follows from the length
     const std::int64_t whole = unit_bytes_of(op, bytes) * (equal_blocks ? num_ranks : 1);
@@ -221,4 +224,4 @@ call workload::made_on(MPI_Comm comm) const {
   return c;
 }
 
-}  // namespace railpass::cli
+}  // namespace railpass::measure

@@ -5,12 +5,10 @@
 // contestants run once, in a new random order that is the same on all ranks, so that whatever
 // disturbs the machine disturbs all of them alike. All decisions come from values that a reduction
 // has made equal on all ranks, rank 0's clock included.
-#include "lib/cli/bench_cell.hpp"
+#include "lib/measure/bench_cell.hpp"
 
-#include "lib/cli/arguments.hpp"
-#include "lib/cli/global_clock.hpp"
-#include "lib/cli/verb.hpp"
-#include "lib/cli/workload.hpp"
+#include "lib/measure/global_clock.hpp"
+#include "lib/measure/workload.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
@@ -27,7 +25,7 @@
 #include <random>
 #include <span>
 
-namespace railpass::cli {
+namespace railpass::measure {
 namespace {
 
 // A communicator of all ranks. Everyone has one of their own: what the MPI library keeps for a
@@ -52,8 +50,7 @@ class tuned_communicator : public own_communicator {
 
 class cell {
  public:
-  cell(const job& j, const cell_request& r,
-       const std::function<void(double, const std::string&)>& p)
+  cell(const job& j, const cell_request& r, const progress_report& p)
       : job_(j),
         request_(r),
         progress_(p),
@@ -284,8 +281,7 @@ class cell {
         row.best_low = likely.low;
         row.best_high = likely.high;
         if (!no_slower(likely.low, likely.high, best_arm_s))
-          result_.missed.push_back("the best arm, " + best_->who->label + ": " +
-                                   fixed(likely.low, 3) + ".." + fixed(likely.high, 3));
+          result_.missed.push_back({"the best arm, " + best_->who->label, likely});
       }
       if (native != runners_.end()) {
         row.ratio_to_native = row.median_s / median(native->times);
@@ -294,8 +290,7 @@ class cell {
           row.ratio_low = likely.low;
           row.ratio_high = likely.high;
           if (tuned && !no_slower(likely.low, likely.high, median(native->times)))
-            result_.missed.push_back("native: " + fixed(likely.low, 3) + ".." +
-                                     fixed(likely.high, 3));
+            result_.missed.push_back({"native", likely});
         }
       }
       result_.rows.push_back(std::move(row));
@@ -354,7 +349,7 @@ class cell {
 
   const job& job_;
   const cell_request& request_;
-  const std::function<void(double, const std::string&)>& progress_;
+  const progress_report& progress_;
   workload data_;
   double begin_s_;
   own_communicator native_;
@@ -368,8 +363,8 @@ class cell {
 }  // namespace
 
 cell_result measure_cell(const job& j, const cell_request& request,
-                         const std::function<void(double, const std::string&)>& progress) {
+                         const progress_report& progress) {
   return cell(j, request, progress).measure();
 }
 
-}  // namespace railpass::cli
+}  // namespace railpass::measure

@@ -3,12 +3,12 @@
 // Rounds that begin on all ranks of MPI_COMM_WORLD at one instant of a common clock.
 #pragma once
 
-#include "lib/cli/round_time.hpp"
+#include "lib/measure/round_time.hpp"
 
 #include <deque>
 #include <vector>
 
-namespace railpass::cli {
+namespace railpass::measure {
 
 class global_clock {
  public:
@@ -33,4 +33,4 @@ class global_clock {
   announcement ahead_{1e-3};
 };
 
-}  // namespace railpass::cli
+}  // namespace railpass::measure

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A bench: who is measured in its cells, and the cells one after the other.
+#pragma once
+
+#include "collectives/collective.hpp"
+#include "lib/measure/bench_cell.hpp"
+#include "lib/measure/job.hpp"
+#include "models/profile.hpp"
+#include "models/samples.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace railpass::measure {
+
+/// Who is measured in a cell of whole_message_bytes() (workload.hpp): the MPI library's call, the
+/// tuned one, and the arms in the order of their predictions by `knowledge`, or by generic
+/// constants if that is null. Only those named in `arms` ("native", "tuned", names of arms; what
+/// cannot run here is left out), all if that is empty. Equal on all ranks if the arguments are.
+std::vector<contestant> contestants_of(const std::vector<std::string>& arms, collective op,
+                                       std::int64_t bytes, const job& j, const profile* knowledge);
+
+/// The results of a bench on this machine before its first cell: where and when. Collective over
+/// MPI_COMM_WORLD; throws error on all ranks if the rails that RAILPASS_RAILS names are not there.
+bench_results begin_bench(const job& j);
+
+/// Measures the cells in about `budget_s` together, whatever their own budgets are, and adds them
+/// to `all`; `finished` gets each one when it is done. Collective over MPI_COMM_WORLD.
+void measure_cells(const job& j, std::vector<cell_request> cells, double budget_s,
+                   bench_results& all, const progress_report& progress,
+                   const std::function<void(const cell_request&, const cell_result&)>& finished);
+
+}  // namespace railpass::measure

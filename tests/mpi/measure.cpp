@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What measures (lib/measure), called as verbs and simulated machines call it.
+#include "lib/measure/bench.hpp"
+#include "lib/measure/job.hpp"
+#include "lib/measure/workload.hpp"
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace railpass;
+
+TEST_CASE("a job knows its ranks and their nodes, and ranks tell each other texts") {
+  const measure::job j = measure::job_of_world();
+  REQUIRE(j.node_of_rank.size() == std::size_t(j.num_ranks));
+  CHECK(j.node_of_rank[0] == 0);
+  CHECK(*std::ranges::max_element(j.node_of_rank) == j.num_nodes() - 1);
+  CHECK(measure::agreed(j.rank, j.num_ranks - 1) == j.num_ranks - 1);
+  const auto texts = measure::gather_texts(j, std::string(std::size_t(j.rank), 'x'));
+  CHECK(texts.size() == std::size_t(j.rank == 0 ? j.num_ranks : 0));
+  for (std::size_t r = 0; r < texts.size(); ++r) CHECK(texts[r] == std::string(r, 'x'));
+}
+
+TEST_CASE("the MPI library's own result of every workload is right") {
+  const measure::job j = measure::job_of_world();
+  for (const collective op : all_collectives)
+    for (const std::int64_t size : {0, 1, 7, 4096})
+      for (const int root : {0, j.num_ranks - 1}) {
+        const std::int64_t bytes = measure::whole_message_bytes(op, size, j.num_ranks);
+        CAPTURE(name_of(op), bytes, root);
+        const measure::workload data(j, op, bytes, root);
+        run_native(data.made_on(MPI_COMM_WORLD));
+        CHECK(data.is_right());
+      }
+  CHECK_THROWS_AS(
+      measure::whole_message_bytes(collective::all_to_allv, std::int64_t{1} << 30, j.num_ranks),
+      error);
+}
+
+TEST_CASE("contestants are native, tuned and the arms as they are predicted") {
+  const measure::job j = measure::job_of_world();
+  const auto all = measure::contestants_of({}, collective::broadcast, 1 << 20, j, nullptr);
+  REQUIRE(all.size() >= 2);
+  CHECK(all[0].what == measure::contestant::kind::native);
+  CHECK(all[1].what == measure::contestant::kind::tuned);
+  CHECK(std::is_sorted(all.begin() + 2, all.end(),
+                       [](const auto& a, const auto& b) { return a.predicted_s < b.predicted_s; }));
+  const auto one = measure::contestants_of({"native"}, collective::broadcast, 8, j, nullptr);
+  CHECK(one.size() == 1);
+}
+
+TEST_CASE("cells are measured one after the other, each contestant in each") {
+  const measure::job j = measure::job_of_world();
+  if (j.num_ranks < 2) return;
+  std::vector<measure::cell_request> cells;
+  for (const bool round_time : {false, true})
+    cells.push_back(
+        {.op = collective::all_reduce,
+         .bytes = 64,
+         .contestants = measure::contestants_of({"native", "tuned", "recursive_doubling"},
+                                                collective::all_reduce, 64, j, nullptr),
+         .round_time = round_time});
+  bench_results all = measure::begin_bench(j);
+  CHECK(all.num_ranks == j.num_ranks);
+  std::size_t finished = 0, rows = 0;
+  measure::measure_cells(
+      j, cells, 0.2, all, [](double, const std::string&) {},
+      [&](const measure::cell_request& cell, const measure::cell_result& result) {
+        CHECK(cell.round_time == cells[finished].round_time);
+        CHECK(result.rows.size() + result.left_out.size() == cell.contestants.size());
+        CHECK(result.wrong.empty());
+        CHECK(result.repetitions > 0);
+        finished += 1;
+        rows += result.rows.size();
+      });
+  CHECK(finished == cells.size());
+  CHECK(all.results.size() == rows);
+}
