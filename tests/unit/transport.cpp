@@ -913,7 +913,7 @@ TEST_CASE("peers that break the protocol end it with a sentence and no harm") {
     world w(2, {{1e-5, 1e8}});
     bytes to(100000);
     w.ranks[1]->receive(0, 7, all(to));
-    w.network.inject(0, 0, 1, {.type = packet_type::request, .tag = 7, .id = 5, .value = 100000});
+    w.network.inject(0, 0, 1, packet::request(0, 7, 0, 5, 100000));
     for (const packet& p : packets) w.network.inject(0, 0, 1, p);
     try {
       for (int k = 0; k < 50; ++k) w.ranks[1]->progress();
@@ -925,30 +925,27 @@ TEST_CASE("peers that break the protocol end it with a sentence and no harm") {
     }
     return std::string();
   };
-  const packet part{.type = packet_type::chunk, .other_id = 1, .value = 100, .length = 1000};
+  const packet part = packet::chunk(1, 100, 1000, false);
   CHECK(after({part}) == "");
   const auto broken = [&](std::vector<packet> packets, const char* what) {
     INFO(what);
     CHECK(after(std::move(packets)).find(what) != std::string::npos);
   };
   broken({part, part}, "twice");
-  packet p = part;
-  p.value = 99500;
-  broken({p}, "outside");
-  p.value = 50, p.length = 51;
-  broken({part, p}, "twice");
-  p = part, p.other_id = 9;
-  broken({p}, "not asked for");
-  broken({{.type = packet_type::grant, .id = 3, .other_id = 1, .value = 1}}, "not announced");
-  broken({{.type = packet_type::credit, .credit = 1}}, "more credit");
-  broken({{.type = packet_type::rate, .id = 1, .value = 1}}, "there is not");
-  const packet again{.type = packet_type::eager, .tag = 1, .sequence = 0};
+  broken({packet::chunk(1, 99500, 1000, false)}, "outside");
+  broken({part, packet::chunk(1, 50, 51, false)}, "twice");
+  broken({packet::chunk(9, 100, 1000, false)}, "not asked for");
+  broken({packet::grant(3, 1, 1)}, "not announced");
+  packet credit = packet::credit_alone();
+  credit.credit = 1;
+  broken({credit}, "more credit");
+  broken({packet::rate(1, 1, false)}, "there is not");
+  const packet again = packet::eager(0, 1, 0, 0, false);
   broken({again}, "came twice");
-  const packet early{.type = packet_type::eager, .tag = 1, .sequence = 9};
+  const packet early = packet::eager(0, 1, 9, 0, false);
   broken({early, early}, "came twice");
   std::vector<packet> many;
-  for (std::uint32_t k = 1; k < 40; ++k)
-    many.push_back({.type = packet_type::eager, .tag = 1, .sequence = k, .length = 60000});
+  for (std::uint32_t k = 1; k < 40; ++k) many.push_back(packet::eager(0, 1, k, 60000, false));
   broken(many, "credit");
-  broken({{.type = packet_type::farewell}, part}, "after the last one");
+  broken({packet::farewell(), part}, "after the last one");
 }

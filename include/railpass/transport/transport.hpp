@@ -502,7 +502,7 @@ class transport final : private packet_sink {
   }
 
   operation_ptr take_posted(int source, const packet& h) {
-    auto& posted = mailboxes_[h.other_id].posted;
+    auto& posted = mailboxes_[h.on()].posted;
     for (auto op = posted.begin(); op != posted.end(); ++op)
       if (fits(**op, source, h)) {
         operation_ptr found = *op;
@@ -555,11 +555,11 @@ class transport final : private packet_sink {
       finish(*e.from_me);
       finish(*op);
     } else if (e.header.type == packet_type::request) {
-      start(*op, e.source, e.header.tag, std::int64_t(e.header.value));
+      start(*op, e.source, e.header.tag, std::int64_t(e.header.message_bytes()));
       owe(e.source, cost_of(e.header));
-      grant(e.source, e.header.id, op);
+      grant(e.source, e.header.sender_id(), op);
     } else {
-      start(*op, e.source, e.header.tag, std::int64_t(e.header.length));
+      start(*op, e.source, e.header.tag, std::int64_t(e.header.message_bytes()));
       e.claimed = op;
       if (e.complete) finish_buffered(e);
     }
@@ -579,7 +579,7 @@ class transport final : private packet_sink {
     if (e.source == rank_) return;
     owe(e.source, cost_of(e.header));
     if (e.header.type == packet_type::request)
-      grant(e.source, e.header.id, std::make_shared<operation>());
+      grant(e.source, e.header.sender_id(), std::make_shared<operation>());
   }
 
   // The next one that names no other message: after 2^32 of them numbers come again.
@@ -589,16 +589,14 @@ class transport final : private packet_sink {
     return next_id_++;
   }
 
-  void grant(int peer, std::uint32_t id, const operation_ptr& op) {
+  void grant(int peer, std::uint32_t sender_id, const operation_ptr& op) {
     const std::uint32_t mine = free_id(receiving_);
     if (op->total_ == 0)
       finish(*op);
     else
       receiving_.emplace(mine, op);
-    peers_[std::size_t(peer)].control.push_back({.type = packet_type::grant,
-                                                 .id = id,
-                                                 .other_id = mine,
-                                                 .value = std::uint64_t(op->total_)});
+    peers_[std::size_t(peer)].control.push_back(
+        packet::grant(sender_id, mine, std::uint64_t(op->total_)));
     note_work(peer);
   }
 
@@ -614,7 +612,7 @@ class transport final : private packet_sink {
     if (p.owed_bytes >= credit_bytes_ / 2) give_back(peer);
   }
   void give_back(int peer) {
-    peers_[std::size_t(peer)].control.push_back({.type = packet_type::credit});
+    peers_[std::size_t(peer)].control.push_back(packet::credit_alone());
     note_work(peer);
   }
 
@@ -640,15 +638,14 @@ class transport final : private packet_sink {
 
   void send_to_myself(const operation_ptr& op) {
     auto e = std::make_shared<envelope>();
+    const auto bytes = std::uint64_t(op->total_);
     e->source = rank_;
-    e->header.tag = op->tag_;
-    e->header.other_id = op->channel_;
     if (op->total_ <= options_.eager_bytes) {
-      e->header.type = packet_type::eager;
-      e->header.length = std::uint64_t(op->total_);
+      e->header = packet::eager(op->channel_, op->tag_, 0, bytes, false);
       for (const piece& p : op->pieces_) e->data.insert(e->data.end(), p.data, p.data + p.bytes);
       finish(*op);
     } else {
+      e->header = packet::request(op->channel_, op->tag_, 0, 0, bytes);
       e->from_me = op;
     }
     match(e);
@@ -656,7 +653,7 @@ class transport final : private packet_sink {
 
   void match(const envelope_ptr& e) {
     e->in_turn = true;
-    mailbox& box = mailboxes_[e->header.other_id];
+    mailbox& box = mailboxes_[e->header.on()];
     if (e->complete && e->source != rank_) ++box.arrived;
     if (const operation_ptr op = take_posted(e->source, e->header)) {
       deliver(*e, op);
@@ -675,7 +672,7 @@ class transport final : private packet_sink {
     incoming& current = p.rails[std::size_t(rail)].current;
     p.credit_bytes += h.credit;
     if (p.credit_bytes > credit_bytes_) violated(peer, "more credit than there is");
-    if (h.type == packet_type::eager || h.type == packet_type::request) {
+    if (h.begins_message()) {
       p.kept_bytes += cost_of(h);
       if (p.kept_bytes > credit_bytes_) violated(peer, "more messages than it has credit");
     }
@@ -746,11 +743,11 @@ class transport final : private packet_sink {
   }
 
   void receive_chunk(int peer, const packet& h, incoming& current, std::vector<piece>& where) {
-    const auto found = receiving_.find(h.other_id);
+    const auto found = receiving_.find(h.receiver_id());
     if (found == receiving_.end() || found->second->peer_ != peer)
       violated(peer, "a part of a message that was not asked for");
     operation& op = *found->second;
-    const auto begins = std::int64_t(h.value), ends = begins + std::int64_t(h.length);
+    const auto begins = std::int64_t(h.offset_bytes()), ends = begins + std::int64_t(h.length);
     const auto after = op.parts_.lower_bound(begins);
     if (ends > op.total_ || (after != op.parts_.end() && after->first < ends) ||
         (after != op.parts_.begin() && std::prev(after)->second > begins))
@@ -772,10 +769,10 @@ class transport final : private packet_sink {
           finish(*op);
           owe(peer, cost_of(h));
           r.current = {};
-          ++mailboxes_[h.other_id].arrived;
+          ++mailboxes_[h.on()].arrived;
         } else if (const envelope_ptr e = std::exchange(r.current.buffered, nullptr)) {
           e->complete = true;
-          if (e->in_turn) ++mailboxes_[h.other_id].arrived;
+          if (e->in_turn) ++mailboxes_[h.on()].arrived;
           if (e->claimed) finish_buffered(*e);
         }
         break;
@@ -787,9 +784,9 @@ class transport final : private packet_sink {
         break;
       }
       case packet_type::grant: {
-        const auto found = requested_.find(h.id);
+        const auto found = requested_.find(h.sender_id());
         if (found == requested_.end() || found->second->peer_ != peer ||
-            std::int64_t(h.value) > found->second->capacity_)
+            std::int64_t(h.wanted_bytes()) > found->second->capacity_)
           violated(peer, "asked for a message that was not announced");
         const operation_ptr granted = found->second;
         requested_.erase(found);
@@ -799,14 +796,14 @@ class transport final : private packet_sink {
       case packet_type::chunk:
         op->arrived_ += std::int64_t(h.length);
         if (op->arrived_ == op->total_) {
-          receiving_.erase(h.other_id);
+          receiving_.erase(h.receiver_id());
           op->parts_.clear();
           finish(*op);
         }
         break;
       case packet_type::rate:
-        if (h.id >= rails_.size()) violated(peer, "a rate of a rail that there is not");
-        learn(p.rails[h.id], double(h.value), h.other_id == 1);
+        if (h.rail() >= rails_.size()) violated(peer, "a rate of a rail that there is not");
+        learn(p.rails[h.rail()], double(h.bytes_per_s()), h.of_probe());
         break;
       case packet_type::probe:
         r.current = {};
@@ -820,12 +817,12 @@ class transport final : private packet_sink {
   }
 
   void begin_large(int peer, const operation_ptr& op, const packet& h) {
-    op->total_ = std::int64_t(h.value);
+    op->total_ = std::int64_t(h.wanted_bytes());
     if (op->total_ == 0) {
       leave(*op);
       return;
     }
-    op->id_ = h.other_id;
+    op->id_ = h.receiver_id();
     op->carried_.assign(rails_.size(), 0);
     peer_state& p = peers_[std::size_t(peer)];
     p.large.push_back(op);
@@ -897,7 +894,7 @@ class transport final : private packet_sink {
   }
   void ping(int peer, std::size_t rail) {
     std::vector<outgoing> packets(1);
-    packets[0].header.type = packet_type::credit;
+    packets[0].header = packet::credit_alone();
     note_given(peers_[std::size_t(peer)].rails[rail], packets[0].header, given_bytes_[rail]);
     given_bytes_[rail] += std::int64_t(header_bytes);
     rails_[rail]->send(peer, packets, *this);
@@ -911,7 +908,7 @@ class transport final : private packet_sink {
   void measure(rail_state& r, int peer, int rail, const packet& h, const arrival& timing) {
     r.bytes_since += std::int64_t(h.length + header_bytes);
     if (!can_be_timed(h)) return;
-    const bool followed = r.measuring && h.id == 1;
+    const bool followed = r.measuring && h.rail_was_busy();
     const double took_s = timing.at_s - r.ended_s;
     const std::int64_t bytes = std::exchange(r.bytes_since, 0);
     r.ended_s = timing.at_s;
@@ -951,11 +948,8 @@ class transport final : private packet_sink {
     // Most networks carry as much one way as the other.
     r.rate.suppose(bytes_per_s);
     r.time = r.sampled.at_rate(r.rate.bytes_per_s());
-    peers_[std::size_t(peer)].control.push_back(
-        {.type = packet_type::rate,
-         .id = std::uint32_t(rail),
-         .other_id = of_probe ? 1u : 0u,
-         .value = std::max<std::uint64_t>(1, std::uint64_t(bytes_per_s))});
+    peers_[std::size_t(peer)].control.push_back(packet::rate(
+        std::uint32_t(rail), std::max<std::uint64_t>(1, std::uint64_t(bytes_per_s)), of_probe));
     note_work(peer);
   }
 
@@ -972,7 +966,7 @@ class transport final : private packet_sink {
     r.unreported_bytes += std::int64_t(h.length + header_bytes);
     if (!can_be_timed(h)) return;
     const std::int64_t now_bytes = given_bytes + std::int64_t(h.length + header_bytes);
-    if (h.id == 1 && h.type != packet_type::probe) {
+    if (h.rail_was_busy() && h.type != packet_type::probe) {
       r.reported_bytes += r.unreported_bytes;
       r.shared_bytes += now_bytes - r.timed_at_bytes;
     }
@@ -1065,7 +1059,7 @@ class transport final : private packet_sink {
     rails_view view{.rails = {outlook, n}, .least_bytes = p.least_bytes};
     // Bytes that nobody has acknowledged yet may have arrived: of few one cannot tell.
     const auto is_busy = [&](std::size_t r) {
-      return under_way_bytes[r] > quantum_bytes(p.rails[r]) / 4 ? 1u : 0u;
+      return under_way_bytes[r] > quantum_bytes(p.rails[r]) / 4;
     };
     const auto add = [&](std::size_t r, outgoing&& packet) {
       const auto bytes = std::int64_t(packet.header.length + header_bytes);
@@ -1128,9 +1122,7 @@ class transport final : private packet_sink {
         p.rails[r].unmeasured_s = 0;
         nothing_.resize(std::size_t(probe_bytes));
         for (const std::int64_t length : {first_probe_bytes, probe_bytes})
-          add(r, {.header = {.type = packet_type::probe,
-                             .id = length == probe_bytes ? 1u : 0u,
-                             .length = std::uint64_t(length)},
+          add(r, {.header = packet::probe(std::uint64_t(length), length == probe_bytes),
                   .payload = {{nothing_.data(), std::size_t(length)}}});
       }
       hand_over(r);
@@ -1145,24 +1137,19 @@ class transport final : private packet_sink {
 
   // The message itself where it is small and the receiver has room, else its announcement.
   outgoing first_packet(peer_state& p, const operation_ptr& op, const rail_thresholds& sizes,
-                        std::uint32_t was_busy) {
+                        bool was_busy) {
     outgoing o;
-    o.header = {.type = packet_type::eager,
-                .tag = op->tag_,
-                .sequence = p.next_sequence++,
-                .other_id = op->channel_};
+    const std::uint32_t sequence = p.next_sequence++;
+    const auto bytes = std::uint64_t(op->total_);
     if (op->total_ <= sizes.eager_bytes && message_bytes + op->total_ <= p.credit_bytes) {
-      o.header.id = was_busy;
-      o.header.length = std::uint64_t(op->total_);
+      o.header = packet::eager(op->channel_, op->tag_, sequence, bytes, was_busy);
       o.payload = op->pieces_;
       o.copy = op->total_ <= sizes.copy_bytes;
       op->next_ = op->total_;
       o.token = announce(op);
     } else {
       op->id_ = free_id(requested_);
-      o.header.type = packet_type::request;
-      o.header.id = op->id_;
-      o.header.value = std::uint64_t(op->total_);
+      o.header = packet::request(op->channel_, op->tag_, sequence, op->id_, bytes);
       requested_.emplace(op->id_, op);
     }
     p.credit_bytes -= cost_of(o.header);
@@ -1176,7 +1163,7 @@ class transport final : private packet_sink {
   }
 
   template <class Add>
-  bool add_chunk(peer_state& p, std::size_t r, const rails_view& view, std::uint32_t was_busy,
+  bool add_chunk(peer_state& p, std::size_t r, const rails_view& view, bool was_busy,
                  const Add& add) {
     for (std::size_t i = 0; i < p.large.size(); ++i) {
       operation& op = *p.large[i];
@@ -1186,11 +1173,7 @@ class transport final : private packet_sink {
       const std::int64_t quantum = quantum_bytes(p.rails[r]);
       if (bytes - quantum >= p.least_bytes) bytes = quantum;
       outgoing o;
-      o.header = {.type = packet_type::chunk,
-                  .id = was_busy,
-                  .other_id = op.id_,
-                  .value = std::uint64_t(op.next_),
-                  .length = std::uint64_t(bytes)};
+      o.header = packet::chunk(op.id_, std::uint64_t(op.next_), std::uint64_t(bytes), was_busy);
       cut(op.pieces_, op.next_, bytes, o.payload);
       op.next_ += bytes;
       op.carried_[r] += bytes;
@@ -1224,7 +1207,7 @@ class transport final : private packet_sink {
       for (auto& r : rails_) {
         if (int(p) == rank_) continue;
         std::vector<outgoing> last;
-        last.push_back({.header = {.type = packet_type::farewell}, .payload = {}});
+        last.push_back({.header = packet::farewell(), .payload = {}});
         r->send(int(p), last, *this);
       }
   }
