@@ -4,14 +4,10 @@
 #include "lib/rails/agreement.hpp"
 #include "railpass/transport/strategies.hpp"
 
-#include <algorithm>
-#include <array>
 #include <exception>
 #include <limits>
-#include <poll.h>
 #include <random>
 #include <sched.h>
-#include <time.h>
 
 namespace railpass {
 
@@ -22,11 +18,7 @@ constexpr double assumed_latency_s = 50e-6;
 constexpr double assumed_bytes_per_s = 125e6;
 constexpr double farewell_deadline_s = 10;
 
-constexpr int polls_before_yield = 64;
-constexpr int least_patience = 128, most_patience = 512;  // polls before it sleeps
-constexpr double soon_s = 50e-6;  // about what waking up takes, and as much again
-constexpr int most_turns = 64;    // given to threads that want the lock
-constexpr double least_post_s = 10e-3, most_post_s = 1;  // from one post on the board to the next
+constexpr int most_turns = 64;  // given to threads that want the lock
 
 }  // namespace
 
@@ -44,48 +36,28 @@ open_transport::open_transport(MPI_Comm comm, const std::string& rails, const st
   PMPI_Bcast(&id_, 1, MPI_UINT64_T, 0, comm);
   packet_rails driven = open_packet_rails(comm, rails);
   on_all(comm, [&] {
-    can_sleep_ = std::ranges::all_of(driven, [](const auto& r) { return r->descriptor() >= 0; });
     const std::vector<transport::transfer_time> times(
         driven.size(), transport::transfer_time(assumed_latency_s, assumed_bytes_per_s));
     transport_.emplace(rank_, num_ranks_, std::move(driven), times, false, std::move(how),
                        transport::transport_options{.silence_s = silence_s});
+    waiting_.emplace(transport_->rails());
   });
   try {
-    board_.emplace(id_, num_ranks_, int(transport_->rails().size()), rank_);
-    post();
+    posting_.emplace(id_, num_ranks_, *transport_);
   } catch (const std::exception& e) {
     board_problem_ = e.what();
   }
-}
-
-// The more peers, the longer it takes: so seldom that it costs about a thousandth of the time.
-void open_transport::post() {
-  const double now_s = steady_clock_s();
-  if (now_s < next_post_s_) return;
-  std::vector<posted_rail> rails;
-  for (std::size_t r = 0; r < transport_->rails().size(); ++r) {
-    const transport::rail_report known = transport_->report(int(r));
-    rails.push_back({.rail = transport_->rails()[r]->name(),
-                     .sent_bytes = known.sent_bytes,
-                     .bytes_per_s = known.bytes_per_s,
-                     .prediction_error = known.prediction_error,
-                     .backlog_bytes = transport_->rails()[r]->under_way_bytes(),
-                     .posted_at_s = now_s});
-  }
-  board_->post(rails);
-  const double took_s = steady_clock_s() - now_s;
-  next_post_s_ = now_s + std::clamp(1e3 * took_s, least_post_s, most_post_s);
 }
 
 // A thread that keeps on polling has the lock again before one that waits for it is awake.
 std::unique_lock<std::mutex> open_transport::locked() {
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) {
-    ++waiting_;
+    ++locked_out_;
     lock.lock();
-    --waiting_;
+    --locked_out_;
   }
-  if (board_) post();
+  if (posting_) posting_->post();
   return lock;
 }
 
@@ -137,25 +109,9 @@ void open_transport::end_release(bool may_go_on) {
 }
 
 void open_transport::give_way(int empty) {
-  for (int turn = 0; turn < most_turns && waiting_.load(std::memory_order_relaxed) > 0; ++turn)
+  for (int turn = 0; turn < most_turns && locked_out_.load(std::memory_order_relaxed) > 0; ++turn)
     sched_yield();
-  const int patience = patience_.load(std::memory_order_relaxed);
-  if (empty <= patience || !can_sleep_) {
-    if (empty >= polls_before_yield) sched_yield();
-    return;
-  }
-  std::array<pollfd, transport::most_rails> readable;
-  std::size_t n = 0;
-  for (const auto& r : transport_->rails())
-    readable[n++] = {.fd = r->descriptor(), .events = POLLIN, .revents = 0};
-  const timespec at_most{.tv_sec = 0, .tv_nsec = 200'000};
-  const double began_s = steady_clock_s();
-  const bool came = ppoll(readable.data(), nfds_t(n), &at_most, nullptr) > 0;
-  // A rank that looks for what comes late keeps the core from who has work, and is then given none
-  // itself when it has.
-  const bool soon = came && steady_clock_s() - began_s < soon_s;
-  patience_.store(std::clamp(soon ? 2 * patience : patience / 2, least_patience, most_patience),
-                  std::memory_order_relaxed);
+  if (!waiting_->give_way(empty)) return;
   int flag = 0;
   // Once it is closed MPI may be gone, too.
   if (phase_ != phase::closed)
@@ -203,7 +159,7 @@ bool open_transport::close_step() {
 }
 
 void open_transport::end() {
-  board_.reset();
+  posting_.reset();
   phase_ = phase::closed;
 }
 

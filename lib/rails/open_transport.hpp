@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A transport over real rails, shared by the lanes of several communicators, and how those who send
-// over it wait.
+// A transport over real rails, shared by the threads and the lanes of several communicators: who
+// may use it, and when it ends.
 #pragma once
 
-#include "lib/rails/board.hpp"
+#include "lib/rails/posting.hpp"
 #include "lib/rails/registry.hpp"
+#include "lib/rails/waiting.hpp"
 #include "railpass/transport/transport.hpp"
 
 #include <mpi.h>
@@ -64,11 +65,8 @@ class open_transport {
   /// The same until a request of MPI's has ended, whatever becomes of the transport.
   void wait_for(MPI_Request& request);
 
-  /// Nothing has moved `empty` times in a row: keeps on looking for a while, which is the shorter
-  /// the less often that was worth it, then gives the core away, then sleeps until something comes,
-  /// for at most 200 us, and lets MPI advance once.
-  /// Others may need that; and a rail that advances only while it is polled keeps this from
-  /// sleeping.
+  /// Nothing has moved `empty` times in a row: see waiting. Lets threads that want the lock have it
+  /// first, and MPI advance once after a sleep: others may need that.
   void give_way(int empty);
 
   /// Numbers of lanes that no other one has on any rank: measuring happens on the first one, the
@@ -99,7 +97,6 @@ class open_transport {
   enum class phase { open, gathering, parting, closed };
 
   std::unique_lock<std::mutex> locked();
-  void post();
   void end();
 
   MPI_Comm comm_;
@@ -107,17 +104,15 @@ class open_transport {
   std::string names_, strategy_;
   std::uint64_t id_ = 0;
   std::string board_problem_;
-  std::mutex mutex_;  // guards these seven
+  std::mutex mutex_;  // guards these six
   std::optional<transport::transport> transport_;
-  std::optional<rail_board> board_;
-  double next_post_s_ = 0;
+  std::optional<posting> posting_;
   int lanes_ = 0;
   bool offered_ = true;
   std::uint32_t last_lane_ = 0;
   double deadline_s_ = 0;
-  std::atomic<int> waiting_{0};  // for the lock
-  bool can_sleep_ = true;
-  std::atomic<int> patience_{512};  // polls of which nothing came before it sleeps
+  std::atomic<int> locked_out_{0};  // threads that want the lock
+  std::optional<waiting> waiting_;
   std::atomic<phase> phase_{phase::open};
   MPI_Request gathered_ = MPI_REQUEST_NULL;
 };

@@ -22,7 +22,7 @@ namespace {
 const int set = setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
 
 constexpr std::size_t payload_bytes = 8 << 20;
-const packet chunk{.type = packet_type::chunk, .other_id = 1, .length = payload_bytes};
+const packet chunk = packet::chunk(1, 0, payload_bytes, false);
 
 class memory_of_user final : public transport::packet_sink {
  public:

@@ -80,11 +80,13 @@ TEST_CASE("packets come whole and in order, however their bytes are cut") {
     std::vector<std::pair<packet, bytes>> sent;
     bytes stream;
     for (int k = 0; k < 40; ++k) {
-      packet p{.type = packet_type::credit, .credit = std::uint32_t(k)};
-      if (k % 3 == 1)
-        p = {.type = packet_type::chunk, .other_id = 7, .length = 1 + random() % (256 << 10)};
-      else if (k % 3 == 2)
-        p = {.type = packet_type::eager, .sequence = std::uint32_t(k), .length = random() % 20000};
+      packet p = packet::credit_alone();
+      if (k % 3 == 0)
+        p.credit = std::uint32_t(k);
+      else if (k % 3 == 1)
+        p = packet::chunk(7, 0, 1 + random() % (256 << 10), false);
+      else
+        p = packet::eager(0, 0, std::uint32_t(k), random() % 20000, false);
       bytes payload(std::size_t(p.length));
       for (std::byte& b : payload) b = std::byte(random());
       const transport::packed_header header = transport::pack(p);

@@ -73,6 +73,37 @@ TEST_CASE("the layout of a header is fixed") {
   for (std::size_t i = 0; i < header_bytes; ++i) CHECK(unsigned(h[i]) == expected[i]);
 }
 
+TEST_CASE("each type of packet has its own meaning of the fields") {
+  const auto is = [](const packet& made, const packet& expected) {
+    CHECK(made == expected);
+    CHECK(parse(pack(made)) == expected);
+  };
+  is(packet::eager(5, 6, 7, 8, true),
+     {.type = packet_type::eager, .tag = 6, .sequence = 7, .id = 1, .other_id = 5, .length = 8});
+  is(packet::request(5, 6, 7, 8, 9),
+     {.type = packet_type::request, .tag = 6, .sequence = 7, .id = 8, .other_id = 5, .value = 9});
+  is(packet::grant(5, 6, 7), {.type = packet_type::grant, .id = 5, .other_id = 6, .value = 7});
+  is(packet::chunk(5, 6, 7, true),
+     {.type = packet_type::chunk, .id = 1, .other_id = 5, .value = 6, .length = 7});
+  is(packet::credit_alone(), {.type = packet_type::credit});
+  is(packet::rate(5, 6, true), {.type = packet_type::rate, .id = 5, .other_id = 1, .value = 6});
+  is(packet::farewell(), {.type = packet_type::farewell});
+  is(packet::probe(5, true), {.type = packet_type::probe, .id = 1, .length = 5});
+
+  const packet small = packet::eager(5, 6, 7, 8, false), large = packet::request(5, 6, 7, 8, 9);
+  CHECK((small.begins_message() && small.on() == 5 && small.message_bytes() == 8));
+  CHECK((large.begins_message() && large.on() == 5 && large.message_bytes() == 9));
+  const packet asked = packet::grant(8, 10, 9), part = packet::chunk(10, 4, 5, true);
+  CHECK((asked.sender_id() == large.sender_id() && asked.wanted_bytes() == 9));
+  CHECK((part.receiver_id() == asked.receiver_id() && part.offset_bytes() == 4));
+  CHECK((part.rail_was_busy() && !small.rail_was_busy() && packet::probe(1, true).rail_was_busy()));
+  const packet told = packet::rate(2, 3, true);
+  CHECK((told.rail() == 2 && told.bytes_per_s() == 3 && told.of_probe()));
+  CHECK(!packet::rate(2, 3, false).of_probe());
+  for (const packet& other : {asked, part, packet::credit_alone(), told, packet::farewell()})
+    CHECK(!other.begins_message());
+}
+
 TEST_CASE("headers survive the way, and damaged ones are refused or mean what they say") {
   const auto seed = std::random_device{}();
   INFO("seed " << seed);

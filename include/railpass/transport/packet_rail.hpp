@@ -4,9 +4,9 @@
 // peer. Real ones are in lib/rails, a simulated one in tests/support.
 #pragma once
 
+#include "railpass/transport/pieces.hpp"
 #include "railpass/transport/wire.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -14,12 +14,6 @@
 #include <vector>
 
 namespace railpass::transport {
-
-/// A part of a message in memory. Where it is sent from, it is not written to.
-struct piece {
-  std::byte* data = nullptr;
-  std::size_t bytes = 0;
-};
 
 /// A packet to be sent. The payload's memory is the caller's until its token comes back.
 struct outgoing {

@@ -2,6 +2,25 @@
 //
 // What the transport's packets look like on a rail: 40 bytes of header, little endian whatever the
 // machine, then `length` bytes of payload. No address ever travels.
+//
+// Which packet may follow which: what a rank accepts from a peer, and what it sends because of it.
+// All but the farewell may come over any rail; anything else ends the transport.
+//
+//   packet    accepted if                                          followed by, the other way
+//   eager     credit was left for it, and none came with its       credit, once it is received;
+//             sequence                                             rate, now and then
+//   request   the same                                             grant and credit, once a receive
+//                                                                  meets it or nobody will
+//   grant     this rank's request of that id waits for one, and    chunks of so many bytes; none
+//             no more is asked for than that announced             of 0
+//   chunk     this rank's grant of that id still waits for these   rate, now and then
+//             bytes
+//   credit    always                                               nothing
+//   rate      there is such a rail                                 nothing
+//   probe     always                                               rate, if it could be timed
+//   farewell  always; nothing may come after it over its rail      nothing
+//
+// Each brings no more credit than this rank has spent and not got back.
 #pragma once
 
 #include <array>
@@ -26,7 +45,11 @@ enum class packet_type : std::uint8_t {
   probe       ///< payload that nobody needs, sent for how quick it comes; id as of a chunk
 };
 
-/// The fields that a type does not have are 0.
+/// Whose messages these are; a receive meets only those of its own channel.
+using channel = std::uint32_t;
+
+/// The fields that a type does not have are 0. Made and read by type: `id`, `other_id` and `value`
+/// mean something else in each.
 struct packet {
   packet_type type = packet_type::credit;
   std::uint32_t credit = 0;  ///< bytes of buffered messages the receiver has got rid of; all types
@@ -37,10 +60,75 @@ struct packet {
   std::uint64_t value = 0;
   std::uint64_t length = 0;  ///< of the payload
   bool operator==(const packet&) const = default;
-};
 
-/// Whose messages these are; a receive meets only those of its own channel.
-using channel = std::uint32_t;
+  static constexpr packet eager(channel on, std::int32_t tag, std::uint32_t sequence,
+                                std::uint64_t length, bool rail_was_busy) {
+    return {.type = packet_type::eager,
+            .tag = tag,
+            .sequence = sequence,
+            .id = rail_was_busy,
+            .other_id = on,
+            .length = length};
+  }
+  static constexpr packet request(channel on, std::int32_t tag, std::uint32_t sequence,
+                                  std::uint32_t sender_id, std::uint64_t message_bytes) {
+    return {.type = packet_type::request,
+            .tag = tag,
+            .sequence = sequence,
+            .id = sender_id,
+            .other_id = on,
+            .value = message_bytes};
+  }
+  static constexpr packet grant(std::uint32_t sender_id, std::uint32_t receiver_id,
+                                std::uint64_t wanted_bytes) {
+    return {.type = packet_type::grant,
+            .id = sender_id,
+            .other_id = receiver_id,
+            .value = wanted_bytes};
+  }
+  static constexpr packet chunk(std::uint32_t receiver_id, std::uint64_t offset_bytes,
+                                std::uint64_t length, bool rail_was_busy) {
+    return {.type = packet_type::chunk,
+            .id = rail_was_busy,
+            .other_id = receiver_id,
+            .value = offset_bytes,
+            .length = length};
+  }
+  /// For what goes back by itself; all others bring their credit along.
+  static constexpr packet credit_alone() { return {.type = packet_type::credit}; }
+  static constexpr packet rate(std::uint32_t rail, std::uint64_t bytes_per_s, bool of_probe) {
+    return {.type = packet_type::rate, .id = rail, .other_id = of_probe, .value = bytes_per_s};
+  }
+  static constexpr packet farewell() { return {.type = packet_type::farewell}; }
+  static constexpr packet probe(std::uint64_t length, bool rail_was_busy) {
+    return {.type = packet_type::probe, .id = rail_was_busy, .length = length};
+  }
+
+  /// Whether it begins a message: an eager one or a request. Only these are in sequence and have a
+  /// channel and a tag.
+  constexpr bool begins_message() const {
+    return type == packet_type::eager || type == packet_type::request;
+  }
+  constexpr channel on() const { return other_id; }
+  /// Of an eager one or a request: of the whole message.
+  constexpr std::uint64_t message_bytes() const {
+    return type == packet_type::eager ? length : value;
+  }
+  /// Of a request or a grant.
+  constexpr std::uint32_t sender_id() const { return id; }
+  /// Of a grant or a chunk.
+  constexpr std::uint32_t receiver_id() const { return other_id; }
+  /// Of a grant.
+  constexpr std::uint64_t wanted_bytes() const { return value; }
+  /// Of a chunk.
+  constexpr std::uint64_t offset_bytes() const { return value; }
+  /// Of an eager one, a chunk or a probe.
+  constexpr bool rail_was_busy() const { return id == 1; }
+  /// Of a rate.
+  constexpr std::uint32_t rail() const { return id; }
+  constexpr std::uint64_t bytes_per_s() const { return value; }
+  constexpr bool of_probe() const { return other_id == 1; }
+};
 
 inline constexpr std::size_t header_bytes = 40;
 using packed_header = std::array<std::byte, header_bytes>;
@@ -70,8 +158,7 @@ T load(const std::byte* from) {
 }
 
 inline bool is_valid(const packet& p) {
-  const bool sequenced = p.type == packet_type::eager || p.type == packet_type::request;
-  if (!sequenced && (p.tag != 0 || p.sequence != 0)) return false;
+  if (!p.begins_message() && (p.tag != 0 || p.sequence != 0)) return false;
   if (p.tag < 0) return false;
   switch (p.type) {
     case packet_type::eager:

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a rank may send to another one without being asked, so that what the other has to keep of it
+// is bounded.
+#pragma once
+
+#include "railpass/transport/wire.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace railpass::transport {
+
+/// Between this rank and one peer, both ways. At any time what may be sent, what is under way, what
+/// the receiver counts as kept and what comes back to the sender are together what was given.
+class credit_account {
+ public:
+  /// What a message is counted with beside its own bytes.
+  static constexpr std::int64_t message_bytes = 256;
+
+  /// Each way, so many bytes of messages.
+  explicit credit_account(std::int64_t given_bytes)
+      : given_bytes_(given_bytes), left_bytes_(given_bytes) {}
+
+  /// Of a message or an announcement.
+  static std::int64_t cost_of(const packet& h) { return message_bytes + std::int64_t(h.length); }
+
+  // ---- what goes ----
+
+  /// Whether a message can be announced, or one of so many bytes be sent.
+  bool allows(std::int64_t bytes = 0) const { return message_bytes + bytes <= left_bytes_; }
+  void spend(const packet& h) { left_bytes_ -= cost_of(h); }
+  /// Comes back. False if it is more than was spent.
+  bool regain(std::int64_t bytes) {
+    left_bytes_ += bytes;
+    return left_bytes_ <= given_bytes_;
+  }
+
+  // ---- what comes ----
+
+  /// A message or an announcement has come. False if the peer had no credit for it.
+  bool keep(const packet& h) {
+    kept_bytes_ += cost_of(h);
+    return kept_bytes_ <= given_bytes_;
+  }
+  /// It is kept no longer: the peer may send so many bytes again, which leave with whatever goes to
+  /// it. Whether they are so many that they should leave by themselves.
+  bool owe(std::int64_t bytes) {
+    const std::int64_t paid_back = std::min(bytes, lent_bytes_);
+    lent_bytes_ -= paid_back;
+    owed_bytes_ += bytes - paid_back;
+    return owed_bytes_ >= given_bytes_ / 2;
+  }
+  /// What leaves now.
+  std::uint32_t pay() {
+    const std::int64_t owed_bytes = owed_bytes_;
+    kept_bytes_ -= owed_bytes;
+    owed_bytes_ = 0;
+    return std::uint32_t(owed_bytes);
+  }
+
+  /// The peer can send nothing more before some of its messages are received. If somebody waits for
+  /// another one of it, which may be behind these, it must be let: else both would wait for ever.
+  bool is_starved() const { return kept_bytes_ - owed_bytes_ > given_bytes_ - message_bytes; }
+  /// It gets some back too early, and later that much less.
+  void lend() {
+    lent_bytes_ += given_bytes_ / 2;
+    owed_bytes_ += given_bytes_ / 2;
+  }
+
+ private:
+  std::int64_t given_bytes_;
+  std::int64_t left_bytes_;      // that may still be sent without asking
+  std::int64_t owed_bytes_ = 0;  // of the peer's credit that it can have back
+  std::int64_t kept_bytes_ = 0;  // of the peer's credit that it has not got back
+  std::int64_t lent_bytes_ = 0;  // that it got back too early
+};
+
+}  // namespace railpass::transport

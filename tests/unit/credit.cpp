@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Credit is neither made nor lost, bounds what is kept, and lets what is waited for come.
+#include "railpass/transport/credit.hpp"
+
+#include "support/catch.hpp"
+
+#include <deque>
+#include <random>
+#include <vector>
+
+using namespace railpass::transport;
+
+TEST_CASE("credit is conserved, and what is kept is bounded by it and what was lent") {
+  const auto seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  int loans = 0, waited = 0;
+  for (int round = 0; round < 200; ++round) {
+    const std::int64_t given = 16 * credit_account::message_bytes + std::int64_t(random() % 20000);
+    credit_account sender(given), receiver(given);
+    std::deque<packet> coming;            // to the receiver
+    std::deque<std::uint32_t> returning;  // to the sender
+    std::vector<packet> kept;
+    std::int64_t left = given, kept_bytes = 0, lent = 0;  // an account of its own
+    const auto pay = [&] {
+      if (const std::uint32_t bytes = receiver.pay(); bytes > 0) returning.push_back(bytes);
+    };
+    for (int k = 0; k < 500; ++k) {
+      switch (random() % 5) {
+        case 0:
+        case 1: {
+          const std::uint64_t length = random() % 2 == 0 ? 0 : random() % 3000;
+          const packet h = packet::eager(0, 0, 0, length, false);
+          const std::int64_t cost = std::int64_t(length) + 256;
+          REQUIRE(credit_account::cost_of(h) == cost);
+          REQUIRE(sender.allows(std::int64_t(length)) == (cost <= left));
+          if (!sender.allows(std::int64_t(length))) {
+            ++waited;
+            break;
+          }
+          sender.spend(h);
+          left -= cost;
+          coming.push_back(h);
+          break;
+        }
+        case 2:
+          if (coming.empty()) break;
+          REQUIRE(receiver.keep(coming.front()));
+          kept_bytes += credit_account::cost_of(coming.front());
+          kept.push_back(coming.front());
+          coming.pop_front();
+          REQUIRE(kept_bytes <= given + lent);
+          break;
+        case 3:
+          if (kept.empty() || random() % 3 != 0) break;
+          kept_bytes -= credit_account::cost_of(kept.back());
+          lent -= std::min(lent, credit_account::cost_of(kept.back()));
+          if (receiver.owe(credit_account::cost_of(kept.back()))) pay();
+          kept.pop_back();
+          break;
+        case 4:
+          if (random() % 4 == 0) pay();
+          if (returning.empty()) break;
+          left += returning.front();
+          REQUIRE(sender.regain(returning.front()));
+          returning.pop_front();
+          break;
+      }
+      // Whoever is starved is starved only of what is kept; a loan lets at least one more come.
+      if (receiver.is_starved()) {
+        REQUIRE(kept_bytes > given - 256);
+        if (random() % 20 == 0) {
+          receiver.lend();
+          lent += given / 2;
+          ++loans;
+          REQUIRE(!receiver.is_starved());
+          pay();
+        }
+      }
+    }
+    // Once all has come and been received, all credit is back, and no more.
+    for (const packet& h : coming) REQUIRE(receiver.keep(h));
+    kept.insert(kept.end(), coming.begin(), coming.end());
+    for (const packet& h : kept) receiver.owe(credit_account::cost_of(h));
+    pay();
+    for (const std::uint32_t bytes : returning) REQUIRE(sender.regain(bytes));
+    CHECK(sender.allows(given - 256));
+    CHECK(!sender.allows(given - 255));
+    CHECK(receiver.pay() == 0);
+  }
+  CHECK(loans > 20);
+  CHECK(waited > 1000);
+}
+
+TEST_CASE("credit that nobody spent, and messages that nobody had credit for, are noticed") {
+  credit_account mine(10000);
+  CHECK(mine.regain(0));
+  CHECK(!mine.regain(1));
+  credit_account other(10000);
+  for (int k = 0; k < 3; ++k) CHECK(other.keep(packet::eager(0, 0, 0, 3000, false)));
+  CHECK(!other.keep(packet::request(0, 0, 0, 0, 1)));
+  // Half of it goes back by itself.
+  credit_account third(10000);
+  CHECK(!third.owe(4999));
+  CHECK(third.owe(1));
+  CHECK(third.pay() == 5000);
+}

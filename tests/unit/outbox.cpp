@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What waits for a rail leaves in order, and every byte of it once.
+#include "railpass/transport/outbox.hpp"
+
+#include "support/catch.hpp"
+
+#include <random>
+
+using namespace railpass::transport;
+
+TEST_CASE(
+    "large messages are cut into parts that have every byte once, whichever rails take them") {
+  const auto seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 300; ++round) {
+    outbox waiting;
+    std::vector<std::vector<std::byte>> memory(1 + random() % 5);
+    std::vector<message_ptr> all;
+    std::vector<std::int64_t> wanted, given;
+    for (auto& b : memory) {
+      b.resize(1 + random() % 100);
+      const std::size_t half = b.size() / 2;
+      all.push_back(std::make_shared<message>(
+          1, 0, 0, std::vector<piece>{{b.data(), half}, {b.data() + half, b.size() - half}},
+          nullptr));
+      wanted.push_back(std::int64_t(1 + random() % b.size()));
+      given.push_back(0);
+      all.back()->grant(std::uint32_t(all.size()), wanted.back(), 3);
+      waiting.add_granted(all.back());
+    }
+    while (!waiting.empty()) {
+      const std::size_t rail = random() % 3;
+      std::int64_t waiting_bytes = 0;
+      for (std::size_t k = 0; k < all.size(); ++k) waiting_bytes += wanted[k] - given[k];
+      // Each message that has bytes left is asked about, until one is to go.
+      std::size_t asked = 0;
+      std::int64_t share = 0;
+      const auto part = waiting.take_part(rail, [&](const large_view& l) {
+        while (given[asked] == wanted[asked]) ++asked;
+        REQUIRE(l.bytes == wanted[asked]);
+        REQUIRE(l.left_bytes == wanted[asked] - given[asked]);
+        REQUIRE(l.waiting_bytes == waiting_bytes);
+        share = random() % 2 == 0 ? 0 : std::int64_t(1 + random() % std::uint64_t(l.left_bytes));
+        if (share == 0) ++asked;
+        return share;
+      });
+      REQUIRE(part.has_value() == (share > 0));
+      if (!part) continue;
+      REQUIRE(part->whole == all[asked]);
+      REQUIRE(part->offset_bytes == given[asked]);
+      REQUIRE(part->bytes == share);
+      std::int64_t at = given[asked];
+      for (const piece& p : part->payload) {
+        REQUIRE(p.data == memory[asked].data() + at);
+        at += std::int64_t(p.bytes);
+      }
+      given[asked] += share;
+      REQUIRE(at == given[asked]);
+    }
+    CHECK(given == wanted);
+  }
+}
+
+TEST_CASE("small messages are numbered as they leave, control packets leave together") {
+  outbox waiting;
+  CHECK(waiting.empty());
+  std::vector<message_ptr> all;
+  for (int k = 0; k < 5; ++k) {
+    all.push_back(std::make_shared<message>(1, k, 0, std::vector<piece>(), nullptr));
+    waiting.add(all.back());
+  }
+  waiting.add_control(packet::credit_alone());
+  waiting.add_control(packet::grant(1, 2, 3));
+  for (std::uint32_t k = 0; k < 5; ++k) {
+    CHECK(waiting.num_small() == 5 - k);
+    CHECK(waiting.small(0).tag() == int(k));
+    const auto [op, sequence] = waiting.take_small();
+    CHECK(op == all[k]);
+    CHECK(sequence == k);
+  }
+  CHECK((waiting.has_control() && !waiting.empty()));
+  std::vector<packet> control;
+  waiting.take_control([&](const packet& p) { control.push_back(p); });
+  CHECK(control == std::vector{packet::credit_alone(), packet::grant(1, 2, 3)});
+  CHECK((!waiting.has_control() && waiting.empty()));
+}
