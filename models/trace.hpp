@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <string>
@@ -28,13 +27,6 @@ struct timeline_caption {
 };
 
 namespace detail {
-
-inline std::string fixed(double x, int decimals) {
-  std::array<char, 64> text{};
-  const auto end =
-      std::to_chars(text.data(), text.data() + text.size(), x, std::chars_format::fixed, decimals);
-  return {text.data(), end.ptr};
-}
 
 inline std::string json_text(std::string_view text) {
   std::string result = "\"";
@@ -66,7 +58,7 @@ inline std::string describe(const timeline_event& e) {
 /// receives, computes and sends, and an arrow per message. Times are in microseconds, as the format
 /// has them.
 inline std::string chrome_trace(const simulation& run, const timeline_caption& caption) {
-  const auto time = [](double seconds) { return detail::fixed(seconds * 1e6, 4); };
+  const auto time = [](double seconds) { return fixed(seconds * 1e6, 4); };
   std::string text = "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"collective\":" +
                      detail::json_text(caption.collective) +
                      ",\"arm\":" + detail::json_text(caption.arm) +

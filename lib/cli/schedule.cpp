@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
+#include "lib/report/table.hpp"
 #include "models/predict.hpp"
 #include "models/trace.hpp"
 #include "railpass/base/units.hpp"
@@ -109,7 +110,8 @@ int run(const options& o) {
   const std::vector<rank_work> work = work_of(played);
   const bottleneck slowest = find_bottleneck(work);
   auto ranks = nlohmann::ordered_json::array();
-  table lines({"rank", "done after", "sends", "receives", "sending", "receiving", "computing"});
+  report::table lines(
+      {"rank", "done after", "sends", "receives", "sending", "receiving", "computing"});
   const auto share = [&](double seconds) {
     return played.time_s > 0 ? percent(seconds / played.time_s, 0) : std::string("-");
   };
