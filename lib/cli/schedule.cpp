@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
+#include "lib/report/schedule_timeline.hpp"
 #include "lib/report/table.hpp"
 #include "models/predict.hpp"
 #include "models/trace.hpp"
@@ -105,7 +106,7 @@ int run(const options& o) {
                                  .bytes = bytes,
                                  .root = traits_of(op).rooted ? o.root : -1};
   if (!o.trace.empty()) files::write_text(o.trace, chrome_trace(played, caption));
-  if (!o.svg.empty()) files::write_text(o.svg, timeline_svg(played, caption));
+  if (!o.svg.empty()) files::write_text(o.svg, report::draw_schedule_timeline(played, caption));
 
   const std::vector<rank_work> work = work_of(played);
   const bottleneck slowest = find_bottleneck(work);

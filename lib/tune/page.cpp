@@ -2,9 +2,9 @@
 //
 // The page of a tuning: what is recommended, and four pictures as inline SVG.
 #include "lib/report/drawing.hpp"
+#include "lib/report/xml.hpp"
 #include "lib/tune/results.hpp"
 #include "railpass/base/units.hpp"
-#include "railpass/base/xml.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,8 +14,10 @@ namespace railpass::tune {
 
 namespace {
 
-using railpass::report::best_colour, railpass::report::drawing, railpass::report::ink,
-    railpass::report::number, railpass::report::other_colour;
+using railpass::report::drawing, railpass::report::ink, railpass::report::number,
+    railpass::report::xml_text;
+
+constexpr std::string_view best_colour = railpass::report::colours[0], other_colour = "#8fa3ad";
 
 std::string shortened(std::string text, std::size_t longest) {
   if (text.size() > longest) text = text.substr(0, longest - 3) + "...";
@@ -106,7 +108,7 @@ class page {
       const tie_group& g = r_.groups[i];
       const double y = 24 * double(i) + 5;
       const double width = 480 * double(g.members.size()) / double(most);
-      d.text(110, y + 14, shown(g.score), "end");
+      d.text(110, y + 14, shown(g.score), {.anchor = "end"});
       d.rectangle(120, y, width, 19, i ? other_colour : best_colour, settings(g.members.front()));
       d.text(126 + width, y + 14, std::to_string(g.members.size()));
     }
@@ -134,7 +136,7 @@ class page {
       for (const std::size_t p : e.parameters)
         names += (names.empty() ? "" : " with ") + r_.where.parameters()[p].name;
       const double y = 24 * double(i) + 5;
-      d.text(310, y + 14, shortened(names, 48), "end");
+      d.text(310, y + 14, shortened(names, 48), {.anchor = "end"});
       d.rectangle(320, y, 320 * std::min(e.share, 1.0), 19,
                   e.parameters.size() == 1 ? best_colour : other_colour, names);
       d.text(326 + 320 * std::min(e.share, 1.0), y + 14, percentage(e.share));
@@ -161,7 +163,8 @@ class page {
                          worse < 0.01 ? best_colour : other_colour,
                          p.values[i] + ": " + percentage(worse));
         levels.text((double(i) + 0.5) * step, 156,
-                    shortened(p.values[i], std::size_t(std::max(3.0, step / 7))), "middle");
+                    shortened(p.values[i], std::size_t(std::max(3.0, step / 7))),
+                    {.anchor = "middle"});
       }
       body_ += levels.svg();
     }
@@ -199,10 +202,10 @@ class page {
                  marked ? best_colour : other_colour, settings(what));
       }
     d.text(60, 396, number(low[0]));
-    d.text(700, 396, number(high[0]), "end");
-    d.text(380, 412, goals[0].name + ", logarithmic", "middle");
-    d.text(55, 380, number(low[1]), "end");
-    d.text(55, 32, number(high[1]), "end");
+    d.text(700, 396, number(high[0]), {.anchor = "end"});
+    d.text(380, 412, goals[0].name + ", logarithmic", {.anchor = "middle"});
+    d.text(55, 380, number(low[1]), {.anchor = "end"});
+    d.text(55, 32, number(high[1]), {.anchor = "end"});
     body_ += d.svg() + "<table>\n";
     for (const combination& c : r_.front) {
       const record& measured = *r_.found.measured.find(c);
