@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/report/table.hpp"
 
+#include "lib/report/xml.hpp"
+
 #include <algorithm>
 
 namespace railpass::report {
@@ -21,19 +23,23 @@ bool is_number_like(const std::string& text) {
 
 }  // namespace
 
+std::vector<bool> table::right_columns() const {
+  std::vector<bool> right;
+  for (std::size_t c = 0; c < titles_.size(); ++c)
+    right.push_back(c > 0 && !rows_.empty() && std::ranges::all_of(rows_, [&](const auto& row) {
+                      return is_number_like(row[c]);
+                    }));
+  return right;
+}
+
 std::string table::text() const {
   std::vector<std::size_t> widths;
-  std::vector<bool> right;
   for (std::size_t c = 0; c < titles_.size(); ++c) {
     std::size_t width = width_of(titles_[c]);
-    bool numbers = c > 0;
-    for (const auto& row : rows_) {
-      width = std::max(width, width_of(row[c]));
-      numbers = numbers && is_number_like(row[c]);
-    }
+    for (const auto& row : rows_) width = std::max(width, width_of(row[c]));
     widths.push_back(width);
-    right.push_back(numbers && !rows_.empty());
   }
+  const std::vector<bool> right = right_columns();
   std::string result;
   const auto line = [&](const std::vector<std::string>& cells) {
     std::string text;
@@ -86,6 +92,21 @@ std::string table::csv() const {
   line(titles_);
   for (const auto& row : rows_) line(row);
   return result;
+}
+
+std::string table::html() const {
+  const std::vector<bool> right = right_columns();
+  std::string result = "<table>\n";
+  const auto line = [&](const std::vector<std::string>& cells, const std::string& kind) {
+    result += "<tr>";
+    for (std::size_t c = 0; c < cells.size(); ++c)
+      result += '<' + kind + (right[c] ? " class=\"number\">" : ">") + xml_text(cells[c]) + "</" +
+                kind + '>';
+    result += "</tr>\n";
+  };
+  line(titles_, "th");
+  for (const auto& row : rows_) line(row, "td");
+  return result + "</table>\n";
 }
 
 }  // namespace railpass::report

@@ -18,8 +18,11 @@ class table {
   std::string text() const;
   std::string markdown() const;
   std::string csv() const;
+  std::string html() const;
 
  private:
+  std::vector<bool> right_columns() const;
+
   std::vector<std::string> titles_;
   std::vector<std::vector<std::string>> rows_;
 };
