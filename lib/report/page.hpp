@@ -5,8 +5,8 @@
 //
 // Charts are Chart.js' (MIT, 200 kB): of the libraries that Debian 12, Ubuntu 22.04 and 24.04 all
 // have as packages it is the one that draws bars, points and curves, with linear and logarithmic
-// axes and names, and is kept up; dygraphs, whose bands come with it, is not in Ubuntu 22.04 and
-// has no names on axes; c3 and nvd3 need d3 and are no longer kept up; plotly takes 3 MB a page.
+// axes and names, and is kept up. dygraphs, whose bands come with it, is not in Ubuntu 22.04 and
+// has no names on axes; c3 needs d3 as well and is no longer kept up.
 #pragma once
 
 #include "lib/report/chart.hpp"

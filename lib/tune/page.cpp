@@ -94,9 +94,7 @@ class contents {
     for (std::size_t i = 0; i < rows; ++i) {
       const tie_group& g = r_.groups[i];
       const std::string name = std::to_string(i + 1);
-      chart_point p{.x = double(i),
-                    .y = r_.shown(g.score),
-                    .hint = std::to_string(g.members.size()) + " combinations"};
+      chart_point p{.x = double(i), .y = r_.shown(g.score), .hint = settings(g.members.front())};
       for (const standing& s : ranks.all())
         if (s.of->what == g.members.front())
           if (const double margin = ranks.margin(s.error); margin > 0) {
