@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/verb.hpp"
+#include "lib/report/table.hpp"
 #include "railpass/base/units.hpp"
 
 #include <iostream>
@@ -75,7 +76,7 @@ struct options {
 
 int run(const options& o) {
   auto list = nlohmann::ordered_json::array();
-  table lines({"collective", "algorithm", "parameters", "needs", "scratch", "source"});
+  report::table lines({"collective", "algorithm", "parameters", "needs", "scratch", "source"});
   for (const algorithm* a : all_algorithms) {
     if (!o.collective_name.empty() && a->op != parse_collective("--collective", o.collective_name))
       continue;

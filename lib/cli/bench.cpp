@@ -5,6 +5,7 @@
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "lib/measure/workload.hpp"
+#include "lib/report/table.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/base/units.hpp"
 
@@ -72,7 +73,7 @@ void print_cell(const measure::cell_result& cell, const std::string& title, bool
   for (const bench_result& row : cell.rows) rows.push_back(&row);
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto* a, const auto* b) { return a->median_s < b->median_s; });
-  table lines({"arm", "median", "p90", "spread", "runs", "/native", "95 %", "/best arm"});
+  report::table lines({"arm", "median", "p90", "spread", "runs", "/native", "95 %", "/best arm"});
   std::size_t arms = 0;
   for (const bench_result* row : rows) {
     const bool always = row->arm == "native" || row->arm == "tuned";

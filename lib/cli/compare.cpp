@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/launcher.hpp"
 #include "lib/cli/verb.hpp"
+#include "lib/report/table.hpp"
 #include "lib/tune/command.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
@@ -119,7 +120,7 @@ int run(const options& o) {
     ratios.push_back(ways[1].seconds[r] / ways[0].seconds[r]);
   const median_bounds ratio = bounds_of_median(ratios);
   if (o.json.text()) {
-    table lines({"", "median", "spread", "least", "most"});
+    report::table lines({"", "median", "spread", "least", "most"});
     for (const way& w : ways)
       lines.add({w.name, format_seconds(median(w.seconds)), percent(spread_of(w.seconds)),
                  format_seconds(quantile(w.seconds, 0)), format_seconds(quantile(w.seconds, 1))});

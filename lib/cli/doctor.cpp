@@ -4,6 +4,7 @@
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "lib/preload/mpi_of_build.hpp"
+#include "railpass/base/units.hpp"
 
 #include <algorithm>
 #include <filesystem>

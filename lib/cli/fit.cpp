@@ -3,6 +3,7 @@
 
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
+#include "lib/report/table.hpp"
 #include "railpass/base/units.hpp"
 
 #include <iostream>
@@ -57,7 +58,8 @@ void print_link(const char* name, const link_model& link) {
                     : "any size")
             << ", measured times lie within a factor " << fixed(std::exp(link.residual_spread), 2)
             << " (residual spread " << fixed(link.residual_spread, 3) << ")\n";
-  table lines({"from bytes", "latency L", "send o", "receive o", "gap g", "ns per byte", "MB/s"});
+  report::table lines(
+      {"from bytes", "latency L", "send o", "receive o", "gap g", "ns per byte", "MB/s"});
   const auto overhead = [](double seconds, double s_per_byte) {
     return format_seconds(seconds) +
            (s_per_byte > 0 ? " + " + fixed(s_per_byte * 1e9, 3) + " ns/B" : "");
@@ -91,7 +93,7 @@ void print(const profile& p, const measurements& m) {
   local("copy", p.machine.copy);
   local("reduce", p.machine.reduce);
   if (!p.corrections.empty()) {
-    table lines({"collective", "algorithm", "factor", "off by up to", "times measured"});
+    report::table lines({"collective", "algorithm", "factor", "off by up to", "times measured"});
     for (const algorithm_correction& c : p.corrections) {
       double most = 0;
       for (const algorithm_correction::point& at : c.points)

@@ -3,6 +3,7 @@
 
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
+#include "lib/report/table.hpp"
 #include "railpass/base/units.hpp"
 
 #include <algorithm>
@@ -62,9 +63,9 @@ int run(const options& o) {
     if (wanted.empty()) arms = predict_arms(known, q);
     for (const arm& a : wanted)
       if (detail::eligible_at(a, q)) arms.push_back(detail::predict_arm(known, a, q));
-    table lines(o.simulate
-                    ? std::vector<std::string>{"arm", "predicted", "likely within", "simulated"}
-                    : std::vector<std::string>{"arm", "predicted", "likely within"});
+    report::table lines(
+        o.simulate ? std::vector<std::string>{"arm", "predicted", "likely within", "simulated"}
+                   : std::vector<std::string>{"arm", "predicted", "likely within"});
     constexpr std::size_t shown_arms = 8;
     std::size_t shown = 0;
     for (const arm_prediction& p : arms) {
@@ -104,7 +105,7 @@ int run(const options& o) {
                                   .ranks_per_node = o.ranks_per_node,
                                   .unit_bytes = unit_bytes_of(op, *most)},
                                  std::max<std::int64_t>(1, *least), *most);
-    table lines({"from bytes", "the fastest arm is predicted to be"});
+    report::table lines({"from bytes", "the fastest arm is predicted to be"});
     for (const crossover& c : list) {
       changes.push_back({{"from_bytes", c.from_bytes}, {"arm", name_of(c.best)}});
       lines.add({std::to_string(c.from_bytes), name_of(c.best)});

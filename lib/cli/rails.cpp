@@ -6,6 +6,7 @@
 #include "lib/files/files.hpp"
 #include "lib/measure/interfaces.hpp"
 #include "lib/rails/board.hpp"
+#include "lib/report/table.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/rails.hpp"
 #include "railpass/base/clock.hpp"
@@ -56,7 +57,8 @@ void print_samples(const transport::link_samples& samples, const std::vector<std
     std::set<double> sizes;
     for (const auto* curve : {&s.copied, &s.pieces, &s.rendezvous, &s.two_packets, &s.aggregate})
       for (const auto& p : *curve) sizes.insert(p.bytes);
-    table lines({"bytes", "copied", "not copied", "asked first", "two packets", "aggregate"});
+    report::table lines(
+        {"bytes", "copied", "not copied", "asked first", "two packets", "aggregate"});
     for (const double b : sizes)
       lines.add({format_bytes(std::int64_t(b)), time_at(s.copied, b), time_at(s.pieces, b),
                  time_at(s.rendezvous, b), time_at(s.two_packets, b), time_at(s.aggregate, b)});
@@ -69,8 +71,8 @@ void print_link(const known_link& link, const std::vector<std::string>& names,
   const transport::link_findings& f = link.findings;
   std::cout << (link.measured.same_host ? "Ranks on one host\n" : "Ranks on two hosts\n");
   print_samples(link.measured.samples, names);
-  table rails({"rail", "latency", "Mbit/s", "asking", "copied below", "at once up to",
-               "aggregated up to", "large messages"});
+  report::table rails({"rail", "latency", "Mbit/s", "asking", "copied below", "at once up to",
+                       "aggregated up to", "large messages"});
   for (std::size_t r = 0; r < names.size(); ++r) {
     const transport::rail_profile& p = f.profile.rails[r];
     rails.add({names[r], format_seconds(p.time.latency_s()), megabits(p.time.bytes_per_s()),
@@ -79,18 +81,19 @@ void print_link(const known_link& link, const std::vector<std::string>& names,
                p.spare ? "no: not worth it beside the others" : "yes"});
   }
   std::cout << rails.text() << '\n';
-  table crossings({"rail", "not copying is quicker from", "asking first from", "two packets from"});
+  report::table crossings(
+      {"rail", "not copying is quicker from", "asking first from", "two packets from"});
   for (std::size_t r = 0; r < names.size(); ++r)
     crossings.add({names[r], show(f.rails[r].pieces), show(f.rails[r].rendezvous),
                    show(f.rails[r].two_packets)});
   std::cout << crossings.text() << '\n';
   if (!link.measured.samples.joint.empty()) {
-    table sets({"together", "Mbit/s", "of the sum"});
+    report::table sets({"together", "Mbit/s", "of the sum"});
     for (const transport::joint_sample& s : link.measured.samples.joint)
       sets.add({names_of(s.rails, names), megabits(s.bytes_per_s),
                 percent(transport::additivity(link.measured.samples.joint, s).value_or(0))});
     std::cout << sets.text() << '\n';
-    table together({"over several rails", "one way"});
+    report::table together({"over several rails", "one way"});
     for (const auto& t : link.measured.samples.together)
       together.add({format_bytes(std::int64_t(t.bytes)), format_seconds(t.seconds)});
     if (!together.empty()) std::cout << together.text();
@@ -102,7 +105,7 @@ void print_link(const known_link& link, const std::vector<std::string>& names,
   std::vector<std::string> titles{"plan for"};
   for (const std::string& n : names) titles.push_back("bytes on " + n);
   titles.insert(titles.end(), {"sent", "predicted"});
-  table plans(titles);
+  report::table plans(titles);
   for (const std::int64_t bytes : sizes) {
     const transport::message_plan plan = transport::plan_of(f.profile, bytes);
     std::vector<std::string> row{format_bytes(bytes)};
@@ -171,8 +174,8 @@ double backlog_s(const posted_rail& r) {
 void print_running(const found_boards& found, double now_s) {
   for (const found_board& b : found.boards) {
     if (b.rails.empty()) continue;
-    table lines({"rank", "process", "rail", "sent", "share", "Mbit/s", "prediction off by",
-                 "backlog", "takes", "posted before"});
+    report::table lines({"rank", "process", "rail", "sent", "share", "Mbit/s", "prediction off by",
+                         "backlog", "takes", "posted before"});
     std::map<std::string, carried> sums;  // by rail: what ranks on this host share
     std::set<int> ranks;
     carried all;
@@ -223,7 +226,7 @@ json running_json(const found_boards& found, double now_s) {
   return result;
 }
 
-struct report {
+struct rails_report {
   std::vector<measure::judged_interface> interfaces;
   found_boards running;  // on rank 0's host
   double looked_at_s = 0;
@@ -232,8 +235,8 @@ struct report {
   std::string hint;  // where nothing was opened
 };
 
-void print(const report& r, const std::vector<std::int64_t>& sizes) {
-  table found({"host", "interface", "used", "why"});
+void print(const rails_report& r, const std::vector<std::int64_t>& sizes) {
+  report::table found({"host", "interface", "used", "why"});
   for (const measure::judged_interface& s : r.interfaces)
     found.add({s.what.host, s.what.marks, s.verdict.used ? "yes" : "no", s.verdict.why});
   std::cout << found.text() << '\n';
@@ -246,7 +249,7 @@ void print(const report& r, const std::vector<std::int64_t>& sizes) {
   for (const known_link& l : r.known->links) print_link(l, r.names, sizes);
 }
 
-json as_json(const report& r, const std::vector<std::int64_t>& sizes) {
+json as_json(const rails_report& r, const std::vector<std::int64_t>& sizes) {
   json interfaces = json::array(), links = json::array(), samples = nullptr;
   for (const measure::judged_interface& s : r.interfaces)
     interfaces.push_back({{"host", s.what.host},
@@ -278,7 +281,7 @@ int run(const options& o) {
   const std::vector<std::int64_t> sizes = parse_sizes("--bytes", o.bytes, std::int64_t{1} << 50);
   return run_job([&](const measure::job& j) {
     on_rank_0(j, [&] { o.json.check(); });
-    report r;
+    rails_report r;
     if (j.rank == 0) {  // before rails of its own are open
       r.running = find_boards();
       r.looked_at_s = steady_clock_s();

@@ -3,6 +3,7 @@
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "lib/measure/sampler.hpp"
+#include "lib/report/table.hpp"
 #include "railpass/base/units.hpp"
 
 #include <iostream>
@@ -24,8 +25,8 @@ void print(const sample_set& samples) {
     return s ? format_seconds(*s) : std::string("-");
   };
   for (const link_class link : {link_class::same_node, link_class::across_nodes}) {
-    table lines({"bytes", "one way", "spread", "rendezvous", "exchange", "ring", "flow", "crowd",
-                 "send o.", "receive o.", "busy", "MB/s"});
+    report::table lines({"bytes", "one way", "spread", "rendezvous", "exchange", "ring", "flow",
+                         "crowd", "send o.", "receive o.", "busy", "MB/s"});
     for (const link_sample& s : samples.measured.links) {
       if (s.link != link) continue;
       std::optional<double> busy_s;
@@ -42,14 +43,14 @@ void print(const sample_set& samples) {
               << format_bytes(samples.measured.eager_limits_bytes.at(link)) << "\n"
               << lines.text() << '\n';
   }
-  table lines({"bytes", "copy", "reduce (sum of doubles)"});
+  report::table lines({"bytes", "copy", "reduce (sum of doubles)"});
   for (std::size_t i = 0; i < samples.measured.copies.size(); ++i)
     lines.add({format_bytes(samples.measured.copies[i].bytes),
                format_seconds(samples.measured.copies[i].seconds),
                format_seconds(samples.measured.reductions[i].seconds)});
   std::cout << lines.text();
 
-  table natives({"the MPI library's own", "bytes", "median"});
+  report::table natives({"the MPI library's own", "bytes", "median"});
   for (const collective_time& t : samples.measured.collectives)
     natives.add({t.collective, format_bytes(t.bytes), format_seconds(t.median_s)});
   if (!natives.empty()) std::cout << '\n' << natives.text();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
+#include "lib/report/schedule_timeline.hpp"
+#include "lib/report/table.hpp"
 #include "models/predict.hpp"
 #include "models/trace.hpp"
 #include "railpass/base/units.hpp"
@@ -104,12 +106,13 @@ int run(const options& o) {
                                  .bytes = bytes,
                                  .root = traits_of(op).rooted ? o.root : -1};
   if (!o.trace.empty()) files::write_text(o.trace, chrome_trace(played, caption));
-  if (!o.svg.empty()) files::write_text(o.svg, timeline_svg(played, caption));
+  if (!o.svg.empty()) files::write_text(o.svg, report::draw_schedule_timeline(played, caption));
 
   const std::vector<rank_work> work = work_of(played);
   const bottleneck slowest = find_bottleneck(work);
   auto ranks = nlohmann::ordered_json::array();
-  table lines({"rank", "done after", "sends", "receives", "sending", "receiving", "computing"});
+  report::table lines(
+      {"rank", "done after", "sends", "receives", "sending", "receiving", "computing"});
   const auto share = [&](double seconds) {
     return played.time_s > 0 ? percent(seconds / played.time_s, 0) : std::string("-");
   };

@@ -3,6 +3,7 @@
 
 #include "lib/cli/environment.hpp"
 #include "lib/cli/verb.hpp"
+#include "lib/report/table.hpp"
 #include "railpass/select/policies.hpp"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ std::string variable_of(std::string_view name) {
 
 int list_policies(const options& o) {
   auto list = nlohmann::ordered_json::array();
-  table lines({"policy", "what it does"});
+  report::table lines({"policy", "what it does"});
   for (const select::policy_description& p : select::policies) {
     list.push_back({{"name", p.name}, {"text", p.text}});
     lines.add({std::string(p.name), std::string(p.text)});
@@ -40,7 +41,7 @@ int run(const options& o) {
   if (o.policies) return list_policies(o);
   const environment_settings report = read_settings();
   auto list = nlohmann::ordered_json::array();
-  table lines({"setting", "value", "default", "unit", "from", "what it is"});
+  report::table lines({"setting", "value", "default", "unit", "from", "what it is"});
   for (const setting_description& s : describe(report.values)) {
     const bool set = std::find(report.from_environment.begin(), report.from_environment.end(),
                                s.name) != report.from_environment.end();

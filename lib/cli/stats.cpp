@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
+#include "lib/report/table.hpp"
 #include "railpass/base/units.hpp"
 #include "railpass/select/summary.hpp"
 
@@ -92,7 +93,7 @@ std::string number(const std::optional<double>& value) { return value ? number(*
 
 // One line per context and arm, numbers in full.
 std::string as_csv(const select::statistics_dump& dump) {
-  table lines(titles(true));
+  report::table lines(titles(true));
   for (const select::context_statistics& c : dump.contexts)
     for (const select::arm_statistics& a : c.arms) {
       const auto mean_of = [](const std::optional<select::belief_record>& b) {
@@ -136,7 +137,7 @@ std::string as_csv(const select::statistics_dump& dump) {
 std::string as_tables(const select::statistics_dump& dump, const options& o) {
   std::string text;
   for (const select::context_statistics& c : dump.contexts) {
-    table lines(titles(false));
+    report::table lines(titles(false));
     const auto shown = arms_to_show(c, o.all);
     for (const select::arm_statistics* a : shown)
       lines.add(
@@ -165,7 +166,7 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
   }
   text += dump.contexts.empty() ? "No context was tuned.\n" : select::summary_of(dump) + '\n';
   if (!dump.rails.empty()) {
-    table lines(
+    report::table lines(
         {"rail", "rails", "sent", "share", "Mbit/s", "prediction off by", "busy for", "changes"});
     for (const select::rail_statistics& r : dump.rails)
       lines.add({r.rail, r.rails, format_bytes(r.sent_bytes), percent(r.share),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
+#include "lib/report/table.hpp"
 #include "lib/tune/extract.hpp"
 #include "lib/tune/parameter_file.hpp"
 #include "lib/tune/results.hpp"
@@ -185,7 +186,7 @@ void print(const tune::report& r) {
             << r.found.measured.records().size() << " combinations; one launch varies by "
             << percent(r.found.noise) << '\n';
   if (!r.found.complete) std::cout << "Time or launches ran out before the search had ended.\n";
-  table groups({two ? "mean of both" : g.name, "combinations", "the first of them"});
+  report::table groups({two ? "mean of both" : g.name, "combinations", "the first of them"});
   for (std::size_t i = 0; i < std::min(r.groups.size(), most_rows); ++i)
     groups.add(
         {two ? fixed(r.shown(r.groups[i].score), 4) : shown_value(r.shown(r.groups[i].score), g),
@@ -194,7 +195,7 @@ void print(const tune::report& r) {
   std::cout << '\n' << groups.text();
   if (r.groups.size() > most_rows)
     std::cout << "and " << r.groups.size() - most_rows << " groups that are worse\n";
-  table effects({"what matters", "share of the variation"});
+  report::table effects({"what matters", "share of the variation"});
   for (const tune::effect& e : r.effects) {
     if (e.share < 0.01) break;
     std::string names;

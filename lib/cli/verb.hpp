@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What every verb of the railpass program shares: its description, the --json option, tables, the
+// What every verb of the railpass program shares: its description, the --json option, the
 // progress bar.
 #pragma once
 
@@ -48,25 +48,6 @@ class json_output {
 
 /// Writes a file a verb was asked for, atomically; "-" is standard output. Throws error.
 void write_output(const std::string& path, const std::string& text);
-
-/// A table for people: the first column left, the others right unless they hold words.
-class table {
- public:
-  explicit table(std::vector<std::string> titles) : titles_(std::move(titles)) {}
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  bool empty() const { return rows_.empty(); }
-  std::string text() const;
-  std::string markdown() const;
-  std::string csv() const;
-
- private:
-  std::vector<std::string> titles_;
-  std::vector<std::vector<std::string>> rows_;
-};
-
-/// "12.3 %"
-std::string percent(double fraction, int decimals = 1);
-std::string fixed(double value, int decimals);
 
 /// A progress bar on standard error, or on that of the launcher: shown only if that is a terminal.
 /// For one rank of a job.

@@ -2,6 +2,7 @@
 #include "collectives/verify.hpp"
 
 #include "lib/cli/verb.hpp"
+#include "lib/report/table.hpp"
 
 #include <iostream>
 #include <memory>
@@ -28,7 +29,7 @@ int run(const options& o) {
   check_root(o.root, o.num_ranks);
   const std::vector<verification> results = verify(op, o.num_ranks, o.root);
   auto list = nlohmann::ordered_json::array();
-  table lines({"algorithm", "parameters", "steps", "ok", "message"});
+  report::table lines({"algorithm", "parameters", "steps", "ok", "message"});
   std::int64_t wrong = 0, steps = 0;
   for (const verification& v : results) {
     nlohmann::ordered_json values = nlohmann::ordered_json::object();

@@ -7,7 +7,6 @@
 #include "railpass/base/units.hpp"
 #include "railpass/select/context.hpp"
 
-#include <array>
 #include <cmath>
 #include <map>
 #include <tuple>
@@ -16,8 +15,6 @@ namespace railpass::report {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> colours{"#0b6e4f", "#3b7dd8", "#f0932b", "#9b59b6",
-                                                  "#c0392b", "#16a0a0", "#8e6c3a", "#d35db3"};
 constexpr std::string_view native_colour = "#5c6b73", rare_colour = "#c9b27c";
 
 // One call of the context.
@@ -81,8 +78,7 @@ class picture {
   }
 
   std::string draw() {
-    canvas_.rectangle(0, 0, left + width + right, bottom + 34, "#ffffff");
-    canvas_.text(left, 26, life_.title, "start", 17);
+    canvas_.text(left, 26, life_.title, {.size = 17});
     canvas_.text(
         left, 45,
         "time of each call on this rank; dots: calls that tried another arm; line: the arm "
@@ -128,15 +124,15 @@ class picture {
         const double seconds = times * decade;
         if (seconds < low_s_ || seconds > high_s_) continue;
         canvas_.line(left, y(seconds), left + width, y(seconds));
-        canvas_.text(left - 8, y(seconds) + 4, format_seconds(seconds), "end");
+        canvas_.text(left - 8, y(seconds) + 4, format_seconds(seconds), {.anchor = "end"});
       }
     for (double decade = 1; decade <= double(last()); decade *= 10)
       for (const int times : {1, 3}) {
         if (times * decade > double(last())) continue;
         canvas_.line(x(times * decade), top, x(times * decade), top + height);
-        canvas_.text(x(times * decade), bottom, number(times * decade), "middle");
+        canvas_.text(x(times * decade), bottom, number(times * decade), {.anchor = "middle"});
       }
-    canvas_.text(left + width / 2, bottom + 20, "call of the context", "middle");
+    canvas_.text(left + width / 2, bottom + 20, "call of the context", {.anchor = "middle"});
   }
 
   // The arm in use: the median of what falls into a few pixels.
@@ -152,7 +148,7 @@ class picture {
     };
     const auto draw_line = [&] {
       if (points.size() == 1) canvas_.circle(points[0].first, points[0].second, 1.5, colour(arm));
-      if (points.size() > 1) canvas_.curve(points, colour(arm));
+      if (points.size() > 1) canvas_.curve(points, {.colour = colour(arm), .width = 1.5});
       points.clear();
     };
     for (std::size_t i = 0; i <= last(); ++i) {

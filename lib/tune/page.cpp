@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The page of a tuning: what is recommended, and four pictures as inline SVG.
-#include "lib/report/drawing.hpp"
+// What the page of a tuning holds: what is recommended, what is as good, what matters.
+#include "lib/report/page.hpp"
+
+#include "lib/report/style.hpp"
 #include "lib/tune/results.hpp"
 #include "railpass/base/units.hpp"
-#include "railpass/base/xml.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,13 +15,9 @@ namespace railpass::tune {
 
 namespace {
 
-using railpass::report::best_colour, railpass::report::drawing, railpass::report::ink,
-    railpass::report::number, railpass::report::other_colour;
-
-std::string shortened(std::string text, std::size_t longest) {
-  if (text.size() > longest) text = text.substr(0, longest - 3) + "...";
-  return text;
-}
+using railpass::report::chart, railpass::report::chart_point, railpass::report::mark,
+    railpass::report::number;
+using lines = railpass::report::table;
 
 std::string percentage(double fraction) {
   char text[32];
@@ -28,36 +25,28 @@ std::string percentage(double fraction) {
   return text;
 }
 
-class page {
+class contents {
  public:
-  explicit page(const report& r) : r_(r), goal_(r.found.measured.goals().front()) {}
+  explicit contents(const report& r) : r_(r), goal_(r.found.measured.goals().front()) {}
 
-  std::string text() {
-    body_ += "<h1>railpass tune</h1>\n<p><code>" + xml_text(r_.command) + "</code></p>\n";
+  std::string html() {
+    page_.code(r_.command);
     summary();
     groups();
     effects();
     if (r_.weights.size() == 2) front();
     failures();
-    return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-           "<title>railpass tune</title>\n<style>"
-           "body{font:16px/1.45 sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:" +
-           std::string(ink) +
-           "}code{background:#eef2f4;padding:.1em .3em;overflow-wrap:anywhere}"
-           "table{border-collapse:collapse;margin:.7rem 0}td,th{text-align:left;padding:.2rem "
-           ".9rem .2rem 0;border-bottom:1px solid #dde4e8;vertical-align:top}"
-           "svg{max-width:100%;height:auto}svg text{font:12px sans-serif;fill:" +
-           std::string(ink) +
-           "}h2{margin-top:2.2rem}.big{font-size:1.5rem}</style></head>\n<body>" + body_ +
-           "</body></html>\n";
+    return page_.html();
   }
 
  private:
+  bool two_goals() const { return r_.weights.size() == 2; }
+  // Of two goals the mean has none.
+  std::string unit() const { return two_goals() ? "" : goal_.unit; }
   std::string shown(double score) const {
     const double value = r_.shown(score);
-    if (r_.weights.size() == 2) return number(value);
-    return goal_.unit == "s" ? format_seconds(value)
-                             : number(value) + (goal_.unit.empty() ? "" : " " + goal_.unit);
+    return unit() == "s" ? format_seconds(value)
+                         : number(value) + (unit().empty() ? "" : " " + unit());
   }
   std::string settings(const combination& c) const {
     std::string text;
@@ -69,101 +58,107 @@ class page {
   void summary() {
     if (r_.found.recommended) {
       if (const auto& gain = r_.found.gain_over_default)
-        body_ += "<p class=\"big\">" + percentage(gain->value) + " better than the default (" +
-                 percentage(r_.plan.wanted.confidence) + " interval " + percentage(gain->low) +
-                 " to " + percentage(gain->high) + ")</p>\n";
-      body_ += "<table><tr><th>parameter</th><th>recommended</th><th>default</th></tr>\n";
+        page_.finding(percentage(gain->value) + " better than the default (" +
+                      percentage(r_.plan.wanted.confidence) + " interval " + percentage(gain->low) +
+                      " to " + percentage(gain->high) + ")");
+      lines recommended({"parameter", "recommended", "default"});
       for (const auto& [name, value] : r_.where.settings(*r_.found.recommended)) {
         std::string usual;
         for (const parameter& p : r_.where.parameters())
           if (p.name == name && p.default_value) usual = *p.default_value;
-        body_ += "<tr><td>" + xml_text(name) + "</td><td><b>" + xml_text(value) + "</b></td><td>" +
-                 xml_text(usual) + "</td></tr>\n";
+        recommended.add({name, value, usual});
       }
-      body_ += "</table>\n";
+      page_.add(recommended);
     }
-    body_ += "<p>" + std::to_string(r_.found.runs) + " launches, " +
-             std::to_string(r_.found.measured.records().size()) + " of " +
-             std::to_string(r_.where.count(condition_rule::first_value, 10000000)) +
-             " combinations, " + format_seconds(r_.found.spent_s) + " in the command, search " +
-             xml_text(r_.plan.search) + ". The value of one launch varies by " +
-             percentage(r_.found.noise) + "." +
-             (r_.found.complete ? "" : " Time ran out before the search had ended.") + "</p>\n";
+    page_.text(std::to_string(r_.found.runs) + " launches, " +
+               std::to_string(r_.found.measured.records().size()) + " of " +
+               std::to_string(r_.where.count(condition_rule::first_value, 10000000)) +
+               " combinations, " + format_seconds(r_.found.spent_s) + " in the command, search " +
+               r_.plan.search + ". The value of one launch varies by " +
+               percentage(r_.found.noise) + "." +
+               (r_.found.complete ? "" : " Time ran out before the search had ended."));
   }
 
   void groups() {
-    body_ +=
-        "<h2>Equally good combinations</h2>\n<p>Combinations of a group cannot be told apart "
-        "from its best; values of " +
-        xml_text(goal_.name) + ", " + (goal_.higher_is_better ? "higher" : "lower") +
-        " is better.</p>\n";
+    page_.section("Equally good combinations");
+    page_.text("Combinations of a group cannot be told apart from its best; values of " +
+               goal_.name + ", " + (goal_.higher_is_better ? "higher" : "lower") + " is better.");
     if (r_.groups.empty()) return;
+    const standings ranks(r_.found.measured, r_.weights, r_.plan.wanted);
     const std::size_t rows = std::min<std::size_t>(r_.groups.size(), 20);
-    std::size_t most = 1;
-    for (std::size_t i = 0; i < rows; ++i) most = std::max(most, r_.groups[i].members.size());
-    drawing d(720, 24 * double(rows) + 10);
+    chart best{.title = "The best of each group, with the interval in which it is likely to lie",
+               .x = {.title = "group"},
+               .y = {.title = two_goals() ? "mean of both" : goal_.name, .unit = unit()},
+               .series = {{.name = "best of the group"}}};
+    lines list({"group", best.y.title, "combinations", "one of them"});
     for (std::size_t i = 0; i < rows; ++i) {
       const tie_group& g = r_.groups[i];
-      const double y = 24 * double(i) + 5;
-      const double width = 480 * double(g.members.size()) / double(most);
-      d.text(110, y + 14, shown(g.score), "end");
-      d.rectangle(120, y, width, 19, i ? other_colour : best_colour, settings(g.members.front()));
-      d.text(126 + width, y + 14, std::to_string(g.members.size()));
+      const std::string name = std::to_string(i + 1);
+      chart_point p{.x = double(i), .y = r_.shown(g.score), .hint = settings(g.members.front())};
+      for (const standing& s : ranks.all())
+        if (s.of->what == g.members.front())
+          if (const double margin = ranks.margin(s.error); margin > 0) {
+            const auto [low, high] =
+                std::minmax({r_.shown(s.score - margin), r_.shown(s.score + margin)});
+            p.low = low;
+            p.high = high;
+          }
+      best.x.names.push_back(name);
+      best.series[0].points.push_back(p);
+      list.add(
+          {name, shown(g.score), std::to_string(g.members.size()), settings(g.members.front())});
     }
-    body_ += d.svg();
+    page_.add(best);
+    page_.add(list);
     if (rows < r_.groups.size())
-      body_ += "<p>" + std::to_string(r_.groups.size() - rows) + " groups are worse.</p>\n";
+      page_.text(std::to_string(r_.groups.size() - rows) + " groups are worse.");
     constexpr std::size_t most_listed = 40;
-    const auto& best = r_.groups.front().members;
-    body_ += "<details><summary>The best group</summary><table>\n";
-    for (std::size_t i = 0; i < std::min(best.size(), most_listed); ++i)
-      body_ += "<tr><td>" + xml_text(settings(best[i])) + "</td></tr>\n";
-    body_ += "</table></details>\n";
+    const auto& members = r_.groups.front().members;
+    lines combinations({"combination"});
+    for (std::size_t i = 0; i < std::min(members.size(), most_listed); ++i)
+      combinations.add({settings(members[i])});
+    page_.add_folded("The best group", combinations);
   }
 
   void effects() {
     if (r_.effects.empty()) return;
-    body_ +=
-        "<h2>What matters</h2>\n<p>Share of the variation that a parameter explains, or two "
-        "together beyond what each does alone.</p>\n";
+    page_.section("What matters");
     const std::size_t rows = std::min<std::size_t>(r_.effects.size(), 12);
-    drawing d(720, 24 * double(rows) + 10);
+    chart shares{.title =
+                     "Share of the variation that a parameter explains, or two together beyond "
+                     "what each does alone",
+                 .x = {.title = "parameter"},
+                 .y = {.title = "share of the variation", .unit = "%"},
+                 .series = {{.name = "one parameter", .drawn_as = mark::bars},
+                            {.name = "two together", .drawn_as = mark::bars}},
+                 .sideways = true};
     for (std::size_t i = 0; i < rows; ++i) {
       const effect& e = r_.effects[i];
       std::string names;
       for (const std::size_t p : e.parameters)
         names += (names.empty() ? "" : " with ") + r_.where.parameters()[p].name;
-      const double y = 24 * double(i) + 5;
-      d.text(310, y + 14, shortened(names, 48), "end");
-      d.rectangle(320, y, 320 * std::min(e.share, 1.0), 19,
-                  e.parameters.size() == 1 ? best_colour : other_colour, names);
-      d.text(326 + 320 * std::min(e.share, 1.0), y + 14, percentage(e.share));
+      shares.x.names.push_back(names);
+      shares.series[e.parameters.size() == 1 ? 0 : 1].points.push_back(
+          {.x = double(i), .y = 100 * std::min(e.share, 1.0)});
     }
-    body_ += d.svg();
-    body_ +=
-        "<p>How much worse each value is than the best one, the other parameters averaged "
-        "over.</p>\n";
+    page_.add(shares);
+    page_.text(
+        "How much worse each value is than the best one, the other parameters averaged over:");
     std::size_t pictures = 0;
     for (const effect& e : r_.effects) {
       if (e.parameters.size() != 1 || e.share < 0.005 || ++pictures > 8) continue;
       const parameter& p = r_.where.parameters()[e.parameters[0]];
-      const std::size_t count = std::min<std::size_t>(e.levels.size(), 32);
-      double worst = 0.01;
-      for (const double level : e.levels) worst = std::max(worst, std::expm1(level));
-      drawing levels(720, 170);
-      levels.text(0, 14, p.name + " (up to " + percentage(worst) + ")");
-      const double step = 700 / double(count);
-      levels.line(0, 140, 700, 140);
-      for (std::size_t i = 0; i < count; ++i) {
+      chart levels{.title = p.name,
+                   .x = {.title = "value"},
+                   .y = {.title = "worse by", .unit = "%"},
+                   .series = {{.name = "below 1 %", .drawn_as = mark::bars},
+                              {.name = "1 % and more", .drawn_as = mark::bars}}};
+      for (std::size_t i = 0; i < std::min<std::size_t>(e.levels.size(), 32); ++i) {
         const double worse = std::expm1(e.levels[i]);
-        const double height = 110 * worse / worst;
-        levels.rectangle(double(i) * step + 2, 140 - height, step - 4, height,
-                         worse < 0.01 ? best_colour : other_colour,
-                         p.values[i] + ": " + percentage(worse));
-        levels.text((double(i) + 0.5) * step, 156,
-                    shortened(p.values[i], std::size_t(std::max(3.0, step / 7))), "middle");
+        levels.x.names.push_back(p.values[i]);
+        levels.series[worse < 0.01 ? 0 : 1].points.push_back({.x = double(i), .y = 100 * worse});
       }
-      body_ += levels.svg();
+      page_.add(levels);
     }
   }
 
@@ -175,61 +170,42 @@ class page {
 
   void front() {
     const auto& goals = r_.found.measured.goals();
-    body_ +=
-        "<h2>" + xml_text(goals[0].name) + " against " + xml_text(goals[1].name) +
-        "</h2>\n<p>Nothing is better in one and as good in the other than what is marked.</p>\n";
-    double low[2] = {1e300, 1e300}, high[2] = {0, 0};
-    for (const auto& [what, measured] : r_.found.measured.records())
-      for (std::size_t g = 0; g < 2 && !measured.failed(); ++g) {
-        low[g] = std::min(low[g], value_of(measured, g));
-        high[g] = std::max(high[g], value_of(measured, g));
-      }
-    drawing d(720, 420);
-    const auto place = [&](const record& measured, std::size_t g) {
-      const double range = std::max(std::log(high[g] / low[g]), 1e-9);
-      return std::log(value_of(measured, g) / low[g]) / range;
-    };
-    d.line(60, 380, 700, 380);
-    d.line(60, 380, 60, 20);
-    for (const bool marked : {false, true})
-      for (const auto& [what, measured] : r_.found.measured.records()) {
-        const bool on_front = std::find(r_.front.begin(), r_.front.end(), what) != r_.front.end();
-        if (measured.failed() || on_front != marked) continue;
-        d.circle(70 + 610 * place(measured, 0), 370 - 340 * place(measured, 1), marked ? 5 : 3,
-                 marked ? best_colour : other_colour, settings(what));
-      }
-    d.text(60, 396, number(low[0]));
-    d.text(700, 396, number(high[0]), "end");
-    d.text(380, 412, goals[0].name + ", logarithmic", "middle");
-    d.text(55, 380, number(low[1]), "end");
-    d.text(55, 32, number(high[1]), "end");
-    body_ += d.svg() + "<table>\n";
+    page_.section(goals[0].name + " against " + goals[1].name);
+    chart both{.title = "Nothing is better in one and as good in the other than the Pareto front",
+               .x = {.title = goals[0].name, .unit = goals[0].unit, .logarithmic = true},
+               .y = {.title = goals[1].name, .unit = goals[1].unit, .logarithmic = true},
+               .series = {{.name = "Pareto front"}, {.name = "others"}}};
+    for (const auto& [what, measured] : r_.found.measured.records()) {
+      if (measured.failed()) continue;
+      const bool on_front = std::find(r_.front.begin(), r_.front.end(), what) != r_.front.end();
+      both.series[on_front ? 0 : 1].points.push_back(
+          {.x = value_of(measured, 0), .y = value_of(measured, 1), .hint = settings(what)});
+    }
+    page_.add(both);
+    lines list({goals[0].name, goals[1].name, "combination"});
     for (const combination& c : r_.front) {
       const record& measured = *r_.found.measured.find(c);
-      body_ += "<tr><td>" + number(value_of(measured, 0)) + "</td><td>" +
-               number(value_of(measured, 1)) + "</td><td>" + xml_text(settings(c)) + "</td></tr>\n";
+      list.add({number(value_of(measured, 0)), number(value_of(measured, 1)), settings(c)});
     }
-    body_ += "</table>\n";
+    page_.add(list);
   }
 
   void failures() {
     if (r_.failures.empty()) return;
-    body_ +=
-        "<h2>Failed</h2>\n<table><tr><th>combinations</th><th>why</th><th>one of "
-        "them</th></tr>\n";
+    page_.section("Failed");
+    lines list({"combinations", "why", "one of them"});
     for (const auto& [message, combinations] : r_.failures)
-      body_ += "<tr><td>" + std::to_string(combinations.size()) + "</td><td>" + xml_text(message) +
-               "</td><td>" + xml_text(settings(combinations.front())) + "</td></tr>\n";
-    body_ += "</table>\n";
+      list.add({std::to_string(combinations.size()), message, settings(combinations.front())});
+    page_.add(list);
   }
 
   const report& r_;
   const goal& goal_;
-  std::string body_;
+  railpass::report::page page_{"railpass tune"};
 };
 
 }  // namespace
 
-std::string to_html(const report& r) { return page(r).text(); }
+std::string to_html(const report& r) { return contents(r).html(); }
 
 }  // namespace railpass::tune

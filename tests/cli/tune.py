@@ -2,6 +2,7 @@
 """railpass tune with commands that behave, hang, crash, print garbage and leave children behind."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -288,9 +289,20 @@ class Tune(ProgramTest):
         self.tune(SPACE, self.benchmark(), "--html", self.path("page.html"))
         with open(self.path("page.html"), encoding="utf-8") as file:
             page = file.read()
-        self.assertIn("PLAIN_a", page)
-        self.assertIn("<svg", page)
-        self.assertNotIn("http", page.replace("http://www.w3.org/2000/svg", ""))
+        for expected in ("PLAIN_a", "<table>", '<figure class="chart">', "Chart.js v"):
+            self.assertIn(expected, page)
+        # It needs no other file and no network, and its charts can be drawn.
+        self.assertNotRegex(page, r"<link|<img|\ssrc=|@import")
+        self.assertLess(len(page), 400000)
+        node = shutil.which("node")
+        if node is None:
+            return
+        support = os.path.join(os.path.dirname(os.path.abspath(__file__)), "support")
+        drawn = subprocess.run([node, os.path.join(support, "draw_page.js"), self.path("page.html")],
+                               capture_output=True, text=True, timeout=60)
+        self.assertEqual(drawn.stderr, "")
+        self.assertEqual(drawn.returncode, 0)
+        self.assertEqual(int(drawn.stdout), page.count('<figure class="chart">'))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "models/trace.hpp"
 
+#include "lib/report/schedule_timeline.hpp"
 #include "models/predict.hpp"
 #include "support/catch.hpp"
 
@@ -95,7 +96,8 @@ TEST_CASE("the Chrome trace is JSON with every event once and both ends of every
 
 TEST_CASE("the timeline of a binomial broadcast shows ranks, messages, time and the doubling") {
   const simulation run = play(collective::broadcast, "binomial", 16, 1 << 20);
-  const std::string svg = timeline_svg(run, {"broadcast", "binomial", 1 << 20, 0});
+  const std::string svg =
+      report::draw_schedule_timeline(run, {"broadcast", "binomial", 1 << 20, 0});
   CHECK(well_formed(svg));
   CHECK(svg.find("broadcast: binomial, 16 ranks, 1MiB") != std::string::npos);
   CHECK(svg.find(">root 0<") != std::string::npos);
@@ -112,8 +114,8 @@ TEST_CASE("the timeline of a binomial broadcast shows ranks, messages, time and 
 
 TEST_CASE("reductions are drawn, and a collective without a root has no curve of ranks reached") {
   const std::string svg =
-      timeline_svg(play(collective::all_reduce, "recursive_doubling", 8, 1 << 16),
-                   {"all_reduce", "recursive_doubling", 1 << 16, -1});
+      report::draw_schedule_timeline(play(collective::all_reduce, "recursive_doubling", 8, 1 << 16),
+                                     {"all_reduce", "recursive_doubling", 1 << 16, -1});
   CHECK(well_formed(svg));
   CHECK(svg.find("reducing") != std::string::npos);
   CHECK(svg.find("rank 0: reduce 64KiB") != std::string::npos);
@@ -124,7 +126,8 @@ TEST_CASE("reductions are drawn, and a collective without a root has no curve of
 TEST_CASE("many messages are drawn without arrows and in bounded space") {
   const simulation run = play(collective::broadcast, "pipeline+segment_bytes=1KiB", 8, 4 << 20);
   REQUIRE(run.events.size() > 50000);
-  const std::string svg = timeline_svg(run, {"broadcast", "pipeline", 4 << 20, 0});
+  const std::string svg =
+      report::draw_schedule_timeline(run, {"broadcast", "pipeline", 4 << 20, 0});
   CHECK(well_formed(svg));
   CHECK(count(svg, "marker-end") == 0);
   CHECK(svg.size() < 100000);
@@ -134,8 +137,8 @@ TEST_CASE("pictures of next to nothing are still pictures") {
   for (const std::int32_t p : {1, 2, 1000})
     for (const std::int64_t bytes : {0, 1}) {
       CAPTURE(p, bytes);
-      const std::string svg = timeline_svg(play(collective::broadcast, "binomial", p, bytes),
-                                           {"a<b>&\"c", "x", bytes, 0});
+      const std::string svg = report::draw_schedule_timeline(
+          play(collective::broadcast, "binomial", p, bytes), {"a<b>&\"c", "x", bytes, 0});
       CHECK(well_formed(svg));
       CHECK(svg.find("nan") == std::string::npos);
       CHECK(svg.find("inf") == std::string::npos);

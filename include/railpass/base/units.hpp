@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Sizes and times as people write them.
+// Sizes, times and numbers as people write them.
 #pragma once
 
 #include <array>
@@ -77,6 +77,19 @@ inline std::string format_seconds(double seconds) {
   char text[48];
   std::snprintf(text, sizeof text, "%.*f %s", decimals, value, chosen->name);
   return text;
+}
+
+/// With so many digits behind the point, in any locale.
+inline std::string fixed(double value, int decimals) {
+  std::array<char, 512> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
+                                 std::chars_format::fixed, decimals);
+  return {text.data(), end.ptr};
+}
+
+/// "12.3 %"
+inline std::string percent(double fraction, int decimals = 1) {
+  return fixed(100 * fraction, decimals) + " %";
 }
 
 }  // namespace railpass

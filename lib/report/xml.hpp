@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// Words in pictures and pages.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-namespace railpass {
+namespace railpass::report {
 
 /// Text as SVG and HTML show it: markup escaped, control characters as spaces.
 inline std::string xml_text(std::string_view text) {
@@ -28,4 +30,4 @@ inline std::string xml_text(std::string_view text) {
   return result;
 }
 
-}  // namespace railpass
+}  // namespace railpass::report

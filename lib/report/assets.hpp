@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What pages carry with them: files that the build puts into the program (assets.cpp.in).
+#pragma once
+
+#include <string_view>
+
+namespace railpass::report {
+
+extern const std::string_view chart_js;  ///< Chart.js: MIT licence, which it says itself
+extern const std::string_view page_js;
+extern const std::string_view page_css;
+
+}  // namespace railpass::report

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A picture of a schedule that was played: which rank does what when.
+#pragma once
+
+#include "models/trace.hpp"
+
+#include <string>
+
+namespace railpass::report {
+
+/// A timeline with a lane per rank: what it sends and receives, reduces and copies, and an arrow
+/// per message if there are few enough. For a collective that spreads from a root, a curve below
+/// shows how many ranks it has reached. SVG that stands alone; needs simulation_setup::record.
+std::string draw_schedule_timeline(const simulation& run, const timeline_caption& caption);
+
+}  // namespace railpass::report

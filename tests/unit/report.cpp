@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/report/page.hpp"
+#include "support/catch.hpp"
+
+#include <nlohmann/json.hpp>
+
+using namespace railpass;
+using report::chart, report::mark;
+
+namespace {
+
+std::string between(const std::string& text, std::string_view from, std::string_view to) {
+  const std::size_t begin = text.find(from);
+  REQUIRE(begin != std::string::npos);
+  return text.substr(begin + from.size(), text.find(to, begin) - begin - from.size());
+}
+
+report::table times() {
+  report::table lines({"arm", "median", "what"});
+  lines.add({"pipeline", "12 us", "a|b"});
+  lines.add({"<é>", "-", "one, \"two\""});
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("a table is laid out by characters, words left and numbers right") {
+  CHECK(times().text() ==
+        "arm       median  what\n"
+        "pipeline   12 us  a|b\n"
+        "<é>            -  one, \"two\"\n");
+}
+
+TEST_CASE("a table for documents and programs has its cells escaped") {
+  CHECK_THAT(times().markdown(), ContainsSubstring("| pipeline | 12 us | a\\|b |"));
+  CHECK_THAT(times().csv(), ContainsSubstring("<é>,-,\"one, \"\"two\"\"\"\n"));
+  CHECK_THAT(times().html(),
+             ContainsSubstring("<td>&lt;é&gt;</td><td class=\"number\">-</td><td>one,"));
+}
+
+TEST_CASE("a page has its host, its date, and in the words that it is given no markup") {
+  report::page p("a <title>");
+  p.section("first & last");
+  p.add(times());
+  const std::string html = p.html();
+  CHECK_THAT(html, ContainsSubstring("<h1>a &lt;title&gt;</h1>\n<p class=\"origin\">"));
+  CHECK_THAT(html, ContainsSubstring("<h2>first &amp; last</h2>"));
+  CHECK(html.find("<script") == std::string::npos);  // only charts need one
+  CHECK(html.size() < 5000);
+}
+
+TEST_CASE("a chart is data for the script, and a table without it") {
+  report::page p("charts");
+  p.add(chart{.title = "times",
+              .x = {.title = "size", .unit = "B", .logarithmic = true},
+              .y = {.title = "time", .unit = "s", .logarithmic = true},
+              .series = {{.name = "</script><b>",
+                          .drawn_as = mark::curve,
+                          .points = {{.x = 1024, .y = 2e-6, .low = 1e-6, .high = 3e-6},
+                                     {.x = 2048, .y = 4e-6}}},
+                         {.name = "other", .points = {{.x = 1024, .y = 1, .hint = "slow"}}}}});
+  p.add(chart{.title = "shares",
+              .x = {.title = "parameter", .names = {"a", "b"}},
+              .y = {.title = "share", .unit = "%"},
+              .series = {{.name = "s", .drawn_as = mark::bars, .points = {{.x = 1, .y = 12.5}}}},
+              .sideways = true});
+  const std::string html = p.html();
+
+  const auto data =
+      nlohmann::json::parse(between(html, "<script type=\"application/json\">", "</script>"));
+  CHECK(data["x"]["logarithmic"] == true);
+  REQUIRE(data["series"].size() == 2);
+  CHECK(data["series"][0]["name"] == "</script><b>");
+  CHECK(data["series"][0]["mark"] == "curve");
+  CHECK(data["series"][0]["points"][0]["high"] == 3e-6);
+  CHECK_FALSE(data["series"][0]["points"][1].contains("high"));
+  CHECK(data["series"][1]["points"][0]["hint"] == "slow");
+
+  const std::string numbers = between(html, "<details open>", "</details>");
+  CHECK_THAT(numbers, ContainsSubstring("1KiB") && ContainsSubstring("2.00 us") &&
+                          ContainsSubstring("3.00 us") && ContainsSubstring("slow") &&
+                          ContainsSubstring("&lt;/script&gt;"));
+  CHECK_THAT(html, ContainsSubstring("<td>b</td><td class=\"number\">12.5 %</td>"));
+}
+
+TEST_CASE("a page with charts stands alone and stays small") {
+  report::page p("charts");
+  p.add(chart{.title = "empty", .x = {.title = "x"}, .y = {.title = "y"}});
+  const std::string html = p.html();
+  CHECK_THAT(html, ContainsSubstring("Chart.js v"));
+  CHECK(html.find(" src=") == std::string::npos);
+  CHECK(html.find("<link") == std::string::npos);
+  CHECK(html.size() < 300000);
+}
