@@ -17,7 +17,7 @@
 #include "models/profile.hpp"
 #include "railpass/options.hpp"
 #include "railpass/select/dump.hpp"
-#include "railpass/select/plan.hpp"
+#include "railpass/select/lockstep.hpp"
 
 #include <array>
 #include <deque>
