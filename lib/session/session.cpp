@@ -495,8 +495,7 @@ int session::run_schedule(const call& c, const arm& a) {
                 .commutative = commutative,
                 .result_rank = traits.rooted && in_order ? c.root : 0};
   const std::shared_ptr<const schedule> plan = schedules_.find_or_build(*a.base, a.values, s);
-  binding b{.root = root};
-  if (const int failure = buffers_.prepare(c, place(), *plan, b)) return failure;
+  if (const int failure = buffers_.prepare(c, place(), *plan, root)) return failure;
   const auto look = [](void* self) -> int {
     auto& mine = *static_cast<session*>(self);
     mine.keep_on();
@@ -504,10 +503,10 @@ int session::run_schedule(const call& c, const arm& a) {
   };
   int code = MPI_SUCCESS;
   if (over_rails_) {
-    code = execute(*over_rails_, *plan, b, look);
+    code = execute(*over_rails_, *plan, buffers_.bound(), look);
     if (!over_rails_->rail.failure().empty()) record_failure_of_rails();
   } else {
-    code = execute(*over_mpi_, *plan, b, look);
+    code = execute(*over_mpi_, *plan, buffers_.bound(), look);
   }
   return code == MPI_SUCCESS ? buffers_.finish() : code;
 }
