@@ -3,10 +3,10 @@
 
 #include "lib/rails/agreement.hpp"
 #include "lib/rails/registry.hpp"
+#include "lib/session/communicator_rails.hpp"
 #include "lib/session/datatype.hpp"
 #include "lib/session/judgement.hpp"
 #include "lib/session/process.hpp"
-#include "lib/session/rails.hpp"
 #include "lib/session/verify.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/select/merge_costs.hpp"
