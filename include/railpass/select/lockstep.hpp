@@ -127,7 +127,7 @@ class lockstep {
   int child() const { return steps_.child(); }
 
   /// Ends step `collect`: adds the report of child(), as it was received. May be longer than it was
-  /// sent if what is behind is `neutral`.
+  /// sent if what is behind is merge_report::neutral.
   void add(std::span<const std::int32_t> childs_report) {
     report_.add(childs_report);
     steps_.collected();
