@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What choosing costs: a settled call, learning and planning on rank 0, and a new context's prior.
-#include "railpass/select/plan.hpp"
+#include "railpass/select/lockstep.hpp"
 #include "railpass/select/policies.hpp"
 #include "railpass/select/prior.hpp"
 

@@ -21,7 +21,7 @@ RULED_FILES = [SELECT + name for name in ("guard.hpp", "belief.hpp", "belief_pol
                                           "policies/knowledge_gradient.hpp")]
 # (rule, file, its text, the text in which WITHOUT switches the rule off)
 RULES = [
-    ("a pair is a call after its own arm's", "plan.hpp", ".after_itself = one.arm",
+    ("a pair is a call after its own arm's", "leader.hpp", ".after_itself = one.arm",
      ".after_itself = WITHOUT || one.arm"),
     ("the arm's own slow calls count", "guard.hpp", "if (a.slow < 2) return 0;",
      "if (WITHOUT || a.slow < 2) return 0;"),

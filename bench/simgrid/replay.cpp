@@ -24,8 +24,8 @@
 // seed, or null if that takes more than 3000.
 #include "lib/files/files.hpp"
 #include "railpass/base/settings.hpp"
+#include "railpass/select/lockstep.hpp"
 #include "railpass/select/merge_costs.hpp"
-#include "railpass/select/plan.hpp"
 #include "railpass/select/policies.hpp"
 #include "railpass/select/prior.hpp"
 #include "railpass/select/random.hpp"

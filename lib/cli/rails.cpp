@@ -7,8 +7,8 @@
 #include "lib/measure/interfaces.hpp"
 #include "lib/rails/board.hpp"
 #include "lib/report/table.hpp"
+#include "lib/session/communicator_rails.hpp"
 #include "lib/session/process.hpp"
-#include "lib/session/rails.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/units.hpp"
 

@@ -103,56 +103,55 @@ std::byte* call_buffers::staging(std::size_t which, std::int64_t bytes) {
   return staging_[which].data();
 }
 
-int call_buffers::prepare(const call& c, const call_place& at, const schedule& s, binding& b) {
+int call_buffers::prepare(const call& c, const call_place& at, const schedule& s, int root) {
   call_ = &c;
   at_ = at;
   unpack_output_ = false;
   own_result_ = {};
-  b.hooks = {};
-  b.input_blocks = b.output_blocks = {};
-  if (c.is_reduction()) return prepare_reduction(b);
+  bound_ = {.root = root};
+  if (c.is_reduction()) return prepare_reduction();
   switch (describe(c.op).what) {
     case promise::root_to_all:
-      return prepare_message(b);
+      return prepare_message();
     case promise::all_arrive:
-      b.size = {.units = at.num_ranks, .unit_bytes = 1};
-      b.input = staging(input, at.num_ranks);
-      b.output = staging(output, at.num_ranks);
+      bound_.size = {.units = at.num_ranks, .unit_bytes = 1};
+      bound_.input = staging(input, at.num_ranks);
+      bound_.output = staging(output, at.num_ranks);
       return MPI_SUCCESS;
     default:
-      return prepare_blocks(b, s);
+      return prepare_blocks(s);
   }
 }
 
-int call_buffers::prepare_message(binding& b) {
+int call_buffers::prepare_message() {
   const call& c = *call_;
   if (const int failure = blocks_of(c.receive, false, at_, blocks_[output])) return failure;
   const user_block& message = blocks_[output][0];
-  b.size = {.units = message.bytes(), .unit_bytes = 1};
-  b.output = message.memory;
+  bound_.size = {.units = message.bytes(), .unit_bytes = 1};
+  bound_.output = message.memory;
   if (message.layout.packed) return MPI_SUCCESS;
-  b.output = staging(output, message.bytes());
+  bound_.output = staging(output, message.bytes());
   unpack_output_ = at_.rank != c.root;
   dense_.assign(1, {0, message.bytes()});
-  return unpack_output_ ? MPI_SUCCESS : pack_block(message, b.output);
+  return unpack_output_ ? MPI_SUCCESS : pack_block(message, bound_.output);
 }
 
-int call_buffers::prepare_reduction(binding& b) {
+int call_buffers::prepare_reduction() {
   const call& c = *call_;
   operation_.type = c.receive.type;
   operation_.what = c.operation;
   datatype_layout& layout = operation_.layout;
   if (const int failure = layout_of(c.receive.type, at_.datatype_key, layout)) return failure;
-  b.hooks = {.user_data = &operation_, .reduce = operation::apply};
+  bound_.hooks = {.user_data = &operation_, .reduce = operation::apply};
   if (!layout.packed) {
-    b.hooks.pack = operation::pack;
-    b.hooks.unpack = operation::unpack;
-    b.layout = {.extent_bytes = layout.extent,
-                .true_lower_bound_bytes = layout.true_lower_bound,
-                .true_extent_bytes = layout.true_extent};
+    bound_.hooks.pack = operation::pack;
+    bound_.hooks.unpack = operation::unpack;
+    bound_.layout = {.extent_bytes = layout.extent,
+                     .true_lower_bound_bytes = layout.true_lower_bound,
+                     .true_extent_bytes = layout.true_extent};
   }
   const promise what = describe(c.op).what;
-  b.size = {.units = c.receive.count, .unit_bytes = layout.size};
+  bound_.size = {.units = c.receive.count, .unit_bytes = layout.size};
   extent mine{0, c.receive.count};
   if (what == promise::reduce_to_blocks) {
     if (c.receive.counts) {
@@ -162,15 +161,15 @@ int call_buffers::prepare_reduction(binding& b) {
         common_.push_back({end, end + c.receive.counts[i]});
         end = common_.back().end;
       }
-      b.size.units = end;
-      b.size.blocks = common_;
+      bound_.size.units = end;
+      bound_.size.blocks = common_;
     } else {
-      b.size.units = std::int64_t{c.receive.count} * at_.num_ranks;
+      bound_.size.units = std::int64_t{c.receive.count} * at_.num_ranks;
     }
-    mine = blocks_extent(at_.rank, 1, at_.num_ranks, b.size);
+    mine = blocks_extent(at_.rank, 1, at_.num_ranks, bound_.size);
   }
-  b.input = bytes_of(c.send.in_place() ? c.receive.memory : c.send.memory);
-  b.output = bytes_of(c.receive.memory);
+  bound_.input = bytes_of(c.send.in_place() ? c.receive.memory : c.send.memory);
+  bound_.output = bytes_of(c.receive.memory);
   // Memory of our own that is laid out as the user's.
   const auto own_elements = [&](std::int64_t n) {
     const std::int64_t bytes = n == 0 ? 0 : (n - 1) * layout.extent + layout.true_extent;
@@ -178,23 +177,24 @@ int call_buffers::prepare_reduction(binding& b) {
   };
   if (what == promise::reduce_to_root && at_.rank != c.root) {
     // In rank order rank 0 has the result first, which is not the root's.
-    b.output = at_.rank == 0 && b.root == 0 ? own_elements(b.size.units) : nullptr;
+    bound_.output = at_.rank == 0 && bound_.root == 0 ? own_elements(bound_.size.units) : nullptr;
   }
   if (what == promise::reduce_to_blocks) {
     if (c.send.in_place()) {
-      b.output = own_elements(mine.size());
-      own_result_ = {b.output, mine.size(), operation_.type, layout};
+      bound_.output = own_elements(mine.size());
+      own_result_ = {bound_.output, mine.size(), operation_.type, layout};
       if (!layout.packed) staging(input, own_result_.bytes());  // for finish
     }
-    b.output = displaced(b.output, -mine.begin * (layout.packed ? layout.size : layout.extent));
+    bound_.output =
+        displaced(bound_.output, -mine.begin * (layout.packed ? layout.size : layout.extent));
   }
   return MPI_SUCCESS;
 }
 
-int call_buffers::prepare_blocks(binding& b, const schedule& s) {
+int call_buffers::prepare_blocks(const schedule& s) {
   const call& c = *call_;
   const int p = at_.num_ranks;
-  b.size = {.units = c.message_bytes, .unit_bytes = 1};
+  bound_.size = {.units = c.message_bytes, .unit_bytes = 1};
   if (describe(c.op).lengths == block_lengths::known) {
     datatype_layout layout;
     if (const int failure = layout_of(c.receive.type, at_.datatype_key, layout)) return failure;
@@ -204,16 +204,15 @@ int call_buffers::prepare_blocks(binding& b, const schedule& s) {
       common_.push_back({end, end + c.receive.counts[i] * layout.size});
       end = common_.back().end;
     }
-    b.size.blocks = common_;
+    bound_.size.blocks = common_;
   } else if (describe(c.op).lengths == block_lengths::of_pair) {
-    b.size.units = 1;  // there may be something to do; how much is in the tables
+    bound_.size.units = 1;  // there may be something to do; how much is in the tables
   }
-  size_ = b.size;
-  root_ = b.root;
 
-  bound_side in, out;
+  bound_side &in = sides_[input], &out = sides_[output];
+  in = out = {};
   if (output_of(c, at_.rank) != holding::nothing && !c.receive.in_place())
-    if (const int failure = bind_output(s, out)) return failure;
+    if (const int failure = bind_output(s)) return failure;
   const bool transposes = describe(c.op).what == promise::blocks_to_blocks;
   if (c.send.in_place() && !transposes) {
     in = out;
@@ -225,31 +224,30 @@ int call_buffers::prepare_blocks(binding& b, const schedule& s) {
   } else if (input_of(c, at_.rank) != holding::nothing) {
     // Where everything is exchanged for something else in place, the input is a copy.
     const call_side& side = c.send.in_place() ? c.receive : c.send;
-    if (const int failure = bind_input(s, side, c.send.in_place(), in)) return failure;
+    if (const int failure = bind_input(s, side, c.send.in_place())) return failure;
   }
   if (c.receive.in_place()) out = in;
-  b.input = in.memory;
-  b.output = out.memory;
-  b.input_blocks = in.table;
-  b.output_blocks = out.table;
+  bound_.input = in.memory;
+  bound_.output = out.memory;
+  bound_.input_blocks = in.table;
+  bound_.output_blocks = out.table;
   return MPI_SUCCESS;
 }
 
-int call_buffers::bind_output(const schedule& s, bound_side& side) {
+int call_buffers::bind_output(const schedule& s) {
   const bool all = output_of(*call_, at_.rank) == holding::all_blocks;
-  if (const int failure = bind_side(output, call_->receive, all, false, s, side)) return failure;
-  unpack_output_ = side.staged;
+  if (const int failure = bind_side(output, call_->receive, all, false, s)) return failure;
+  unpack_output_ = sides_[output].staged;
   return MPI_SUCCESS;
 }
 
-int call_buffers::bind_input(const schedule& s, const call_side& user, bool copy,
-                             bound_side& side) {
+int call_buffers::bind_input(const schedule& s, const call_side& user, bool copy) {
   const bool all = input_of(*call_, at_.rank) == holding::all_blocks;
   std::vector<extent> dense_output;
   dense_output.swap(dense_);  // of the output, for finish
-  if (const int failure = bind_side(input, user, all, copy, s, side)) return failure;
+  if (const int failure = bind_side(input, user, all, copy, s)) return failure;
   dense_.swap(dense_output);
-  if (!side.staged) return MPI_SUCCESS;
+  if (!sides_[input].staged) return MPI_SUCCESS;
   for (std::size_t i = 0; i < blocks_[input].size(); ++i) {
     const std::size_t k = all ? std::size_t(virtual_rank(int(i))) : 0;
     if (const int failure =
@@ -261,10 +259,11 @@ int call_buffers::bind_input(const schedule& s, const call_side& user, bool copy
 
 // Leaves in dense_ where a packed copy would have the blocks.
 int call_buffers::bind_side(std::size_t which, const call_side& user, bool all, bool copy,
-                            const schedule& s, bound_side& side) {
+                            const schedule& s) {
   const bool of_pair = describe(call_->op).lengths == block_lengths::of_pair;
   const bool equal = describe(call_->op).lengths == block_lengths::equal;
   const auto p = std::size_t(at_.num_ranks);
+  bound_side& side = sides_[which];
   std::vector<user_block>& blocks = blocks_[which];
   std::vector<extent>& table = tables_[which];
   dense_.clear();
@@ -279,12 +278,12 @@ int call_buffers::bind_side(std::size_t which, const call_side& user, bool all, 
       table[std::size_t(virtual_rank())] = {0, own.bytes()};
       side.table = table;
     } else {
-      side.memory =
-          displaced(side.memory, -blocks_extent(virtual_rank(), 1, at_.num_ranks, size_).begin);
+      side.memory = displaced(side.memory,
+                              -blocks_extent(virtual_rank(), 1, at_.num_ranks, bound_.size).begin);
     }
     return MPI_SUCCESS;
   }
-  if (equal && !copy && root_ == 0) {  // the usual case is soon done
+  if (equal && !copy && bound_.root == 0) {  // the usual case is soon done
     datatype_layout layout;
     if (const int failure = layout_of(user.type, at_.datatype_key, layout)) return failure;
     if (layout.packed) {
@@ -297,7 +296,7 @@ int call_buffers::bind_side(std::size_t which, const call_side& user, bool all, 
   std::int64_t end = 0;
   table.clear();
   for (std::size_t k = 0; k < p; ++k) {
-    const user_block& block = blocks[std::size_t(physical_rank(int(k), root_, int(p)))];
+    const user_block& block = blocks[std::size_t(physical_rank(int(k), bound_.root, int(p)))];
     dense_.push_back({end, end + block.bytes()});
     end = dense_.back().end;
     const std::int64_t begin = block.count > 0 ? distance_of(block.memory, user.memory) : 0;

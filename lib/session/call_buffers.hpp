@@ -47,10 +47,11 @@ int unpack_blocks(const std::vector<std::byte>& packed, const std::vector<user_b
 /// chooses an arm. Keeps its memory from call to call.
 class call_buffers {
  public:
-  /// Fills in the buffers, hooks and size of `b`, whose root (the physical rank of virtual rank 0)
-  /// is given, and packs what is sent. Call and schedule must live until finish(). Returns an MPI
-  /// error code.
-  int prepare(const call& c, const call_place& at, const schedule& s, binding& b);
+  /// Binds the call's buffers for a schedule whose virtual rank 0 is the physical rank `root`, and
+  /// packs what is sent. Call and schedule must live until finish(). Returns an MPI error code.
+  int prepare(const call& c, const call_place& at, const schedule& s, int root);
+  /// Of the call that was prepared last.
+  const binding& bound() const { return bound_; }
   /// Unpacks what was received, after the schedule has run. Returns an MPI error code.
   int finish();
 
@@ -64,6 +65,7 @@ class call_buffers {
     static int pack(void* self, const std::byte* memory, std::int64_t units, std::byte* packed);
     static int unpack(void* self, const std::byte* packed, std::int64_t units, std::byte* memory);
   };
+  // Of a call that has blocks.
   struct bound_side {
     std::byte* memory = nullptr;
     std::span<const extent> table;
@@ -71,26 +73,25 @@ class call_buffers {
   };
   static constexpr std::size_t input = 0, output = 1;
 
-  int prepare_reduction(binding& b);
-  int prepare_message(binding& b);
-  int prepare_blocks(binding& b, const schedule& s);
-  int bind_output(const schedule& s, bound_side& side);
-  int bind_input(const schedule& s, const call_side& user, bool copy, bound_side& side);
-  int bind_side(std::size_t which, const call_side& user, bool all, bool copy, const schedule& s,
-                bound_side& side);
+  int prepare_reduction();
+  int prepare_message();
+  int prepare_blocks(const schedule& s);
+  int bind_output(const schedule& s);
+  int bind_input(const schedule& s, const call_side& user, bool copy);
+  int bind_side(std::size_t which, const call_side& user, bool all, bool copy, const schedule& s);
   std::byte* staging(std::size_t which, std::int64_t bytes);
   std::int32_t virtual_rank(int physical) const {
-    return wrap(std::int64_t{physical} - root_, at_.num_ranks);
+    return wrap(std::int64_t{physical} - bound_.root, at_.num_ranks);
   }
   std::int32_t virtual_rank() const { return virtual_rank(at_.rank); }
 
   const call* call_ = nullptr;
   call_place at_{};
-  int root_ = 0;
-  message_size size_{};
+  binding bound_{};
   operation operation_{};
+  bound_side sides_[2];                // of input and output
   std::vector<extent> common_;         // blocks of all ranks
-  std::vector<extent> tables_[2];      // of input and output, by virtual rank
+  std::vector<extent> tables_[2];      // the same, by virtual rank
   std::vector<extent> dense_;          // of a packed output, by virtual rank
   std::vector<user_block> blocks_[2];  // by physical rank; or only the rank's own
   std::vector<std::byte> staging_[2];

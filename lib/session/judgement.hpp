@@ -35,4 +35,12 @@ bool is_defined(MPI_Op op, MPI_Datatype type);
 /// Whether the operation is one of MPI's own, or none at all.
 bool is_builtin(MPI_Op op);
 
+/// Whether ranks' elements may be combined in any order; all calls that combine none are.
+inline bool is_commutative(const call& c) {
+  if (!c.is_reduction()) return true;
+  int commutative = 0;
+  PMPI_Op_commutative(c.operation, &commutative);
+  return commutative != 0;
+}
+
 }  // namespace railpass

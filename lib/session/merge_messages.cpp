@@ -30,7 +30,7 @@ merge_messages::merge_messages(int rank, int num_ranks) : rank_(rank) {
   for (const select::tree_place& place : select::merge_trees(rank, num_ranks))
     children = std::max(children, std::size_t(place.num_children()));
   receives_.resize(children, MPI_REQUEST_NULL);
-  reports_.resize(children * lockstep::max_report_words);
+  reports_.resize(children * select::merge_report::max_words);
   sends_.reserve(2 * (children + 1));
 }
 
@@ -155,16 +155,16 @@ int merge_messages::send(std::span<const std::int32_t> words, int to, const lock
 }
 
 int merge_messages::start_receives(const lockstep& ls) {
-  std::ranges::fill(reports_, lockstep::neutral);
+  std::ranges::fill(reports_, select::merge_report::neutral);
   const select::tree_place& tree = ls.tree();
   const int tag = tag_of_merge(ls);
   for (int i = 0; i < tree.num_children(); ++i)
-    if (const int failure = lane_->irecv(report_of(i).data(), lockstep::max_report_words,
+    if (const int failure = lane_->irecv(report_of(i).data(), select::merge_report::max_words,
                                          tree.child(i), tag, &receives_[std::size_t(i)]))
       return failure;
   return rank_ == 0 ? MPI_SUCCESS
-                    : lane_->irecv(reply_.data(), lockstep::max_reply_words, tree.parent(), tag,
-                                   &receive_);
+                    : lane_->irecv(reply_.data(), select::merge_reply::max_words, tree.parent(),
+                                   tag, &receive_);
 }
 
 }  // namespace railpass

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lib/session/base.hpp"
-#include "railpass/select/plan.hpp"
+#include "railpass/select/lockstep.hpp"
 
 #include <mpi.h>
 
@@ -55,7 +55,7 @@ class merge_messages {
   int start_receives(const select::lockstep& ls);
   int receive(MPI_Request& request, const wait_function& wait);
   std::span<std::int32_t> report_of(int child) {
-    constexpr auto size = std::size_t(select::lockstep::max_report_words);
+    constexpr auto size = std::size_t(select::merge_report::max_words);
     return std::span(reports_).subspan(size * std::size_t(child), size);
   }
   int send(std::span<const std::int32_t> words, int to, const select::lockstep& ls);
@@ -68,8 +68,8 @@ class merge_messages {
   MPI_Request receive_ = MPI_REQUEST_NULL;
   std::vector<std::int32_t> reports_;  // the children's, max_report_words each
   // Of their own, as they may be under way longer than the lockstep lives.
-  std::array<std::int32_t, select::lockstep::max_report_words> report_{};
-  std::array<std::int32_t, select::lockstep::max_reply_words> reply_{};
+  std::array<std::int32_t, select::merge_report::max_words> report_{};
+  std::array<std::int32_t, select::merge_reply::max_words> reply_{};
 };
 
 }  // namespace railpass

@@ -4,10 +4,11 @@
 #include "lib/files/call_trace.hpp"
 #include "lib/files/files.hpp"
 #include "lib/session/base.hpp"
+#include "lib/session/communicator_rails.hpp"
 #include "lib/session/communicator_state.hpp"
 #include "lib/session/datatype.hpp"
 #include "lib/session/log.hpp"
-#include "lib/session/rails.hpp"
+#include "lib/session/shared_rails.hpp"
 #include "railpass/select/freed.hpp"
 #include "railpass/select/summary.hpp"
 

@@ -3,9 +3,9 @@
 
 #include "lib/files/files.hpp"
 #include "lib/rails/agreement.hpp"
+#include "lib/rails/meter.hpp"
 #include "lib/session/hosts.hpp"
 #include "lib/session/process.hpp"
-#include "lib/session/rail_meter.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The tuned state of one communicator: which arm a call takes, how it runs, and what is learnt.
+// What calls run is in session.cpp; session_beginning.cpp, session_priors.cpp, session_merges.cpp,
+// session_failures.cpp and session_reports.cpp have the rest.
 #pragma once
 
 #include "collectives/registry.hpp"
 #include "lib/exec/mpi_executor.hpp"
 #include "lib/exec/schedule_cache.hpp"
 #include "lib/exec/transport_executor.hpp"
-#include "lib/session/agreement.hpp"
+#include "lib/session/arm_table.hpp"
 #include "lib/session/base.hpp"
 #include "lib/session/call.hpp"
 #include "lib/session/call_buffers.hpp"
@@ -17,10 +19,8 @@
 #include "models/profile.hpp"
 #include "railpass/options.hpp"
 #include "railpass/select/dump.hpp"
-#include "railpass/select/plan.hpp"
+#include "railpass/select/lockstep.hpp"
 
-#include <array>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -79,14 +79,11 @@ class session {
   void add_statistics(select::statistics_dump& dump) const;
 
  private:
-  static constexpr std::size_t max_pinned_options = 64;
+  class beginning;
 
   // Makes all that can fail on one rank alone; connect() does not.
   session(const settings& values, process& owner, int rank, int num_ranks, std::string name);
   void connect(base_place place, int lane_number);
-
-  // By their numbers; of all sessions.
-  static const std::array<std::vector<arm>, num_collectives>& known_arms();
 
   struct mpi_of_schedules {
     mpi_rail rail;
@@ -99,20 +96,6 @@ class session {
     executor<transport_rail> runs;
     explicit rails_of_schedules(std::shared_ptr<lane> messages)
         : rail(std::move(messages)), runs(rail) {}
-  };
-
-  struct pinned_arm {
-    collective op;
-    std::string text;  // as the option said it
-    std::int64_t segment_bytes;
-    arm chosen;
-  };
-
-  // Of a collective.
-  struct handling {
-    const arm* arms = nullptr;    // by their numbers
-    const arm* pinned = nullptr;  // by the setting `use`
-    bool tuned = false;
   };
 
   void know_machine(double passed_s);
@@ -133,9 +116,7 @@ class session {
   int raise(const call& c, int code);
   // After a failure of this rank's part in a schedule.
   void fail();
-  static int take_lane(const agreement& agreed, const base_place& place, MPI_Comm user);
   call_place place() const;
-  const arm* pinned_by(const call_options& options, const call& c);
   std::uint8_t policy_index(std::string_view name);
   select::plan_message first_plan(const select::context_key& key, int context, const call& c);
   std::vector<select::arm_prior> priors(const select::context_key& key, const call& c,
@@ -168,7 +149,7 @@ class session {
   bool failed_ = false;     // schedules fail
   bool gone_ = false;       // so do all calls: a rank makes none any more
   bool is_shared_ = false;  // whether anybody else may ask
-  std::array<handling, num_collectives> handlings_{};
+  arm_table arms_;
   select::lockstep lockstep_;
   // Guards what add_statistics reads: lockstep_, policies_, first_bytes_. Never held while a
   // message is waited for, nor while the process is asked for something.
@@ -183,9 +164,7 @@ class session {
   std::optional<mpi_of_schedules> over_mpi_;        // from connect() on
   std::unique_ptr<rails_of_schedules> over_rails_;  // none: over MPI's messages
   schedule_cache schedules_;
-  schedule plan_broadcast_;  // of first plans, from rank 0
-  std::deque<arm> pinned_by_setting_;
-  std::deque<pinned_arm> pinned_by_option_;
+  schedule plan_broadcast_;            // of first plans, from rank 0
   std::vector<std::string> policies_;  // 0: the setting's; the others were named by calls
   call_buffers buffers_;
   host_copies host_copies_;

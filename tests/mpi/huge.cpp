@@ -151,8 +151,8 @@ TEST_CASE("buffers of huge calls are bound where MPI says they are") {
     const algorithm& linear = *find_algorithm(collective::all_gatherv, "linear");
     const schedule s = linear.build({.rank = rank, .num_ranks = p}, default_arm(linear).values);
     call_buffers buffers;
-    binding b{};
-    REQUIRE(buffers.prepare(c, at, s, b) == MPI_SUCCESS);
+    REQUIRE(buffers.prepare(c, at, s, 0) == MPI_SUCCESS);
+    const binding& b = buffers.bound();
     CHECK(b.size.units == c.message_bytes);
     REQUIRE(b.size.blocks.size() == p);
     REQUIRE(b.output_blocks.size() == p);
@@ -176,8 +176,8 @@ TEST_CASE("buffers of huge calls are bound where MPI says they are") {
     c.element_bytes = 8;
     c.message_bytes = message_bytes_of(c, rank, p);
     call_buffers buffers;
-    binding b{};
-    REQUIRE(buffers.prepare(c, at, schedule{}, b) == MPI_SUCCESS);
+    REQUIRE(buffers.prepare(c, at, schedule{}, 0) == MPI_SUCCESS);
+    const binding& b = buffers.bound();
     CHECK(b.size.units == 3 * std::int64_t{INT_MAX} + 1);
     CHECK(b.size.bytes() == c.message_bytes);
     CHECK(b.size.blocks[3] == extent{2 * std::int64_t{INT_MAX} + 1, 3 * std::int64_t{INT_MAX} + 1});
@@ -194,8 +194,8 @@ TEST_CASE("buffers of huge calls are bound where MPI says they are") {
     const algorithm& linear = *find_algorithm(collective::scatter, "linear");
     const schedule s = linear.build({.rank = 0, .num_ranks = p}, default_arm(linear).values);
     call_buffers buffers;
-    binding b{.root = rank};
-    REQUIRE(buffers.prepare(c, at, s, b) == MPI_SUCCESS);
+    REQUIRE(buffers.prepare(c, at, s, rank) == MPI_SUCCESS);
+    const binding& b = buffers.bound();
     CHECK(b.size.units == 32 * std::int64_t{INT_MAX});
     REQUIRE(b.input_blocks.size() == p);
     for (std::size_t k = 0; k < p; ++k)

@@ -3,7 +3,7 @@
 // Carries the merges of simulated ranks. A rank waits only for what it has to receive.
 #pragma once
 
-#include "railpass/select/plan.hpp"
+#include "railpass/select/lockstep.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -100,8 +100,8 @@ class merge_mail {
   words received(std::int64_t merge, int from, int to, const select::lockstep& ls) {
     count(receives_[to], ls);
     words message = std::move(mail_.extract({merge, from, to}).mapped());
-    message.resize(std::max(message.size(), std::size_t(select::lockstep::max_report_words)),
-                   select::lockstep::neutral);
+    message.resize(std::max(message.size(), std::size_t(select::merge_report::max_words)),
+                   select::merge_report::neutral);
     return message;
   }
 

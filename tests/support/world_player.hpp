@@ -5,7 +5,7 @@
 // believed.
 #pragma once
 
-#include "railpass/select/plan.hpp"
+#include "railpass/select/lockstep.hpp"
 #include "support/worlds.hpp"
 
 #include <deque>

@@ -5,7 +5,7 @@
 #include "railpass/select/skew.hpp"
 
 #include "railpass/base/statistics.hpp"
-#include "railpass/select/plan.hpp"
+#include "railpass/select/lockstep.hpp"
 #include "railpass/select/policies.hpp"
 #include "railpass/select/random.hpp"
 #include "support/catch.hpp"

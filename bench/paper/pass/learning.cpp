@@ -12,7 +12,7 @@
 #include "models/predict.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/base/statistics.hpp"
-#include "railpass/select/plan.hpp"
+#include "railpass/select/lockstep.hpp"
 #include "railpass/select/policies.hpp"
 
 #include <nlohmann/json.hpp>

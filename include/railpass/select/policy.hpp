@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What a policy is asked and what it answers. One policy instance serves one context and lives on
-// rank 0 of the communicator only; the other ranks follow the plans it makes (plan.hpp). Pure
+// rank 0 of the communicator only; the other ranks follow the plans it makes (lockstep.hpp). Pure
 // logic: the same seed, priors and observations give the same plans.
 #pragma once
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "railpass/base/statistics.hpp"
-
+//
+// What a session tells: its statistics, lines of the trace, and where it hangs.
+#include "lib/session/process.hpp"
 #include "lib/session/session.hpp"
 #include "railpass/base/settings.hpp"
+#include "railpass/base/statistics.hpp"
 
 #include <cmath>
+#include <cstdio>
+#include <new>
 
 namespace railpass {
 
@@ -75,6 +79,31 @@ void session::add_statistics(select::statistics_dump& dump) const {
       context.arms.push_back(std::move(a));
     }
     dump.contexts.push_back(std::move(context));
+  }
+}
+
+void session::report_hang(void* self, std::span<const awaited_peer> peers) {
+  const auto& s = *static_cast<const session*>(self);
+  std::string text = "rank " + std::to_string(s.rank_) + " of " + std::to_string(s.num_ranks_) +
+                     " is inside call " + std::to_string(s.call_number_) + " of communicator '" +
+                     s.name_ + "' (arm " + name_of(*s.last_arm_) + ") for more than " +
+                     detail::show_setting(s.settings_.hang_report) + " s and waits for";
+  for (const awaited_peer& p : peers)
+    text += " rank " + std::to_string(p.rank) + " (" + std::to_string(p.sends) + " sends, " +
+            std::to_string(p.receives) + " receives)";
+  s.process_.record(text);
+}
+
+void session::trace(const call& c, const select::timed_call& chosen, double started_s,
+                    double seconds) {
+  try {
+    char text[256];
+    std::snprintf(text, sizeof text, "%.9f,%s,%lld,%s,%lld,%s,%.6f,%d,%.9f", started_s,
+                  name_.c_str(), static_cast<long long>(call_number_), name_of(c.op).data(),
+                  static_cast<long long>(c.message_bytes), name_of(*last_arm_).c_str(),
+                  lockstep_.share(chosen.context, chosen.arm), chosen.timed ? 1 : 0, seconds);
+    process_.trace(text);
+  } catch (const std::bad_alloc&) {  // the call was made: it must not fail for want of a line
   }
 }
 

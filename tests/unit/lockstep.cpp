@@ -2,7 +2,7 @@
 //
 // The lockstep: simulated ranks that make the same calls with different times must take the same
 // arms, and notice when they do not make the same calls.
-#include "railpass/select/plan.hpp"
+#include "railpass/select/lockstep.hpp"
 
 #include "railpass/select/policies.hpp"
 #include "railpass/select/random.hpp"
@@ -183,7 +183,7 @@ TEST_CASE("all ranks take the same arm in every call") {
   }
   REQUIRE(all.mismatches() == 0);
   REQUIRE(all.steps()[0].merges() > 3);
-  REQUIRE(all.longest_message() <= std::size_t(lockstep::max_reply_words));
+  REQUIRE(all.longest_message() <= std::size_t(merge_reply::max_words));
   if (policy == "knowledge_gradient" || policy == "thompson")
     REQUIRE(calls_of_arm[4] > 1500);  // the fastest
   if (policy == "native") REQUIRE(calls_of_arm[0] == 3000);
@@ -640,7 +640,7 @@ TEST_CASE("many contexts share one merge") {
   }
   REQUIRE(all.mismatches() == 0);
   REQUIRE(all.steps()[0].num_contexts() == contexts);
-  REQUIRE(all.longest_message() <= std::size_t(lockstep::max_reply_words));
+  REQUIRE(all.longest_message() <= std::size_t(merge_reply::max_words));
   int settled = 0;
   for (const int n : best_calls) settled += n > 100;  // of about 200
   REQUIRE(settled > 80);

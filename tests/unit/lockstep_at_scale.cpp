@@ -2,7 +2,7 @@
 //
 // The lockstep of thousands of ranks, each at its own pace: a rank waits only where MPI would, for
 // a merge that others have not posted and for a plan that rank 0 has not made.
-#include "railpass/select/plan.hpp"
+#include "railpass/select/lockstep.hpp"
 #include "railpass/select/policies.hpp"
 #include "railpass/select/random.hpp"
 #include "support/catch.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/session/rail_meter.hpp"
+#include "lib/rails/meter.hpp"
 
 #include "railpass/base/clock.hpp"
 #include "railpass/base/statistics.hpp"

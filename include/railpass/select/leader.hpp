@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What rank 0 of a communicator knows of its contexts: it learns from what merges bring, asks the
+// contexts' policies for plans, and says when it wants the next merge.
+#pragma once
+
+#include "railpass/select/followed_context.hpp"
+#include "railpass/select/merge_costs.hpp"
+#include "railpass/select/merge_pacing.hpp"
+#include "railpass/select/merge_words.hpp"
+#include "railpass/select/pairs.hpp"
+#include "railpass/select/policy.hpp"
+#include "railpass/select/skew.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace railpass::select {
+
+/// What the leader saw of one arm of a context; for statistics.
+struct arm_record {
+  int arm = 0;
+  std::int64_t calls = 0;
+  std::int64_t samples = 0;    ///< timed calls that were merged
+  double sum_s = 0;            ///< of the samples
+  double sum_log = 0;          ///< of ln(seconds)
+  double sum_log_squared = 0;  ///< of ln(seconds)^2
+  double exploration_cost_s =
+      0;                    ///< of samples of exploring calls: time beyond the incumbent's mean
+  all_meetings meetings{};  ///< with native
+};
+
+/// Contexts have the numbers that the followed ones have, which are handed in.
+class leader {
+ public:
+  /// Room for so many contexts: add_context() throws none then. Throws std::bad_alloc.
+  void reserve(std::size_t contexts) { led_.reserve(contexts); }
+  bool has_room() const { return led_.size() < led_.capacity(); }
+  void add_context() { led_.emplace_back(); }
+
+  /// The first plan of a context, by its policy, which is kept; a null one means: native, untimed,
+  /// for good. Throws std::bad_alloc, and nothing has changed.
+  epoch_plan begin(int context, std::unique_ptr<policy> chosen, double merge_cost_s);
+
+  /// A call that explores is made.
+  void note_exploration(int context, int arm) {
+    led_context& led = led_[std::size_t(context)];
+    ++led.explored_since;
+    ++led.record_of(arm).calls;
+  }
+  /// Before the context's plan is replaced.
+  void account_calls(int context, const followed_context& s);
+
+  /// Takes over a merge's report of these samples.
+  void learn(std::span<const timed_sample> samples, const merge_report& report,
+             std::span<const followed_context> contexts);
+  /// Makes new plans for the contexts that have learnt something. `queue` has the samples since the
+  /// merge was posted; the plans will be followed in `reply_calls`.
+  void plan(std::span<const followed_context> contexts, std::span<const timed_sample> queue,
+            std::int32_t reply_calls, double merge_cost_s);
+  /// Counts what was called since the last answer, hands over the plans that were made, as many as
+  /// fit, and says what the contexts want of the next merge. `calls`: of the communicator.
+  merge_demand answer(std::span<const followed_context> contexts, std::int64_t calls,
+                      std::int32_t reply_calls, merge_reply& reply);
+
+  /// By how much calls beside a merge that is spread over calls take longer, in calls, where ranks
+  /// share cores.
+  double slowdown() const { return sharing_.is_usual() ? slowdown_.of_a_call() : 0; }
+
+  /// What a call takes by the context's policy; nothing if nobody can say.
+  std::optional<arm_posterior> expected(int context, int arm) const {
+    const auto& chosen = led_[std::size_t(context)].chosen;
+    return chosen ? chosen->posterior(arm) : std::nullopt;
+  }
+  /// Null if the context is native for good.
+  const policy* policy_of(int context) const { return led_[std::size_t(context)].chosen.get(); }
+  /// Arms that ran, in the order of their first call.
+  std::vector<arm_record> records(int context, const followed_context& s) const;
+  std::span<const double> skews_s(int context) const { return led_[std::size_t(context)].skews_s; }
+  std::optional<double> core_given_share() const { return sharing_.share(); }
+
+ private:
+  static constexpr std::size_t kept_skews = 64;  // per context
+
+  struct led_context {
+    std::unique_ptr<policy> chosen;
+    std::optional<epoch_plan> outbox;
+    int length = 0;                    // of the last plan
+    std::int64_t wanted_at = 0;        // call of the context at which a new plan is wanted
+    std::int64_t calls_at_answer = 0;  // when the last merge was answered
+    std::int64_t calls_accounted = 0;  // in `records`
+    std::int64_t explored_since = 0;   // exploring calls among those not yet accounted
+    double rate = 1;                   // calls of the context per call of the communicator
+    double last_seconds = 0;           // of its latest timed call, on this rank
+    std::vector<observation> merged;   // of the merge being consumed
+    std::vector<arm_record> records;
+    usual_lateness lateness;
+    std::vector<double> skews_s;  // the oldest is replaced
+    std::size_t next_skew = 0;
+    double sampled_s = 0;  // the latest sample, of that call
+    std::int64_t sampled_call = -2;
+
+    // As far as anybody knows.
+    double taken_before_s(const timed_sample& one) const {
+      if (sampled_call + 1 == one.call) return sampled_s;
+      const auto believed = chosen->posterior(one.arm_before);
+      return believed ? believed->mean_s : 0;
+    }
+    /// What a call takes on average.
+    double mean_call_s(int incumbent) const {
+      const auto believed = chosen->posterior(incumbent);
+      return believed ? believed->mean_s : last_seconds;
+    }
+
+    void keep_skew(double skew_s) {
+      if (skews_s.size() < kept_skews)
+        skews_s.push_back(skew_s);
+      else
+        skews_s[next_skew++ % kept_skews] = skew_s;
+    }
+    /// Of all arms that ran since the last merge, if native is among them.
+    void note_meetings() {
+      const auto times_of = [&](int arm) {
+        std::vector<double> times_s;
+        for (const observation& o : merged)
+          if (o.arm == arm && o.after_itself) times_s.push_back(o.seconds);
+        return times_s;
+      };
+      const std::vector<double> native_s = times_of(native_arm);
+      if (native_s.empty()) return;
+      for (arm_record& r : records)
+        if (const auto own_s = times_of(r.arm); r.arm != native_arm && !own_s.empty())
+          r.meetings.add(own_s, native_s);
+    }
+    arm_record& record_of(int arm) {
+      for (arm_record& r : records)
+        if (r.arm == arm) return r;
+      records.push_back({.arm = arm});
+      return records.back();
+    }
+
+    /// Without memory a policy is left in a state that nobody knows: the context keeps its plan
+    /// then.
+    template <class F>
+    void ask(const F& question) {
+      try {
+        question(*chosen);
+      } catch (const std::bad_alloc&) {
+        chosen.reset();
+        merged.clear();
+        outbox.reset();
+      }
+    }
+  };
+
+  void learn_call(led_context& led, const followed_context& s, const timed_sample& one,
+                  const call_times& times);
+
+  std::vector<led_context> led_;
+  merge_slowdown slowdown_;
+  core_sharing sharing_;
+  std::int64_t answered_at_ = 0;  // by calls of the communicator
+};
+
+inline epoch_plan leader::begin(int context, std::unique_ptr<policy> chosen, double merge_cost_s) {
+  led_context& led = led_[std::size_t(context)];
+  epoch_plan p = native_plan();
+  if (chosen) {
+    p = chosen->plan({.calls = 0, .merge_cost_s = merge_cost_s, .pending = {}});
+    led.merged.reserve(merge_report::max_samples);
+    led.skews_s.reserve(kept_skews);
+    led.records.reserve(chosen->arms().size() + 1);
+    led.chosen = std::move(chosen);
+  }
+  led.length = p.length;
+  led.wanted_at = p.length;
+  return p;
+}
+
+inline void leader::account_calls(int context, const followed_context& s) {
+  led_context& led = led_[std::size_t(context)];
+  const std::int64_t calls = s.calls - led.calls_accounted - led.explored_since;
+  if (calls > 0 && led.chosen) led.record_of(s.incumbent).calls += calls;
+  led.calls_accounted = s.calls;
+  led.explored_since = 0;
+}
+
+inline std::vector<arm_record> leader::records(int context, const followed_context& s) const {
+  const led_context& led = led_[std::size_t(context)];
+  std::vector<arm_record> result = led.records;
+  const std::int64_t calls = s.calls - led.calls_accounted - led.explored_since;
+  if (calls <= 0) return result;
+  const auto current = std::find_if(result.begin(), result.end(),
+                                    [&](const arm_record& r) { return r.arm == s.incumbent; });
+  if (current != result.end()) {
+    current->calls += calls;
+  } else {
+    result.push_back({.arm = s.incumbent, .calls = calls});
+  }
+  return result;
+}
+
+inline void leader::learn(std::span<const timed_sample> samples, const merge_report& report,
+                          std::span<const followed_context> contexts) {
+  sharing_.learn(
+      int(std::ranges::count_if(
+          samples, [](const timed_sample& one) { return one.seconds > 0 && one.watches_core; })),
+      report.gave_core());
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const timed_sample& one = samples[i];
+    led_context& led = led_[std::size_t(one.context)];
+    if (one.seconds > 0) led.last_seconds = one.seconds;
+    if (const auto times = report.times(i); times && led.chosen)
+      learn_call(led, contexts[std::size_t(one.context)], one, *times);
+  }
+  for (std::size_t c = 0; c < led_.size(); ++c) {
+    if (led_[c].merged.empty()) continue;
+    led_[c].ask([&](policy& p) {
+      led_[c].note_meetings();
+      p.learn(led_[c].merged, contexts[c].calls);
+    });
+  }
+}
+
+inline void leader::learn_call(led_context& led, const followed_context& s, const timed_sample& one,
+                               const call_times& times) {
+  if (const auto skew = skew_s(times)) led.keep_skew(*skew);
+  const double before_s = led.taken_before_s(one);
+  led.lateness.learn(times, before_s);
+  const bool skew_is_lateness = !sharing_.is_usual() || led.lateness.is_most();
+  const double seconds = duration_s(s.key.op, times, skew_is_lateness,
+                                    led.lateness.finishing_s(before_s)),
+               log_s = std::log(seconds);
+  const bool skew_counts = !skew_is_lateness || !waits_for_all(s.key.op);
+  if (!one.explored && skew_counts && usually_waits_for_all(s.key.op))
+    if (const auto expected = led.chosen->posterior(one.arm))
+      slowdown_.learn(seconds / expected->mean_s, one.beside_merge);
+  led.sampled_s = seconds;
+  led.sampled_call = one.call;
+  led.merged.push_back({.arm = one.arm,
+                        .seconds = seconds,
+                        .after_itself = one.arm == one.arm_before || waits_for_all(s.key.op)});
+  arm_record& record = led.record_of(one.arm);
+  ++record.samples;
+  record.sum_s += seconds;
+  record.sum_log += log_s;
+  record.sum_log_squared += log_s * log_s;
+  if (one.explored)
+    if (const auto incumbent = led.chosen->posterior(s.incumbent))
+      record.exploration_cost_s += seconds - incumbent->mean_s;
+}
+
+inline void leader::plan(std::span<const followed_context> contexts,
+                         std::span<const timed_sample> queue, std::int32_t reply_calls,
+                         double merge_cost_s) {
+  for (std::size_t c = 0; c < led_.size(); ++c) {
+    const followed_context& s = contexts[c];
+    led_context& led = led_[c];
+    if (led.merged.empty()) {
+      // Wanted a plan, but had nothing to learn from: do not make everybody wait for it.
+      if (led.chosen && !led.outbox && led.wanted_at <= s.calls) led.wanted_at = s.calls + s.length;
+      continue;
+    }
+    led.merged.clear();
+    led.ask([&](policy& p) {
+      std::vector<int> pending;
+      for (const timed_sample& one : queue)
+        if (std::size_t(one.context) == c) pending.push_back(one.arm);
+      // Those of the present plan that still come before the reply.
+      const std::int64_t left = s.calls + std::int64_t(reply_calls * led.rate);
+      for (std::size_t i = s.next_explore; i < s.num_explore && s.period == 0; ++i)
+        if (const exploration e = s.explored(i); s.list_start + e.position < left)
+          pending.push_back(e.arm);
+      led.outbox = p.plan({.calls = s.calls,
+                           .merge_cost_s = merge_cost_s,
+                           .reply_calls = 2 * reply_calls * led.rate,
+                           .pending = pending});
+    });
+  }
+}
+
+inline merge_demand leader::answer(std::span<const followed_context> contexts, std::int64_t calls,
+                                   std::int32_t reply_calls, merge_reply& reply) {
+  merge_demand demand{.calls = double(std::max<std::int64_t>(1, calls - answered_at_))};
+  answered_at_ = calls;
+  for (std::size_t c = 0; c < led_.size(); ++c) {
+    const followed_context& s = contexts[c];
+    led_context& led = led_[c];
+    const double new_calls = double(s.calls - led.calls_at_answer);
+    led.calls_at_answer = s.calls;
+    led.rate = new_calls / demand.calls;
+    if (led.outbox && reply.add(*led.outbox, int(c))) {
+      led.length = led.outbox->length;
+      led.wanted_at = s.calls + std::int64_t(reply_calls * led.rate) + led.length;
+      led.outbox.reset();
+    }
+    if (new_calls == 0 || !led.chosen) continue;
+    const double mean_s = led.mean_call_s(s.incumbent);
+    demand.calls_s += new_calls * mean_s;
+    demand.call_s += led.rate * mean_s;
+    demand.shortest_plan = std::min(demand.shortest_plan, led.length);
+    const double remaining = led.outbox ? 0 : double(led.wanted_at - s.calls);
+    demand.gap = std::min(demand.gap, remaining / led.rate - reply_calls);
+  }
+  return demand;
+}
+
+}  // namespace railpass::select

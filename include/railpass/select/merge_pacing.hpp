@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// When to merge next, and whether within one call: what merges have cost goes in, gap and pace come
+// out. A few merges are free, then they may cost a share of the time spent in the calls.
+#pragma once
+
+#include "railpass/select/merge_costs.hpp"
+#include "railpass/select/merge_words.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+namespace railpass::select {
+
+/// What the calls since the last answer say of the next merge.
+struct merge_demand {
+  double calls = 1;                   ///< of the communicator
+  double calls_s = 0;                 ///< those with a policy, in all
+  double call_s = 0;                  ///< the same per call of the communicator
+  double gap = longest_epoch;         ///< calls until the first context wants its next plan
+  int shortest_plan = longest_epoch;  ///< in calls of its context
+};
+
+class merge_pacing {
+ public:
+  /// `spread_height` is that of the tree of merges spread over calls; `passed_s`: how much time has
+  /// passed per call so far, 0 if that is not known.
+  explicit merge_pacing(int spread_height, const merge_costs& costs = {}, double passed_s = 0)
+      : spread_calls_(2 * spread_height),
+        costs_(costs),
+        passed_s_(passed_s),
+        others_spend_s_(costs.spread_s / 2) {}
+
+  /// Of one merge that is spread over calls, as measured so far.
+  double spread_cost_s() const { return costs_.spread_s; }
+  /// Of all merges so far.
+  double all_cost_s() const { return all_cost_s_; }
+
+  /// Of the first merge, where a call is expected to take `call_s`.
+  std::int32_t first_pace(double call_s, bool all_wait) const {
+    return std::min(pace_for(call_s, all_wait ? first_all_wait_share : first_at_once_share),
+                    pace_for(passed_s_, passed_at_once_share));
+  }
+
+  /// A merge of this pace is answered. `charged_s` is what the one before it cost the rank for
+  /// which that was the most, by its own clock, and `slowdown` by how much calls beside one take
+  /// longer, in calls.
+  void charge(std::int32_t pace, double charged_s, double slowdown) {
+    if (charged_pace_ >= 0) {
+      // One late rank must not silence the learning: a single merge counts four times the usual.
+      const bool at_once = charged_pace_ == 0;
+      double& usual_s = at_once ? costs_.at_once_s : costs_.spread_s;
+      const double others_s = at_once ? 0 : std::min(charged_s, others_spend_s_);
+      const double held_up_s = at_once ? 0 : spread_calls_ * slowdown * mean_call_s_;
+      const double cost_s = std::max(std::min(charged_s + others_s, 4 * usual_s), held_up_s);
+      all_cost_s_ += cost_s - expected_cost_s_;
+      // The first ones count more: what was expected may be far off.
+      usual_s += std::max(0.25, 1.0 / double(merges_)) * (cost_s - usual_s);
+    }
+    charged_pace_ = pace;
+    expected_cost_s_ = cost_s(pace);
+    all_cost_s_ += expected_cost_s_;
+  }
+
+  /// The merge after the one that is answered now, `reply_calls` before it is consumed: as soon as
+  /// a context wants a plan, as late as the cost of merging asks.
+  next_merge next(const merge_demand& demand, std::int32_t reply_calls, double now_s) {
+    // Calls of different ranks may overlap, and the program may compute between them.
+    calls_s_ += demand.calls_s;
+    elapsed_s_ += std::min(demand.calls_s, now_s - answered_s_);
+    answered_s_ = now_s;
+    mean_call_s_ = demand.call_s;
+    double gap = demand.gap;
+    // No tuned context was used: look again later, ever later.
+    if (gap == longest_epoch) gap = 2 * demand.calls;
+    const bool early = merges_ < early_merges, urgent = demand.shortest_plan < spread_calls_;
+    const std::int32_t pace = std::min(pace_for(demand.call_s, early    ? early_at_once_share
+                                                               : urgent ? urgent_at_once_share
+                                                                        : 0),
+                                       pace_for(passed_s_, early ? passed_at_once_share : 0));
+    const double spare_s =
+        (free_merges - 1) * cost_s(pace) + demand.call_s + merge_share * elapsed_s_ - all_cost_s_;
+    if (spare_s < 0 && demand.call_s > 0) {
+      // By each call to come.
+      const double earned_s = merge_share * demand.call_s * elapsed_s_ / calls_s_;
+      gap = std::max(gap, -spare_s / earned_s - reply_calls);
+    }
+    ++merges_;
+    const auto pause = std::int32_t(std::clamp(gap, 0.0, double(longest_epoch)));
+    return {.gap = pause, .pace = pace, .samples = room_for(double(pause) + reply_calls)};
+  }
+
+ private:
+  // What merging may cost: so much of the time spent in the calls, after a few free ones.
+  static constexpr double merge_share = 0.01;
+  static constexpr double free_merges = 4;
+  // Within one call only where that costs no more than so much of a call: the first merge, before
+  // which an arm may be played that nobody has tried; while much is to be learnt; and where the
+  // next plan is wanted sooner than it would come otherwise. While much is to be learnt, calls may
+  // be nothing like their predictions: then also where it costs so much of what passed per call.
+  static constexpr int early_merges = 12;
+  static constexpr double first_at_once_share = 1, first_all_wait_share = 4,
+                          early_at_once_share = 0.15, urgent_at_once_share = 0.5,
+                          passed_at_once_share = 0.02;
+
+  double cost_s(std::int32_t pace) const { return pace == 0 ? costs_.at_once_s : costs_.spread_s; }
+  /// All at once where that costs no more than `share` of a call.
+  std::int32_t pace_for(double call_s, double share) const {
+    return share > 0 && costs_.at_once_s <= share * call_s ? 0 : 1;
+  }
+  static std::int32_t room_for(double calls_between) {
+    constexpr std::int32_t least = merge_report::min_samples;
+    return calls_between <= least       ? least
+           : calls_between <= 2 * least ? 2 * least
+                                        : merge_report::max_samples;
+  }
+
+  int spread_calls_;  // up the tree and down again
+  merge_costs costs_;
+  double passed_s_;
+  // Spread over calls, a message costs its sender and its receiver, one after the other; the rank
+  // that spends the most knows of one of them. At most so much more: a rank that is charged more
+  // has waited.
+  double others_spend_s_;
+  std::int64_t merges_ = 0;             // answered before
+  double mean_call_s_ = 0;              // of the calls between the last two answers
+  double all_cost_s_ = 0;               // as measured, of the last one as expected
+  std::int32_t charged_pace_ = -1;      // of the merge before this one; -1: there was none
+  double expected_cost_s_ = 0;          // the same
+  double calls_s_ = 0, elapsed_s_ = 0;  // calls with a plan: their sum, and what passed in them
+  double answered_s_ = -std::numeric_limits<double>::infinity();
+};
+
+}  // namespace railpass::select

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What ranks send each other so that all follow the same plans, as words of 32 bits: plans, the
+// reports of merges, and the leader's replies.
+#pragma once
+
+#include "railpass/select/policy.hpp"
+#include "railpass/select/skew.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace railpass::select {
+
+/// In calls: of plans, strides and pauses. As good as forever.
+inline constexpr std::int32_t longest_epoch = 1 << 30;
+
+/// An epoch_plan of a context: these words, then its explorations.
+struct plan_words {
+  enum : std::size_t { context, incumbent, stride, length, period, explorations, header };
+  static constexpr std::size_t most = header + epoch_plan::max_explore;
+  static constexpr int arm_bits = 11;
+  static constexpr int max_arms = 1 << arm_bits;
+  static constexpr int max_position = (1 << 20) - 1;
+
+  static exploration exploration_of(std::int32_t word) {
+    return {.position = word >> arm_bits, .arm = word & (max_arms - 1)};
+  }
+  /// Returns how many words it took, 0 if it does not fit.
+  static std::size_t write(const epoch_plan& p, int of_context, std::span<std::int32_t> words) {
+    const std::size_t count = std::min(p.explore.size(), epoch_plan::max_explore);
+    if (header + count > words.size()) return 0;
+    int position = -1;
+    for (std::size_t i = 0; i < count; ++i) {
+      position = std::min(std::max(p.explore[i].position, position + 1), max_position);
+      words[header + i] = position << arm_bits | p.explore[i].arm;
+    }
+    words[context] = of_context;
+    words[incumbent] = p.incumbent;
+    words[stride] = std::clamp(p.timed_stride, 0, longest_epoch);
+    words[length] = std::clamp(p.length, 1, longest_epoch);
+    words[period] = p.period > 0 ? std::clamp(p.period, position + 1, longest_epoch) : 0;
+    words[explorations] = std::int32_t(count);
+    return header + count;
+  }
+};
+
+/// The first plan of a context as it is broadcast: these words, then the plan's.
+inline constexpr int plan_message_words = 64;
+using plan_message = std::array<std::int32_t, plan_message_words>;
+struct first_plan_words {
+  enum : std::size_t { key, call, pace, header };  // pace: of the first merge
+};
+static_assert(first_plan_words::header + plan_words::most <= plan_message_words);
+
+/// A call that was to be timed, as this rank knows it.
+struct timed_sample {
+  static constexpr std::int32_t no_gap = std::numeric_limits<std::int32_t>::max();
+
+  std::int32_t context;
+  std::int32_t arm;
+  bool explored;
+  std::int64_t call;        // of the context
+  std::int32_t arm_before;  // of its call before
+  float seconds = -1;       // negative: not recorded
+  std::int32_t gap_ticks = no_gap;
+  bool watches_core = false, gave_core = false;
+  bool beside_merge = false;
+};
+
+/// The report of a merge: every rank writes its own and takes over those of its children, the
+/// minimum word by word. A value and its negative give minimum and maximum.
+class merge_report {
+ public:
+  static constexpr int max_words = 264;
+  static constexpr int min_samples = 16, max_samples = 64;
+  static constexpr std::int32_t neutral = std::numeric_limits<std::int32_t>::max();  ///< of MIN
+
+  merge_report() { words_.reserve(max_words); }
+
+  /// This rank's own, with room for so many samples, which is the same on all ranks. `state` tells
+  /// whether the ranks have done the same so far; -1: they have not. `charged_s`: what the last
+  /// merge cost the rank.
+  void write(std::int64_t call, std::int32_t state, double charged_s,
+             std::span<const timed_sample> samples, int room) {
+    words_.assign(header + sample_words * std::size_t(room), neutral);
+    words_[call_word] = std::int32_t(call & 0x7fffffff);
+    words_[call_negative] = -words_[call_word];
+    words_[state_word] = state;
+    words_[state_negative] = state < 0 ? -1 : -state;
+    words_[charge_negative] = -std::int32_t(std::clamp(charged_s * 1e7, 0.0, 1e9));
+    words_[gave_core_negative] = -std::int32_t(std::ranges::count_if(
+        samples, [](const timed_sample& one) { return one.watches_core && one.gave_core; }));
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const timed_sample& one = samples[i];
+      if (one.seconds < 0) continue;
+      const std::span words = std::span(words_).subspan(at_sample(i), sample_words);
+      const double scaled = std::log(std::max(double(one.seconds), 1e-9)) * 0x1p20;
+      words[shortest_word] = std::int32_t(std::lround(std::min(scaled, 0x1p30)));
+      words[longest_negative] = -words[shortest_word];
+      if (one.gap_ticks == timed_sample::no_gap) continue;
+      words[shortest_gap_word] = one.gap_ticks;
+      words[longest_gap_negative] = -one.gap_ticks;
+    }
+  }
+
+  /// May be longer than this one if what is behind is `neutral`.
+  void add(std::span<const std::int32_t> childs_words) {
+    for (std::size_t i = 0; i < words_.size(); ++i)
+      words_[i] = std::min(words_[i], childs_words[i]);
+  }
+
+  std::span<const std::int32_t> words() const { return words_; }
+
+  // What follows is of all ranks whose reports have been added.
+
+  bool agrees() const {
+    return words_[call_word] == -words_[call_negative] &&
+           words_[state_word] == -words_[state_negative];
+  }
+  /// On the rank for which that is the most.
+  double charged_s() const { return -1e-7 * words_[charge_negative]; }
+  int gave_core() const { return -words_[gave_core_negative]; }
+  /// Of the i-th sample; nothing if no rank recorded it.
+  std::optional<call_times> times(std::size_t i) const {
+    const std::span words = std::span(words_).subspan(at_sample(i), sample_words);
+    if (words[longest_negative] == neutral) return std::nullopt;
+    call_times times{.longest_s = std::exp(-0x1p-20 * words[longest_negative]),
+                     .shortest_s = std::exp(0x1p-20 * words[shortest_word])};
+    if (words[shortest_gap_word] != neutral) {
+      times.longest_gap_s = -1e-7 * words[longest_gap_negative];
+      times.shortest_gap_s = 1e-7 * words[shortest_gap_word];
+    }
+    return times;
+  }
+
+ private:
+  enum : std::size_t {
+    call_word,
+    call_negative,
+    state_word,
+    state_negative,
+    charge_negative,     // in units of 100 ns
+    gave_core_negative,  // watched calls
+    header
+  };
+  // A sample: times are logarithms, gaps in units of 100 ns.
+  enum : std::size_t {
+    longest_negative,
+    shortest_word,
+    longest_gap_negative,
+    shortest_gap_word,
+    sample_words
+  };
+  static_assert(header + max_samples * sample_words <= max_words);
+
+  static std::size_t at_sample(std::size_t i) { return header + sample_words * i; }
+
+  std::vector<std::int32_t> words_;
+};
+
+/// When to merge next, and how.
+struct next_merge {
+  std::int32_t gap = 0;      ///< calls from consuming this merge to posting it
+  std::int32_t pace = 1;     ///< calls it takes for each level of the tree; 0: all in one call
+  std::int32_t samples = 0;  ///< room for them in its reports
+};
+
+/// The leader's reply to a merge: the next one, and new plans.
+class merge_reply {
+ public:
+  static constexpr int max_words = 512;
+
+  merge_reply() : words_(max_words, 0) {}
+
+  /// Where the parent's is to be received.
+  std::span<std::int32_t> room() { return words_; }
+  std::span<const std::int32_t> words() const {
+    return std::span(words_).first(std::size_t(words_[size_word]));
+  }
+
+  /// If the ranks differ that is all it says; else plans are added, as many as fit, and the next
+  /// merge.
+  void begin(bool agreed) {
+    words_[agreed_word] = agreed ? 1 : 0;
+    words_[size_word] = header;
+    words_[plans_word] = 0;
+  }
+  /// False if it does not fit.
+  bool add(const epoch_plan& p, int context) {
+    const std::size_t used =
+        plan_words::write(p, context, std::span(words_).subspan(std::size_t(words_[size_word])));
+    if (used == 0) return false;
+    words_[size_word] += std::int32_t(used);
+    ++words_[plans_word];
+    return true;
+  }
+  void set(const next_merge& next) {
+    words_[gap_word] = next.gap;
+    words_[pace_word] = next.pace;
+    words_[samples_word] = next.samples;
+  }
+
+  bool agreed() const { return words_[agreed_word] != 0; }
+  next_merge next() const {
+    return {.gap = words_[gap_word], .pace = words_[pace_word], .samples = words_[samples_word]};
+  }
+  /// Calls `activate` with all that is left of the words at each plan; it returns how many of them
+  /// are the plan's.
+  template <class Activate>
+  void for_each_plan(const Activate& activate) const {
+    auto rest = std::span<const std::int32_t>(words_).subspan(header);
+    for (int left = words_[plans_word]; left > 0; --left) rest = rest.subspan(activate(rest));
+  }
+
+ private:
+  enum : std::size_t {
+    size_word,    // of the reply, in words
+    agreed_word,  // 0: the ranks differ
+    gap_word,
+    pace_word,
+    samples_word,
+    plans_word,  // how many plans follow
+    header
+  };
+  static_assert(header + plan_words::most <= max_words);
+
+  std::vector<std::int32_t> words_;
+};
+
+}  // namespace railpass::select

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/session/arm_table.hpp"
+
+#include "lib/session/judgement.hpp"
+#include "lib/session/process.hpp"
+#include "railpass/base/settings.hpp"
+#include "railpass/select/followed_context.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace railpass {
+
+namespace {
+
+std::vector<std::string_view> words(std::string_view list) {
+  std::vector<std::string_view> result;
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    if (comma != 0) result.push_back(list.substr(0, comma));
+    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
+  }
+  return result;
+}
+
+}  // namespace
+
+const std::array<std::vector<arm>, num_collectives>& known_arms() {
+  static const auto& arms = *[] {
+    auto* const result = new std::array<std::vector<arm>, num_collectives>;
+    for (std::size_t i = 0; i < num_collectives; ++i) (*result)[i] = arms_of(collective(i));
+    return result;
+  }();
+  return arms;
+}
+
+const arm& reproducible_arm(const call& c) {
+  const std::span<const arm> arms = known_arms()[std::size_t(c.op)];
+  if (c.op == collective::all_reduce) {
+    static constexpr std::int64_t from_bytes = 64 << 10;
+    const bool large = c.message_bytes >= from_bytes && is_commutative(c);
+    const std::string_view name = large ? "reduce_scatter_allgather" : "recursive_doubling";
+    return *std::ranges::find(arms, name, [](const arm& a) { return a.base->name; });
+  }
+  const auto keeps_order = [](const arm& a) {
+    return !a.base->is_native() && !a.base->needs.commutative && !a.base->needs.power_of_two;
+  };
+  const auto found = std::ranges::find_if(arms, keeps_order);
+  return found == arms.end() ? arms.front() : *found;
+}
+
+arm_table::arm_table(const settings& values, process& owner) : process_(owner) {
+  const auto all = words(values.collectives);
+  for (std::size_t i = 0; i < num_collectives; ++i) {
+    handlings_[i].arms = known_arms()[i].data();
+    handlings_[i].tuned =
+        values.collectives == "all" || std::ranges::find(all, name_of(collective(i))) != all.end();
+  }
+  for (const std::string_view word : all)
+    if (word != "all" && !find_collective(word))
+      owner.record("RAILPASS_COLLECTIVES: there is no collective '" + std::string(word) + "'");
+  for (const std::string_view word : words(values.use)) {
+    const std::size_t colon = word.find(':');
+    const auto op = find_collective(word.substr(0, colon));
+    if (!op || colon == std::string_view::npos)
+      throw error("RAILPASS_USE: '" + std::string(word) + "' is not collective:arm");
+    handlings_[std::size_t(*op)].pinned =
+        &pinned_by_setting_.emplace_back(parse_arm(*op, word.substr(colon + 1)));
+  }
+}
+
+const arm* arm_table::pinned_by(const call_options& options, collective op) {
+  for (const pinned_arm& known : pinned_by_option_)
+    if (known.op == op && known.text == options.arm && known.segment_bytes == options.segment_bytes)
+      return &known.chosen;
+  arm chosen = handlings_[std::size_t(op)].arms[select::native_arm];
+  try {
+    if (options.arm.empty())
+      throw error("the option segment_bytes needs the option use, which names the algorithm");
+    std::string text(options.arm);
+    if (options.segment_bytes >= 0)
+      text += "+segment_bytes=" + std::to_string(options.segment_bytes);
+    chosen = parse_arm(op, text);
+  } catch (const error& problem) {
+    process_.record(std::string(problem.what()) + "; the MPI library's own collective is used");
+  }
+  if (pinned_by_option_.size() >= max_pinned_options) pinned_by_option_.pop_front();
+  pinned_by_option_.push_back({op, std::string(options.arm), options.segment_bytes, chosen});
+  return &pinned_by_option_.back().chosen;
+}
+
+}  // namespace railpass

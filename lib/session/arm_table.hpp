@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The arms of each collective by their numbers, and which of them settings or a call's options ask
+// for.
+#pragma once
+
+#include "collectives/registry.hpp"
+#include "lib/session/call.hpp"
+#include "railpass/options.hpp"
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace railpass {
+
+class process;
+struct settings;
+
+/// Of all sessions; never destroyed, as all that calls need: programs make some in atexit handlers.
+const std::array<std::vector<arm>, num_collectives>& known_arms();
+
+/// `reproducible`: the same algorithm for the same size on every machine and in every run. Where
+/// nothing else is said, the first one that keeps rank order.
+const arm& reproducible_arm(const call& c);
+
+class arm_table {
+ public:
+  // Of a collective.
+  struct handling {
+    const arm* arms = nullptr;    // by their numbers
+    const arm* pinned = nullptr;  // by the setting `use`
+    bool tuned = false;
+  };
+
+  /// What names no collective is recorded. Throws error if `use` names no arm. `owner` must outlive
+  /// the table.
+  arm_table(const settings& values, process& owner);
+  arm_table(const arm_table&) = delete;
+  arm_table& operator=(const arm_table&) = delete;
+
+  const handling& operator[](collective op) const { return handlings_[std::size_t(op)]; }
+
+  /// What the options `use` and `segment_bytes` ask for; native, and a record, if there is no such
+  /// arm. Valid until some dozens of others have been asked for.
+  const arm* pinned_by(const call_options& options, collective op);
+
+ private:
+  static constexpr std::size_t max_pinned_options = 64;
+
+  struct pinned_arm {
+    collective op;
+    std::string text;  // as the option said it
+    std::int64_t segment_bytes;
+    arm chosen;
+  };
+
+  std::array<handling, num_collectives> handlings_{};
+  process& process_;
+  std::deque<arm> pinned_by_setting_;
+  std::deque<pinned_arm> pinned_by_option_;
+};
+
+}  // namespace railpass

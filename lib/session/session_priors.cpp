@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What rank 0 believes before it has measured: the machine, priors of arms, and the first plans of
+// contexts.
+#include "lib/session/process.hpp"
+#include "lib/session/session.hpp"
+#include "railpass/base/settings.hpp"
+#include "railpass/select/merge_costs.hpp"
+#include "railpass/select/neighbours.hpp"
+#include "railpass/select/policies.hpp"
+#include "railpass/select/prior.hpp"
+
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+namespace railpass {
+
+void session::know_machine(double passed_s) {
+  if (rank_ != 0) return;
+  try {
+    hosts_ = count_hosts(lane_->of().hosts, lane_->ranks(), num_ranks_);
+    process_.note_hosts(hosts_.num_hosts);
+    profile_ = process_.read_profile(settings_.profile, hosts_.num_hosts,
+                                     over_rails_ ? rails_mark(over_rails_->rail.names()) : "");
+    if (profile_) machine_ = profile_->machine;
+  } catch (const std::bad_alloc&) {  // nothing is known of it, then
+  }
+  lockstep_.expect(select::expected_merge_costs(machine_, num_ranks_, hosts_.ranks_per_host),
+                   passed_s);
+}
+
+std::vector<select::arm_prior> session::priors(const select::context_key& key, const call& c,
+                                               double bytes) const {
+  const select::prior_query query{.machine = machine_,
+                                  .knowledge = profile_,
+                                  .key = key,
+                                  .num_ranks = num_ranks_,
+                                  .ranks_per_node = hosts_.ranks_per_host,
+                                  .unit_bytes = c.is_reduction() ? double(c.element_bytes) : 1.0,
+                                  .bytes = bytes};
+  return select::priors_of(known_arms()[std::size_t(c.op)], query,
+                           [&](const arm& a) { return eligible_here(*a.base, c); });
+}
+
+// The context of another size whose arms are the most alike; -1 if none has learnt enough. Rank 0.
+int session::nearest_context(const select::context_key& key) const {
+  constexpr std::int64_t enough_calls = 30;
+  int nearest = -1, least = select::most_octaves + 1;
+  for (int i = 0; i < int(first_bytes_.size()); ++i) {
+    const select::context_key& other = lockstep_.key(i);
+    const int octaves = std::abs(int(other.size_class) - int(key.size_class));
+    if (octaves == 0 || octaves >= least || other.op != key.op ||
+        other.operation != key.operation || other.policy != key.policy ||
+        lockstep_.calls(i) < enough_calls || !lockstep_.policy_of(i))
+      continue;
+    nearest = i;
+    least = octaves;
+  }
+  return nearest;
+}
+
+select::plan_message session::first_plan(const select::context_key& key, int context,
+                                         const call& c) {
+  // The others wait for a plan, so there must be one.
+  try {
+    select::policy_input input{.priors = {},
+                               .seed = std::uint64_t(settings_.seed) + std::uint64_t(context),
+                               .all_wait = select::waits_for_all(key.op),
+                               .says_worth = settings_.summary || !settings_.stats.empty(),
+                               .pass_exponent = settings_.pass_exponent};
+    input.priors = priors(key, c, double(c.message_bytes));
+    if (const int other = nearest_context(key); other >= 0) {
+      const auto there = priors(lockstep_.key(other), c, double(first_bytes_[std::size_t(other)]));
+      const std::unique_lock lock = guard();
+      select::correct_by_neighbour(
+          input.priors, *lockstep_.policy_of(other), there,
+          std::abs(int(lockstep_.key(other).size_class) - int(key.size_class)));
+    }
+    auto chosen = select::make_policy(policies_[key.policy], std::move(input));
+    const std::unique_lock lock = guard();
+    first_bytes_.resize(std::size_t(context) + 1);
+    first_bytes_[std::size_t(context)] = c.message_bytes;
+    return lockstep_.lead(context, std::move(chosen));
+  } catch (const error& problem) {
+    process_.record(std::string(problem.what()) + "; the context stays native");
+  } catch (const std::bad_alloc&) {
+    process_.record("no memory for a policy; the context stays native");
+  }
+  const std::unique_lock lock = guard();
+  return lockstep_.lead(context, nullptr);
+}
+
+}  // namespace railpass
