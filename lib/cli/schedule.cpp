@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
-#include "models/predict.hpp"
 #include "models/trace.hpp"
 #include "railpass/base/units.hpp"
+#include "railpass/predict/predict.hpp"
 
 #include <algorithm>
 #include <iostream>

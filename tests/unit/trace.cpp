@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "models/trace.hpp"
 
-#include "models/predict.hpp"
+#include "railpass/predict/predict.hpp"
 #include "support/catch.hpp"
 
 #include <nlohmann/json.hpp>
