@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "railpass/fit/fit.hpp"
-
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "railpass/base/units.hpp"
+#include "railpass/fit/links.hpp"
+#include "railpass/fit/profile.hpp"
 
 #include <iostream>
 #include <memory>
