@@ -1,6 +1,6 @@
 # Installation. find_package(railpass) gives railpass::railpass (the calls, compiled) and the header
 # layers (railpass::models, railpass::select, ...); with COMPONENTS boost_mpi the facade
-# railpass::boost_mpi, with COMPONENTS fit the header that needs Eigen.
+# railpass::boost_mpi, with COMPONENTS fit the headers that need Eigen.
 include(CMakePackageConfigHelpers)
 
 get_property(railpass_header_layers GLOBAL PROPERTY RAILPASS_HEADER_LAYERS)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What railpass knows about a machine: plain numbers, no I/O. `railpass sample` measures,
-// models/fit.hpp fits, lib/files reads and writes, the simulator and the closed forms use them.
+// railpass/fit fits, lib/files reads and writes, the simulator and the closed forms use them.
 #pragma once
 
 #include <algorithm>

@@ -44,7 +44,7 @@ struct local_sample {
   double seconds = 0;
 };
 
-/// What models/fit.hpp takes: one file's measurements, or several files' put together.
+/// What railpass/fit takes: one file's measurements, or several files' put together.
 struct measurements {
   std::vector<link_sample> links{};
   std::vector<stream_sample> streams{};

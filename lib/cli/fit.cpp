@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "models/fit.hpp"
-
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "lib/report/table.hpp"
 #include "railpass/base/units.hpp"
+#include "railpass/fit/links.hpp"
+#include "railpass/fit/profile.hpp"
 
 #include <iostream>
 #include <memory>

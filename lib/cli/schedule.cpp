@@ -3,9 +3,9 @@
 #include "lib/files/files.hpp"
 #include "lib/report/schedule_timeline.hpp"
 #include "lib/report/table.hpp"
-#include "models/predict.hpp"
 #include "models/trace.hpp"
 #include "railpass/base/units.hpp"
+#include "railpass/predict/predict.hpp"
 
 #include <algorithm>
 #include <iostream>

@@ -3,25 +3,18 @@
 // One run of a schedule: what the executor keeps between two looks at the rail.
 #pragma once
 
+#include "lib/exec/memory.hpp"
 #include "railpass/schedule/schedule.hpp"
 #include "railpass/transport/rail.hpp"
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
-#include <memory>
-#include <new>
 #include <vector>
 
 namespace railpass {
-
-/// The address `bytes` away: of a unit that may lie far outside the memory there is, or of
-/// MPI_BOTTOM, where arithmetic on pointers is undefined.
-inline std::byte* displaced(const std::byte* from, std::int64_t bytes) {
-  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(from) +
-                                      static_cast<std::uintptr_t>(bytes));
-}
 
 /// Tags of schedules' messages, from 0 on: calls that are in flight at once have different ones.
 /// Messages of later calls with the same tag are matched in order.
@@ -34,55 +27,6 @@ struct windows {
   int sends = 64;
   int receives = 64;
 };
-
-/// What the executor does not know about the user's data. Codes are 0 or an error code, which
-/// ends the call. The functions are called from inside the executor and must not throw.
-struct data_hooks {
-  void* user_data = nullptr;
-  /// right = left op right, element by element, in the layout of the user's memory. Null: the
-  /// schedule has no reduction.
-  int (*reduce)(void* user_data, const std::byte* left, std::byte* right,
-                std::int64_t units) = nullptr;
-  /// Copies units from the user's layout to unit_bytes packed bytes each, and back without touching
-  /// the gaps. Null, both: a unit is unit_bytes contiguous bytes, its extent is no larger.
-  int (*pack)(void* user_data, const std::byte* memory, std::int64_t units,
-              std::byte* packed) = nullptr;
-  int (*unpack)(void* user_data, const std::byte* packed, std::int64_t units,
-                std::byte* memory) = nullptr;
-};
-
-/// How units lie in memory where they are packed for sending; see MPI_Type_get_true_extent.
-struct unit_layout {
-  std::int64_t extent_bytes = 0;  ///< from one unit to the next, not negative
-  std::int64_t true_lower_bound_bytes = 0;
-  std::int64_t true_extent_bytes = 0;
-};
-
-/// What a schedule is run with. The memory stays the caller's. A rank that has memory for a part of
-/// the message only gives the address where unit 0 would be.
-struct binding {
-  const std::byte* input = nullptr;  ///< address of unit 0, as MPI takes it; in place: the output's
-  std::byte* output = nullptr;
-  message_size size{};
-  /// Where the blocks of the user's buffers are not where `size` says: block k of a virtual rank is
-  /// units [begin, end) from the buffer's address, in any order. Only for schedules that name
-  /// single blocks there (see spans_blocks), with num_ranks parts.
-  std::span<const extent> input_blocks{};
-  std::span<const extent> output_blocks{};
-  std::int32_t root = 0;  ///< the physical rank of virtual rank 0
-  data_hooks hooks{};
-  unit_layout layout{};  ///< only looked at if there is a pack hook
-};
-
-/// Whether a step names several blocks of the buffer at once: they must lie one behind the other
-/// then.
-inline bool spans_blocks(const schedule& s, buffer b) {
-  return std::ranges::any_of(s.steps, [&](const step& x) {
-    const bool local = x.kind == step_kind::reduce || x.kind == step_kind::copy;
-    return (x.blocks.count > 1 || x.blocks.parts != s.num_ranks) &&
-           (x.to == b || (local && x.from == b));
-  });
-}
 
 /// A rank that a call waits for.
 struct awaited_peer {
@@ -105,7 +49,7 @@ class execution {
             std::int32_t tag) {
     const bool again = is_repetition(s, b);
     schedule_ = &s;
-    binding_ = b;
+    memory_.bind(b);
     first_token_ = first_token;
     tag_ = tag;
     windows_ = w;
@@ -116,10 +60,10 @@ class execution {
     bound_serial_ = 0;
     if (b.size.units == 0) return;  // every extent is empty, at all ranks
     if (again) {
-      place_input_and_output();
+      memory_.place_input_and_output();
       reset_steps();
     } else {
-      place_buffers();
+      memory_.place(s);
       if (s.serial == 0 || s.serial != structure_serial_) {
         structure_serial_ = 0;
         bind_structure();
@@ -179,7 +123,7 @@ class execution {
     const unsigned bit = token % max_in_flight;
     bound_step& s = steps_[std::size_t(index)];
     const int direction = s.kind == step_kind::send ? sending : receiving;
-    if (binding_.hooks.unpack && direction == receiving) unpack(s, bit);
+    if (bound().hooks.unpack && direction == receiving) unpack(s, bit);
     ++free_[direction];
     retry_starved(direction);
     s.mask |= std::uint64_t{1} << bit;
@@ -209,22 +153,11 @@ class execution {
         if (s.mask >> (k % max_in_flight) & 1) continue;
         const std::int32_t peer =
             peer_of(schedule_->steps[i], std::int32_t(k / s.segments), schedule_->num_ranks);
-        awaited_peer& p = entry(physical_rank(peer, binding_.root, schedule_->num_ranks));
+        awaited_peer& p = entry(physical_rank(peer, bound().root, schedule_->num_ranks));
         ++(s.kind == step_kind::send ? p.sends : p.receives);
       }
     }
     return peers;
-  }
-
-  /// Bytes of memory of its own that a call needs on this rank; the largest integer if that number
-  /// does not fit.
-  static std::int64_t scratch_bytes(const schedule& s, const binding& b) {
-    std::int64_t sum = 0;
-    if (b.size.units == 0) return 0;
-    const bool fits = for_each_arena_part(s, b, [&](unsigned, bool, std::int64_t, std::int64_t n) {
-      return n <= most_bytes - cache_line && !__builtin_add_overflow(sum, aligned(n), &sum);
-    });
-    return fits ? sum : most_bytes;
   }
 
  private:
@@ -299,52 +232,12 @@ class execution {
   };
   using bits = std::vector<std::uint64_t>;
 
+  const binding& bound() const { return memory_.bound(); }
   static bool is_message(const step& s) {
     return s.kind == step_kind::send || s.kind == step_kind::receive;
   }
-  static std::int64_t aligned(std::int64_t bytes) {
-    return (bytes + cache_line - 1) / cache_line * cache_line;
-  }
 
   // ---- binding ----
-
-  // Bytes from the first to the last byte of data of some units with the user's layout.
-  static bool memory_bytes(const binding& b, std::int64_t units, std::int64_t* bytes) {
-    const unit_layout& l = b.layout;
-    if (!b.hooks.pack || units == 0)
-      return !__builtin_mul_overflow(units, b.size.unit_bytes, bytes);
-    return !__builtin_mul_overflow(units - 1, l.extent_bytes, bytes) &&
-           !__builtin_add_overflow(*bytes, l.true_extent_bytes, bytes);
-  }
-  // Buffers that need a twin of packed bytes.
-  static unsigned mirror_mask(const schedule& s, const binding& b) {
-    unsigned mask = 0;
-    if (b.hooks.pack)
-      for (const step& x : s.steps)
-        if (x.kind != step_kind::reduce) mask |= 1u << static_cast<unsigned>(x.to);
-    return mask;
-  }
-
-  // Calls visit(buffer, is mirror, first unit, bytes) for all that lies in the arena, until it says
-  // no; false then, or if a number of bytes does not fit.
-  template <class Visit>
-  static bool for_each_arena_part(const schedule& s, const binding& b, Visit visit) {
-    const unsigned mirrors = mirror_mask(s, b);
-    for (unsigned i = 0; i < max_buffers; ++i) {
-      const buffer_use& u = s.used[i];
-      if (u.last == 0) continue;
-      const extent used = blocks_extent(u.first, u.last - u.first, u.parts, b.size);
-      std::int64_t bytes = 0;
-      if (i >= unsigned(buffer::scratch0))
-        if (!memory_bytes(b, used.size(), &bytes) || !visit(i, false, used.begin, bytes))
-          return false;
-      if ((mirrors >> i & 1) == 0) continue;
-      if (__builtin_mul_overflow(used.size(), b.size.unit_bytes, &bytes) ||
-          !visit(i, true, used.begin, bytes))
-        return false;
-    }
-    return true;
-  }
 
   // Whether this is the last call again, with other data of the same size perhaps: nearly all that
   // was worked out then still holds.
@@ -353,10 +246,10 @@ class execution {
       return !x.hooks.pack && x.size.blocks.empty() && x.input_blocks.empty() &&
              x.output_blocks.empty();
     };
-    return s.serial != 0 && s.serial == bound_serial_ && b.size.units == binding_.size.units &&
-           b.size.unit_bytes == binding_.size.unit_bytes &&
-           (b.input == b.output) == (binding_.input == binding_.output) && simple(b) &&
-           simple(binding_);
+    return s.serial != 0 && s.serial == bound_serial_ && b.size.units == bound().size.units &&
+           b.size.unit_bytes == bound().size.unit_bytes &&
+           (b.input == b.output) == (bound().input == bound().output) && simple(b) &&
+           simple(bound());
   }
   void reset_steps() {
     const schedule& s = *schedule_;
@@ -372,40 +265,9 @@ class execution {
     to.mask = 0;
     to.block = in_range(from.blocks.first, from.blocks.parts);
     to.peer =
-        in_range(in_range(from.peer, schedule_->num_ranks) + binding_.root, schedule_->num_ranks);
+        in_range(in_range(from.peer, schedule_->num_ranks) + bound().root, schedule_->num_ranks);
     if (!is_message(from)) to.from_block = in_range(from.from_first, from.blocks.parts);
     enter_round(to);
-  }
-
-  void place_input_and_output() {
-    // The input is only ever read: the builder's steps write to `to`, which is never it.
-    memory_[0] = const_cast<std::byte*>(binding_.input);
-    memory_[1] = binding_.output;
-  }
-  void place_buffers() {
-    const std::int64_t needed = scratch_bytes(*schedule_, binding_);
-    if (needed > arena_bytes_) {
-      arena_.reset();
-      arena_bytes_ = 0;
-      arena_.reset(static_cast<std::byte*>(
-          ::operator new (static_cast<std::size_t>(needed), std::align_val_t{cache_line})));
-      arena_bytes_ = needed;
-    }
-    place_input_and_output();
-    if (needed == 0) return;
-    const bool packs = binding_.hooks.pack != nullptr;
-    const std::int64_t shift = packs ? binding_.layout.true_lower_bound_bytes : 0;
-    const std::int64_t distance = packs ? binding_.layout.extent_bytes : binding_.size.unit_bytes;
-    std::byte* place = arena_.get();
-    for_each_arena_part(*schedule_, binding_,
-                        [&](unsigned i, bool mirror, std::int64_t first, std::int64_t bytes) {
-                          if (mirror)
-                            mirror_[i] = displaced(place, -first * binding_.size.unit_bytes);
-                          else
-                            memory_[i] = displaced(place, -shift - first * distance);
-                          place += aligned(bytes);
-                          return true;
-                        });
   }
 
   // What follows from the schedule alone.
@@ -467,11 +329,11 @@ class execution {
     num_unfinished_ = static_cast<int>(n);
 
     for (cut& c : cuts_) {
-      c.part_units = binding_.size.units / c.parts;
-      c.longer_parts = binding_.size.units % c.parts;
+      c.part_units = bound().size.units / c.parts;
+      c.longer_parts = bound().size.units % c.parts;
       c.blocks = table_of(c.of, c.parts);
     }
-    const std::int64_t segment_units = binding_.size.segment_units(s.segment_bytes);
+    const std::int64_t segment_units = bound().size.segment_units(s.segment_bytes);
     segment_units_[0] = most_bytes;  // more than any block has
     segment_units_[1] = segment_units;
     // Divisions are slow; nearly all steps of a schedule are cut in the same way.
@@ -485,15 +347,14 @@ class execution {
                              (from.rounds > 1 && from.from_stride != from.blocks.stride) ||
                              cuts_[to.from_cut].blocks != mine.blocks;
         if (!to.reads_elsewhere) to.from_distance = 0;
-        to.idle = from.kind == step_kind::copy && !to.reads_elsewhere &&
-                  memory_[static_cast<std::size_t>(from.from)] ==
-                      memory_[static_cast<std::size_t>(from.to)];
+        to.idle =
+            from.kind == step_kind::copy && !to.reads_elsewhere && memory_.same(from.from, from.to);
       }
       to.segments = 1;
       if (from.segmented) {
         const std::int64_t count = from.blocks.count;
         const std::int64_t whole =
-            mine.blocks ? longest_range(from.blocks.count, mine.parts, binding_.size)
+            mine.blocks ? longest_range(from.blocks.count, mine.parts, bound().size)
                         : count * mine.part_units + std::min(count, mine.longer_parts);
         if (whole != longest) {
           longest = whole;
@@ -521,10 +382,10 @@ class execution {
 
   // Where the blocks of a buffer are, if they are not equal parts of the message.
   const extent* table_of(buffer b, std::int32_t parts) const {
-    const std::span<const extent>& own = b == buffer::input    ? binding_.input_blocks
-                                         : b == buffer::output ? binding_.output_blocks
-                                                               : binding_.size.blocks;
-    const std::span<const extent>& blocks = own.empty() ? binding_.size.blocks : own;
+    const std::span<const extent>& own = b == buffer::input    ? bound().input_blocks
+                                         : b == buffer::output ? bound().output_blocks
+                                                               : bound().size.blocks;
+    const std::span<const extent>& blocks = own.empty() ? bound().size.blocks : own;
     return std::size_t(parts) == blocks.size() ? blocks.data() : nullptr;
   }
 
@@ -556,7 +417,7 @@ class execution {
   }
   // Whether the next instance, of a send that has one, is a large message.
   bool is_large(const bound_step& s) const {
-    return current_units(s) * binding_.size.unit_bytes >= large_message_bytes;
+    return current_units(s) * bound().size.unit_bytes >= large_message_bytes;
   }
   void step_on(bound_step& s) const {
     if (++s.next == s.total) return;
@@ -669,9 +530,8 @@ class execution {
     bound_step& s = steps_[std::size_t(index)];
     const std::int64_t end = limit(s);
     const std::int64_t done_before = s.done, next_before = s.next;
-    const std::int64_t unit_bytes = binding_.size.unit_bytes;
-    const std::byte* memory =
-        (binding_.hooks.pack ? mirror_ : memory_)[static_cast<std::size_t>(s.to)];
+    const std::int64_t unit_bytes = bound().size.unit_bytes;
+    const std::byte* memory = memory_.message_memory(s.to);
     // Steps take turns, one message each: thus the segments for several peers interleave.
     bool my_turn = true;
     const bool alone = !other_messages_to_start();
@@ -700,8 +560,8 @@ class execution {
         std::byte* bytes = displaced(memory, s.begin * unit_bytes);
         post_result posted;
         if constexpr (direction == sending) {
-          if (binding_.hooks.pack) {
-            pack(s.from, s.begin, units);
+          if (bound().hooks.pack) {
+            note(memory_.pack(s.from, s.begin, units));
             if (code_ != 0) return true;
           }
           posted = r.post_send(s.peer, tag_, bytes, units * unit_bytes, token);
@@ -712,8 +572,8 @@ class execution {
         ended_at_once = posted == post_result::done;
         if (!ended_at_once)
           --free_[direction];
-        else if (direction == receiving && binding_.hooks.unpack)
-          unpack(s.to, s.begin, units);
+        else if (direction == receiving && bound().hooks.unpack)
+          note(memory_.unpack(s.to, s.begin, units));
       }
       if (ended_at_once) {
         if (s.next == s.done)
@@ -740,11 +600,10 @@ class execution {
       do {
         const std::int64_t units = current_units(s);
         if (units > 0) {
-          if (s.kind == step_kind::reduce)
-            reduce(s, units);
-          else
-            copy(s, units);
-          bytes += units * binding_.size.unit_bytes;
+          const std::int64_t source = s.begin + s.from_distance;
+          note(s.kind == step_kind::reduce ? memory_.reduce(s.from, source, s.to, s.begin, units)
+                                           : memory_.copy(s.from, source, s.to, s.begin, units));
+          bytes += units * bound().size.unit_bytes;
         }
         step_on(s);
       } while (s.next < end && bytes < local_bytes_per_look);
@@ -755,62 +614,25 @@ class execution {
     return bytes;
   }
 
-  std::byte* unit_address(buffer b, std::int64_t unit) const {
-    const std::int64_t distance =
-        binding_.hooks.pack ? binding_.layout.extent_bytes : binding_.size.unit_bytes;
-    return displaced(memory_[static_cast<std::size_t>(b)], unit * distance);
-  }
-  std::byte* packed_address(buffer b, std::int64_t unit) const {
-    return displaced(mirror_[static_cast<std::size_t>(b)], unit * binding_.size.unit_bytes);
-  }
   void note(int code) {
     if (code_ == 0) code_ = code;
-  }
-  void reduce(const bound_step& s, std::int64_t units) {
-    note(binding_.hooks.reduce(binding_.hooks.user_data,
-                               unit_address(s.from, s.begin + s.from_distance),
-                               unit_address(s.to, s.begin), units));
-  }
-  void copy(const bound_step& s, std::int64_t units) {
-    const data_hooks& hooks = binding_.hooks;
-    const std::byte* from = unit_address(s.from, s.begin + s.from_distance);
-    std::byte* to = unit_address(s.to, s.begin);
-    if (!hooks.pack) {
-      std::memcpy(to, from, static_cast<std::size_t>(units * binding_.size.unit_bytes));
-      return;
-    }
-    std::byte* packed = packed_address(s.to, s.begin);
-    note(hooks.pack(hooks.user_data, from, units, packed));
-    note(hooks.unpack(hooks.user_data, packed, units, to));
-  }
-  void pack(buffer b, std::int64_t begin, std::int64_t units) {
-    note(binding_.hooks.pack(binding_.hooks.user_data, unit_address(b, begin), units,
-                             packed_address(b, begin)));
-  }
-  void unpack(buffer b, std::int64_t begin, std::int64_t units) {
-    note(binding_.hooks.unpack(binding_.hooks.user_data, packed_address(b, begin), units,
-                               unit_address(b, begin)));
   }
   // The receive whose bit in the mask is `bit` has ended.
   void unpack(const bound_step& s, unsigned bit) {
     const std::int64_t instance = s.done + (bit - static_cast<unsigned>(s.done)) % max_in_flight;
     const auto index = static_cast<std::size_t>(&s - steps_.data());
-    message_size size = binding_.size;
+    message_size size = bound().size;
     const cut& c = cuts_[s.cut];
     if (c.blocks) size.blocks = {c.blocks, std::size_t(c.parts)};
     const extent e = instance_extent(schedule_->steps[index], std::int32_t(instance / s.segments),
                                      instance % s.segments, segment_units_[s.segmented], size);
-    unpack(s.to, e.begin, e.size());
+    note(memory_.unpack(s.to, e.begin, e.size()));
   }
-
-  struct arena_deleter {
-    void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{cache_line}); }
-  };
 
   const schedule* schedule_ = nullptr;
   // Of the schedule that everything below is prepared for, with this binding or another.
   std::uint64_t bound_serial_ = 0, structure_serial_ = 0;
-  binding binding_{};
+  bound_memory memory_;
   rail_token first_token_ = 0;
   std::int32_t tag_ = 0;
   windows windows_{};
@@ -825,10 +647,6 @@ class execution {
   std::vector<std::int64_t> published_;     // per step: instances done; `ended` once all are posted
   bits work_, ready_, local_, starved_[2];  // ready_: the work at the start
   int turn_[2] = {0, 0};                    // messages, locals: the step that is next in turn
-  std::byte* memory_[max_buffers] = {};
-  std::byte* mirror_[max_buffers] = {};
-  std::unique_ptr<std::byte, arena_deleter> arena_;
-  std::int64_t arena_bytes_ = 0;
 };
 
 }  // namespace railpass

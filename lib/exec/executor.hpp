@@ -127,7 +127,7 @@ class executor {
   /// Bytes of scratch memory that a call would use on this rank; the largest integer if that number
   /// does not fit.
   static std::int64_t scratch_bytes(const schedule& s, const binding& b) {
-    return execution::scratch_bytes(s, b);
+    return bound_memory::scratch_bytes(s, b);
   }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/files/files.hpp"
-#include "lib/files/fingerprint.hpp"
+#include "lib/files/shared_parts.hpp"
 
 #include <algorithm>
 #include <array>

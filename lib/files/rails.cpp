@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/files/files.hpp"
-#include "lib/files/fingerprint.hpp"
+#include "lib/files/json_reader.hpp"
+#include "lib/files/json_writer.hpp"
 
 namespace railpass::files {
 

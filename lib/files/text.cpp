@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whole files in and out, and the marks of this machine.
+// Whole files in and out.
 #include "lib/files/descriptor.hpp"
 #include "lib/files/files.hpp"
 #include "railpass/base/error.hpp"
 
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <fcntl.h>
-#include <fstream>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <thread>
 #include <unistd.h>
 
 namespace railpass::files {
@@ -94,34 +90,6 @@ std::string read_text(const std::string& path) {
     if (text.size() > largest_file_bytes)
       throw error(path + ": longer than 256 MiB, which no file of railpass is");
   }
-}
-
-fingerprint this_machine(int num_hosts, std::string_view mpi_library) {
-  fingerprint here{.num_hosts = num_hosts,
-                   .cores_per_host = int(std::thread::hardware_concurrency()),
-                   .cpu_model = {},
-                   .mpi_library = std::string(mpi_library.substr(0, mpi_library.find('\n')))};
-  // MPICH says the length of the string, with its final zero byte.
-  while (!here.mpi_library.empty() &&
-         (here.mpi_library.back() == '\0' ||
-          std::isspace(static_cast<unsigned char>(here.mpi_library.back()))))
-    here.mpi_library.pop_back();
-  std::ifstream cpus("/proc/cpuinfo");
-  for (std::string line; std::getline(cpus, line);)
-    if (line.starts_with("model name")) {
-      const std::size_t value = line.find_first_not_of(" \t", line.find(':') + 1);
-      if (value != std::string::npos) here.cpu_model = line.substr(value);
-      break;
-    }
-  return here;
-}
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  std::array<char, 32> text;
-  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
 }  // namespace railpass::files

@@ -5,7 +5,7 @@
 
 #include "lib/measure/job.hpp"
 #include "lib/rails/tcp/choice.hpp"
-#include "lib/session/rails.hpp"
+#include "lib/session/communicator_rails.hpp"
 
 #include <string>
 #include <vector>

@@ -3,7 +3,7 @@
 // From the arguments of a call to what the executor takes, and back.
 #pragma once
 
-#include "lib/exec/execution.hpp"
+#include "lib/exec/binding.hpp"
 #include "lib/session/call.hpp"
 #include "lib/session/datatype.hpp"
 

@@ -3,7 +3,7 @@
 // Any number of elements, where MPI's calls take an int of them and of their bytes.
 #pragma once
 
-#include "lib/exec/execution.hpp"
+#include "lib/exec/binding.hpp"
 
 #include <mpi.h>
 

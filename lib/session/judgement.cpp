@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/judgement.hpp"
 
-#include "lib/exec/execution.hpp"
+#include "lib/exec/binding.hpp"
 
 #include <algorithm>
 #include <initializer_list>

@@ -27,10 +27,10 @@ DEPENDS["cli"] = set(DEPENDS)
 PLACES = [("include/railpass/mpi.hpp", "api"), ("include/railpass/options.hpp", "api"),
           ("include/railpass/rails.hpp", "api"),
           ("include/railpass/base/", "base"), ("include/railpass/schedule/", "schedule"),
-          ("include/railpass/select/", "select"), ("include/railpass/transport/", "transport"),
+          ("include/railpass/select/", "select"), ("include/railpass/predict/", "predict"),
+          ("include/railpass/fit/", "fit"), ("include/railpass/transport/", "transport"),
           ("include/railpass/", "facade"),
-          ("models/predict.hpp", "predict"), ("models/fit.hpp", "fit"), ("models/", "models"),
-          ("collectives/", "collectives"), ("lib/cli/", "cli"), ("lib/measure/", "measure"),
+          ("models/", "models"), ("collectives/", "collectives"), ("lib/cli/", "cli"), ("lib/measure/", "measure"),
           ("lib/session/", "session"), ("lib/preload/", "preload"),
           ("lib/exec/", "exec"), ("lib/rails/", "rails"), ("lib/files/", "files"), ("lib/report/", "report"), ("lib/tune/", "tune")]
 
@@ -41,7 +41,7 @@ OUTSIDE = {"Eigen/": {"fit", "tune"}, "nlohmann/": {"files", "report", "tune", "
 USERS_HEADERS = [str(p.relative_to(ROOT)) for p in sorted((ROOT / "include/railpass").glob("*.hpp"))
                  if p.name != "options.hpp"]  # part of mpi.hpp
 NOT_FOR_USERS = re.compile(r"/(Eigen|nlohmann|asio|CLI|collectives/(?!.*boost)|models|"
-                           r"railpass/(schedule|select|transport))/")
+                           r"railpass/(schedule|select|predict|fit|transport))/")
 
 problems = []
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "models/fit.hpp"
-
 #include "lib/files/files.hpp"
 #include "models/simulator.hpp"
+#include "railpass/fit/collectives.hpp"
+#include "railpass/fit/links.hpp"
+#include "railpass/fit/misfit.hpp"
+#include "railpass/fit/profile.hpp"
 #include "support/catch.hpp"
 
 #include <filesystem>

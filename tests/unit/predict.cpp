@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "models/predict.hpp"
+#include "railpass/predict/predict.hpp"
 
 #include "railpass/select/merge_costs.hpp"
 #include "railpass/select/prior.hpp"

@@ -2,7 +2,7 @@
 #include "models/trace.hpp"
 
 #include "lib/report/schedule_timeline.hpp"
-#include "models/predict.hpp"
+#include "railpass/predict/predict.hpp"
 #include "support/catch.hpp"
 
 #include <nlohmann/json.hpp>

@@ -9,9 +9,9 @@
 // The machine is that of one profile after the other, for CALLS calls each; the policies know the
 // first one only.
 #include "lib/files/files.hpp"
-#include "models/predict.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/base/statistics.hpp"
+#include "railpass/predict/predict.hpp"
 #include "railpass/select/lockstep.hpp"
 #include "railpass/select/policies.hpp"
 

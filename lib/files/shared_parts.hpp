@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// What several kinds of file hold: the marks of a machine, the time of a collective.
 #pragma once
 
 #include "lib/files/json_reader.hpp"
+#include "lib/files/json_writer.hpp"
 #include "models/profile.hpp"
 
 namespace railpass::files {
-
-// Ordered, so that files read well and stay comparable line by line.
-using json = nlohmann::ordered_json;
 
 inline json fingerprint_json(const fingerprint& f) {
   json j{{"num_hosts", f.num_hosts},
@@ -25,25 +25,6 @@ inline fingerprint read_fingerprint(const json_reader& r) {
           .cpu_model = r.text("cpu_model"),
           .mpi_library = r.text("mpi_library"),
           .rails = r.has("rails") ? r.text("rails") : ""};
-}
-
-/// Numbers that JSON cannot say would come out as null and make the file unreadable.
-inline void refuse_non_finite(const json& j, const std::string& place) {
-  if (j.is_number_float() && !std::isfinite(j.get<double>()))
-    throw error("cannot write " + place + ": it is not a finite number");
-  for (const auto& [key, item] : j.items())
-    if (j.is_structured()) refuse_non_finite(item, place + '/' + key);
-}
-
-/// The text of a document. Bytes that are no UTF-8 (a CPU's name, say) become replacement
-/// characters.
-inline std::string document_text(const json& j) {
-  refuse_non_finite(j, j.value("format", ""));
-  return j.dump(1, ' ', false, json::error_handler_t::replace) + '\n';
-}
-
-inline void put_optional(json& j, const char* key, const std::optional<double>& x) {
-  if (x) j[key] = *x;
 }
 
 inline json collective_time_json(const collective_time& t) {

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What fitted closed forms leave of the measured times: how much of it is the time's error, and how
+// much is expected of similar arms, too (railpass/select/misfit.hpp). Times of few runs count less,
+// and hardly if they seem to be slow ones.
+#pragma once
+
+#include "models/profile.hpp"
+#include "railpass/select/misfit.hpp"
+
+#include <Eigen/Dense>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <span>
+#include <vector>
+
+namespace railpass::detail {
+
+// What a measured time is off by. A run is now and then a hundred times too slow, where ranks wait
+// for a core: Student's t with one degree of freedom. The median of n such values has the tails of
+// (n + 1) / 2 degrees.
+struct time_error {
+  double variance = 0;  // of ln(seconds), rare slow runs apart; 0: as good as any
+  double freedom = 1;
+
+  // Of this time, if its squared error is expected to be `squared` (Lange, Little, Taylor,
+  // doi:10.1080/01621459.1989.10478852).
+  double variance_given(double squared) const {
+    return variance > 0 ? (freedom * variance + squared) / (freedom + 1) : 0;
+  }
+};
+
+inline time_error error_of(const collective_time& t) {
+  if (t.runs < 1) return {};
+  const auto runs = double(t.runs);
+  const double spread = std::min(t.run_spread, select::detail::most_misfit);
+  return {.variance = 0.5 * std::numbers::pi * spread * spread / runs, .freedom = 0.5 * (runs + 1)};
+}
+
+// Weights that make a Gaussian process of these residuals. At first all of a residual is thought to
+// be the time's error, if it has one, then as much as the others leave. A residual that is four
+// standard deviations away from what the others say, the worst one first, is what this arm alone is
+// off by, or noise if nobody knows how well it was measured and it is too long: nothing makes a
+// call too short. A well-measured one that stays away even so is believed: closed forms jump.
+inline std::vector<algorithm_correction::point> weigh(std::span<const misfit_place> places,
+                                                      std::span<const double> residuals,
+                                                      std::span<const time_error> errors) {
+  constexpr double most_deviations = 4, settled = 0.01;
+  constexpr int most_rounds = 100;
+  const auto n = Eigen::Index(places.size());
+  Eigen::MatrixXd covariance(n, n);
+  for (Eigen::Index i = 0; i < n; ++i)
+    for (Eigen::Index k = 0; k < n; ++k)
+      covariance(i, k) = select::misfit_covariance(places[std::size_t(i)], places[std::size_t(k)]);
+  covariance.diagonal().array() += select::detail::misfit_noise * select::detail::misfit_noise;
+  const Eigen::Map<const Eigen::VectorXd> r(residuals.data(), n);
+  Eigen::VectorXd weights, noise(n);
+  Eigen::VectorXd disbelieved = Eigen::VectorXd::Zero(n), own = disbelieved;  // variances
+  Eigen::VectorXd in_question = Eigen::VectorXd::Ones(n);
+  const auto shares_of = [&](Eigen::Index i) {
+    Eigen::VectorXd shares(n);
+    for (Eigen::Index k = 0; k < n; ++k)
+      shares(k) = select::own_share(places[std::size_t(i)], places[std::size_t(k)]);
+    return shares;
+  };
+  for (Eigen::Index i = 0; i < n; ++i)
+    noise(i) = errors[std::size_t(i)].variance_given(r(i) * r(i));
+  covariance.diagonal() += noise;
+  for (Eigen::Index round = 0; round <= most_rounds + n; ++round) {
+    const Eigen::MatrixXd inverse = covariance.inverse();
+    weights = inverse * r;
+    // What is expected of the squared errors.
+    const Eigen::ArrayXd squared = (noise.array() * weights.array()).square() +
+                                   noise.array() * (1 - noise.array() * inverse.diagonal().array());
+    double change = 0;
+    for (Eigen::Index i = 0; i < n && round < most_rounds; ++i) {
+      const double before = noise(i);
+      noise(i) = errors[std::size_t(i)].variance_given(squared(i));
+      covariance(i, i) += noise(i) - before;
+      if (before > 0) change = std::max(change, std::abs(noise(i) / before - 1));
+    }
+    if (change > settled) continue;
+    // Of each from the others: weight / inverse(i, i) away, with 1 / inverse(i, i) as variance.
+    const Eigen::VectorXd deviations =
+        weights.cwiseAbs().cwiseQuotient(inverse.diagonal().cwiseSqrt());
+    Eigen::Index worst = 0;
+    if (deviations.cwiseProduct(in_question).maxCoeff(&worst) <= most_deviations) break;
+    const double away = weights(worst) / inverse(worst, worst);
+    const bool well_measured = errors[std::size_t(worst)].variance > 0;
+    if (own(worst) > 0 && well_measured) {
+      in_question(worst) = 0;
+    } else if (own(worst) > 0 || (away > 0 && !well_measured)) {
+      disbelieved(worst) += away * away;
+      covariance(worst, worst) += away * away;
+    } else {
+      own(worst) = away * away;
+      const Eigen::VectorXd shares = shares_of(worst);
+      covariance += own(worst) * shares * shares.transpose();
+    }
+  }
+  std::vector<algorithm_correction::point> result;
+  for (Eigen::Index i = 0; i < n; ++i)
+    result.push_back({.place = places[std::size_t(i)],
+                      .weight = weights(i),
+                      .noise = std::sqrt(noise(i) + disbelieved(i)),
+                      .own = own(i) > 0 ? own(i) * shares_of(i).dot(weights) : 0});
+  return result;
+}
+
+}  // namespace railpass::detail

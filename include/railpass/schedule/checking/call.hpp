@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the checker is given and says, and the call that it looks at: the schedules of all ranks,
+// the memory that each rank has, and the first thing found wrong.
+#pragma once
+
+#include "railpass/schedule/promise.hpp"
+#include "railpass/schedule/schedule.hpp"
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace railpass {
+
+/// What the schedules of a call are for.
+struct check_case {
+  promise what = promise::root_to_all;
+  /// Physical rank of virtual rank 0, for messages only; but the rank that gets the result of a
+  /// reduce_to_root that does not commute (shape::result_rank).
+  std::int32_t root = 0;
+  bool commutative = true;  ///< reductions: any order of operands will do
+  bool in_place = false;    ///< input and output are the same memory where the promise allows that
+  message_size size{};
+  bool prove_ending = true;  ///< false where it is known: it does not depend on where data are
+  /// Only the two ranks that exchange a block know its length: steps may name single blocks of
+  /// their own or of a peer only.
+  bool lengths_of_pair = false;
+  /// blocks_to_blocks with unequal blocks: num_ranks * num_ranks lengths, entry i * num_ranks + j
+  /// of the block from rank i to rank j; empty: all are equal. size.units is then the longest sum
+  /// of a row or column. Borrowed.
+  std::span<const std::int64_t> lengths{};
+};
+
+struct check_result {
+  bool ok = true;
+  std::int64_t steps = 0;        ///< instances of steps with data in them, over all ranks
+  std::size_t memory_bytes = 0;  ///< of the largest schedule
+  bool all_ready_at_start = true;
+  std::string message;  ///< what is wrong: rank, step, unit, what was expected
+};
+
+namespace checking {
+
+using index = std::int32_t;
+inline constexpr index none = -1;
+
+inline std::string buffer_text(buffer b) {
+  static constexpr std::array<const char*, max_buffers> names{"input",    "output",   "scratch0",
+                                                              "scratch1", "scratch2", "scratch3"};
+  return names[std::size_t(b)];
+}
+
+// Ranks are virtual ones unless it says otherwise.
+class checked_call : public check_case {
+ public:
+  std::span<const schedule> schedules;
+  index num_ranks = 0;
+  promise_traits traits{};
+  index first_root = 0;  // with the root's memory
+  check_result found;
+
+  void set(std::span<const schedule> all, const check_case& c) {
+    check_case::operator=(c);
+    found = {};
+    schedules = all;
+    num_ranks = index(all.size());
+    traits = traits_of(c.what);
+    // Reductions in rank order have physical ranks.
+    rotation_ = traits.reduces && !c.commutative ? 0 : c.root;
+    first_root = rotation_ == c.root ? 0 : c.root;
+    place_blocks();
+  }
+
+  // --- messages for people
+
+  index physical(index v) const { return physical_rank(v, rotation_, num_ranks); }
+  std::string rank_text(index v) const { return "rank " + std::to_string(physical(v)); }
+  std::string step_text(const step& s, index peer) const {
+    switch (s.kind) {
+      case step_kind::send:
+        return "send of " + buffer_text(s.from) + " to " + rank_text(peer);
+      case step_kind::receive:
+        return "receive into " + buffer_text(s.to) + " from " + rank_text(peer);
+      case step_kind::reduce:
+        return "reduce of " + buffer_text(s.from) + " into " + buffer_text(s.to);
+      default:
+        return "copy of " + buffer_text(s.from) + " to " + buffer_text(s.to);
+    }
+  }
+  std::string form_text(index rank, std::size_t number) const {
+    const step& s = schedules[std::size_t(rank)].steps[number];
+    return rank_text(rank) + " step " + std::to_string(number) + " (" + step_text(s, s.peer) + ")";
+  }
+  bool fail(std::string text) {
+    if (found.message.empty()) found.message = std::move(text);
+    return false;
+  }
+
+  // --- the memory of each rank
+
+  message_size size_of(index v, buffer b) const {
+    if (tables_.empty() || b >= buffer::scratch0) return size;
+    message_size own = size;
+    own.blocks = {tables_.data() + (std::size_t(v) * 2 + std::size_t(b)) * std::size_t(num_ranks),
+                  std::size_t(num_ranks)};
+    own.units = own.blocks.back().end;
+    return own;
+  }
+  extent block_of(index v, buffer b, index k) const {
+    return blocks_extent(k, 1, num_ranks, size_of(v, b));
+  }
+  bool aliased(index v) const {
+    return in_place && (traits.in_place == in_place_ranks::all ||
+                        (traits.in_place == in_place_ranks::root && v == first_root));
+  }
+
+  // The units of its output that a rank has memory for.
+  extent output_of(index v) const {
+    const extent all{0, size_of(v, buffer::output).units}, none_at_all{0, 0};
+    switch (what) {
+      case promise::reduce_to_root:  // rank 0 passes it on
+        return v == first_root || v == 0 ? all : none_at_all;
+      case promise::blocks_to_root:
+        return v == 0 ? all : none_at_all;
+      case promise::prefix_before:
+        return v > 0 ? all : none_at_all;
+      case promise::reduce_to_blocks:
+      case promise::root_to_blocks:
+        return block_of(v, buffer::output, v);
+      default:
+        return all;
+    }
+  }
+  // In place, input and output are one.
+  std::size_t place(index v, buffer b) const {
+    return b == buffer::input && aliased(v) ? std::size_t(buffer::output) : std::size_t(b);
+  }
+
+ private:
+  void place_blocks() {
+    tables_.clear();
+    if (lengths.empty()) return;
+    // By rank: the blocks of its input, then those of its output.
+    for (index v = 0; v < num_ranks; ++v)
+      for (const bool out : {false, true}) {
+        std::int64_t at = 0;
+        for (index k = 0; k < num_ranks; ++k) {
+          const std::int64_t length =
+              lengths[std::size_t(out ? k * num_ranks + v : v * num_ranks + k)];
+          tables_.push_back({at, at + length});
+          at += length;
+        }
+      }
+  }
+
+  index rotation_ = 0;          // physical rank of virtual rank 0
+  std::vector<extent> tables_;  // see place_blocks
+};
+
+}  // namespace checking
+}  // namespace railpass

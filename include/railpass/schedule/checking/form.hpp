@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The form of each schedule: its numbers are in range, its dependencies go back, it is small.
+#pragma once
+
+#include "railpass/schedule/checking/call.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace railpass {
+
+inline constexpr std::size_t max_schedule_bytes = 64 * 1024;
+inline constexpr std::int32_t max_ranks_for_schedule_bytes = 64;
+
+/// Whether all of a rank's messages and local work can be posted at once: then a nonblocking call
+/// needs nobody to advance it. No step may wait for another one to end, and the messages must fit
+/// in the executor's window.
+inline bool all_ready_at_start(const schedule& s, const message_size& size,
+                               std::int64_t window = 64) {
+  std::int64_t sends = 0, receives = 0;
+  for (const step& x : s.steps) {
+    for (const dependency& d : s.dependencies_of(x))
+      if (d.lag != dependency::posted &&
+          (d.lag != dependency::in_turn || size.bytes() >= large_message_bytes))
+        return false;
+    const std::int64_t instances =
+        x.rounds * segments_per_round(x, size.segment_units(s.segment_bytes), size);
+    if (x.kind != step_kind::reduce && x.kind != step_kind::copy && instances > x.window)
+      return false;
+    if (x.kind == step_kind::send) sends += instances;
+    if (x.kind == step_kind::receive) receives += instances;
+  }
+  return sends <= window && receives <= window;
+}
+
+namespace checking {
+
+inline bool knows_lengths(const checked_call& call, const step& x, index v) {
+  const block_range& b = x.blocks;
+  if (b.parts != call.num_ranks || b.count != 1 || x.segmented || x.from >= buffer::scratch0 ||
+      x.to >= buffer::scratch0)
+    return false;
+  if (x.kind == step_kind::reduce || x.kind == step_kind::copy)
+    return x.rounds == 1 && b.first == v && x.from_first == v;
+  for (index r = 0; r < x.rounds; ++r) {
+    const index block = wrap(b.first + std::int64_t{r} * b.stride, call.num_ranks);
+    if (block != v && block != peer_of(x, r, call.num_ranks)) return false;
+  }
+  return true;
+}
+
+inline bool check_step(checked_call& call, index v, std::size_t number) {
+  const schedule& s = call.schedules[std::size_t(v)];
+  const step& x = s.steps[number];
+  const block_range& b = x.blocks;
+  const auto wrong = [&](const std::string& text) {
+    return call.fail(call.form_text(v, number) + ": " + text);
+  };
+  const bool message = x.kind == step_kind::send || x.kind == step_kind::receive;
+  if (x.rounds < 1) return wrong("rounds is " + std::to_string(x.rounds) + ", expected 1 or more");
+  if (x.window < 1 || x.window > max_window)
+    return wrong("window is " + std::to_string(x.window) + ", expected 1 to " +
+                 std::to_string(max_window));
+  if (b.parts < 1 || b.count < 1 || b.count > b.parts)
+    return wrong("takes " + std::to_string(b.count) + " of " + std::to_string(b.parts) + " blocks");
+  if (call.lengths_of_pair && !knows_lengths(call, x, v))
+    return wrong(
+        "does not know how long the block is: expected single unsegmented blocks of its "
+        "own rank or of the peer");
+  for (index r = 0; r < x.rounds; ++r) {
+    if (wrap(b.first + std::int64_t{r} * b.stride, b.parts) + b.count > b.parts ||
+        (!message &&
+         wrap(x.from_first + std::int64_t{r} * x.from_stride, b.parts) + b.count > b.parts))
+      return wrong("the blocks of round " + std::to_string(r) +
+                   " go beyond the end of the message");
+    if (message && peer_of(x, r, call.num_ranks) == v)
+      return wrong("the peer of round " + std::to_string(r) + " is the rank itself");
+  }
+  if (x.kind != step_kind::send && x.to == buffer::input) return wrong("writes the input");
+  if (!message && x.from == x.to) return wrong("source and target are the same buffer");
+  for (const dependency& d : s.dependencies_of(x)) {
+    if (d.step < 0 || std::size_t(d.step) >= number)
+      return wrong("waits for step " + std::to_string(d.step) + ", expected an earlier one");
+    const step& other = s.steps[std::size_t(d.step)];
+    const std::int64_t segment = call.size.segment_units(s.segment_bytes);
+    if ((d.lag >= 0 || d.lag == dependency::in_turn) &&
+        segments_per_round(x, segment, call.size) != segments_per_round(other, segment, call.size))
+      return wrong("waits for single segments of step " + std::to_string(d.step) +
+                   ", which has another number of them");
+    const auto told = s.successors_of(other);
+    if (std::find(told.begin(), told.end(), index(number)) == told.end())
+      return wrong("is not among the successors of step " + std::to_string(d.step) +
+                   ", which it waits for");
+  }
+  return true;
+}
+
+inline bool check_form(checked_call& call) {
+  if (call.num_ranks < 1) return call.fail("no schedules");
+  for (index v = 0; v < call.num_ranks; ++v) {
+    const schedule& s = call.schedules[std::size_t(v)];
+    if (s.rank != v || s.num_ranks != call.num_ranks)
+      return call.fail(call.rank_text(v) + ": the schedule says rank " + std::to_string(s.rank) +
+                       " of " + std::to_string(s.num_ranks) + ", expected " + std::to_string(v) +
+                       " of " + std::to_string(call.num_ranks));
+    if (s.segment_bytes != call.schedules[0].segment_bytes)
+      return call.fail(call.rank_text(v) + ": segment_bytes is " + std::to_string(s.segment_bytes) +
+                       ", rank " + std::to_string(call.physical(0)) + " has " +
+                       std::to_string(call.schedules[0].segment_bytes));
+    for (std::size_t i = 0; i < s.steps.size(); ++i)
+      if (!check_step(call, v, i)) return false;
+    call.found.memory_bytes = std::max(call.found.memory_bytes, s.memory_bytes());
+    if (call.found.all_ready_at_start)
+      call.found.all_ready_at_start = all_ready_at_start(s, call.size);
+  }
+  if (call.num_ranks <= max_ranks_for_schedule_bytes &&
+      call.found.memory_bytes > max_schedule_bytes)
+    return call.fail("a schedule takes " + std::to_string(call.found.memory_bytes) +
+                     " bytes, expected at most " + std::to_string(max_schedule_bytes));
+  return true;
+}
+
+}  // namespace checking
+}  // namespace railpass

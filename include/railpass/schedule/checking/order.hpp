@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What comes before what, whatever the timing: messages of a pair of ranks, steps that touch the
+// same memory, and of a barrier each rank's beginning before all ends.
+#pragma once
+
+#include "railpass/schedule/checking/call.hpp"
+#include "railpass/schedule/checking/unrolled.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace railpass::checking {
+
+class order_checks {
+ public:
+  order_checks(checked_call& call, const unrolled& steps) : call_(call), steps_(steps) {}
+
+  // Messages of a pair are posted in the order of the steps.
+  bool check_posting_order() {
+    latest_.assign(std::size_t(call_.num_ranks) * 2, none);
+    for (index v = 0; v < call_.num_ranks; ++v) {
+      const std::span<const task> mine = steps_.tasks_of(v);
+      for (const task& t : mine) {
+        const bool sends = t.what->kind == step_kind::send;
+        if (!sends && t.what->kind != step_kind::receive) continue;
+        for (index r = 0; r < t.what->rounds; ++r) {
+          const index peer = steps_.instances[std::size_t(t.first + r * t.segments)].peer;
+          index& before = latest_[std::size_t(peer) * 2 + (sends ? 1 : 0)];
+          if (before != none && before != t.number) {
+            const auto waits = steps_.dependencies_of(t);
+            const bool ordered = std::any_of(waits.begin(), waits.end(), [&](const dependency& d) {
+              return d.step == before && d.lag < 0 && d.lag != dependency::in_turn;
+            });
+            if (!ordered)
+              return call_.fail(call_.form_text(v, std::size_t(t.number)) +
+                                ": nothing makes it wait until step " + std::to_string(before) +
+                                " has been posted, which has a peer, " + call_.rank_text(peer) +
+                                ", in common with it");
+          }
+          before = t.number;
+        }
+      }
+      for (const task& t : mine)
+        for (index r = 0; r < t.what->rounds; ++r) {
+          const index peer = steps_.instances[std::size_t(t.first + r * t.segments)].peer;
+          latest_[std::size_t(peer) * 2] = latest_[std::size_t(peer) * 2 + 1] = none;
+        }
+    }
+    return true;
+  }
+
+  bool check_races() {
+    for (index v = 0; v < call_.num_ranks; ++v) {
+      const std::span<const task> mine = steps_.tasks_of(v);
+      if (mine.empty()) continue;
+      clock_base_ = mine.front().first;
+      clock_width_ = mine.size();
+      const task& last = mine.back();
+      clocks_.assign(std::size_t(last.first + last.total - clock_base_) * clock_width_, 0);
+      for (const task& t : mine) set_clocks(t, mine);
+      const unsigned places = max_buffers;
+      const std::size_t units = std::size_t(call_.size.units);
+      writers_.assign(places * units, none);
+      readers_.assign(places * units, none);
+      reads_.clear();
+      for (const task& t : mine)
+        for (index i = 0; i < t.total; ++i)
+          if (!check_races_of(t, i)) return false;
+    }
+    return true;
+  }
+
+  // A barrier; `met` says for each receive which send it met. Who has surely begun when a rank
+  // ends: what its instances wait for, and what the senders of its messages waited for. Found in
+  // rounds until nothing changes; schedules of barriers are short.
+  bool check_arrival(const std::vector<index>& met) {
+    const std::size_t words = (std::size_t(call_.num_ranks) + 63) / 64;
+    arrived_.assign(steps_.instances.size() * words, 0);
+    const auto of = [&](index i) { return arrived_.data() + std::size_t(i) * words; };
+    bool changed = true;
+    const auto join = [&](index into, const std::uint64_t* from) {
+      for (std::size_t w = 0; w < words; ++w) {
+        changed = changed || (from[w] & ~of(into)[w]) != 0;
+        of(into)[w] |= from[w];
+      }
+    };
+    while (changed) {
+      changed = false;
+      for (const task& t : steps_.tasks)
+        for (index i = 0; i < t.total; ++i) {
+          const index self = t.first + i;
+          const auto mine = std::uint64_t{1} << (t.rank % 64);
+          changed = changed || (of(self)[std::size_t(t.rank) / 64] & mine) == 0;
+          of(self)[std::size_t(t.rank) / 64] |= mine;
+          if (t.what->kind == step_kind::receive && met[std::size_t(self)] != none)
+            join(self, of(met[std::size_t(self)]));
+          for (const dependency& d : steps_.dependencies_of(t)) {
+            if (d.lag == dependency::posted) continue;
+            const task& other =
+                steps_.tasks[std::size_t(steps_.first_task[std::size_t(t.rank)] + d.step)];
+            const auto awaited = index(instances_awaited(
+                d, i / t.segments, i % t.segments, t.segments, other.what->rounds, other.total));
+            for (index k = 0; k < awaited; ++k) join(self, of(other.first + k));
+          }
+        }
+    }
+    for (index v = 0; v < call_.num_ranks; ++v) {
+      std::vector<std::uint64_t> all(words, 0);
+      all[std::size_t(v) / 64] |= std::uint64_t{1} << (v % 64);
+      for (const task& t : steps_.tasks_of(v))
+        for (index i = 0; i < t.total; ++i)
+          for (std::size_t w = 0; w < words; ++w) all[w] |= of(t.first + i)[w];
+      for (index other = 0; other < call_.num_ranks; ++other)
+        if (!(all[std::size_t(other) / 64] >> (other % 64) & 1))
+          return call_.fail(call_.rank_text(v) + " may end before " + call_.rank_text(other) +
+                            " has begun");
+    }
+    return true;
+  }
+
+ private:
+  // clock(t, i)[u]: how many instances of step u are surely done when instance i of step t starts.
+  // Dependencies are all of the kind "the first k instances of u are done", so these numbers say
+  // everything about order.
+  index* clock(const task& t, index i) {
+    return clocks_.data() + std::size_t(t.first - clock_base_ + i) * clock_width_;
+  }
+
+  void set_clocks(const task& t, std::span<const task> mine) {
+    const bool message = t.what->kind == step_kind::send || t.what->kind == step_kind::receive;
+    const auto waits = steps_.dependencies_of(t);
+    const auto join = [&](index* into, const index* from) {
+      for (std::size_t u = 0; u < clock_width_; ++u) into[u] = std::max(into[u], from[u]);
+    };
+    for (index i = 0; i < t.total; ++i) {
+      index* now = clock(t, i);
+      if (i > 0) std::copy_n(clock(t, i - 1), clock_width_, now);
+      for (const dependency& d : waits) {
+        if (d.lag == dependency::in_turn) continue;  // orders large messages only
+        const task& other = mine[std::size_t(d.step)];
+        const auto awaited = index(instances_awaited(d, i / t.segments, i % t.segments, t.segments,
+                                                     other.what->rounds, other.total));
+        if (awaited == 0) continue;
+        // What awaited instances waited for is done as well.
+        join(now, clock(other, awaited - 1));
+        if (d.lag != dependency::posted) now[other.number] = std::max(now[other.number], awaited);
+      }
+      // Local instances run one after the other; messages are only posted so.
+      if (!message) now[t.number] = i;
+    }
+  }
+
+  // Instances are looked at in the order of the steps, in which they could run. So it is enough to
+  // compare each with the last writer of each unit and with the readers since.
+  bool check_races_of(const task& t, index i) {
+    const step& s = *t.what;
+    const instance& x = steps_.instances[std::size_t(t.first + i)];
+    const std::size_t from = call_.place(t.rank, s.from), to = call_.place(t.rank, s.to);
+    if (s.kind == step_kind::copy && from == to && x.from == x.begin) return true;
+    const bool from_read = s.kind != step_kind::receive, to_written = s.kind != step_kind::send;
+    const bool local = s.kind == step_kind::copy || s.kind == step_kind::reduce;
+    for (index u = x.begin; u < x.end; ++u) {
+      if (from_read && !read_after_write(t, i, from, local ? x.from + u - x.begin : u))
+        return false;
+      if (to_written && !write_after_all(t, i, to, u)) return false;
+    }
+    return true;
+  }
+  bool ordered_before(index earlier, const task& t, index i) {
+    const task& e = steps_.tasks[std::size_t(steps_.instances[std::size_t(earlier)].owner)];
+    return clock(t, i)[e.number] > earlier - e.first;
+  }
+  bool race(const task& t, index i, index earlier, index unit) {
+    return call_.fail("race on unit " + std::to_string(unit) + ": " +
+                      steps_.instance_text(t.first + i) + " may run before the end of " +
+                      steps_.instance_text(earlier));
+  }
+  bool read_after_write(const task& t, index i, std::size_t where, index unit) {
+    const std::size_t cell = where * std::size_t(call_.size.units) + std::size_t(unit);
+    const index writer = writers_[cell];
+    if (writer != none && !ordered_before(writer, t, i)) return race(t, i, writer, unit);
+    // Of one step's reads the last one counts: it is done when all are, in terms of clocks.
+    index& head = readers_[cell];
+    if (head != none && steps_.instances[std::size_t(reads_[std::size_t(head)].first)].owner ==
+                            steps_.instances[std::size_t(t.first)].owner)
+      reads_[std::size_t(head)].first = t.first + i;
+    else {
+      reads_.push_back({t.first + i, head});
+      head = index(reads_.size()) - 1;
+    }
+    return true;
+  }
+  bool write_after_all(const task& t, index i, std::size_t where, index unit) {
+    const std::size_t cell = where * std::size_t(call_.size.units) + std::size_t(unit);
+    const index self = t.first + i, writer = writers_[cell];
+    if (writer != none && !ordered_before(writer, t, i)) return race(t, i, writer, unit);
+    for (index r = readers_[cell]; r != none; r = reads_[std::size_t(r)].second) {
+      const index reader = reads_[std::size_t(r)].first;
+      if (reader != self && !ordered_before(reader, t, i)) return race(t, i, reader, unit);
+    }
+    writers_[cell] = self;
+    readers_[cell] = none;
+    return true;
+  }
+
+  checked_call& call_;
+  const unrolled& steps_;
+  std::vector<index> latest_;
+  std::vector<index> clocks_;
+  index clock_base_ = 0;
+  std::size_t clock_width_ = 0;
+  std::vector<index> writers_, readers_;        // per memory and unit
+  std::vector<std::pair<index, index>> reads_;  // instance, next reader of the unit
+  std::vector<std::uint64_t> arrived_;          // per instance: a bit per rank
+};
+
+}  // namespace railpass::checking

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The memory that one run of a schedule works on, and the work itself.
+#pragma once
+
+#include "lib/exec/binding.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+
+namespace railpass {
+
+/// The user's buffers, and one arena for all else: scratch buffers, and a twin of packed bytes of
+/// each buffer that messages or copies fill, if data must be packed. Units are those of the
+/// message; codes are 0 or what a hook returned.
+class bound_memory {
+ public:
+  bound_memory() = default;
+  bound_memory(const bound_memory&) = delete;
+  bound_memory& operator=(const bound_memory&) = delete;
+
+  const binding& bound() const { return binding_; }
+  /// Takes the binding; buffers are where they were before.
+  void bind(const binding& b) { binding_ = b; }
+
+  /// The buffers of another schedule or size. Allocates if it needs more than any before.
+  void place(const schedule& s) {
+    const std::int64_t needed = scratch_bytes(s, binding_);
+    if (needed > arena_bytes_) {
+      arena_.reset();
+      arena_bytes_ = 0;
+      arena_.reset(static_cast<std::byte*>(
+          ::operator new (static_cast<std::size_t>(needed), std::align_val_t{cache_line})));
+      arena_bytes_ = needed;
+    }
+    place_input_and_output();
+    if (needed == 0) return;
+    const bool packs = binding_.hooks.pack != nullptr;
+    const std::int64_t shift = packs ? binding_.layout.true_lower_bound_bytes : 0;
+    const std::int64_t distance = packs ? binding_.layout.extent_bytes : binding_.size.unit_bytes;
+    std::byte* place = arena_.get();
+    for_each_arena_part(s, binding_,
+                        [&](unsigned i, bool mirror, std::int64_t first, std::int64_t bytes) {
+                          if (mirror)
+                            mirror_[i] = displaced(place, -first * binding_.size.unit_bytes);
+                          else
+                            memory_[i] = displaced(place, -shift - first * distance);
+                          place += aligned(bytes);
+                          return true;
+                        });
+  }
+  /// The same schedule and size with other data: only the user's buffers have moved.
+  void place_input_and_output() {
+    // The input is only ever read: the builder's steps write to `to`, which is never it.
+    memory_[0] = const_cast<std::byte*>(binding_.input);
+    memory_[1] = binding_.output;
+  }
+
+  bool same(buffer a, buffer b) const {
+    return memory_[static_cast<std::size_t>(a)] == memory_[static_cast<std::size_t>(b)];
+  }
+  /// Where the bytes of the buffer's messages would begin.
+  const std::byte* message_memory(buffer b) const {
+    return (binding_.hooks.pack ? mirror_ : memory_)[static_cast<std::size_t>(b)];
+  }
+
+  int reduce(buffer from, std::int64_t from_unit, buffer to, std::int64_t to_unit,
+             std::int64_t units) const {
+    return binding_.hooks.reduce(binding_.hooks.user_data, unit_address(from, from_unit),
+                                 unit_address(to, to_unit), units);
+  }
+  int copy(buffer from_buffer, std::int64_t from_unit, buffer to_buffer, std::int64_t to_unit,
+           std::int64_t units) const {
+    const data_hooks& hooks = binding_.hooks;
+    const std::byte* from = unit_address(from_buffer, from_unit);
+    std::byte* to = unit_address(to_buffer, to_unit);
+    if (!hooks.pack) {
+      std::memcpy(to, from, static_cast<std::size_t>(units * binding_.size.unit_bytes));
+      return 0;
+    }
+    std::byte* packed = packed_address(to_buffer, to_unit);
+    const int packing = hooks.pack(hooks.user_data, from, units, packed);
+    const int unpacking = hooks.unpack(hooks.user_data, packed, units, to);
+    return packing != 0 ? packing : unpacking;
+  }
+  int pack(buffer b, std::int64_t begin, std::int64_t units) const {
+    return binding_.hooks.pack(binding_.hooks.user_data, unit_address(b, begin), units,
+                               packed_address(b, begin));
+  }
+  int unpack(buffer b, std::int64_t begin, std::int64_t units) const {
+    return binding_.hooks.unpack(binding_.hooks.user_data, packed_address(b, begin), units,
+                                 unit_address(b, begin));
+  }
+
+  /// Bytes of memory of its own that a call needs on this rank; the largest integer if that number
+  /// does not fit.
+  static std::int64_t scratch_bytes(const schedule& s, const binding& b) {
+    std::int64_t sum = 0;
+    if (b.size.units == 0) return 0;
+    const bool fits = for_each_arena_part(s, b, [&](unsigned, bool, std::int64_t, std::int64_t n) {
+      return n <= most_bytes - cache_line && !__builtin_add_overflow(sum, aligned(n), &sum);
+    });
+    return fits ? sum : most_bytes;
+  }
+
+ private:
+  static constexpr std::int64_t cache_line = 64;
+  static constexpr std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max();
+
+  static std::int64_t aligned(std::int64_t bytes) {
+    return (bytes + cache_line - 1) / cache_line * cache_line;
+  }
+  // Bytes from the first to the last byte of data of some units with the user's layout.
+  static bool memory_bytes(const binding& b, std::int64_t units, std::int64_t* bytes) {
+    const unit_layout& l = b.layout;
+    if (!b.hooks.pack || units == 0)
+      return !__builtin_mul_overflow(units, b.size.unit_bytes, bytes);
+    return !__builtin_mul_overflow(units - 1, l.extent_bytes, bytes) &&
+           !__builtin_add_overflow(*bytes, l.true_extent_bytes, bytes);
+  }
+  // Buffers that need a twin of packed bytes.
+  static unsigned mirror_mask(const schedule& s, const binding& b) {
+    unsigned mask = 0;
+    if (b.hooks.pack)
+      for (const step& x : s.steps)
+        if (x.kind != step_kind::reduce) mask |= 1u << static_cast<unsigned>(x.to);
+    return mask;
+  }
+
+  // Calls visit(buffer, is mirror, first unit, bytes) for all that lies in the arena, until it says
+  // no; false then, or if a number of bytes does not fit.
+  template <class Visit>
+  static bool for_each_arena_part(const schedule& s, const binding& b, Visit visit) {
+    const unsigned mirrors = mirror_mask(s, b);
+    for (unsigned i = 0; i < max_buffers; ++i) {
+      const buffer_use& u = s.used[i];
+      if (u.last == 0) continue;
+      const extent used = blocks_extent(u.first, u.last - u.first, u.parts, b.size);
+      std::int64_t bytes = 0;
+      if (i >= unsigned(buffer::scratch0))
+        if (!memory_bytes(b, used.size(), &bytes) || !visit(i, false, used.begin, bytes))
+          return false;
+      if ((mirrors >> i & 1) == 0) continue;
+      if (__builtin_mul_overflow(used.size(), b.size.unit_bytes, &bytes) ||
+          !visit(i, true, used.begin, bytes))
+        return false;
+    }
+    return true;
+  }
+
+  std::byte* unit_address(buffer b, std::int64_t unit) const {
+    const std::int64_t distance =
+        binding_.hooks.pack ? binding_.layout.extent_bytes : binding_.size.unit_bytes;
+    return displaced(memory_[static_cast<std::size_t>(b)], unit * distance);
+  }
+  std::byte* packed_address(buffer b, std::int64_t unit) const {
+    return displaced(mirror_[static_cast<std::size_t>(b)], unit * binding_.size.unit_bytes);
+  }
+
+  struct arena_deleter {
+    void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{cache_line}); }
+  };
+
+  binding binding_{};
+  std::byte* memory_[max_buffers] = {};
+  std::byte* mirror_[max_buffers] = {};
+  std::unique_ptr<std::byte, arena_deleter> arena_;
+  std::int64_t arena_bytes_ = 0;
+};
+
+}  // namespace railpass

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// All that a fit can use, of whatever kind of file has it.
+#include "lib/files/files.hpp"
+#include "lib/files/json_reader.hpp"
+#include "railpass/base/statistics.hpp"
+
+#include <algorithm>
+
+namespace railpass::files {
+
+namespace {
+
+/// What single runs vary by: as those do of which there are several.
+double usual_spread(const std::vector<double>& of_several) {
+  // Of collectives of 8 B to 256 KiB on 4 and 8 ranks that shared two cores: 0.2 to 0.5, mostly.
+  constexpr double unknown = 0.35;
+  return of_several.empty() ? unknown : median(of_several);
+}
+
+constexpr std::int64_t several_runs = 5;
+
+/// The tuned calls' are a mixture of arms.
+std::vector<collective_time> times_of(const bench_results& bench) {
+  std::vector<double> spreads;
+  for (const bench_result& r : bench.results)
+    if (r.spread_s && r.runs >= several_runs) spreads.push_back(*r.spread_s / r.median_s);
+  const double usual = usual_spread(spreads);
+  std::vector<collective_time> result;
+  for (const bench_result& r : bench.results)
+    if (r.arm != "tuned")
+      result.push_back({.collective = r.collective,
+                        .arm = r.arm,
+                        .num_ranks = bench.num_ranks,
+                        .ranks_per_node = bench.ranks_per_node,
+                        .bytes = r.bytes,
+                        .median_s = r.median_s,
+                        .runs = r.runs,
+                        .run_spread = std::max(usual, r.spread_s.value_or(0) / r.median_s)});
+  return result;
+}
+
+std::vector<collective_time> times_of(const select::statistics_dump& dump) {
+  std::vector<double> spreads;
+  for (const select::context_statistics& c : dump.contexts)
+    for (const select::arm_statistics& a : c.arms)
+      if (a.spread && a.samples >= several_runs) spreads.push_back(*a.spread);
+  const double usual = usual_spread(spreads);
+  std::vector<collective_time> result;
+  for (const select::context_statistics& c : dump.contexts)
+    for (const select::arm_statistics& a : c.arms)
+      if (a.mean_s && *a.mean_s > 0)
+        result.push_back({.collective = c.collective,
+                          .arm = a.arm,
+                          .num_ranks = c.num_ranks,
+                          .ranks_per_node = c.ranks_per_node,
+                          .bytes = c.first_bytes > 0 ? c.first_bytes : c.from_bytes,
+                          .median_s = *a.mean_s,
+                          .runs = a.samples,
+                          .run_spread = std::max(usual, a.spread.value_or(0))});
+  return result;
+}
+
+}  // namespace
+
+measurements read_measurements(const std::string& path, const import_facts& facts) {
+  const std::string text = read_text(path);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) throw error(path + ": the file is empty");
+  if (text[first] != '{') {
+    if (text.find("# OSU MPI") != std::string::npos) return parse_osu(text, path, facts);
+    if (text.find("# Benchmarking ") != std::string::npos) return parse_imb(text, path, facts);
+    throw error(path +
+                ": expected samples, bench results or statistics of railpass, or the output of "
+                "OSU micro-benchmarks or IMB-MPI1");
+  }
+  const std::string format = json_document(text, path).format();
+  if (format == "railpass samples") return parse_samples(text, path).measured;
+  if (format == "railpass bench") return {.collectives = times_of(parse_bench(text, path))};
+  if (format == "railpass statistics")
+    return {.collectives = times_of(parse_statistics(text, path))};
+  throw error(path + ": a file of format '" + format +
+              "' holds no measurements; expected railpass samples, bench or statistics");
+}
+
+}  // namespace railpass::files
