@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What a context believes about the times of its arms: a Gaussian over the logarithms of their mean
-// times in which arms of one algorithm err together, neighbouring segment sizes more so, and all
-// arms together (a machine that is twice as slow as predicted changes no decision). Four such
-// beliefs, which trust the prior to different degrees, are kept side by side; the one that explains
-// the measurements best speaks. What was believed before times changed is kept, and taken up again
-// if that explains the next change.
+// times in which arms of one algorithm err together, and all arms together (a machine that is twice
+// as slow as predicted changes no decision).
 //
 // Correlated beliefs: Ryzhov, Powell, Frazier: The knowledge gradient algorithm for a general class
 // of online learning problems, Operations Research 60(1), 2012, doi:10.1287/opre.1110.0999.
@@ -78,9 +75,9 @@ class belief {
 
   int size() const { return int(arms_.size()); }
   /// Mean of ln(seconds) and its covariances.
-  double mean(int a) const { return current().mean[std::size_t(a)]; }
-  const covariance& covariances() const { return current().cov; }
-  double variance(int a) const { return current().cov(a, a); }
+  double mean(int a) const { return mean_[std::size_t(a)]; }
+  const covariance& covariances() const { return cov_; }
+  double variance(int a) const { return cov_(a, a); }
   /// ln of the cost of a call: the mean of its logarithm and what its algorithm's tail adds.
   double cost(int a) const { return mean(a) + tail(a); }
   /// Variance of ln(seconds) from call to call.
@@ -91,8 +88,6 @@ class belief {
   std::optional<double> bad_first(int a) const { return arms_[std::size_t(a)].bad_first; }
   /// Number of the call at which the arm was last seen.
   std::int64_t last_seen(int a) const { return arms_[std::size_t(a)].last_seen; }
-  /// How many times larger the prior's errors seem to be than it says.
-  double scale() const { return scales[speaking_]; }
   /// Standard deviation of the arms' own errors before any sample.
   double prior_spread() const { return prior_spread_; }
   /// Whether the last epoch showed a change of the incumbent.
@@ -124,34 +119,25 @@ class belief {
   void replace(int a, const arm_prior& by);
 
  private:
-  // The prior may be better than it says, or much worse. It speaks first; how much evidence it
-  // takes for another scale to speak grows with the distance.
-  static constexpr std::array scales{1.0, 0.6, 2.0, 4.0};
-  static constexpr double log_weight_per_octave = -0.5;
-  // So many arms are nothing like their prediction.
-  static constexpr double trap_weight = 0.05;
   static constexpr int few = 8;  // samples, for saying that an arm has changed
-  static constexpr std::int64_t lasting = 30, long_enough = 500;  // calls between changes
-  static constexpr double least_noise = 0.02, largest_noise = 0.5, first_noise = 0.25;
-  static constexpr double heavy_tail_weight = 0.04;
-  // A first sample includes opening connections and touching pages.
-  static constexpr double first_sample_variance = 0.1 * 0.1;
+  static constexpr double least_noise = 0.02, first_noise = 0.25;
+  // So many arms are nothing like their prediction, so many samples are outliers; how likely either
+  // is wherever it lies.
+  static constexpr double traps = 0.05, outliers = 0.03, anywhere = 0.25;
+  // The part of an arm's own error that its algorithm's arms have in common, where they have any.
+  static constexpr double in_common = 0.79;
+  // Of the common offset, per call.
+  static constexpr double drift_variance = 0.005 * 0.005;
 
-  struct hypothesis {
-    std::vector<double> mean;
-    covariance cov;
-    double log_weight = 0;
-  };
   struct arm_state {
     int family = 0;
-    double log2_segment = 24;
     bool native = false;
     double own_spread = 0.35;
     double predicted = 0;  // ln(seconds)
     std::int64_t samples = 0;
     std::int64_t last_seen = 0;
     std::optional<double> bad_first{};
-    int doubted = 0;                 // samples in a row that looked like outliers
+    bool doubted = false;            // its last sample looked like an outlier
     std::array<double, 5> latest{};  // ln(seconds) of the last samples, in a ring
     std::size_t num_latest = 0;      // so many were ever kept there
   };
@@ -169,16 +155,12 @@ class belief {
     int total() const { return kept + outliers; }
   };
 
-  const hypothesis& current() const { return hypotheses_[speaking_]; }
   double tail(int a) const;
   /// Calls that tails_ are of.
   double remembered_calls() const {
     double calls = 0;
     for (const family_tail& t : tails_) calls += t.calls;
     return calls;
-  }
-  static double correlated(const arm_state& a, const arm_state& b) {
-    return std::exp(-std::abs(a.log2_segment - b.log2_segment) / 2);
   }
   /// How far arms of an algorithm err together, from 0 to 1. Times of the algorithm at similar
   /// sizes have told what its arms have in common: of what such predictions were off by on nine
@@ -188,44 +170,36 @@ class belief {
     return std::clamp((a.own_spread - interpolated) / (of_a_model - interpolated), 0.0, 1.0);
   }
   /// Samples further from their arm than this (of the logarithm) are no noise.
-  double noise_limit() const { return std::max(3 * std::sqrt(noise_variance_), 0.25); }
+  double noise_limit() const { return 3 * std::sqrt(noise_variance_); }
   std::vector<summary> summarise(std::span<const observation> merged) const;
   int index_of_family(int number);
-  void spread_out(double common, double family, double segment, double own);
-  void watch(const summary& s, std::int64_t elapsed);
-  const summary* quick_again(std::span<const summary> epoch) const;
-  void begin_anew(const summary& seen, std::int64_t calls);
+  void spread_out(double common, double own);
+  void watch(const summary& s);
+  void begin_anew(const summary& seen);
   void apply(const summary& s);
   void keep_to_samples();
 
   std::vector<arm_state> arms_;
   std::vector<int> families_;  // their numbers in the priors
   std::vector<family_tail> tails_;
-  std::vector<hypothesis> hypotheses_;
-  std::size_t speaking_ = 0;
-  std::vector<hypothesis> earlier_;                         // before the last change that lasted
-  std::int64_t earlier_lasted_ = 0;                         // calls
-  std::int64_t changed_at_ = 0;                             // call
+  std::vector<double> mean_;
+  covariance cov_;
   double most_ = -std::numeric_limits<double>::infinity();  // of all samples
   double prior_spread_ = 0.35;
   double noise_variance_ = first_noise * first_noise;
   double noise_weight_ = 5;
-  double drift_variance_ = least_drift;  // of the common offset, per call
-  double above_ = 0, below_ = 0;         // cumulated sums of the incumbent's surprises
+  double above_ = 0, below_ = 0;  // cumulated sums of the incumbent's surprises
   std::int64_t epochs_ = 0, last_change_ = 0;
   bool changed_ = false;
   std::optional<int> slowed_{};  // what the last change made slower
-  static constexpr double least_drift = 0.005 * 0.005, largest_drift = 0.03 * 0.03;
 };
 
-inline belief::belief(std::span<const arm_prior> arms) {
+inline belief::belief(std::span<const arm_prior> arms) : cov_(int(arms.size())) {
   double best = 0, squares = 0;
   int predicted = 0;
   for (const arm_prior& p : arms) {
-    arms_.push_back({.family = index_of_family(p.family),
-                     .log2_segment = p.log2_segment,
-                     .native = p.native,
-                     .own_spread = p.spread});
+    arms_.push_back(
+        {.family = index_of_family(p.family), .native = p.native, .own_spread = p.spread});
     if (p.measured_only) continue;
     best = predicted == 0 ? p.log_seconds : std::min(best, p.log_seconds);
     ++predicted;
@@ -240,29 +214,20 @@ inline belief::belief(std::span<const arm_prior> arms) {
   const double unknown = predicted > 0 ? best + 0.35 : std::log(1e-4);
   const double unknown_spread = predicted > 0 ? 0.8 : 4.0;
   const int k = size();
-  for (const double scale : scales) {
-    hypothesis h{.mean = {},
-                 .cov = covariance(k),
-                 .log_weight = log_weight_per_octave * std::abs(std::log2(scale))};
-    for (int i = 0; i < k; ++i) {
-      const arm_prior& p = arms[std::size_t(i)];
-      arm_state& a = arms_[std::size_t(i)];
-      if (p.measured_only) a.own_spread = unknown_spread;
-      a.predicted = p.measured_only ? unknown : p.log_seconds;
-      h.mean.push_back(a.predicted);
-      for (int j = 0; j < k; ++j) {
-        const arm_state& b = arms_[std::size_t(j)];
-        double c = common_spread * common_spread;
-        const double z = p.measured_only ? 1 : scale;
-        // The shares of the algorithm, the segment size and the arm itself in an arm's own error.
-        if (a.family == b.family)
-          c += z * z * a.own_spread * b.own_spread * std::sqrt(shared_part(a) * shared_part(b)) *
-               (0.50 + 0.29 * correlated(a, b));
-        if (i == j) c += z * z * a.own_spread * a.own_spread * (1 - 0.79 * shared_part(a));
-        h.cov(i, j) = c;
-      }
+  for (int i = 0; i < k; ++i) {
+    const arm_prior& p = arms[std::size_t(i)];
+    arm_state& a = arms_[std::size_t(i)];
+    if (p.measured_only) a.own_spread = unknown_spread;
+    a.predicted = p.measured_only ? unknown : p.log_seconds;
+    mean_.push_back(a.predicted);
+    for (int j = 0; j < k; ++j) {
+      const arm_state& b = arms_[std::size_t(j)];
+      double c = common_spread * common_spread;
+      if (a.family == b.family)
+        c += in_common * a.own_spread * b.own_spread * std::sqrt(shared_part(a) * shared_part(b));
+      if (i == j) c += a.own_spread * a.own_spread * (1 - in_common * shared_part(a));
+      cov_(i, j) = c;
     }
-    hypotheses_.push_back(std::move(h));
   }
 }
 
@@ -279,16 +244,12 @@ inline int belief::index_of_family(int number) {
 inline void belief::replace(int a, const arm_prior& by) {
   if (slowed_ == a) slowed_.reset();
   arms_[std::size_t(a)] = {.family = index_of_family(by.family),
-                           .log2_segment = by.log2_segment,
                            .native = by.native,
                            .own_spread = by.spread,
                            .predicted = by.log_seconds};
-  for (std::vector<hypothesis>* const all : {&hypotheses_, &earlier_})
-    for (hypothesis& h : *all) {
-      h.mean[std::size_t(a)] = by.log_seconds;
-      for (int j = 0; j < size(); ++j) h.cov(a, j) = h.cov(j, a) = 0;
-      h.cov(a, a) = by.spread * by.spread;
-    }
+  mean_[std::size_t(a)] = by.log_seconds;
+  for (int j = 0; j < size(); ++j) cov_(a, j) = cov_(j, a) = 0;
+  cov_(a, a) = by.spread * by.spread;
 }
 
 /// What the rare slow calls of an arm's algorithm add to the logarithm of its cost: nothing unless
@@ -338,7 +299,7 @@ inline std::vector<belief::summary> belief::summarise(std::span<const observatio
         s.squares += (y - s.mean) * (y - s.mean);
       } else if (y > middle) {
         ++s.outliers;
-        s.excess += std::min(100.0, std::exp(y - s.mean) - 1);
+        s.excess += std::exp(y - s.mean) - 1;
       }
     }
     result.push_back(s);
@@ -347,82 +308,33 @@ inline std::vector<belief::summary> belief::summarise(std::span<const observatio
 }
 
 /// Time passes: the beliefs become less certain, by these variances.
-inline void belief::spread_out(double common, double family, double segment, double own) {
-  for (hypothesis& h : hypotheses_)
-    for (int i = 0; i < size(); ++i)
-      for (int j = 0; j < size(); ++j) {
-        const arm_state &a = arms_[std::size_t(i)], &b = arms_[std::size_t(j)];
-        double more = common;
-        if (a.family == b.family) more += family + segment * correlated(a, b);
-        if (i == j) more += own;
-        h.cov(i, j) += more;
-      }
-}
-
-/// Looks for a change in the incumbent's times, and learns how much they drift.
-inline void belief::watch(const summary& s, std::int64_t elapsed) {
-  const double v = variance(s.arm) + noise_variance_ / s.kept + separation_variance;
-  const double surprise = s.mean - mean(s.arm);
-  const double squared = std::min(surprise * surprise, 9 * v);
-  drift_variance_ = std::clamp(
-      0.9 * drift_variance_ +
-          0.1 * std::max(0.0, drift_variance_ +
-                                  (squared - v) / double(std::max<std::int64_t>(1, elapsed))),
-      least_drift, largest_drift);
-  const auto deviations = [&](double of_variance) {
-    return std::clamp(surprise / std::sqrt(of_variance), -6.0, 6.0);
-  };
-  above_ = std::max(0.0, above_ + deviations(v) - 0.75);
-  // Slower calls may be drift; faster ones say that times are better, and not for this arm alone.
-  const double of_samples = 2 * noise_variance_ / s.kept + separation_variance;
-  below_ = std::max(0.0, below_ - deviations(of_samples) - 0.75);
-  changed_ = (above_ > 4 || below_ > 4) && std::abs(surprise) > 0.08 && epochs_ - last_change_ >= 2;
-}
-
-/// What shows that the arm that became slower is as quick again as before, if anything does: one
-/// call is enough, as none is quicker than its arm.
-inline const belief::summary* belief::quick_again(std::span<const summary> epoch) const {
-  if (!slowed_ || earlier_.empty()) return nullptr;
-  for (const summary& s : epoch) {
-    if (s.arm != *slowed_) continue;
-    const double off = s.mean - mean(s.arm);
-    const double off_before = s.mean - earlier_[speaking_].mean[std::size_t(s.arm)];
-    if (off < -noise_limit() && std::abs(off_before) < -off / 2) return &s;
+inline void belief::spread_out(double common, double own) {
+  for (int i = 0; i < size(); ++i) {
+    for (int j = 0; j < size(); ++j) cov_(i, j) += common;
+    cov_(i, i) += own;
   }
-  return nullptr;
 }
 
-/// Times have changed, as `seen` shows. Either they are what they were before the last change, or
-/// new: then all arms may have changed, those of one algorithm, or, most of all, this one alone.
-/// What was the next best must not be condemned unseen, even if it has the next segment size.
-inline void belief::begin_anew(const summary& seen, std::int64_t calls) {
-  constexpr double common = 0.30 * 0.30, family = 0.15 * 0.15, segment = 0.14 * 0.14,
-                   own = 0.35 * 0.35, again = 0.05 * 0.05;
-  const auto explained = [&](const hypothesis& h, double more) {
-    const double v =
-        h.cov(seen.arm, seen.arm) + more + noise_variance_ / seen.kept + separation_variance;
-    const double r = seen.mean - h.mean[std::size_t(seen.arm)];
-    return std::exp(-0.5 * r * r / v) / std::sqrt(v);
+/// Looks for a change in the incumbent's times.
+inline void belief::watch(const summary& s) {
+  const double surprise = s.mean - mean(s.arm);
+  const double of_samples = noise_variance_ / s.kept;
+  const auto deviations = [&](double variance) {
+    return surprise / std::sqrt(variance + separation_variance);
   };
+  above_ = std::max(0.0, above_ + deviations(variance(s.arm) + of_samples) - 0.75);
+  // Slower calls may be drift; faster ones say that times are better, and not for this arm alone.
+  below_ = std::max(0.0, below_ - deviations(2 * of_samples) - 0.75);
+  changed_ = (above_ > 4 || below_ > 4) && epochs_ - last_change_ >= 2;
+}
+
+/// Times have changed, as `seen` shows: all arms may have changed, or this one alone. What was the
+/// next best must not be condemned unseen.
+inline void belief::begin_anew(const summary& seen) {
+  constexpr double common = 0.30 * 0.30, own = 0.35 * 0.35;
   slowed_.reset();
   if (seen.mean > mean(seen.arm)) slowed_ = seen.arm;
-  std::vector<hypothesis> before = hypotheses_;
-  if (!earlier_.empty() && explained(earlier_[speaking_], 2 * again) >
-                               explained(current(), common + family + segment + own)) {
-    hypotheses_ = earlier_;
-    for (std::size_t b = 0; b < hypotheses_.size(); ++b)
-      hypotheses_[b].log_weight = before[b].log_weight;
-    spread_out(again, 0, 0, again);
-  } else {
-    spread_out(common, family, segment, own);
-  }
-  // What was learnt in a short time is a mixture of before and after, or of a while that passes.
-  const std::int64_t lasted = calls - changed_at_;
-  if (lasted >= std::max(lasting, std::min(long_enough, earlier_lasted_ / 2))) {
-    earlier_ = std::move(before);
-    earlier_lasted_ = lasted;
-  }
-  changed_at_ = calls;
+  spread_out(common, own);
   last_change_ = epochs_;
   above_ = below_ = 0;
 }
@@ -431,41 +343,26 @@ inline void belief::apply(const summary& s) {
   arm_state& a = arms_[std::size_t(s.arm)];
   const bool first = a.samples == 0;
   a.bad_first.reset();
-  const double v = noise_variance_ / s.kept + separation_variance +
-                   (first && s.kept == 1 && s.mean > mean(s.arm) ? first_sample_variance : 0);
+  const double v = noise_variance_ / s.kept + separation_variance;
   a.samples += s.total();
-  bool doubtful = false;
-  for (std::size_t b = 0; b < hypotheses_.size(); ++b) {
-    hypothesis& h = hypotheses_[b];
-    double variance = h.cov(s.arm, s.arm) + v;
-    const double r = s.mean - h.mean[std::size_t(s.arm)];
-    // A mixture: what the belief expects (with heavy tails), or an outlier.
-    const auto normal = [&](double width) {
-      return std::exp(-0.5 * r * r / (variance * width * width)) /
-             (std::sqrt(2 * std::numbers::pi * variance) * width);
-    };
-    const double strange = r < 4.2 ? 0.25 : 1e-3;
-    double fits = (1 - heavy_tail_weight) * normal(1) + heavy_tail_weight * normal(3);
-    if (first) fits += trap_weight * strange;
-    // Several samples that agree are none.
-    const bool repeated = s.kept >= 3 || a.doubted >= 2;
-    const double outlier = repeated ? 0
-                           : r > 0  ? std::pow(0.03, std::ceil(s.total() / 2.0) + a.doubted)
-                                    : 1e-9;
-    const double total = (1 - outlier) * fits + outlier * strange;
-    const double w = total > 0 ? (1 - outlier) * fits / total : 1;
-    h.log_weight += std::log(std::max(total, 1e-12));
-    if (b == speaking_ && w < 0.5) doubtful = true;
-    // What nobody expected is the arm's own: it says little about its algorithm. Much makes a call
-    // slow, nothing faster than its arm is, so a fast one is believed sooner.
-    if (const double own = r * r / (r < 0 ? 1.5 : 9) - variance; own > 0 && w > 0.5) {
-      h.cov(s.arm, s.arm) += own;
-      variance += own;
-    }
-    for (int i = 0; i < size(); ++i) h.mean[std::size_t(i)] += w * h.cov(i, s.arm) * r / variance;
-    h.cov.add_column_square(s.arm, -w / variance + w * (1 - w) * r * r / (variance * variance));
+  double variance = cov_(s.arm, s.arm) + v;
+  const double r = s.mean - mean(s.arm);
+  // A mixture: what the belief expects, or an outlier. Nothing is quicker than its arm, and several
+  // samples that agree are no outliers.
+  const double fits =
+      std::exp(-0.5 * r * r / variance) / std::sqrt(2 * std::numbers::pi * variance) +
+      (first ? traps * anywhere : 0);
+  const double outlier = r > 0 && s.total() <= 2 && !a.doubted ? outliers : 0;
+  const double total = (1 - outlier) * fits + outlier * anywhere;
+  const double w = total > 0 ? (1 - outlier) * fits / total : 1;
+  a.doubted = w < 0.5;
+  // What nobody expected is the arm's own: it says little about its algorithm.
+  if (const double own = r * r / 9 - variance; own > 0 && w > 0.5) {
+    cov_(s.arm, s.arm) += own;
+    variance += own;
   }
-  a.doubted = doubtful ? std::min(3, a.doubted + 1) : 0;
+  for (int i = 0; i < size(); ++i) mean_[std::size_t(i)] += w * cov_(i, s.arm) * r / variance;
+  cov_.add_column_square(s.arm, -w / variance + w * (1 - w) * r * r / (variance * variance));
 }
 
 /// Nothing is believed of an arm that lies far from all of its last samples, or, of one with few,
@@ -479,12 +376,10 @@ inline void belief::keep_to_samples() {
       const auto [quickest, slowest] = std::ranges::minmax(a.latest);
       least = quickest, most = slowest;
     }
-    for (hypothesis& h : hypotheses_) {
-      // Of what is expected, which tails and doubt make larger.
-      const double beyond = tail(i) + h.cov(i, i) / 2;
-      double& mean = h.mean[std::size_t(i)];
-      mean = std::max(std::min(mean, most + twice - beyond), least - twice);
-    }
+    // Of what is expected, which tails and doubt make larger.
+    const double beyond = tail(i) + cov_(i, i) / 2;
+    double& mean = mean_[std::size_t(i)];
+    mean = std::max(std::min(mean, most + twice - beyond), least - twice);
   }
 }
 
@@ -510,8 +405,8 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
       freedom += s.kept - 1;
     }
   const auto refine_noise = [&](double sum, double weight) {
-    noise_variance_ = std::clamp((noise_weight_ * noise_variance_ + sum) / (noise_weight_ + weight),
-                                 least_noise * least_noise, largest_noise * largest_noise);
+    noise_variance_ = std::max((noise_weight_ * noise_variance_ + sum) / (noise_weight_ + weight),
+                               least_noise * least_noise);
     noise_weight_ = std::min(200.0, noise_weight_ + weight);
   };
   if (freedom > 0) refine_noise(squares, freedom);
@@ -545,35 +440,29 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
     order.emplace_back(std::abs(epoch[i].mean - mean(epoch[i].arm) - typical), i);
   std::sort(order.begin(), order.end());
 
-  spread_out(drift_variance_ * double(elapsed), 0.03 * 0.03 / 1000 * double(elapsed),
-             0.02 * 0.02 / 1000 * double(elapsed), 0.02 * 0.02 / 1000 * double(elapsed));
+  spread_out(drift_variance * double(elapsed), 0.02 * 0.02 / 1000 * double(elapsed));
   // What was played most, which need not be today's incumbent: plans are made an epoch ahead.
   const auto most_seen =
       std::max_element(epoch.begin(), epoch.end(),
                        [](const summary& a, const summary& b) { return a.total() < b.total(); });
-  if (most_seen->kept >= 2 && arms_[std::size_t(most_seen->arm)].samples > few)
-    watch(*most_seen, elapsed);
-  if (const summary* change = changed_ ? &*most_seen : quick_again(epoch)) {
-    changed_ = true;
-    begin_anew(*change, calls);
-  }
+  if (most_seen->kept >= 2 && arms_[std::size_t(most_seen->arm)].samples > few) watch(*most_seen);
+  if (changed_) begin_anew(*most_seen);
 
-  const bool incumbent_new = arms_[std::size_t(incumbent)].samples == 0;
   for (const auto& [distance, i] : order) {
     const summary& s = epoch[i];
     arm_state& a = arms_[std::size_t(s.arm)];
-    if (a.samples == 0 && s.total() == 1 && a.doubted == 0 && s.arm != incumbent && !a.native) {
+    if (a.samples == 0 && s.total() == 1 && !a.doubted && s.arm != incumbent && !a.native) {
       // A bad first sample is an upper bound, not a value: the arm is given a second chance.
       const double difference = covariances().of_difference(s.arm, incumbent);
-      const double surprise = s.mean - mean(s.arm) - (incumbent_new ? typical : 0);
+      const double surprise = s.mean - mean(s.arm);
       if (surprise >
           2.5 * std::sqrt(std::min(difference, prior_spread_ * prior_spread_) + noise_variance_)) {
-        a.doubted = 1;
+        a.doubted = true;
         a.bad_first = s.mean;
         continue;
       }
     }
-    const bool doubted_before = a.doubted > 0;
+    const bool doubted_before = a.doubted;
     apply(s);
     if (s.kept < 3 && a.samples > 2 + s.total() && !doubted_before) {
       const double r = s.mean - mean(s.arm);
@@ -581,14 +470,6 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
     }
   }
 
-  // Which scale of the prior's errors explains the measurements best; ties go to the smaller one.
-  double heaviest = hypotheses_[0].log_weight;
-  for (const hypothesis& h : hypotheses_) heaviest = std::max(heaviest, h.log_weight);
-  speaking_ = 0;
-  for (std::size_t b = 0; b < hypotheses_.size(); ++b) {
-    hypotheses_[b].log_weight = std::max(hypotheses_[b].log_weight - heaviest, -6.0);
-    if (hypotheses_[b].log_weight > hypotheses_[speaking_].log_weight + 1e-12) speaking_ = b;
-  }
   keep_to_samples();
 }
 

@@ -25,12 +25,11 @@ namespace railpass::select {
 
 namespace detail {
 
-/// All arms in the order in which they deserve attention: native, the best of each algorithm that
-/// is not hopeless, so that one well predicted algorithm with many parameters does not hide the
+/// All arms in the order in which they deserve attention: native, the best of each algorithm, so
+/// that one well predicted algorithm with many parameters does not hide the
 /// others, then the others as fast as they are predicted. Indices in `priors`. Segments no smaller
 /// than the message make no arm of their own.
 inline std::vector<int> ranked_arms(std::span<const arm_prior> priors) {
-  constexpr double hopeless = 1.1;  // ln 3
   std::vector<int> order;
   std::vector<int> result;
   for (int i = 0; i < int(priors.size()); ++i) {
@@ -55,7 +54,6 @@ inline std::vector<int> ranked_arms(std::span<const arm_prior> priors) {
   std::vector<int> families;
   for (const int i : order) {
     const arm_prior& p = priors[std::size_t(i)];
-    if (p.log_seconds > priors[std::size_t(order[0])].log_seconds + hopeless) break;
     if (std::find(families.begin(), families.end(), p.family) != families.end()) continue;
     families.push_back(p.family);
     take(i);
@@ -75,7 +73,6 @@ class belief_policy : public policy {
         active_(detail::ranked_arms(priors_)),
         outsiders_(cut_off(active_)),
         random_(input.seed),
-        all_wait_(input.all_wait),
         belief_(selected(priors_, active_)) {
     const auto native = std::find_if(active_.begin(), active_.end(),
                                      [&](int i) { return priors_[std::size_t(i)].native; });
@@ -94,7 +91,7 @@ class belief_policy : public policy {
     learnt_at_ = calls;
     if (belief_.changed()) {
       change_epoch_ = epoch_ + 1;
-      spent_ = std::min(spent_, budget_share() * double(calls)) - change_budget(calls);
+      spent_ = std::min(spent_, budget_share() * double(calls));
     }
   }
 
@@ -152,7 +149,7 @@ class belief_policy : public policy {
   /// Predictions further off than this (of the logarithm: 2.2 times) are wrong ones.
   static constexpr double misfit = 0.8;
   /// What the first call of an arm takes beyond its prediction, until some were tried.
-  static constexpr double first_risk = 1.2;
+  static constexpr double first_risk = 2.4;
 
   const belief& beliefs() const { return belief_; }
   std::span<const outsider> outsiders() const { return outsiders_; }
@@ -171,21 +168,14 @@ class belief_policy : public policy {
   random_stream& random() { return random_; }
   int epochs_since_change() const { return epoch_ - change_epoch_; }
   bool has_changed() const { return change_epoch_ > 0; }
-  /// How much there is to learn: 1 where predictions are a model's. Good ones tell less of times
-  /// that have changed since.
+  /// How much there is to learn: 1 where predictions are a model's.
   double doubt() const {
-    constexpr double of_a_model = 0.35, since_a_change = 0.25;  // spreads
-    const double spread = belief_.prior_spread();
-    return (has_changed() ? std::max(since_a_change, spread) : spread) / of_a_model;
+    constexpr double of_a_model = 0.35;  // spread
+    return belief_.prior_spread() / of_a_model;
   }
   /// The share of calls that exploring may cost in the long run.
-  double budget_share() const { return std::clamp(0.012 * doubt(), 0.005, 0.1); }
+  double budget_share() const { return 0.012 * doubt(); }
   double& spent() { return spent_; }
-  /// What may be spent on exploring at once when times have changed, in calls.
-  static double change_budget(std::int64_t calls) {
-    return 0.003 * std::min(2000.0, double(calls));
-  }
-
   /// Index among the active arms, -1 if it is none of them.
   int index_of(int arm) const {
     for (int a = 0; a < num_active(); ++a)
@@ -224,8 +214,7 @@ class belief_policy : public policy {
       incumbent_ = best;
       return true;
     }
-    const double needed = incumbent_ == native_ ? confident : 0.25;
-    incumbent_ = belief_.lead(best, native_) >= needed ? best : native_;
+    incumbent_ = belief_.lead(best, native_) >= confident ? best : native_;
     return false;
   }
 
@@ -240,16 +229,14 @@ class belief_policy : public policy {
     return errors.empty() ? 0 : median(errors);
   }
   /// What the first call of an arm is expected to take beyond its prediction, in such calls: some
-  /// arms are nothing like theirs, and take many times as long. The more were tried the fewer;
-  /// twice as many where there is little else to gain, and again where a slow call holds up all.
+  /// arms are nothing like theirs, and take many times as long. The more were tried the fewer.
   double risk_of_a_first_call() const {
     double tried = 0;
     for (int a = 0; a < num_active(); ++a) {
       const arm_prior& p = active_prior(a);
       if (!p.native && !p.measured_only && belief_.last_seen(a) > 0) ++tried;
     }
-    const bool little_to_gain = belief_.prior_spread() <= belief::measured_spread;
-    return first_risk * (little_to_gain ? 2 : 1) * (all_wait_ ? 2 : 1) / (1 + tried / 5);
+    return first_risk / (1 + tried / 5);
   }
   /// Whether the arm's time is known from calls, here or, of native, in an earlier run.
   bool is_proven(int a) const {
@@ -302,16 +289,12 @@ class belief_policy : public policy {
     // An arm that is played on its prediction alone is looked at before it can do much harm.
     if (incumbent_ != native_ && belief_.samples(incumbent_) == 0) return 3;
     const double kappa = now.merge_cost_s / std::exp(belief_.expected(incumbent_));
-    const double start =
-        std::max(std::clamp(3 / belief_.prior_spread(), 4.0, 16.0), kappa / early_merge_share);
-    const double least = std::min(16.0, 2 + double(now.calls) / 8);
-    const double usual = std::clamp(kappa / merge_share, least, 256.0);
-    return std::min(std::max(usual, double(now.calls) / 100),
-                    start * std::pow(2.0, std::min(30, epochs_since_change())));
+    return std::min(std::max({kappa / merge_share, shortest_usual, double(now.calls) / 100}),
+                    std::max(shortest_usual, kappa / merge_share) *
+                        std::pow(2.0, std::min(30, epochs_since_change())));
   }
-  /// Of the time, at most: while the epochs grow, and then.
-  static constexpr double early_merge_share = 0.03, merge_share = 0.009;
-  static constexpr double first_length = 2;
+  static constexpr double merge_share = 0.01;                    // of the time, at most
+  static constexpr double first_length = 2, shortest_usual = 8;  // calls
   static constexpr std::int64_t proven_samples = 4;
 
   /// One in so many incumbent calls is timed: about 16 per epoch are enough.
@@ -395,7 +378,6 @@ class belief_policy : public policy {
   std::vector<int> active_;
   std::vector<outsider> outsiders_;
   random_stream random_;
-  bool all_wait_ = false;
   belief belief_;
   int native_ = 0;
   int incumbent_ = 0;

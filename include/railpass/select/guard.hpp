@@ -90,11 +90,11 @@ class guarded_policy : public policy {
  private:
   // What trials may take beyond native: so many of its calls, and of the calls so far.
   static constexpr double first_budget = 40, budget_share = 0.03;
-  // Until first calls tell better, native calls that one takes more; as much as two of them say.
-  static constexpr double first_call_risk = 5, first_call_weight = 2;
+  // Until first calls tell better, native calls that one takes more; as much as one of them says.
+  static constexpr double first_call_risk = 5;
   // Calls so many times slower than the middle of all are left out of the sums, as any arm may meet
   // one; tail() counts them.
-  static constexpr double slow_call = 3;
+  static constexpr double slow_call = 2;
   static constexpr double remembered_pairs = 64;
   // Predictions with less spread are from times of this machine.
   static constexpr double trusted_spread = 0.45;
@@ -173,7 +173,7 @@ class guarded_policy : public policy {
   /// than all others.
   double tail(const known_arm& a) const {
     if (a.slow < 2) return 0;
-    const double others = all_calls_ - a.calls + 20, slow = all_slow_ - a.slow + 0.4;
+    const double others = all_calls_ - a.calls + 10, slow = all_slow_ - a.slow + 0.5;
     const double share = all_slow_ / all_calls_;
     const double spread = std::sqrt(share * (1 - share) * (1 / a.calls + 1 / others));
     return a.slow / a.calls - slow / others > 2 * spread ? a.excess / a.calls : 0;
@@ -332,9 +332,8 @@ inline bool guarded_policy::may_be_used(int place) const {
 inline double guarded_policy::price_s(int place) const {
   if (place == native_) return 0;
   const known_arm* const a = find(place);
-  const double more = a ? a->ratio - 1
-                        : (first_call_weight * first_call_risk + lost_in_first_calls_) /
-                              (first_call_weight + first_calls_);
+  const double more =
+      a ? a->ratio - 1 : (first_call_risk + lost_in_first_calls_) / (1 + first_calls_);
   return native_now_s_ * std::max(0.0, more);
 }
 

@@ -26,6 +26,9 @@ class knowledge_gradient final : public belief_policy {
  public:
   explicit knowledge_gradient(policy_input input) : belief_policy(std::move(input)) {
     weigh(plain_, 0, 1);
+    // Three predictions in a hundred may be three times further off than the prior says, however
+    // well the others fit.
+    weigh(heavy_, 0.03, 3);
     looked_at_.assign(arms().size(), 0);
     probability_.assign(arms().size(), 0);
     probability_[std::size_t(place_of(incumbent()))] = 1;
@@ -52,9 +55,6 @@ class knowledge_gradient final : public belief_policy {
       publish(std::vector{place_of(native())}, first.length);
       return first;
     }
-    // Three predictions in a hundred may be three times further off than the prior says, however
-    // well the others fit.
-    weigh(heavy_, 0.03, 3 / std::min(1.0, beliefs().scale()));
     double length = std::min(early_length(), longest_length(now));
     std::vector<int> explore = worth_exploring(now, length);
     if (try_native && std::ranges::find(explore, place_of(native())) == explore.end())
@@ -62,7 +62,9 @@ class knowledge_gradient final : public belief_policy {
     maintain(now, length, explore);
     const int calls = int(std::clamp(length, 1.0, double(1 << 30)));
     publish(explore, std::max(calls, int(explore.size())));
-    return shuffled_plan(explore, calls, now.calls);
+    epoch_plan p = shuffled(explore, std::min(calls, longest_shuffled), stride_for(calls));
+    p.length = calls;
+    return p;
   }
 
   std::vector<double> probabilities() const override { return probability_; }
@@ -74,6 +76,8 @@ class knowledge_gradient final : public belief_policy {
   // Of an epoch; the other places in a plan are kept for maintenance.
   static constexpr std::size_t most_tries = epoch_plan::max_explore - 8;
   static constexpr int most_samples = 64;  // of one arm at once
+  // What is tried stands in so many calls of an epoch.
+  static constexpr int longest_shuffled = 4096;
 
   /// An arm that became slower while it was in use, maybe with all others and for a while only.
   struct slowed_arm {
@@ -91,19 +95,6 @@ class knowledge_gradient final : public belief_policy {
                           wide_share * std::exp(-0.5 * wide * wide) / width;
     }
     for (double& w : weights) w /= sum;
-  }
-
-  epoch_plan shuffled_plan(const std::vector<int>& explore, int calls, std::int64_t calls_before) {
-    // What is measured is known when the epoch has ended: if it explores in its first part, the
-    // rest is the best arm's alone, and a long one uses what is found longer. (At the very
-    // beginning there is no rest worth keeping.)
-    constexpr int longest_part = 4096;
-    constexpr double first_part = 0.7;
-    const int part = calls_before < 128 ? calls : int(first_part * calls);
-    epoch_plan p =
-        shuffled(explore, std::clamp(part, int(explore.size()), longest_part), stride_for(calls));
-    p.length = calls;
-    return p;
   }
 
   /// ln of how many times slower than the incumbent a call that only explores may be, by a
@@ -126,10 +117,7 @@ class knowledge_gradient final : public belief_policy {
         after.observe(a, noise / under_way[std::size_t(a)] + belief::separation_variance);
     after.observe(best, noise / std::max(1.0, length / 2) + belief::separation_variance);
 
-    // After a change the best one is among arms of which it was of no use before to know which is
-    // faster by a few percent.
-    const double horizon =
-        std::min(2000.0, 40.0 + 1.5 * double(now.calls)) * (has_changed() ? 2 : 1);
+    const double horizon = std::min(2000.0, 40.0 + 1.5 * double(now.calls));
     const double risk = risk_of_a_first_call();
     double budget = 1 + 4 * doubt() + budget_share() * double(now.calls) - spent();
     // Where times change, knowing soon is worth more: the calls until the reply are used, too.
@@ -228,17 +216,6 @@ class knowledge_gradient final : public belief_policy {
     const auto room = std::size_t(std::clamp(length - 1, 0.0, double(epoch_plan::max_explore)));
     if (now.calls == 0 || explore.size() >= room) return;
     look_at_slowed(now, room, explore);
-    // Where predictions are no help, a first call says little of its arm: what it took is the most
-    // that another one will cost.
-    for (int a = 0; a < num_active() && explore.size() < room; ++a) {
-      if (a == incumbent() || !was_cold(a) || looked_at_[std::size_t(place_of(a))] > 0 ||
-          b.prior_spread() <= trusted_spread)
-        continue;
-      const double price = std::exp(b.mean(a) - b.cost(incumbent())) - 1;
-      if (price >= second_call_share * double(now.calls)) continue;
-      explore.push_back(place_of(a));
-      looked_at_[std::size_t(place_of(a))] = now.calls;
-    }
     struct look {
       double due = 0;  // age in periods
       double price = 0;
@@ -255,14 +232,12 @@ class knowledge_gradient final : public belief_policy {
                             std::max({std::sqrt(hoped + 0.1), hoped, tried ? 0 : untried_periods}) *
                             std::max(1.0, double(now.calls) / steady_calls);
       if (double(age) >= period)
-        looks.push_back({double(age) / std::max(1.0, period), std::max(0.02, price), place});
+        looks.push_back({double(age) / std::max(1.0, period), price, place});
     };
     const double error = prediction_error();
     for (int a = 0; a < num_active(); ++a) {
       if (a == incumbent()) continue;
-      const double cost =
-          was_cold(a) ? std::min(b.cost(a), active_prior(a).log_seconds + error) : b.cost(a);
-      consider(place_of(a), cost, std::sqrt(b.covariances().of_difference(a, incumbent())),
+      consider(place_of(a), b.cost(a), std::sqrt(b.covariances().of_difference(a, incumbent())),
                is_proven(a), b.last_seen(a));
     }
     for (const outsider& o : outsiders())
@@ -280,7 +255,7 @@ class knowledge_gradient final : public belief_policy {
   /// An arm that became slower, maybe for a while only, is looked at again when that costs a tenth
   /// of the calls since, then ever later.
   void look_at_slowed(const planning_input& now, std::size_t room, std::vector<int>& explore) {
-    constexpr double share = 0.1, rarer = 4;
+    constexpr double share = 0.1, rarer = 2;
     const auto price = [&](const slowed_arm& s) {
       const int a = index_of(arms()[std::size_t(s.place)].arm);
       return a < 0 ? 0 : std::exp(beliefs().cost(a) - beliefs().cost(incumbent())) - 1;
@@ -294,19 +269,12 @@ class knowledge_gradient final : public belief_policy {
       s.patience *= rarer;
     }
   }
-  /// Whether the arm is only known from the first calls of all, in which all was cold.
-  bool was_cold(int a) const {
-    return a != native() && beliefs().samples(a) == 1 && beliefs().last_seen(a) <= cold_calls;
-  }
   /// Of the time, at most; less and less, as the periods grow.
   static double maintenance_share(std::int64_t calls) {
-    return (calls < 1000 ? 0.015 : 0.025) *
-           std::min(1.0, steady_calls / double(std::max<std::int64_t>(1, calls)));
+    return 0.02 * std::min(1.0, steady_calls / double(std::max<std::int64_t>(1, calls)));
   }
   static constexpr double look_period = 1600, untried_periods = 0.8, steady_calls = 4000;
-  static constexpr std::int64_t cold_calls = 8;
-  static constexpr double second_call_share = 0.05;  // of the calls so far, at most
-  static constexpr double most_credit = 6;           // calls
+  static constexpr double most_credit = 6;  // calls
 
   void publish(const std::vector<int>& explore, int calls) {
     std::fill(probability_.begin(), probability_.end(), 0.0);
