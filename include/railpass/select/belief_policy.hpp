@@ -214,7 +214,8 @@ class belief_policy : public policy {
       incumbent_ = best;
       return true;
     }
-    incumbent_ = belief_.lead(best, native_) >= confident ? best : native_;
+    const double needed = incumbent_ == native_ ? confident : confident / 3;
+    incumbent_ = belief_.lead(best, native_) >= needed ? best : native_;
     return false;
   }
 
