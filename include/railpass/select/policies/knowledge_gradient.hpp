@@ -216,6 +216,17 @@ class knowledge_gradient final : public belief_policy {
     const auto room = std::size_t(std::clamp(length - 1, 0.0, double(epoch_plan::max_explore)));
     if (now.calls == 0 || explore.size() >= room) return;
     look_at_slowed(now, room, explore);
+    // Where predictions are no help, a first call says little of its arm: what it took is the most
+    // that another one will cost.
+    for (int a = 0; a < num_active() && explore.size() < room; ++a) {
+      if (a == incumbent() || !was_cold(a) || looked_at_[std::size_t(place_of(a))] > 0 ||
+          b.prior_spread() <= trusted_spread)
+        continue;
+      const double price = std::exp(b.mean(a) - b.cost(incumbent())) - 1;
+      if (price >= second_call_share * double(now.calls)) continue;
+      explore.push_back(place_of(a));
+      looked_at_[std::size_t(place_of(a))] = now.calls;
+    }
     struct look {
       double due = 0;  // age in periods
       double price = 0;
@@ -237,7 +248,9 @@ class knowledge_gradient final : public belief_policy {
     const double error = prediction_error();
     for (int a = 0; a < num_active(); ++a) {
       if (a == incumbent()) continue;
-      consider(place_of(a), b.cost(a), std::sqrt(b.covariances().of_difference(a, incumbent())),
+      const double cost =
+          was_cold(a) ? std::min(b.cost(a), active_prior(a).log_seconds + error) : b.cost(a);
+      consider(place_of(a), cost, std::sqrt(b.covariances().of_difference(a, incumbent())),
                is_proven(a), b.last_seen(a));
     }
     for (const outsider& o : outsiders())
@@ -269,12 +282,18 @@ class knowledge_gradient final : public belief_policy {
       s.patience *= rarer;
     }
   }
+  /// Whether the arm is only known from the first calls of all, in which all was cold.
+  bool was_cold(int a) const {
+    return a != native() && beliefs().samples(a) == 1 && beliefs().last_seen(a) <= cold_calls;
+  }
   /// Of the time, at most; less and less, as the periods grow.
   static double maintenance_share(std::int64_t calls) {
     return 0.02 * std::min(1.0, steady_calls / double(std::max<std::int64_t>(1, calls)));
   }
   static constexpr double look_period = 1600, untried_periods = 0.8, steady_calls = 4000;
-  static constexpr double most_credit = 6;  // calls
+  static constexpr std::int64_t cold_calls = 8;
+  static constexpr double second_call_share = 0.05;  // of the calls so far, at most
+  static constexpr double most_credit = 6;           // calls
 
   void publish(const std::vector<int>& explore, int calls) {
     std::fill(probability_.begin(), probability_.end(), 0.0);
