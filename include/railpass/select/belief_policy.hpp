@@ -26,9 +26,9 @@ namespace railpass::select {
 namespace detail {
 
 /// All arms in the order in which they deserve attention: native, the best of each algorithm, so
-/// that one well predicted algorithm with many parameters does not hide the
-/// others, then the others as fast as they are predicted. Indices in `priors`. Segments no smaller
-/// than the message make no arm of their own.
+/// that one well predicted algorithm with many parameters does not hide the others, then the others
+/// as fast as they are predicted. Indices in `priors`. Segments no smaller than the message make no
+/// arm of their own.
 inline std::vector<int> ranked_arms(std::span<const arm_prior> priors) {
   std::vector<int> order;
   std::vector<int> result;
