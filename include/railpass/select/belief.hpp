@@ -132,7 +132,7 @@ class belief {
   struct arm_state {
     int family = 0;
     bool native = false;
-    double own_spread = 0.35;
+    double own_spread = 0;
     double predicted = 0;  // ln(seconds)
     std::int64_t samples = 0;
     std::int64_t last_seen = 0;
