@@ -93,7 +93,7 @@ class belief {
   /// Whether the last epoch showed a change of the incumbent.
   bool changed() const { return changed_; }
   /// The arm in use that the last epoch showed to have become slower.
-  std::optional<int> slowed() const { return changed_ ? slowed_ : std::nullopt; }
+  std::optional<int> slowed() const { return slowed_; }
 
   /// The cheapest arm in expectation.
   int cheapest() const {
@@ -191,7 +191,7 @@ class belief {
   double above_ = 0, below_ = 0;  // cumulated sums of the incumbent's surprises
   std::int64_t epochs_ = 0, last_change_ = 0;
   bool changed_ = false;
-  std::optional<int> slowed_{};  // what the last change made slower
+  std::optional<int> slowed_{};
 };
 
 inline belief::belief(std::span<const arm_prior> arms) : cov_(int(arms.size())) {
@@ -242,7 +242,6 @@ inline int belief::index_of_family(int number) {
 }
 
 inline void belief::replace(int a, const arm_prior& by) {
-  if (slowed_ == a) slowed_.reset();
   arms_[std::size_t(a)] = {.family = index_of_family(by.family),
                            .native = by.native,
                            .own_spread = by.spread,
@@ -332,7 +331,6 @@ inline void belief::watch(const summary& s) {
 /// next best must not be condemned unseen.
 inline void belief::begin_anew(const summary& seen) {
   constexpr double common = 0.30 * 0.30, own = 0.35 * 0.35;
-  slowed_.reset();
   if (seen.mean > mean(seen.arm)) slowed_ = seen.arm;
   spread_out(common, own);
   last_change_ = epochs_;
@@ -388,6 +386,7 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
   const std::int64_t elapsed = std::max<std::int64_t>(0, calls - calls_before);
   std::vector<summary> epoch = summarise(merged);
   changed_ = false;
+  slowed_.reset();
   if (epoch.empty()) return;
   for (const observation& o : merged) {
     if (!(o.seconds > 0) || !std::isfinite(o.seconds)) continue;

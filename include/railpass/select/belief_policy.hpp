@@ -176,6 +176,7 @@ class belief_policy : public policy {
   /// The share of calls that exploring may cost in the long run.
   double budget_share() const { return 0.012 * doubt(); }
   double& spent() { return spent_; }
+
   /// Index among the active arms, -1 if it is none of them.
   int index_of(int arm) const {
     for (int a = 0; a < num_active(); ++a)
@@ -290,9 +291,9 @@ class belief_policy : public policy {
     // An arm that is played on its prediction alone is looked at before it can do much harm.
     if (incumbent_ != native_ && belief_.samples(incumbent_) == 0) return 3;
     const double kappa = now.merge_cost_s / std::exp(belief_.expected(incumbent_));
-    return std::min(std::max({kappa / merge_share, shortest_usual, double(now.calls) / 100}),
-                    std::max(shortest_usual, kappa / merge_share) *
-                        std::pow(2.0, std::min(30, epochs_since_change())));
+    const double usual = std::max(kappa / merge_share, shortest_usual);
+    return std::min(std::max(usual, double(now.calls) / 100),
+                    usual * std::pow(2.0, std::min(30, epochs_since_change())));
   }
   static constexpr double merge_share = 0.01;                    // of the time, at most
   static constexpr double first_length = 2, shortest_usual = 8;  // calls
