@@ -82,6 +82,8 @@ std::vector<std::string> titles(bool machine) {
                                             "skew_s",
                                             "skew_p90_s",
                                             "core_given_share",
+                                            "overlapped_share",
+                                            "own_s",
                                             "current"}
                  : std::vector<std::string>{"arm",          "calls", "time",      "mean",
                                             "spread",       "prior", "posterior", "next",
@@ -129,6 +131,8 @@ std::string as_csv(const select::statistics_dump& dump) {
                  number(c.skew_s),
                  number(c.skew_p90_s),
                  number(c.core_given_share),
+                 number(c.overlapped_share),
+                 number(c.own_s),
                  a.arm == c.current_arm ? "1" : "0"});
     }
   return lines.csv();
@@ -158,6 +162,10 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
     if (c.core_given_share)
       text += "a rank's core was given to others in " + percent(*c.core_given_share) +
               " of the timed calls\n";
+    if (c.overlapped_share >= 0.005)
+      text += percent(c.overlapped_share) +
+              " of the time of this communicator's calls went by in others at the same time\n";
+    if (c.own_s) text += "railpass itself takes " + format_seconds(*c.own_s) + " of a call\n";
     if (!c.reason.empty()) text += "* " + c.current_arm + ": " + c.reason + '\n';
     if (shown.size() < c.arms.size())
       text += std::to_string(c.arms.size() - shown.size()) +

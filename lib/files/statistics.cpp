@@ -85,33 +85,40 @@ json context_json(const select::context_statistics& c) {
   put_optional(j, "skew_s", c.skew_s);
   put_optional(j, "skew_p90_s", c.skew_p90_s);
   put_optional(j, "core_given_share", c.core_given_share);
+  j["overlapped_share"] = c.overlapped_share;
+  put_optional(j, "own_s", c.own_s);
   j["arms"] = std::move(arms);
   return j;
 }
 
 select::context_statistics read_context(const json_reader& r) {
-  r.expect_fields({"communicator", "collective", "num_ranks", "ranks_per_node", "from_bytes",
-                   "to_bytes", "first_bytes", "operation", "policy", "current_arm", "reason",
-                   "calls", "time_s", "exploration_cost_s", "skew_s", "skew_p90_s",
-                   "core_given_share", "arms"});
-  select::context_statistics c{.communicator = r.text("communicator"),
-                               .collective = r.name("collective"),
-                               .num_ranks = int(r.integer("num_ranks", 1, largest_count)),
-                               .ranks_per_node = int(r.integer("ranks_per_node", 1, largest_count)),
-                               .from_bytes = r.integer("from_bytes"),
-                               .to_bytes = r.integer("to_bytes"),
-                               .first_bytes = r.integer("first_bytes"),
-                               .operation = r.text("operation"),
-                               .policy = r.text("policy"),
-                               .current_arm = r.text("current_arm"),
-                               .reason = r.text("reason"),
-                               .calls = r.integer("calls"),
-                               .time_s = r.number("time_s"),
-                               .exploration_cost_s = r.finite("exploration_cost_s"),
-                               .skew_s = r.optional_number("skew_s"),
-                               .skew_p90_s = r.optional_number("skew_p90_s"),
-                               .core_given_share = r.optional_number("core_given_share"),
-                               .arms = {}};
+  r.expect_fields({"communicator",     "collective",         "num_ranks",   "ranks_per_node",
+                   "from_bytes",       "to_bytes",           "first_bytes", "operation",
+                   "policy",           "current_arm",        "reason",      "calls",
+                   "time_s",           "exploration_cost_s", "skew_s",      "skew_p90_s",
+                   "core_given_share", "overlapped_share",   "own_s",       "arms"});
+  select::context_statistics c{
+      .communicator = r.text("communicator"),
+      .collective = r.name("collective"),
+      .num_ranks = int(r.integer("num_ranks", 1, largest_count)),
+      .ranks_per_node = int(r.integer("ranks_per_node", 1, largest_count)),
+      .from_bytes = r.integer("from_bytes"),
+      .to_bytes = r.integer("to_bytes"),
+      .first_bytes = r.integer("first_bytes"),
+      .operation = r.text("operation"),
+      .policy = r.text("policy"),
+      .current_arm = r.text("current_arm"),
+      .reason = r.text("reason"),
+      .calls = r.integer("calls"),
+      .time_s = r.number("time_s"),
+      .exploration_cost_s = r.finite("exploration_cost_s"),
+      .skew_s = r.optional_number("skew_s"),
+      .skew_p90_s = r.optional_number("skew_p90_s"),
+      .core_given_share = r.optional_number("core_given_share"),
+      .overlapped_share = r.optional_number("overlapped_share").value_or(0),
+      .own_s = r.optional_number("own_s"),
+      .arms = {}};
+  if (c.overlapped_share > 1) r.field("overlapped_share").fail("expected at most 1");
   if (c.to_bytes < c.from_bytes) r.field("to_bytes").fail("expected at least from_bytes");
   for (const json_reader& a : r.list("arms")) c.arms.push_back(read_arm(a));
   return c;

@@ -4,16 +4,18 @@
 #include "lib/session/communicator_state.hpp"
 #include "lib/session/inside.hpp"
 #include "lib/session/judgement.hpp"
+#include "lib/session/own_time.hpp"
 #include "railpass/mpi.hpp"
 
 #include <new>
 
 namespace railpass {
 
-constinit thread_local int detail::inside_depth = 0;
+constinit thread_local detail::thread_block detail::of_thread;
 
 [[gnu::hot]] int run_call(call& c, const call_options& options) {
   const inside here;
+  const weighing own_part;
   communicator_state* state = nullptr;
   int code = MPI_ERR_NO_MEM;
   try {

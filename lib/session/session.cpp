@@ -47,7 +47,10 @@ long times_core_given() {
 
 [[gnu::hot]] int session::run(const call& c, const call_options& options) {
   ++call_number_;
-  if (begins_merge_steps()) merge_steps();
+  if (begins_merge_steps()) {
+    weighing::give_up();  // merges have an account of their own
+    merge_steps();
+  }
   if (gone_) return raise(c, MPI_ERR_OTHER);
   const arm_table::handling& how = arms_[c.op];
   const bool has_option = !options.arm.empty() || options.segment_bytes >= 0;
@@ -71,8 +74,9 @@ long times_core_given() {
     chosen = next_call(key);
   }
   const arm& a = arms_[c.op].arms[chosen.arm];
-  return chosen.timed || chosen.notes_end || process_.tracing() ? run_watched(c, a, chosen)
-                                                                : run_arm(c, a);
+  return chosen.timed || chosen.notes_end || weighing::now() || process_.tracing()
+             ? run_watched(c, a, chosen)
+             : run_arm(c, a);
 }
 
 [[gnu::hot]] select::timed_call session::next_call(const select::context_key& key) {
@@ -101,8 +105,22 @@ int session::run_watched(const call& c, const arm& a, const select::timed_call& 
       lockstep_.record(chosen, seconds, lockstep_.gap_s(chosen, started_s), gave_core);
     if (chosen.notes_end) lockstep_.note_end(chosen, ended_s);
   }
+  if (rank_ == 0) watch_own_time(chosen, seconds);
   if (process_.tracing()) trace(c, chosen, started_s, seconds);
   return code;
+}
+
+// What a call that is not settled takes besides its arm is learning's.
+void session::watch_own_time(const select::timed_call& chosen, double seconds) {
+  if (chosen.timed)
+    weighing::ask();
+  else if (weighing::now())
+    weighing::arm_took(seconds, *this);
+}
+
+void session::add_own_time(double seconds) {
+  const std::unique_lock lock = guard();
+  own_time_.add(seconds);
 }
 
 // A failure of this rank's part, reported as MPI reports one of its collective.

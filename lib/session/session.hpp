@@ -16,6 +16,7 @@
 #include "lib/session/device_memory.hpp"
 #include "lib/session/hosts.hpp"
 #include "lib/session/merge_messages.hpp"
+#include "lib/session/own_time.hpp"
 #include "models/profile.hpp"
 #include "railpass/options.hpp"
 #include "railpass/select/dump.hpp"
@@ -74,6 +75,9 @@ class session {
   /// From now on schedules run over rails instead of MPI's messages.
   void run_over(std::shared_ptr<lane> messages);
 
+  /// What railpass took of a call that was weighed.
+  void add_own_time(double seconds);
+
   /// Adds what rank 0 has learnt; nothing on the other ranks. With MPI_THREAD_MULTIPLE any thread
   /// may ask, also while another one is inside a call.
   void add_statistics(select::statistics_dump& dump) const;
@@ -106,6 +110,7 @@ class session {
   select::timed_call next_call(const select::context_key& key);
   // Takes the time, or when the call ended.
   [[gnu::noinline]] int run_watched(const call& c, const arm& a, const select::timed_call& chosen);
+  void watch_own_time(const select::timed_call& chosen, double seconds);
   int run_arm(const call& c, const arm& a);
   int run_on_host(const call& c, const arm& a);
   int run_schedule(const call& c, const arm& a);
@@ -151,8 +156,8 @@ class session {
   bool is_shared_ = false;  // whether anybody else may ask
   arm_table arms_;
   select::lockstep lockstep_;
-  // Guards what add_statistics reads: lockstep_, policies_, first_bytes_. Never held while a
-  // message is waited for, nor while the process is asked for something.
+  // Guards what add_statistics reads: lockstep_, policies_, first_bytes_, own_time_. Never held
+  // while a message is waited for, nor while the process is asked for something.
   mutable std::mutex mutex_;
   int rank_ = 0, num_ranks_ = 1;
   std::shared_ptr<base_lane> lane_;
@@ -168,6 +173,7 @@ class session {
   std::vector<std::string> policies_;  // 0: the setting's; the others were named by calls
   call_buffers buffers_;
   host_copies host_copies_;
+  own_time own_time_;                      // rank 0 only
   std::vector<std::int64_t> first_bytes_;  // rank 0: of the first call of each context
 };
 

@@ -55,6 +55,8 @@ void session::add_statistics(select::statistics_dump& dump) const {
       context.skew_s = median(skews);
       context.skew_p90_s = quantile(skews, 0.9);
     }
+    context.overlapped_share = lockstep_.overlapped_share();
+    context.own_s = own_time_.of_call_s();
     if (select::waits_for_all(key.op)) context.core_given_share = lockstep_.core_given_share();
 
     const std::vector<select::arm_record> records = lockstep_.records(i);

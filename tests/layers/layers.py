@@ -28,6 +28,7 @@ PLACES = [("include/railpass/mpi.hpp", "api"), ("include/railpass/options.hpp", 
           ("include/railpass/rails.hpp", "api"),
           ("include/railpass/base/", "base"), ("include/railpass/schedule/", "schedule"),
           ("include/railpass/select/", "select"), ("include/railpass/predict/", "predict"),
+          ("include/railpass/knowledge/", "knowledge"), ("lib/store/", "store"),
           ("include/railpass/fit/", "fit"), ("include/railpass/transport/", "transport"),
           ("include/railpass/", "facade"),
           ("models/", "models"), ("collectives/", "collectives"), ("lib/cli/", "cli"), ("lib/measure/", "measure"),
@@ -36,12 +37,13 @@ PLACES = [("include/railpass/mpi.hpp", "api"), ("include/railpass/options.hpp", 
 
 # Which layers may include what is not ours.
 OUTSIDE = {"Eigen/": {"fit", "tune"}, "nlohmann/": {"files", "report", "tune", "cli"}, "CLI/": {"cli"}, "boost/": {"facade", "rails"},
+           "sqlite3.h": {"store"},
            "mpi.h": {"api", "rails", "exec", "session", "measure", "preload", "cli"}}
 
 USERS_HEADERS = [str(p.relative_to(ROOT)) for p in sorted((ROOT / "include/railpass").glob("*.hpp"))
                  if p.name != "options.hpp"]  # part of mpi.hpp
 NOT_FOR_USERS = re.compile(r"/(Eigen|nlohmann|asio|CLI|collectives/(?!.*boost)|models|"
-                           r"railpass/(schedule|select|predict|fit|transport))/")
+                           r"railpass/(schedule|select|knowledge|predict|fit|transport))/")
 
 problems = []
 

@@ -100,6 +100,47 @@ TEST_CASE("a loss is called one") {
   CHECK(contains(text, "16.5 s to 23.5 s"));
 }
 
+TEST_CASE("what railpass itself took is counted in, by every rank that shares the core") {
+  auto c = context_of("broadcast", {arm_of("native", 5, 2), paired_arm("ring", 95, 2, 1.1, 0.01)});
+  c.own_s = 0.05;  // 5 s of 19 saved
+  statistics_dump dump{.contexts = {c}};
+  dump.machine_id.cores_per_host = 8;
+  const std::string own_cores = summary_of(dump);
+  INFO(own_cores);
+  CHECK(contains(own_cores, "faster than with the MPI library's own collectives, by 14.0 s"));
+  CHECK(contains(own_cores, "learning and 5.00 s that railpass itself took counted in"));
+  CHECK(contains(own_cores, "on 8 ranks, 14.0 s by ring"));
+
+  dump.contexts[0].ranks_per_node = 32;
+  const std::string shared_cores = summary_of(dump);
+  INFO(shared_cores);
+  CHECK(contains(shared_cores, "cannot tell whether tuning paid: it saved between -"));
+  CHECK(contains(shared_cores, "5.00 s to 20.0 s that railpass itself took"));
+  CHECK_FALSE(contains(shared_cores, "gains"));
+
+  dump.contexts[0].own_s = 0.3;
+  CHECK(contains(summary_of(dump), "slower than with"));
+}
+
+TEST_CASE("no gain is claimed of time that went by in other calls as well") {
+  auto c = context_of("broadcast", {arm_of("native", 5, 2), paired_arm("ring", 95, 2, 1.1, 0.01)});
+  c.overlapped_share = 0.02;  // 4 s of 19 saved
+  CHECK(contains(summary_of({.contexts = {c}}), "by 19.0 s (95 % interval: 10.9 s to 23.1 s)"));
+  c.overlapped_share = 0.3;
+  const std::string text = summary_of({.contexts = {c}});
+  INFO(text);
+  CHECK(contains(text,
+                 "cannot tell whether tuning paid: it saved between -4.10 s and 23.1 s (95 % "
+                 "interval, as calls of different ranks overlapped)"));
+  CHECK_FALSE(contains(text, "gains"));
+}
+
+TEST_CASE("what learning cost is told whether calls overlap or not") {
+  auto c = context_of("broadcast", {arm_of("native", 100, 2)});
+  c.overlapped_share = 0.3;
+  CHECK(contains(summary_of({.merge_cost_s = 5, .contexts = {c}}), "slower than with"));
+}
+
 TEST_CASE("the paragraph") {
   const auto good =
       context_of("broadcast", {arm_of("native", 5, 2), paired_arm("ring", 100, 1, 2, 0.01)});

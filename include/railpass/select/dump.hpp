@@ -18,6 +18,7 @@ namespace railpass::select {
 struct belief_record {
   double mean_s = 0;
   double spread = 0;
+  friend bool operator==(const belief_record&, const belief_record&) = default;
 };
 
 struct arm_statistics {
@@ -56,6 +57,11 @@ struct context_statistics {
   /// Where all wait for all: in how many of the communicator's such timed calls a rank's core was
   /// given to others, in [0, 1].
   std::optional<double> core_given_share{};
+  /// How much of the time of the communicator's calls overlaps with that of its other calls, as
+  /// some ranks are in the next call while others are in this one, in [0, 1].
+  double overlapped_share = 0;
+  /// What railpass itself takes of a settled call on rank 0, before and after its arm: the median.
+  std::optional<double> own_s{};
   std::vector<arm_statistics> arms{};
 };
 

@@ -259,6 +259,8 @@ class lockstep {
   double merge_cost_s() const { return pacing_.spread_cost_s(); }
   /// Leader only: what all merges have cost so far.
   double merges_cost_s() const { return pacing_.all_cost_s(); }
+  /// Leader only: how much of the calls' time overlaps with that of others; see merge_pacing.
+  double overlapped_share() const { return pacing_.overlapped_share(); }
   /// Leader only; null if the context is native for good.
   const policy* policy_of(int context) const { return leader_.policy_of(context); }
   /// Leader only: arms that ran, in the order of their first call.

@@ -36,6 +36,10 @@ class merge_pacing {
   double spread_cost_s() const { return costs_.spread_s; }
   /// Of all merges so far.
   double all_cost_s() const { return all_cost_s_; }
+  /// How much of the calls' time went by while other calls were counted as well: a rank is in the
+  /// next call while others still are in this one. In [0, 1]; what only some of the calls between
+  /// two merges do is not seen where the program computes between others.
+  double overlapped_share() const { return calls_s_ > 0 ? 1 - elapsed_s_ / calls_s_ : 0; }
 
   /// Of the first merge, where a call is expected to take `call_s`.
   std::int32_t first_pace(double call_s, bool all_wait) const {

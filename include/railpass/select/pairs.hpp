@@ -24,6 +24,7 @@ struct pair_record {
   std::int64_t wins = 0;
   double gain = 0;                    ///< ln(native's time / the arm's)
   std::optional<double> deviation{};  ///< of its error; one meeting alone says nothing of that
+  friend bool operator==(const pair_record&, const pair_record&) = default;
 };
 
 /// The meetings of one arm.

@@ -48,6 +48,23 @@ inline std::optional<estimate> saved_s(const context_statistics& context) {
   return estimate{saved, std::sqrt(variance)};
 }
 
+/// What railpass itself took of a context's calls, before and after their arms: at least what
+/// rank 0 took, at most that of all ranks that share a core one after the other.
+struct own_part {
+  double least_s = 0, most_s = 0;
+};
+inline own_part own_part_of(const context_statistics& context, int cores_per_host) {
+  const double of_rank_s = double(context.calls) * context.own_s.value_or(0);
+  const double ranks_of_core =
+      cores_per_host > 0 ? double(context.ranks_per_node) / double(cores_per_host) : 1;
+  return {of_rank_s, of_rank_s * std::max(1.0, ranks_of_core)};
+}
+
+inline std::string range_of(const own_part& own) {
+  const std::string most = format_seconds(own.most_s);
+  return own.most_s < 1.05 * own.least_s ? most : format_seconds(own.least_s) + " to " + most;
+}
+
 /// "broadcast of 64KiB to below 128KiB on 8 ranks"
 inline std::string name_of(const context_statistics& c) {
   const std::string sizes =
@@ -65,7 +82,9 @@ inline std::string summary_of(const statistics_dump& dump) {
   std::vector<std::string> collectives;
   std::vector<std::pair<double, const context_statistics*>> gains;
   std::int64_t calls = 0, unknown = 0;
-  double time_s = 0, learning_s = dump.merge_cost_s, variance = 0, saved = -dump.merge_cost_s;
+  double time_s = 0, learning_s = dump.merge_cost_s, variance = 0, saved = -dump.merge_cost_s,
+         gain_beside_s = 0, loss_beside_s = 0;
+  own_part own;
   for (const context_statistics& c : dump.contexts) {
     if (std::ranges::find(collectives, c.collective) == collectives.end())
       collectives.push_back(c.collective);
@@ -73,18 +92,27 @@ inline std::string summary_of(const statistics_dump& dump) {
     time_s += c.time_s;
     learning_s += c.exploration_cost_s;
     if (const auto here = saved_s(c)) {
+      // What calls save or lose while others are under way need not be the program's.
+      const double beside_s = std::min(c.time_s * c.overlapped_share, std::abs(here->value));
+      (here->value > 0 ? gain_beside_s : loss_beside_s) += beside_s;
+      const own_part part = own_part_of(c, dump.machine_id.cores_per_host);
+      own.least_s += part.least_s;
+      own.most_s += part.most_s;
       saved += here->value;
       variance += here->deviation * here->deviation;
       // Only what stands out of the noise is a gain.
-      if (here->value > 1.96 * here->deviation && here->value > 0)
-        gains.emplace_back(here->value, &c);
+      const double gain_s = here->value - part.most_s;
+      if (gain_s > 1.96 * here->deviation + beside_s) gains.emplace_back(gain_s, &c);
     } else {
       ++unknown;
     }
   }
   std::ranges::stable_sort(gains, [](const auto& a, const auto& b) { return a.first > b.first; });
 
-  const double reach = 1.96 * std::sqrt(variance), least = saved - reach, most = saved + reach;
+  const double reach = 1.96 * std::sqrt(variance),
+               least = saved - gain_beside_s - own.most_s - reach,
+               most = saved + loss_beside_s - own.least_s + reach;
+  saved -= (own.least_s + own.most_s) / 2;
   std::string text;
   const bool nothing_known = unknown == std::int64_t(dump.contexts.size());
   if (nothing_known) {
@@ -92,16 +120,18 @@ inline std::string summary_of(const statistics_dump& dump) {
         "cannot tell whether tuning paid: the MPI library's own collectives were timed too seldom";
   } else if (least <= 0 && most >= 0) {
     text = "cannot tell whether tuning paid: it saved between " + format_seconds(least) + " and " +
-           format_seconds(most) + " (95 % interval)";
+           format_seconds(most) + " (95 % interval" +
+           (gain_beside_s > reach ? ", as calls of different ranks overlapped" : "") + ")";
   } else {
     text = std::string(saved > 0 ? "faster" : "slower") +
            " than with the MPI library's own collectives, by " + format_seconds(std::abs(saved)) +
            " (95 % interval: " + format_seconds(std::min(std::abs(least), std::abs(most))) +
            " to " + format_seconds(std::max(std::abs(least), std::abs(most))) + ")";
   }
-  text += ", " + format_seconds(learning_s) + " spent on learning counted in. " +
-          std::to_string(calls) + " calls of " + std::to_string(collectives.size()) +
-          " tuned collectives (";
+  text += ", " + format_seconds(learning_s) + " spent on learning" +
+          (own.most_s > 0 ? " and " + range_of(own) + " that railpass itself took" : "") +
+          " counted in. " + std::to_string(calls) + " calls of " +
+          std::to_string(collectives.size()) + " tuned collectives (";
   for (const std::string& name : collectives) text += (&name == &collectives[0] ? "" : ", ") + name;
   text += ") took " + format_seconds(time_s) + " in " + std::to_string(dump.contexts.size()) +
           " contexts.";
