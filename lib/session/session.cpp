@@ -110,12 +110,15 @@ int session::run_watched(const call& c, const arm& a, const select::timed_call& 
   return code;
 }
 
-// What a call that is not settled takes besides its arm is learning's.
+// What a call that is not settled takes besides its arm is learning's, and after two timed calls
+// the next one is likely to be timed as well.
 void session::watch_own_time(const select::timed_call& chosen, double seconds) {
-  if (chosen.timed)
-    weighing::ask();
-  else if (weighing::now())
-    weighing::arm_took(seconds, *this);
+  if (!chosen.timed) {
+    if (weighing::now()) weighing::arm_took(seconds, *this);
+    return;
+  }
+  if (call_number_ > last_timed_call_ + 1) weighing::ask();
+  last_timed_call_ = call_number_;
 }
 
 void session::add_own_time(double seconds) {

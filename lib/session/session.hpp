@@ -173,7 +173,8 @@ class session {
   std::vector<std::string> policies_;  // 0: the setting's; the others were named by calls
   call_buffers buffers_;
   host_copies host_copies_;
-  own_time own_time_;                      // rank 0 only
+  own_time own_time_;  // rank 0 only, as the next one
+  std::int64_t last_timed_call_ = 0;
   std::vector<std::int64_t> first_bytes_;  // rank 0: of the first call of each context
 };
 

@@ -90,3 +90,19 @@ TEST_CASE("a late root is in the skew of a broadcast") {
   CHECK(*context->skew_s > 0.9 * late_s);
   CHECK(*context->skew_p90_s >= *context->skew_s);
 }
+
+TEST_CASE("what railpass itself takes of a call is weighed") {
+  const communicator comm = communicator::duplicate_of_world();
+  MPI_Comm_set_name(comm, "weighed");
+  mpi::start_tuning(comm);
+  for (int i = 0; i < 500; ++i) {
+    int one = 1, sum = 0;
+    CHECK(mpi::all_reduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS);
+  }
+  for (const auto& context : process::get()->statistics().contexts) {
+    if (context.communicator != "weighed") continue;
+    REQUIRE(context.own_s);
+    CHECK(*context.own_s >= 0);
+    CHECK(*context.own_s < context.time_s);
+  }
+}

@@ -82,3 +82,16 @@ TEST_CASE("where no tuned context is used merges become rare") {
   CHECK(pacing.next({.calls = 50}, 1, 0).gap == 100);
   CHECK(pacing.next({.calls = 101}, 1, 0).gap == 202);
 }
+
+TEST_CASE(
+    "calls that take more time than passes overlap, computing between others does not hide it") {
+  merge_pacing pacing(1);
+  double now_s = 0;
+  CHECK(pacing.overlapped_share() == 0);
+  for (int merge = 0; merge < 40; ++merge) {
+    const bool computes = merge >= 20;
+    now_s += computes ? 1.0 : 0.06;  // 100 calls of 1 ms
+    (void)pacing.next(demand_of(100, 1e-3), 1, now_s);
+  }
+  CHECK(pacing.overlapped_share() == Approx(0.4 * 19 / 40));  // the first look has none before it
+}

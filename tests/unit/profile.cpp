@@ -137,6 +137,8 @@ select::statistics_dump example_statistics() {
                                .skew_s = 1e-3,
                                .skew_p90_s = 4e-3,
                                .core_given_share = 0.75,
+                               .overlapped_share = 0.25,
+                               .own_s = 2e-7,
                                .arms = {}};
   c.arms = {{.arm = "native",
              .calls = 40,
@@ -249,6 +251,8 @@ TEST_CASE("what is written is read back equal, to the last bit but of what predi
   CHECK_FALSE(d.contexts[0].arms[0].prior);
   CHECK(d.contexts[0].skew_p90_s == 4e-3);
   CHECK(d.contexts[0].core_given_share == 0.75);
+  CHECK(d.contexts[0].overlapped_share == 0.25);
+  CHECK(d.contexts[0].own_s == 2e-7);
   CHECK_FALSE(d.contexts[0].arms[0].pairs);
   CHECK(d.contexts[0].arms[1].pairs->wins == 14);
   CHECK(d.contexts[0].arms[1].pairs->deviation == 0.02);
