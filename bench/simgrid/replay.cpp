@@ -24,6 +24,9 @@
 // seed, or null if that takes more than 3000.
 #include "lib/files/files.hpp"
 #include "railpass/base/settings.hpp"
+#include "railpass/knowledge/joined.hpp"
+#include "railpass/knowledge/recall.hpp"
+#include "railpass/knowledge/recalling.hpp"
 #include "railpass/select/lockstep.hpp"
 #include "railpass/select/merge_costs.hpp"
 #include "railpass/select/policies.hpp"
@@ -139,11 +142,27 @@ weather usual(double noise) {
   return {.jitter = noise, .slow_share = noise > 0 ? 0.01 : 0, .lateness = noise};
 }
 
+knowledge::problem problem_of(const cell& c) {
+  return {.collective = c.op_name,
+          .operation = std::string(select::operation_class_names[std::size_t(c.key.operation)]),
+          .num_ranks = c.num_ranks,
+          .bytes = c.bytes};
+}
+
+std::vector<select::arm_prior> recalled(const cell& c, const knowledge::experience& known) {
+  std::vector<select::arm_prior> priors = c.priors;
+  knowledge::correct_by_experience(priors, arms_of(c.key.op), known, c.priors, 0);
+  return priors;
+}
+
 /// What one communicator's calls take; alone, so that a reduction changes nothing.
 class player {
  public:
-  player(const cell& c, std::string policy, const weather& w, std::uint64_t seed)
+  /// `known`: what earlier runs learnt of it.
+  player(const cell& c, std::string policy, const weather& w, std::uint64_t seed,
+         std::optional<knowledge::experience> known = {})
       : cell_(c),
+        known_(std::move(known)),
         true_s_(c.true_s),
         policy_(std::move(policy)),
         weather_(w),
@@ -165,9 +184,15 @@ class player {
     select::timed_call c = steps_.next_call(cell_.key);
     if (c.needs_first_plan) {
       now_s_ += cell_.first_plan_s;
-      auto chosen = select::make_policy(
-          policy_,
-          {.priors = cell_.priors, .seed = seed_, .all_wait = select::waits_for_all(cell_.key.op)});
+      const auto make = [this](const std::vector<select::arm_prior>& priors) {
+        return select::make_policy(
+            policy_,
+            {.priors = priors, .seed = seed_, .all_wait = select::waits_for_all(cell_.key.op)});
+      };
+      auto chosen = make(cell_.priors);
+      if (known_)
+        chosen = std::make_unique<knowledge::recalling_policy>(
+            make(recalled(cell_, *known_)), [make, &c = cell_] { return make(c.priors); });
       steps_.adopt(c.context, steps_.lead(c.context, std::move(chosen)));
       c = steps_.next_call(cell_.key);
     }
@@ -177,6 +202,26 @@ class player {
     last_arm_ = c.arm;
     now_s_ += seconds;
     return now_s_ - began_s;
+  }
+
+  /// What this run leaves behind.
+  knowledge::experience learnt() const {
+    knowledge::experience result{.of = problem_of(cell_)};
+    const std::vector<arm> all = arms_of(cell_.key.op);
+    for (const select::arm_record& r : steps_.records(0)) {
+      if (r.some_s.empty()) continue;
+      const double n = double(r.samples), mean_log = r.sum_log / n;
+      result.arms.push_back(
+          {.arm = name_of(all[std::size_t(r.arm)]),
+           .calls = r.calls,
+           .samples = r.samples,
+           .mean_s = r.sum_s / n,
+           .spread = std::sqrt(std::max(0.0, r.sum_log_squared / n - mean_log * mean_log)),
+           .low_s = r.some_s.quantile(0.1),
+           .median_s = r.some_s.quantile(0.5),
+           .high_s = r.some_s.quantile(0.9)});
+    }
+    return result;
   }
 
   int last_arm() const { return last_arm_; }
@@ -254,6 +299,7 @@ class player {
   }
 
   const cell& cell_;
+  std::optional<knowledge::experience> known_;
   std::map<int, double> true_s_;
   std::string policy_;
   weather weather_;
@@ -408,6 +454,68 @@ ordered_json changing(const profile& p, const ordered_json& cells, int seeds, do
   return {{"results", std::move(results)}};
 }
 
+/// Runs of the default policy, each of which knows what the one before has learnt; the times of the
+/// first calls of each, without the beginning.
+ordered_json again(const profile* p, const ordered_json& cells, int seeds, double noise,
+                   int calls) {
+  constexpr int runs = 10;
+  auto results = ordered_json::array();
+  for (const ordered_json& j : cells) {
+    cell c = read_cell(p, j);
+    c.first_plan_s = 0;
+    for (int seed = 1; seed <= seeds; ++seed) {
+      std::optional<knowledge::experience> known;
+      for (int run = 1; run <= runs; ++run) {
+        player one(c, settings{}.policy, usual(noise), std::uint64_t(runs * seed + run), known);
+        double total_s = 0;
+        int made = 0;
+        for (const int upto : checkpoints) {
+          if (upto > calls) break;
+          for (; made < upto; ++made) total_s += one.call();
+          results.push_back({{"run", run},
+                             {"collective", c.op_name},
+                             {"bytes", c.bytes},
+                             {"calls", upto},
+                             {"ratio_to_best_arm", total_s / (upto * c.best_s)}});
+        }
+        known = known ? knowledge::joined(*known, one.learnt()) : one.learnt();
+      }
+    }
+  }
+  return {{"results", std::move(results)}};
+}
+
+/// What wrong knowledge costs: that of the same calls on another machine, in native calls beyond
+/// what the default policy takes that knows nothing, or native if that takes less.
+ordered_json misled(const profile* p, const ordered_json& cells, const ordered_json& others,
+                    int seeds, double noise, int calls) {
+  auto results = ordered_json::array();
+  for (const ordered_json& j : cells) {
+    const cell c = read_cell(p, j);
+    for (const ordered_json& k : others) {
+      if (k.at("collective") != c.op_name || k.at("bytes") != c.bytes) continue;
+      const cell other = read_cell(p, k);
+      for (int seed = 1; seed <= seeds; ++seed) {
+        const auto total_s = [&](player& one) {
+          double sum_s = 0;
+          for (int i = 0; i < calls; ++i) sum_s += one.call();
+          return sum_s;
+        };
+        player there(other, settings{}.policy, usual(noise), std::uint64_t(seed));
+        (void)total_s(there);
+        player misled(c, settings{}.policy, usual(noise), std::uint64_t(seed), there.learnt()),
+            ignorant(c, settings{}.policy, usual(noise), std::uint64_t(seed));
+        const double misled_s = total_s(misled);
+        results.push_back({{"collective", c.op_name},
+                           {"bytes", c.bytes},
+                           {"beyond_native", misled_s / c.native_s - calls},
+                           {"beyond_ignorant", (misled_s - total_s(ignorant)) / c.native_s}});
+      }
+    }
+  }
+  return {{"results", std::move(results)}};
+}
+
 ordered_json all_policies(const profile& p, const profile& samples_only, const ordered_json& cells,
                           int seeds, double noise, bool default_only) {
   auto results = ordered_json::array(), recovery = ordered_json::array();
@@ -442,18 +550,29 @@ ordered_json all_policies(const profile& p, const profile& samples_only, const o
 int run(std::vector<std::string> a) {
   const bool default_only = !a.empty() && a[0] == "default";
   if (default_only) a.erase(a.begin());
-  const std::string verb = !a.empty() && (a[0] == "plain" || a[0] == "changing") ? a[0] : "";
-  if (a.size() != (verb == "changing" ? 6 : 5))
+  const std::string verb =
+      !a.empty() && (a[0] == "plain" || a[0] == "changing" || a[0] == "again" || a[0] == "misled")
+          ? a[0]
+          : "";
+  if (a.size() != (verb == "misled" ? 7 : verb == "changing" || verb == "again" ? 6 : 5))
     throw error(
         "expected [default] PROFILE SAMPLES_ONLY CELLS SEEDS NOISE, plain PROFILE CELLS POLICY "
-        "CALLS or changing PROFILE CELLS SEEDS NOISE CALLS");
-  const profile p = files::read_profile(a[verb.empty() ? 0 : 1]);
+        "CALLS or changing|again PROFILE CELLS SEEDS NOISE CALLS");
+  const std::string& file = a[verb.empty() ? 0 : 1];
+  const profile p = file == "-" ? profile() : files::read_profile(file);
   const ordered_json input = ordered_json::parse(files::read_text(a[2])), cells = input.at("cells");
   ordered_json output;
   if (verb == "plain") {
     output = plain(p, cells, a[3], std::stoi(a[4]));
   } else if (verb == "changing") {
     output = changing(p, cells, std::stoi(a[3]), std::stod(a[4]), std::stoi(a[5]));
+  } else if (verb == "again") {
+    output =
+        again(a[1] == "-" ? nullptr : &p, cells, std::stoi(a[3]), std::stod(a[4]), std::stoi(a[5]));
+  } else if (verb == "misled") {
+    output = misled(file == "-" ? nullptr : &p, cells,
+                    ordered_json::parse(files::read_text(a[3])).at("cells"), std::stoi(a[4]),
+                    std::stod(a[5]), std::stoi(a[6]));
   } else {
     const profile samples_only = files::read_profile(a[1]);
     output = all_policies(p, samples_only, cells, std::stoi(a[3]), std::stod(a[4]), default_only);

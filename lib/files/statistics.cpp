@@ -20,6 +20,21 @@ std::optional<select::belief_record> read_belief(const json_reader& r, std::stri
   return select::belief_record{.mean_s = b.number("mean_s"), .spread = b.number("spread")};
 }
 
+void put_quantiles(json& j, const std::optional<select::time_quantiles>& q) {
+  if (q) j["quantiles"] = {{"low_s", q->low_s}, {"median_s", q->median_s}, {"high_s", q->high_s}};
+}
+
+std::optional<select::time_quantiles> read_quantiles(const json_reader& r) {
+  if (!r.has("quantiles")) return std::nullopt;
+  const json_reader q = r.field("quantiles");
+  q.expect_fields({"low_s", "median_s", "high_s"});
+  const select::time_quantiles result{
+      .low_s = q.number("low_s"), .median_s = q.number("median_s"), .high_s = q.number("high_s")};
+  if (result.median_s < result.low_s) q.field("median_s").fail("expected at least low_s");
+  if (result.high_s < result.median_s) q.field("high_s").fail("expected at least median_s");
+  return result;
+}
+
 std::optional<select::pair_record> read_pairs(const json_reader& r) {
   if (!r.has("pairs")) return std::nullopt;
   const json_reader p = r.field("pairs");
@@ -36,6 +51,7 @@ json arm_json(const select::arm_statistics& a) {
   json j{{"arm", a.arm}, {"calls", a.calls}, {"samples", a.samples}, {"time_s", a.time_s}};
   put_optional(j, "mean_s", a.mean_s);
   put_optional(j, "spread", a.spread);
+  put_quantiles(j, a.quantiles);
   put_belief(j, "prior", a.prior);
   put_belief(j, "posterior", a.posterior);
   j["probability"] = a.probability;
@@ -48,14 +64,15 @@ json arm_json(const select::arm_statistics& a) {
 }
 
 select::arm_statistics read_arm(const json_reader& r) {
-  r.expect_fields({"arm", "calls", "samples", "time_s", "mean_s", "spread", "prior", "posterior",
-                   "probability", "exploration_cost_s", "pairs"});
+  r.expect_fields({"arm", "calls", "samples", "time_s", "mean_s", "spread", "quantiles", "prior",
+                   "posterior", "probability", "exploration_cost_s", "pairs"});
   select::arm_statistics a{.arm = r.name("arm"),
                            .calls = r.integer("calls"),
                            .samples = r.integer("samples"),
                            .time_s = r.number("time_s"),
                            .mean_s = r.optional_number("mean_s"),
                            .spread = r.optional_number("spread"),
+                           .quantiles = read_quantiles(r),
                            .prior = read_belief(r, "prior"),
                            .posterior = read_belief(r, "posterior"),
                            .probability = r.number("probability"),

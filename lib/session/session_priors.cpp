@@ -74,7 +74,7 @@ select::plan_message session::first_plan(const select::context_key& key, int con
       const auto there = priors(lockstep_.key(other), c, double(first_bytes_[std::size_t(other)]));
       const std::unique_lock lock = guard();
       select::correct_by_neighbour(
-          input.priors, *lockstep_.policy_of(other), there,
+          input.priors, [&](int arm) { return lockstep_.policy_of(other)->posterior(arm); }, there,
           std::abs(int(lockstep_.key(other).size_class) - int(key.size_class)));
     }
     auto chosen = select::make_policy(policies_[key.policy], std::move(input));

@@ -20,6 +20,10 @@ void add_samples(const select::arm_record& r, select::arm_statistics& result) {
   result.exploration_cost_s = r.exploration_cost_s;
   result.pairs = r.meetings.record();
   if (r.samples == 0) return;
+  if (!r.some_s.empty())
+    result.quantiles = select::time_quantiles{.low_s = r.some_s.quantile(0.1),
+                                              .median_s = r.some_s.quantile(0.5),
+                                              .high_s = r.some_s.quantile(0.9)};
   const double n = double(r.samples), mean_log = r.sum_log / n;
   result.mean_s = r.sum_s / n;
   result.spread = std::sqrt(std::max(0.0, r.sum_log_squared / n - mean_log * mean_log));

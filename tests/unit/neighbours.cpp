@@ -26,6 +26,10 @@ std::unique_ptr<policy> taught(const std::vector<arm_prior>& priors,
   return p;
 }
 
+auto of(const policy& p) {
+  return [&p](int arm) { return p.posterior(arm); };
+}
+
 std::vector<arm_prior> some_priors(double log_seconds) {
   std::vector<arm_prior> priors{{.arm = 0, .native = true, .measured_only = true}};
   for (int a = 1; a <= 4; ++a)
@@ -44,7 +48,7 @@ TEST_CASE("errors of the model at one size are expected at the next one") {
   const auto learnt = taught(there, seconds, 12);
   auto here = some_priors(-7);
   const auto before = here;
-  correct_by_neighbour(here, *learnt, there, 1);
+  correct_by_neighbour(here, of(*learnt), there, 1);
   CHECK(here[3].log_seconds - before[3].log_seconds == Approx(std::log(0.5)).margin(0.1));
   for (const std::size_t a : {1U, 2U, 4U})
     CHECK(here[a].log_seconds == Approx(before[a].log_seconds).margin(0.1));
@@ -52,7 +56,7 @@ TEST_CASE("errors of the model at one size are expected at the next one") {
   CHECK(here[0].measured_only);
 
   auto far = before;
-  correct_by_neighbour(far, *learnt, there, most_octaves);
+  correct_by_neighbour(far, of(*learnt), there, most_octaves);
   for (std::size_t a = 1; a <= 4; ++a) {
     CHECK(far[a].spread >= here[a].spread);
     CHECK(far[a].spread <= before[a].spread);
@@ -68,7 +72,7 @@ TEST_CASE("a machine that is slower altogether changes no order, of untried arms
   auto here = some_priors(-7);
   here.push_back({.arm = 5, .log_seconds = -6.8, .family = 5});
   const auto before = here;
-  correct_by_neighbour(here, *learnt, there, 1);
+  correct_by_neighbour(here, of(*learnt), there, 1);
   for (std::size_t a = 1; a < here.size(); ++a) {
     CAPTURE(a);
     CHECK(here[a].log_seconds - before[a].log_seconds == Approx(std::log(3)).margin(0.25));
@@ -80,7 +84,7 @@ TEST_CASE("nothing learnt, nothing corrected") {
   const auto there = some_priors(-8);
   const auto ignorant = make_policy("pass", {.priors = there});
   auto here = some_priors(-7);
-  correct_by_neighbour(here, *ignorant, there, 1);
+  correct_by_neighbour(here, of(*ignorant), there, 1);
   for (std::size_t a = 1; a < here.size(); ++a) {
     CHECK(here[a].log_seconds == some_priors(-7)[a].log_seconds);
     CHECK(here[a].spread == some_priors(-7)[a].spread);

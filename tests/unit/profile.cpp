@@ -153,6 +153,7 @@ select::statistics_dump example_statistics() {
              .time_s = 0.1,
              .mean_s = 2e-3,
              .spread = 0.05,
+             .quantiles = select::time_quantiles{1.8e-3, 1.9e-3, 2.4e-3},
              .prior = select::belief_record{1e-3, 0.3},
              .posterior = select::belief_record{2e-3, 0.02},
              .probability = 0.75,
@@ -249,6 +250,8 @@ TEST_CASE("what is written is read back equal, to the last bit but of what predi
   const auto d = files::parse_statistics(files::to_json(example_statistics()), "f");
   CHECK(d.contexts[0].arms[1].posterior->mean_s == 2e-3);
   CHECK_FALSE(d.contexts[0].arms[0].prior);
+  CHECK_FALSE(d.contexts[0].arms[0].quantiles);
+  CHECK(d.contexts[0].arms[1].quantiles == select::time_quantiles{1.8e-3, 1.9e-3, 2.4e-3});
   CHECK(d.contexts[0].skew_p90_s == 4e-3);
   CHECK(d.contexts[0].core_given_share == 0.75);
   CHECK(d.contexts[0].overlapped_share == 0.25);

@@ -215,7 +215,8 @@ class belief_policy : public policy {
       incumbent_ = best;
       return true;
     }
-    const double needed = incumbent_ == native_ ? confident : confident / 3;
+    const bool was_so_before = p.remembered && belief_.samples(native_) == 0;
+    const double needed = incumbent_ == native_ && !was_so_before ? confident : confident / 3;
     incumbent_ = belief_.lead(best, native_) >= needed ? best : native_;
     return false;
   }
@@ -240,9 +241,10 @@ class belief_policy : public policy {
     }
     return first_risk / (1 + tried / 5);
   }
-  /// Whether the arm's time is known from calls, here or, of native, in an earlier run.
+  /// Whether the arm's time is known from calls, here or in an earlier run.
   bool is_proven(int a) const {
-    return belief_.samples(a) > 0 || (a == native_ && !active_prior(a).measured_only);
+    const arm_prior& p = active_prior(a);
+    return belief_.samples(a) > 0 || p.remembered || (a == native_ && !p.measured_only);
   }
   /// Native's first calls, cold and next to merges, may take a hundred times what it takes: a few
   /// count only if an earlier run has measured about the same.
@@ -282,6 +284,13 @@ class belief_policy : public policy {
     return best;
   }
 
+  /// Whether the arm in use takes here what it took in the same context before.
+  bool is_as_before() const {
+    const arm_prior& p = active_prior(incumbent_);
+    return p.remembered && belief_.samples(incumbent_) > 0 &&
+           std::abs(belief_.mean(incumbent_) - p.log_seconds) <= misfit / 2;
+  }
+
   /// Calls of an epoch while much is to be learnt, and at most (it grows with the calls, so that
   /// merges become rare without bound).
   double early_length() const {
@@ -291,12 +300,14 @@ class belief_policy : public policy {
     // An arm that is played on its prediction alone is looked at before it can do much harm.
     if (incumbent_ != native_ && belief_.samples(incumbent_) == 0) return 3;
     const double kappa = now.merge_cost_s / std::exp(belief_.expected(incumbent_));
-    const double usual = std::max(kappa / merge_share, shortest_usual);
+    // What took the same in earlier runs is looked at more rarely.
+    const double usual = is_as_before() ? std::max(2 * kappa / merge_share, shortest_as_before)
+                                        : std::max(kappa / merge_share, shortest_usual);
     return std::min(std::max(usual, double(now.calls) / 100),
                     usual * std::pow(2.0, std::min(30, epochs_since_change())));
   }
-  static constexpr double merge_share = 0.01;                    // of the time, at most
-  static constexpr double first_length = 2, shortest_usual = 8;  // calls
+  static constexpr double merge_share = 0.01;  // of the time, at most
+  static constexpr double first_length = 2, shortest_usual = 8, shortest_as_before = 128;  // calls
   static constexpr std::int64_t proven_samples = 4;
 
   /// One in so many incumbent calls is timed: about 16 per epoch are enough.

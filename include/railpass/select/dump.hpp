@@ -21,18 +21,25 @@ struct belief_record {
   friend bool operator==(const belief_record&, const belief_record&) = default;
 };
 
+/// What a tenth, half and nine tenths of times are below.
+struct time_quantiles {
+  double low_s = 0, median_s = 0, high_s = 0;
+  friend bool operator==(const time_quantiles&, const time_quantiles&) = default;
+};
+
 struct arm_statistics {
   std::string arm{};
   std::int64_t calls = 0;
-  std::int64_t samples = 0;                  ///< calls that were timed and merged
-  double time_s = 0;                         ///< calls * mean, or the clock's where all were timed
-  std::optional<double> mean_s{};            ///< of the samples
-  std::optional<double> spread{};            ///< standard deviation of ln(seconds) of the samples
-  std::optional<belief_record> prior{};      ///< nothing: no prediction
-  std::optional<belief_record> posterior{};  ///< nothing: neither predicted nor measured
-  double probability = 0;                    ///< of being taken by the next calls
-  double exploration_cost_s = 0;             ///< lost against the incumbent by trying it; < 0: won
-  std::optional<pair_record> pairs{};        ///< against native; nothing: they never met
+  std::int64_t samples = 0;                   ///< calls that were timed and merged
+  double time_s = 0;                          ///< calls * mean, or the clock's where all were timed
+  std::optional<double> mean_s{};             ///< of the samples
+  std::optional<double> spread{};             ///< standard deviation of ln(seconds) of the samples
+  std::optional<time_quantiles> quantiles{};  ///< of some of the samples
+  std::optional<belief_record> prior{};       ///< nothing: no prediction
+  std::optional<belief_record> posterior{};   ///< nothing: neither predicted nor measured
+  double probability = 0;                     ///< of being taken by the next calls
+  double exploration_cost_s = 0;              ///< lost against the incumbent by trying it; < 0: won
+  std::optional<pair_record> pairs{};         ///< against native; nothing: they never met
 };
 
 struct context_statistics {

@@ -98,6 +98,9 @@ class guarded_policy : public policy {
   static constexpr double remembered_pairs = 64;
   // Predictions with less spread are from times of this machine.
   static constexpr double trusted_spread = 0.45;
+  // What takes within such a factor (of the logarithm) of what it took in an earlier run has not.
+  static constexpr double as_before = 0.4;
+  static constexpr double remembered_as = 4;  // pairs
   // What takes so many times as long as before has changed.
   static constexpr double slower = 2;
   // It meets native again when its calls have grown by this, a little earlier than they double.
@@ -163,6 +166,13 @@ class guarded_policy : public policy {
     return kept > 0 ? sum / kept : most_s;
   }
 
+  /// Whether what is in use takes what it took in an earlier run.
+  bool is_as_before() const {
+    const known_arm* const a = find(in_use_);
+    const arm_prior& p = arms()[std::size_t(in_use_)];
+    return p.remembered && a && std::abs(std::log(a->level_s) - p.log_seconds) <= as_before;
+  }
+  void remember(known_arm& a, double level_s) const;
   void note(known_arm& a, std::span<const double> times_s);
   void meet(known_arm& a, std::span<const double> own_s, std::span<const double> native_s);
   void note_noise(std::span<const double> times_s);
@@ -250,6 +260,7 @@ inline void guarded_policy::learn(std::span<const observation> merged, std::int6
     note(a, one.all_s);
     const double level_s = one.level_s();
     const bool in_use = one.place == in_use_;
+    if (a.level_s == 0) remember(a, level_s);
     if (one.place != native_) {
       if (native || !in_use) {
         if (!native_s.empty() && !one.after_itself_s.empty()) meet(a, one.after_itself_s, native_s);
@@ -262,6 +273,17 @@ inline void guarded_policy::learn(std::span<const observation> merged, std::int6
     if (native_now_s_ > 0 && (native || !in_use || a.ratio == 0)) a.ratio = level_s / native_now_s_;
   }
   proposing_->learn(merged, calls);
+}
+
+/// An arm that takes what it took in an earlier run has met native there.
+inline void guarded_policy::remember(known_arm& a, double level_s) const {
+  const arm_prior &own = arms()[std::size_t(a.place)], &native = arms()[std::size_t(native_)];
+  if (a.place == native_ || !own.remembered || !native.remembered ||
+      std::abs(std::log(level_s) - own.log_seconds) > as_before)
+    return;
+  a.pairs = remembered_as;
+  a.own = remembered_as;
+  a.native = remembered_as * std::exp(native.log_seconds - own.log_seconds);
 }
 
 inline void guarded_policy::note(known_arm& a, std::span<const double> times_s) {
@@ -383,7 +405,8 @@ inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& no
   if (in_use_ != native_) {
     // For many plans to come, as a dear merge may be late.
     const known_arm* const a = find(in_use_);
-    const double from = double(std::max(met_at_, first_meeting));
+    const double from =
+        double(std::max(met_at_, is_as_before() ? 4 * first_meeting : first_meeting));
     // Where a call may hold the rest of the one before, it is the second that counts.
     const int calls = all_wait_ && a && a->pairs > 0 && lead(*a) > 3 * deviation(*a) ? 1 : 2;
     double most = 64 * from;  // calls to the next meeting

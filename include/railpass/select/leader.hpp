@@ -11,6 +11,7 @@
 #include "railpass/select/pairs.hpp"
 #include "railpass/select/policy.hpp"
 #include "railpass/select/skew.hpp"
+#include "railpass/select/thinned.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -34,6 +35,7 @@ struct arm_record {
   double sum_log_squared = 0;  ///< of ln(seconds)^2
   double exploration_cost_s =
       0;                    ///< of samples of exploring calls: time beyond the incumbent's mean
+  thinned_times some_s{};   ///< of the samples
   all_meetings meetings{};  ///< with native
 };
 
@@ -250,6 +252,7 @@ inline void leader::learn_call(led_context& led, const followed_context& s, cons
   arm_record& record = led.record_of(one.arm);
   ++record.samples;
   record.sum_s += seconds;
+  record.some_s.add(seconds);
   record.sum_log += log_s;
   record.sum_log_squared += log_s * log_s;
   if (one.explored)

@@ -18,12 +18,13 @@ namespace railpass::select {
 /// Sizes further apart say nothing about one another.
 inline constexpr int most_octaves = 3;
 
-/// Corrects `priors` by what `learnt`, the policy of a context `octaves` away (at least 1), thinks
-/// of the same arms, beyond what was predicted for it. Arms that it has learnt nothing of get the
-/// typical correction, so that a machine that is slower altogether changes no order. An arm without
-/// a prediction keeps none.
-inline void correct_by_neighbour(std::span<arm_prior> priors, const policy& learnt,
-                                 std::span<const arm_prior> predicted_there, int octaves) {
+/// Corrects `priors` by what is known of the same arms in a context `octaves` away, beyond what was
+/// predicted for it: `known_there` gives an arm's arm_posterior, or nothing. Arms of which nothing
+/// is known there get the typical correction, so that a machine that is slower altogether changes
+/// no order. An arm without a prediction keeps none.
+template <class Known>
+void correct_by_neighbour(std::span<arm_prior> priors, const Known& known_there,
+                          std::span<const arm_prior> predicted_there, double octaves) {
   // How far errors drift apart in one octave, of their own size.
   constexpr double drift_per_octave = 0.7;
   struct correction {
@@ -36,7 +37,7 @@ inline void correct_by_neighbour(std::span<arm_prior> priors, const policy& lear
     const auto there = std::find_if(predicted_there.begin(), predicted_there.end(),
                                     [&](const arm_prior& p) { return p.arm == priors[i].arm; });
     if (there == predicted_there.end() || there->measured_only) continue;
-    const auto thinks = learnt.posterior(priors[i].arm);
+    const std::optional<arm_posterior> thinks = known_there(priors[i].arm);
     if (!thinks || !(thinks->mean_s > 0) || thinks->spread >= 0.9 * there->spread) continue;
     const double variance = thinks->spread * thinks->spread;
     known[i] = {std::log(thinks->mean_s) - variance / 2 - there->log_seconds, variance};

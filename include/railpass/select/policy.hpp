@@ -25,6 +25,7 @@ struct arm_prior {
   bool one_segment = false;  ///< its segments are no smaller than the message
   bool native = false;
   bool measured_only = false;  ///< there is no prediction: only measurements tell
+  bool remembered = false;     ///< the prediction is what it took in the same context before
   friend bool operator==(const arm_prior&, const arm_prior&) = default;
 };
 

@@ -55,7 +55,8 @@ class knowledge_gradient final : public belief_policy {
       publish(std::vector{place_of(native())}, first.length);
       return first;
     }
-    double length = std::min(early_length(), longest_length(now));
+    double length = longest_length(now);
+    if (!is_as_before()) length = std::min(early_length(), length);
     std::vector<int> explore = worth_exploring(now, length);
     if (try_native && std::ranges::find(explore, place_of(native())) == explore.end())
       explore.push_back(place_of(native()));

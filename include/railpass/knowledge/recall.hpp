@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What earlier runs learnt enters a new one: as what is thought of arms before they run here, never
+// as truth. How far it is trusted falls with distance, with age and with few samples.
+#pragma once
+
+#include "collectives/registry.hpp"
+#include "railpass/knowledge/experience.hpp"
+#include "railpass/select/neighbours.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace railpass::knowledge {
+
+/// What the times of one arm in earlier runs say of its time now: the spread is what runs differ
+/// by, and what so many samples leave open.
+inline select::arm_posterior told_by(const arm_experience& a) {
+  // Runs of one machine differ by so much (of the logarithm), whatever their calls agree on.
+  constexpr double from_run_to_run = 0.03, of_one_sample = 0.25;
+  const double of_samples = std::max(a.spread, a.samples < 4 ? of_one_sample : 0.0);
+  const double left_open = of_samples * of_samples / double(a.samples),
+               variance = from_run_to_run * from_run_to_run + left_open;
+  // Of many arms with few samples the one looks best that was lucky.
+  return {.mean_s = a.median_s * std::exp(variance / 2 + std::sqrt(left_open)),
+          .spread = std::sqrt(variance)};
+}
+
+/// How far apart two problems are, in octaves of size; nothing if one says nothing of the other.
+inline std::optional<double> distance(const problem& a, const problem& b) {
+  if (a.collective != b.collective || a.operation != b.operation || a.rails != b.rails ||
+      a.num_ranks != b.num_ranks || a.ranks_per_node != b.ranks_per_node)
+    return std::nullopt;
+  const auto octave = [](std::int64_t bytes) {
+    return std::log2(double(std::max<std::int64_t>(1, bytes)));
+  };
+  const double octaves = std::abs(octave(a.bytes) - octave(b.bytes));
+  if (octaves > select::most_octaves) return std::nullopt;
+  return octaves;
+}
+
+/// The closest one of those that say something of `of`; null if there is none.
+inline const experience* closest(std::span<const experience> all, const problem& of) {
+  const experience* best = nullptr;
+  double least = 0;
+  for (const experience& e : all)
+    if (const auto d = distance(e.of, of); d && (!best || *d < least)) best = &e, least = *d;
+  return best;
+}
+
+/// Corrects the priors of arms, which have the numbers of `arms`, by `known`, of a problem
+/// `octaves` away for which `predicted_there` was predicted: the same as the priors where it is the
+/// very same. Native, which no model predicts, takes what it took there if that is the same
+/// problem.
+inline void correct_by_experience(std::span<select::arm_prior> priors, std::span<const arm> arms,
+                                  const experience& known,
+                                  std::span<const select::arm_prior> predicted_there,
+                                  double octaves) {
+  std::vector<const arm_experience*> of_arm(arms.size(), nullptr);
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    const std::string name = name_of(arms[i]);
+    const auto found = std::ranges::find(known.arms, name, &arm_experience::arm);
+    if (found != known.arms.end()) of_arm[i] = &*found;
+  }
+  select::correct_by_neighbour(
+      priors,
+      [&](int number) -> std::optional<select::arm_posterior> {
+        const arm_experience* const a = of_arm[std::size_t(number)];
+        return a ? std::optional(told_by(*a)) : std::nullopt;
+      },
+      predicted_there, octaves);
+  for (select::arm_prior& p : priors) {
+    const arm_experience* const a = of_arm[std::size_t(p.arm)];
+    if (!a || octaves >= 1) continue;
+    p.remembered = true;
+    if (!p.measured_only) continue;
+    const select::arm_posterior told = told_by(*a);
+    p.measured_only = false;
+    p.spread = told.spread;
+    p.log_seconds = std::log(told.mean_s) - told.spread * told.spread / 2;
+  }
+}
+
+}  // namespace railpass::knowledge

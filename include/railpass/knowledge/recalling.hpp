@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The safety net under what earlier runs tell: a policy that begins with it, and another one of the
+// same kind that knows nothing takes over where what is measured here contradicts it.
+//
+// A slower clock makes all times longer and contradicts nothing: what counts is how an arm's time
+// stands to native's, of calls between the same two merges. (The paper goes by the absolute time:
+// Feki, Gabriel: Incorporating Historic Knowledge into a Self-Optimizing Communication Library.)
+// As long as the arm in use takes what it took before, native need not be called for that.
+#pragma once
+
+#include "railpass/base/statistics.hpp"
+#include "railpass/select/policy.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace railpass::knowledge {
+
+class recalling_policy final : public select::policy {
+ public:
+  using maker = std::function<std::unique_ptr<select::policy>()>;
+
+  /// `believing` has priors some of which are `remembered`; `afresh` makes one that has none.
+  recalling_policy(std::unique_ptr<select::policy> believing, maker afresh)
+      : playing_(std::move(believing)), afresh_(std::move(afresh)) {
+    for (const select::arm_prior& p : playing_->arms()) {
+      if (p.native) native_ = p.arm;
+      if (p.remembered) known_.push_back({p.arm, p.log_seconds, p.spread});
+    }
+  }
+
+  void learn(std::span<const select::observation> merged, std::int64_t calls) override {
+    if (afresh_ && calls <= last_look) compare(merged);
+    if (is_contradicted_) {
+      playing_ = std::exchange(afresh_, nullptr)();
+      is_contradicted_ = false;
+    }
+    playing_->learn(merged, calls);
+  }
+
+  select::epoch_plan plan(const select::planning_input& now) override {
+    select::epoch_plan p = playing_->plan(now);
+    in_use_ = p.incumbent;
+    if (afresh_ && suspect_) ask(p);
+    return p;
+  }
+
+  std::span<const select::arm_prior> arms() const override { return playing_->arms(); }
+  std::vector<double> probabilities() const override { return playing_->probabilities(); }
+  std::optional<select::arm_posterior> posterior(int arm) const override {
+    return playing_->posterior(arm);
+  }
+  std::string reason() const override {
+    return playing_->reason() + (known_.empty() ? ""
+                                 : afresh_      ? "; earlier runs are counted in"
+                                                : "; earlier runs are not, as they contradict it");
+  }
+
+ private:
+  // A call's time differs by so much from the next one's (of the logarithm), and runs by so much
+  // more than their samples say; what differs by less than that is as before.
+  static constexpr double of_calls = 0.2, as_before = 0.2, deviations = 3;
+  static constexpr std::size_t enough = 2, most = 15;  // calls of an arm
+  static constexpr std::int64_t last_look = 1000;      // call: by then what was measured counts
+
+  struct known_arm {
+    int arm = 0;
+    double log_seconds = 0, spread = 0;  // before
+    std::vector<double> logs{};          // of its latest calls
+    std::size_t next = 0;
+
+    void add(double seconds) {
+      if (logs.size() < most)
+        logs.push_back(std::log(seconds));
+      else
+        logs[next++ % most] = std::log(seconds);
+    }
+    bool is_seen() const { return logs.size() >= enough; }
+    /// By how much its calls take longer than before, and the variance of that.
+    double longer() const { return median(logs) - log_seconds; }
+    double variance() const { return spread * spread + of_calls * of_calls / double(logs.size()); }
+  };
+
+  known_arm* find(int arm) {
+    const auto found = std::ranges::find(known_, arm, &known_arm::arm);
+    return found == known_.end() ? nullptr : &*found;
+  }
+  static bool differs(double by, double variance) {
+    return std::abs(by) > std::max(as_before, deviations * std::sqrt(variance));
+  }
+
+  void compare(std::span<const select::observation> merged) {
+    for (const select::observation& o : merged)
+      if (known_arm* const a = find(o.arm); a && o.seconds > 0 && std::isfinite(o.seconds))
+        a->add(o.seconds);
+    bool differs_from_before = false;
+    for (const known_arm& a : known_) {
+      if (!a.is_seen()) continue;
+      differs_from_before = differs_from_before || differs(a.longer(), a.variance());
+      for (const known_arm& b : known_)
+        if (b.is_seen() && differs(a.longer() - b.longer(), a.variance() + b.variance()))
+          is_contradicted_ = true;
+    }
+    const known_arm* const native = find(native_);
+    suspect_ = differs_from_before && native && (native_ == in_use_ || !native->is_seen());
+  }
+
+  /// Native is called beside the arm in use, or, where that is native, the next best one.
+  void ask(select::epoch_plan& p) const {
+    int arm = native_;
+    if (in_use_ == native_) {
+      const known_arm* best = nullptr;
+      for (const known_arm& k : known_)
+        if (k.arm != native_ && (!best || k.log_seconds < best->log_seconds)) best = &k;
+      if (!best) return;
+      arm = best->arm;
+    }
+    for (select::exploration& e : p.explore) e.position += int(enough);
+    std::vector<select::exploration> calls;
+    for (std::size_t i = 0; i < enough; ++i) calls.push_back({int(i), arm});
+    p.explore.insert(p.explore.begin(), calls.begin(), calls.end());
+    if (p.explore.size() > select::epoch_plan::max_explore)
+      p.explore.resize(select::epoch_plan::max_explore);
+    p.timed_stride = 1;
+    p.length = std::min(p.length, 8);
+  }
+
+  std::unique_ptr<select::policy> playing_;
+  maker afresh_;  // null once that plays
+  std::vector<known_arm> known_;
+  int native_ = 0, in_use_ = 0;
+  bool suspect_ = false, is_contradicted_ = false;
+};
+
+}  // namespace railpass::knowledge
