@@ -225,7 +225,7 @@ class curve {
   ordered_json json() const {
     const auto mean = [&](const auto& sums) {
       auto means = ordered_json::array();
-      for (const double sum : sums) means.push_back(std::round(1e5 * sum / runs_) / 1e5);
+      for (const double sum : sums) means.push_back(std::round(1e4 * sum / runs_) / 1e4);
       return means;
     };
     return {{"right", mean(right_)}, {"no_prediction", mean(none_)}, {"mean_loss", mean(loss_)}};
@@ -288,15 +288,9 @@ int run(int argc, char** argv) {
   ordered_json found;
   for (const auto& [name, its] : by_the_run) found["judged_by_the_run"][name] = its.json();
   for (const auto& [name, its] : by_truth) found["judged_by_truth"][name] = its.json();
-  auto best = ordered_json::array();
-  const analysis truth(c.truth);
-  for (std::size_t i = 0; i < truth.size(); ++i)
-    best.push_back({{"bytes", c.bytes[i]},
-                    {"arm", c.arms[std::size_t(truth.winner(i))]},
-                    {"seconds", c.truth[i].arms[std::size_t(truth.winner(i))]->seconds}});
-  std::cout << ordered_json{{"network", network},    {"ranks", ranks},    {"collective", argv[3]},
-                            {"arms", c.arms.size()}, {"sizes", sizes},    {"runs", runs},
-                            {"windows", windows},    {"accuracy", found}, {"best_arms", best}}
+  std::cout << ordered_json{{"network", network},    {"ranks", ranks},   {"collective", argv[3]},
+                            {"arms", c.arms.size()}, {"sizes", sizes},   {"runs", runs},
+                            {"windows", windows},    {"accuracy", found}}
                    .dump(1)
             << '\n';
   return 0;
