@@ -85,6 +85,15 @@ TEST_CASE("the analysis says how good predictions from other sizes are") {
   CHECK_THAT(predictors, ContainsSubstring("always binomial,66.7 %,"));
 }
 
+TEST_CASE("of very many sizes some are judged") {
+  std::vector<experience> known;
+  for (int i = 0; i < 1000; ++i)
+    known.push_back(context(64 + 8 * i, {ran("native", 2e-5), ran("binomial", 1e-5)}));
+  const auto groups = report::analyse_knowledge(known);
+  CHECK_THAT(groups.front().predictors.csv(), ContainsSubstring("\"predictor, 63 sizes\"") &&
+                                                  ContainsSubstring("curves,100.0 %,0.0 %,0.0 %"));
+}
+
 TEST_CASE("one size alone predicts nothing, and sizes of other shapes do not count") {
   std::vector<experience> known{context(64, {ran("native", 1)}), context(128, {ran("native", 1)})};
   known.back().of.kind = "part";

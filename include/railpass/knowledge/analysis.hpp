@@ -118,19 +118,18 @@ class analysis {
       : known_(std::move(known)), options_(o) {
     check();
     for (const instance& i : known_) winners_.push_back(winner_of(i));
-    for (std::size_t i = 0; i < known_.size(); ++i) {
-      std::vector<relation> others;
-      for (std::size_t j = 0; j < known_.size(); ++j)
-        if (j != i) others.push_back({apart(known_[i], known_[j]), are_similar(i, j)});
-      reach_.push_back(largest_similar_distance(std::move(others)));
-    }
   }
 
   std::size_t size() const { return known_.size(); }
   const instance& problem(std::size_t i) const { return known_[i]; }
   int winner(std::size_t i) const { return winners_[i]; }
-  /// D_max
-  double reach(std::size_t i) const { return reach_[i]; }
+  /// D_max. Compares the problem with all others.
+  double reach(std::size_t i) const {
+    std::vector<relation> others;
+    for (std::size_t j = 0; j < known_.size(); ++j)
+      if (j != i) others.push_back({apart(known_[i], known_[j]), are_similar(i, j)});
+    return largest_similar_distance(std::move(others));
+  }
 
   bool is_good(std::size_t problem, int arm) const {
     const auto& t = known_[problem].arms[std::size_t(arm)];
@@ -183,6 +182,8 @@ class analysis {
   static constexpr double error_per_square_octave = 0.3;
   // However often an arm was timed: the next run is a little different.
   static constexpr double least_error = 0.01;
+  // Others would hardly count.
+  static constexpr std::size_t most_near = 32;
 
   void check() const {
     if (!(options_.p_max >= 0 && std::isfinite(options_.p_max)))
@@ -230,7 +231,7 @@ class analysis {
   std::vector<std::size_t> reaching(std::span<const double> away) const {
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i < away.size(); ++i)
-      if (detail::at_most(away[i], reach_[i])) found.push_back(i);
+      if (detail::at_most(away[i], reach(i))) found.push_back(i);
     return found;
   }
   std::string_view why_none() const {
@@ -268,7 +269,6 @@ class analysis {
   std::vector<instance> known_;
   analysis_options options_;
   std::vector<int> winners_;
-  std::vector<double> reach_;
 };
 
 inline prediction analysis::from_curves(std::span<const double> coordinates) const {
@@ -284,6 +284,7 @@ inline prediction analysis::from_curves(std::span<const double> coordinates) con
       near.push_back({i, octaves});
   if (near.empty()) return {.why_not = "no problem that is known is near"};
   std::ranges::stable_sort(near, {}, &place::octaves);
+  near.resize(std::min(near.size(), most_near));
 
   // Two problems with this one between them say what an arm takes here; those further apart less,
   // but they count where times are uncertain.
