@@ -25,6 +25,11 @@ inline constexpr std::int64_t most_of_older = 4;     // times the newer ones' sa
 inline constexpr std::int64_t always_of_older = 32;  // samples, however few the newer ones are
 inline constexpr double half_worth_days = 30;
 
+// Exact in any file.
+inline std::int64_t sum_of(std::int64_t a, std::int64_t b) {
+  return std::min(a + b, std::int64_t{1} << 53);
+}
+
 inline std::int64_t weight_of_older(std::int64_t older, std::int64_t newer) {
   return std::min(older, std::max(most_of_older * newer, always_of_older));
 }
@@ -36,8 +41,8 @@ inline select::pair_record joined_pairs(const select::pair_record& older,
   select::pair_record limited = older;
   limited.pairs = weight_of_older(older.pairs, newer.pairs);
   select::pair_record both = select::joined(limited, newer);
-  both.pairs = older.pairs + newer.pairs;
-  both.wins = older.wins + newer.wins;
+  both.pairs = sum_of(older.pairs, newer.pairs);
+  both.wins = sum_of(older.wins, newer.wins);
   return both;
 }
 
@@ -49,8 +54,8 @@ inline arm_experience joined_arms(const arm_experience& older, const arm_experie
   const double apart = std::log(newer.mean_s / older.mean_s);
   arm_experience both{
       .arm = newer.arm,
-      .calls = older.calls + newer.calls,
-      .samples = older.samples + newer.samples,
+      .calls = sum_of(older.calls, newer.calls),
+      .samples = sum_of(older.samples, newer.samples),
       .mean_s = between(older.mean_s, newer.mean_s),
       .spread = std::sqrt(between(older.spread * older.spread, newer.spread * newer.spread) +
                           of_older * of_newer / (all * all) * apart * apart),
@@ -70,7 +75,7 @@ inline experience joined(const experience& a, const experience& b) {
   const bool in_order = a.last_at <= b.last_at;
   const experience &older = in_order ? a : b, &newer = in_order ? b : a;
   experience both = newer;
-  both.runs = older.runs + newer.runs;
+  both.runs = detail::sum_of(older.runs, newer.runs);
   if (!older.first_at.empty() && (older.first_at < both.first_at || both.first_at.empty()))
     both.first_at = older.first_at;
   for (const arm_experience& o : older.arms) {
