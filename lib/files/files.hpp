@@ -8,9 +8,11 @@
 
 #include "models/profile.hpp"
 #include "models/samples.hpp"
+#include "railpass/knowledge/collection.hpp"
 #include "railpass/select/dump.hpp"
 #include "railpass/transport/sampling.hpp"
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -52,6 +54,10 @@ std::string to_json(const transport::rails_measurement& m);
 transport::rails_measurement parse_rails(std::string_view text, const std::string& name);
 transport::rails_measurement read_rails(const std::string& path);
 
+std::string to_json(const knowledge::collection& c);
+knowledge::collection parse_knowledge(std::string_view text, const std::string& name);
+knowledge::collection read_knowledge(const std::string& path);
+
 /// What the output of another benchmark does not say about itself.
 struct import_facts {
   link_class link = link_class::across_nodes;  ///< where the two ranks of a point-to-point test ran
@@ -72,5 +78,8 @@ measurements parse_netpipe(std::string_view text, const std::string& name,
 /// A file of any of these kinds, by its content: samples, bench results, statistics dump, OSU or
 /// IMB output. All that a fit can use of it.
 measurements read_measurements(const std::string& path, const import_facts& facts = {});
+
+/// What a fit can use of what runs learnt.
+measurements measurements_of(std::span<const knowledge::experience> contexts);
 
 }  // namespace railpass::files

@@ -63,6 +63,26 @@ std::vector<collective_time> times_of(const select::statistics_dump& dump) {
 
 }  // namespace
 
+measurements measurements_of(std::span<const knowledge::experience> contexts) {
+  std::vector<double> spreads;
+  for (const knowledge::experience& e : contexts)
+    for (const knowledge::arm_experience& a : e.arms)
+      if (a.samples >= several_runs) spreads.push_back(a.spread);
+  const double usual = usual_spread(spreads);
+  measurements result;
+  for (const knowledge::experience& e : contexts)
+    for (const knowledge::arm_experience& a : e.arms)
+      result.collectives.push_back({.collective = e.of.collective,
+                                    .arm = a.arm,
+                                    .num_ranks = e.of.num_ranks,
+                                    .ranks_per_node = e.of.ranks_per_node,
+                                    .bytes = e.of.bytes,
+                                    .median_s = a.median_s,
+                                    .runs = a.samples,
+                                    .run_spread = std::max(usual, a.spread)});
+  return result;
+}
+
 measurements read_measurements(const std::string& path, const import_facts& facts) {
   const std::string text = read_text(path);
   const std::size_t first = text.find_first_not_of(" \t\r\n");

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/store/folder.hpp"
+
+#include "lib/files/files.hpp"
+#include "lib/files/knowledge_parts.hpp"
+#include "lib/store/record.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cinttypes>
+#include <cstring>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace railpass::store {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view run_ending = ".run", database_ending = ".db", leftover_part = ".tmp";
+constexpr std::string_view lease_beginning = "lease-";
+constexpr std::int64_t lease_s = 600;
+
+[[noreturn]] void fail(const fs::path& path, const std::string& what, int code) {
+  throw error(path.string() + ": " + what + ": " + std::strerror(code));
+}
+
+std::string random_digits() {
+  std::uint64_t random = 0;
+  if (::getrandom(&random, sizeof random, 0) != sizeof random)
+    throw error(std::string("the system gives no random number: ") + std::strerror(errno));
+  std::array<char, 20> digits;
+  std::snprintf(digits.data(), digits.size(), "%016" PRIx64, random);
+  return digits.data();
+}
+
+std::int64_t now_s() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+// In a lease is until when it holds, in seconds since 1970.
+bool has_expired(const fs::path& path) {
+  struct ::stat status {};
+  std::int64_t until_s = 0;
+  try {
+    const std::string text = files::read_text(path.string());
+    if (std::from_chars(text.data(), text.data() + text.size(), until_s).ec == std::errc{})
+      return now_s() > until_s;
+    // Cut short: as old as the file is.
+    return ::stat(path.c_str(), &status) != 0 || now_s() > status.st_mtime + lease_s;
+  } catch (const error&) {  // given back meanwhile, mostly
+    return ::stat(path.c_str(), &status) != 0;
+  }
+}
+
+template <class Each>
+void each_entry(const fs::path& folder, Each each) {
+  std::error_code failure;
+  fs::directory_iterator at(folder, failure);
+  for (; !failure && at != fs::directory_iterator(); at.increment(failure)) each(*at);
+  if (failure && failure != std::errc::no_such_file_or_directory)
+    throw error(folder.string() + ": cannot be read: " + failure.message());
+}
+
+}  // namespace
+
+fs::path folder_of(const fs::path& place, const fingerprint& machine) {
+  const std::string marks = std::to_string(std::min(machine.num_hosts, 2)) + '\n' +
+                            std::to_string(machine.cores_per_host) + '\n' + machine.cpu_model +
+                            '\n' + machine.mpi_library + '\n' + machine.rails;
+  return place / "machines" / digest_of(marks);
+}
+
+std::vector<fs::path> folders_in(const fs::path& place) {
+  std::vector<fs::path> folders;
+  each_entry(place / "machines", [&](const fs::directory_entry& e) {
+    std::error_code ignored;
+    if (e.is_directory(ignored)) folders.push_back(e.path());
+  });
+  std::ranges::sort(folders);
+  return folders;
+}
+
+listing list(const fs::path& folder) {
+  listing found;
+  each_entry(folder, [&](const fs::directory_entry& e) {
+    const std::string name = e.path().filename().string();
+    const auto stem = [&](std::string_view ending) {
+      return name.substr(0, name.size() - ending.size());
+    };
+    std::uint64_t generation = 0;
+    if (name.find(leftover_part) != std::string::npos)
+      found.leftovers.push_back(e.path());
+    else if (name.ends_with(run_ending) && files::is_run_id(stem(run_ending)))
+      found.runs.push_back(stem(run_ending));
+    else if (name.ends_with(database_ending) &&
+             std::from_chars(name.data(), name.data() + name.size(), generation).ec ==
+                 std::errc{} &&
+             database_file(folder, generation).filename() == name)
+      found.generations.push_back(generation);
+  });
+  std::ranges::sort(found.runs, std::greater{});
+  std::ranges::sort(found.generations, std::greater{});
+  return found;
+}
+
+fs::path run_file(const fs::path& folder, const std::string& id) {
+  return folder / (id + std::string(run_ending));
+}
+
+fs::path database_file(const fs::path& folder, std::uint64_t generation) {
+  return folder / (std::to_string(generation) + std::string(database_ending));
+}
+
+bool write_new(const fs::path& path, const std::string& bytes) {
+  const std::string beside = path.string() + std::string(leftover_part) + random_digits();
+  files::write_text(beside, bytes);
+  // Unlike rename(), it takes no name away; and what it says may be of a second try that the
+  // network file system made, but the file knows.
+  const int failure = ::link(beside.c_str(), path.c_str()) == 0 ? 0 : errno;
+  struct ::stat status {};
+  const bool linked =
+      failure == 0 || (::stat(beside.c_str(), &status) == 0 && status.st_nlink == 2);
+  ::unlink(beside.c_str());
+  if (!linked && failure != EEXIST) fail(path, "cannot be written", failure);
+  return linked;
+}
+
+std::string new_id(const std::string& ended_at) {
+  std::string id;
+  for (const char c : ended_at)
+    if (c != '-' && c != ':') id += c;
+  id += '-' + random_digits();
+  if (!files::is_run_id(id))
+    throw error("the end of a run '" + ended_at +
+                "': expected a time such as 2026-01-31T12:00:00Z");
+  return id;
+}
+
+std::optional<lease> lease::take(const fs::path& folder) {
+  const std::string name = std::string(lease_beginning) + random_digits();
+  const auto others_have_it = [&] {
+    bool held = false;
+    each_entry(folder, [&](const fs::directory_entry& e) {
+      const std::string other = e.path().filename().string();
+      if (!other.starts_with(lease_beginning) || other == name ||
+          other.find(leftover_part) != std::string::npos)
+        return;
+      if (has_expired(e.path()))
+        ::unlink(e.path().c_str());
+      else
+        held = true;
+    });
+    return held;
+  };
+  if (others_have_it()) return std::nullopt;
+  files::write_text((folder / name).string(), std::to_string(now_s() + lease_s) + '\n');
+  lease mine(folder / name);
+  // Of two that come at the same time, at least one sees the other's: both are there first.
+  if (others_have_it()) return std::nullopt;
+  return mine;
+}
+
+lease::lease(lease&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+
+lease::~lease() {
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+}  // namespace railpass::store

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/store/store.hpp"
+#include "railpass/base/error.hpp"
+
+#include <cstdlib>
+
+namespace railpass::store {
+
+namespace {
+
+constexpr const char* of_the_site = "/var/lib/railpass";
+
+std::filesystem::path state_folder() {
+  // The XDG base directory specification: a relative path is to be ignored.
+  if (const char* const state = std::getenv("XDG_STATE_HOME"); state && *state == '/') return state;
+  if (const char* const home = std::getenv("HOME"); home && *home == '/')
+    return std::filesystem::path(home) / ".local/state";
+  throw error(
+      "no place for knowledge: neither XDG_STATE_HOME nor HOME is set to a path; "
+      "RAILPASS_KNOWLEDGE "
+      "can name one");
+}
+
+}  // namespace
+
+places places_of(std::string_view value) {
+  places result;
+  if (value == "on") {
+    result.own = state_folder() / "railpass";
+    std::error_code ignored;
+    if (std::filesystem::is_directory(of_the_site, ignored)) result.others = {of_the_site};
+    return result;
+  }
+  for (std::size_t begin = 0; begin <= value.size();) {
+    const std::size_t end = std::min(value.find(':', begin), value.size());
+    const std::string_view path = value.substr(begin, end - begin);
+    if (path.empty())
+      throw error("RAILPASS_KNOWLEDGE '" + std::string(value) +
+                  "': expected on, off, or paths separated by ':', none of them empty");
+    if (begin == 0)
+      result.own = path;
+    else
+      result.others.emplace_back(path);
+    begin = end + 1;
+  }
+  return result;
+}
+
+}  // namespace railpass::store

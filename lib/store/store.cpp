@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/store/store.hpp"
+
+#include "lib/files/files.hpp"
+#include "lib/store/database.hpp"
+#include "lib/store/folder.hpp"
+#include "railpass/knowledge/joined.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+
+namespace railpass::store {
+
+namespace {
+
+namespace fs = std::filesystem;
+using knowledge::experience;
+using knowledge::stored_run;
+
+constexpr std::size_t largest_run_bytes = std::size_t{1} << 20;
+constexpr std::size_t most_run_files = 4096;  // of one machine, before runs add no more
+// What a run reads at its beginning beside the database.
+constexpr std::size_t most_files_read = 64, most_bytes_read = std::size_t{1} << 20;
+constexpr std::size_t most_problems = 8;  // that are said one by one
+constexpr std::size_t most_ids = 10000;   // of runs that are not kept one by one
+constexpr auto leftover_age = std::chrono::hours(1);
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+// Contexts of several runs, each problem once.
+class joined_contexts {
+ public:
+  void add(const experience& e) {
+    const auto [at, is_new] = found_.try_emplace(key_of(e.of), e);
+    if (!is_new) at->second = knowledge::joined(at->second, e);
+  }
+  void add(std::span<const experience> all) {
+    for (const experience& e : all) add(e);
+  }
+  bool has(const knowledge::problem& p) const { return found_.contains(key_of(p)); }
+  const experience* find(const knowledge::problem& p) const {
+    const auto at = found_.find(key_of(p));
+    return at == found_.end() ? nullptr : &at->second;
+  }
+  /// The most useful first.
+  std::vector<experience> sorted() const {
+    std::string newest_at;
+    for (const auto& [key, e] : found_) newest_at = std::max(newest_at, e.last_at);
+    std::vector<std::pair<double, const experience*>> order;
+    for (const auto& [key, e] : found_) order.emplace_back(-worth_s(e, newest_at), &e);
+    std::ranges::stable_sort(order, {}, &std::pair<double, const experience*>::first);
+    std::vector<experience> result;
+    for (const auto& [worth, e] : order) result.push_back(*e);
+    return result;
+  }
+
+ private:
+  std::map<std::string, experience> found_;
+};
+
+void sort_by_end(std::vector<stored_run>& runs) {
+  std::ranges::stable_sort(runs, {}, [](const stored_run& r) { return r.run.ended_at; });
+}
+
+stored_run read_run(const fs::path& path) {
+  const std::string text = files::read_text(path.string());
+  return unpacked_run(unsealed(text, path.string()), path.string());
+}
+
+void write_run(const fs::path& place, const stored_run& run, const std::string& bytes) {
+  const fs::path folder = folder_of(place, run.run.machine);
+  std::error_code failure;
+  fs::create_directories(folder, failure);
+  if (failure) throw error(folder.string() + ": cannot be created: " + failure.message());
+  const std::string id = run.ids.size() == 1 ? run.ids.front() : new_id(files::utc_now());
+  files::write_text(run_file(folder, id).string(), bytes);
+}
+
+// One look at a machine's folder; `again`: what was listed is gone, as it is in a newer database.
+struct look {
+  joined_contexts contexts{};
+  std::vector<std::string> problems{};
+  bool again = false;
+};
+
+look look_at(const fs::path& folder, const fingerprint& here, std::size_t most_contexts) {
+  look result;
+  const auto leave_out = [&](const fs::path& path, const error& why) {
+    result.again = result.again || !is_there(path);
+    result.problems.emplace_back(why.what());
+  };
+  // The list comes first: who brings files together removes them after the database is there.
+  const listing files = list(folder);
+  std::optional<database> base;
+  std::set<std::string> in_base;
+  for (const std::uint64_t generation : files.generations) {
+    const fs::path path = database_file(folder, generation);
+    try {
+      base.emplace(path);
+      if (!mismatch(base->head().machine, here).empty()) return {};
+      result.contexts.add(base->best(most_contexts));
+      in_base.insert(base->head().recent.begin(), base->head().recent.end());
+      break;
+    } catch (const error& why) {
+      base.reset();
+      leave_out(path, why);
+    }
+  }
+  std::vector<stored_run> runs;
+  std::size_t seen = 0, unread = 0;
+  std::uintmax_t bytes = 0;
+  for (const std::string& id : files.runs) {
+    if (in_base.contains(id)) continue;
+    const fs::path path = run_file(folder, id);
+    std::error_code gone;
+    const std::uintmax_t size = fs::file_size(path, gone);
+    if (gone) {
+      result.again = true;
+    } else if (seen == most_files_read || bytes + size > most_bytes_read) {
+      ++unread;
+    } else {
+      ++seen;
+      bytes += size;
+      try {
+        runs.push_back(read_run(path));
+        if (!mismatch(runs.back().run.machine, here).empty()) return {};
+      } catch (const error& why) {
+        leave_out(path, why);
+      }
+    }
+  }
+  sort_by_end(runs);
+  for (const stored_run& r : runs)
+    for (const experience& e : r.run.contexts) {
+      // What is far behind in the database may have become useful.
+      if (base && !result.contexts.has(e.of)) try {
+          if (const auto before = base->find(e.of)) result.contexts.add(*before);
+        } catch (const error& why) {
+          result.problems.emplace_back(why.what());
+        }
+      result.contexts.add(e);
+    }
+  if (unread > 0)
+    result.problems.push_back(folder.string() + ": " + std::to_string(unread) +
+                              " files of earlier runs were not read, as they are many; 'railpass "
+                              "knowledge prune' brings them together");
+  // A folder that is changed while it is listed may seem to have no database.
+  if (!base && !result.again && !list(folder).generations.empty() && files.generations.empty())
+    result.again = true;
+  return result;
+}
+
+std::vector<experience> settled_look_at(const fs::path& folder, const fingerprint& here,
+                                        std::size_t most_contexts,
+                                        std::vector<std::string>& problems) {
+  look seen;
+  for (int attempt = 0; attempt < 5; ++attempt) try {
+      seen = look_at(folder, here, most_contexts);
+      if (!seen.again) break;
+    } catch (const error& why) {
+      seen = {.problems = {why.what()}};
+      break;
+    }
+  problems.insert(problems.end(), seen.problems.begin(), seen.problems.end());
+  return seen.contexts.sorted();
+}
+
+// All of a folder's intact files; what is in the database and still has its file, once.
+struct everything {
+  database_contents base{};
+  std::optional<std::uint64_t> base_generation{};  ///< of the database that was read
+  std::string base_bytes{};                        ///< that database
+  std::uint64_t generation = 0;                    ///< the latest there is, read or not
+  std::vector<stored_run> added{};                 ///< in files and not in the database
+  std::vector<std::string> files{};                ///< of `added`, and those in the database
+  std::set<std::string> ids{};                     ///< of all runs
+  bool is_newer = false;                           ///< the database is of a newer railpass
+  bool again = false;  ///< what was listed is gone, as it is in a newer database
+};
+
+everything all_of(const fs::path& folder, const listing& files,
+                  std::vector<std::string>& problems) {
+  everything all;
+  if (!files.generations.empty()) all.generation = files.generations.front();
+  for (const std::uint64_t generation : files.generations) {
+    const std::string path = database_file(folder, generation).string();
+    std::string bytes;
+    try {
+      bytes = files::read_text(path);
+    } catch (const error&) {
+      if (is_there(path)) throw;
+      all.again = true;
+      return all;
+    }
+    try {
+      all.base = contents_of_database(bytes, path);
+    } catch (const newer_error& why) {
+      all.is_newer = true;
+      problems.emplace_back(why.what());
+      break;
+    } catch (const error& why) {
+      problems.emplace_back(why.what());
+      continue;
+    }
+    all.base_generation = generation;
+    all.base_bytes = std::move(bytes);
+    all.ids.insert(all.base.earlier_ids.begin(), all.base.earlier_ids.end());
+    for (const stored_run& r : all.base.runs) all.ids.insert(r.ids.begin(), r.ids.end());
+    break;
+  }
+  for (auto id = files.runs.rbegin(); id != files.runs.rend(); ++id) {
+    const fs::path path = run_file(folder, *id);
+    try {
+      stored_run run = read_run(path);
+      const auto known = std::ranges::count_if(
+          run.ids, [&](const std::string& one) { return all.ids.contains(one); });
+      if (known > 0 && known < std::ptrdiff_t(run.ids.size()))
+        throw error(path.string() +
+                    ": some of the runs in it are known and some are not, and they "
+                    "cannot be told apart; it was left out");
+      all.ids.insert(run.ids.begin(), run.ids.end());
+      if (known == 0) all.added.push_back(std::move(run));
+      all.files.push_back(*id);
+    } catch (const error& why) {
+      all.again = all.again || !is_there(path);
+      problems.emplace_back(why.what());
+    }
+  }
+  sort_by_end(all.added);
+  return all;
+}
+
+std::vector<experience> earlier_in(const database_contents& base) {
+  std::vector<experience> earlier;
+  for (const database_contents::context& c : base.contexts)
+    if (c.earlier) earlier.push_back(*c.earlier);
+  return earlier;
+}
+
+std::vector<experience> known_in(const database_contents& base) {
+  std::vector<experience> known;
+  for (const database_contents::context& c : base.contexts) known.push_back(c.known);
+  return known;
+}
+
+// The database after that, within bounds.
+database_contents brought_together(everything all, const bounds& keep, std::size_t& dropped) {
+  database_contents result{.machine = all.base.machine, .recent = all.files};
+  joined_contexts earlier;
+  earlier.add(earlier_in(all.base));
+  result.earlier_ids = std::move(all.base.earlier_ids);
+  std::vector<stored_run> runs = std::move(all.base.runs);
+  for (stored_run& r : all.added) {
+    if (result.machine.cores_per_host == 0 && result.machine.cpu_model.empty())
+      result.machine = r.run.machine;
+    result.machine.num_hosts = std::max(result.machine.num_hosts, r.run.machine.num_hosts);
+    runs.push_back(std::move(r));
+  }
+  sort_by_end(runs);
+  // One by one as long as there is room, the newest; what is too old, not at all.
+  std::vector<stored_run> kept;
+  std::uint64_t bytes = 0;
+  bool is_full = false;
+  for (auto r = runs.rbegin(); r != runs.rend(); ++r) {
+    bytes += packed(*r).size();
+    is_full = is_full || bytes > keep.most_bytes / 4;
+    if (!is_full && r->ids.size() == 1 && r->run.ended_at >= keep.not_before) kept.push_back(*r);
+  }
+  std::ranges::reverse(kept);
+  std::set<std::string> kept_ids;
+  for (const stored_run& r : kept) kept_ids.insert(r.ids.front());
+  for (const stored_run& r : runs) {
+    if (kept_ids.contains(r.ids.front()) && r.ids.size() == 1) continue;
+    earlier.add(r.run.contexts);
+    result.earlier_ids.insert(result.earlier_ids.end(), r.ids.begin(), r.ids.end());
+  }
+  std::ranges::sort(result.earlier_ids);
+  if (result.earlier_ids.size() > most_ids)
+    result.earlier_ids.erase(result.earlier_ids.begin(), result.earlier_ids.end() - most_ids);
+  joined_contexts known = earlier;
+  for (const stored_run& r : kept) known.add(r.run.contexts);
+  bytes = 0;
+  is_full = false;
+  for (experience& e : known.sorted()) {
+    database_contents::context c;
+    if (const experience* const before = earlier.find(e.of)) c.earlier = *before;
+    bytes += packed(e).size() + (c.earlier && !(*c.earlier == e) ? packed(*c.earlier).size() : 0);
+    is_full = is_full || bytes > keep.most_bytes / 4 * 3;
+    if (is_full || e.last_at < keep.not_before) {
+      ++dropped;
+    } else {
+      c.known = std::move(e);
+      result.contexts.push_back(std::move(c));
+    }
+  }
+  result.runs = std::move(kept);
+  return result;
+}
+
+void discard(const fs::path& path) {
+  std::error_code ignored;
+  fs::remove(path, ignored);
+}
+
+void compact_folder(const fs::path& folder, const bounds& keep, compacted& report) {
+  const std::optional<lease> alone = lease::take(folder);
+  if (!alone) {
+    report.problems.push_back(folder.string() +
+                              ": another process brings its files together; it was left alone");
+    return;
+  }
+  const listing files = list(folder);
+  for (const fs::path& leftover : files.leftovers) {
+    std::error_code gone;
+    const auto changed_at = fs::last_write_time(leftover, gone);
+    if (!gone && fs::file_time_type::clock::now() - changed_at > leftover_age) discard(leftover);
+  }
+  everything all = all_of(folder, files, report.problems);
+  if (all.is_newer || all.again) return;
+  const std::uint64_t next = all.generation + 1;
+  const std::vector<std::string> done = all.files;
+  const auto base_generation = all.base_generation;
+  const std::string before = std::move(all.base_bytes);
+  const database_contents result = brought_together(std::move(all), keep, report.dropped);
+  report.contexts += result.contexts.size();
+  report.files += done.size();
+  const std::string after = database_of(result);
+  if (done.empty() && !base_generation) return;
+  if (before != after && (!write_new(database_file(folder, next), after) ||
+                          list(folder).generations.front() != next)) {
+    // Nothing of what was read is removed: the other one may have read less.
+    report.problems.push_back(folder.string() +
+                              ": another process brought its files together at the same time");
+    return;
+  }
+  for (const std::string& id : done) discard(run_file(folder, id));
+  // What is there of earlier ones is damaged, and kept, or was left by one that died here.
+  for (const std::uint64_t generation : files.generations) {
+    const std::string path = database_file(folder, generation).string();
+    if (before == after && generation == base_generation) continue;
+    try {
+      contents_of_database(files::read_text(path), path);
+      discard(path);
+    } catch (const error&) {
+    }
+  }
+}
+
+}  // namespace
+
+void add(const fs::path& own, const knowledge::run_record& run) {
+  stored_run stored{.ids = {new_id(run.ended_at)}, .run = run};
+  const listing files = list(folder_of(own, run.machine));
+  if (files.runs.size() >= most_run_files)
+    throw error(folder_of(own, run.machine).string() + ": it already holds " +
+                std::to_string(files.runs.size()) +
+                " files of runs; 'railpass knowledge prune' brings them together");
+  joined_contexts contexts;
+  contexts.add(run.contexts);
+  stored.run.contexts.clear();
+  std::size_t bytes = packed(stored).size() + 100;  // with the line above it
+  for (experience& e : contexts.sorted()) {
+    e.runs = 1;  // also where several communicators met the problem
+    bytes += packed(e).size();
+    if (bytes > largest_run_bytes) break;
+    stored.run.contexts.push_back(std::move(e));
+  }
+  const std::string record = packed(stored);
+  unpacked_run(record, "what a run learnt");  // nobody can correct it later
+  write_run(own, stored, sealed(record));
+}
+
+known read(const places& from, const fingerprint& here, std::size_t most_contexts) {
+  known result;
+  std::map<std::string, experience> best;
+  std::vector<fs::path> all = {from.own};
+  all.insert(all.end(), from.others.begin(), from.others.end());
+  const auto samples_of = [](const experience& e) {
+    std::int64_t samples = 0;
+    for (const knowledge::arm_experience& a : e.arms) samples += a.samples;
+    return samples;
+  };
+  for (const fs::path& place : all) {
+    joined_contexts contexts;
+    try {
+      for (const fs::path& folder : folders_in(place))
+        contexts.add(settled_look_at(folder, here, most_contexts, result.problems));
+    } catch (const error& why) {
+      result.problems.emplace_back(why.what());
+    }
+    for (experience& e : contexts.sorted()) {
+      const auto [at, is_new] = best.try_emplace(key_of(e.of), e);
+      if (!is_new && samples_of(e) > samples_of(at->second)) at->second = std::move(e);
+    }
+  }
+  if (result.problems.size() > most_problems) {
+    const std::size_t more = result.problems.size() - most_problems;
+    result.problems.resize(most_problems);
+    result.problems.push_back("and " + std::to_string(more) + " more files were left out");
+  }
+  joined_contexts chosen;
+  for (const auto& [key, e] : best) chosen.add(e);
+  result.contexts = chosen.sorted();
+  if (result.contexts.size() > most_contexts) result.contexts.resize(most_contexts);
+  return result;
+}
+
+store_contents contents(const fs::path& place) {
+  store_contents result;
+  for (const fs::path& folder : folders_in(place)) {
+    machine_contents& m = result.machines.emplace_back();
+    m.folder = folder;
+    listing files;
+    everything all;
+    std::vector<std::string> problems;
+    for (int attempt = 0; attempt < 5; ++attempt) {
+      problems.clear();
+      files = list(folder);
+      all = all_of(folder, files, problems);
+      if (!all.again) break;
+    }
+    result.problems.insert(result.problems.end(), problems.begin(), problems.end());
+    m.num_files = files.runs.size();
+    for (const std::string& id : files.runs) {
+      std::error_code gone;
+      if (const std::uintmax_t size = fs::file_size(run_file(folder, id), gone); !gone)
+        m.file_bytes += size;
+    }
+    for (const std::uint64_t generation : files.generations) {
+      std::error_code gone;
+      if (const std::uintmax_t size = fs::file_size(database_file(folder, generation), gone); !gone)
+        m.file_bytes += size;
+    }
+    joined_contexts contexts;
+    contexts.add(known_in(all.base));
+    for (const stored_run& r : all.added) contexts.add(r.run.contexts);
+    m.contexts = contexts.sorted();
+    m.machine = all.base_generation ? all.base.machine : fingerprint{};
+    if (!all.base_generation && !all.added.empty()) m.machine = all.added.back().run.machine;
+    if (!all.base.earlier_ids.empty()) {
+      stored_run earlier{.ids = all.base.earlier_ids,
+                         .run = {.machine = all.base.machine, .contexts = earlier_in(all.base)}};
+      for (const experience& e : earlier.run.contexts)
+        earlier.run.ended_at = std::max(earlier.run.ended_at, e.last_at);
+      m.runs.push_back(std::move(earlier));
+    }
+    m.runs.insert(m.runs.end(), all.base.runs.begin(), all.base.runs.end());
+    m.runs.insert(m.runs.end(), all.added.begin(), all.added.end());
+    sort_by_end(m.runs);
+  }
+  return result;
+}
+
+added merge(const fs::path& own, std::span<const stored_run> runs) {
+  added result;
+  store_contents before = contents(own);
+  result.problems = std::move(before.problems);
+  std::set<std::string> ids;
+  for (const machine_contents& m : before.machines)
+    for (const stored_run& r : m.runs) ids.insert(r.ids.begin(), r.ids.end());
+  for (const stored_run& r : runs) {
+    const auto known =
+        std::ranges::count_if(r.ids, [&](const std::string& id) { return ids.contains(id); });
+    if (known == std::ptrdiff_t(r.ids.size())) {
+      ++result.present;
+    } else if (known > 0) {
+      result.problems.push_back(std::to_string(known) + " of " + std::to_string(r.ids.size()) +
+                                " runs that are merged there and cannot be told apart are here "
+                                "already; all of them were left out");
+    } else {
+      write_run(own, r, sealed(packed(r)));
+      ids.insert(r.ids.begin(), r.ids.end());
+      ++result.runs;
+    }
+  }
+  return result;
+}
+
+compacted compact(const fs::path& own, const bounds& keep) {
+  compacted report;
+  for (const fs::path& folder : folders_in(own)) compact_folder(folder, keep, report);
+  return report;
+}
+
+}  // namespace railpass::store

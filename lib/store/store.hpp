@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Where what runs learnt is kept from one to the next: docs/knowledge.md. A run adds one file that
+// nobody changes any more; `railpass knowledge` brings many together in a database. Nothing needs
+// locks or shared memory of the file system, as homes of clusters have none that can be relied on.
+// Whatever is damaged or written by a newer railpass is left out and left alone, and a sentence
+// says so. Nothing here is collective, and nothing is for use inside a collective.
+#pragma once
+
+#include "railpass/knowledge/collection.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace railpass::store {
+
+/// Where knowledge is kept: the user's place, which is written to, and places that are only read.
+struct places {
+  std::filesystem::path own;
+  std::vector<std::filesystem::path> others;
+};
+
+/// Of the value of the setting: "on" is $XDG_STATE_HOME/railpass or ~/.local/state/railpass, and
+/// the site's /var/lib/railpass if that is there; all else is a path, or several separated by ':',
+/// of which the first is the own one. Throws error if there is no home.
+places places_of(std::string_view value);
+
+/// Adds what a run learnt, as one file. Of more than fits into one (1 MiB) the most useful part.
+/// Throws error (disk full, read-only, too many files); then nothing has changed.
+void add(const std::filesystem::path& own, const knowledge::run_record& run);
+
+struct known {
+  std::vector<knowledge::experience> contexts;
+  std::vector<std::string> problems;  ///< what was left out: a sentence each
+};
+
+/// What is known of this machine (those that mismatch() lets pass): contexts merged over runs, the
+/// most useful first, at most so many. A context that several places know is taken from the one
+/// with the most samples, as these may be the same runs. Reads the database's beginning and the
+/// newest files, not everything. Never throws for what is wrong with files.
+known read(const places& from, const fingerprint& here, std::size_t most_contexts);
+
+/// As many contexts as fit into so many bytes, from the first one on; numbers are kept to 7 digits.
+std::string encode(std::span<const knowledge::experience> contexts, std::size_t most_bytes);
+/// Throws error if these bytes are not what encode() makes.
+std::vector<knowledge::experience> decode(std::string_view bytes);
+
+/// All that one machine's folder holds; for people and for other stores.
+struct machine_contents {
+  fingerprint machine{};
+  std::filesystem::path folder{};
+  std::vector<knowledge::experience> contexts{};  ///< merged over all runs, the most useful first
+  std::vector<knowledge::stored_run> runs{};      ///< the oldest first
+  std::uint64_t file_bytes = 0;
+  std::size_t num_files = 0;  ///< not yet brought together
+};
+struct store_contents {
+  std::vector<machine_contents> machines;
+  std::vector<std::string> problems;
+};
+/// Reads everything. Throws error only if the place cannot be read at all; one that is not there is
+/// empty.
+store_contents contents(const std::filesystem::path& place);
+
+struct added {
+  std::size_t runs = 0;     ///< new ones
+  std::size_t present = 0;  ///< that were there before
+  std::vector<std::string> problems;
+};
+/// Adds runs of elsewhere, each once however often it comes. Throws error if the place cannot be
+/// written; what was added until then stays.
+added merge(const std::filesystem::path& own, std::span<const knowledge::stored_run> runs);
+
+/// How large a machine's database may become, and how old what is in it.
+struct bounds {
+  std::uint64_t most_bytes = std::uint64_t{8} << 20;
+  std::string not_before{};  ///< UTC; what was not seen since is dropped. Empty: nothing is
+};
+struct compacted {
+  std::size_t files = 0;     ///< brought together
+  std::size_t contexts = 0;  ///< in the databases now
+  std::size_t dropped = 0;   ///< contexts, as too old or too many
+  std::vector<std::string> problems;
+};
+/// Brings each machine's files together in its database and removes them, and what was left by
+/// writers that died. Files that are added meanwhile stay. Leaves a machine alone that another
+/// process is busy with. Throws error if the place cannot be written; then nothing is lost.
+compacted compact(const std::filesystem::path& own, const bounds& keep = {});
+
+}  // namespace railpass::store
