@@ -99,6 +99,7 @@ json context_json(const select::context_statistics& c) {
          {"calls", c.calls},
          {"time_s", c.time_s},
          {"exploration_cost_s", c.exploration_cost_s}};
+  if (!c.rails.empty()) j["rails"] = c.rails;
   put_optional(j, "skew_s", c.skew_s);
   put_optional(j, "skew_p90_s", c.skew_p90_s);
   put_optional(j, "core_given_share", c.core_given_share);

@@ -167,12 +167,12 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
   return MPI_SUCCESS;
 }
 
-void bases::make_for_world(bool wanted) {
+bool bases::make_for_world(bool wanted) {
   int num_ranks = 1;
   PMPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
   MPI_Comm parent = MPI_COMM_NULL;  // nobody knows what the program has started besides
   PMPI_Comm_get_parent(&parent);
-  if (num_ranks < 2 || parent != MPI_COMM_NULL) return;
+  if (num_ranks < 2 || parent != MPI_COMM_NULL) return false;
   materials from;
   try {
     from = prepare(num_ranks);
@@ -180,8 +180,10 @@ void bases::make_for_world(bool wanted) {
   }
   int ok = wanted && from.made ? 1 : 0;
   base_place place;
-  if (PMPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) == MPI_SUCCESS && ok)
-    make(MPI_COMM_WORLD, std::move(from), place);  // without one the first agreement tries again
+  if (PMPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) != MPI_SUCCESS || !ok)
+    return false;
+  make(MPI_COMM_WORLD, std::move(from), place);  // without one the first agreement tries again
+  return true;
 }
 
 bases::entry& bases::entry_of(const base& b) {

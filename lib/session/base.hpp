@@ -117,8 +117,9 @@ class bases {
   /// none.
   int make(MPI_Comm user, materials from, base_place& place);
   /// One for all ranks there are, before the program has begun, if it is `wanted` on all of them.
-  /// Only where all of them run railpass. Collective over MPI_COMM_WORLD.
-  void make_for_world(bool wanted);
+  /// Only where all of them run railpass. Whether it was, and all have come here. Collective over
+  /// MPI_COMM_WORLD.
+  bool make_for_world(bool wanted);
 
   /// The lanes of a base on which nothing is left on this rank.
   lane_set free_lanes(const base& b);

@@ -85,6 +85,10 @@ process::process(std::vector<std::string>& problems) {
   PMPI_Comm_set_attr(MPI_COMM_SELF, key, this);
   PMPI_Comm_free_keyval(&key);
 
+  // Contexts say how many ranks share a host, so that the number of hosts is no mark of these.
+  if (world_rank() == 0 && values_.enable)
+    known_ = read_knowledge(values_.knowledge, files::this_machine(1, mpi_library()), problems);
+
   if (!values_.trace.empty()) {
     const std::string problem = trace_.open(values_.trace + "." + std::to_string(world_rank()));
     if (!problem.empty()) problems.push_back(problem);
@@ -121,6 +125,12 @@ void process::finalize() {
       record(std::string("RAILPASS_STATS: ") + problem.what());
     }
   }
+  if (values_.enable && world_rank() == 0) try {
+      if (const std::string problem = keep_knowledge(values_.knowledge, statistics());
+          !problem.empty())
+        record(problem);
+    } catch (const std::bad_alloc&) {  // a run that leaves nothing behind
+    }
   if (values_.summary && world_rank() == 0) say_summary();
   if (const std::string problem = trace_.close(); !problem.empty()) record(problem);
   for (communicator_state* const state : communicators_) state->drop_session();

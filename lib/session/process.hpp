@@ -3,10 +3,12 @@
 // What one process shares between its communicators. Everything else hangs on a communicator.
 #pragma once
 
+#include "lib/session/knowledge.hpp"
 #include "lib/session/trace_file.hpp"
 #include "models/profile.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/settings.hpp"
+#include "railpass/knowledge/recall.hpp"
 #include "railpass/select/dump.hpp"
 
 #include <mpi.h>
@@ -45,6 +47,13 @@ class process {
   /// The profile a setting names, read once; null if none is named or it cannot be used on this
   /// machine, on so many hosts or with these rails (see rails_mark), which is recorded.
   const profile* read_profile(const std::string& path, int num_hosts, const std::string& rails);
+
+  /// What earlier runs learnt of this problem or one like it; null if nothing. Stays as it is.
+  const knowledge::experience* recall(const knowledge::problem& of) const {
+    return knowledge::closest(known_, of);
+  }
+  /// Hands out what the rank 0 of MPI_COMM_WORLD has read. Collective over that, before any call.
+  void share_knowledge() { known_ = hand_out(std::move(known_), MPI_COMM_WORLD); }
 
   /// One sentence for the log sink; the same sentence is passed on only once.
   void record(std::string_view text);
@@ -89,6 +98,7 @@ class process {
   trace_file trace_;
   std::vector<communicator_state*> communicators_;
   std::vector<std::shared_ptr<shared_rails>> rails_;
+  std::vector<knowledge::experience> known_;
   select::statistics_dump freed_;  // of communicators that are gone
   int num_hosts_ = 1;
 };

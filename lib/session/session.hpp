@@ -18,6 +18,7 @@
 #include "lib/session/merge_messages.hpp"
 #include "lib/session/own_time.hpp"
 #include "models/profile.hpp"
+#include "railpass/knowledge/experience.hpp"
 #include "railpass/options.hpp"
 #include "railpass/select/dump.hpp"
 #include "railpass/select/lockstep.hpp"
@@ -127,6 +128,13 @@ class session {
   std::vector<select::arm_prior> priors(const select::context_key& key, const call& c,
                                         double bytes) const;
   int nearest_context(const select::context_key& key) const;
+  // The networks that schedules send over; empty: MPI's messages.
+  std::string rails() const;
+  std::unique_ptr<select::policy> policy_with_knowledge(const select::context_key& key,
+                                                        const call& c,
+                                                        const select::policy_input& plain,
+                                                        double octaves_away) const;
+  knowledge::problem problem_of(const select::context_key& key, std::int64_t bytes) const;
   bool eligible_here(const algorithm& a, const call& c) const;
   // From rank 0, where `message` is it. Returns an MPI error code.
   int receive_first_plan(select::plan_message& message);

@@ -23,10 +23,10 @@ namespace railpass {
 namespace {
 
 // Settings that only concern one process or its host; all others must be equal on all ranks.
-constexpr std::array private_settings{std::string_view{"log"},         std::string_view{"stats"},
-                                      std::string_view{"trace"},       std::string_view{"profile"},
-                                      std::string_view{"summary"},     std::string_view{"rails"},
-                                      std::string_view{"hang_report"}, std::string_view{"strict"}};
+constexpr std::array private_settings{
+    std::string_view{"log"},     std::string_view{"stats"},       std::string_view{"trace"},
+    std::string_view{"profile"}, std::string_view{"knowledge"},   std::string_view{"summary"},
+    std::string_view{"rails"},   std::string_view{"hang_report"}, std::string_view{"strict"}};
 
 std::uint64_t hash_of_settings(const settings& values) {
   std::uint64_t hash = 14695981039346656037u;  // FNV-1a

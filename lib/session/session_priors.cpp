@@ -5,11 +5,14 @@
 #include "lib/session/process.hpp"
 #include "lib/session/session.hpp"
 #include "railpass/base/settings.hpp"
+#include "railpass/knowledge/recall.hpp"
+#include "railpass/knowledge/recalling.hpp"
 #include "railpass/select/merge_costs.hpp"
 #include "railpass/select/neighbours.hpp"
 #include "railpass/select/policies.hpp"
 #include "railpass/select/prior.hpp"
 
+#include <cmath>
 #include <cstdlib>
 #include <new>
 #include <utility>
@@ -21,13 +24,26 @@ void session::know_machine(double passed_s) {
   try {
     hosts_ = count_hosts(lane_->of().hosts, lane_->ranks(), num_ranks_);
     process_.note_hosts(hosts_.num_hosts);
-    profile_ = process_.read_profile(settings_.profile, hosts_.num_hosts,
-                                     over_rails_ ? rails_mark(over_rails_->rail.names()) : "");
+    profile_ = process_.read_profile(settings_.profile, hosts_.num_hosts, rails());
     if (profile_) machine_ = profile_->machine;
   } catch (const std::bad_alloc&) {  // nothing is known of it, then
   }
   lockstep_.expect(select::expected_merge_costs(machine_, num_ranks_, hosts_.ranks_per_host),
                    passed_s);
+}
+
+std::string session::rails() const {
+  return over_rails_ ? rails_mark(over_rails_->rail.names()) : "";
+}
+
+knowledge::problem session::problem_of(const select::context_key& key, std::int64_t bytes) const {
+  return {.collective = std::string(name_of(key.op)),
+          .operation = std::string(select::operation_class_names[std::size_t(key.operation)]),
+          .num_ranks = num_ranks_,
+          .ranks_per_node = hosts_.ranks_per_host,
+          .kind = knowledge::kind_of(name_),
+          .rails = rails(),
+          .bytes = bytes};
 }
 
 std::vector<select::arm_prior> session::priors(const select::context_key& key, const call& c,
@@ -60,6 +76,30 @@ int session::nearest_context(const select::context_key& key) const {
   return nearest;
 }
 
+// One that begins with what earlier runs learnt; null if they learnt nothing that is closer than
+// another context of this run.
+std::unique_ptr<select::policy> session::policy_with_knowledge(const select::context_key& key,
+                                                               const call& c,
+                                                               const select::policy_input& plain,
+                                                               double octaves_away) const {
+  const knowledge::problem here = problem_of(key, c.message_bytes);
+  const knowledge::experience* const known = process_.recall(here);
+  if (!known) return nullptr;
+  // Sizes of one class are one context.
+  const double octaves = select::size_class_of(known->of.bytes) == key.size_class
+                             ? 0
+                             : *knowledge::distance(known->of, here);
+  if (octaves >= octaves_away) return nullptr;
+  select::policy_input input = plain;
+  input.priors = priors(key, c, double(c.message_bytes));
+  knowledge::correct_by_experience(input.priors, known_arms()[std::size_t(key.op)], *known,
+                                   priors(key, c, double(known->of.bytes)), octaves);
+  const std::string& name = policies_[key.policy];
+  return std::make_unique<knowledge::recalling_policy>(
+      select::make_policy(name, std::move(input)),
+      [name, plain] { return select::make_policy(name, plain); });
+}
+
 select::plan_message session::first_plan(const select::context_key& key, int context,
                                          const call& c) {
   // The others wait for a plan, so there must be one.
@@ -70,14 +110,18 @@ select::plan_message session::first_plan(const select::context_key& key, int con
                                .says_worth = settings_.summary || !settings_.stats.empty(),
                                .pass_exponent = settings_.pass_exponent};
     input.priors = priors(key, c, double(c.message_bytes));
-    if (const int other = nearest_context(key); other >= 0) {
+    const int other = nearest_context(key);
+    const double octaves_away =
+        other < 0 ? INFINITY : std::abs(int(lockstep_.key(other).size_class) - int(key.size_class));
+    if (other >= 0) {
       const auto there = priors(lockstep_.key(other), c, double(first_bytes_[std::size_t(other)]));
       const std::unique_lock lock = guard();
       select::correct_by_neighbour(
           input.priors, [&](int arm) { return lockstep_.policy_of(other)->posterior(arm); }, there,
-          std::abs(int(lockstep_.key(other).size_class) - int(key.size_class)));
+          octaves_away);
     }
-    auto chosen = select::make_policy(policies_[key.policy], std::move(input));
+    std::unique_ptr<select::policy> chosen = policy_with_knowledge(key, c, input, octaves_away);
+    if (!chosen) chosen = select::make_policy(policies_[key.policy], std::move(input));
     const std::unique_lock lock = guard();
     first_bytes_.resize(std::size_t(context) + 1);
     first_bytes_[std::size_t(context)] = c.message_bytes;

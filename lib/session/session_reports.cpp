@@ -46,6 +46,7 @@ void session::add_statistics(select::statistics_dump& dump) const {
         .collective = std::string(name_of(key.op)),
         .num_ranks = num_ranks_,
         .ranks_per_node = hosts_.ranks_per_host,
+        .rails = rails(),
         .from_bytes = select::smallest_bytes(key.size_class),
         .to_bytes = 2 * std::max<std::int64_t>(1, select::smallest_bytes(key.size_class)) - 1,
         .first_bytes = first_bytes_[std::size_t(i)],

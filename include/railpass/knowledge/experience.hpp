@@ -28,6 +28,11 @@ struct problem {
   friend bool operator==(const problem&, const problem&) = default;
 };
 
+/// Of the name that MPI has for a communicator.
+inline std::string kind_of(const std::string& communicator) {
+  return communicator == "MPI_COMM_WORLD" ? "world" : "part";
+}
+
 /// What an arm took. Times are seconds of whole calls, the last rank's.
 struct arm_experience {
   std::string arm{};         ///< as name_of() says it: "binomial+segment_bytes=8192", "native"

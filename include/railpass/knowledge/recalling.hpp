@@ -64,9 +64,9 @@ class recalling_policy final : public select::policy {
   }
 
  private:
-  // A call's time differs by so much from the next one's (of the logarithm), and runs by so much
-  // more than their samples say; what differs by less than that is as before.
-  static constexpr double of_calls = 0.2, as_before = 0.2, deviations = 3;
+  // Single calls differ by at least so much (of the logarithm); what differs by less than that from
+  // earlier runs, or by what the calls' own noise explains, is as before.
+  static constexpr double least_noise = 0.2, as_before = 0.3, deviations = 3;
   static constexpr std::size_t enough = 2, most = 15;  // calls of an arm
   static constexpr std::int64_t last_look = 1000;      // call: by then what was measured counts
 
@@ -85,12 +85,25 @@ class recalling_policy final : public select::policy {
     bool is_seen() const { return logs.size() >= enough; }
     /// By how much its calls take longer than before, and the variance of that.
     double longer() const { return median(logs) - log_seconds; }
-    double variance() const { return spread * spread + of_calls * of_calls / double(logs.size()); }
+    double variance(double noise) const {
+      return spread * spread + noise * noise / double(logs.size());
+    }
   };
 
   known_arm* find(int arm) {
     const auto found = std::ranges::find(known_, arm, &known_arm::arm);
     return found == known_.end() ? nullptr : &*found;
+  }
+  /// Standard deviation of single calls, of all arms.
+  double noise() const {
+    double squares = 0, freedom = 0;
+    for (const known_arm& a : known_) {
+      if (!a.is_seen()) continue;
+      const double middle = median(a.logs);
+      for (const double y : a.logs) squares += (y - middle) * (y - middle);
+      freedom += double(a.logs.size()) - 1;
+    }
+    return freedom > 0 ? std::max(least_noise, std::sqrt(squares / freedom)) : least_noise;
   }
   static bool differs(double by, double variance) {
     return std::abs(by) > std::max(as_before, deviations * std::sqrt(variance));
@@ -100,12 +113,14 @@ class recalling_policy final : public select::policy {
     for (const select::observation& o : merged)
       if (known_arm* const a = find(o.arm); a && o.seconds > 0 && std::isfinite(o.seconds))
         a->add(o.seconds);
+    const double noise_now = noise();
     bool differs_from_before = false;
     for (const known_arm& a : known_) {
       if (!a.is_seen()) continue;
-      differs_from_before = differs_from_before || differs(a.longer(), a.variance());
+      differs_from_before = differs_from_before || differs(a.longer(), a.variance(noise_now));
       for (const known_arm& b : known_)
-        if (b.is_seen() && differs(a.longer() - b.longer(), a.variance() + b.variance()))
+        if (b.is_seen() &&
+            differs(a.longer() - b.longer(), a.variance(noise_now) + b.variance(noise_now)))
           is_contradicted_ = true;
     }
     const known_arm* const native = find(native_);

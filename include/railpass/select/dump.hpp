@@ -47,6 +47,7 @@ struct context_statistics {
   std::string collective{};
   int num_ranks = 0;
   int ranks_per_node = 1;
+  std::string rails{};           ///< networks that messages are sent over; empty: MPI's own
   std::int64_t from_bytes = 0;   ///< sizes from here
   std::int64_t to_bytes = 0;     ///< to here, inclusive
   std::int64_t first_bytes = 0;  ///< size of the first call; 0: unknown

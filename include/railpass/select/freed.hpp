@@ -20,7 +20,7 @@ namespace detail {
 
 inline bool is_same_context(const context_statistics& a, const context_statistics& b) {
   return a.communicator == b.communicator && a.collective == b.collective &&
-         a.num_ranks == b.num_ranks && a.ranks_per_node == b.ranks_per_node &&
+         a.num_ranks == b.num_ranks && a.ranks_per_node == b.ranks_per_node && a.rails == b.rails &&
          a.from_bytes == b.from_bytes && a.operation == b.operation && a.policy == b.policy;
 }
 

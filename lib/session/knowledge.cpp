@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/session/knowledge.hpp"
+
+#include "lib/store/store.hpp"
+#include "railpass/base/error.hpp"
+#include "railpass/knowledge/imports.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace railpass {
+
+namespace {
+
+constexpr std::size_t most_contexts = 512, most_bytes = std::size_t{64} << 10;
+constexpr std::int64_t enough_calls = 30;  // of a context, to be worth keeping
+
+// Does the work in a thread of its own. What does not end in time goes on for as long as the
+// process lives, and nobody hears of it.
+template <class Result, class Work>
+std::optional<Result> in_time(Work work) {
+  auto task = std::make_shared<std::packaged_task<Result()>>(std::move(work));
+  std::future<Result> result = task->get_future();
+  try {
+    std::thread([task] { (*task)(); }).detach();
+  } catch (const std::system_error&) {  // no thread to be had
+    return std::nullopt;
+  }
+  if (result.wait_for(std::chrono::duration<double>(patience_s)) != std::future_status::ready)
+    return std::nullopt;
+  return result.get();
+}
+
+knowledge::conditions conditions_now() {
+  knowledge::conditions now{.railpass_version = RAILPASS_VERSION};
+  std::ifstream("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") >> now.governor;
+  if (std::array<double, 1> load{}; getloadavg(load.data(), 1) == 1) now.load = load[0];
+  return now;
+}
+
+}  // namespace
+
+std::vector<knowledge::experience> read_knowledge(const std::string& setting,
+                                                  const fingerprint& here,
+                                                  std::vector<std::string>& problems) {
+  if (setting == "off") return {};
+  try {
+    const store::places from = store::places_of(setting);
+    auto known = in_time<store::known>([=] { return store::read(from, here, most_contexts); });
+    if (!known) {
+      problems.emplace_back(
+          "what earlier runs learnt is not used: reading it takes more than 50 ms (railpass "
+          "knowledge prune makes it quicker)");
+      return {};
+    }
+    for (std::string& problem : known->problems) problems.push_back(std::move(problem));
+    return std::move(known->contexts);
+  } catch (const error& problem) {
+    problems.push_back("what earlier runs learnt is not used: " + std::string(problem.what()));
+  }
+  return {};
+}
+
+std::vector<knowledge::experience> hand_out(std::vector<knowledge::experience> mine,
+                                            MPI_Comm comm) {
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  std::string bytes;
+  if (rank == 0) try {
+      bytes = store::encode(mine, most_bytes);
+    } catch (const std::exception&) {  // the others know nothing, then
+    }
+  auto size = std::int32_t(bytes.size());
+  if (PMPI_Bcast(&size, 1, MPI_INT32_T, 0, comm) != MPI_SUCCESS || size == 0) return mine;
+  std::array<char, most_bytes> room;  // no rank lacks memory for it
+  std::copy(bytes.begin(), bytes.end(), room.begin());
+  if (PMPI_Bcast(room.data(), size, MPI_BYTE, 0, comm) != MPI_SUCCESS || rank == 0) return mine;
+  try {
+    return store::decode({room.data(), std::size_t(size)});
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+std::string keep_knowledge(const std::string& setting, const select::statistics_dump& learnt) {
+  if (setting == "off") return {};
+  const std::string failed = "what this run learnt is not kept: ";
+  try {
+    knowledge::run_record run = knowledge::record_of(learnt);
+    run.was = conditions_now();
+    std::erase_if(run.contexts, [](const knowledge::experience& e) {
+      std::int64_t calls = 0;
+      for (const knowledge::arm_experience& a : e.arms) calls += a.calls;
+      return calls < enough_calls;
+    });
+    if (run.contexts.empty()) return {};
+    const auto problem = in_time<std::string>(
+        [own = store::places_of(setting).own, run = std::move(run)]() -> std::string {
+          try {
+            store::add(own, run);
+            return {};
+          } catch (const std::exception& e) {
+            return e.what();
+          }
+        });
+    if (!problem) return failed + "writing it takes more than 50 ms";
+    return problem->empty() ? "" : failed + *problem;
+  } catch (const error& e) {
+    return failed + e.what();
+  }
+}
+
+}  // namespace railpass

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What earlier runs learnt comes into this one, and what this one learnt goes to the next: through
+// the store (lib/store), which rank 0 of MPI_COMM_WORLD alone reads and writes. File systems may
+// take for ever: nobody waits for them longer than `patience_s`.
+#pragma once
+
+#include "railpass/knowledge/experience.hpp"
+
+#include <mpi.h>
+
+#include <string>
+#include <vector>
+
+namespace railpass {
+
+/// How long the beginning and the end of a program may wait for files.
+inline constexpr double patience_s = 0.05;
+
+/// What is known of this machine, the most useful first; nothing if `setting` is "off". Sentences
+/// about what is wrong are added to `problems`. Local; throws std::bad_alloc.
+std::vector<knowledge::experience> read_knowledge(const std::string& setting,
+                                                  const fingerprint& here,
+                                                  std::vector<std::string>& problems);
+
+/// Rank 0's to all ranks of `comm`, at most 64 KiB, the most useful first. Collective; returns what
+/// this rank knows then, which on rank 0 is `mine`.
+std::vector<knowledge::experience> hand_out(std::vector<knowledge::experience> mine, MPI_Comm comm);
+
+/// Keeps what this run learnt, unless it is nothing or `setting` is "off". What is wrong, as a
+/// sentence, or empty. Local; throws std::bad_alloc.
+std::string keep_knowledge(const std::string& setting, const select::statistics_dump& learnt);
+
+}  // namespace railpass
