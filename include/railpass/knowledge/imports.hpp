@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What other results say as knowledge: statistics dumps and bench results.
+#pragma once
+
+#include "models/samples.hpp"
+#include "railpass/knowledge/experience.hpp"
+#include "railpass/select/context.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace railpass::knowledge {
+
+namespace detail {
+
+/// Of which only mean and spread are known: as if their logarithms were normal.
+inline void set_quantiles(arm_experience& a) {
+  constexpr double of_a_tenth = 1.2816;
+  a.median_s = a.mean_s * std::exp(-a.spread * a.spread / 2);
+  a.low_s = a.median_s * std::exp(-of_a_tenth * a.spread);
+  a.high_s = a.median_s * std::exp(of_a_tenth * a.spread);
+}
+
+}  // namespace detail
+
+inline run_record record_of(const select::statistics_dump& dump) {
+  run_record run{.machine = dump.machine_id, .ended_at = dump.written_at};
+  for (const select::context_statistics& c : dump.contexts) {
+    experience e{.of = {.collective = c.collective,
+                        .operation = c.operation.empty() ? "none" : c.operation,
+                        .num_ranks = c.num_ranks,
+                        .ranks_per_node = c.ranks_per_node,
+                        .kind = c.communicator == "MPI_COMM_WORLD" ? "world" : "part",
+                        .rails = dump.machine_id.rails,
+                        .bytes = c.first_bytes > 0 ? c.first_bytes : c.from_bytes},
+                 .first_at = dump.written_at,
+                 .last_at = dump.written_at};
+    for (const select::arm_statistics& a : c.arms) {
+      if (a.samples == 0 || !a.mean_s || *a.mean_s <= 0) continue;
+      arm_experience arm{.arm = a.arm,
+                         .calls = a.calls,
+                         .samples = a.samples,
+                         .mean_s = *a.mean_s,
+                         .spread = a.spread.value_or(0),
+                         .prior = a.prior,
+                         .pairs = a.pairs};
+      detail::set_quantiles(arm);
+      e.arms.push_back(std::move(arm));
+    }
+    if (!e.arms.empty()) run.contexts.push_back(std::move(e));
+  }
+  return run;
+}
+
+/// The tuned calls' are a mixture of arms, and left out.
+inline run_record record_of(const bench_results& bench) {
+  run_record run{.machine = bench.machine_id, .ended_at = bench.measured_at};
+  for (const bench_result& r : bench.results) {
+    if (r.arm == "tuned") continue;
+    const auto op = find_collective(r.collective);
+    const problem of{.collective = r.collective,
+                     .operation = std::string(select::operation_class_names[std::size_t(
+                         op && traits_of(*op).reduces ? select::operation_class::builtin
+                                                      : select::operation_class::none)]),
+                     .num_ranks = bench.num_ranks,
+                     .ranks_per_node = bench.ranks_per_node,
+                     .kind = "world",
+                     .rails = bench.machine_id.rails,
+                     .bytes = r.bytes};
+    auto e = std::ranges::find(run.contexts, of, &experience::of);
+    if (e == run.contexts.end())
+      e = run.contexts.insert(
+          e, {.of = of, .first_at = bench.measured_at, .last_at = bench.measured_at});
+    arm_experience arm{.arm = r.arm,
+                       .calls = r.runs,
+                       .samples = r.runs,
+                       .mean_s = r.median_s,
+                       .spread = r.spread_s.value_or(0) / r.median_s};
+    detail::set_quantiles(arm);
+    arm.median_s = r.median_s;
+    arm.high_s = std::max(r.p90_s, r.median_s);
+    if (std::ranges::find(e->arms, arm.arm, &arm_experience::arm) == e->arms.end())
+      e->arms.push_back(std::move(arm));
+  }
+  return run;
+}
+
+}  // namespace railpass::knowledge
