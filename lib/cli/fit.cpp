@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
+#include "lib/measure/job.hpp"
 #include "lib/report/table.hpp"
+#include "lib/store/store.hpp"
 #include "railpass/base/units.hpp"
 #include "railpass/fit/links.hpp"
 #include "railpass/fit/profile.hpp"
@@ -15,6 +17,7 @@ namespace {
 struct options {
   std::vector<std::string> inputs;
   std::string output;
+  std::string knowledge;
   std::string link = "across_nodes";
   int num_ranks = 0;
   int ranks_per_node = 1;
@@ -107,7 +110,30 @@ void print(const profile& p, const measurements& m) {
     std::cout << p.measured.size() << " times of the MPI library's own collectives are kept\n";
 }
 
+// What earlier runs learnt on the machine that the files are of, or on this one. Arms that this
+// railpass does not have are left out.
+measurements known_times(const std::string& where, const std::optional<origin>& of_files) {
+  fingerprint here = of_files ? of_files->machine_id : measure::machine_marks(1);
+  here.num_hosts = 1;  // what is known of one host and of several complement each other
+  store::known found = store::read(store::places_of(where), here, 100000);
+  for (const std::string& problem : found.problems)
+    std::cerr << "railpass fit: " << problem << '\n';
+  for (knowledge::experience& e : found.contexts)
+    std::erase_if(e.arms, [&](const knowledge::arm_experience& a) {
+      const auto op = find_collective(e.of.collective);
+      try {
+        if (op) parse_arm(*op, a.arm);
+        return !op;
+      } catch (const error&) {
+        return true;
+      }
+    });
+  return files::measurements_of(found.contexts);
+}
+
 int run(const options& o) {
+  if (o.inputs.empty() && o.knowledge.empty())
+    throw usage_error("expected files with measurements, or --knowledge");
   const files::import_facts facts{.link = parse_link(o.link),
                                   .num_ranks = o.num_ranks,
                                   .ranks_per_node = o.ranks_per_node,
@@ -129,6 +155,20 @@ int run(const options& o) {
     if (const std::string why = mismatch(first->machine_id, other); !why.empty())
       throw error(path + ": cannot be fitted together with " + first_path + ": " + why);
     first->machine_id.num_hosts = std::max(first->machine_id.num_hosts, from->machine_id.num_hosts);
+  }
+  if (!o.knowledge.empty()) {
+    const measurements known = known_times(o.knowledge, first);
+    if (o.inputs.empty() && known.collectives.empty())
+      throw error("--knowledge '" + o.knowledge + "': nothing is known there of this machine");
+    if (!first && !known.collectives.empty()) {
+      first = origin{measure::machine_marks(1), files::utc_now()};
+      if (!o.inputs.empty() && facts.link == link_class::across_nodes)
+        first->machine_id.num_hosts = 2;
+    }
+    for (const collective_time& t : known.collectives)
+      if (t.num_ranks > t.ranks_per_node)
+        first->machine_id.num_hosts = std::max(2, first->machine_id.num_hosts);
+    all.append(known);
   }
   // The output of other programs does not say where it was measured.
   if (!first)
@@ -155,12 +195,17 @@ const verb fit_verb{
     "  railpass fit samples.json -o profile.json\n"
     "  railpass fit samples.json bench.json dump.json -o profile.json\n"
     "  railpass fit osu_latency.txt osu_bcast.txt -p 8 -o profile.json\n"
+    "  railpass fit samples.json --knowledge on -o profile.json\n"
     "Files are recognised by their content: what railpass sample and bench wrote, statistics "
     "dumps,\n"
     "output of the OSU micro-benchmarks and of IMB-MPI1.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("files", o->inputs, "measurements")->type_name("FILE")->required();
+      app.add_option("files", o->inputs, "measurements")->type_name("FILE");
+      app.add_option(
+             "--knowledge", o->knowledge,
+             "also what earlier runs learnt on this machine: a store, or on for the usual one")
+          ->type_name("PLACE");
       app.add_option("-o,--output", o->output, "where the profile goes")
           ->type_name("FILE")
           ->required();

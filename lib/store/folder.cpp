@@ -133,11 +133,13 @@ bool write_new(const fs::path& path, const std::string& bytes) {
   return linked;
 }
 
-std::string new_id(const std::string& ended_at) {
+std::string new_id(const std::string& ended_at) { return id_of(ended_at, random_digits()); }
+
+std::string id_of(const std::string& ended_at, const std::string& digits) {
   std::string id;
   for (const char c : ended_at)
     if (c != '-' && c != ':') id += c;
-  id += '-' + random_digits();
+  id += '-' + digits;
   if (!files::is_run_id(id))
     throw error("the end of a run '" + ended_at +
                 "': expected a time such as 2026-01-31T12:00:00Z");

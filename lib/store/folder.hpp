@@ -36,8 +36,10 @@ std::filesystem::path database_file(const std::filesystem::path& folder, std::ui
 /// Writes a file under a name that nobody has; false: somebody was first. Throws error.
 bool write_new(const std::filesystem::path& path, const std::string& bytes);
 
-/// A name that no other run has, for one that ended at that time.
+/// A name for a run that ended at that time: with a random number, or with these digits. Throws
+/// error if it is no time.
 std::string new_id(const std::string& ended_at);
+std::string id_of(const std::string& ended_at, const std::string& digits);
 
 /// The right to bring a folder's files together, for ten minutes: a file of its own, which says
 /// until when. It saves double work: that nothing is lost if two should have it, as clocks differ,

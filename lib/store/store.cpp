@@ -456,8 +456,13 @@ store_contents contents(const fs::path& place) {
   return result;
 }
 
+stored_run named_after(knowledge::run_record run, std::string_view text) {
+  return {.ids = {id_of(run.ended_at, digest_of(text))}, .run = std::move(run)};
+}
+
 added merge(const fs::path& own, std::span<const stored_run> runs) {
   added result;
+  for (const stored_run& r : runs) unpacked_run(packed(r), "run " + r.ids.front());
   store_contents before = contents(own);
   result.problems = std::move(before.problems);
   std::set<std::string> ids;

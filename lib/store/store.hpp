@@ -73,8 +73,13 @@ struct added {
   std::size_t present = 0;  ///< that were there before
   std::vector<std::string> problems;
 };
-/// Adds runs of elsewhere, each once however often it comes. Throws error if the place cannot be
-/// written; what was added until then stays.
+/// A run under a name that follows from the text it was read from, so that it is recognised when it
+/// comes again. Throws error if it does not say when it ended.
+knowledge::stored_run named_after(knowledge::run_record run, std::string_view text);
+
+/// Adds runs of elsewhere, each once however often it comes. Throws error, before anything is
+/// written, if one is not as it must be; or if the place cannot be written: what was added until
+/// then stays.
 added merge(const std::filesystem::path& own, std::span<const knowledge::stored_run> runs);
 
 /// How large a machine's database may become, and how old what is in it.

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/cli/verb.hpp"
+#include "lib/files/files.hpp"
+#include "lib/report/table.hpp"
+#include "lib/store/store.hpp"
+#include "railpass/base/units.hpp"
+#include "railpass/knowledge/imports.hpp"
+#include "railpass/knowledge/joined.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <ctime>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <set>
+
+namespace railpass::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+// What all subcommands share.
+struct options {
+  std::string store, collectives = "all", older_than, most, output;
+  std::vector<std::string> inputs;
+  std::vector<int> ranks;
+  json_output json;
+
+  store::places places() const {
+    if (!store.empty()) return {.own = store, .others = {}};
+    const char* const set = std::getenv("RAILPASS_KNOWLEDGE");
+    // Programs may be told to use none; who looks at it by this verb wants to see it.
+    return store::places_of(set && *set && std::string_view(set) != "off" ? set : "on");
+  }
+};
+
+void say(const std::vector<std::string>& problems) {
+  for (const std::string& problem : problems)
+    std::cerr << "railpass knowledge: " << problem << '\n';
+}
+
+std::string text_of(const fingerprint& m) {
+  return (m.cpu_model.empty() ? "unknown CPU" : m.cpu_model) + ", " +
+         (m.cores_per_host > 0 ? std::to_string(m.cores_per_host) + " cores" : "unknown cores") +
+         ", " + (m.mpi_library.empty() ? "unknown MPI library" : m.mpi_library) +
+         (m.num_hosts > 1 ? ", several hosts" : ", one host") +
+         (m.rails.empty() ? "" : ", rails " + m.rails);
+}
+
+ordered_json machine_json(const fingerprint& m) {
+  ordered_json j{{"num_hosts", m.num_hosts},
+                 {"cores_per_host", m.cores_per_host},
+                 {"cpu_model", m.cpu_model},
+                 {"mpi_library", m.mpi_library}};
+  if (!m.rails.empty()) j["rails"] = m.rails;
+  return j;
+}
+
+// "2.4 MiB"
+std::string size_text(std::uint64_t bytes) {
+  return bytes < 10240       ? std::to_string(bytes) + " B"
+         : bytes < 10u << 20 ? fixed(double(bytes) / 1024, 1) + " KiB"
+                             : fixed(double(bytes) / (1 << 20), 1) + " MiB";
+}
+
+// Of all places, each with its own path.
+std::vector<std::pair<std::filesystem::path, store::store_contents>> everything(
+    const store::places& from) {
+  std::vector<std::pair<std::filesystem::path, store::store_contents>> all;
+  all.emplace_back(from.own, store::contents(from.own));
+  for (const std::filesystem::path& other : from.others)
+    all.emplace_back(other, store::contents(other));
+  return all;
+}
+
+int list(const options& o) {
+  ordered_json list = ordered_json::array(), problems = ordered_json::array();
+  for (const auto& [place, found] : everything(o.places())) {
+    report::table lines({"machine", "runs", "contexts", "files", "size", "first", "last"});
+    for (const store::machine_contents& m : found.machines) {
+      std::size_t runs = 0;
+      std::string first_at, last_at;
+      for (const knowledge::stored_run& r : m.runs) runs += r.ids.size();
+      for (const knowledge::experience& e : m.contexts) {
+        if (first_at.empty() || e.first_at < first_at) first_at = e.first_at;
+        last_at = std::max(last_at, e.last_at);
+      }
+      list.push_back({{"place", place.string()},
+                      {"folder", m.folder.filename().string()},
+                      {"machine_id", machine_json(m.machine)},
+                      {"runs", runs},
+                      {"contexts", m.contexts.size()},
+                      {"files", m.num_files},
+                      {"bytes", m.file_bytes},
+                      {"first_at", first_at},
+                      {"last_at", last_at}});
+      lines.add({text_of(m.machine), std::to_string(runs), std::to_string(m.contexts.size()),
+                 std::to_string(m.num_files), size_text(m.file_bytes), first_at.substr(0, 10),
+                 last_at.substr(0, 10)});
+    }
+    for (const std::string& problem : found.problems) problems.push_back(problem);
+    if (!o.json.text()) continue;
+    say(found.problems);
+    if (lines.empty())
+      std::cout << "Nothing is known in " << place.string() << '\n';
+    else
+      std::cout << "In " << place.string() << " (files: of runs that are not in the database yet)\n"
+                << lines.text() << '\n';
+  }
+  o.json.write(ordered_json{{"machines", list}, {"problems", problems}});
+  return succeeded;
+}
+
+// An arm beside native: from calls of the same moments where there are any, else from the means.
+struct standing {
+  const knowledge::arm_experience* arm = nullptr;
+  double gain = 0;  // ln(native's time / the arm's)
+  std::optional<double> deviation{};
+};
+
+std::optional<standing> standing_of(const knowledge::experience& e,
+                                    const knowledge::arm_experience& a) {
+  if (a.arm == "native") return standing{&a, 0, {}};
+  if (a.pairs) return standing{&a, a.pairs->gain, a.pairs->deviation};
+  const auto native = std::ranges::find(e.arms, "native", &knowledge::arm_experience::arm);
+  if (native == e.arms.end()) return std::nullopt;
+  return standing{&a, std::log(native->mean_s / a.mean_s),
+                  std::hypot(a.spread / std::sqrt(double(a.samples)),
+                             native->spread / std::sqrt(double(native->samples)))};
+}
+
+// Where native was never timed only the means tell.
+standing best_of(const knowledge::experience& e) {
+  std::optional<standing> best;
+  for (const knowledge::arm_experience& a : e.arms)
+    if (const auto s = standing_of(e, a); s && (!best || s->gain > best->gain)) best = s;
+  const bool has_native =
+      std::ranges::find(e.arms, "native", &knowledge::arm_experience::arm) != e.arms.end();
+  if (best && (has_native || best->arm->pairs)) return *best;
+  return {&*std::ranges::min_element(e.arms, {}, &knowledge::arm_experience::mean_s), 0, {}};
+}
+
+std::string speedup_text(const standing& s) {
+  if (s.arm->arm == "native" || !s.deviation) return "-";
+  const double reach = 1.96 * *s.deviation;
+  return fixed(std::exp(s.gain), 2) + " (" + fixed(std::exp(s.gain - reach), 2) + " .. " +
+         fixed(std::exp(s.gain + reach), 2) + ")";
+}
+
+int show(const options& o) {
+  std::set<std::string> wanted;
+  if (o.collectives != "all")
+    for (const collective op : parse_collectives("--collective", o.collectives))
+      wanted.insert(std::string(name_of(op)));
+  ordered_json list = ordered_json::array();
+  std::string text;
+  std::vector<std::string> problems;
+  for (const auto& [place, found] : everything(o.places())) {
+    problems.insert(problems.end(), found.problems.begin(), found.problems.end());
+    for (const store::machine_contents& m : found.machines) {
+      std::map<std::string, std::vector<const knowledge::experience*>> tables;
+      for (const knowledge::experience& e : m.contexts) {
+        const bool is_wanted =
+            !e.arms.empty() && (wanted.empty() || wanted.contains(e.of.collective)) &&
+            (o.ranks.empty() || std::ranges::find(o.ranks, e.of.num_ranks) != o.ranks.end());
+        if (is_wanted)
+          tables[e.of.collective +
+                 (e.of.operation == "none" ? "" : ", operation " + e.of.operation)]
+              .push_back(&e);
+      }
+      if (tables.empty()) continue;
+      text += text_of(m.machine) + " (" + place.string() + ")\n\n";
+      for (auto& [title, contexts] : tables) {
+        std::ranges::sort(contexts, {}, [](const knowledge::experience* e) {
+          return std::tie(e->of.num_ranks, e->of.ranks_per_node, e->of.kind, e->of.rails,
+                          e->of.bytes);
+        });
+        report::table lines({"ranks", "per node", "communicator", "size", "best arm", "time",
+                             "times as fast as native", "samples", "runs", "last"});
+        for (const knowledge::experience* e : contexts) {
+          const standing best = best_of(*e);
+          lines.add({std::to_string(e->of.num_ranks), std::to_string(e->of.ranks_per_node),
+                     e->of.kind, format_bytes(e->of.bytes), best.arm->arm,
+                     format_seconds(best.arm->median_s), speedup_text(best),
+                     std::to_string(best.arm->samples), std::to_string(e->runs),
+                     e->last_at.substr(0, 10)});
+          ordered_json line{{"place", place.string()},
+                            {"machine_id", machine_json(m.machine)},
+                            {"collective", e->of.collective},
+                            {"operation", e->of.operation},
+                            {"num_ranks", e->of.num_ranks},
+                            {"ranks_per_node", e->of.ranks_per_node},
+                            {"kind", e->of.kind},
+                            {"bytes", e->of.bytes},
+                            {"best_arm", best.arm->arm},
+                            {"median_s", best.arm->median_s},
+                            {"samples", best.arm->samples},
+                            {"runs", e->runs},
+                            {"last_at", e->last_at}};
+          if (best.deviation) {
+            line["speedup"] = std::exp(best.gain);
+            line["speedup_spread"] = *best.deviation;
+          }
+          list.push_back(std::move(line));
+        }
+        text += title + '\n' + lines.text() + '\n';
+      }
+    }
+  }
+  if (o.json.text()) {
+    say(problems);
+    std::cout << (text.empty() ? "Nothing of that kind is known.\n" : text);
+  }
+  o.json.write(ordered_json{{"contexts", list}, {"problems", problems}});
+  return succeeded;
+}
+
+void bring_together(const std::filesystem::path& own, const store::bounds& keep, ordered_json& j,
+                    std::string& text) {
+  const store::compacted report = store::compact(own, keep);
+  say(report.problems);
+  j["files"] = report.files;
+  j["contexts"] = report.contexts;
+  j["dropped"] = report.dropped;
+  text += std::to_string(report.files) + " files were brought together; " +
+          std::to_string(report.contexts) + " contexts are known";
+  if (report.dropped > 0)
+    text += ", " + std::to_string(report.dropped) + " were dropped as too old or too many";
+  text += '\n';
+}
+
+std::string days_ago(int days) {
+  const std::time_t then = std::time(nullptr) - std::time_t(days) * 86400;
+  std::tm parts{};
+  ::gmtime_r(&then, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+int prune(const options& o) {
+  store::bounds keep;
+  if (!o.most.empty()) {
+    keep.most_bytes = std::uint64_t(parse_size("--most", o.most, std::int64_t{1} << 30));
+    if (keep.most_bytes < 65536)
+      throw usage_error("--most '" + o.most + "': expected at least 64KiB");
+  }
+  if (!o.older_than.empty()) keep.not_before = days_ago(std::stoi(o.older_than));
+  ordered_json j;
+  std::string text;
+  bring_together(o.places().own, keep, j, text);
+  if (o.json.text()) std::cout << text;
+  o.json.write(j);
+  return succeeded;
+}
+
+// The runs of a file of any kind that has some.
+std::vector<knowledge::stored_run> runs_of_file(const std::string& path) {
+  const std::string text = files::read_text(path);
+  const auto document = nlohmann::json::parse(text, nullptr, false);
+  const std::string format =
+      document.is_object() && document.contains("format") && document["format"].is_string()
+          ? document["format"].get<std::string>()
+          : "";
+  if (format == "railpass knowledge") return files::parse_knowledge(text, path).runs;
+  if (format == "railpass statistics")
+    return {store::named_after(knowledge::record_of(files::parse_statistics(text, path)), text)};
+  if (format == "railpass bench")
+    return {store::named_after(knowledge::record_of(files::parse_bench(text, path)), text)};
+  throw error(path + ": expected statistics, bench results or exported knowledge of railpass");
+}
+
+std::vector<knowledge::stored_run> runs_of_place(const std::string& path) {
+  if (!std::filesystem::is_directory(path)) return runs_of_file(path);
+  const store::store_contents found = store::contents(path);
+  if (found.machines.empty() && found.problems.empty())
+    throw error(path + ": expected a store, there is no folder 'machines' with anything in it");
+  say(found.problems);
+  std::vector<knowledge::stored_run> runs;
+  for (const store::machine_contents& m : found.machines)
+    runs.insert(runs.end(), m.runs.begin(), m.runs.end());
+  return runs;
+}
+
+int add(const options& o, std::vector<knowledge::stored_run> (*runs_of)(const std::string&)) {
+  // All of them are read before anything is written.
+  std::vector<knowledge::stored_run> runs;
+  for (const std::string& path : o.inputs)
+    for (knowledge::stored_run& r : runs_of(path)) runs.push_back(std::move(r));
+  const std::filesystem::path own = o.places().own;
+  const store::added report = store::merge(own, runs);
+  say(report.problems);
+  ordered_json j{{"added", report.runs}, {"present", report.present}};
+  std::string text = std::to_string(report.runs) + " runs were added";
+  if (report.present > 0) text += ", " + std::to_string(report.present) + " were there before";
+  text += '\n';
+  bring_together(own, {}, j, text);
+  if (o.json.text()) std::cout << text;
+  o.json.write(j);
+  return succeeded;
+}
+
+int merge(const options& o) { return add(o, runs_of_place); }
+int import(const options& o) { return add(o, runs_of_file); }
+
+int export_all(const options& o) {
+  knowledge::collection all{.written_at = files::utc_now()};
+  const store::store_contents found = store::contents(o.places().own);
+  say(found.problems);
+  for (const store::machine_contents& m : found.machines)
+    all.runs.insert(all.runs.end(), m.runs.begin(), m.runs.end());
+  write_output(o.output, files::to_json(all));
+  return succeeded;
+}
+
+void no_options(CLI::App&, options&) {}
+
+void declare_show(CLI::App& app, options& o) {
+  app.add_option("--collective", o.collectives, "only these, separated by commas")
+      ->type_name("NAMES")
+      ->capture_default_str();
+  app.add_option("-p,--ranks", o.ranks, "only communicators of so many ranks")
+      ->type_name("RANKS")
+      ->delimiter(',')
+      ->check(CLI::Range(1, most_ranks));
+}
+
+void declare_prune(CLI::App& app, options& o) {
+  app.add_option("--older-than", o.older_than,
+                 "drop contexts that no run of the last so many days met")
+      ->type_name("DAYS")
+      ->check(CLI::Range(0, 36500));
+  app.add_option("--most", o.most, "size of a machine's database; the least useful is dropped")
+      ->type_name("SIZE")
+      ->default_str("8MiB");
+}
+
+void declare_inputs(CLI::App& app, options& o) {
+  app.add_option("from", o.inputs, "what is added")->type_name("PATH")->required();
+}
+
+void declare_export(CLI::App& app, options& o) {
+  app.add_option("-o,--output", o.output, "where it goes; - is standard output")
+      ->type_name("FILE")
+      ->required();
+}
+
+struct subcommand {
+  const char* name;
+  const char* summary;
+  void (*declare)(CLI::App&, options&);
+  int (*run)(const options&);
+  bool has_json = true;
+};
+
+constexpr subcommand subcommands[] = {
+    {"list", "Machines, runs, contexts, sizes and dates", no_options, list},
+    {"show", "The best arm of every context, and how sure that is", declare_show, show},
+    {"merge", "Add other stores and what they exported, each run once", declare_inputs, merge},
+    {"prune", "Bring the files of runs together, within bounds of size and age", declare_prune,
+     prune},
+    {"import", "Add statistics dumps, bench results and exports, each once", declare_inputs,
+     import},
+    {"export", "Write everything as one JSON file", declare_export, export_all, false},
+};
+
+}  // namespace
+
+const verb knowledge_verb{
+    "knowledge", "What earlier runs learnt: look at it, keep it small, pass it on",
+    "  railpass knowledge list\n"
+    "  railpass knowledge show --collective all_reduce -p 32\n"
+    "  railpass knowledge prune --older-than 180\n"
+    "  railpass knowledge import dump.json bench.json\n"
+    "  railpass knowledge export -o knowledge.json\n"
+    "  railpass knowledge merge ~other/.local/state/railpass --store /var/lib/railpass\n"
+    "Where it is: --store, else what RAILPASS_KNOWLEDGE says, else $XDG_STATE_HOME/railpass or\n"
+    "~/.local/state/railpass; list and show also look at /var/lib/railpass.\n",
+    [](CLI::App& app) -> std::function<int()> {
+      const auto o = std::make_shared<options>();
+      app.require_subcommand(1);
+      std::vector<std::pair<const CLI::App*, int (*)(const options&)>> known;
+      for (const subcommand& s : subcommands) {
+        CLI::App* const sub = app.add_subcommand(s.name, s.summary);
+        s.declare(*sub, *o);
+        sub->add_option("--store", o->store, "another place than the usual one")->type_name("PATH");
+        if (s.has_json) o->json.declare(*sub);
+        known.emplace_back(sub, s.run);
+      }
+      return [o, known] {
+        for (const auto& [sub, run] : known)
+          if (sub->parsed()) return run(*o);
+        return int(wrong_use);
+      };
+    }};
+
+}  // namespace railpass::cli
