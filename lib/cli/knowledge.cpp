@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
+#include "lib/report/knowledge_analysis.hpp"
+#include "lib/report/knowledge_page.hpp"
 #include "lib/report/table.hpp"
 #include "lib/store/store.hpp"
 #include "railpass/base/units.hpp"
@@ -12,6 +14,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -23,7 +26,8 @@ using nlohmann::ordered_json;
 
 // What all subcommands share.
 struct options {
-  std::string store, collectives = "all", older_than, most, output;
+  std::string store, collectives = "all", older_than, most, output, html;
+  double window_percent = 10;
   std::vector<std::string> inputs;
   std::vector<int> ranks;
   json_output json;
@@ -131,11 +135,15 @@ std::optional<standing> standing_of(const knowledge::experience& e,
                              native->spread / std::sqrt(double(native->samples)))};
 }
 
-// Where native was never timed only the means tell.
+// By what an arm gains for sure; where native was never timed only the means tell.
 standing best_of(const knowledge::experience& e) {
+  static constexpr double unknown = 0.5;  // deviation of a single meeting
+  const auto sure = [](const standing& s) {
+    return s.arm->arm == "native" ? 0 : s.gain - s.deviation.value_or(unknown);
+  };
   std::optional<standing> best;
   for (const knowledge::arm_experience& a : e.arms)
-    if (const auto s = standing_of(e, a); s && (!best || s->gain > best->gain)) best = s;
+    if (const auto s = standing_of(e, a); s && (!best || sure(*s) > sure(*best))) best = s;
   const bool has_native =
       std::ranges::find(e.arms, "native", &knowledge::arm_experience::arm) != e.arms.end();
   if (best && (has_native || best->arm->pairs)) return *best;
@@ -149,11 +157,82 @@ std::string speedup_text(const standing& s) {
          fixed(std::exp(s.gain + reach), 2) + ")";
 }
 
-int show(const options& o) {
-  std::set<std::string> wanted;
-  if (o.collectives != "all")
+// Which contexts are asked for.
+class filter {
+ public:
+  explicit filter(const options& o) : ranks_(o.ranks) {
+    if (o.collectives == "all") return;
     for (const collective op : parse_collectives("--collective", o.collectives))
-      wanted.insert(std::string(name_of(op)));
+      collectives_.insert(std::string(name_of(op)));
+  }
+  bool operator()(const knowledge::experience& e) const {
+    return !e.arms.empty() && (collectives_.empty() || collectives_.contains(e.of.collective)) &&
+           (ranks_.empty() || std::ranges::find(ranks_, e.of.num_ranks) != ranks_.end());
+  }
+  std::vector<knowledge::experience> of(const std::vector<knowledge::experience>& all) const {
+    std::vector<knowledge::experience> wanted;
+    std::ranges::copy_if(all, std::back_inserter(wanted), *this);
+    return wanted;
+  }
+
+ private:
+  std::set<std::string> collectives_;
+  std::vector<int> ranks_;
+};
+
+// Of the machine that was used last, as a page is about one.
+std::string page_of(const options& o) {
+  std::optional<store::machine_contents> latest;
+  const auto last_at = [](const store::machine_contents& m) {
+    std::string last;
+    for (const knowledge::experience& e : m.contexts) last = std::max(last, e.last_at);
+    return last;
+  };
+  for (auto& [place, found] : everything(o.places()))
+    for (store::machine_contents& m : found.machines)
+      if (!latest || last_at(m) > last_at(*latest)) latest = std::move(m);
+  if (!latest) throw error("nothing is known that a page could show");
+  const filter wanted(o);
+  std::vector<knowledge::run_record> runs;
+  for (const knowledge::stored_run& r : latest->runs) {
+    runs.push_back(r.run);
+    runs.back().contexts = wanted.of(r.run.contexts);
+  }
+  return report::knowledge_page(wanted.of(latest->contexts), runs);
+}
+
+int analyse(const options& o) {
+  const knowledge::analysis_options how{.p_max = o.window_percent / 100};
+  const filter wanted(o);
+  ordered_json groups = ordered_json::array();
+  std::string text;
+  for (const auto& [place, found] : everything(o.places())) {
+    if (o.json.text()) say(found.problems);
+    for (const store::machine_contents& m : found.machines) {
+      const auto analysed = report::analyse_knowledge(wanted.of(m.contexts), how);
+      if (analysed.empty()) continue;
+      text += text_of(m.machine) + " (" + place.string() + ")\n\n";
+      for (const report::analysed_group& g : analysed) {
+        text += g.title + '\n' + g.problems.text() + '\n';
+        if (!g.predictors.empty()) text += g.predictors.text() + '\n';
+        groups.push_back({{"machine_id", machine_json(m.machine)},
+                          {"title", g.title},
+                          {"problems", g.problems.csv()},
+                          {"predictors", g.predictors.empty() ? "" : g.predictors.csv()}});
+      }
+    }
+  }
+  if (o.json.text()) std::cout << (text.empty() ? "Nothing of that kind is known.\n" : text);
+  o.json.write(ordered_json{{"groups", groups}});
+  return succeeded;
+}
+
+int show(const options& o) {
+  if (!o.html.empty()) {
+    write_output(o.html, page_of(o));
+    return succeeded;
+  }
+  const filter is_wanted(o);
   ordered_json list = ordered_json::array();
   std::string text;
   std::vector<std::string> problems;
@@ -162,10 +241,7 @@ int show(const options& o) {
     for (const store::machine_contents& m : found.machines) {
       std::map<std::string, std::vector<const knowledge::experience*>> tables;
       for (const knowledge::experience& e : m.contexts) {
-        const bool is_wanted =
-            !e.arms.empty() && (wanted.empty() || wanted.contains(e.of.collective)) &&
-            (o.ranks.empty() || std::ranges::find(o.ranks, e.of.num_ranks) != o.ranks.end());
-        if (is_wanted)
+        if (is_wanted(e))
           tables[e.of.collective +
                  (e.of.operation == "none" ? "" : ", operation " + e.of.operation)]
               .push_back(&e);
@@ -316,7 +392,7 @@ int export_all(const options& o) {
 
 void no_options(CLI::App&, options&) {}
 
-void declare_show(CLI::App& app, options& o) {
+void declare_filter(CLI::App& app, options& o) {
   app.add_option("--collective", o.collectives, "only these, separated by commas")
       ->type_name("NAMES")
       ->capture_default_str();
@@ -324,6 +400,20 @@ void declare_show(CLI::App& app, options& o) {
       ->type_name("RANKS")
       ->delimiter(',')
       ->check(CLI::Range(1, most_ranks));
+}
+
+void declare_show(CLI::App& app, options& o) {
+  declare_filter(app, o);
+  app.add_option("--html", o.html, "write a page with pictures")->type_name("FILE");
+}
+
+void declare_analyse(CLI::App& app, options& o) {
+  declare_filter(app, o);
+  app.add_option("--window", o.window_percent,
+                 "what is as good: arms that take at most so much longer than the best")
+      ->type_name("PERCENT")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
 }
 
 void declare_prune(CLI::App& app, options& o) {
@@ -357,6 +447,8 @@ struct subcommand {
 constexpr subcommand subcommands[] = {
     {"list", "Machines, runs, contexts, sizes and dates", no_options, list},
     {"show", "The best arm of every context, and how sure that is", declare_show, show},
+    {"analyse", "How far the best arm of one size serves others, and how well sizes predict others",
+     declare_analyse, analyse},
     {"merge", "Add other stores and what they exported, each run once", declare_inputs, merge},
     {"prune", "Bring the files of runs together, within bounds of size and age", declare_prune,
      prune},
@@ -371,6 +463,7 @@ const verb knowledge_verb{
     "knowledge", "What earlier runs learnt: look at it, keep it small, pass it on",
     "  railpass knowledge list\n"
     "  railpass knowledge show --collective all_reduce -p 32\n"
+    "  railpass knowledge show --html knowledge.html\n"
     "  railpass knowledge prune --older-than 180\n"
     "  railpass knowledge import dump.json bench.json\n"
     "  railpass knowledge export -o knowledge.json\n"

@@ -21,7 +21,7 @@ namespace railpass {
 
 namespace {
 
-constexpr std::size_t most_contexts = 512, most_bytes = std::size_t{64} << 10;
+constexpr std::size_t most_bytes = std::size_t{64} << 10;
 constexpr std::int64_t enough_calls = 30;  // of a context, to be worth keeping
 
 // Does the work in a thread of its own. What does not end in time goes on for as long as the
@@ -49,13 +49,23 @@ knowledge::conditions conditions_now() {
 
 }  // namespace
 
+knowledge::run_record worth_keeping(const select::statistics_dump& learnt) {
+  knowledge::run_record run = knowledge::record_of(learnt);
+  std::erase_if(run.contexts, [](const knowledge::experience& e) {
+    std::int64_t calls = 0;
+    for (const knowledge::arm_experience& a : e.arms) calls += a.calls;
+    return calls < enough_calls;
+  });
+  return run;
+}
+
 std::vector<knowledge::experience> read_knowledge(const std::string& setting,
                                                   const fingerprint& here,
                                                   std::vector<std::string>& problems) {
   if (setting == "off") return {};
   try {
     const store::places from = store::places_of(setting);
-    auto known = in_time<store::known>([=] { return store::read(from, here, most_contexts); });
+    auto known = in_time<store::known>([=] { return store::read(from, here, most_known); });
     if (!known) {
       problems.emplace_back(
           "what earlier runs learnt is not used: reading it takes more than 50 ms (railpass "
@@ -95,14 +105,9 @@ std::string keep_knowledge(const std::string& setting, const select::statistics_
   if (setting == "off") return {};
   const std::string failed = "what this run learnt is not kept: ";
   try {
-    knowledge::run_record run = knowledge::record_of(learnt);
-    run.was = conditions_now();
-    std::erase_if(run.contexts, [](const knowledge::experience& e) {
-      std::int64_t calls = 0;
-      for (const knowledge::arm_experience& a : e.arms) calls += a.calls;
-      return calls < enough_calls;
-    });
+    knowledge::run_record run = worth_keeping(learnt);
     if (run.contexts.empty()) return {};
+    run.was = conditions_now();
     const auto problem = in_time<std::string>(
         [own = store::places_of(setting).own, run = std::move(run)]() -> std::string {
           try {

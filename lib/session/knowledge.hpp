@@ -9,6 +9,7 @@
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,12 @@ namespace railpass {
 
 /// How long the beginning and the end of a program may wait for files.
 inline constexpr double patience_s = 0.05;
+
+/// As many contexts are known at most.
+inline constexpr std::size_t most_known = 512;
+
+/// What of this is worth keeping: contexts of more than a few calls. Throws std::bad_alloc.
+knowledge::run_record worth_keeping(const select::statistics_dump& learnt);
 
 /// What is known of this machine, the most useful first; nothing if `setting` is "off". Sentences
 /// about what is wrong are added to `problems`. Local; throws std::bad_alloc.

@@ -9,6 +9,7 @@
 #include "lib/session/datatype.hpp"
 #include "lib/session/log.hpp"
 #include "lib/session/shared_rails.hpp"
+#include "railpass/knowledge/joined.hpp"
 #include "railpass/select/freed.hpp"
 #include "railpass/select/summary.hpp"
 
@@ -241,8 +242,27 @@ void process::remove(communicator_state& state) {
   try {
     select::statistics_dump gone;
     state.add_statistics(gone);
+    remember(gone);
     select::add_freed(freed_, std::move(gone));
   } catch (const std::bad_alloc&) {  // a dump without them is better than no free
+  }
+}
+
+std::optional<knowledge::experience> process::recall(const knowledge::problem& of) {
+  const std::lock_guard lock(mutex_);
+  const knowledge::experience* const known = knowledge::closest(known_, of);
+  return known ? std::optional(*known) : std::nullopt;
+}
+
+// Programs and libraries make and free communicators of the same shape again and again.
+void process::remember(const select::statistics_dump& learnt) {
+  if (values_.knowledge == "off") return;
+  for (const knowledge::experience& fresh : worth_keeping(learnt).contexts) {
+    const auto same = std::ranges::find(known_, fresh.of, &knowledge::experience::of);
+    if (same != known_.end())
+      *same = knowledge::joined(*same, fresh);
+    else if (known_.size() < most_known)
+      known_.push_back(fresh);
   }
 }
 

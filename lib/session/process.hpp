@@ -48,10 +48,9 @@ class process {
   /// machine, on so many hosts or with these rails (see rails_mark), which is recorded.
   const profile* read_profile(const std::string& path, int num_hosts, const std::string& rails);
 
-  /// What earlier runs learnt of this problem or one like it; null if nothing. Stays as it is.
-  const knowledge::experience* recall(const knowledge::problem& of) const {
-    return knowledge::closest(known_, of);
-  }
+  /// What earlier runs, and communicators that this run has freed, learnt of this problem or one
+  /// like it. Throws std::bad_alloc.
+  std::optional<knowledge::experience> recall(const knowledge::problem& of);
   /// Hands out what the rank 0 of MPI_COMM_WORLD has read. Collective over that, before any call.
   void share_knowledge() { known_ = hand_out(std::move(known_), MPI_COMM_WORLD); }
 
@@ -82,6 +81,7 @@ class process {
   static int on_finalize(MPI_Comm, int, void*, void*);
   void finalize();
   void say_summary();
+  void remember(const select::statistics_dump& learnt);
   void close_rails();
 
   settings values_;

@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <new>
+#include <optional>
 #include <utility>
 
 namespace railpass {
@@ -83,7 +84,7 @@ std::unique_ptr<select::policy> session::policy_with_knowledge(const select::con
                                                                const select::policy_input& plain,
                                                                double octaves_away) const {
   const knowledge::problem here = problem_of(key, c.message_bytes);
-  const knowledge::experience* const known = process_.recall(here);
+  const std::optional<knowledge::experience> known = process_.recall(here);
   if (!known) return nullptr;
   // Sizes of one class are one context.
   const double octaves = select::size_class_of(known->of.bytes) == key.size_class

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What earlier runs learnt as a prior, and the safety net under it.
+#include "railpass/knowledge/recall.hpp"
+
+#include "railpass/knowledge/recalling.hpp"
+#include "railpass/select/policies.hpp"
+#include "railpass/select/prior.hpp"
+#include "railpass/select/random.hpp"
+#include "support/catch.hpp"
+
+#include <cmath>
+#include <map>
+#include <memory>
+
+using namespace railpass;
+using namespace railpass::knowledge;
+
+namespace {
+
+const problem of_broadcasts{.collective = "broadcast", .num_ranks = 16, .bytes = 65536};
+
+experience known_of(const std::map<std::string, double>& seconds, std::int64_t samples = 100) {
+  experience e{.of = of_broadcasts};
+  for (const auto& [arm, s] : seconds)
+    e.arms.push_back({.arm = arm,
+                      .calls = samples,
+                      .samples = samples,
+                      .mean_s = s,
+                      .spread = 0.1,
+                      .low_s = 0.9 * s,
+                      .median_s = s,
+                      .high_s = 1.1 * s});
+  return e;
+}
+
+struct context {
+  std::vector<arm> arms = arms_of(collective::broadcast);
+  machine_model machine = select::generic_machine();
+  std::vector<select::arm_prior> plain = select::priors_of(
+      arms,
+      {.machine = machine,
+       .key = {.op = collective::broadcast, .size_class = select::size_class_of(65536)},
+       .num_ranks = 16,
+       .bytes = 65536},
+      [](const arm&) { return true; });
+
+  int number_of(const std::string& name) const {
+    for (std::size_t i = 0; i < arms.size(); ++i)
+      if (name_of(arms[i]) == name) return int(i);
+    return -1;
+  }
+  const select::arm_prior& prior_of(const std::vector<select::arm_prior>& all,
+                                    const std::string& name) const {
+    return *std::ranges::find(all, number_of(name), &select::arm_prior::arm);
+  }
+  std::vector<select::arm_prior> with(const experience& known, double octaves = 0) const {
+    std::vector<select::arm_prior> priors = plain;
+    correct_by_experience(priors, arms, known, plain, octaves);
+    return priors;
+  }
+};
+
+/// Calls of a policy alone on a machine: every one is timed and learnt at once.
+class machine_of_arms {
+ public:
+  machine_of_arms(const context& c, std::map<std::string, double> seconds, double others_s)
+      : context_(c), others_s_(others_s) {
+    for (const auto& [name, s] : seconds) seconds_[c.number_of(name)] = s;
+  }
+  double seconds(int arm) const {
+    const auto known = seconds_.find(arm);
+    return known != seconds_.end() ? known->second : others_s_;
+  }
+  /// What `calls` calls take; `count` counts them by arm.
+  double play(select::policy& p, int calls, std::map<int, int>& count) {
+    double total_s = 0;
+    for (std::int64_t made = 0; made < calls;) {
+      const select::epoch_plan plan = p.plan({.calls = made, .merge_cost_s = 1e-6});
+      std::vector<select::observation> merged;
+      std::size_t next = 0;
+      for (int i = 0; i < std::min(plan.length, 64) && made < calls; ++i, ++made) {
+        const bool explored = next < plan.explore.size() && plan.explore[next].position <= i;
+        const int arm = explored ? plan.explore[next++].arm : plan.incumbent;
+        const double s = seconds(arm) * std::exp(0.05 * random_.normal());
+        total_s += s;
+        ++count[arm];
+        merged.push_back({.arm = arm, .seconds = s});
+      }
+      p.learn(merged, made);
+    }
+    return total_s;
+  }
+
+ private:
+  const context& context_;
+  std::map<int, double> seconds_;
+  double others_s_;
+  select::random_stream random_{7};
+};
+
+std::unique_ptr<select::policy> recalling(const context& c, const experience& known) {
+  const auto make = [](const std::vector<select::arm_prior>& priors) {
+    return select::make_policy("knowledge_gradient", {.priors = priors});
+  };
+  return std::make_unique<recalling_policy>(make(c.with(known)),
+                                            [make, plain = c.plain] { return make(plain); });
+}
+
+}  // namespace
+
+TEST_CASE("what an arm took before is what it is believed to take, the better it is known") {
+  const context c;
+  const auto priors = c.with(known_of({{"native", 3e-4}, {"binomial", 1e-4}}));
+  const auto& native = c.prior_of(priors, "native");
+  CHECK_FALSE(native.measured_only);
+  CHECK(native.remembered);
+  CHECK(std::exp(native.log_seconds) == Approx(3e-4).epsilon(0.05));
+  CHECK(std::exp(c.prior_of(priors, "binomial").log_seconds) == Approx(1e-4).epsilon(0.05));
+  CHECK(c.prior_of(priors, "binomial").spread < 0.1);
+  CHECK_FALSE(c.prior_of(priors, "linear").remembered);
+
+  const auto by_few = c.with(known_of({{"native", 3e-4}, {"binomial", 1e-4}}, 2));
+  CHECK(c.prior_of(by_few, "binomial").spread > c.prior_of(priors, "binomial").spread);
+  // Of many arms with few samples the quickest is a lucky one.
+  CHECK(c.prior_of(by_few, "binomial").log_seconds > c.prior_of(priors, "binomial").log_seconds);
+}
+
+TEST_CASE("another size tells less, and nothing of native") {
+  const context c;
+  const experience known = known_of({{"native", 3e-4}, {"binomial", 1e-4}});
+  const auto near = c.with(known, 1), far = c.with(known, 3);
+  CHECK(c.prior_of(near, "native").measured_only);
+  CHECK_FALSE(c.prior_of(near, "binomial").remembered);
+  CHECK(c.prior_of(near, "binomial").spread < c.prior_of(far, "binomial").spread);
+}
+
+TEST_CASE("problems are close by size alone, all else must be equal") {
+  problem other = of_broadcasts;
+  CHECK(*distance(other, of_broadcasts) == 0);
+  other.bytes *= 4;
+  CHECK(*distance(other, of_broadcasts) == Approx(2));
+  other.bytes *= 1024;
+  CHECK_FALSE(distance(other, of_broadcasts));
+  other = of_broadcasts;
+  SECTION("ranks") { other.num_ranks = 8; }
+  SECTION("ranks per node") { other.ranks_per_node = 2; }
+  SECTION("rails") { other.rails = "eth1,eth2"; }
+  SECTION("collective") { other.collective = "reduce"; }
+  SECTION("operation") { other.operation = "user_ordered"; }
+  CHECK_FALSE(distance(other, of_broadcasts));
+  const std::vector<experience> all{{.of = other}};
+  CHECK(closest(all, of_broadcasts) == nullptr);
+}
+
+TEST_CASE("a context that was seen before begins with its best arm") {
+  const context c;
+  std::map<std::string, double> truth;
+  for (const arm& a : c.arms) truth[name_of(a)] = 1e-3;
+  truth["native"] = 3e-4, truth["binomial"] = 2e-4, truth["double_binary_tree"] = 1e-4;
+  const auto p = recalling(c, known_of(truth));
+  CHECK(p->plan({.merge_cost_s = 1e-6}).incumbent == c.number_of("double_binary_tree"));
+  std::map<int, int> count;
+  machine_of_arms machine(c, truth, 1e-3);
+  CHECK(machine.play(*p, 100, count) < 1.05 * 100 * 1e-4);
+  CHECK(p->reason().find("earlier runs are counted in") != std::string::npos);
+}
+
+TEST_CASE("a machine that is slower altogether contradicts nothing") {
+  const context c;
+  const std::map<std::string, double> truth{{"native", 3e-4}, {"double_binary_tree", 1e-4}};
+  const auto p = recalling(c, known_of(truth));
+  std::map<int, int> count;
+  machine_of_arms machine(c, {{"native", 6e-4}, {"double_binary_tree", 2e-4}}, 2e-3);
+  machine.play(*p, 200, count);
+  CHECK(count[c.number_of("double_binary_tree")] > 150);
+  CHECK(p->reason().find("earlier runs are counted in") != std::string::npos);
+}
+
+TEST_CASE("what was the best arm and is a bad one costs few calls") {
+  const context c;
+  const auto p = recalling(c, known_of({{"native", 3e-4}, {"double_binary_tree", 1e-4}}));
+  std::map<int, int> count;
+  machine_of_arms machine(c, {{"native", 3e-4}, {"double_binary_tree", 15e-4}}, 5e-4);
+  machine.play(*p, 300, count);
+  CHECK(count[c.number_of("double_binary_tree")] < 8);
+}
+
+TEST_CASE("knowledge that is contradicted is set aside") {
+  const context c;
+  // What was three times as fast as native is hardly faster any more.
+  const auto p = recalling(c, known_of({{"native", 3e-4}, {"double_binary_tree", 1e-4}}));
+  std::map<int, int> count;
+  machine_of_arms machine(c, {{"native", 3e-4}, {"double_binary_tree", 2.8e-4}}, 5e-4);
+  machine.play(*p, 300, count);
+  INFO(p->reason());
+  CHECK(p->reason().find("contradict") != std::string::npos);
+  // The new policy has priors that know of no earlier run.
+  CHECK(std::ranges::none_of(p->arms(), &select::arm_prior::remembered));
+}
