@@ -267,6 +267,28 @@ TEST_CASE("whatever fails while runs are brought together, none is lost and none
   CHECK(failures > 20);
 }
 
+TEST_CASE("who comes second with a new database removes nothing of what it read") {
+  const scratch_directory folder;
+  store::add(folder.path(), run_of(1));
+  store::compact(folder.path());
+  store::add(folder.path(), run_of(2));
+  const auto listed = [&] {
+    std::set<std::string> all;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
+      all.insert(entry.path().string());
+    return all;
+  };
+  const std::set<std::string> before = listed();
+  failing_calls::now = {.call = "link", .how = EEXIST, .which = 1};
+  const store::compacted report = store::compact(folder.path());
+  CHECK(failing_calls::now.failed);
+  failing_calls::now = {};
+  REQUIRE(report.problems.size() == 1);
+  CHECK_THAT(report.problems[0], ContainsSubstring("at the same time"));
+  CHECK(listed() == before);
+  CHECK(contexts_in(folder.path()) == 2);
+}
+
 TEST_CASE("whatever fails while a store is read, what was read is right and the rest is said") {
   const scratch_directory folder;
   store::add(folder.path(), run_of(1));

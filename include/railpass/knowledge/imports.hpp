@@ -3,6 +3,7 @@
 // What other results say as knowledge: statistics dumps and bench results.
 #pragma once
 
+#include "collectives/registry.hpp"
 #include "models/samples.hpp"
 #include "railpass/knowledge/experience.hpp"
 #include "railpass/select/context.hpp"
