@@ -46,15 +46,15 @@ json as_list(const json& object, names fields) {
 }
 
 // The inverse, as far as the list is one.
-plain_json as_object(const plain_json& list, names fields, const std::string& name) {
+plain_json as_object(plain_json list, names fields, const std::string& name) {
   if (!list.is_array() || list.size() > fields.size())
     json_reader(list, name)
         .fail("expected a list of at most " + std::to_string(fields.size()) + " values, found " +
               json_reader(list, name).shown());
   plain_json object = plain_json::object();
   auto field = fields.begin();
-  for (const plain_json& value : list) {
-    if (!value.is_null()) object[*field] = value;
+  for (plain_json& value : list) {
+    if (!value.is_null()) object.emplace(*field, std::move(value));
     ++field;
   }
   return object;
@@ -70,13 +70,15 @@ json context_list(const knowledge::experience& e) {
   return as_list(context, context_fields);
 }
 
-knowledge::experience context_of(const plain_json& list, const std::string& name) {
-  plain_json context = as_object(list, context_fields, name);
+knowledge::experience context_of(plain_json list, const std::string& name) {
+  plain_json context = as_object(std::move(list), context_fields, name);
   if (context.contains("arms") && context["arms"].is_array())
     for (plain_json& arm : context["arms"]) {
-      arm = as_object(arm, arm_fields, name);
-      if (arm.contains("prior")) arm["prior"] = as_object(arm["prior"], prior_fields, name);
-      if (arm.contains("pairs")) arm["pairs"] = as_object(arm["pairs"], pairs_fields, name);
+      arm = as_object(std::move(arm), arm_fields, name);
+      if (arm.contains("prior"))
+        arm["prior"] = as_object(std::move(arm["prior"]), prior_fields, name);
+      if (arm.contains("pairs"))
+        arm["pairs"] = as_object(std::move(arm["pairs"]), pairs_fields, name);
     }
   return files::read_experience({context, name});
 }
@@ -176,7 +178,7 @@ std::string packed(const knowledge::stored_run& r) {
 }
 
 knowledge::stored_run unpacked_run(std::string_view record, const std::string& name) {
-  const plain_json document = parse_cbor(record, name);
+  plain_json document = parse_cbor(record, name);
   const json_reader top(document, name);
   top.expect_fields({"ids", "machine_id", "was", "ended_at", "contexts"});
   knowledge::stored_run r{.ids = files::read_run_ids(top.field("ids")),
@@ -185,8 +187,8 @@ knowledge::stored_run unpacked_run(std::string_view record, const std::string& n
                                   .ended_at = files::detail::point_in_time(top, "ended_at")}};
   if (r.ids.empty()) top.field("ids").fail("expected at least one name");
   top.list("contexts");
-  for (const plain_json& context : document["contexts"])
-    r.run.contexts.push_back(context_of(context, name));
+  for (plain_json& context : document["contexts"])
+    r.run.contexts.push_back(context_of(std::move(context), name));
   return r;
 }
 
@@ -228,10 +230,10 @@ std::string encode(std::span<const knowledge::experience> contexts, std::size_t 
 
 std::vector<knowledge::experience> decode(std::string_view bytes) {
   const std::string name = "contexts of other runs";
-  const plain_json document = parse_cbor(bytes, name);
+  plain_json document = parse_cbor(bytes, name);
   if (!document.is_array()) json_reader(document, name).fail("expected a list");
   std::vector<knowledge::experience> contexts;
-  for (const plain_json& context : document) contexts.push_back(context_of(context, name));
+  for (plain_json& context : document) contexts.push_back(context_of(std::move(context), name));
   return contexts;
 }
 

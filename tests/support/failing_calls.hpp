@@ -45,6 +45,7 @@ int __real_fdatasync(int);
 int __real_ftruncate(int, ::off_t);
 int __real_flock(int, int);
 int __real_rename(const char*, const char*);
+int __real_link(const char*, const char*);
 int __real_close(int);
 
 int __wrap_open(const char* path, int flags, ...) {
@@ -78,6 +79,9 @@ int __wrap_flock(int file, int what) {
 }
 int __wrap_rename(const char* from, const char* to) {
   return failing_calls::fails("rename") ? -1 : __real_rename(from, to);
+}
+int __wrap_link(const char* from, const char* to) {
+  return failing_calls::fails("link") ? -1 : __real_link(from, to);
 }
 int __wrap_close(int file) {  // closes in any case, as Linux does
   const int result = __real_close(file);

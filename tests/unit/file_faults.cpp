@@ -3,6 +3,7 @@
 // Every call of the system that a file needs fails in turn, in every way that it can: there is an
 // error that names the file, or none and all is done; never a half-written file or one left over.
 #include "lib/files/files.hpp"
+#include "lib/store/store.hpp"
 #include "lib/tune/journal.hpp"
 #include "railpass/base/error.hpp"
 #include "support/catch.hpp"
@@ -172,4 +173,143 @@ TEST_CASE("a journal keeps what had ended before something failed") {
         if (done) CHECK(again.earlier()[1].found.failure == "it broke");
       });
   CHECK(faults >= 2 * 4 + 4 + 2 * 5 + 4 + 2 * 5 + 2 * 4);
+}
+
+namespace {
+
+knowledge::run_record run_of(std::int64_t bytes) {
+  const std::string at = "2026-01-31T12:00:00Z";
+  return {.machine = {.num_hosts = 2, .cores_per_host = 4, .cpu_model = "A", .mpi_library = "B"},
+          .was = {},
+          .ended_at = at,
+          .contexts = {{.of = {.collective = "broadcast", .bytes = bytes},
+                        .arms = {{.arm = "native",
+                                  .calls = 2,
+                                  .samples = 2,
+                                  .mean_s = 1,
+                                  .low_s = 1,
+                                  .median_s = 1,
+                                  .high_s = 1}},
+                        .first_at = at,
+                        .last_at = at}}};
+}
+
+store::known known_in(const std::filesystem::path& own) {
+  return store::read({.own = own, .others = {}}, run_of(0).machine, 100);
+}
+
+// How many contexts, each of one run.
+std::size_t contexts_in(const std::filesystem::path& own) {
+  const store::known found = known_in(own);
+  CHECK(found.problems.empty());
+  for (const knowledge::experience& e : found.contexts) CHECK(e.runs == 1);
+  return found.contexts.size();
+}
+
+}  // namespace
+
+TEST_CASE("a run is added as a whole or not at all, and what was there stays") {
+  const scratch_directory folder;
+  const auto files = [&] {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
+      if (entry.is_regular_file()) names.insert(entry.path().filename().string());
+    return names;
+  };
+  store::add(folder.path(), run_of(1));
+  const std::set<std::string> one = files();
+  const int faults = with_each_fault(
+      {"open", "write", "fsync", "rename", "close"}, "",
+      [&] {
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
+          if (entry.is_regular_file() && !one.contains(entry.path().filename().string()))
+            std::filesystem::remove(entry.path());
+      },
+      [&] { store::add(folder.path(), run_of(2)); },
+      [&](bool done) {
+        CHECK(contexts_in(folder.path()) == (done ? 2 : 1));
+        CHECK(files().size() == (done ? 2 : 1));
+      });
+  CHECK(faults >= 4 + 5 + 4 + 3 + 4);
+}
+
+TEST_CASE("whatever fails while runs are brought together, none is lost and none counts twice") {
+  int faults = 0, failures = 0;
+  for (const std::string call : {"open", "read", "write", "fsync", "rename", "link", "close"})
+    for (const int how : all_ways) {
+      if (how == failing_calls::transfers_less && call != "read" && call != "write") continue;
+      if (how == EINTR && (call == "rename" || call == "link")) continue;  // which never say it
+      for (int which = 1;; ++which) {
+        CAPTURE(call, how, which);
+        const scratch_directory folder;
+        store::add(folder.path(), run_of(1));
+        store::compact(folder.path());
+        store::add(folder.path(), run_of(2));
+        store::add(folder.path(), run_of(3));
+        failing_calls::now = {.call = call, .how = how, .which = which};
+        try {
+          store::compact(folder.path());
+        } catch (const error& problem) {
+          ++failures;
+          CHECK_THAT(problem.what(), ContainsSubstring(folder.path().string()));
+        }
+        const bool failed = failing_calls::now.failed;
+        failing_calls::now = {};
+        CHECK(contexts_in(folder.path()) == 3);
+        store::compact(folder.path());
+        CHECK(contexts_in(folder.path()) == 3);
+        if (!failed) break;
+        ++faults;
+        REQUIRE(which < 1000);
+      }
+    }
+  CHECK(faults > 100);
+  CHECK(failures > 20);
+}
+
+TEST_CASE("who comes second with a new database removes nothing of what it read") {
+  const scratch_directory folder;
+  store::add(folder.path(), run_of(1));
+  store::compact(folder.path());
+  store::add(folder.path(), run_of(2));
+  const auto listed = [&] {
+    std::set<std::string> all;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
+      all.insert(entry.path().string());
+    return all;
+  };
+  const std::set<std::string> before = listed();
+  failing_calls::now = {.call = "link", .how = EEXIST, .which = 1};
+  const store::compacted report = store::compact(folder.path());
+  CHECK(failing_calls::now.failed);
+  failing_calls::now = {};
+  REQUIRE(report.problems.size() == 1);
+  CHECK_THAT(report.problems[0], ContainsSubstring("at the same time"));
+  CHECK(listed() == before);
+  CHECK(contexts_in(folder.path()) == 2);
+}
+
+TEST_CASE("whatever fails while a store is read, what was read is right and the rest is said") {
+  const scratch_directory folder;
+  store::add(folder.path(), run_of(1));
+  store::compact(folder.path());
+  store::add(folder.path(), run_of(2));
+  int faults = 0;
+  for (const std::string call : {"open", "read", "close"})
+    for (const int how : all_ways) {
+      if (how == failing_calls::transfers_less && call != "read") continue;
+      for (int which = 1;; ++which) {
+        CAPTURE(call, how, which);
+        failing_calls::now = {.call = call, .how = how, .which = which};
+        const store::known found = known_in(folder.path());
+        const bool failed = failing_calls::now.failed;
+        failing_calls::now = {};
+        CHECK(found.contexts.size() + found.problems.size() == 2);
+        for (const knowledge::experience& e : found.contexts) CHECK(e.runs == 1);
+        if (!failed) break;
+        ++faults;
+        REQUIRE(which < 1000);
+      }
+    }
+  CHECK(faults > 10);
 }

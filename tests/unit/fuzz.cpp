@@ -5,6 +5,7 @@
 // read again. Meant for the sanitizers. RAILPASS_FUZZ_ROUNDS and RAILPASS_FUZZ_SEED for longer
 // hunts and for a second look.
 #include "lib/files/files.hpp"
+#include "lib/store/store.hpp"
 #include "lib/tune/journal.hpp"
 #include "lib/tune/parameter_file.hpp"
 #include "lib/tune/results.hpp"
@@ -278,6 +279,21 @@ TEST_CASE("profiles") {
 TEST_CASE("samples") { fuzz_json("samples", files::parse_samples); }
 TEST_CASE("bench results") { fuzz_json("bench", files::parse_bench); }
 TEST_CASE("statistics") { fuzz_json("statistics", files::parse_statistics); }
+TEST_CASE("knowledge") {
+  fuzz_json("knowledge", [](auto&&... a) { return files::parse_knowledge(a...); });
+}
+TEST_CASE("contexts that are handed out") {
+  fuzz("contexts", [](const std::string& bytes) {
+    const std::vector<knowledge::experience> read = store::decode(bytes);
+    const std::string written = store::encode(read, bytes.size() + (1 << 20));
+    try {
+      if (store::encode(store::decode(written), written.size() + 16) != written)
+        throw std::logic_error("what it wrote is read as something else");
+    } catch (const error& refused) {
+      throw std::logic_error(std::string("what it wrote is refused: ") + refused.what());
+    }
+  });
+}
 TEST_CASE("measurements of rails") { fuzz_json("rails", files::parse_rails); }
 TEST_CASE("OSU's output") { fuzz_importer("osu", files::parse_osu); }
 TEST_CASE("IMB's output") { fuzz_importer("imb", files::parse_imb); }
