@@ -50,6 +50,11 @@ struct context {
       if (name_of(arms[i]) == name) return int(i);
     return -1;
   }
+  /// Of all arms: these, and the others'.
+  std::map<std::string, double> times(std::map<std::string, double> some, double others_s) const {
+    for (const arm& a : arms) some.try_emplace(name_of(a), others_s);
+    return some;
+  }
   const select::arm_prior& prior_of(const std::vector<select::arm_prior>& all,
                                     const std::string& name) const {
     return *std::ranges::find(all, number_of(name), &select::arm_prior::arm);
@@ -155,9 +160,8 @@ TEST_CASE("problems are close by size alone, all else must be equal") {
 
 TEST_CASE("a context that was seen before begins with its best arm") {
   const context c;
-  std::map<std::string, double> truth;
-  for (const arm& a : c.arms) truth[name_of(a)] = 1e-3;
-  truth["native"] = 3e-4, truth["binomial"] = 2e-4, truth["double_binary_tree"] = 1e-4;
+  const auto truth =
+      c.times({{"native", 3e-4}, {"binomial", 2e-4}, {"double_binary_tree", 1e-4}}, 1e-3);
   const auto p = recalling(c, known_of(truth));
   CHECK(p->plan({.merge_cost_s = 1e-6}).incumbent == c.number_of("double_binary_tree"));
   std::map<int, int> count;
@@ -169,7 +173,7 @@ TEST_CASE("a context that was seen before begins with its best arm") {
 TEST_CASE("a machine that is slower altogether contradicts nothing") {
   const context c;
   const std::map<std::string, double> truth{{"native", 3e-4}, {"double_binary_tree", 1e-4}};
-  const auto p = recalling(c, known_of(truth));
+  const auto p = recalling(c, known_of(c.times(truth, 1e-3)));
   std::map<int, int> count;
   machine_of_arms machine(c, {{"native", 6e-4}, {"double_binary_tree", 2e-4}}, 2e-3);
   machine.play(*p, 200, count);
@@ -179,7 +183,8 @@ TEST_CASE("a machine that is slower altogether contradicts nothing") {
 
 TEST_CASE("what was the best arm and is a bad one costs few calls") {
   const context c;
-  const auto p = recalling(c, known_of({{"native", 3e-4}, {"double_binary_tree", 1e-4}}));
+  const auto p =
+      recalling(c, known_of(c.times({{"native", 3e-4}, {"double_binary_tree", 1e-4}}, 5e-4)));
   std::map<int, int> count;
   machine_of_arms machine(c, {{"native", 3e-4}, {"double_binary_tree", 15e-4}}, 5e-4);
   machine.play(*p, 300, count);
@@ -189,7 +194,8 @@ TEST_CASE("what was the best arm and is a bad one costs few calls") {
 TEST_CASE("knowledge that is contradicted is set aside") {
   const context c;
   // What was three times as fast as native is hardly faster any more.
-  const auto p = recalling(c, known_of({{"native", 3e-4}, {"double_binary_tree", 1e-4}}));
+  const auto p =
+      recalling(c, known_of(c.times({{"native", 3e-4}, {"double_binary_tree", 1e-4}}, 5e-4)));
   std::map<int, int> count;
   machine_of_arms machine(c, {{"native", 3e-4}, {"double_binary_tree", 2.8e-4}}, 5e-4);
   machine.play(*p, 300, count);

@@ -47,7 +47,6 @@ class recalling_policy final : public select::policy {
 
   select::epoch_plan plan(const select::planning_input& now) override {
     select::epoch_plan p = playing_->plan(now);
-    in_use_ = p.incumbent;
     if (afresh_ && suspect_) ask(p);
     return p;
   }
@@ -68,6 +67,7 @@ class recalling_policy final : public select::policy {
   // earlier runs, or by what the calls' own noise explains, is as before.
   static constexpr double least_noise = 0.2, as_before = 0.3, deviations = 3;
   static constexpr std::size_t enough = 2, most = 15;  // calls of an arm
+  static constexpr int soon = 8;                       // calls until that is known
   static constexpr std::int64_t last_look = 1000;      // call: by then what was measured counts
 
   struct known_arm {
@@ -114,44 +114,50 @@ class recalling_policy final : public select::policy {
       if (known_arm* const a = find(o.arm); a && o.seconds > 0 && std::isfinite(o.seconds))
         a->add(o.seconds);
     const double noise_now = noise();
-    bool differs_from_before = false;
+    suspect_.reset();
     for (const known_arm& a : known_) {
-      if (!a.is_seen()) continue;
-      differs_from_before = differs_from_before || differs(a.longer(), a.variance(noise_now));
+      if (a.logs.empty()) continue;
+      if (differs(a.longer(), a.variance(noise_now))) suspect_ = a.arm;
       for (const known_arm& b : known_)
-        if (b.is_seen() &&
+        if (a.is_seen() && b.is_seen() &&
             differs(a.longer() - b.longer(), a.variance(noise_now) + b.variance(noise_now)))
           is_contradicted_ = true;
     }
-    const known_arm* const native = find(native_);
-    suspect_ = differs_from_before && native && (native_ == in_use_ || !native->is_seen());
   }
 
-  /// Native is called beside the arm in use, or, where that is native, the next best one.
+  /// An arm that takes something else than before is called beside native, or, where that is
+  /// native, beside the next best one, until both are seen.
   void ask(select::epoch_plan& p) const {
-    int arm = native_;
-    if (in_use_ == native_) {
-      const known_arm* best = nullptr;
-      for (const known_arm& k : known_)
-        if (k.arm != native_ && (!best || k.log_seconds < best->log_seconds)) best = &k;
-      if (!best) return;
-      arm = best->arm;
-    }
-    for (select::exploration& e : p.explore) e.position += int(enough);
     std::vector<select::exploration> calls;
-    for (std::size_t i = 0; i < enough; ++i) calls.push_back({int(i), arm});
+    const auto call = [&](const known_arm& a) {
+      for (std::size_t n = a.logs.size(); n < enough; ++n)
+        calls.push_back({int(calls.size()), a.arm});
+    };
+    const known_arm* beside = nullptr;
+    for (const known_arm& a : known_) {
+      if (a.arm == *suspect_) {
+        call(a);
+      } else if (a.arm == native_ ||
+                 (*suspect_ == native_ && (!beside || a.log_seconds < beside->log_seconds))) {
+        beside = &a;
+      }
+    }
+    if (beside) call(*beside);
+    if (calls.empty()) return;
+    for (select::exploration& e : p.explore) e.position += int(calls.size());
     p.explore.insert(p.explore.begin(), calls.begin(), calls.end());
     if (p.explore.size() > select::epoch_plan::max_explore)
       p.explore.resize(select::epoch_plan::max_explore);
     p.timed_stride = 1;
-    p.length = std::min(p.length, 8);
+    p.length = std::min(p.length, soon);
   }
 
   std::unique_ptr<select::policy> playing_;
   maker afresh_;  // null once that plays
   std::vector<known_arm> known_;
-  int native_ = 0, in_use_ = 0;
-  bool suspect_ = false, is_contradicted_ = false;
+  int native_ = 0;
+  std::optional<int> suspect_;  // an arm that takes something else than before
+  bool is_contradicted_ = false;
 };
 
 }  // namespace railpass::knowledge
