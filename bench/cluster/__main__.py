@@ -190,7 +190,8 @@ class Cluster:
             raise Failed(f"cluster '{self.name}' has {settings['hosts']} hosts, not "
                          f"{arguments.hosts}")
         names = [self.host(i) for i in range(arguments.hosts)]
-        variables = dict(arguments.env)
+        # Each run is the first one, unless it is asked to remember.
+        variables = {"RAILPASS_KNOWLEDGE": "off"} | dict(arguments.env)
         if arguments.yielding:
             variables["LD_PRELOAD"] = ":".join(filter(None, [
                 str(self.directory / "yield_preload.so"), variables.get("LD_PRELOAD")]))

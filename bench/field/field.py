@@ -163,7 +163,8 @@ class Field:
                 yield mpi, "its autotuner", {"I_MPI_TUNING_MODE": "auto"}
             if mpi in self.builds:
                 tuned = {"LD_PRELOAD": self.builds[mpi].resolve() / "lib/librailpass_preload.so",
-                         "RAILPASS_COLLECTIVES": "broadcast,all_reduce"}
+                         "RAILPASS_COLLECTIVES": "broadcast,all_reduce",
+                         "RAILPASS_KNOWLEDGE": "off"}
                 yield mpi, "railpass, cold", tuned
                 yield mpi, "railpass, profile", {**tuned, "RAILPASS_PROFILE": self.profiles[mpi]}
 

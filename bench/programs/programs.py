@@ -59,6 +59,7 @@ class Runner:
 
     def run(self, folder, tuned, command, dump):
         environment = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS")}
+        environment["RAILPASS_KNOWLEDGE"] = "off"  # each run is the first one
         if tuned:
             environment.update(LD_PRELOAD=self.preload, RAILPASS_POLICY="round_robin",
                                RAILPASS_LOG="stderr", RAILPASS_STATS=dump)

@@ -134,6 +134,7 @@ class Outcome:
 
     def run(self, launch, options):
         environment = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS")}
+        environment["RAILPASS_KNOWLEDGE"] = "off"  # what a seed finds depends on nothing else
         environment.update(LIFE_ENDING=launch.ending, LIFE_THREADS=launch.threads)
         if options.preload:
             environment.update({f"RAILPASS_{k}": v for k, v in launch.settings.items()},

@@ -58,6 +58,7 @@ class Preloaded(unittest.TestCase):
 
     def start(self, *command, preload=(), mpiexec=MPIEXEC, ranks=RANKS, **settings):
         environment = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS")}
+        environment["RAILPASS_KNOWLEDGE"] = "off"  # each run is the first one
         # All ranks must read the same; so the launcher gets it, too, and must not mind.
         environment.update({k: str(v) for k, v in settings.items()})
         if preload:
@@ -271,6 +272,91 @@ class Preloaded(unittest.TestCase):
             lines = file.read().splitlines()
         self.assertTrue(lines[0].startswith("time_s,"))
         self.assertGreater(len(lines), 100)
+
+    def remember(self, store, *command, **settings):
+        """Runs a program that is to remember; what it says and its statistics. Where the machine is
+        so busy that nobody waits for files, it runs again."""
+        dump = self.path("dump.json")
+        for _ in range(20):
+            done = self.start(self.program("remembered.c"), *command, preload=(PRELOAD,),
+                              RAILPASS_KNOWLEDGE=store, RAILPASS_STATS=dump, RAILPASS_LOG="stderr",
+                              RAILPASS_ALL_RANKS="on", **settings)
+            self.assertEqual(done.stdout, "0 wrong\n")
+            if "more than 50 ms" not in done.stderr:
+                break
+        with open(dump, encoding="utf-8") as file:
+            return done.stderr, json.load(file)
+
+    @staticmethod
+    def files_of(store):
+        return sorted(p for p in Path(store).rglob("*.run") if p.is_file())
+
+    def reasons(self, dump):
+        return [c["reason"] for c in dump["contexts"] if c["collective"] == "all_reduce"]
+
+    def test_runs_remember(self):
+        store = self.path("store")
+        _, first = self.remember(store, "300")
+        self.assertNotIn("earlier runs", self.reasons(first)[0])
+        after_first = self.files_of(store)
+        self.assertGreater(len(after_first), 0)
+        _, second = self.remember(store, "300")
+        self.assertIn("earlier runs", self.reasons(second)[0])
+        after_second = self.files_of(store)
+        self.assertGreater(len(after_second), len(after_first))
+        # What nobody would miss is not kept, and off is off.
+        self.remember(store, "3")
+        self.remember("off", "300")
+        self.assertEqual(self.files_of(store), after_second)
+
+    def test_knowledge_is_where_state_is(self):
+        state = self.path("state")
+        self.remember("on", "300", XDG_STATE_HOME=state)
+        self.assertGreater(len(self.files_of(Path(state) / "railpass")), 0)
+
+    def test_two_runs_at_once_and_one_that_is_killed(self):
+        store, program = self.path("store of many"), self.program("remembered.c")
+        self.remember(store, "300")
+        kept = [p.read_bytes() for p in self.files_of(store)]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS")}
+        environment.update(RAILPASS_KNOWLEDGE=store, LD_PRELOAD=":".join(
+            filter(None, (PRELOAD, os.environ.get("LD_PRELOAD")))))
+
+        def begin(*arguments):
+            return subprocess.Popen([MPIEXEC, "-n", str(RANKS), program, *arguments],
+                                    env=environment, stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+        for run in [begin("300"), begin("300")]:
+            out, err = run.communicate(timeout=100)
+            self.assertEqual((run.returncode, out), (0, b"0 wrong\n"), err)
+        killed = begin("300", "killed")
+        killed.communicate(timeout=100)
+        self.assertNotEqual(killed.returncode, 0)
+        self.assertLessEqual(set(kept), {p.read_bytes() for p in self.files_of(store)})
+        _, dump = self.remember(store, "300")
+        self.assertIn("earlier runs", self.reasons(dump)[0])
+
+    def test_a_store_that_is_none_and_one_that_is_damaged(self):
+        place = self.path("a file")
+        Path(place).write_text("no store")
+        said, _ = self.remember(place, "300")
+        self.assertIn("what this run learnt is not kept", said)
+        self.assertEqual(Path(place).read_text(), "no store")
+
+        store = self.path("damaged store")
+        self.remember(store, "300")
+        damaged = {}
+        for kept in self.files_of(store):
+            text = bytearray(kept.read_bytes())
+            text[len(text) // 2] ^= 1
+            kept.write_bytes(text)
+            damaged[kept] = text
+        said, second = self.remember(store, "300")
+        for kept, text in damaged.items():
+            self.assertIn(kept.name, said)
+            self.assertEqual(kept.read_bytes(), text)
+        self.assertNotIn("earlier runs", self.reasons(second)[0])
 
     def test_fortran_with_mpif_h(self):
         self.check_fortran("with_mpif_h.f")
