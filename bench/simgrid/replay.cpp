@@ -13,6 +13,15 @@
 //         the default policy where all arms' times change after CALLS calls to those of "slow" in
 //         the cell, and back after as many again: {"results": [{"collective", "bytes", "tuned_s":
 //         [before, while, after]}]}, means over the seeds. bench/simgrid/changing.py runs it.
+//     regret_replay again PROFILE CELLS SEEDS NOISE CALLS
+//         ten runs of the default policy in turn, each of which knows what all before it learnt:
+//         {"results": [{"run", "collective", "bytes", "calls", "ratio_to_best_arm"}]}, without the
+//         first plan; PROFILE may be - for none. bench/simgrid/remembering.py runs it.
+//     regret_replay misled PROFILE CELLS OTHER_CELLS SEEDS NOISE CALLS
+//         the default policy with what it learnt in as many calls of the same collective and size
+//         in OTHER_CELLS: {"results": [{"collective", "bytes", "beyond_native",
+//         "beyond_ignorant"}]}, in native calls beyond always native, and beyond the policy that
+//         knows nothing
 //
 // CELLS: {"cells": [{"collective", "bytes", "ranks", "ranks_per_node", "merge", "merge_at_once",
 // "first_plan_s", "arms": [{"arm", "seconds"}]}]}; a merge {"adds_s", "charged_s"}: what it adds to
@@ -42,6 +51,7 @@
 #include <iostream>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -550,32 +560,33 @@ ordered_json all_policies(const profile& p, const profile& samples_only, const o
 int run(std::vector<std::string> a) {
   const bool default_only = !a.empty() && a[0] == "default";
   if (default_only) a.erase(a.begin());
-  const std::string verb =
-      !a.empty() && (a[0] == "plain" || a[0] == "changing" || a[0] == "again" || a[0] == "misled")
-          ? a[0]
-          : "";
-  if (a.size() != (verb == "misled" ? 7 : verb == "changing" || verb == "again" ? 6 : 5))
+  static const std::map<std::string, std::size_t> words_of{
+      {"", 5}, {"plain", 5}, {"changing", 6}, {"again", 6}, {"misled", 7}};
+  const std::string verb = !a.empty() && words_of.contains(a[0]) ? a[0] : "";
+  if (a.size() != words_of.at(verb))
     throw error(
         "expected [default] PROFILE SAMPLES_ONLY CELLS SEEDS NOISE, plain PROFILE CELLS POLICY "
-        "CALLS or changing|again PROFILE CELLS SEEDS NOISE CALLS");
+        "CALLS, changing|again PROFILE CELLS SEEDS NOISE CALLS or misled PROFILE CELLS OTHER_CELLS "
+        "SEEDS NOISE CALLS");
   const std::string& file = a[verb.empty() ? 0 : 1];
-  const profile p = file == "-" ? profile() : files::read_profile(file);
+  const std::optional<profile> known =
+      file == "-" ? std::nullopt : std::optional(files::read_profile(file));
+  if (!known && verb != "again" && verb != "misled") throw error(verb + ": expected a profile");
+  const profile* const p = known ? &*known : nullptr;
   const ordered_json input = ordered_json::parse(files::read_text(a[2])), cells = input.at("cells");
   ordered_json output;
   if (verb == "plain") {
-    output = plain(p, cells, a[3], std::stoi(a[4]));
+    output = plain(*p, cells, a[3], std::stoi(a[4]));
   } else if (verb == "changing") {
-    output = changing(p, cells, std::stoi(a[3]), std::stod(a[4]), std::stoi(a[5]));
+    output = changing(*p, cells, std::stoi(a[3]), std::stod(a[4]), std::stoi(a[5]));
   } else if (verb == "again") {
-    output =
-        again(a[1] == "-" ? nullptr : &p, cells, std::stoi(a[3]), std::stod(a[4]), std::stoi(a[5]));
+    output = again(p, cells, std::stoi(a[3]), std::stod(a[4]), std::stoi(a[5]));
   } else if (verb == "misled") {
-    output = misled(file == "-" ? nullptr : &p, cells,
-                    ordered_json::parse(files::read_text(a[3])).at("cells"), std::stoi(a[4]),
-                    std::stod(a[5]), std::stoi(a[6]));
+    const ordered_json others = ordered_json::parse(files::read_text(a[3])).at("cells");
+    output = misled(p, cells, others, std::stoi(a[4]), std::stod(a[5]), std::stoi(a[6]));
   } else {
     const profile samples_only = files::read_profile(a[1]);
-    output = all_policies(p, samples_only, cells, std::stoi(a[3]), std::stod(a[4]), default_only);
+    output = all_policies(*p, samples_only, cells, std::stoi(a[3]), std::stod(a[4]), default_only);
   }
   std::cout << output.dump() << '\n';
   return 0;
