@@ -284,6 +284,7 @@ inline void guarded_policy::remember(known_arm& a, double level_s) const {
   a.pairs = remembered_as;
   a.own = remembered_as;
   a.native = remembered_as * std::exp(native.log_seconds - own.log_seconds);
+  a.wins = a.native > a.own ? a.pairs : 0;
 }
 
 inline void guarded_policy::note(known_arm& a, std::span<const double> times_s) {
