@@ -25,7 +25,7 @@ class ProgramTest(unittest.TestCase):
             file.write(text)
         return self.path(name)
 
-    def start(self, command, environment=None, timeout=120):
+    def start(self, command, environment=None, timeout=300):
         settings = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS_")}
         settings.update(environment or {})
         return subprocess.run(command, env=settings, capture_output=True, text=True,
