@@ -7,6 +7,7 @@
 #include "railpass/schedule/checker.hpp"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -167,21 +168,33 @@ inline std::vector<message_to_check> messages_to_check(collective op, std::int64
 /// Proves every arm of the collective for `num_ranks` ranks: all algorithms that are eligible
 /// there, with all values of their parameters, sizes around the ends of blocks and segments, in
 /// place and not, commutative and not where allowed, blocks of unequal lengths where ranks may have
-/// them. `root` (physical) matters to reductions in rank order; otherwise it is for messages: see
+/// them. `roots` (physical) matter to rooted reductions in rank order, which are proved for each of
+/// them; the first one is for messages of all else, where one proof is that of every root: see
 /// checker.hpp.
 ///
 /// Segments are made of a few units by checking with large units, so that small messages have many.
 /// Arms with the same schedules, up to the length of a segment, are the same proof: the first of
 /// them gets all sizes, the others one of several segments.
-inline std::vector<verification> verify(collective op, std::int32_t num_ranks, std::int32_t root) {
+inline std::vector<verification> verify(collective op, std::int32_t num_ranks,
+                                        std::span<const std::int32_t> roots) {
   if (num_ranks < 1)
     throw error("verify: the number of ranks is " + std::to_string(num_ranks) +
                 ", expected at least 1");
-  if (root < 0 || root >= num_ranks)
-    throw error("verify: the root is " + std::to_string(root) + ", expected a rank from 0 to " +
-                std::to_string(num_ranks - 1));
+  if (roots.empty()) throw error("verify: there is no root, expected at least one");
+  for (const std::int32_t root : roots)
+    if (root < 0 || root >= num_ranks)
+      throw error("verify: the root is " + std::to_string(root) + ", expected a rank from 0 to " +
+                  std::to_string(num_ranks - 1));
   constexpr std::int64_t units_per_segment = 2;
   const promise_traits traits = traits_of(op);
+  struct operation {
+    bool commutative;
+    std::int32_t root;
+  };
+  std::vector<operation> operations{{true, roots.front()}};
+  if (traits.reduces)
+    for (const std::int32_t root : traits.rooted ? roots : roots.first(1))
+      operations.push_back({false, root});
   std::vector<verification> results;
   std::vector<std::pair<const algorithm*, std::vector<schedule>>> proved;
   checker check;
@@ -193,8 +206,7 @@ inline std::vector<verification> verify(collective op, std::int32_t num_ranks, s
       v.parameters.emplace_back(a.base->parameter_list[std::size_t(i)].name,
                                 a.values[std::size_t(i)]);
     bool runs = false;
-    for (const bool commutative : {true, false}) {
-      if (!commutative && !traits.reduces) continue;
+    for (const auto& [commutative, root] : operations) {
       if (!eligible(*a.base, {.num_ranks = num_ranks,
                               .units = a.base->needs.min_units_per_rank * num_ranks,
                               .commutative = commutative}))
@@ -240,7 +252,7 @@ inline std::vector<verification> verify(collective op, std::int32_t num_ranks, s
                       ", segments of " + std::to_string(c.size.segment_units(segment_bytes)) +
                       (!traits.reduces ? ""
                        : commutative   ? ", commutative"
-                                       : ", not commutative") +
+                                       : ", not commutative, root " + std::to_string(root)) +
                       (in_place ? ", in place" : "") + ": " + wrong;
         }
       }

@@ -27,7 +27,7 @@ std::string show(const verification& v) {
 int run(const options& o) {
   const collective op = parse_collective("--collective", o.collective_name);
   check_root(o.root, o.num_ranks);
-  const std::vector<verification> results = verify(op, o.num_ranks, o.root);
+  const std::vector<verification> results = verify(op, o.num_ranks, {{o.root}});
   auto list = nlohmann::ordered_json::array();
   report::table lines({"algorithm", "parameters", "steps", "ok", "message"});
   std::int64_t wrong = 0, steps = 0;

@@ -34,7 +34,7 @@ class Rails(unittest.TestCase):
     def succeed(self, *words):
         with tempfile.NamedTemporaryFile(suffix=".json") as file:
             run = tool("--json", file.name, "--repetitions", "1", *words)
-            output, errors = run.communicate(timeout=150)
+            output, errors = run.communicate(timeout=300)
             if run.returncode == SKIPPED:
                 print(errors, file=sys.stderr)
                 os._exit(SKIPPED)
@@ -86,7 +86,7 @@ class Rails(unittest.TestCase):
                             (["--json", "/nowhere/x.json"], "cannot be written"),
                             (["--build", "/nowhere"], "is not there")):
             run = tool(*words)
-            _, errors = run.communicate(timeout=20)
+            _, errors = run.communicate(timeout=120)
             self.assertEqual(run.returncode, 2, words)
             self.assertIn(text, errors)
 
@@ -99,7 +99,7 @@ class Rails(unittest.TestCase):
             time.sleep(later_s)
             if run.poll() is None:
                 run.send_signal(signal.SIGTERM)
-            run.communicate(timeout=60)
+            run.communicate(timeout=240)
             self.assertEqual(hosts_of(run.pid), [])
 
 

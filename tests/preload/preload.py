@@ -65,7 +65,7 @@ class Preloaded(unittest.TestCase):
             environment["LD_PRELOAD"] = ":".join(
                 filter(None, (*preload, os.environ.get("LD_PRELOAD"))))
         done = subprocess.run([mpiexec, "-n", str(ranks), *command], env=environment, text=True,
-                              capture_output=True, stdin=subprocess.DEVNULL, timeout=100,
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=300,
                               check=False)
         self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
         return done

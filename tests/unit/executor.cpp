@@ -8,6 +8,7 @@
 #include "lib/exec/schedule_cache.hpp"
 #include "support/catch.hpp"
 #include "support/fake_network.hpp"
+#include "support/sanitized.hpp"
 
 #include <memory>
 #include <random>
@@ -248,7 +249,7 @@ TEST_CASE("every algorithm gives the right result over a network that delays and
       continue;
     for (const arm& chosen : short_segments(*a))
       for (int p = a->needs.min_ranks; p <= 16; ++p)
-        for (int repetition = 0; repetition < 10; ++repetition) {
+        for (int repetition = 0; repetition < (test::sanitized ? 2 : 10); ++repetition) {
           run r{.a = chosen, .num_ranks = p, .seed = random()};
           const bool reduces = a->op != collective::broadcast;
           r.root = reduces ? 0 : int(below(p));

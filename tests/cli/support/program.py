@@ -25,7 +25,7 @@ class ProgramTest(unittest.TestCase):
             file.write(text)
         return self.path(name)
 
-    def start(self, command, environment=None, timeout=120):
+    def start(self, command, environment=None, timeout=300):
         settings = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS_")}
         settings["RAILPASS_KNOWLEDGE"] = "off"  # the user's own is not to be touched
         settings.update(environment or {})
