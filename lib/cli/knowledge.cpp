@@ -5,19 +5,21 @@
 #include "lib/report/knowledge_page.hpp"
 #include "lib/report/table.hpp"
 #include "lib/store/store.hpp"
+#include "railpass/base/settings.hpp"
 #include "railpass/base/units.hpp"
 #include "railpass/knowledge/imports.hpp"
 #include "railpass/knowledge/joined.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <ctime>
 #include <iostream>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <set>
+
+extern "C" char** environ;
 
 namespace railpass::cli {
 namespace {
@@ -34,9 +36,9 @@ struct options {
 
   store::places places() const {
     if (!store.empty()) return {.own = store, .others = {}};
-    const char* const set = std::getenv("RAILPASS_KNOWLEDGE");
+    const std::string set = read_environment(environ).values.knowledge;
     // Programs may be told to use none; who looks at it by this verb wants to see it.
-    return store::places_of(set && *set && std::string_view(set) != "off" ? set : "on");
+    return store::places_of(set == "off" ? "on" : set);
   }
 };
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
@@ -24,18 +25,24 @@ namespace {
 constexpr std::size_t most_bytes = std::size_t{64} << 10;
 constexpr std::int64_t enough_calls = 30;  // of a context, to be worth keeping
 
-// Does the work in a thread of its own. What does not end in time goes on for as long as the
-// process lives, and nobody hears of it.
+// Does the work in a thread of its own, which handles none of the program's signals. What does not
+// end in time goes on for as long as the process lives, and nobody hears of it.
 template <class Result, class Work>
 std::optional<Result> in_time(Work work) {
   auto task = std::make_shared<std::packaged_task<Result()>>(std::move(work));
   std::future<Result> result = task->get_future();
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  bool began = true;
   try {
     std::thread([task] { (*task)(); }).detach();
   } catch (const std::system_error&) {  // no thread to be had
-    return std::nullopt;
+    began = false;
   }
-  if (result.wait_for(std::chrono::duration<double>(patience_s)) != std::future_status::ready)
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!began ||
+      result.wait_for(std::chrono::duration<double>(patience_s)) != std::future_status::ready)
     return std::nullopt;
   return result.get();
 }
@@ -85,10 +92,10 @@ std::vector<knowledge::experience> hand_out(std::vector<knowledge::experience> m
   int rank = 0;
   PMPI_Comm_rank(comm, &rank);
   std::string bytes;
-  if (rank == 0) try {
-      bytes = store::encode(mine, most_bytes);
-    } catch (const std::exception&) {  // the others know nothing, then
-    }
+  try {
+    if (rank == 0) bytes = store::encode(mine, most_bytes);
+  } catch (const std::exception&) {  // the others know nothing, then
+  }
   auto size = std::int32_t(bytes.size());
   if (PMPI_Bcast(&size, 1, MPI_INT32_T, 0, comm) != MPI_SUCCESS || size == 0) return mine;
   std::array<char, most_bytes> room;  // no rank lacks memory for it

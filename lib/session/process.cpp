@@ -126,16 +126,19 @@ void process::finalize() {
       record(std::string("RAILPASS_STATS: ") + problem.what());
     }
   }
-  if (values_.enable && world_rank() == 0) try {
-      if (const std::string problem = keep_knowledge(values_.knowledge, statistics());
-          !problem.empty())
-        record(problem);
-    } catch (const std::bad_alloc&) {  // a run that leaves nothing behind
-    }
+  if (values_.enable && world_rank() == 0) keep_learnt();
   if (values_.summary && world_rank() == 0) say_summary();
   if (const std::string problem = trace_.close(); !problem.empty()) record(problem);
   for (communicator_state* const state : communicators_) state->drop_session();
   bases::of_process().end();
+}
+
+void process::keep_learnt() {
+  try {
+    const std::string problem = keep_knowledge(values_.knowledge, statistics());
+    if (!problem.empty()) record(problem);
+  } catch (const std::bad_alloc&) {  // a run that leaves nothing behind
+  }
 }
 
 void process::say_summary() {

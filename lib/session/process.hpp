@@ -81,6 +81,7 @@ class process {
   static int on_finalize(MPI_Comm, int, void*, void*);
   void finalize();
   void say_summary();
+  void keep_learnt();
   void remember(const select::statistics_dump& learnt);
   void close_rails();
 
