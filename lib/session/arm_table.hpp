@@ -26,6 +26,11 @@ const std::array<std::vector<arm>, num_collectives>& known_arms();
 /// nothing else is said, the first one that keeps rank order.
 const arm& reproducible_arm(const call& c);
 
+/// What the setting `use` asks for of a function set; empty: nothing.
+std::string pinned_version(std::string_view use, std::string_view set);
+/// The names before the colons of that setting that are no collective's.
+std::vector<std::string> names_of_sets(std::string_view use);
+
 class arm_table {
  public:
   // Of a collective.

@@ -54,6 +54,9 @@ class process {
   /// Hands out what the rank 0 of MPI_COMM_WORLD has read. Collective over that, before any call.
   void share_knowledge() { known_ = hand_out(std::move(known_), MPI_COMM_WORLD); }
 
+  /// There is a function set of that name.
+  void note_set(const std::string& name);
+
   /// One sentence for the log sink; the same sentence is passed on only once.
   void record(std::string_view text);
   /// One line for RAILPASS_TRACE.
@@ -81,6 +84,7 @@ class process {
   static int on_finalize(MPI_Comm, int, void*, void*);
   void finalize();
   void say_summary();
+  void look_for_unknown_names();
   void keep_learnt();
   void remember(const select::statistics_dump& learnt);
   void close_rails();
@@ -96,6 +100,7 @@ class process {
   // By path, number of hosts and rails; null: unusable.
   std::map<std::tuple<std::string, int, std::string>, std::unique_ptr<profile>> profiles_;
   std::set<std::string> recorded_;
+  std::set<std::string> sets_;  // names of function sets
   trace_file trace_;
   std::vector<communicator_state*> communicators_;
   std::vector<std::shared_ptr<shared_rails>> rails_;

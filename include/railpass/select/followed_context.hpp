@@ -17,7 +17,7 @@
 
 namespace railpass::select {
 
-/// The number of the native arm in every arms_of(op).
+/// The number of the native arm in every arms_of(op), and of a function set's first version.
 inline constexpr int native_arm = 0;
 
 /// Native, untimed, for good. Needs no memory.
@@ -40,7 +40,7 @@ struct followed_context {
   std::int64_t next_event = 0;  // the call at which more is to do than running the incumbent
   std::int32_t incumbent = native_arm;
   std::int32_t stride = 0;  // 0: the incumbent is never timed
-  context_key key;
+  context_id id;
   bool has_plan = false;
   std::int32_t length = 0;
   std::int32_t period = 0;  // 0: the list runs once
@@ -77,7 +77,7 @@ struct followed_context {
 
   /// Not exactly every stride calls: the application may have a period, too.
   void schedule_timed() {
-    const auto jitter = std::int32_t(mix(std::uint32_t(calls), key.packed()) >> 1) % stride;
+    const auto jitter = std::int32_t(mix(std::uint32_t(calls), id.number) >> 1) % stride;
     next_timed = calls + (stride + 1) / 2 + jitter;
   }
 
@@ -115,6 +115,15 @@ struct followed_context {
       if (explored(i).arm == arm) ++explores;
     const int others = arm == incumbent ? in_all - num_explore : 0;
     return double(explores + others) / in_all;
+  }
+
+  /// Whether the plan tries hardly anything beside the incumbent, so that this one has settled.
+  bool is_settled() const {
+    constexpr std::int32_t least_length = 16, rarely = 8;
+    int explores = 0;
+    for (std::size_t i = 0; i < num_explore; ++i)
+      if (explored(i).position < length) ++explores;
+    return has_plan && length >= least_length && explores * rarely <= length;
   }
 
  private:

@@ -237,18 +237,19 @@ inline void leader::learn_call(led_context& led, const followed_context& s, cons
   const double before_s = led.taken_before_s(one);
   led.lateness.learn(times, before_s);
   const bool skew_is_lateness = !sharing_.is_usual() || led.lateness.is_most();
-  const double seconds = duration_s(s.key.op, times, skew_is_lateness,
+  const double seconds = duration_s(s.id.waits, times, skew_is_lateness,
                                     led.lateness.finishing_s(before_s)),
                log_s = std::log(seconds);
-  const bool skew_counts = !skew_is_lateness || !waits_for_all(s.key.op);
-  if (!one.explored && skew_counts && usually_waits_for_all(s.key.op))
+  const bool skew_counts = !skew_is_lateness || s.id.waits != waiting::for_all;
+  if (!one.explored && skew_counts && s.id.waits != waiting::for_some)
     if (const auto expected = led.chosen->posterior(one.arm))
       slowdown_.learn(seconds / expected->mean_s, one.beside_merge);
   led.sampled_s = seconds;
   led.sampled_call = one.call;
-  led.merged.push_back({.arm = one.arm,
-                        .seconds = seconds,
-                        .after_itself = one.arm == one.arm_before || waits_for_all(s.key.op)});
+  led.merged.push_back(
+      {.arm = one.arm,
+       .seconds = seconds,
+       .after_itself = one.arm == one.arm_before || s.id.waits == waiting::for_all});
   arm_record& record = led.record_of(one.arm);
   ++record.samples;
   record.sum_s += seconds;

@@ -27,7 +27,7 @@ struct estimate {
 /// of more than a few calls, or if native was not timed where it is needed.
 inline std::optional<estimate> saved_s(const context_statistics& context) {
   constexpr std::int64_t few_calls = 32;
-  const auto native = std::ranges::find(context.arms, "native", &arm_statistics::arm);
+  const auto native = std::ranges::find(context.arms, context.baseline, &arm_statistics::arm);
   if (native == context.arms.end()) return std::nullopt;
   std::int64_t unpaired = 0;
   double saved = 0, variance = 0;
@@ -68,7 +68,7 @@ inline std::string range_of(const own_part& own) {
 /// "broadcast of 64KiB to below 128KiB on 8 ranks"
 inline std::string name_of(const context_statistics& c) {
   const std::string sizes =
-      c.collective == "barrier"
+      c.collective == "barrier" || is_set_context(c)
           ? ""
           : " of " + format_bytes(c.from_bytes) + " to below " + format_bytes(c.to_bytes + 1);
   return c.collective + sizes + " on " + std::to_string(c.num_ranks) + " ranks";
