@@ -36,8 +36,10 @@ class halo_width {
 };
 
 struct halo_options {
-  bool corners = false;       ///< neighbours across edges and corners, too
-  std::string name = "halo";  ///< under which statistics and settings know the exchange
+  bool corners = false;  ///< neighbours across edges and corners, too
+  std::string name =
+      "halo";            ///< of the function set; exchanges of one name and shape learn together
+  std::string policy{};  ///< empty: the communicator's (RAILPASS_POLICY)
 };
 
 namespace mpi {
@@ -62,6 +64,8 @@ class halo {
   void exchange();
   void begin();
   void end();
+  std::string winner() const;
+  std::string last() const;
 
   class engine;
   engine& implementation() { return *engine_; }
@@ -72,7 +76,10 @@ class halo {
 
 }  // namespace mpi
 
-/// The exchange of the sides of one or more fields, to be called again and again.
+/// The exchange of the sides of one or more fields, to be called again and again. It is a function
+/// set (railpass/function_set.hpp) of attributes pattern, primitive and layout: the fastest version
+/// is found while the program runs, and RAILPASS_USE=halo:sendrecv_by_pairs_derived pins one.
+/// Exchanges in two parts learn apart from those in one.
 ///
 /// A field is an array in the caller's memory: this rank's block, and around it `width` elements of
 /// the neighbours in each dimension. An exchange copies the outermost `width` layers of the block
@@ -81,10 +88,11 @@ class halo {
 /// option. Blocks of different ranks may differ, as long as faces fit together. All fields go in
 /// one message to each neighbour.
 ///
-/// Constructor, calls and destructor are collective over the grid's communicator. Messages and
-/// windows use a communicator of their own, so they meet none of the caller's. A failed MPI call
-/// goes to the error handler that the grid's communicator has at construction; if that returns,
-/// railpass::error says what failed, and the object can only be destroyed.
+/// Constructor, calls and destructor are collective over the grid's communicator, which must live
+/// as long as calls are made. Messages and windows use a communicator of their own, so they meet
+/// none of the caller's. A failed MPI call goes to the error handler that the grid's communicator
+/// has at construction; if that returns, railpass::error says what failed, and the object can only
+/// be destroyed.
 template <int D>
 class halo_exchange {
  public:
@@ -111,6 +119,12 @@ class halo_exchange {
   /// its outermost layers nor look at the neighbours' elements. May wait for neighbours to begin.
   void begin() { halo_.begin(); }
   void end() { halo_.end(); }
+
+  /// The name of the version that calls like the last one take, once that has settled; empty until
+  /// then. The same on all ranks. Local.
+  std::string winner() const { return halo_.winner(); }
+  /// The version of the last call, as isend_irecv_at_once_packed; empty before the first. Local.
+  std::string last() const { return halo_.last(); }
 
   mpi::halo& plain() { return halo_; }
 

@@ -4,11 +4,29 @@
 #include "lib/session/inside.hpp"
 #include "railpass/base/error.hpp"
 
+#include <exception>
 #include <utility>
 
 namespace railpass::mpi {
 
 using namespace railpass::halo;
+
+namespace {
+
+// A call that ends by an exception tells the other ranks of it.
+class ends_call_on_exception {
+ public:
+  explicit ends_call_on_exception(std::optional<railpass::detail::set_call>& call) : call_(call) {}
+  ~ends_call_on_exception() {
+    if (std::uncaught_exceptions() > exceptions_) call_.reset();
+  }
+
+ private:
+  std::optional<railpass::detail::set_call>& call_;
+  int exceptions_ = std::uncaught_exceptions();
+};
+
+}  // namespace
 
 halo::engine::engine(const halo_arguments& arguments) : name_(arguments.options.name) {
   const inside guard;
@@ -54,9 +72,31 @@ void halo::engine::make(const halo_arguments& arguments) {
     try {
       candidates_.push_back({&v, v.make(*resources_, v.how, v.in)});
     } catch (const unavailable& u) {
-      left_out_.emplace_back(v.name(), u.why);
+      left_out_.push_back({v.name(), u});
     }
   }
+  in_one_ = make_request(arguments, false);
+  in_two_parts_ = make_request(arguments, true);
+  latest_ = in_one_.get();
+}
+
+std::unique_ptr<halo::engine::request> halo::engine::make_request(const halo_arguments& arguments,
+                                                                  bool in_two_parts) const {
+  // Sets of one name have the same versions.
+  std::string set = name_;
+  for (const auto& [version, unavailable] : left_out_)
+    if (set.find("-no_" + unavailable.what) == std::string::npos) set += "-no_" + unavailable.what;
+  std::vector<std::int64_t> shape{in_two_parts};
+  const std::vector<std::int64_t> lengths = plan_->message_lengths();
+  shape.insert(shape.end(), lengths.begin(), lengths.end());
+  auto result = std::make_unique<request>(
+      set, arguments.comm, std::vector<std::string>{"pattern", "primitive", "layout"},
+      function_set_options{.shape = std::move(shape), .policy = arguments.options.policy});
+  for (const candidate& c : candidates_)
+    result->add(c.what->name(),
+                {std::string(c.what->pattern_name()), std::string(c.what->primitive),
+                 std::string(c.what->layout_name())});
+  return result;
 }
 
 void halo::engine::fail(const mpi_failure& failure) {
@@ -73,7 +113,7 @@ void halo::engine::fail(const mpi_failure& failure) {
               std::string(text, std::size_t(length)));
 }
 
-void halo::engine::begin(std::size_t index) {
+void halo::engine::start(std::size_t index) {
   if (under_way_)
     throw error("halo_exchange '" + name_ + "': one exchange has begun and not ended");
   if (failed_) throw error("halo_exchange '" + name_ + "': an earlier exchange has failed");
@@ -87,7 +127,7 @@ void halo::engine::begin(std::size_t index) {
   }
 }
 
-void halo::engine::end() {
+void halo::engine::finish() {
   if (!under_way_) throw error("halo_exchange '" + name_ + "': none has begun that could end");
   const inside guard;
   try {
@@ -97,16 +137,62 @@ void halo::engine::end() {
   }
 }
 
+void halo::engine::exchange() {
+  latest_ = in_one_.get();
+  if (latest_->verifies()) return exchange_verified();
+  const railpass::detail::set_call call(*latest_);
+  start(call.version());
+  finish();
+}
+
+// As function_set's verify_with, of the elements that come from neighbours.
+void halo::engine::exchange_verified() {
+  try {
+    const std::vector<std::byte> before = plan_->received_elements();
+    std::size_t tried = 0;
+    {
+      const railpass::detail::set_call call(*latest_);
+      tried = call.version();
+      start(tried);
+      finish();
+    }
+    if (tried == 0) return;
+    const std::vector<std::byte> found = plan_->received_elements();
+    plan_->put_back(before);
+    start(0);
+    finish();
+    latest_->settle_results(tried,
+                            found == plan_->received_elements() ? "" : "brings other elements");
+  } catch (const mpi_failure& failure) {
+    fail(failure);
+  }
+}
+
+void halo::engine::begin() {
+  if (under_way_ || call_)
+    throw error("halo_exchange '" + name_ + "': one exchange has begun and not ended");
+  latest_ = in_two_parts_.get();
+  if (latest_->verifies()) latest_->note_unverified();
+  call_.emplace(*latest_);
+  const ends_call_on_exception guard(call_);
+  start(call_->version());
+}
+
+void halo::engine::end() {
+  const ends_call_on_exception guard(call_);
+  finish();
+  call_.reset();
+}
+
 halo::halo(halo_arguments arguments) : engine_(std::make_unique<engine>(arguments)) {}
 halo::halo(halo&&) noexcept = default;
 halo& halo::operator=(halo&&) noexcept = default;
 halo::~halo() = default;
 
-void halo::exchange() {
-  begin();
-  end();
-}
-void halo::begin() { engine_->begin(0); }
+void halo::exchange() { engine_->exchange(); }
+void halo::begin() { engine_->begin(); }
 void halo::end() { engine_->end(); }
+std::string halo::winner() const { return engine_->winner(); }
+std::string halo::last() const { return engine_->last(); }
 
 }  // namespace railpass::mpi

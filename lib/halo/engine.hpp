@@ -4,12 +4,15 @@
 #include "lib/halo/plan.hpp"
 #include "lib/halo/version.hpp"
 #include "lib/session/private_communicator.hpp"
+#include "railpass/detail/set_call.hpp"
 #include "railpass/halo_exchange.hpp"
 
 #include <mpi.h>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace railpass::mpi {
@@ -29,13 +32,24 @@ class halo::engine {
   };
   const std::vector<candidate>& candidates() const { return candidates_; }
   /// The names of those that cannot, and why.
-  const std::vector<std::pair<std::string, std::string>>& left_out() const { return left_out_; }
+  using excluded = std::pair<std::string, railpass::halo::unavailable>;
+  const std::vector<excluded>& left_out() const { return left_out_; }
 
   /// An exchange by the candidate of that index, in two parts.
-  void begin(std::size_t index);
+  void start(std::size_t index);
+  void finish();
+
+  /// The same by a candidate that the function set chooses.
+  void exchange();
+  void begin();
   void end();
+  std::string winner() const { return latest_->winner(); }
+  std::string last() const { return latest_->last(); }
 
  private:
+  using request = railpass::detail::set_request;
+  std::unique_ptr<request> make_request(const halo_arguments& arguments, bool in_two_parts) const;
+  void exchange_verified();
   void make(const halo_arguments& arguments);
   [[noreturn]] void fail(const railpass::halo::mpi_failure& failure);
   void let_go();
@@ -46,8 +60,11 @@ class halo::engine {
   std::unique_ptr<railpass::halo::plan> plan_;
   std::unique_ptr<railpass::halo::resources> resources_;
   std::vector<candidate> candidates_;
-  std::vector<std::pair<std::string, std::string>> left_out_;
+  std::vector<excluded> left_out_;
   railpass::halo::version* under_way_ = nullptr;
+  std::unique_ptr<request> in_one_, in_two_parts_;
+  request* latest_ = nullptr;
+  std::optional<railpass::detail::set_call> call_;  // between begin and end
   bool failed_ = false;
 };
 

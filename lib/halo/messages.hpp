@@ -20,11 +20,11 @@ struct message {
   MPI_Datatype type = MPI_DATATYPE_NULL;
 };
 
-/// The messages of all shifts, by their places in plan::shifts().
+/// The messages of these shifts, by their places in the list.
 class messages {
  public:
-  /// Packed ones have a buffer of their own. Throws mpi_failure, std::bad_alloc.
-  messages(const plan& p, layout in);
+  /// Packed ones have a buffer of their own, so long. Throws mpi_failure, std::bad_alloc.
+  messages(const std::vector<shift>& shifts, std::int64_t packed_bytes, layout in);
 
   message sent(std::size_t i) const;
   message received(std::size_t i) const;
@@ -33,7 +33,7 @@ class messages {
   void unpack(std::size_t i);
 
  private:
-  const plan& plan_;
+  const std::vector<shift>& shifts_;
   layout in_;
   std::vector<std::byte> buffer_;
   std::vector<datatype> sent_types_, received_types_;

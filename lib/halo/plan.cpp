@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/halo/plan.hpp"
 
+#include "lib/session/same_on_all.hpp"
 #include "railpass/base/error.hpp"
 
 #include <algorithm>
@@ -29,39 +30,25 @@ memory_range range_of(const array_layout& a) {
   return r;
 }
 
-// Runs what concerns this rank alone, and has all ranks hear of it where that fails.
+// What fails where this rank alone is concerned.
 template <class F>
-void on_each(MPI_Comm comm, const F& what) {
-  std::string problem;
+std::string problem_of(const F& what) {
   try {
     what();
   } catch (const error& e) {
-    problem = e.what();
+    return e.what();
   } catch (const std::bad_alloc&) {
-    problem = "there is not enough memory";
+    return "there is not enough memory";
   } catch (const mpi_failure& e) {
     char text[MPI_MAX_ERROR_STRING] = {};
     int length = 0;
     PMPI_Error_string(e.code, text, &length);
-    problem = std::string(e.call) + ": " + std::string(text, std::size_t(length));
+    return std::string(e.call) + ": " + std::string(text, std::size_t(length));
   }
-  agree(comm, problem);
+  return {};
 }
 
 }  // namespace
-
-void agree(MPI_Comm comm, const std::string& problem) {
-  int rank = 0, length = int(problem.size());
-  check("MPI_Comm_rank", PMPI_Comm_rank(comm, &rank));
-  int first = problem.empty() ? std::numeric_limits<int>::max() : rank;
-  check("MPI_Allreduce", PMPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, comm));
-  if (first == std::numeric_limits<int>::max()) return;
-  check("MPI_Bcast", PMPI_Bcast(&length, 1, MPI_INT, first, comm));
-  std::string told = problem;
-  told.resize(std::size_t(length));
-  check("MPI_Bcast", PMPI_Bcast(told.data(), length, MPI_CHAR, first, comm));
-  throw error("halo_exchange: rank " + std::to_string(first) + ": " + told);
-}
 
 bool on_all(MPI_Comm comm, bool here) {
   int all = here;
@@ -103,11 +90,11 @@ void side::unpack(const std::byte* from) const {
 
 plan::plan(MPI_Comm comm, const mpi::halo_arguments& a) : comm_(comm), fields_(a.fields) {
   check("MPI_Comm_rank", PMPI_Comm_rank(comm, &rank_));
-  on_each(comm, [&] { check_arguments(a); });
-  check_equal(a);
+  const std::string subject = "halo_exchange";  // not its name, which may differ
+  require_same(comm, subject, equal_on_all(a), problem_of([&] { check_arguments(a); }));
   agree_on_order();
-  on_each(comm, [&] { make_shifts(a); });
-  meet_neighbours(a);
+  require_same(comm, subject, {}, problem_of([&] { make_shifts(a); }));
+  require_same(comm, subject, {}, meet_neighbours(a.widths.size()));
 }
 
 void plan::check_arguments(const mpi::halo_arguments& a) const {
@@ -148,20 +135,16 @@ void plan::check_arguments(const mpi::halo_arguments& a) const {
   }
 }
 
-void plan::check_equal(const mpi::halo_arguments& a) const {
-  std::vector<std::int64_t> words{std::int64_t(a.grid.extents.size()),
-                                  std::int64_t(a.fields.size()), a.options.corners};
+std::vector<std::string> plan::equal_on_all(const mpi::halo_arguments& a) {
+  std::vector<std::string> lines{"name " + a.options.name};
   for (std::size_t k = 0; k < a.grid.extents.size(); ++k)
-    words.insert(words.end(), {a.grid.extents[k], a.grid.periodic[k], a.widths[k]});
-  words.insert(words.end(), a.options.name.begin(), a.options.name.end());
-  int count = int(words.size());
-  check("MPI_Bcast", PMPI_Bcast(&count, 1, MPI_INT, 0, comm_));
-  std::vector<std::int64_t> of_first = words;
-  of_first.resize(std::size_t(count));
-  check("MPI_Bcast", PMPI_Bcast(of_first.data(), count, MPI_INT64_T, 0, comm_));
-  agree(comm_, words == of_first ? ""
-                                 : "the grid, the widths, the number of fields, the corners or the "
-                                   "name differ from those of rank 0");
+    lines.push_back(std::to_string(a.grid.extents[k]) + " ranks" + in_dimension(k) +
+                    (a.grid.periodic[k] ? ", periodic" : ""));
+  for (std::size_t k = 0; k < a.widths.size(); ++k)
+    lines.push_back("width " + std::to_string(a.widths[k]) + in_dimension(k));
+  lines.push_back(std::to_string(a.fields.size()) + " fields");
+  lines.push_back(a.options.corners ? "corners" : "no corners");
+  return lines;
 }
 
 // Loops go over elements in the order in which they are in memory, but must on all ranks be the
@@ -177,46 +160,86 @@ void plan::agree_on_order() {
     orders_.emplace_back(at, at + std::ptrdiff_t(all.size() / fields_.size()));
 }
 
+shift plan::make_shift(const mpi::halo_arguments& a, const std::vector<int>& steps,
+                       const reach& along) const {
+  std::vector<int> back = steps;
+  for (int& step : back) step = -step;
+  const int to = a.grid.neighbour(rank_, steps), from = a.grid.neighbour(rank_, back);
+  shift s;
+  if (to != process_grid::no_rank) s.to = to;
+  if (from != process_grid::no_rank) s.from = from;
+  std::vector<strided> sent, received;
+  for (std::size_t f = 0; f < fields_.size(); ++f) {
+    sent.push_back(sent_part(fields_[f], a.widths, steps, orders_[f], along));
+    received.push_back(received_part(fields_[f], a.widths, back, orders_[f], along));
+  }
+  s.sent = side(std::move(sent), fields_, comm_);
+  s.received = side(std::move(received), fields_, comm_);
+  const std::vector<int> at = a.grid.coordinates(rank_);
+  for (std::size_t k = steps.size(); k-- > 0;)
+    if (steps[k] != 0 && a.grid.extents[k] > 1) s.receives_first = at[k] % 2 != 0;
+  return s;
+}
+
 void plan::make_shifts(const mpi::halo_arguments& a) {
   for (const array_layout& field : fields_) ranges_.push_back(range_of(field));
   std::vector<bool> cut;
   for (const std::int64_t width : a.widths) cut.push_back(width > 0);
-  const std::vector<int> at = a.grid.coordinates(rank_);
   std::int64_t own_bytes = 0;
+  int tag = 0;
   for (const std::vector<int>& steps : steps_to_neighbours(cut, a.options.corners)) {
-    std::vector<int> back = steps;
-    for (int& step : back) step = -step;
-    shift s{.tag = int(shifts_.size() + own_.size())};
-    std::vector<strided> sent, received;
-    for (std::size_t f = 0; f < fields_.size(); ++f) {
-      sent.push_back(sent_part(fields_[f], a.widths, steps, orders_[f]));
-      received.push_back(received_part(fields_[f], a.widths, back, orders_[f]));
-    }
-    s.sent = side(std::move(sent), fields_, comm_);
-    s.received = side(std::move(received), fields_, comm_);
-    const int to = a.grid.neighbour(rank_, steps), from = a.grid.neighbour(rank_, back);
-    if (to == rank_) {
+    shift s = make_shift(a, steps, {});
+    s.tag = tag++;
+    if (s.to == rank_) {
       own_bytes = std::max(own_bytes, s.sent.bytes());
       own_.push_back(std::move(s));
-      continue;
+    } else {
+      shifts_.push_back(std::move(s));
     }
-    if (to != process_grid::no_rank) s.to = to;
-    if (from != process_grid::no_rank) s.from = from;
-    for (std::size_t k = steps.size(); k-- > 0;)
-      if (steps[k] != 0 && a.grid.extents[k] > 1) s.receives_first = at[k] % 2 != 0;
-    for (auto [place, of] : {std::pair(&s.sent_place_bytes, &s.sent),
-                             std::pair(&s.received_place_bytes, &s.received)}) {
-      *place = packed_bytes_;
-      packed_bytes_ += slot_bytes(of->bytes());
-    }
-    shifts_.push_back(std::move(s));
   }
   own_message_.resize(std::size_t(own_bytes));
+  make_forwarding(a, cut, tag);
+  for (auto* some : {&shifts_, &forwarding_}) {
+    std::int64_t& end = some == &shifts_ ? packed_bytes_ : forwarding_bytes_;
+    for (shift& s : *some) {
+      s.sent_place_bytes = end;
+      s.received_place_bytes = end + slot_bytes(s.sent.bytes());
+      end = s.received_place_bytes + slot_bytes(s.received.bytes());
+    }
+  }
+}
+
+// Sides take along what has come in the dimensions before. Those in which this rank is its own
+// neighbour are copied before all others.
+void plan::make_forwarding(const mpi::halo_arguments& a, const std::vector<bool>& cut, int tag) {
+  const std::size_t d = cut.size();
+  reach along(d);
+  const auto step = [d](std::size_t k, int by) {
+    std::vector<int> steps(d, 0);
+    steps[k] = by;
+    return steps;
+  };
+  const auto has_come = [&](std::size_t k) {
+    if (!a.options.corners) return;
+    for (const int end : {0, 1})
+      along[k][std::size_t(end)] =
+          a.grid.neighbour(rank_, step(k, 2 * end - 1)) != process_grid::no_rank;
+  };
+  for (std::size_t k = 0; k < d; ++k)
+    if (cut[k] && a.grid.extents[k] == 1) has_come(k);
+  for (std::size_t k = 0; k < d; ++k) {
+    if (!cut[k] || a.grid.extents[k] == 1) continue;
+    for (const int by : {-1, 1}) {
+      forwarding_.push_back(make_shift(a, step(k, by), along));
+      forwarding_.back().tag = tag++;
+    }
+    has_come(k);
+  }
 }
 
 // Each rank learns where its neighbours keep what it sends and receives, and whether it fits.
-void plan::meet_neighbours(const mpi::halo_arguments& a) {
-  const std::size_t d = a.widths.size(), words_of_field = 2 + 2 * d;
+std::string plan::meet_neighbours(std::size_t d) {
+  const std::size_t words_of_field = 2 + 2 * d;
   const std::size_t words = 1 + words_of_field * fields_.size();
   const auto describe = [&](const side& s, std::int64_t packed_place_bytes) {
     std::vector<std::int64_t> result{packed_place_bytes};
@@ -266,13 +289,40 @@ void plan::meet_neighbours(const mpi::halo_arguments& a) {
     }
     return result;
   };
-  on_each(comm_, [&] {
+  return problem_of([&] {
     for (std::size_t i = 0; i < shifts_.size(); ++i) {
       shift& s = shifts_[i];
       if (s.to != MPI_PROC_NULL) s.received_there = read(theirs[2 * i], s.sent, s.to);
       if (s.from != MPI_PROC_NULL) s.sent_there = read(theirs[2 * i + 1], s.received, s.from);
     }
   });
+}
+
+std::vector<std::int64_t> plan::message_lengths() const {
+  std::vector<std::int64_t> bytes(shifts_.size() + own_.size());
+  for (const shift& s : shifts_) bytes[std::size_t(s.tag)] = s.sent.bytes();
+  check("MPI_Allreduce",
+        PMPI_Allreduce(MPI_IN_PLACE, bytes.data(), int(bytes.size()), MPI_INT64_T, MPI_MAX, comm_));
+  return bytes;
+}
+
+std::vector<std::byte> plan::received_elements() const {
+  std::vector<std::byte> all;
+  for (const auto* some : {&shifts_, &own_})
+    for (const shift& s : *some) {
+      all.resize(all.size() + std::size_t(s.received.bytes()));
+      s.received.pack(all.data() + all.size() - s.received.bytes());
+    }
+  return all;
+}
+
+void plan::put_back(const std::vector<std::byte>& received) const {
+  const std::byte* from = received.data();
+  for (const auto* some : {&shifts_, &own_})
+    for (const shift& s : *some) {
+      s.received.unpack(from);
+      from += s.received.bytes();
+    }
 }
 
 void plan::copy_own_sides() const {

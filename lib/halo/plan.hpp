@@ -68,7 +68,7 @@ struct memory_range {
   std::byte* end = nullptr;
 };
 
-/// The same shifts on all ranks, in the same order, but for those to oneself.
+/// The same shifts on all ranks, in the same order; those to oneself are apart.
 class plan {
  public:
   /// Collective over `comm`, which must outlive the plan and return errors. Throws error, on all
@@ -79,19 +79,34 @@ class plan {
 
   MPI_Comm comm() const { return comm_; }
   const std::vector<shift>& shifts() const { return shifts_; }
+  /// The same by way of neighbours across faces: two shifts for each dimension, in order, each of
+  /// which takes along what the dimensions before have brought. Corners take 2 D messages
+  /// instead of 3^D - 1.
+  const std::vector<shift>& forwarding() const { return forwarding_; }
   const std::vector<array_layout>& fields() const { return fields_; }
   memory_range range(std::size_t field) const { return ranges_[field]; }
-  /// Of a buffer for all packed messages.
+  /// Of a buffer for all packed messages, of either list.
   std::int64_t packed_bytes() const { return packed_bytes_; }
+  std::int64_t forwarding_bytes() const { return forwarding_bytes_; }
+
+  /// Bytes sent in each direction, the most of any rank. Collective.
+  std::vector<std::int64_t> message_lengths() const;
+
+  /// A copy of all elements that come from neighbours; puts it back.
+  std::vector<std::byte> received_elements() const;
+  void put_back(const std::vector<std::byte>& received) const;
 
   /// Where this rank is its own neighbour.
   void copy_own_sides() const;
 
  private:
   void check_arguments(const mpi::halo_arguments& a) const;
-  void check_equal(const mpi::halo_arguments& a) const;
+  static std::vector<std::string> equal_on_all(const mpi::halo_arguments& a);
+  shift make_shift(const mpi::halo_arguments& a, const std::vector<int>& steps,
+                   const reach& along) const;
   void make_shifts(const mpi::halo_arguments& a);
-  void meet_neighbours(const mpi::halo_arguments& a);
+  void make_forwarding(const mpi::halo_arguments& a, const std::vector<bool>& cut, int tag);
+  std::string meet_neighbours(std::size_t dimensions);
   void agree_on_order();
 
   MPI_Comm comm_;
@@ -99,13 +114,11 @@ class plan {
   std::vector<array_layout> fields_;
   std::vector<std::vector<int>> orders_;  // by field: dimensions, the outermost loop first
   std::vector<memory_range> ranges_;
-  std::vector<shift> shifts_, own_;
-  std::int64_t packed_bytes_ = 0;
+  std::vector<shift> shifts_, forwarding_, own_;
+  std::int64_t packed_bytes_ = 0, forwarding_bytes_ = 0;
   mutable std::vector<std::byte> own_message_;
 };
 
-/// Throws error with the first rank's problem, if any has one, on all ranks. Collective.
-void agree(MPI_Comm comm, const std::string& problem);
 /// Whether it is so on all ranks. Collective.
 bool on_all(MPI_Comm comm, bool here);
 

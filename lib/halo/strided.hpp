@@ -7,6 +7,7 @@
 #include "railpass/array_view.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -41,20 +42,29 @@ inline std::vector<int> memory_order(const array_layout& a) {
   return order;
 }
 
+/// In each dimension, whether a side takes the neighbours' elements along: those at the lower end
+/// and those at the upper one.
+using reach = std::vector<std::array<bool, 2>>;
+
 namespace detail {
 
 // `inside`: what a neighbour needs of the interior; else where its elements belong.
 inline strided part(const array_layout& a, std::span<const std::int64_t> widths,
-                    std::span<const int> steps, std::span<const int> order, bool inside) {
+                    std::span<const int> steps, std::span<const int> order, const reach& along,
+                    bool inside) {
   strided result{.first = static_cast<std::byte*>(a.data)};
   for (const int dimension : order) {
     const std::size_t k = std::size_t(dimension);
     const std::int64_t w = widths[k], n = a.extents[k] - 2 * w;
-    std::int64_t begin = w;
+    std::int64_t begin = w, count = steps[k] == 0 ? n : w;
     if (steps[k] < 0 && !inside) begin = 0;
     if (steps[k] > 0) begin = inside ? n : w + n;
+    if (steps[k] == 0 && !along.empty()) {
+      begin -= along[k][0] ? w : 0;
+      count += (along[k][0] ? w : 0) + (along[k][1] ? w : 0);
+    }
     result.first += begin * a.strides_bytes[k];
-    result.counts.push_back(steps[k] == 0 ? n : w);
+    result.counts.push_back(count);
     result.strides_bytes.push_back(a.strides_bytes[k]);
   }
   return result;
@@ -65,13 +75,15 @@ inline strided part(const array_layout& a, std::span<const std::int64_t> widths,
 /// What the neighbour so many steps away (-1, 0 or 1 in each dimension) needs of an array that has
 /// `widths` elements of others at each side; in `order`, the same on all ranks.
 inline strided sent_part(const array_layout& a, std::span<const std::int64_t> widths,
-                         std::span<const int> steps, std::span<const int> order) {
-  return detail::part(a, widths, steps, order, true);
+                         std::span<const int> steps, std::span<const int> order,
+                         const reach& along = {}) {
+  return detail::part(a, widths, steps, order, along, true);
 }
 /// Where elements of that neighbour belong.
 inline strided received_part(const array_layout& a, std::span<const std::int64_t> widths,
-                             std::span<const int> steps, std::span<const int> order) {
-  return detail::part(a, widths, steps, order, false);
+                             std::span<const int> steps, std::span<const int> order,
+                             const reach& along = {}) {
+  return detail::part(a, widths, steps, order, along, false);
 }
 
 /// Elements that are copied as they are in memory, as runs of bytes without gaps.

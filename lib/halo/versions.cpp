@@ -7,11 +7,11 @@ namespace railpass::halo {
 
 windows& resources::windows_in(layout in) {
   const std::size_t k = std::size_t(in);
-  if (!why_none_[k].empty()) throw unavailable{why_none_[k]};
+  if (why_none_[k]) throw *why_none_[k];
   try {
     if (!windows_[k]) windows_[k] = std::make_unique<windows>(plan_, in);
   } catch (const unavailable& u) {
-    why_none_[k] = u.why;
+    why_none_[k] = u;
     throw;
   }
   return *windows_[k];

@@ -4,13 +4,15 @@
 // field is compared, so that nothing else may be touched.
 #include "lib/halo/engine.hpp"
 #include "railpass/halo_exchange.hpp"
+#include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <functional>
 #include <random>
+#include <string>
 #include <vector>
 
 using namespace railpass;
@@ -242,8 +244,8 @@ TEST_CASE("every version brings the neighbours' elements, and touches nothing el
       for (int round = 0; round < 2; ++round) {
         synchronous = round == 1;
         for (random_field& f : fields) f.begin(round);
-        engine.begin(c);
-        engine.end();
+        engine.start(c);
+        engine.finish();
         synchronous = false;
         for (std::size_t f = 0; f < fields.size(); ++f) {
           const std::string version = engine.candidates()[c].what->name(), what = p.text();
@@ -255,8 +257,8 @@ TEST_CASE("every version brings the neighbours' elements, and touches nothing el
     for (int k = 0; k < 20; ++k) {
       for (random_field& f : fields) f.begin(100 + k);
       const std::size_t c = std::size_t(draw(shared, 0, int(engine.candidates().size()) - 1));
-      engine.begin(c);
-      engine.end();
+      engine.start(c);
+      engine.finish();
       for (random_field& f : fields) {
         const std::string version = engine.candidates()[c].what->name(), what = p.text();
         CAPTURE(trial, version, what, k);
@@ -289,8 +291,8 @@ TEST_CASE("elements with an MPI datatype: what it leaves out stays as it is") {
     halo_exchange<1> halo(ring, {view}, w);
     mpi::halo::engine& engine = halo.plain().implementation();
     if (c == int(engine.candidates().size())) break;
-    engine.begin(std::size_t(c));
-    engine.end();
+    engine.start(std::size_t(c));
+    engine.finish();
     const std::string version = engine.candidates()[std::size_t(c)].what->name();
     CAPTURE(version);
     for (int i = 0; i < w; ++i) {
@@ -334,6 +336,84 @@ TEST_CASE("computation goes on between begin and end") {
   moved();
 }
 
+namespace {
+
+// A ring of blocks of 3 elements, whose values say who sent them and when.
+struct ring {
+  explicit ring(MPI_Comm comm, halo_options options = {})
+      : grid(comm, {size_of(comm)}, periodic), halo(grid, field.data(), {3}, 1, options) {}
+  static int size_of(MPI_Comm comm) {
+    int size = 0;
+    MPI_Comm_size(comm, &size);
+    return size;
+  }
+  void fill(int round) {
+    for (int i = 1; i <= 3; ++i) field[std::size_t(i)] = 1000 * round + 10 * grid.rank() + i;
+  }
+  bool is_right(int round) const {
+    const int p = grid.size(), left = (grid.rank() + p - 1) % p, right = (grid.rank() + 1) % p;
+    return field[0] == 1000 * round + 10 * left + 3 && field[4] == 1000 * round + 10 * right + 1;
+  }
+
+  std::array<int, 5> field{};
+  cartesian<1> grid;
+  halo_exchange<1> halo;
+};
+
+}  // namespace
+
+TEST_CASE("calls are tuned: a policy's versions are all taken, on all ranks alike") {
+  const communicator world = communicator::duplicate_of_world();
+  ring r(world, {.policy = "round_robin"});
+  const std::size_t num_versions = r.halo.plain().implementation().candidates().size();
+  CHECK(r.halo.last().empty());
+  std::vector<std::string> taken;
+  for (int k = 0; k < 400; ++k) {
+    r.fill(k);
+    const bool in_two_parts = k % 2 == 1;
+    if (in_two_parts) {
+      r.halo.begin();
+      r.halo.end();
+    } else {
+      r.halo();
+    }
+    CHECK(r.is_right(k));
+    if (!in_two_parts) taken.push_back(r.halo.last());
+  }
+  std::string names;
+  for (const std::string& name : taken) names += name + ' ';
+  const std::size_t hash = std::hash<std::string>{}(names);
+  std::size_t of_first = hash;
+  MPI_Bcast(&of_first, sizeof of_first, MPI_BYTE, 0, world);
+  CHECK(hash == of_first);
+  std::sort(taken.begin(), taken.end());
+  taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
+  if (world.size() > 1) CHECK(taken.size() == num_versions);
+}
+
+TEST_CASE("settings pin a version, and have results compared") {
+  for (const char* version : {"send_recv_by_pairs_derived", "get_post_at_once_packed"}) {
+    const communicator world = communicator::duplicate_of_world();
+    mpi::configure(world, "use", std::string("halo:") + version);
+    ring r(world);
+    for (int k = 0; k < 20; ++k) {
+      r.fill(k);
+      r.halo();
+      CHECK(r.is_right(k));
+      CHECK(r.halo.last() == version);
+    }
+    CHECK(r.halo.winner() == version);
+  }
+  const communicator world = communicator::duplicate_of_world();
+  mpi::configure(world, "verify", "on");
+  ring r(world, {.policy = "round_robin"});
+  for (int k = 0; k < 100; ++k) {
+    r.fill(k);
+    CHECK_NOTHROW(r.halo());
+    CHECK(r.is_right(k));
+  }
+}
+
 TEST_CASE("messages and communicators of exchanges and of the program never meet") {
   const communicator world = communicator::duplicate_of_world();
   const int p = world.size(), next = (world.rank() + 1) % p, before = (world.rank() + p - 1) % p;
@@ -364,9 +444,10 @@ TEST_CASE("wrong arguments are an error on all ranks, wherever they are wrong") 
   const auto make = [&](std::int64_t nx, std::int64_t ny, std::int64_t width, halo_options o) {
     halo_exchange<2>(grid, memory.data(), {nx, ny}, width, std::move(o))();
   };
-  const std::string prefix = "halo_exchange: rank " + std::to_string(last) + ": ";
+  const std::string prefix = "halo_exchange: ", suffix = " (on rank " + std::to_string(last) + ")";
   CHECK_THAT(error_of(world, [&] { make(4, 4, is_last ? -1 : 1, {}); }),
-             ContainsSubstring(prefix + "width -1 in dimension 0; expected 0 or more"));
+             ContainsSubstring(prefix + "width -1 in dimension 0; expected 0 or more" +
+                               (world.size() > 1 ? suffix : "")));
   CHECK_THAT(error_of(world, [&] { make(is_last ? 1 : 4, 4, 2, {}); }),
              ContainsSubstring(prefix + "field 0: 1 elements of its own in dimension 0; expected "
                                         "at least 2"));
@@ -380,11 +461,11 @@ TEST_CASE("wrong arguments are an error on all ranks, wherever they are wrong") 
   if (p > 1) {
     for (const bool corners : {true, false})
       CHECK_THAT(error_of(world, [&] { make(4, 4, 1, {.corners = is_last ? !corners : corners}); }),
-                 ContainsSubstring("differ from those of rank 0"));
+                 ContainsSubstring("the ranks differ: rank 0 has"));
     CHECK_THAT(error_of(world, [&] { make(4, 4, is_last ? 2 : 1, {}); }),
-               ContainsSubstring("differ from those of rank 0"));
+               ContainsSubstring("the ranks differ: rank 0 has"));
     CHECK_THAT(error_of(world, [&] { make(4, 4, 1, {.name = is_last ? "a" : "b"}); }),
-               ContainsSubstring("differ from those of rank 0"));
+               ContainsSubstring("the ranks differ: rank 0 has"));
     // Blocks of different lengths go together, faces of different lengths do not.
     CHECK(error_of(world, [&] { make(is_last ? 5 : 4, 4, 1, {}); }).empty());
     CHECK_THAT(error_of(world, [&] { make(4, is_last ? 5 : 4, 1, {}); }),
@@ -410,10 +491,10 @@ TEST_CASE("a failed MPI call goes to the caller's error handler, then to the cal
   MPI_Errhandler_free(&handler);
   mpi::halo::engine& engine = halo.plain().implementation();
   fails = true;
-  CHECK_THROWS_WITH(engine.begin(0), ContainsSubstring("'halo': MPI_Isend: "));
+  CHECK_THROWS_WITH(engine.start(0), ContainsSubstring("'halo': MPI_Isend: "));
   fails = false;
   CHECK(heard == MPI_ERR_OTHER);
-  CHECK_THROWS_WITH(engine.begin(0), ContainsSubstring("an earlier exchange has failed"));
+  CHECK_THROWS_WITH(engine.start(0), ContainsSubstring("an earlier exchange has failed"));
 }
 
 TEST_CASE("a grid is that of MPI's Cartesian communicator, or the one suggested") {
