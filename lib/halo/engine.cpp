@@ -72,7 +72,7 @@ void halo::engine::make(const halo_arguments& arguments) {
     try {
       candidates_.push_back({&v, v.make(*resources_, v.how, v.in)});
     } catch (const unavailable& u) {
-      left_out_.push_back({v.name(), u});
+      candidates_.push_back({&v, nullptr, u.why});
     }
   }
   in_one_ = make_request(arguments, false);
@@ -82,16 +82,17 @@ void halo::engine::make(const halo_arguments& arguments) {
 
 std::unique_ptr<halo::engine::request> halo::engine::make_request(const halo_arguments& arguments,
                                                                   bool in_two_parts) const {
-  // Sets of one name have the same versions.
-  std::string set = name_;
-  for (const auto& [version, unavailable] : left_out_)
-    if (set.find("-no_" + unavailable.what) == std::string::npos) set += "-no_" + unavailable.what;
   std::vector<std::int64_t> shape{in_two_parts};
   const std::vector<std::int64_t> lengths = plan_->message_lengths();
   shape.insert(shape.end(), lengths.begin(), lengths.end());
+  std::vector<std::string> without;
+  for (const candidate& c : candidates_)
+    if (!c.run) without.push_back(c.what->name());
   auto result = std::make_unique<request>(
-      set, arguments.comm, std::vector<std::string>{"pattern", "primitive", "layout"},
-      function_set_options{.shape = std::move(shape), .policy = arguments.options.policy});
+      name_, arguments.comm, std::vector<std::string>{"pattern", "primitive", "layout"},
+      function_set_options{.shape = std::move(shape),
+                           .policy = arguments.options.policy,
+                           .without = std::move(without)});
   for (const candidate& c : candidates_)
     result->add(c.what->name(),
                 {std::string(c.what->pattern_name()), std::string(c.what->primitive),

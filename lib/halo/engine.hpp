@@ -25,17 +25,15 @@ class halo::engine {
   engine& operator=(const engine&) = delete;
   ~engine();
 
-  /// A version that can run here; the same ones on all ranks.
+  /// An entry of the list.
   struct candidate {
     const railpass::halo::version_description* what = nullptr;
-    std::unique_ptr<railpass::halo::version> run{};
+    std::unique_ptr<railpass::halo::version> run{};  ///< null, on all ranks: it cannot run here
+    std::string why_not{};
   };
   const std::vector<candidate>& candidates() const { return candidates_; }
-  /// The names of those that cannot, and why.
-  using excluded = std::pair<std::string, railpass::halo::unavailable>;
-  const std::vector<excluded>& left_out() const { return left_out_; }
 
-  /// An exchange by the candidate of that index, in two parts.
+  /// An exchange by the candidate of that index, which can run, in two parts.
   void start(std::size_t index);
   void finish();
 
@@ -60,7 +58,6 @@ class halo::engine {
   std::unique_ptr<railpass::halo::plan> plan_;
   std::unique_ptr<railpass::halo::resources> resources_;
   std::vector<candidate> candidates_;
-  std::vector<excluded> left_out_;
   railpass::halo::version* under_way_ = nullptr;
   std::unique_ptr<request> in_one_, in_two_parts_;
   request* latest_ = nullptr;

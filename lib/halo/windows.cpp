@@ -45,8 +45,7 @@ void windows::make_window(std::byte* begin, std::size_t bytes) {
             : PMPI_Win_allocate(MPI_Aint(bytes), 1, MPI_INFO_NULL, plan_.comm(), &slots_, &window);
   // Where only some ranks have one, it cannot be freed either.
   if (!on_all(plan_.comm(), code == MPI_SUCCESS))
-    throw unavailable{begin ? "field_windows" : "packed_windows",
-                      "the MPI library makes no window of this memory"};
+    throw unavailable{"the MPI library makes no window of this memory"};
   windows_.push_back(window);
   check("MPI_Win_set_errhandler", PMPI_Win_set_errhandler(window, MPI_ERRORS_RETURN));
 }
@@ -72,8 +71,7 @@ void windows::make_field_windows() {
       if (plan_.range(f).begin < plan_.range(g).end && plan_.range(g).begin < plan_.range(f).end)
         apart = false;
   if (!on_all(plan_.comm(), apart))
-    throw unavailable{"field_windows",
-                      "fields lie within each other, and windows must not overlap"};
+    throw unavailable{"fields lie within each other, and windows must not overlap"};
   for (std::size_t f = 0; f < plan_.fields().size(); ++f) {
     const memory_range range = plan_.range(f);
     make_window(range.begin, std::size_t(range.end - range.begin));

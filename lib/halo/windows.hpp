@@ -12,9 +12,8 @@
 
 namespace railpass::halo {
 
-/// Thrown on all ranks alike: versions that need it cannot run here.
+/// Thrown on all ranks alike: what the MPI library cannot do here.
 struct unavailable {
-  std::string what;  ///< one word, as for names
   std::string why;
 };
 

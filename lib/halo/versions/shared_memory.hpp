@@ -29,7 +29,7 @@ class shared_memory final : public version {
         host_, &mine, &window_);
     if (!on_all(plan_.comm(), code == MPI_SUCCESS)) {
       PMPI_Comm_free(&host_);
-      throw unavailable{"shared_memory", "the MPI library shares no memory between ranks here"};
+      throw unavailable{"the MPI library shares no memory between ranks here"};
     }
     std::memset(mine, 0, std::size_t(marks_bytes));
     for (std::size_t i = 0; i < slots_.size(); ++i) {
