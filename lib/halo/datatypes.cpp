@@ -64,7 +64,7 @@ datatype strided_type(const strided& where, const array_layout& like) {
   return result;
 }
 
-datatype absolute_type(const std::vector<std::pair<std::byte*, datatype>>& parts) {
+datatype joined_type(const std::vector<std::pair<std::byte*, datatype>>& parts) {
   std::vector<int> counts(parts.size(), 1);
   std::vector<MPI_Aint> places;
   std::vector<MPI_Datatype> types;
@@ -73,6 +73,7 @@ datatype absolute_type(const std::vector<std::pair<std::byte*, datatype>>& parts
     check("MPI_Get_address", PMPI_Get_address(address, &places.back()));
     types.push_back(type);
   }
+  for (std::size_t i = places.size(); i-- > 0;) places[i] -= places[0];
   MPI_Datatype made = MPI_DATATYPE_NULL;
   check("MPI_Type_create_struct", PMPI_Type_create_struct(int(parts.size()), counts.data(),
                                                           places.data(), types.data(), &made));

@@ -15,14 +15,14 @@ messages::messages(const std::vector<shift>& shifts, std::int64_t packed_bytes, 
 
 message messages::sent(std::size_t i) const {
   const shift& s = shifts_[i];
-  if (in_ == layout::derived) return {.buffer = MPI_BOTTOM, .type = s.sent.type()};
+  if (in_ == layout::derived) return {.buffer = s.sent.address(), .type = s.sent.type()};
   return {.buffer = const_cast<std::byte*>(buffer_.data()) + s.sent_place_bytes,
           .type = sent_types_[i]};
 }
 
 message messages::received(std::size_t i) const {
   const shift& s = shifts_[i];
-  if (in_ == layout::derived) return {.buffer = MPI_BOTTOM, .type = s.received.type()};
+  if (in_ == layout::derived) return {.buffer = s.received.address(), .type = s.received.type()};
   return {.buffer = const_cast<std::byte*>(buffer_.data()) + s.received_place_bytes,
           .type = received_types_[i]};
 }

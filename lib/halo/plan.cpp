@@ -65,7 +65,7 @@ side::side(std::vector<strided> parts, const std::vector<array_layout>& fields, 
     bytes_ += parts_[f].elements() * packed_bytes(fields[f]);
     plain = plain && fields[f].plain();
   }
-  type_ = absolute_type(types);
+  type_ = joined_type(types);
   if (plain)
     for (std::size_t f = 0; f < fields.size(); ++f)
       plain_.emplace_back(parts_[f], fields[f].element_bytes);
@@ -78,14 +78,14 @@ void side::pack(std::byte* to) const {
   for (const runs& r : plain_) to = r.pack(to);
   if (!plain_.empty()) return;
   int position = 0;
-  check("MPI_Pack", PMPI_Pack(MPI_BOTTOM, 1, type_, to, int(bytes_), &position, comm_));
+  check("MPI_Pack", PMPI_Pack(address(), 1, type_, to, int(bytes_), &position, comm_));
 }
 
 void side::unpack(const std::byte* from) const {
   for (const runs& r : plain_) from = r.unpack(from);
   if (!plain_.empty()) return;
   int position = 0;
-  check("MPI_Unpack", PMPI_Unpack(from, int(bytes_), &position, MPI_BOTTOM, 1, type_, comm_));
+  check("MPI_Unpack", PMPI_Unpack(from, int(bytes_), &position, address(), 1, type_, comm_));
 }
 
 plan::plan(MPI_Comm comm, const mpi::halo_arguments& a) : comm_(comm), fields_(a.fields) {

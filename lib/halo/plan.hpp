@@ -24,8 +24,9 @@ class side {
   /// `parts[f]` belongs to `fields[f]`. Throws mpi_failure.
   side(std::vector<strided> parts, const std::vector<array_layout>& fields, MPI_Comm comm);
 
-  /// Of all elements, for MPI_BOTTOM.
+  /// Of all elements, as seen from address().
   MPI_Datatype type() const { return type_; }
+  std::byte* address() const { return parts_[0].first; }
   std::int64_t bytes() const { return bytes_; }  ///< packed
   const strided& part(std::size_t field) const { return parts_[field]; }
 

@@ -517,6 +517,9 @@ TEST_CASE("wrong arguments are an error on all ranks, wherever they are wrong") 
 TEST_CASE("a failed MPI call goes to the caller's error handler, then to the caller") {
   const communicator world = communicator::duplicate_of_world();
   if (world.size() == 1) return;  // which sends nothing
+#ifdef MPICH
+  return;  // its windows are left behind, with which Debian's UCX does not end
+#endif
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   MPI_Comm_create_errhandler(hear, &handler);
   MPI_Comm_set_errhandler(world, handler);

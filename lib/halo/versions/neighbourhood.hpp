@@ -48,7 +48,7 @@ class neighbourhood : public version {
     for (std::size_t i = 0; i < plan_.shifts().size(); ++i) messages_.unpack(i);
   }
 
-  /// Of one side of the call. Datatypes are absolute or packed buffers have their places.
+  /// Of one side of the call. Places are addresses.
   struct arguments {
     std::vector<int> counts{};
     std::vector<MPI_Aint> places{};
