@@ -88,6 +88,12 @@ class posted : public one_sided {
 
  protected:
   posted(resources& shared, pattern how, layout in, access by) : one_sided(shared, how, in, by) {
+#if defined(MPICH) || defined(MPICH_NAME)
+    if (by_pairs_)
+      throw unavailable{
+          "MPICH counts posts without looking whose they are, and a rank that is ahead "
+          "posts early"};
+#endif
     std::vector<std::size_t> together;
     for (std::size_t i = 0; i < num_shifts(); ++i) {
       together.push_back(i);
