@@ -5,9 +5,10 @@
 #include "railpass/function_set.hpp"
 #include "railpass/region.hpp"
 
-#include <algorithm>
 #include <boost/mpi/communicator.hpp>
 #include <boost/mpi/environment.hpp>
+
+#include <algorithm>
 #include <cstddef>
 #include <iostream>
 #include <string>

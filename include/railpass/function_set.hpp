@@ -58,16 +58,16 @@ class function_set;
 
 /// A request to a set of functions that do the same. Sets of one name on one communicator are the
 /// same set, with the same versions: requests to it of equal shape and policy share what they
-/// learn, at once and after each other. Not thread safe.
+/// learn, at once and after each other. A set is called by one thread at a time.
 template <class R, class... Args>
 class function_set<R(Args...)> {
  public:
   using version = std::function<R(Args...)>;
 
   /// Of a set whose calls are collective over `comm`, an intra-communicator, which must live as
-  /// long as calls are made. Names have up to 100 letters, digits and any of _-.=+, no collective's
-  /// name for a set. Collective; throws error on all ranks alike if a name is none, or the ranks
-  /// name different things.
+  /// long as calls are made. Names have up to 60 letters, digits and any of _-.=+, versions' up
+  /// to 200; a set has no collective's name. A shape has at most 16 sizes. Collective; throws error
+  /// on all ranks alike if a name is none, or the ranks name different things.
   function_set(std::string name, MPI_Comm comm, std::vector<std::string> attributes = {},
                function_set_options options = {})
       : request_(std::move(name), comm, std::move(attributes), std::move(options)) {}

@@ -40,8 +40,8 @@ struct entered_region {
 /// One set at a time tries versions, for a few entries in a row, while the others take what is in
 /// use: what learning costs is the sum over the sets. So a version is found that is the best one
 /// beside what the other sets use; a pair of versions that only pays together is not looked for.
-/// Sets of other communicators, and railpass' collectives, are tuned by themselves. Not thread
-/// safe.
+/// Sets of other communicators, and railpass' collectives, are tuned by themselves. A region is
+/// entered by one thread at a time.
 class region {
  public:
   /// All ranks of `comm`, an intra-communicator, enter it together and make the same calls in it.

@@ -111,11 +111,26 @@ json context_json(const select::context_statistics& c) {
 }
 
 select::context_statistics read_context(const json_reader& r) {
-  r.expect_fields({"communicator",     "collective",         "num_ranks",   "ranks_per_node",
-                   "from_bytes",       "to_bytes",           "first_bytes", "operation",
-                   "policy",           "current_arm",        "reason",      "calls",
-                   "time_s",           "exploration_cost_s", "skew_s",      "skew_p90_s",
-                   "core_given_share", "overlapped_share",   "own_s",       "baseline",
+  r.expect_fields({"communicator",
+                   "collective",
+                   "num_ranks",
+                   "ranks_per_node",
+                   "from_bytes",
+                   "to_bytes",
+                   "first_bytes",
+                   "operation",
+                   "policy",
+                   "current_arm",
+                   "reason",
+                   "calls",
+                   "time_s",
+                   "exploration_cost_s",
+                   "skew_s",
+                   "skew_p90_s",
+                   "core_given_share",
+                   "overlapped_share",
+                   "own_s",
+                   "baseline",
                    "arms"});
   select::context_statistics c{
       .communicator = r.text("communicator"),

@@ -73,6 +73,7 @@ arm_table::arm_table(const settings& values, process& owner) : process_(owner) {
   const auto all = words(values.collectives);
   for (std::size_t i = 0; i < num_collectives; ++i) {
     handlings_[i].arms = known_arms()[i].data();
+    handlings_[i].waits = select::waiting_in(collective(i));
     handlings_[i].tuned =
         values.collectives == "all" || std::ranges::find(all, name_of(collective(i))) != all.end();
   }

@@ -7,6 +7,7 @@
 #include "collectives/registry.hpp"
 #include "lib/session/call.hpp"
 #include "railpass/options.hpp"
+#include "railpass/select/context.hpp"
 
 #include <array>
 #include <cstdint>
@@ -38,6 +39,7 @@ class arm_table {
     const arm* arms = nullptr;    // by their numbers
     const arm* pinned = nullptr;  // by the setting `use`
     bool tuned = false;
+    select::waiting waits = select::waiting::for_some;
   };
 
   /// What names no collective is recorded. Throws error if `use` names no arm. `owner` must outlive

@@ -20,6 +20,9 @@ namespace railpass::detail {
 
 namespace {
 
+// What is kept in knowledge has room for so much.
+constexpr std::size_t longest_version = 200, most_sizes = 16;
+
 std::string set_named(const std::string& name) { return "function set '" + name + "'"; }
 
 std::string shown(const set_definition::version& v, const std::vector<std::string>& attributes) {
@@ -42,15 +45,14 @@ communicator_state& state_of(MPI_Comm comm, const std::string& subject) {
   return *state;
 }
 
-std::string problem_of_name(const std::string& what, const std::string& name) {
-  constexpr std::size_t longest = 100;
+std::string problem_of_name(const std::string& what, const std::string& name, std::size_t longest) {
   const auto is_good = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            std::string_view("_-.=+").find(c) != std::string_view::npos;
   };
   if (!name.empty() && name.size() <= longest && std::ranges::all_of(name, is_good)) return {};
-  return what + " '" + name.substr(0, longest) +
-         "': expected a name of 1 to 100 letters, digits and _-.=+";
+  return what + " '" + name.substr(0, longest) + "': expected a name of 1 to " +
+         std::to_string(longest) + " letters, digits and _-.=+";
 }
 
 // ---- a set
@@ -121,6 +123,8 @@ class request_state {
  public:
   request_state(std::string name, MPI_Comm comm, std::vector<std::string> attributes,
                 function_set_options options);
+  request_state(communicator_state& state, std::string name, MPI_Comm comm,
+                std::vector<std::string> attributes, function_set_options options);
 
   void add(std::string version, std::vector<attribute_value> values);
   const std::vector<std::string>& attributes() const { return set_->attributes(); }
@@ -145,7 +149,6 @@ class request_state {
   void trace(const set_call& c, double seconds) const;
 
   MPI_Comm comm_;
-  communicator_state& state_;  // while the set has not left
   process& process_;
   bool verifies_;
   std::shared_ptr<tuned_set> set_;
@@ -165,9 +168,17 @@ class request_state {
 
 request_state::request_state(std::string name, MPI_Comm comm, std::vector<std::string> attributes,
                              function_set_options options)
-    : comm_(comm), state_(state_of(comm, set_named(name))), process_(*process::get()) {
+    : request_state(state_of(comm, set_named(name)), std::move(name), comm, std::move(attributes),
+                    std::move(options)) {}
+
+request_state::request_state(communicator_state& state, std::string name, MPI_Comm comm,
+                             std::vector<std::string> attributes, function_set_options options)
+    : comm_(comm), process_(*process::get()), verifies_(state.values().verify) {
   std::string problem = problem_of_name("function set", name);
   if (find_collective(name)) problem = "'" + name + "' is a collective's name";
+  if (options.shape.size() > most_sizes)
+    problem = "expected a shape of at most " + std::to_string(most_sizes) + " sizes, found " +
+              std::to_string(options.shape.size());
   for (const std::string& attribute : attributes) {
     if (problem.empty()) problem = problem_of_name("attribute", attribute);
     if (problem.empty() && std::ranges::count(attributes, attribute) > 1)
@@ -186,15 +197,14 @@ request_state::request_state(std::string name, MPI_Comm comm, std::vector<std::s
   for (const std::string& version : options.without) lines.push_back("without " + version);
   require_same(comm, set_named(name), lines, problem);
 
-  verifies_ = state_.values().verify;
-  function_sets& all = state_.sets();
+  function_sets& all = state.sets();
   const auto known = std::ranges::find(all.sets, name, [](const auto& s) { return s->name(); });
   if (known != all.sets.end()) {
     if ((*known)->attributes() != attributes)
       throw error(set_named(name) + " has other attributes on this communicator already");
     set_ = *known;
   } else {
-    set_ = std::make_shared<tuned_set>(comm, state_.values(), process_, name, attributes);
+    set_ = std::make_shared<tuned_set>(comm, state.values(), process_, name, attributes);
     process_.note_set(name);
     const auto lock = process_.hold_statistics();
     all.sets.push_back(set_);
@@ -208,7 +218,8 @@ request_state::request_state(std::string name, MPI_Comm comm, std::vector<std::s
 void request_state::add(std::string version, std::vector<attribute_value> values) {
   const std::string subject = set_named(set_->name()) + ": version '" + version + "'";
   if (context_.of) throw error(subject + " is added after the first call");
-  if (const std::string problem = problem_of_name("version", version); !problem.empty())
+  if (const std::string problem = problem_of_name("version", version, longest_version);
+      !problem.empty())
     throw error(set_named(set_->name()) + ": " + problem);
   if (std::ranges::find(versions_, version, &set_definition::version::name) != versions_.end())
     throw error(subject + " is there already");

@@ -112,6 +112,7 @@ struct function_sets {
 communicator_state& state_of(MPI_Comm comm, const std::string& subject);
 
 /// What is wrong with the name of a set, a version, an attribute or a region; empty: nothing is.
-std::string problem_of_name(const std::string& what, const std::string& name);
+std::string problem_of_name(const std::string& what, const std::string& name,
+                            std::size_t longest = 60);
 
 }  // namespace railpass::detail

@@ -12,16 +12,25 @@
 
 namespace railpass {
 
+std::string name_of_communicator(MPI_Comm comm) {
+  char name[MPI_MAX_OBJECT_NAME + 1] = "";
+  int length = 0;
+  PMPI_Comm_get_name(comm, name, &length);
+  return {name, std::size_t(length)};
+}
+
 joint_lockstep::joint_lockstep(const settings& values, process& owner, int rank, int num_ranks,
-                               std::string subject, bool is_shared)
-    : is_shared_(is_shared),
-      steps_({.max_contexts = int(std::min<std::int64_t>(values.contexts, 1 << 16))}, rank,
+                               std::string subject)
+    : steps_({.max_contexts = int(std::min<std::int64_t>(values.contexts, 1 << 16))}, rank,
              num_ranks),
       process_(owner),
       settings_(values),
       rank_(rank),
       num_ranks_(num_ranks),
       subject_(std::move(subject)) {
+  int threads = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&threads);
+  is_shared_ = threads == MPI_THREAD_MULTIPLE && rank == 0;
   if (num_ranks < 2) return;
   lane_ = std::make_shared<base_lane>();
   merges_ = std::make_unique<merge_messages>(rank, num_ranks);

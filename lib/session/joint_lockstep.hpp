@@ -23,12 +23,14 @@ namespace railpass {
 class process;
 struct settings;
 
+std::string name_of_communicator(MPI_Comm comm);
+
 class joint_lockstep {
  public:
-  /// `subject`: what records call whose calls these are. `is_shared`: several threads may ask.
-  /// Makes all that can fail on one rank alone; connect() does not. `values` must outlive it.
+  /// `subject`: what records call whose calls these are. Makes all that can fail on one rank alone;
+  /// connect() does not. `values` must outlive it.
   joint_lockstep(const settings& values, process& owner, int rank, int num_ranks,
-                 std::string subject, bool is_shared);
+                 std::string subject);
   joint_lockstep(const joint_lockstep&) = delete;
   joint_lockstep& operator=(const joint_lockstep&) = delete;
 
@@ -107,9 +109,9 @@ class joint_lockstep {
   int wait_for(MPI_Request& request, MPI_Status& status);
 
   // What every call reads comes first, on few cache lines.
-  bool failed_ = false;  // what needs all ranks fails
-  bool gone_ = false;    // so do all calls: a rank makes none any more
-  bool is_shared_ = false;
+  bool failed_ = false;     // what needs all ranks fails
+  bool gone_ = false;       // so do all calls: a rank makes none any more
+  bool is_shared_ = false;  // another thread may ask for statistics
   select::lockstep steps_;
   mutable std::mutex mutex_;
   process& process_;

@@ -129,7 +129,7 @@ void process::finalize() {
   }
   if (values_.enable && world_rank() == 0) keep_learnt();
   if (values_.summary && world_rank() == 0) say_summary();
-  look_for_unknown_names();
+  if (world_rank() == 0) look_for_unknown_names();
   if (const std::string problem = trace_.close(); !problem.empty()) record(problem);
   for (communicator_state* const state : communicators_) state->drop_session();
   bases::of_process().end();
@@ -140,7 +140,8 @@ void process::look_for_unknown_names() {
   try {
     for (const std::string& name : names_of_sets(values_.use))
       if (!sets_.contains(name))
-        record("RAILPASS_USE: there is no collective, and was no function set, '" + name + "'");
+        record("RAILPASS_USE: '" + name +
+               "' is no collective, and rank 0 met no function set of that name");
   } catch (const std::bad_alloc&) {  // nobody hears of it
   }
 }

@@ -68,12 +68,14 @@ long times_core_given() {
                                 .size_class = select::size_class_of(c.message_bytes),
                                 .operation = class_of(c),
                                 .policy = policy};
-  select::timed_call chosen = joint_.next_call(key);
+  const arm_table::handling& how = arms_[c.op];
+  const select::context_id id{key.packed(), how.waits};
+  select::timed_call chosen = joint_.next_call(id);
   if (chosen.needs_first_plan) {
     if (const int failure = begin_context(key, chosen.context, c)) return raise(c, failure);
-    chosen = joint_.next_call(key);
+    chosen = joint_.next_call(id);
   }
-  const arm& a = arms_[c.op].arms[chosen.arm];
+  const arm& a = how.arms[chosen.arm];
   return chosen.timed || chosen.notes_end || weighing::now() || process_.tracing()
              ? run_watched(c, a, chosen)
              : run_arm(c, a);

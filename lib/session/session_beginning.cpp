@@ -15,24 +15,6 @@
 
 namespace railpass {
 
-namespace {
-
-std::string name_of_communicator(MPI_Comm comm) {
-  char name[MPI_MAX_OBJECT_NAME + 1] = "";
-  int length = 0;
-  PMPI_Comm_get_name(comm, name, &length);
-  return {name, std::size_t(length)};
-}
-
-// Of a process in whose rank 0 another thread may ask for statistics.
-bool is_shared(int rank) {
-  int threads = MPI_THREAD_SINGLE;
-  PMPI_Query_thread(&threads);
-  return threads == MPI_THREAD_MULTIPLE && rank == 0;
-}
-
-}  // namespace
-
 session::outcome session::create(MPI_Comm user, const settings& values, process& owner, bool pays,
                                  bool asked_for, double passed_s) {
   std::unique_ptr<session> made;
@@ -81,7 +63,7 @@ session::session(const settings& values, process& owner, int rank, int num_ranks
     : process_(owner),
       settings_(values),
       arms_(values, owner),
-      joint_(values, owner, rank, num_ranks, "communicator '" + name + "'", is_shared(rank)),
+      joint_(values, owner, rank, num_ranks, "communicator '" + name + "'"),
       rank_(rank),
       num_ranks_(num_ranks),
       name_(std::move(name)),

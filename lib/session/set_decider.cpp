@@ -8,6 +8,7 @@
 #include "lib/session/text_hash.hpp"
 #include "railpass/knowledge/recall.hpp"
 #include "railpass/knowledge/recalling.hpp"
+#include "railpass/select/attributes.hpp"
 #include "railpass/select/merge_costs.hpp"
 #include "railpass/select/policies.hpp"
 #include "railpass/select/prior.hpp"
@@ -20,20 +21,6 @@
 namespace railpass::detail {
 
 namespace {
-
-std::string name_of_communicator(MPI_Comm comm) {
-  char name[MPI_MAX_OBJECT_NAME + 1] = "";
-  int length = 0;
-  PMPI_Comm_get_name(comm, name, &length);
-  return {name, std::size_t(length)};
-}
-
-bool is_shared(int rank, int num_ranks) {
-  if (num_ranks == 1) return true;  // a rank's own sets may be called by any of its threads
-  int threads = MPI_THREAD_SINGLE;
-  PMPI_Query_thread(&threads);
-  return threads == MPI_THREAD_MULTIPLE && rank == 0;
-}
 
 // An attribute's values as numbers: their own, or the place of their first appearance.
 std::vector<std::vector<double>> numbers_of(const set_definition& set) {
@@ -66,8 +53,7 @@ set_decider::set_decider(MPI_Comm comm, const settings& values, process& owner, 
   PMPI_Comm_rank(comm, &rank);
   PMPI_Comm_size(comm, &num_ranks);
   const auto make = [&] {
-    joint_ = std::make_unique<joint_lockstep>(settings_, owner, rank, num_ranks, subject_,
-                                              is_shared(rank, num_ranks));
+    joint_ = std::make_unique<joint_lockstep>(settings_, owner, rank, num_ranks, subject_);
   };
   if (num_ranks == 1) {
     if (settings_.enable) make();
@@ -204,18 +190,11 @@ knowledge::problem set_decider::problem_of(const set_context& c) const {
 
 std::unique_ptr<select::policy> set_decider::make_policy(int context) const {
   const set_context& c = contexts_[std::size_t(context)];
-  const std::vector<std::vector<double>> numbers = numbers_of(*c.of);
-  select::policy_input plain{.priors = {},
+  select::policy_input plain{.priors = select::arms_of_versions(numbers_of(*c.of)),
                              .seed = std::uint64_t(settings_.seed) + std::uint64_t(context),
                              .all_wait = joint_->num_ranks() == 1,
                              .says_worth = settings_.summary || !settings_.stats.empty(),
                              .pass_exponent = settings_.pass_exponent};
-  for (std::size_t v = 0; v < numbers.size(); ++v)
-    plain.priors.push_back({.arm = int(v),
-                            .family = int(v),
-                            .native = v == 0,
-                            .measured_only = true,
-                            .attributes = numbers[v]});
   const std::string name = c.policy.empty() ? settings_.policy : c.policy;
   std::erase_if(plain.priors, [&](const select::arm_prior& a) { return !c.can_take(a.arm); });
   const auto known = process_.recall(problem_of(c));
@@ -262,9 +241,14 @@ void set_decider::add_statistics(select::statistics_dump& dump) const {
                                     .operation = kind_of(c),
                                     .policy = c.policy.empty() ? settings_.policy : c.policy};
     told.baseline = c.of->versions.front().name;
-    if (add_arms(
-            steps, i, [&](int arm) { return c.of->versions[std::size_t(arm)].name; }, told))
-      dump.contexts.push_back(std::move(told));
+    const auto name_of = [&](int arm) { return c.of->versions[std::size_t(arm)].name; };
+    if (!add_arms(steps, i, name_of, told)) continue;
+    // Policies call it native.
+    constexpr std::string_view native = "native";
+    for (std::size_t at = 0; (at = told.reason.find(native, at)) != std::string::npos;
+         at += told.baseline.size())
+      told.reason.replace(at, native.size(), told.baseline);
+    dump.contexts.push_back(std::move(told));
   }
 }
 

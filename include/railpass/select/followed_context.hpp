@@ -42,10 +42,12 @@ struct followed_context {
   std::int32_t stride = 0;  // 0: the incumbent is never timed
   context_id id;
   bool has_plan = false;
+  bool found_best = false;  // as far as the leader knows
   std::int32_t length = 0;
   std::int32_t period = 0;  // 0: the list runs once
   std::int64_t activated_at = 0;
   std::int64_t next_timed = never;
+  std::int64_t settled_since = 0;
   std::int64_t list_start = 0;  // where the positions of the list count from
   std::uint16_t next_explore = 0;
   std::uint16_t num_explore = 0;
@@ -91,17 +93,20 @@ struct followed_context {
 
   /// Makes the plan in `words` the current one; returns how many words it has.
   std::size_t activate(std::span<const std::int32_t> words) {
+    const bool was_quiet = tries_little();
     has_plan = true;
     incumbent_before = incumbent;
     incumbent = words[plan_words::incumbent];
     stride = words[plan_words::stride];
     length = words[plan_words::length];
     period = words[plan_words::period];
+    found_best = words[plan_words::settled] != 0;
     activated_at = list_start = calls;
     next_timed = stride > 0 ? calls : never;
     next_explore = 0;
     num_explore = std::uint16_t(words[plan_words::explorations]);
     std::copy_n(words.begin() + plan_words::header, num_explore, explore.begin());
+    if (!was_quiet || incumbent != incumbent_before) settled_since = calls;
     schedule_event();
     return plan_words::header + num_explore;
   }
@@ -117,16 +122,22 @@ struct followed_context {
     return double(explores + others) / in_all;
   }
 
-  /// Whether the plan tries hardly anything beside the incumbent, so that this one has settled.
+  /// Whether the incumbent has settled: no other arm is likely to be clearly faster, or plans have
+  /// kept it, or will, for so many calls, and try little else.
   bool is_settled() const {
-    constexpr std::int32_t least_length = 16, rarely = 8;
-    int explores = 0;
-    for (std::size_t i = 0; i < num_explore; ++i)
-      if (explored(i).position < length) ++explores;
-    return has_plan && length >= least_length && explores * rarely <= length;
+    constexpr std::int64_t long_enough = 32;
+    return found_best || (tries_little() && activated_at + length - settled_since >= long_enough);
   }
 
  private:
+  bool tries_little() const {
+    constexpr int rarely = 4;  // once in so many calls
+    int tried = 0;
+    for (std::size_t i = 0; i < num_explore; ++i)
+      if (const exploration e = explored(i); e.position < length && e.arm != incumbent) ++tried;
+    return has_plan && tried * rarely <= length;
+  }
+
   void schedule_event() {
     std::int64_t next = next_timed;
     if (next_explore < num_explore)

@@ -39,6 +39,20 @@ struct arm_record {
   all_meetings meetings{};  ///< with native
 };
 
+/// Whether all arms' times are known so well that none is likely to take clearly less than this
+/// one.
+inline bool is_likely_best(const policy& p, int arm) {
+  constexpr double clearly = 0.1, deviations = 2;  // of the logarithm
+  const auto own = p.posterior(arm);
+  return own && std::ranges::all_of(p.arms(), [&](const arm_prior& other) {
+           const auto its = p.posterior(other.arm);
+           return other.arm == arm ||
+                  (its && std::log(own->mean_s / its->mean_s) +
+                                  deviations * std::hypot(own->spread, its->spread) <
+                              clearly);
+         });
+}
+
 /// Contexts have the numbers that the followed ones have, which are handed in.
 class leader {
  public:
@@ -286,6 +300,7 @@ inline void leader::plan(std::span<const followed_context> contexts,
                            .merge_cost_s = merge_cost_s,
                            .reply_calls = 2 * reply_calls * led.rate,
                            .pending = pending});
+      led.outbox->settled = is_likely_best(p, led.outbox->incumbent);
     });
   }
 }

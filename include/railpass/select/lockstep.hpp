@@ -87,7 +87,7 @@ enum class merge_outcome : std::uint8_t { agreed, mismatch };
 
 class lockstep {
  public:
-  static constexpr int protocol_version = 5;
+  static constexpr int protocol_version = 6;
   static constexpr int no_context = -1;
 
   /// On one rank; rank 0 is the leader.

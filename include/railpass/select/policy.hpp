@@ -57,6 +57,7 @@ struct epoch_plan {
   int length = 2;                      ///< calls after which a new plan is wanted
   int timed_stride = 1;                ///< one in so many calls of the incumbent is timed
   int period = 0;                      ///< more than the last position, or 0: the list runs once
+  bool settled = false;  ///< no other arm is likely to be clearly faster; the leader says so
 };
 
 /// What a policy is told when it is asked for a plan.
