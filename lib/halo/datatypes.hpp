@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "lib/halo/failure.hpp"
 #include "lib/halo/strided.hpp"
 
 #include <mpi.h>
@@ -11,15 +12,6 @@
 #include <vector>
 
 namespace railpass::halo {
-
-/// A failed MPI call: on its way to halo_engine, which tells the user's error handler.
-struct mpi_failure {
-  const char* call;
-  int code;
-};
-inline void check(const char* call, int code) {
-  if (code != MPI_SUCCESS) throw mpi_failure{call, code};
-}
 
 /// An MPI datatype that is freed with its owner.
 class datatype {

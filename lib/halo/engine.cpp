@@ -2,6 +2,7 @@
 #include "lib/halo/engine.hpp"
 
 #include "lib/session/inside.hpp"
+#include "lib/session/same_on_all.hpp"
 #include "railpass/base/error.hpp"
 
 #include <exception>
@@ -30,12 +31,16 @@ class ends_call_on_exception {
 
 halo::engine::engine(const halo_arguments& arguments) : name_(arguments.options.name) {
   const inside guard;
-  if (arguments.comm == MPI_COMM_NULL) throw error("halo_exchange: the communicator is null");
+  int is_inter = 0;
+  if (arguments.comm != MPI_COMM_NULL) PMPI_Comm_test_inter(arguments.comm, &is_inter);
+  if (arguments.comm == MPI_COMM_NULL || is_inter)
+    throw error("halo_exchange: expected an intra-communicator");
   try {
     check("MPI_Comm_get_errhandler", PMPI_Comm_get_errhandler(arguments.comm, &users_handler_));
     check("MPI_Comm_create", make_private_communicator(arguments.comm, comm_));
     make(arguments);
   } catch (const mpi_failure& failure) {
+    leave_behind();
     fail(failure);
   } catch (const error&) {  // on all ranks
     let_go();
@@ -47,14 +52,20 @@ halo::engine::~engine() {
   const inside guard;
   int ended = 0;
   PMPI_Finalized(&ended);
-  // What is left of MPI's goes with it. After a failure others may never come to free a window.
-  if (ended || failed_) {
-    for (candidate& c : candidates_) static_cast<void>(c.run.release());
-    static_cast<void>(resources_.release());
-    static_cast<void>(plan_.release());
-    return;
+  if (ended || failed_) return leave_behind();
+  try {
+    if (under_way_) under_way_->end();
+    let_go();
+  } catch (const mpi_failure&) {
+    leave_behind();
   }
-  let_go();
+}
+
+// What is left of MPI's goes with it. After a failure others may never come to free a window.
+void halo::engine::leave_behind() {
+  for (candidate& c : candidates_) static_cast<void>(c.run.release());
+  static_cast<void>(resources_.release());
+  static_cast<void>(plan_.release());
 }
 
 void halo::engine::let_go() {
@@ -67,7 +78,8 @@ void halo::engine::let_go() {
 
 void halo::engine::make(const halo_arguments& arguments) {
   plan_ = std::make_unique<plan>(comm_.handle, arguments);
-  resources_ = std::make_unique<resources>(*plan_);
+  require_same(comm_.handle, "halo_exchange", {},
+               problem_of([&] { resources_ = std::make_unique<resources>(*plan_); }));
   for (const version_description& v : versions()) {
     try {
       candidates_.push_back({&v, v.make(*resources_, v.how, v.in)});
@@ -102,16 +114,12 @@ std::unique_ptr<halo::engine::request> halo::engine::make_request(const halo_arg
 
 void halo::engine::fail(const mpi_failure& failure) {
   failed_ = true;
-  char text[MPI_MAX_ERROR_STRING] = {};
-  int length = 0;
-  PMPI_Error_string(failure.code, text, &length);
   if (comm_.handle != MPI_COMM_NULL) {
     PMPI_Comm_set_errhandler(comm_.handle, users_handler_);
     PMPI_Comm_call_errhandler(comm_.handle, failure.code);
     PMPI_Comm_set_errhandler(comm_.handle, MPI_ERRORS_RETURN);
   }
-  throw error("halo_exchange '" + name_ + "': " + failure.call + ": " +
-              std::string(text, std::size_t(length)));
+  throw error("halo_exchange '" + name_ + "': " + failure.text());
 }
 
 void halo::engine::start(std::size_t index) {

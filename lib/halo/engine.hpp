@@ -51,6 +51,7 @@ class halo::engine {
   void make(const halo_arguments& arguments);
   [[noreturn]] void fail(const railpass::halo::mpi_failure& failure);
   void let_go();
+  void leave_behind();
 
   std::string name_;
   private_communicator comm_;

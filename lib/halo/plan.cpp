@@ -2,11 +2,9 @@
 #include "lib/halo/plan.hpp"
 
 #include "lib/session/same_on_all.hpp"
-#include "railpass/base/error.hpp"
 
 #include <algorithm>
 #include <limits>
-#include <new>
 
 namespace railpass::halo {
 
@@ -28,24 +26,6 @@ memory_range range_of(const array_layout& a) {
     (reach < 0 ? r.begin : r.end) += reach;
   }
   return r;
-}
-
-// What fails where this rank alone is concerned.
-template <class F>
-std::string problem_of(const F& what) {
-  try {
-    what();
-  } catch (const error& e) {
-    return e.what();
-  } catch (const std::bad_alloc&) {
-    return "there is not enough memory";
-  } catch (const mpi_failure& e) {
-    char text[MPI_MAX_ERROR_STRING] = {};
-    int length = 0;
-    PMPI_Error_string(e.code, text, &length);
-    return std::string(e.call) + ": " + std::string(text, std::size_t(length));
-  }
-  return {};
 }
 
 }  // namespace

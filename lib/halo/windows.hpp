@@ -12,11 +12,6 @@
 
 namespace railpass::halo {
 
-/// Thrown on all ranks alike: what the MPI library cannot do here.
-struct unavailable {
-  std::string why;
-};
-
 /// Ranks, each once, whatever the number of sides on which it is a neighbour.
 class rank_group {
  public:
