@@ -29,13 +29,12 @@ inline void add_samples(const select::arm_record& r, select::arm_statistics& res
   result.spread = std::sqrt(std::max(0.0, r.sum_log_squared / n - mean_log * mean_log));
 }
 
-/// Fills in what the context's arms took and why one of them is in use; false if it has no policy.
+/// Of a context that has a policy, fills in what its arms took and why one of them is in use.
 /// `name_of` tells an arm's name by its number.
 template <class NameOf>
-bool add_arms(const select::lockstep& steps, int context, const NameOf& name_of,
+void add_arms(const select::lockstep& steps, int context, const NameOf& name_of,
               select::context_statistics& to) {
   const select::policy* const policy = steps.policy_of(context);
-  if (!policy) return false;
   to.current_arm = name_of(steps.incumbent(context));
   to.reason = policy->reason();
   to.calls = steps.calls(context);
@@ -64,7 +63,6 @@ bool add_arms(const select::lockstep& steps, int context, const NameOf& name_of,
     to.exploration_cost_s += a.exploration_cost_s;
     to.arms.push_back(std::move(a));
   }
-  return true;
 }
 
 }  // namespace railpass

@@ -117,6 +117,12 @@ void function_sets::add_statistics(select::statistics_dump& dump) const {
   for (const auto& one : regions) one->decider().add_statistics(dump);
 }
 
+void function_sets::add_contexts_like(const knowledge::problem& of,
+                                      select::statistics_dump& dump) const {
+  for (const auto& one : sets) one->decider().add_contexts_like(of, dump);
+  for (const auto& one : regions) one->decider().add_contexts_like(of, dump);
+}
+
 // ---- requests
 
 class request_state {

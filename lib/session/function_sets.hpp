@@ -105,6 +105,8 @@ struct function_sets {
   /// After leave(): nothing is asked of them any more.
   void drop();
   void add_statistics(select::statistics_dump& dump) const;
+  /// Of contexts that say something of this problem.
+  void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
 };
 
 /// The state of a communicator that can have sets and regions; throws error, which begins with

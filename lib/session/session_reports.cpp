@@ -5,6 +5,7 @@
 #include "lib/session/process.hpp"
 #include "lib/session/session.hpp"
 #include "railpass/base/settings.hpp"
+#include "railpass/knowledge/recall.hpp"
 
 #include <cstdio>
 #include <new>
@@ -17,26 +18,42 @@ void session::add_statistics(select::statistics_dump& dump) const {
   const select::lockstep& steps = joint_.steps();
   dump.merges += steps.merges();
   dump.merge_cost_s += steps.merges_cost_s();
-  for (int i = 0; i < steps.num_contexts(); ++i) {
-    const auto key = select::context_key::unpacked(steps.id(i).number);
-    const auto& arms = known_arms()[std::size_t(key.op)];
-    select::context_statistics context{
-        .communicator = name_,
-        .collective = std::string(name_of(key.op)),
-        .num_ranks = num_ranks_,
-        .ranks_per_node = hosts_.ranks_per_host,
-        .rails = rails(),
-        .from_bytes = select::smallest_bytes(key.size_class),
-        .to_bytes = 2 * std::max<std::int64_t>(1, select::smallest_bytes(key.size_class)) - 1,
-        .first_bytes = first_bytes_[std::size_t(i)],
-        .operation = std::string(select::operation_class_names[std::size_t(key.operation)]),
-        .policy = policies_[key.policy]};
-    context.own_s = own_time_.of_call_s();
-    if (select::waits_for_all(key.op)) context.core_given_share = steps.core_given_share();
-    if (add_arms(
-            steps, i, [&](int arm) { return name_of(arms[std::size_t(arm)]); }, context))
-      dump.contexts.push_back(std::move(context));
-  }
+  for (int i = 0; i < steps.num_contexts(); ++i)
+    if (steps.policy_of(i)) dump.contexts.push_back(statistics_of(i));
+}
+
+void session::add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const {
+  if (rank_ != 0) return;
+  const std::unique_lock lock = joint_.guard();
+  const select::lockstep& steps = joint_.steps();
+  for (int i = 0; i < steps.num_contexts(); ++i)
+    if (const auto key = select::context_key::unpacked(steps.id(i).number);
+        steps.policy_of(i) && name_of(key.op) == of.collective &&
+        knowledge::distance(problem_of(key, first_bytes_[std::size_t(i)]), of))
+      dump.contexts.push_back(statistics_of(i));
+}
+
+// Of a context that has a policy. The guard is held.
+select::context_statistics session::statistics_of(int i) const {
+  const select::lockstep& steps = joint_.steps();
+  const auto key = select::context_key::unpacked(steps.id(i).number);
+  const auto& arms = known_arms()[std::size_t(key.op)];
+  select::context_statistics context{
+      .communicator = name_,
+      .collective = std::string(name_of(key.op)),
+      .num_ranks = num_ranks_,
+      .ranks_per_node = hosts_.ranks_per_host,
+      .rails = rails(),
+      .from_bytes = select::smallest_bytes(key.size_class),
+      .to_bytes = 2 * std::max<std::int64_t>(1, select::smallest_bytes(key.size_class)) - 1,
+      .first_bytes = first_bytes_[std::size_t(i)],
+      .operation = std::string(select::operation_class_names[std::size_t(key.operation)]),
+      .policy = policies_[key.policy]};
+  context.own_s = own_time_.of_call_s();
+  if (select::waits_for_all(key.op)) context.core_given_share = steps.core_given_share();
+  add_arms(
+      steps, i, [&](int arm) { return name_of(arms[std::size_t(arm)]); }, context);
+  return context;
 }
 
 void session::report_hang(void* self, std::span<const awaited_peer> peers) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/set_decider.hpp"
 
+#include "lib/files/files.hpp"
 #include "lib/session/arm_statistics.hpp"
 #include "lib/session/beginning.hpp"
 #include "lib/session/inside.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/text_hash.hpp"
+#include "railpass/knowledge/joined.hpp"
 #include "railpass/knowledge/recall.hpp"
 #include "railpass/knowledge/recalling.hpp"
 #include "railpass/select/attributes.hpp"
@@ -197,12 +199,12 @@ std::unique_ptr<select::policy> set_decider::make_policy(int context) const {
                              .pass_exponent = settings_.pass_exponent};
   const std::string name = c.policy.empty() ? settings_.policy : c.policy;
   std::erase_if(plain.priors, [&](const select::arm_prior& a) { return !c.can_take(a.arm); });
-  const auto known = process_.recall(problem_of(c));
+  const auto known = process_.recall(problem_of(c));  // the guard is not held
   if (!known) return select::make_policy(name, std::move(plain));
   select::policy_input input = plain;
-  knowledge::remember_times(input.priors, *known, [&](int arm) -> const std::string& {
-    return c.of->versions[std::size_t(arm)].name;
-  });
+  knowledge::remember_times(
+      input.priors, *known, [&](int arm) { return c.of->versions[std::size_t(arm)].name; },
+      knowledge::days_between(known->last_at, files::utc_now()).value_or(0));
   return std::make_unique<knowledge::recalling_policy>(
       select::make_policy(name, std::move(input)),
       [name, plain] { return select::make_policy(name, plain); });
@@ -229,27 +231,40 @@ select::plan_message set_decider::first_plan(int context) {
 void set_decider::add_statistics(select::statistics_dump& dump) const {
   if (!joint_ || joint_->rank() != 0) return;
   const auto lock = joint_->guard();
-  const select::lockstep& steps = joint_->steps();
-  dump.merges += steps.merges();
-  dump.merge_cost_s += steps.merges_cost_s();
-  for (int i = 0; i < int(contexts_.size()); ++i) {
-    const set_context& c = contexts_[std::size_t(i)];
-    select::context_statistics told{.communicator = communicator_,
-                                    .collective = c.of->name,
-                                    .num_ranks = joint_->num_ranks(),
-                                    .ranks_per_node = hosts_.ranks_per_host,
-                                    .operation = kind_of(c),
-                                    .policy = c.policy.empty() ? settings_.policy : c.policy};
-    told.baseline = c.of->versions.front().name;
-    const auto name_of = [&](int arm) { return c.of->versions[std::size_t(arm)].name; };
-    if (!add_arms(steps, i, name_of, told)) continue;
-    // Policies call it native.
-    constexpr std::string_view native = "native";
-    for (std::size_t at = 0; (at = told.reason.find(native, at)) != std::string::npos;
-         at += told.baseline.size())
-      told.reason.replace(at, native.size(), told.baseline);
-    dump.contexts.push_back(std::move(told));
-  }
+  dump.merges += joint_->steps().merges();
+  dump.merge_cost_s += joint_->steps().merges_cost_s();
+  for (int i = 0; i < int(contexts_.size()); ++i)
+    if (joint_->steps().policy_of(i)) dump.contexts.push_back(statistics_of(i));
+}
+
+void set_decider::add_contexts_like(const knowledge::problem& of,
+                                    select::statistics_dump& dump) const {
+  if (!joint_ || joint_->rank() != 0) return;
+  const auto lock = joint_->guard();
+  for (int i = 0; i < int(contexts_.size()); ++i)
+    if (joint_->steps().policy_of(i) &&
+        knowledge::distance(problem_of(contexts_[std::size_t(i)]), of))
+      dump.contexts.push_back(statistics_of(i));
+}
+
+// Of a context that has a policy. The guard is held.
+select::context_statistics set_decider::statistics_of(int i) const {
+  const set_context& c = contexts_[std::size_t(i)];
+  select::context_statistics told{.communicator = communicator_,
+                                  .collective = c.of->name,
+                                  .num_ranks = joint_->num_ranks(),
+                                  .ranks_per_node = hosts_.ranks_per_host,
+                                  .operation = kind_of(c),
+                                  .policy = c.policy.empty() ? settings_.policy : c.policy};
+  told.baseline = c.of->versions.front().name;
+  add_arms(
+      joint_->steps(), i, [&](int arm) { return c.of->versions[std::size_t(arm)].name; }, told);
+  // Policies call it native.
+  constexpr std::string_view native = "native";
+  for (std::size_t at = 0; (at = told.reason.find(native, at)) != std::string::npos;
+       at += told.baseline.size())
+    told.reason.replace(at, native.size(), told.baseline);
+  return told;
 }
 
 }  // namespace railpass::detail

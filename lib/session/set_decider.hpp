@@ -86,9 +86,12 @@ class set_decider {
   void leave();
   bool has_failed() const { return joint_ && joint_->has_failed(); }
   void add_statistics(select::statistics_dump& dump) const;
+  /// Of contexts that say something of this problem.
+  void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
   const std::string& communicator() const { return communicator_; }
 
  private:
+  select::context_statistics statistics_of(int context) const;
   void know_machine();
   select::plan_message first_plan(int context);
   std::unique_ptr<select::policy> make_policy(int context) const;
