@@ -52,7 +52,10 @@ halo::engine::~engine() {
   const inside guard;
   int ended = 0;
   PMPI_Finalized(&ended);
-  if (ended || failed_) return leave_behind();
+  if (ended || failed_) {
+    leave_behind();
+    return;
+  }
   try {
     if (under_way_) under_way_->end();
     let_go();
@@ -94,8 +97,9 @@ void halo::engine::make(const halo_arguments& arguments) {
 
 std::unique_ptr<halo::engine::request> halo::engine::make_request(const halo_arguments& arguments,
                                                                   bool in_two_parts) const {
-  std::vector<std::int64_t> shape{in_two_parts};
-  const std::vector<std::int64_t> lengths = plan_->message_lengths();
+  constexpr std::size_t longest_shape = 16;  // of a function set
+  std::vector<std::int64_t> shape{in_two_parts, arguments.options.corners};
+  const std::vector<std::int64_t> lengths = plan_->message_lengths(longest_shape - shape.size());
   shape.insert(shape.end(), lengths.begin(), lengths.end());
   std::vector<std::string> without;
   for (const candidate& c : candidates_)

@@ -278,12 +278,20 @@ std::string plan::meet_neighbours(std::size_t d) {
   });
 }
 
-std::vector<std::int64_t> plan::message_lengths() const {
+std::vector<std::int64_t> plan::message_lengths(std::size_t most) const {
   std::vector<std::int64_t> bytes(shifts_.size() + own_.size());
   for (const shift& s : shifts_) bytes[std::size_t(s.tag)] = s.sent.bytes();
   check("MPI_Allreduce",
         PMPI_Allreduce(MPI_IN_PLACE, bytes.data(), int(bytes.size()), MPI_INT64_T, MPI_MAX, comm_));
-  return bytes;
+  std::vector<std::int64_t> result;
+  for (std::size_t i = 0; i + 1 < bytes.size(); i += 2) {  // there and back
+    const std::int64_t longer = std::max(bytes[i], bytes[i + 1]);
+    if (result.size() < most)
+      result.push_back(longer);
+    else
+      result.back() += longer;
+  }
+  return result;
 }
 
 std::vector<std::byte> plan::received_elements() const {

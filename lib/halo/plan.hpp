@@ -90,8 +90,10 @@ class plan {
   std::int64_t packed_bytes() const { return packed_bytes_; }
   std::int64_t forwarding_bytes() const { return forwarding_bytes_; }
 
-  /// Bytes sent in each direction, the most of any rank. Collective.
-  std::vector<std::int64_t> message_lengths() const;
+  /// Bytes of the messages there and back in each dimension, those across edges and corners then in
+  /// any order: the most of any rank. Not more than `most` numbers; the last one is of all others.
+  /// Collective.
+  std::vector<std::int64_t> message_lengths(std::size_t most) const;
 
   /// A copy of all elements that come from neighbours; puts it back.
   std::vector<std::byte> received_elements() const;

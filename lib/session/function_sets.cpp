@@ -258,8 +258,7 @@ void request_state::define() {
   std::vector<std::string> lines;
   for (const set_definition::version& v : versions_)
     lines.push_back("version " + shown(v, attributes()));
-  if (!set_->has_left())
-    require_same(comm_, set_named(set_->name()), lines, problem_of_versions());
+  if (!set_->has_left()) require_same(comm_, set_named(set_->name()), lines, problem_of_versions());
   set_->define(versions_);
   versions_.clear();
   context_.of = set_->definition();
