@@ -86,3 +86,24 @@ TEST_CASE("shares of arms are those of the plan's calls") {
   CHECK(s.share(1) == 1);
   CHECK(s.share(2) == 0);
 }
+
+TEST_CASE("the incumbent has settled once plans have kept it and try little else, or as they say") {
+  const epoch_plan quiet{.incumbent = 1, .explore = {{1, 2}, {9, 3}}, .length = 8};
+  followed_context s{.id = {}};
+  CHECK_FALSE(s.is_settled());
+  for (int plan = 0; plan < 4; ++plan) {
+    CHECK_FALSE(s.is_settled());
+    activate(s, quiet);
+    CHECK(s.is_settled() == (plan == 3));
+    (void)calls(s, 8);
+  }
+  // Another incumbent, or one in three calls that tries others.
+  activate(s, {.incumbent = 2, .length = 8});
+  CHECK_FALSE(s.is_settled());
+  activate(s, {.incumbent = 2, .length = 64});
+  CHECK(s.is_settled());
+  activate(s, {.incumbent = 2, .explore = {{0, 1}, {1, 1}, {2, 1}}, .length = 9});
+  CHECK_FALSE(s.is_settled());
+  activate(s, {.incumbent = 2, .explore = {{0, 1}, {1, 1}, {2, 1}}, .length = 9, .settled = true});
+  CHECK(s.is_settled());
+}
