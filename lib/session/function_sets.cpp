@@ -144,6 +144,7 @@ class request_state {
   void end(const set_call& c, bool threw);
 
  private:
+  std::string problem_of_versions() const;
   void define();
   template <class Owner>
   void decided(const std::shared_ptr<Owner>& owner, const set_decider& by, int context);
@@ -199,6 +200,7 @@ request_state::request_state(communicator_state& state, std::string name, MPI_Co
   for (const std::int64_t extent : options.shape)
     lines.push_back("shape " + std::to_string(extent));
   lines.push_back("policy " + options.policy);
+  for (const std::string& version : options.without) lines.push_back("without " + version);
   require_same(comm, set_named(name), lines, problem);
 
   function_sets& all = state.sets();
@@ -213,8 +215,10 @@ request_state::request_state(communicator_state& state, std::string name, MPI_Co
     const auto lock = process_.hold_statistics();
     all.sets.push_back(set_);
   }
-  context_ = {
-      .of = nullptr, .shape = std::move(options.shape), .policy = std::move(options.policy)};
+  context_ = {.of = nullptr,
+              .shape = std::move(options.shape),
+              .policy = std::move(options.policy),
+              .without = std::move(options.without)};
 }
 
 void request_state::add(std::string version, std::vector<attribute_value> values) {
@@ -238,18 +242,29 @@ void request_state::add(std::string version, std::vector<attribute_value> values
   versions_.push_back({std::move(version), std::move(values)});
 }
 
+std::string request_state::problem_of_versions() const {
+  if (versions_.empty()) return "it has no version";
+  for (const std::string& left_out : context_.without) {
+    const auto found = std::ranges::find(versions_, left_out, &set_definition::version::name);
+    if (found == versions_.end()) return "there is no version '" + left_out + "' to leave out";
+    if (found == versions_.begin()) return "its first version '" + left_out + "' is left out";
+  }
+  return {};
+}
+
 // The first call: the ranks compare what they have.
 void request_state::define() {
   const inside here;
   std::vector<std::string> lines;
   for (const set_definition::version& v : versions_)
     lines.push_back("version " + shown(v, attributes()));
-  if (!set_->has_left())
-    require_same(comm_, set_named(set_->name()), lines,
-                 versions_.empty() ? "it has no version" : "");
+  if (!set_->has_left()) require_same(comm_, set_named(set_->name()), lines, problem_of_versions());
   set_->define(versions_);
   versions_.clear();
   context_.of = set_->definition();
+  if (const int pinned = set_->pinned(); pinned >= 0 && !context_.can_take(pinned))
+    process_.record("RAILPASS_USE: " + set_named(set_->name()) + " has calls that cannot take '" +
+                    name_of(pinned) + "'; its first version is used");
 }
 
 // By the innermost one with the same ranks; those of any other do not make the same calls.
@@ -270,6 +285,7 @@ void request_state::begin(set_call& c) {
   ++calls_;
   set_decider& own = set_->decider();
   c.version_ = std::max(set_->pinned(), select::native_arm);
+  if (!context_.can_take(c.version_)) c.version_ = select::native_arm;
   if (!set_->has_left() && own.tunes()) {
     c.is_told_ = true;
     if (set_->pinned() >= 0) {

@@ -111,7 +111,8 @@ void set_decider::begin_call() {
 
 int set_decider::context_of(const set_context& wanted) {
   const auto is_it = [&](const set_context& c) {
-    return c.of == wanted.of && c.shape == wanted.shape && c.policy == wanted.policy;
+    return c.of == wanted.of && c.shape == wanted.shape && c.policy == wanted.policy &&
+           c.without == wanted.without;
   };
   const auto known = std::ranges::find_if(contexts_, is_it);
   if (known != contexts_.end()) return int(known - contexts_.begin());
@@ -197,6 +198,7 @@ std::unique_ptr<select::policy> set_decider::make_policy(int context) const {
                              .says_worth = settings_.summary || !settings_.stats.empty(),
                              .pass_exponent = settings_.pass_exponent};
   const std::string name = c.policy.empty() ? settings_.policy : c.policy;
+  std::erase_if(plain.priors, [&](const select::arm_prior& a) { return !c.can_take(a.arm); });
   const auto known = process_.recall(problem_of(c));  // the guard is not held
   if (!known) return select::make_policy(name, std::move(plain));
   select::policy_input input = plain;

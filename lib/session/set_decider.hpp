@@ -13,6 +13,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -40,6 +41,11 @@ struct set_context {
   std::shared_ptr<const set_definition> of;
   std::vector<std::int64_t> shape;
   std::string policy;
+  std::vector<std::string> without;  // names of versions
+
+  bool can_take(int version) const {
+    return std::ranges::find(without, of->versions[std::size_t(version)].name) == without.end();
+  }
 };
 
 /// A choice, and what its time is recorded by.

@@ -20,7 +20,8 @@ COMPILER = sys.argv[5:]
 
 def needs_boost(header):
     return header.parent.name in ("railpass", "detail") and \
-        header.name not in ("mpi.hpp", "options.hpp", "function_set.hpp", "region.hpp", "set_call.hpp")
+        header.name not in ("mpi.hpp", "options.hpp", "function_set.hpp", "region.hpp", "set_call.hpp",
+                            "array_view.hpp", "cartesian.hpp", "halo_exchange.hpp")
 
 
 def compile_alone(header):

@@ -481,3 +481,32 @@ TEST_CASE("a region teaches sets of the same ranks only") {
   CHECK(taught.set.winner() == "t32u1");
   CHECK(apart.set.winner() == "t16u4");
 }
+
+TEST_CASE("a request's calls never take what it leaves out, and the others' may") {
+  const planted_clock clock;
+  const communicator world = communicator::duplicate_of_world();
+  std::vector<double> field(1);
+  {
+    tiles step("step", world, {.without = {"t16u4", "t8u4"}}), all("step", world);
+    for (int call = 0; call < 300; ++call) {
+      step.set(field);
+      CHECK(step.set.last() != "t16u4");
+      CHECK(step.set.last() != "t8u4");
+      all.set(field);
+    }
+    CHECK(all.set.winner() == "t16u4");
+  }
+  tiles unknown("step", world, {.without = {"t64u1"}}), first("step", world, {.without = {"t8u1"}});
+  CHECK_THAT(error_of([&] { unknown.set(field); }),
+             ContainsSubstring("there is no version 't64u1' to leave out"));
+  CHECK_THAT(error_of([&] { first.set(field); }),
+             ContainsSubstring("its first version 't8u1' is left out"));
+
+  const communicator other = communicator::duplicate_of_world();
+  mpi::configure(other, "use", "step:t16u4");
+  tiles without("step", other, {.without = {"t16u4"}}), with("step", other);
+  without.set(field);
+  CHECK(without.set.last() == "t8u1");
+  with.set(field);
+  CHECK(with.set.last() == "t16u4");
+}

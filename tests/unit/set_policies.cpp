@@ -57,16 +57,19 @@ class played_set {
       const double took_s =
           seconds_(versions_[std::size_t(c.arm)]) * std::exp(noise_ * random_.normal());
       taken_s_ += took_s;
+      ++counts_[std::size_t(c.arm)];
       if (c.timed) steps_.record(c, took_s);
     }
   }
   bool is_settled() const { return steps_.is_settled(0); }
   const point& in_use() const { return versions_[std::size_t(steps_.incumbent(0))]; }
   double taken_s() const { return taken_s_; }
+  int calls_of(std::size_t version) const { return counts_[version]; }
 
  private:
   static constexpr context_id id{1, waiting::for_all};
   std::vector<point> versions_;
+  std::vector<int> counts_ = std::vector<int>(versions_.size());
   times seconds_;
   double noise_;
   random_stream random_;
@@ -183,4 +186,19 @@ TEST_CASE("one of several that are equally fast settles") {
   set.calls(200);
   CHECK(set.is_settled());
   CHECK(set.in_use()[0] > 0);
+}
+
+TEST_CASE("the default policy drops what is ten times slower after two calls at the latest") {
+  const std::vector<point> versions = product({3, 6, 2});  // a third of them is slow
+  const times seconds = [](const point& p) {
+    return 1e-4 * (p[1] >= 4 ? 12 : 1 + 0.05 * p[0] + 0.1 * p[1] + 0.1 * p[2]);
+  };
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    played_set played("knowledge_gradient", versions, seconds, 0.1, seed);
+    played.calls(1000);
+    for (std::size_t i = 0; i < versions.size(); ++i) {
+      CAPTURE(seed, i);
+      if (versions[i][1] >= 4) CHECK(played.calls_of(i) <= 2);
+    }
+  }
 }

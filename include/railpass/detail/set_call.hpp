@@ -55,6 +55,8 @@ struct function_set_options {
   /// apart.
   std::vector<std::int64_t> shape{};
   std::string policy{};  ///< empty: the communicator's (RAILPASS_POLICY); another one learns apart
+  /// Versions that these calls cannot take; not the first one.
+  std::vector<std::string> without{};
 };
 
 namespace detail {

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace railpass {
+
+/// Ranks as a grid, row by row (the last coordinate varies fastest), as MPI_Cart_create places
+/// them. railpass/cartesian.hpp has it over a communicator.
+struct process_grid {
+  static constexpr int no_rank = -1;
+
+  std::vector<int> extents{};
+  std::vector<bool> periodic{};  ///< by dimension: the last rank's neighbour is the first one
+
+  std::vector<int> coordinates(int rank) const {
+    std::vector<int> result(extents.size());
+    for (std::size_t k = extents.size(); k-- > 0; rank /= extents[k]) result[k] = rank % extents[k];
+    return result;
+  }
+  /// Coordinates beyond a side are taken round if that dimension is periodic; else `no_rank`.
+  int rank_at(std::span<const int> coordinates) const {
+    int rank = 0;
+    for (std::size_t k = 0; k < extents.size(); ++k) {
+      int at = coordinates[k];
+      if (at < 0 || at >= extents[k]) {
+        if (!periodic[k]) return no_rank;
+        at = (at % extents[k] + extents[k]) % extents[k];
+      }
+      rank = rank * extents[k] + at;
+    }
+    return rank;
+  }
+  /// Who is that many steps away in each dimension.
+  int neighbour(int rank, std::span<const int> steps) const {
+    std::vector<int> at = coordinates(rank);
+    for (std::size_t k = 0; k < at.size(); ++k) at[k] += steps[k];
+    return rank_at(at);
+  }
+  friend bool operator==(const process_grid&, const process_grid&) = default;
+};
+
+/// The steps to the neighbours in these dimensions (the others are not cut): those across faces,
+/// first the lower one of each dimension and then the upper one, and with `corners` then those
+/// across edges and corners. The opposite of each is among them.
+inline std::vector<std::vector<int>> steps_to_neighbours(const std::vector<bool>& dimensions,
+                                                         bool corners) {
+  std::vector<std::vector<int>> all;
+  const std::size_t d = dimensions.size();
+  for (std::size_t k = 0; k < d; ++k)
+    for (const int side : {-1, 1}) {
+      if (!dimensions[k]) continue;
+      all.emplace_back(d, 0)[k] = side;
+    }
+  if (!corners) return all;
+  std::vector<int> steps(d, -1);
+  const auto next = [&] {  // counts in digits -1, 0, 1
+    for (std::size_t k = d; k-- > 0;) {
+      if (steps[k]++ < 1) return true;
+      steps[k] = -1;
+    }
+    return false;
+  };
+  do {
+    int taken = 0;
+    for (std::size_t k = 0; k < d; ++k) {
+      if (steps[k] != 0 && !dimensions[k]) taken = -int(d) * 2;
+      taken += steps[k] != 0;
+    }
+    if (taken > 1) all.push_back(steps);
+  } while (next());
+  return all;
+}
+
+}  // namespace railpass

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/halo/engine.hpp"
+
+#include "lib/session/inside.hpp"
+#include "lib/session/same_on_all.hpp"
+#include "railpass/base/error.hpp"
+
+#include <exception>
+#include <utility>
+
+namespace railpass::mpi {
+
+using namespace railpass::halo;
+
+namespace {
+
+// A call that ends by an exception tells the other ranks of it.
+class ends_call_on_exception {
+ public:
+  explicit ends_call_on_exception(std::optional<railpass::detail::set_call>& call) : call_(call) {}
+  ~ends_call_on_exception() {
+    if (std::uncaught_exceptions() > exceptions_) call_.reset();
+  }
+
+ private:
+  std::optional<railpass::detail::set_call>& call_;
+  int exceptions_ = std::uncaught_exceptions();
+};
+
+}  // namespace
+
+halo::engine::engine(const halo_arguments& arguments) : name_(arguments.options.name) {
+  const inside guard;
+  int is_inter = 0;
+  if (arguments.comm != MPI_COMM_NULL) PMPI_Comm_test_inter(arguments.comm, &is_inter);
+  if (arguments.comm == MPI_COMM_NULL || is_inter)
+    throw error("halo_exchange: expected an intra-communicator");
+  try {
+    check("MPI_Comm_get_errhandler", PMPI_Comm_get_errhandler(arguments.comm, &users_handler_));
+    check("MPI_Comm_create", make_private_communicator(arguments.comm, comm_));
+    make(arguments);
+  } catch (const mpi_failure& failure) {
+    leave_behind();
+    fail(failure);
+  } catch (const error&) {  // on all ranks
+    let_go();
+    throw;
+  }
+}
+
+halo::engine::~engine() {
+  const inside guard;
+  int ended = 0;
+  PMPI_Finalized(&ended);
+  if (ended || failed_) {
+    leave_behind();
+    return;
+  }
+  try {
+    if (under_way_) under_way_->end();
+    let_go();
+  } catch (const mpi_failure&) {
+    leave_behind();
+  }
+}
+
+// What is left of MPI's goes with it. After a failure others may never come to free a window.
+void halo::engine::leave_behind() {
+  for (candidate& c : candidates_) static_cast<void>(c.run.release());
+  static_cast<void>(resources_.release());
+  static_cast<void>(plan_.release());
+}
+
+void halo::engine::let_go() {
+  candidates_.clear();
+  resources_.reset();
+  plan_.reset();
+  comm_.free();
+  PMPI_Errhandler_free(&users_handler_);
+}
+
+void halo::engine::make(const halo_arguments& arguments) {
+  plan_ = std::make_unique<plan>(comm_.handle, arguments);
+  require_same(comm_.handle, "halo_exchange", {},
+               problem_of([&] { resources_ = std::make_unique<resources>(*plan_); }));
+  for (const version_description& v : versions()) {
+    try {
+      candidates_.push_back({&v, v.make(*resources_, v.how, v.in)});
+    } catch (const unavailable& u) {
+      candidates_.push_back({&v, nullptr, u.why});
+    }
+  }
+  in_one_ = make_request(arguments, false);
+  in_two_parts_ = make_request(arguments, true);
+  latest_ = in_one_.get();
+}
+
+std::unique_ptr<halo::engine::request> halo::engine::make_request(const halo_arguments& arguments,
+                                                                  bool in_two_parts) const {
+  constexpr std::size_t longest_shape = 16;  // of a function set
+  std::vector<std::int64_t> shape{in_two_parts, arguments.options.corners};
+  const std::vector<std::int64_t> lengths = plan_->message_lengths(longest_shape - shape.size());
+  shape.insert(shape.end(), lengths.begin(), lengths.end());
+  std::vector<std::string> without;
+  for (const candidate& c : candidates_)
+    if (!c.run) without.push_back(c.what->name());
+  auto result = std::make_unique<request>(
+      name_, arguments.comm, std::vector<std::string>{"pattern", "primitive", "layout"},
+      function_set_options{.shape = std::move(shape),
+                           .policy = arguments.options.policy,
+                           .without = std::move(without)});
+  for (const candidate& c : candidates_)
+    result->add(c.what->name(),
+                {std::string(c.what->pattern_name()), std::string(c.what->primitive),
+                 std::string(c.what->layout_name())});
+  return result;
+}
+
+void halo::engine::fail(const mpi_failure& failure) {
+  failed_ = true;
+  if (comm_.handle != MPI_COMM_NULL) {
+    PMPI_Comm_set_errhandler(comm_.handle, users_handler_);
+    PMPI_Comm_call_errhandler(comm_.handle, failure.code);
+    PMPI_Comm_set_errhandler(comm_.handle, MPI_ERRORS_RETURN);
+  }
+  throw error("halo_exchange '" + name_ + "': " + failure.text());
+}
+
+void halo::engine::start(std::size_t index) {
+  if (under_way_)
+    throw error("halo_exchange '" + name_ + "': one exchange has begun and not ended");
+  if (failed_) throw error("halo_exchange '" + name_ + "': an earlier exchange has failed");
+  const inside guard;
+  try {
+    plan_->copy_own_sides();
+    candidates_[index].run->begin();
+    under_way_ = candidates_[index].run.get();
+  } catch (const mpi_failure& failure) {
+    fail(failure);
+  }
+}
+
+void halo::engine::finish() {
+  if (!under_way_) throw error("halo_exchange '" + name_ + "': none has begun that could end");
+  const inside guard;
+  try {
+    std::exchange(under_way_, nullptr)->end();
+  } catch (const mpi_failure& failure) {
+    fail(failure);
+  }
+}
+
+void halo::engine::exchange() {
+  latest_ = in_one_.get();
+  if (latest_->verifies()) return exchange_verified();
+  const railpass::detail::set_call call(*latest_);
+  start(call.version());
+  finish();
+}
+
+// As function_set's verify_with, of the elements that come from neighbours.
+void halo::engine::exchange_verified() {
+  try {
+    const std::vector<std::byte> before = plan_->received_elements();
+    std::size_t tried = 0;
+    {
+      const railpass::detail::set_call call(*latest_);
+      tried = call.version();
+      start(tried);
+      finish();
+    }
+    if (tried == 0) return;
+    const std::vector<std::byte> found = plan_->received_elements();
+    plan_->put_back(before);
+    start(0);
+    finish();
+    latest_->settle_results(tried,
+                            found == plan_->received_elements() ? "" : "brings other elements");
+  } catch (const mpi_failure& failure) {
+    fail(failure);
+  }
+}
+
+void halo::engine::begin() {
+  if (under_way_ || call_)
+    throw error("halo_exchange '" + name_ + "': one exchange has begun and not ended");
+  latest_ = in_two_parts_.get();
+  if (latest_->verifies()) latest_->note_unverified();
+  call_.emplace(*latest_);
+  const ends_call_on_exception guard(call_);
+  start(call_->version());
+}
+
+void halo::engine::end() {
+  const ends_call_on_exception guard(call_);
+  finish();
+  call_.reset();
+}
+
+halo::halo(halo_arguments arguments) : engine_(std::make_unique<engine>(arguments)) {}
+halo::halo(halo&&) noexcept = default;
+halo& halo::operator=(halo&&) noexcept = default;
+halo::~halo() = default;
+
+void halo::exchange() { engine_->exchange(); }
+void halo::begin() { engine_->begin(); }
+void halo::end() { engine_->end(); }
+std::string halo::winner() const { return engine_->winner(); }
+std::string halo::last() const { return engine_->last(); }
+
+}  // namespace railpass::mpi

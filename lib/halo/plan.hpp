@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What an exchange has to move, as all versions see it.
+#pragma once
+
+#include "lib/halo/datatypes.hpp"
+#include "lib/halo/strided.hpp"
+#include "railpass/halo_exchange.hpp"
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace railpass::halo {
+
+/// One side's elements of all fields.
+class side {
+ public:
+  side() = default;
+  /// `parts[f]` belongs to `fields[f]`. Throws mpi_failure.
+  side(std::vector<strided> parts, const std::vector<array_layout>& fields, MPI_Comm comm);
+
+  /// Of all elements, as seen from address().
+  MPI_Datatype type() const { return type_; }
+  std::byte* address() const { return parts_[0].first; }
+  std::int64_t bytes() const { return bytes_; }  ///< packed
+  const strided& part(std::size_t field) const { return parts_[field]; }
+
+  /// Copies all elements to `to`, bytes() long, or from there. Throw mpi_failure.
+  void pack(std::byte* to) const;
+  void unpack(const std::byte* from) const;
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::vector<strided> parts_;
+  std::vector<runs> plain_;  // empty where an element has a datatype of its own
+  datatype type_;
+  std::int64_t bytes_ = 0;
+};
+
+/// A side's elements where they are in another rank's windows.
+struct remote_side {
+  std::vector<strided> parts{};              ///< by field; `first` is an offset
+  std::vector<std::int64_t> places_bytes{};  ///< by field: in the window of that field
+  std::int64_t packed_place_bytes = 0;       ///< in the buffer of packed messages
+};
+
+/// All ranks send in one direction: to the neighbour there, and receive from the opposite one.
+/// Beyond sides of the domain either may be missing (MPI_PROC_NULL).
+struct shift {
+  int to = MPI_PROC_NULL, from = MPI_PROC_NULL;
+  int tag = 0;  ///< one rank may be the neighbour on several sides
+  /// Of each two ranks that follow each other in this direction, one receives before it sends, but
+  /// where an odd ring closes. So no order of synchronous messages closes a circle.
+  bool receives_first = false;
+  side sent{}, received{};
+  std::int64_t sent_place_bytes = 0, received_place_bytes = 0;  ///< in a buffer of packed messages
+  remote_side received_there{};                                 ///< where `to` receives this
+  remote_side sent_there{};                                     ///< where `from` sends it from
+};
+
+/// Of an array, the memory in which it lies.
+struct memory_range {
+  std::byte* begin = nullptr;
+  std::byte* end = nullptr;
+};
+
+/// The same shifts on all ranks, in the same order; those to oneself are apart.
+class plan {
+ public:
+  /// Collective over `comm`, which must outlive the plan and return errors. Throws error, on all
+  /// ranks alike, if arguments are wrong or do not fit together; mpi_failure.
+  plan(MPI_Comm comm, const mpi::halo_arguments& arguments);
+  plan(const plan&) = delete;
+  plan& operator=(const plan&) = delete;
+
+  MPI_Comm comm() const { return comm_; }
+  const std::vector<shift>& shifts() const { return shifts_; }
+  /// The same by way of neighbours across faces: two shifts for each dimension, in order, each of
+  /// which takes along what the dimensions before have brought. Corners take 2 D messages
+  /// instead of 3^D - 1.
+  const std::vector<shift>& forwarding() const { return forwarding_; }
+  const std::vector<array_layout>& fields() const { return fields_; }
+  memory_range range(std::size_t field) const { return ranges_[field]; }
+  /// Of a buffer for all packed messages, of either list.
+  std::int64_t packed_bytes() const { return packed_bytes_; }
+  std::int64_t forwarding_bytes() const { return forwarding_bytes_; }
+
+  /// Bytes of the messages there and back in each dimension, those across edges and corners then in
+  /// any order: the most of any rank. Not more than `most` numbers; the last one is of all others.
+  /// Collective.
+  std::vector<std::int64_t> message_lengths(std::size_t most) const;
+
+  /// A copy of all elements that come from neighbours; puts it back.
+  std::vector<std::byte> received_elements() const;
+  void put_back(const std::vector<std::byte>& received) const;
+
+  /// Where this rank is its own neighbour.
+  void copy_own_sides() const;
+
+ private:
+  void check_arguments(const mpi::halo_arguments& a) const;
+  static std::vector<std::string> equal_on_all(const mpi::halo_arguments& a);
+  shift make_shift(const mpi::halo_arguments& a, const std::vector<int>& steps,
+                   const reach& along) const;
+  void make_shifts(const mpi::halo_arguments& a);
+  void make_forwarding(const mpi::halo_arguments& a, const std::vector<bool>& cut, int tag);
+  std::string meet_neighbours(std::size_t dimensions);
+  void agree_on_order();
+
+  MPI_Comm comm_;
+  int rank_ = 0;
+  std::vector<array_layout> fields_;
+  std::vector<std::vector<int>> orders_;  // by field: dimensions, the outermost loop first
+  std::vector<memory_range> ranges_;
+  std::vector<shift> shifts_, forwarding_, own_;
+  std::int64_t packed_bytes_ = 0, forwarding_bytes_ = 0;
+  mutable std::vector<std::byte> own_message_;
+};
+
+/// Whether it is so on all ranks. Collective.
+bool on_all(MPI_Comm comm, bool here);
+
+}  // namespace railpass::halo

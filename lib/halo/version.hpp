@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A version: one way to do the exchange. versions.def lists them.
+#pragma once
+
+#include "lib/halo/messages.hpp"
+#include "lib/halo/plan.hpp"
+#include "lib/halo/windows.hpp"
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace railpass::halo {
+
+/// Whether the messages of all directions are under way at once, or those of one end before those
+/// of the next one begin, or those of one dimension, which then take along what the dimensions
+/// before have brought (plan::forwarding).
+enum class pattern { at_once, by_pairs, by_dimension };
+
+/// What versions share.
+class resources {
+ public:
+  /// `p` must outlive it.
+  explicit resources(const plan& p)
+      : plan_(p),
+        messages_{messages(p.shifts(), p.packed_bytes(), layout::derived),
+                  messages(p.shifts(), p.packed_bytes(), layout::packed)},
+        forwarding_{messages(p.forwarding(), p.forwarding_bytes(), layout::derived),
+                    messages(p.forwarding(), p.forwarding_bytes(), layout::packed)} {}
+
+  const plan& of() const { return plan_; }
+  /// Of plan::shifts(), and of plan::forwarding().
+  messages& messages_in(layout in) { return messages_[std::size_t(in)]; }
+  messages& forwarding_in(layout in) { return forwarding_[std::size_t(in)]; }
+  /// Made when they are first asked for: collective. Throws unavailable, on all ranks alike;
+  /// mpi_failure.
+  windows& windows_in(layout in);
+
+ private:
+  const plan& plan_;
+  std::array<messages, 2> messages_, forwarding_;
+  std::array<std::unique_ptr<windows>, 2> windows_{};
+  std::array<std::optional<unavailable>, 2> why_none_{};
+};
+
+class version {
+ public:
+  virtual ~version() = default;
+  /// May do all of it. Throws mpi_failure, as end does.
+  virtual void begin() = 0;
+  virtual void end() {}
+};
+
+/// An entry of the list.
+struct version_description {
+  std::string_view primitive;
+  pattern how;
+  layout in;
+  /// Collective. Throws unavailable, on all ranks alike; mpi_failure.
+  std::unique_ptr<version> (*make)(resources& shared, pattern how, layout in);
+
+  std::string_view pattern_name() const {
+    return how == pattern::at_once    ? "at_once"
+           : how == pattern::by_pairs ? "by_pairs"
+                                      : "by_dimension";
+  }
+  std::string_view layout_name() const { return in == layout::derived ? "derived" : "packed"; }
+  /// As isend_irecv_at_once_packed.
+  std::string name() const {
+    return std::string(primitive) + "_" + std::string(pattern_name()) + "_" +
+           std::string(layout_name());
+  }
+};
+
+std::span<const version_description> versions();
+
+}  // namespace railpass::halo

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSL-1.0
+#ifdef RAILPASS_LIST_HALO_VERSION
+RAILPASS_LIST_HALO_VERSION(ineighbor_alltoallw, at_once, derived)
+RAILPASS_LIST_HALO_VERSION(ineighbor_alltoallw, at_once, packed)
+#elif !defined(RAILPASS_HALO_VERSIONS_INEIGHBOR_ALLTOALLW)
+#define RAILPASS_HALO_VERSIONS_INEIGHBOR_ALLTOALLW
+
+#include "lib/halo/versions/neighbourhood.hpp"
+
+namespace railpass::halo {
+
+class ineighbor_alltoallw final : public neighbourhood {
+ public:
+  ineighbor_alltoallw(resources& shared, pattern, layout in) : neighbourhood(shared, in) {}
+
+  void begin() override {
+    pack_all();
+    check("MPI_Ineighbor_alltoallw",
+          PMPI_Ineighbor_alltoallw(MPI_BOTTOM, out_.counts.data(), out_.places.data(),
+                                   out_.types.data(), MPI_BOTTOM, in_.counts.data(),
+                                   in_.places.data(), in_.types.data(), graph_, &request_));
+  }
+  void end() override {
+    check("MPI_Wait", PMPI_Wait(&request_, MPI_STATUS_IGNORE));
+    unpack_all();
+  }
+
+ private:
+  MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+}  // namespace railpass::halo
+
+#endif

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSL-1.0
+#ifdef RAILPASS_LIST_HALO_VERSION
+#if MPI_VERSION >= 4
+RAILPASS_LIST_HALO_VERSION(neighbor_alltoallw_init, at_once, derived)
+RAILPASS_LIST_HALO_VERSION(neighbor_alltoallw_init, at_once, packed)
+#endif
+#elif !defined(RAILPASS_HALO_VERSIONS_NEIGHBOR_ALLTOALLW_INIT)
+#define RAILPASS_HALO_VERSIONS_NEIGHBOR_ALLTOALLW_INIT
+
+#include "lib/halo/versions/neighbourhood.hpp"
+
+#if MPI_VERSION >= 4
+namespace railpass::halo {
+
+class neighbor_alltoallw_init final : public neighbourhood {
+ public:
+  neighbor_alltoallw_init(resources& shared, pattern, layout in) : neighbourhood(shared, in) {
+    check("MPI_Neighbor_alltoallw_init",
+          PMPI_Neighbor_alltoallw_init(MPI_BOTTOM, out_.counts.data(), out_.places.data(),
+                                       out_.types.data(), MPI_BOTTOM, in_.counts.data(),
+                                       in_.places.data(), in_.types.data(), graph_, MPI_INFO_NULL,
+                                       &request_));
+  }
+  ~neighbor_alltoallw_init() override {
+    if (request_ != MPI_REQUEST_NULL) PMPI_Request_free(&request_);
+  }
+
+  void begin() override {
+    pack_all();
+    check("MPI_Start", PMPI_Start(&request_));
+  }
+  void end() override {
+    check("MPI_Wait", PMPI_Wait(&request_, MPI_STATUS_IGNORE));
+    unpack_all();
+  }
+
+ private:
+  MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+}  // namespace railpass::halo
+#endif
+
+#endif

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the versions with windows have in common. Derived datatypes reach from field to field;
+// packed messages wait in slots of a window. Packed ones are written before the first
+// synchronisation and read after the last one, so that no window is touched from both sides in
+// between.
+#pragma once
+
+#include "lib/halo/version.hpp"
+
+#include <vector>
+
+namespace railpass::halo {
+
+/// Who moves a shift's elements: the rank that sends them, or the one that receives them.
+enum class access { put, get };
+
+class one_sided : public version {
+ protected:
+  one_sided(resources& shared, pattern how, layout in, access by)
+      : plan_(shared.of()),
+        windows_(shared.windows_in(in)),
+        by_pairs_(how == pattern::by_pairs),
+        access_(by) {}
+
+  std::size_t num_shifts() const { return plan_.shifts().size(); }
+  void move(std::size_t i) {
+    if (access_ == access::put)
+      windows_.put(i);
+    else
+      windows_.get(i);
+  }
+  /// Who is reached, and who reaches this rank, in a shift.
+  int target(const shift& s) const { return access_ == access::put ? s.to : s.from; }
+  int origin(const shift& s) const { return access_ == access::put ? s.from : s.to; }
+
+  const plan& plan_;
+  windows& windows_;
+  bool by_pairs_;
+
+ private:
+  access access_;
+};
+
+/// With fences: all ranks synchronise.
+class fenced : public one_sided {
+ public:
+  void begin() override {
+    windows_.pack_all();
+    fence(MPI_MODE_NOPRECEDE);
+    for (std::size_t i = 0; i < num_shifts(); ++i) {
+      move(i);
+      if (by_pairs_ && i + 1 < num_shifts()) fence(0);
+    }
+  }
+  void end() override {
+    fence(MPI_MODE_NOSUCCEED);
+    windows_.unpack_all();
+  }
+
+ protected:
+  using one_sided::one_sided;
+
+ private:
+  void fence(int promises) {
+    for (const MPI_Win window : windows_.all())
+      check("MPI_Win_fence", PMPI_Win_fence(promises, window));
+  }
+};
+
+/// With post, start, complete and wait: neighbours synchronise.
+class posted : public one_sided {
+ public:
+  void begin() override {
+    windows_.pack_all();
+    for (std::size_t e = 0; e < epochs_.size(); ++e) {
+      open(epochs_[e]);
+      for (const std::size_t i : epochs_[e].shifts) move(i);
+      if (by_pairs_) close(epochs_[e]);
+    }
+    if (by_pairs_) windows_.unpack_all();
+  }
+  void end() override {
+    if (by_pairs_) return;
+    for (const epoch& e : epochs_) close(e);
+    windows_.unpack_all();
+  }
+
+ protected:
+  posted(resources& shared, pattern how, layout in, access by) : one_sided(shared, how, in, by) {
+#if defined(MPICH) || defined(MPICH_NAME)
+    if (by_pairs_)
+      throw unavailable{
+          "MPICH counts posts without looking whose they are, and a rank that is ahead "
+          "posts early"};
+#endif
+    std::vector<std::size_t> together;
+    for (std::size_t i = 0; i < num_shifts(); ++i) {
+      together.push_back(i);
+      if (!by_pairs_ && i + 1 < num_shifts()) continue;
+      std::vector<int> targets, origins;
+      for (const std::size_t k : together) {
+        targets.push_back(target(plan_.shifts()[k]));
+        origins.push_back(origin(plan_.shifts()[k]));
+      }
+      epochs_.push_back({together, {plan_.comm(), targets}, {plan_.comm(), origins}});
+      together.clear();
+    }
+  }
+
+ private:
+  struct epoch {
+    std::vector<std::size_t> shifts;
+    rank_group targets, origins;
+  };
+  void open(const epoch& e) {
+    if (!e.origins.empty())
+      for (const MPI_Win window : windows_.all())
+        check("MPI_Win_post", PMPI_Win_post(e.origins, 0, window));
+    if (!e.targets.empty())
+      for (const MPI_Win window : windows_.all())
+        check("MPI_Win_start", PMPI_Win_start(e.targets, 0, window));
+  }
+  void close(const epoch& e) {
+    if (!e.targets.empty())
+      for (const MPI_Win window : windows_.all())
+        check("MPI_Win_complete", PMPI_Win_complete(window));
+    if (!e.origins.empty())
+      for (const MPI_Win window : windows_.all()) check("MPI_Win_wait", PMPI_Win_wait(window));
+  }
+
+  std::vector<epoch> epochs_;
+};
+
+}  // namespace railpass::halo

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "models/halo.hpp"
+#include "support/catch.hpp"
+
+#include <array>
+#include <random>
+
+using namespace railpass;
+
+namespace {
+
+machine_model slow_between_hosts() {
+  machine_model m;
+  m.same_node = hockney_link(1e-6, 1e-10);
+  m.across_nodes = hockney_link(1e-5, 1e-9);
+  return m;
+}
+
+// The time of an exchange said once more: every message looked for at both ends, over plain arrays.
+double time_by_hand(const grid_query& q, std::array<int, 3> g) {
+  const int p = int(q.host_of_rank.size());
+  const auto place = [&](int rank) {
+    return std::array{rank / (g[1] * g[2]), rank / g[2] % g[1], rank % g[2]};
+  };
+  std::vector<double> rank_s(std::size_t(p), 0), host_s(std::size_t(p), 0);
+  double way_s = 0;
+  for (int a = 0; a < p; ++a)
+    for (int dx = -1; dx <= 1; ++dx)
+      for (int dy = -1; dy <= 1; ++dy)
+        for (int dz = -1; dz <= 1; ++dz) {
+          const std::array step{dx, dy, dz};
+          const int crossed = (dx != 0) + (dy != 0) + (dz != 0);
+          if (crossed == 0 || (crossed > 1 && !q.corners)) continue;
+          const std::array from = place(a);
+          std::array<int, 3> to{};
+          double bytes = q.element_bytes;
+          bool there = true;
+          for (std::size_t k = 0; k < 3; ++k) {
+            to[k] = from[k] + step[k];
+            if (to[k] < 0 || to[k] >= g[k]) {
+              there = there && q.periodic[k];
+              to[k] = (to[k] + g[k]) % g[k];
+            }
+            std::int64_t begin = 0, end = 0;  // of the block: the first ones are larger
+            for (int c = 0; c <= from[k]; ++c) {
+              begin = end;
+              end += q.global[k] / g[k] + (c < q.global[k] % g[k] ? 1 : 0);
+            }
+            bytes *= double(step[k] ? q.width : end - begin);
+          }
+          if (!there) continue;
+          const int b = (to[0] * g[1] + to[1]) * g[2] + to[2];
+          if (a == b) {
+            rank_s[std::size_t(a)] += q.machine.copy.alpha_s + bytes * q.machine.copy.s_per_byte;
+            continue;
+          }
+          const bool near = q.host_of_rank[std::size_t(a)] == q.host_of_rank[std::size_t(b)];
+          const link_piece& link = (near ? q.machine.same_node : q.machine.across_nodes).pieces[0];
+          (near ? rank_s[std::size_t(a)] : host_s[std::size_t(q.host_of_rank[std::size_t(a)])]) +=
+              link.gap_s + bytes * link.gap_s_per_byte;
+          way_s = std::max(way_s, link.latency_s);
+        }
+  return *std::max_element(rank_s.begin(), rank_s.end()) +
+         *std::max_element(host_s.begin(), host_s.end()) + way_s;
+}
+
+}  // namespace
+
+TEST_CASE("the suggested grid is the best of all, by a count of its own") {
+  std::mt19937 random(7);
+  const machine_model machine = slow_between_hosts();
+  for (int trial = 0; trial < 150; ++trial) {
+    const int p = 1 + int(random() % 24);
+    grid_query q{.machine = machine};
+    for (int k = 0; k < 3; ++k) {
+      q.global.push_back(1 + std::int64_t(random() % (k == 2 ? 200 : 60)));
+      q.periodic.push_back(random() % 2 == 0);
+    }
+    q.width = 1 + std::int64_t(random() % 3);
+    q.element_bytes = double(1 + random() % 100);
+    q.corners = random() % 2 == 0;
+    const int ranks_per_host = 1 + int(random() % 5);
+    for (int r = 0; r < p; ++r)
+      q.host_of_rank.push_back(trial % 2 ? r / ranks_per_host
+                                         : r % ((p + ranks_per_host - 1) / ranks_per_host));
+    const std::vector<int> best = best_grid(q);
+    double least_s = -1;
+    for (int x = 1; x <= p; ++x)
+      for (int y = 1; y <= p; ++y)
+        for (int z = 1; z <= p; ++z) {
+          if (x * y * z != p) continue;
+          const std::array g{x, y, z};
+          bool fits = true;
+          for (std::size_t k = 0; k < 3; ++k) fits = fits && q.global[k] / g[k] >= q.width;
+          if (!fits) continue;
+          const double s = time_by_hand(q, g);
+          if (least_s < 0 || s < least_s) least_s = s;
+        }
+    CAPTURE(trial, p, q.width, q.corners);
+    CHECK(best.empty() == (least_s < 0));
+    if (best.empty()) continue;
+    CHECK(best[0] * best[1] * best[2] == p);
+    CHECK(time_by_hand(q, {best[0], best[1], best[2]}) == Approx(least_s).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("long domains are cut across, square ones both ways") {
+  const machine_model machine = slow_between_hosts();
+  grid_query q{.machine = machine, .global = {100000, 100}, .periodic = {false, false}};
+  q.host_of_rank.assign(8, 0);
+  CHECK(best_grid(q) == std::vector<int>{8, 1});
+  q.global = {100, 100000};
+  CHECK(best_grid(q) == std::vector<int>{1, 8});
+  q.global = {100000, 100000};
+  CHECK(best_grid(q) == std::vector<int>{4, 2});
+  q.host_of_rank.assign(16, 0);
+  CHECK(best_grid(q) == std::vector<int>{4, 4});
+  q.global = {3, 3};
+  q.width = 2;
+  CHECK(best_grid(q).empty());
+}
