@@ -27,6 +27,9 @@ void correct_by_neighbour(std::span<arm_prior> priors, const Known& known_there,
                           std::span<const arm_prior> predicted_there, double octaves) {
   // How far errors drift apart in one octave, of their own size.
   constexpr double drift_per_octave = 0.7;
+  // How much is left an octave away of what an arm errs by beyond what all do: where buffers and
+  // protocols change, some arms do that at other sizes than others.
+  constexpr double kept_per_octave = 0.7;
   struct correction {
     double shift = 0, variance = 0;
   };
@@ -44,7 +47,7 @@ void correct_by_neighbour(std::span<arm_prior> priors, const Known& known_there,
     shifts.push_back(known[i]->shift);
   }
   if (shifts.empty()) return;
-  const double typical = median(shifts);
+  const double typical = median(shifts), kept = std::pow(kept_per_octave, octaves);
   for (std::size_t i = 0; i < priors.size(); ++i) {
     arm_prior& p = priors[i];
     if (p.measured_only) continue;
@@ -54,7 +57,7 @@ void correct_by_neighbour(std::span<arm_prior> priors, const Known& known_there,
       continue;
     }
     const double drift = drift_per_octave * p.spread;
-    p.log_seconds += known[i]->shift;
+    p.log_seconds += typical + kept * (known[i]->shift - typical);
     p.spread = std::min(p.spread, std::sqrt(known[i]->variance + octaves * drift * drift));
   }
 }
