@@ -21,7 +21,7 @@ set_target_properties(railpass_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_
 install(TARGETS railpass_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # Headers say "railpass/...", "models/..." and "collectives/...": all below include/railpass.
-set(headers FILES_MATCHING PATTERN "*.hpp" PATTERN "*.def")
+set(headers FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*.def")
 install(DIRECTORY include/railpass DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${headers})
 install(DIRECTORY models collectives DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/railpass ${headers})
 

@@ -21,6 +21,7 @@ DEPENDS["api"] = {"base"}
 DEPENDS["facade"] = {"api"}
 DEPENDS["session"].add("api")
 DEPENDS["halo"].add("api")
+DEPENDS["c"].add("api")
 DEPENDS["preload"].add("api")
 DEPENDS["cli"] = set(DEPENDS)
 
@@ -29,20 +30,20 @@ PLACES = [("include/railpass/mpi.hpp", "api"), ("include/railpass/options.hpp", 
           ("include/railpass/rails.hpp", "api"), ("include/railpass/function_set.hpp", "api"),
           ("include/railpass/region.hpp", "api"), ("include/railpass/detail/set_call.hpp", "api"),
           ("include/railpass/array_view.hpp", "api"), ("include/railpass/cartesian.hpp", "api"),
-          ("include/railpass/halo_exchange.hpp", "api"),
+          ("include/railpass/halo_exchange.hpp", "api"), ("include/railpass/railpass.h", "api"),
           ("include/railpass/base/", "base"), ("include/railpass/schedule/", "schedule"),
           ("include/railpass/select/", "select"), ("include/railpass/predict/", "predict"),
           ("include/railpass/knowledge/", "knowledge"), ("lib/store/", "store"),
           ("include/railpass/fit/", "fit"), ("include/railpass/transport/", "transport"),
           ("include/railpass/", "facade"),
           ("models/", "models"), ("collectives/", "collectives"), ("lib/cli/", "cli"), ("lib/measure/", "measure"),
-          ("lib/session/", "session"), ("lib/halo/", "halo"), ("lib/preload/", "preload"),
+          ("lib/session/", "session"), ("lib/halo/", "halo"), ("lib/c/", "c"), ("lib/preload/", "preload"),
           ("lib/exec/", "exec"), ("lib/rails/", "rails"), ("lib/files/", "files"), ("lib/report/", "report"), ("lib/tune/", "tune")]
 
 # Which layers may include what is not ours.
 OUTSIDE = {"Eigen/": {"fit", "tune"}, "nlohmann/": {"files", "report", "tune", "cli"}, "CLI/": {"cli"}, "boost/": {"facade", "rails"},
            "sqlite3.h": {"store"},
-           "mpi.h": {"api", "rails", "exec", "session", "halo", "measure", "preload", "cli"}}
+           "mpi.h": {"api", "rails", "exec", "session", "halo", "c", "measure", "preload", "cli"}}
 
 USERS_HEADERS = [str(p.relative_to(ROOT)) for p in sorted((ROOT / "include/railpass").glob("*.hpp"))
                  if p.name != "options.hpp"]  # part of mpi.hpp
