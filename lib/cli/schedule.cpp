@@ -43,7 +43,7 @@ std::vector<rank_work> work_of(const simulation& run) {
   std::vector<covered> seen(work.size());
   for (const timeline_event* e : events) {
     rank_work& w = work[std::size_t(e->rank)];
-    const int row = e->kind == step_kind::send ? 0 : e->kind == step_kind::receive ? 1 : 2;
+    const int row = gives(e->kind) ? 0 : brings(e->kind) ? 1 : 2;
     double& until_s = seen[std::size_t(e->rank)].until_s[row];
     const double more_s = std::max(0.0, e->end_s - std::max(e->begin_s, until_s));
     until_s = std::max(until_s, e->end_s);
