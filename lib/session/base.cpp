@@ -123,12 +123,13 @@ bool bases::is_one_world(MPI_Comm user) {
   return all;
 }
 
-bases::materials bases::prepare(int num_ranks) {
+bases::materials bases::prepare(int num_ranks, std::int64_t shared_bytes) {
   std::random_device random;
   const auto number = std::int64_t(std::uint64_t{random()} << 32 | random() | 1);
   return {std::make_unique<base>(),
           {mark_of_host(), number},
-          std::vector<std::int64_t>(2 * std::size_t(num_ranks))};
+          std::vector<std::int64_t>(2 * std::size_t(num_ranks)),
+          shared_bytes};
 }
 
 int bases::make(MPI_Comm user, materials from, base_place& place) {
@@ -158,6 +159,8 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
     place = {};
     return failure != MPI_SUCCESS ? failure : MPI_ERR_NO_MEM;
   }
+  made.shared =
+      node_memory::make(comm.handle, made.hosts, made.id, from.shared_bytes, made.why_not_shared);
   const std::lock_guard lock(mutex_);
   lane_set free;
   free.fill(~std::uint64_t{0});
@@ -167,7 +170,7 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
   return MPI_SUCCESS;
 }
 
-bool bases::make_for_world(bool wanted) {
+bool bases::make_for_world(bool wanted, std::int64_t shared_bytes) {
   int num_ranks = 1;
   PMPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
   MPI_Comm parent = MPI_COMM_NULL;  // nobody knows what the program has started besides
@@ -175,7 +178,7 @@ bool bases::make_for_world(bool wanted) {
   if (num_ranks < 2 || parent != MPI_COMM_NULL) return false;
   materials from;
   try {
-    from = prepare(num_ranks);
+    from = prepare(num_ranks, shared_bytes);
   } catch (const std::exception&) {  // seen by all below
   }
   int ok = wanted && from.made ? 1 : 0;
@@ -192,7 +195,10 @@ bases::entry& bases::entry_of(const base& b) {
 
 lane_set bases::free_lanes(const base& b) {
   const std::lock_guard lock(mutex_);
-  return entry_of(b).free;
+  lane_set free = entry_of(b).free;
+  for (int n = 0; b.shared && n < b.shared->num_slots(); ++n)
+    if ((free[0] >> n & 1) != 0 && !b.shared->is_free(n)) set(free, n, false);
+  return free;
 }
 
 bool bases::take(const base& b, int number) {

@@ -137,7 +137,11 @@ int session::raise(const call& c, int code) {
 bool session::eligible_here(const algorithm& a, const call& c) const {
   // Reductions are cut between elements, everything else between bytes.
   const std::int64_t units = c.is_reduction() ? c.message_bytes / c.element_bytes : c.message_bytes;
-  return eligible(a, {.num_ranks = num_ranks_, .units = units, .commutative = is_commutative(c)}) &&
+  const std::int64_t unit_bytes = c.is_reduction() ? c.element_bytes : 1;
+  return eligible(a, {.num_ranks = num_ranks_,
+                      .units = units,
+                      .commutative = is_commutative(c),
+                      .shared_memory = in_memory_ && unit_bytes <= cell_bytes}) &&
          a.scratch.bytes(double(c.message_bytes),
                          a.scratch.blocks > 0 ? longest_block_bytes(c, num_ranks_) : 0) <=
              double(settings_.scratch_limit);
@@ -201,29 +205,31 @@ int session::run_schedule(const call& c, const arm& a) {
     return mine.failed_ ? MPI_ERR_OTHER : MPI_SUCCESS;
   };
   int code = MPI_SUCCESS;
-  if (over_rails_) {
-    code = execute(*over_rails_, *plan, buffers_.bound(), look);
+  if (plan->places > 0) {
+    code = execute(in_memory_->runs, *plan, buffers_.bound(), look);
+  } else if (over_rails_) {
+    code = execute(over_rails_->runs, *plan, buffers_.bound(), look);
     if (!over_rails_->rail.failure().empty()) record_failure_of_rails();
   } else {
-    code = execute(*over_mpi_, *plan, buffers_.bound(), look);
+    code = execute(over_mpi_->runs, *plan, buffers_.bound(), look);
   }
   return code == MPI_SUCCESS ? buffers_.finish() : code;
 }
 
-template <class Over>
-int session::execute(Over& over, const schedule& s, const binding& b, int (*look)(void*)) {
+template <class Executor>
+int session::execute(Executor& runs, const schedule& s, const binding& b, int (*look)(void*)) {
   const wait_watch watch{.clock = process_.clock(),
                          .after_s = settings_.hang_report,
                          .report = report_hang,
                          .look = look,
                          .user_data = this};
-  return over.runs.run(s, b, watch);
+  return runs.run(s, b, watch);
 }
 
 // By MPI's messages also where calls go over rails: these may have failed. A rank whose schedules
 // fail passes plans on all the same.
 int session::receive_first_plan(select::plan_message& message) {
-  return execute(*over_mpi_, plan_broadcast_, binding_of(message), [](void* self) -> int {
+  return execute(over_mpi_->runs, plan_broadcast_, binding_of(message), [](void* self) -> int {
     auto& mine = *static_cast<session*>(self);
     mine.keep_on();
     return mine.gone_ ? MPI_ERR_OTHER : MPI_SUCCESS;

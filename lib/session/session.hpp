@@ -6,6 +6,7 @@
 #pragma once
 
 #include "collectives/registry.hpp"
+#include "lib/exec/cell_executor.hpp"
 #include "lib/exec/mpi_executor.hpp"
 #include "lib/exec/schedule_cache.hpp"
 #include "lib/exec/transport_executor.hpp"
@@ -28,6 +29,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace railpass {
@@ -103,6 +105,14 @@ class session {
         : rail(std::move(messages)), runs(rail) {}
   };
 
+  struct memory_of_schedules {
+    node_memory::use slot;
+    cell_executor runs;
+    memory_of_schedules(node_memory& of, const base_lane& lane, std::vector<cell_region> room)
+        : slot(of, lane.number(), lane.ranks(), lane.num_ranks(), std::move(room)),
+          runs(slot.regions(), lane.rank(), of.has_core_per_rank()) {}
+  };
+
   void know_machine(double passed_s);
   int run_tuned(const call& c, std::uint8_t policy);
   // What is rare is not inlined: a settled call is to run through little code.
@@ -117,8 +127,8 @@ class session {
   int run_schedule(const call& c, const arm& a);
   template <class Work>
   int code_of(const Work& work);
-  template <class Over>
-  int execute(Over& over, const schedule& s, const binding& b, int (*look)(void* self));
+  template <class Executor>
+  int execute(Executor& runs, const schedule& s, const binding& b, int (*look)(void* self));
   int raise(const call& c, int code);
   // After a failure of this rank's part in a schedule.
   void fail();
@@ -176,6 +186,8 @@ class session {
   std::unique_ptr<merge_messages> merges_;
   std::optional<mpi_of_schedules> over_mpi_;        // from connect() on
   std::unique_ptr<rails_of_schedules> over_rails_;  // none: over MPI's messages
+  std::vector<cell_region> room_for_regions_;       // what the next one needs
+  std::optional<memory_of_schedules> in_memory_;    // if all ranks share some; over no rails
   schedule_cache schedules_;
   schedule plan_broadcast_;            // of first plans, from rank 0
   std::vector<std::string> policies_;  // 0: the setting's; the others were named by calls

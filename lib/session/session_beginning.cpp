@@ -123,7 +123,7 @@ void session::beginning::make_part(bool pays, bool asked_for) {
         agreed.offer(place_.of->id, all_bases_.free_lanes(*place_.of));
       } else {
         agreed.set(agreement::one_world, bases::is_one_world(user_));
-        for_base_ = bases::prepare(num_ranks);
+        for_base_ = bases::prepare(num_ranks, values_.shared_memory);
       }
     }
     agreed.set(agreement::made_its_part, true);
@@ -187,6 +187,10 @@ std::optional<session::outcome> session::beginning::take_place() {
   }
   const int number = take_lane(agreed, place_, user_);
   if (number < 0) return outcome{nullptr, MPI_SUCCESS, true};
+  if (std::string& why = place_.of->why_not_shared; !why.empty()) {
+    owner_.record("collectives do not use shared memory: " + why);
+    why.clear();
+  }
   made->connect(std::move(place_), number);
   return std::nullopt;
 }
@@ -236,6 +240,7 @@ session::session(const settings& values, process& owner, int rank, int num_ranks
       merges_(std::make_unique<merge_messages>(rank, num_ranks)),
       policies_{values.policy} {
   merges_->connect(lane_);
+  room_for_regions_.reserve(std::size_t(num_ranks));
   const arm binomial = parse_arm(collective::broadcast, "binomial");
   plan_broadcast_ = binomial.base->build(
       {.rank = rank, .num_ranks = num_ranks, .commutative = true, .result_rank = 0},
@@ -250,8 +255,13 @@ session::session(const settings& values, process& owner, int rank, int num_ranks
 }
 
 void session::connect(base_place place, int lane_number) {
+  base& of = *place.of;
   lane_->become(std::move(place), lane_number);
   over_mpi_.emplace(*lane_);
+  // All ranks know alike where they are.
+  if (of.shared && lane_number < of.shared->num_slots() &&
+      of.shared->has(lane_->ranks(), num_ranks_))
+    in_memory_.emplace(*of.shared, *lane_, std::move(room_for_regions_));
   // First plans must not fail on one rank alone.
   try {
     select::plan_message message{};
@@ -262,6 +272,7 @@ void session::connect(base_place place, int lane_number) {
 
 void session::run_over(std::shared_ptr<lane> messages) {
   over_rails_ = std::make_unique<rails_of_schedules>(std::move(messages));
+  in_memory_.reset();
 }
 
 }  // namespace railpass
