@@ -105,9 +105,15 @@ bases& bases::of_process() {
 
 base_place bases::find(MPI_Comm user) {
   const std::lock_guard lock(mutex_);
-  for (const entry& e : all_)
-    if (base_place place = place_in(*e.made, user); place.of) return place;
-  return {};
+  base_place first;
+  for (const entry& e : all_) {
+    if (first.of && !e.made->shared) continue;
+    base_place place = place_in(*e.made, user);
+    if (!place.of) continue;
+    if (place.of->shared) return place;
+    first = std::move(place);
+  }
+  return first;
 }
 
 bool bases::may_make_one() {
@@ -145,22 +151,25 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
   const auto n = std::size_t(comm.num_ranks);
   for (std::size_t r = 1; r < n; ++r) from.all[r] = from.all[2 * r];
   // If memory is short on one rank, none uses it.
-  int ok = 1;
+  std::array<std::int64_t, 2> agreed{1, 0};
+  std::optional<node_memory::making> shared;
   try {
     made.hosts = find_hosts(std::span(from.all).first(n));
     place = place_in(made, user);
+    shared.emplace(comm.handle, made.hosts, made.id, from.shared_bytes);
+    agreed[1] = shared->offered_bytes();
     const std::lock_guard lock(mutex_);
     all_.reserve(all_.size() + 1);
   } catch (const std::bad_alloc&) {
-    ok = 0;
+    agreed = {};
   }
-  const int failure = PMPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, comm.handle);
-  if (failure != MPI_SUCCESS || !ok) {
+  const int failure = PMPI_Allreduce(MPI_IN_PLACE, agreed.data(), int(agreed.size()), MPI_INT64_T,
+                                     MPI_MIN, comm.handle);
+  if (failure != MPI_SUCCESS || agreed[0] == 0) {
     place = {};
     return failure != MPI_SUCCESS ? failure : MPI_ERR_NO_MEM;
   }
-  made.shared =
-      node_memory::make(comm.handle, made.hosts, made.id, from.shared_bytes, made.why_not_shared);
+  made.shared = shared->finish(agreed[1], made.why_not_shared);
   const std::lock_guard lock(mutex_);
   lane_set free;
   free.fill(~std::uint64_t{0});

@@ -99,8 +99,8 @@ class bases {
   /// More are not made: MPI's communicators are the program's.
   static constexpr std::size_t most = 32;
 
-  /// The one in which lives whoever asks; of several the same on all ranks of `user`. Local; throws
-  /// std::bad_alloc.
+  /// The one in which lives whoever asks; of several the same on all ranks of `user`, and one that
+  /// shares memory if there is any. Local; throws std::bad_alloc.
   base_place find(MPI_Comm user);
   bool may_make_one();
   /// Whether all ranks are in MPI_COMM_WORLD. Others may leave, and end MPI, before this process

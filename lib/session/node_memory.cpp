@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <new>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -34,8 +37,8 @@ class descriptor {
   ~descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(descriptor&& other) noexcept {
+  descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  descriptor& operator=(descriptor other) noexcept {
     std::swap(fd_, other.fd_);
     return *this;
   }
@@ -100,182 +103,169 @@ int receive_descriptor(int connection) {
   return fd;
 }
 
-// What one rank does between the reductions. Whatever fails is told by all in the next one; the
-// rest is left out then, but for the reductions.
-class making {
- public:
-  making(MPI_Comm comm, const socket_name& name, int num_local, bool leads, std::size_t bytes)
-      : comm_(comm), name_(name), num_local_(num_local), leads_(leads), bytes_(bytes) {}
-
-  const std::string& problem() const { return problem_; }
-  bool alone() const { return num_local_ < 2; }
-  int memory() const { return memory_.get(); }
-
-  // The first rank of a host makes the memory and listens.
-  void offer() {
-    if (alone() || !leads_) return;
-    rlimit most{};
-    if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < bytes_)
-      return fail("ulimit -f", EFBIG);  // going beyond it is a signal
-    memory_ = descriptor(::memfd_create("railpass", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (memory_.get() < 0) return fail("memfd_create", errno);
-    if (::ftruncate(memory_.get(), off_t(bytes_)) != 0) return fail("ftruncate", errno);
-    ::fcntl(memory_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-    open_socket();
-    if (socket_.get() < 0 || ::bind(socket_.get(), name_.get(), name_.length) != 0 ||
-        ::listen(socket_.get(), num_local_) != 0)
-      fail("listening", errno);
-  }
-  // The others connect, which waits for nobody.
-  void connect() {
-    if (alone() || leads_) return;
-    open_socket();
-    if (socket_.get() < 0 || ::connect(socket_.get(), name_.get(), name_.length) != 0)
-      return fail("connecting to the first rank of the host", errno);
-    if (!is_mine(socket_.get())) fail("the first rank of the host", EPERM);
-  }
-  // All have connected. Strangers may have, too.
-  void hand_out() {
-    if (alone() || !leads_) return;
-    for (int served = 1; served < num_local_;) {
-      const descriptor peer(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      if (peer.get() < 0) return fail("accept", errno);
-      if (!is_mine(peer.get())) continue;
-      if (!send_descriptor(peer.get(), memory_.get())) return fail("sending memory", errno);
-      ++served;
-    }
-  }
-  std::byte* map(std::int64_t own_offset, std::int64_t own_bytes) {
-    if (alone()) return nullptr;
-    if (!leads_) memory_ = descriptor(receive_descriptor(socket_.get()));
-    if (memory_.get() < 0) {
-      fail("receiving memory", errno);
-      return nullptr;
-    }
-    rlimit most{};
-    if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < bytes_) {
-      fail("ulimit -f", EFBIG);
-      return nullptr;
-    }
-    // Each rank its own part: the pages are near its core, then.
-    if (::fallocate(memory_.get(), 0, own_offset, own_bytes) != 0) {
-      fail("fallocate", errno);
-      return nullptr;
-    }
-    void* const place =
-        ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), 0);
-    if (place == MAP_FAILED) {
-      fail("mmap", errno);
-      return nullptr;
-    }
-    return static_cast<std::byte*>(place);
-  }
-
-  // Whether nothing has failed on any rank.
-  bool all_well() {
-    int ok = problem_.empty() && !failed_ ? 1 : 0;
-    return PMPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, comm_) == MPI_SUCCESS && ok != 0;
-  }
-
- private:
-  void open_socket() {
-    socket_ = descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  }
-  void fail(const char* what, int code) {
-    failed_ = true;
-    try {
-      problem_ = std::string(what) + ": " + std::generic_category().message(code);
-    } catch (const std::bad_alloc&) {
-    }
-  }
-
-  MPI_Comm comm_;
-  const socket_name& name_;
-  int num_local_;
-  bool leads_;
-  std::size_t bytes_;
-  descriptor memory_, socket_;
-  bool failed_ = false;
-  std::string problem_;
-};
-
 int host_of(std::span<const host_run> hosts, int rank) {
   return (std::ranges::upper_bound(hosts, rank, {}, &host_run::first_rank) - 1)->host;
 }
 
 }  // namespace
 
-std::unique_ptr<node_memory> node_memory::make(MPI_Comm comm, std::span<const host_run> hosts,
-                                               std::uint64_t id, std::int64_t most_bytes,
-                                               std::string& problem) {
+// Whatever fails is told by all in the next reduction.
+struct node_memory::making::part {
+  MPI_Comm comm;
+  std::unique_ptr<node_memory> made;
+  socket_name name;
+  int fullest = 0;  // ranks on any host
+  std::int64_t most_bytes;
+  descriptor socket, memory;
+  bool failed = false;
+  std::string problem;
+
+  part(MPI_Comm of, const socket_name& named, std::int64_t bytes)
+      : comm(of), made(new node_memory), name(named), most_bytes(bytes) {}
+
+  bool alone() const { return made->num_local_ < 2; }
+  bool leads() const { return made->local_ == 0; }
+
+  void fail(const char* what, int code) {
+    failed = true;
+    try {
+      problem = std::string(what) + ": " + std::generic_category().message(code);
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  bool all_well() {
+    int ok = failed ? 0 : 1;
+    return PMPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && ok != 0;
+  }
+
+  void listen() {
+    open_socket(SOCK_NONBLOCK);
+    if (socket.get() < 0 || ::bind(socket.get(), name.get(), name.length) != 0 ||
+        ::listen(socket.get(), made->num_local_) != 0)
+      fail("listening", errno);
+  }
+  // The first rank makes the memory while the others connect, which waits for nobody.
+  void meet() {
+    if (leads()) return make_memory();
+    open_socket(SOCK_NONBLOCK);
+    if (socket.get() < 0 || ::connect(socket.get(), name.get(), name.length) != 0)
+      return fail("connecting to the first rank of the host", errno);
+    if (!is_mine(socket.get())) fail("the first rank of the host", EPERM);
+  }
+  void make_memory() {
+    memory = descriptor(::memfd_create("railpass", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (memory.get() < 0) return fail("memfd_create", errno);
+    if (exceeds_file_size()) return fail("ulimit -f", EFBIG);
+    if (::ftruncate(memory.get(), off_t(made->bytes_)) != 0) return fail("ftruncate", errno);
+    ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  }
+  // Going beyond that would be a signal.
+  bool exceeds_file_size() const {
+    rlimit most{};
+    return ::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < made->bytes_;
+  }
+  // All have connected; strangers may have, too. Whoever is not served sees its connection end.
+  void hand_out() {
+    const descriptor listening = std::exchange(socket, descriptor());
+    for (int served = 1; served < made->num_local_;) {
+      const descriptor peer(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (peer.get() < 0) return fail("accept", errno);
+      if (!is_mine(peer.get())) continue;
+      if (!send_descriptor(peer.get(), memory.get())) return fail("sending memory", errno);
+      ++served;
+    }
+  }
+  void take() {
+    // It is on its way; if the first rank fails, its end of the connection is closed.
+    pollfd waits{.fd = socket.get(), .events = POLLIN, .revents = 0};
+    while (::poll(&waits, 1, -1) < 0 && errno == EINTR) {
+    }
+    memory = descriptor(receive_descriptor(socket.get()));
+    if (memory.get() < 0) fail("receiving memory", errno);
+  }
+  void map() {
+    const std::int64_t own_bytes = part_bytes(made->num_slots_);
+    if (exceeds_file_size()) return fail("ulimit -f", EFBIG);
+    // Each rank its own part: the pages are near its core, then.
+    const std::int64_t own_offset = made->local_ * own_bytes;
+    if (::fallocate(memory.get(), 0, own_offset, own_bytes) != 0) return fail("fallocate", errno);
+    void* const place =
+        ::mmap(nullptr, made->bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
+    if (place == MAP_FAILED) return fail("mmap", errno);
+    made->memory_ = static_cast<std::byte*>(place);
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    sched_getaffinity(0, sizeof cores, &cores);
+    std::memcpy(made->memory_ + own_offset, &cores, sizeof cores);
+  }
+  // All have mapped it.
+  void count_cores() {
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    for (int r = 0; r < made->num_local_; ++r) {
+      cpu_set_t theirs;
+      std::memcpy(&theirs, made->memory_ + r * part_bytes(made->num_slots_), sizeof theirs);
+      CPU_OR(&all, &all, &theirs);
+    }
+    made->core_per_rank_ = CPU_COUNT(&all) >= made->num_local_;
+  }
+
+  void open_socket(int flags) {
+    socket = descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
+  }
+};
+
+node_memory::making::making(MPI_Comm comm, std::span<const host_run> hosts, std::uint64_t id,
+                            std::int64_t most_bytes) {
   int rank = 0, num_ranks = 1;
   PMPI_Comm_rank(comm, &rank);
   PMPI_Comm_size(comm, &num_ranks);
-  std::unique_ptr<node_memory> result;
-  int host = 0, fullest = 0;
-  try {
-    result.reset(new node_memory);
-    result->usage_.resize(most_slots);
-    result->local_of_rank_.assign(std::size_t(num_ranks), -1);
-    host = host_of(hosts, rank);
-    std::vector<int> ranks_on(std::size_t(num_ranks), 0);
-    for (int r = 0; r < num_ranks; ++r) {
-      const int theirs = host_of(hosts, r);
-      if (theirs == host) result->local_of_rank_[std::size_t(r)] = ranks_on[std::size_t(theirs)];
-      ++ranks_on[std::size_t(theirs)];
-    }
-    fullest = *std::ranges::max_element(ranks_on);
-    result->local_ = result->local_of_rank_[std::size_t(rank)];
-    result->num_local_ = ranks_on[std::size_t(host)];
-  } catch (const std::bad_alloc&) {
-    most_bytes = 0;
-    result.reset();
+  const int host = host_of(hosts, rank);
+  mine_ = std::make_unique<part>(comm, socket_name(id, host), most_bytes);
+  node_memory& made = *mine_->made;
+  made.usage_.resize(most_slots);
+  made.local_of_rank_.assign(std::size_t(num_ranks), -1);
+  std::vector<int> ranks_on(std::size_t(num_ranks), 0);
+  for (int r = 0; r < num_ranks; ++r) {
+    const int theirs = host_of(hosts, r);
+    if (theirs == host) made.local_of_rank_[std::size_t(r)] = ranks_on[std::size_t(theirs)];
+    ++ranks_on[std::size_t(theirs)];
   }
-  if (PMPI_Allreduce(MPI_IN_PLACE, &most_bytes, 1, MPI_INT64_T, MPI_MIN, comm) != MPI_SUCCESS ||
-      !result || fullest < 2)
-    return nullptr;
-  const std::int64_t of_each = most_bytes / fullest - head_bytes;
-  const int num_slots = int(std::clamp<std::int64_t>(of_each / cell_region::bytes, 0, most_slots));
-  if (num_slots == 0) return nullptr;
-  result->num_slots_ = num_slots;
-  result->bytes_ = std::size_t(part_bytes(num_slots)) * std::size_t(result->num_local_);
+  mine_->fullest = *std::ranges::max_element(ranks_on);
+  made.local_ = made.local_of_rank_[std::size_t(rank)];
+  made.num_local_ = ranks_on[std::size_t(host)];
+  if (!mine_->alone() && mine_->leads() && most_bytes > 0) mine_->listen();
+}
 
-  const socket_name name(id, host);
-  const bool leads = result->local_ == 0;
-  making work(comm, name, result->num_local_, leads, result->bytes_);
-  const std::int64_t own_offset = result->local_ * part_bytes(num_slots);
-  bool well = true;
-  const auto next = [&](auto&& part) {
-    if (!well) return;
-    part();
-    well = work.all_well();
-  };
-  next([&] { work.offer(); });
-  next([&] { work.connect(); });
-  next([&] { work.hand_out(); });
-  next([&] {
-    result->memory_ = work.map(own_offset, part_bytes(num_slots));
-    if (!result->memory_) return;
-    cpu_set_t mine;
-    CPU_ZERO(&mine);
-    sched_getaffinity(0, sizeof mine, &mine);
-    std::memcpy(result->memory_ + own_offset, &mine, sizeof mine);
-  });
-  if (!well) {
-    problem = work.problem();
-    return nullptr;
-  }
-  if (!work.alone()) {
-    cpu_set_t all;
-    CPU_ZERO(&all);
-    for (int r = 0; r < result->num_local_; ++r) {
-      cpu_set_t theirs;
-      std::memcpy(&theirs, result->memory_ + r * part_bytes(num_slots), sizeof theirs);
-      CPU_OR(&all, &all, &theirs);
+node_memory::making::~making() = default;
+
+std::int64_t node_memory::making::offered_bytes() const {
+  return mine_->failed ? 0 : mine_->most_bytes;
+}
+
+std::unique_ptr<node_memory> node_memory::making::finish(std::int64_t agreed_bytes,
+                                                         std::string& problem) {
+  part& mine = *mine_;
+  problem = mine.problem;
+  if (mine.fullest < 2) return nullptr;
+  const std::int64_t of_each = agreed_bytes / mine.fullest - head_bytes;
+  const std::int64_t slots = std::clamp<std::int64_t>(of_each / cell_region::bytes, 0, most_slots);
+  if (slots == 0) return nullptr;
+  mine.made->num_slots_ = int(slots);
+  mine.made->bytes_ = std::size_t(part_bytes(int(slots))) * std::size_t(mine.made->num_local_);
+  if (!mine.alone()) mine.meet();
+  bool well = mine.all_well();
+  if (well) {
+    if (!mine.alone()) {
+      mine.leads() ? mine.hand_out() : mine.take();
+      if (!mine.failed) mine.map();
     }
-    result->core_per_rank_ = CPU_COUNT(&all) >= result->num_local_;
+    well = mine.all_well();
   }
-  return result;
+  problem = mine.problem;
+  if (!well) return nullptr;
+  if (!mine.alone()) mine.count_cores();
+  return std::move(mine.made);
 }
 
 node_memory::~node_memory() {

@@ -27,14 +27,7 @@ class node_memory {
   /// Communicators at once that may use it: more need memory that few programs would use.
   static constexpr int most_slots = 8;
 
-  /// Memory for the ranks of `comm`, which are on these hosts, on all of them alike or on none;
-  /// null: none, because there is too little room within `most_bytes` per host (the least of all
-  /// ranks counts), no host has two ranks, or some system call fails. In that case `problem` says
-  /// which, on some rank, and is empty on the others. `id` is the same on all ranks and nobody
-  /// else's. Makes nothing of MPI's. Collective; allocates only before the first message.
-  static std::unique_ptr<node_memory> make(MPI_Comm comm, std::span<const host_run> hosts,
-                                           std::uint64_t id, std::int64_t most_bytes,
-                                           std::string& problem);
+  class making;
   ~node_memory();
   node_memory(const node_memory&) = delete;
   node_memory& operator=(const node_memory&) = delete;
@@ -87,6 +80,30 @@ class node_memory {
   std::byte* memory_ = nullptr;
   std::size_t bytes_ = 0;
   std::vector<usage> usage_;  // by slot
+};
+
+/// How the ranks of a communicator get such memory, all of them or none: with two reductions, and
+/// without making anything of MPI's.
+class node_memory::making {
+ public:
+  /// This rank's part before all agree: the first rank of each host listens. `id` is the same on
+  /// all ranks and nobody else's. Throws std::bad_alloc.
+  making(MPI_Comm comm, std::span<const host_run> hosts, std::uint64_t id, std::int64_t most_bytes);
+  ~making();
+  making(const making&) = delete;
+  making& operator=(const making&) = delete;
+
+  /// What each rank offers, per host; the least counts.
+  std::int64_t offered_bytes() const;
+  /// The memory, with so many bytes agreed; null: none on any rank, because that is too little, no
+  /// host has two ranks, or some system call has failed. Then `problem` says which on the rank
+  /// where it did, and is empty on others. Collective, but only where the same number of bytes says
+  /// so.
+  std::unique_ptr<node_memory> finish(std::int64_t agreed_bytes, std::string& problem);
+
+ private:
+  struct part;
+  std::unique_ptr<part> mine_;
 };
 
 }  // namespace railpass
