@@ -86,7 +86,9 @@ int run(const options& o) {
   const std::int64_t unit_bytes = unit_bytes_of(op, bytes);
   if (chosen.base->is_native())
     throw usage_error("'" + o.what + "': the MPI library's own collective has no schedule to show");
-  if (!eligible(*chosen.base, {.num_ranks = o.num_ranks, .units = bytes / unit_bytes}))
+  if (!eligible(*chosen.base, {.num_ranks = o.num_ranks,
+                               .units = bytes / unit_bytes,
+                               .shared_memory = o.ranks_per_node >= o.num_ranks}))
     throw usage_error("'" + o.what + "' cannot run with " + std::to_string(o.num_ranks) +
                       " ranks and " + format_bytes(bytes) +
                       " (railpass algorithms says what it needs)");
