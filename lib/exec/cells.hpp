@@ -43,8 +43,7 @@ class cell_region {
   /// As at the beginning, but for readers_left. Only where nobody reads.
   void reset() const {
     for (std::uint64_t n = 0; n < num_cells; ++n) shown(n).store(0, std::memory_order_relaxed);
-    acknowledged().store(0, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    acknowledged().store(0, std::memory_order_seq_cst);
   }
 
  private:

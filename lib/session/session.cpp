@@ -141,7 +141,7 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
   return eligible(a, {.num_ranks = num_ranks_,
                       .units = units,
                       .commutative = is_commutative(c),
-                      .shared_memory = in_memory_ && unit_bytes <= cell_bytes}) &&
+                      .shared_memory = in_memory_ && !over_rails_ && unit_bytes <= cell_bytes}) &&
          a.scratch.bytes(double(c.message_bytes),
                          a.scratch.blocks > 0 ? longest_block_bytes(c, num_ranks_) : 0) <=
              double(settings_.scratch_limit);

@@ -187,7 +187,7 @@ class session {
   std::optional<mpi_of_schedules> over_mpi_;        // from connect() on
   std::unique_ptr<rails_of_schedules> over_rails_;  // none: over MPI's messages
   std::vector<cell_region> room_for_regions_;       // what the next one needs
-  std::optional<memory_of_schedules> in_memory_;    // if all ranks share some; over no rails
+  std::optional<memory_of_schedules> in_memory_;    // if all ranks share some
   schedule_cache schedules_;
   schedule plan_broadcast_;            // of first plans, from rank 0
   std::vector<std::string> policies_;  // 0: the setting's; the others were named by calls

@@ -272,7 +272,6 @@ void session::connect(base_place place, int lane_number) {
 
 void session::run_over(std::shared_ptr<lane> messages) {
   over_rails_ = std::make_unique<rails_of_schedules>(std::move(messages));
-  in_memory_.reset();
 }
 
 }  // namespace railpass

@@ -202,15 +202,16 @@ struct with_gaps {
 affine& value_of(affine& e) { return e; }
 affine& value_of(with_gaps& e) { return e.value; }
 
+// Scratch memory has no room for the gaps before the first value and behind the last.
 template <class Element>
 int compose_elements(void*, const std::byte* left, std::byte* right, std::int64_t units) {
-  // Cells need not have the user's alignment beyond 16 bytes.
+  constexpr std::size_t at = std::is_same_v<Element, affine> ? 0 : offsetof(with_gaps, value);
   for (std::int64_t i = 0; i < units; ++i) {
-    Element l, r;
-    std::memcpy(&l, left + i * std::int64_t(sizeof l), sizeof l);
-    std::memcpy(&r, right + i * std::int64_t(sizeof r), sizeof r);
-    value_of(r) = compose(value_of(l), value_of(r));
-    std::memcpy(right + i * std::int64_t(sizeof r), &r, sizeof r);
+    affine l, r;
+    std::memcpy(&l, left + i * std::int64_t(sizeof(Element)) + at, sizeof l);
+    std::memcpy(&r, right + i * std::int64_t(sizeof(Element)) + at, sizeof r);
+    r = compose(l, r);
+    std::memcpy(right + i * std::int64_t(sizeof(Element)) + at, &r, sizeof r);
   }
   return 0;
 }
