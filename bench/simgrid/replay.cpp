@@ -22,6 +22,12 @@
 //         in OTHER_CELLS: {"results": [{"collective", "bytes", "beyond_native",
 //         "beyond_ignorant"}]}, in native calls beyond always native, and beyond the policy that
 //         knows nothing
+//     regret_replay elsewhere PROFILE CELLS OTHER_CELLS SEEDS NOISE CALLS
+//         the default policy with what it learnt in as many calls of a cell of OTHER_CELLS that is
+//         another problem, at most three octaves of size away; where the number of ranks or the
+//         collective differs, of the same size: {"results": [{"collective", "bytes", "ranks",
+//         "from": {"collective", "bytes", "ranks"}, "calls", "ratio_to_best_arm", "ignorant"}]},
+//         `ignorant` being the ratio of the policy that knows nothing; without the first plan
 //
 // CELLS: {"cells": [{"collective", "bytes", "ranks", "ranks_per_node", "merge", "merge_at_once",
 // "first_plan_s", "arms": [{"arm", "seconds"}]}]}; a merge {"adds_s", "charged_s"}: what it adds to
@@ -159,9 +165,22 @@ knowledge::problem problem_of(const cell& c) {
           .bytes = c.bytes};
 }
 
-std::vector<select::arm_prior> recalled(const cell& c, const knowledge::experience& known) {
+/// What is known before the first call, of a problem so many octaves away for which that was
+/// predicted; arms by their numbers here.
+struct recollection {
+  knowledge::experience known;
+  std::vector<select::arm_prior> predicted_there;
+  double octaves = 0;
+};
+
+recollection of_the_same(const cell& c, knowledge::experience known) {
+  return {std::move(known), c.priors, 0};
+}
+
+std::vector<select::arm_prior> recalled(const cell& c, const recollection& r) {
   std::vector<select::arm_prior> priors = c.priors;
-  knowledge::correct_by_experience(priors, arms_of(c.key.op), known, c.priors, 0);
+  knowledge::correct_by_experience(priors, arms_of(c.key.op), r.known, r.predicted_there,
+                                   r.octaves);
   return priors;
 }
 
@@ -170,7 +189,7 @@ class player {
  public:
   /// `known`: what earlier runs learnt of it.
   player(const cell& c, std::string policy, const weather& w, std::uint64_t seed,
-         std::optional<knowledge::experience> known = {})
+         std::optional<recollection> known = {})
       : cell_(c),
         known_(std::move(known)),
         true_s_(c.true_s),
@@ -309,7 +328,7 @@ class player {
   }
 
   const cell& cell_;
-  std::optional<knowledge::experience> known_;
+  std::optional<recollection> known_;
   std::map<int, double> true_s_;
   std::string policy_;
   weather weather_;
@@ -476,7 +495,8 @@ ordered_json again(const profile* p, const ordered_json& cells, int seeds, doubl
     for (int seed = 1; seed <= seeds; ++seed) {
       std::optional<knowledge::experience> known;
       for (int run = 1; run <= runs; ++run) {
-        player one(c, settings{}.policy, usual(noise), std::uint64_t(runs * seed + run), known);
+        player one(c, settings{}.policy, usual(noise), std::uint64_t(runs * seed + run),
+                   known ? std::optional(of_the_same(c, *known)) : std::nullopt);
         double total_s = 0;
         int made = 0;
         for (const int upto : checkpoints) {
@@ -513,13 +533,72 @@ ordered_json misled(const profile* p, const ordered_json& cells, const ordered_j
         };
         player there(other, settings{}.policy, usual(noise), std::uint64_t(seed));
         (void)total_s(there);
-        player misled(c, settings{}.policy, usual(noise), std::uint64_t(seed), there.learnt()),
+        player misled(c, settings{}.policy, usual(noise), std::uint64_t(seed),
+                      of_the_same(c, there.learnt())),
             ignorant(c, settings{}.policy, usual(noise), std::uint64_t(seed));
         const double misled_s = total_s(misled);
         results.push_back({{"collective", c.op_name},
                            {"bytes", c.bytes},
                            {"beyond_native", misled_s / c.native_s - calls},
                            {"beyond_ignorant", (misled_s - total_s(ignorant)) / c.native_s}});
+      }
+    }
+  }
+  return {{"results", std::move(results)}};
+}
+
+/// What another problem says of this one, by the arms that both have.
+std::optional<recollection> from_elsewhere(const cell& c, const cell& other,
+                                           const knowledge::experience& known) {
+  const double octaves = std::abs(std::log2(double(c.bytes) / double(other.bytes)));
+  const bool differs_else = c.op_name != other.op_name || c.num_ranks != other.num_ranks;
+  if (octaves > select::most_octaves || differs_else == (octaves > 0)) return std::nullopt;
+  recollection r{known, {}, differs_else ? 1 : octaves};
+  const std::vector<arm> here = arms_of(c.key.op), there = arms_of(other.key.op);
+  for (select::arm_prior p : other.priors)
+    for (std::size_t i = 0; i < here.size(); ++i)
+      if (name_of(here[i]) == name_of(there[std::size_t(p.arm)])) {
+        p.arm = int(i);
+        r.predicted_there.push_back(p);
+      }
+  return r;
+}
+
+ordered_json elsewhere(const profile* p, const ordered_json& cells, const ordered_json& others,
+                       int seeds, double noise, int calls) {
+  auto results = ordered_json::array();
+  for (const ordered_json& j : cells) {
+    cell c = read_cell(p, j);
+    c.first_plan_s = 0;
+    for (const ordered_json& k : others) {
+      const cell other = read_cell(p, k);
+      if (!from_elsewhere(c, other, {})) continue;
+      std::map<int, std::array<double, 2>> sums_s;  // by calls; with and without
+      for (int seed = 1; seed <= seeds; ++seed) {
+        player there(other, settings{}.policy, usual(noise), std::uint64_t(1000 + seed));
+        for (int i = 0; i < calls; ++i) there.call();
+        player knowing(c, settings{}.policy, usual(noise), std::uint64_t(seed),
+                       from_elsewhere(c, other, there.learnt())),
+            ignorant(c, settings{}.policy, usual(noise), std::uint64_t(seed));
+        std::array<double, 2> total_s{};
+        for (int made = 1; made <= calls; ++made) {
+          total_s[0] += knowing.call();
+          total_s[1] += ignorant.call();
+          if (std::ranges::find(checkpoints, made) == std::end(checkpoints)) continue;
+          for (std::size_t which : {0, 1}) sums_s[made][which] += total_s[which];
+        }
+      }
+      for (const auto& [made, sum_s] : sums_s) {
+        const double best_s = seeds * made * c.best_s;
+        results.push_back(
+            {{"collective", c.op_name},
+             {"bytes", c.bytes},
+             {"ranks", c.num_ranks},
+             {"from",
+              {{"collective", other.op_name}, {"bytes", other.bytes}, {"ranks", other.num_ranks}}},
+             {"calls", made},
+             {"ratio_to_best_arm", sum_s[0] / best_s},
+             {"ignorant", sum_s[1] / best_s}});
       }
     }
   }
@@ -561,17 +640,18 @@ int run(std::vector<std::string> a) {
   const bool default_only = !a.empty() && a[0] == "default";
   if (default_only) a.erase(a.begin());
   static const std::map<std::string, std::size_t> words_of{
-      {"", 5}, {"plain", 5}, {"changing", 6}, {"again", 6}, {"misled", 7}};
+      {"", 5}, {"plain", 5}, {"changing", 6}, {"again", 6}, {"misled", 7}, {"elsewhere", 7}};
   const std::string verb = !a.empty() && words_of.contains(a[0]) ? a[0] : "";
   if (a.size() != words_of.at(verb))
     throw error(
         "expected [default] PROFILE SAMPLES_ONLY CELLS SEEDS NOISE, plain PROFILE CELLS POLICY "
-        "CALLS, changing|again PROFILE CELLS SEEDS NOISE CALLS or misled PROFILE CELLS OTHER_CELLS "
-        "SEEDS NOISE CALLS");
+        "CALLS, changing|again PROFILE CELLS SEEDS NOISE CALLS or misled|elsewhere PROFILE CELLS "
+        "OTHER_CELLS SEEDS NOISE CALLS");
   const std::string& file = a[verb.empty() ? 0 : 1];
   const std::optional<profile> known =
       file == "-" ? std::nullopt : std::optional(files::read_profile(file));
-  if (!known && verb != "again" && verb != "misled") throw error(verb + ": expected a profile");
+  if (!known && verb != "again" && verb != "misled" && verb != "elsewhere")
+    throw error(verb + ": expected a profile");
   const profile* const p = known ? &*known : nullptr;
   const ordered_json input = ordered_json::parse(files::read_text(a[2])), cells = input.at("cells");
   ordered_json output;
@@ -581,9 +661,10 @@ int run(std::vector<std::string> a) {
     output = changing(*p, cells, std::stoi(a[3]), std::stod(a[4]), std::stoi(a[5]));
   } else if (verb == "again") {
     output = again(p, cells, std::stoi(a[3]), std::stod(a[4]), std::stoi(a[5]));
-  } else if (verb == "misled") {
+  } else if (verb == "misled" || verb == "elsewhere") {
     const ordered_json others = ordered_json::parse(files::read_text(a[3])).at("cells");
-    output = misled(p, cells, others, std::stoi(a[4]), std::stod(a[5]), std::stoi(a[6]));
+    const auto play = verb == "misled" ? misled : elsewhere;
+    output = play(p, cells, others, std::stoi(a[4]), std::stod(a[5]), std::stoi(a[6]));
   } else {
     const profile samples_only = files::read_profile(a[1]);
     output = all_policies(*p, samples_only, cells, std::stoi(a[3]), std::stod(a[4]), default_only);

@@ -84,7 +84,8 @@ std::vector<std::pair<std::filesystem::path, store::store_contents>> everything(
 int list(const options& o) {
   ordered_json list = ordered_json::array(), problems = ordered_json::array();
   for (const auto& [place, found] : everything(o.places())) {
-    report::table lines({"machine", "runs", "contexts", "files", "size", "first", "last"});
+    report::table lines(
+        {"machine", "runs", "under way", "contexts", "files", "size", "first", "last"});
     for (const store::machine_contents& m : found.machines) {
       std::size_t runs = 0;
       std::string first_at, last_at;
@@ -97,14 +98,15 @@ int list(const options& o) {
                       {"folder", m.folder.filename().string()},
                       {"machine_id", machine_json(m.machine)},
                       {"runs", runs},
+                      {"under_way", m.under_way},
                       {"contexts", m.contexts.size()},
                       {"files", m.num_files},
                       {"bytes", m.file_bytes},
                       {"first_at", first_at},
                       {"last_at", last_at}});
-      lines.add({text_of(m.machine), std::to_string(runs), std::to_string(m.contexts.size()),
-                 std::to_string(m.num_files), size_text(m.file_bytes), first_at.substr(0, 10),
-                 last_at.substr(0, 10)});
+      lines.add({text_of(m.machine), std::to_string(runs), std::to_string(m.under_way),
+                 std::to_string(m.contexts.size()), std::to_string(m.num_files),
+                 size_text(m.file_bytes), first_at.substr(0, 10), last_at.substr(0, 10)});
     }
     for (const std::string& problem : found.problems) problems.push_back(problem);
     if (!o.json.text()) continue;
@@ -112,7 +114,9 @@ int list(const options& o) {
     if (lines.empty())
       std::cout << "Nothing is known in " << place.string() << '\n';
     else
-      std::cout << "In " << place.string() << " (files: of runs that are not in the database yet)\n"
+      std::cout << "In " << place.string()
+                << " (under way: or killed less than a day ago; files: of runs that are not in the "
+                   "database yet)\n"
                 << lines.text() << '\n';
   }
   o.json.write(ordered_json{{"machines", list}, {"problems", problems}});

@@ -173,6 +173,7 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
   const std::lock_guard lock(mutex_);
   lane_set free;
   free.fill(~std::uint64_t{0});
+  set(free, base::told_tag / base::tags_per_lane, false);
   const auto behind =
       std::ranges::upper_bound(all_, made.id, {}, [](const entry& e) { return e.made->id; });
   all_.insert(behind, {std::move(from.made), free});

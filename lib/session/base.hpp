@@ -29,6 +29,8 @@ class merge_messages;
 struct base {
   /// MPI guarantees tags to 32767.
   static constexpr int num_lanes = 1024, tags_per_lane = 32;
+  /// Of what leaders tell (leaders.hpp): the last lane is nobody's.
+  static constexpr int told_tag = (num_lanes - 1) * tags_per_lane;
 
   MPI_Comm comm = MPI_COMM_NULL;  ///< errors on it are returned
   MPI_Group group = MPI_GROUP_NULL;

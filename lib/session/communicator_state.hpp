@@ -61,6 +61,8 @@ class communicator_state {
   /// After leave().
   void drop_session();
   void add_statistics(select::statistics_dump& dump) const;
+  /// Of contexts that say something of this problem; of a leader.
+  void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
 
  private:
   communicator_state(MPI_Comm comm, process& owner);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/knowledge.hpp"
 
-#include "lib/store/store.hpp"
+#include "lib/files/files.hpp"
 #include "railpass/base/error.hpp"
 #include "railpass/knowledge/imports.hpp"
 
@@ -14,7 +14,6 @@
 #include <fstream>
 #include <future>
 #include <memory>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -25,23 +24,29 @@ namespace {
 constexpr std::size_t most_bytes = std::size_t{64} << 10;
 constexpr std::int64_t enough_calls = 30;  // of a context, to be worth keeping
 
-// Does the work in a thread of its own, which handles none of the program's signals. What does not
-// end in time goes on for as long as the process lives, and nobody hears of it.
-template <class Result, class Work>
-std::optional<Result> in_time(Work work) {
-  auto task = std::make_shared<std::packaged_task<Result()>>(std::move(work));
-  std::future<Result> result = task->get_future();
+// Does the work in a thread of its own, which handles none of the program's signals and which
+// nobody waits for. False if there is no thread to be had.
+template <class Work>
+bool start(Work work) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   bool began = true;
   try {
-    std::thread([task] { (*task)(); }).detach();
-  } catch (const std::system_error&) {  // no thread to be had
+    std::thread(std::move(work)).detach();
+  } catch (const std::exception&) {
     began = false;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!began ||
+  return began;
+}
+
+// What does not end in time goes on for as long as the process lives, and nobody hears of it.
+template <class Result, class Work>
+std::optional<Result> in_time(Work work) {
+  auto task = std::make_shared<std::packaged_task<Result()>>(std::move(work));
+  std::future<Result> result = task->get_future();
+  if (!start([task] { (*task)(); }) ||
       result.wait_for(std::chrono::duration<double>(patience_s)) != std::future_status::ready)
     return std::nullopt;
   return result.get();
@@ -108,22 +113,47 @@ std::vector<knowledge::experience> hand_out(std::vector<knowledge::experience> m
   }
 }
 
-std::string keep_knowledge(const std::string& setting, const select::statistics_dump& learnt) {
-  if (setting == "off") return {};
+bool kept_knowledge::begin() {
+  if (setting_ == "off") return false;
+  if (!run_) {
+    run_ = std::make_shared<store::run_under_way>(store::places_of(setting_).own);
+    is_writing_ = std::make_shared<std::atomic<bool>>(false);
+  }
+  return true;
+}
+
+void kept_knowledge::keep(knowledge::run_record so_far, int num_hosts,
+                          const std::string& mpi_library) {
+  try {
+    if (so_far.contexts.empty() || !begin() || is_writing_->exchange(true)) return;
+    const bool began = start([run = run_, is_writing = is_writing_, so_far = std::move(so_far),
+                              num_hosts, mpi_library]() mutable {
+      try {
+        so_far.machine = files::this_machine(num_hosts, mpi_library);
+        so_far.was = conditions_now();
+        run->keep(so_far);
+      } catch (const std::exception&) {  // said at the end, if it is still so then
+      }
+      *is_writing = false;
+    });
+    if (!began) *is_writing_ = false;
+  } catch (const std::exception&) {  // as above
+  }
+}
+
+std::string kept_knowledge::end(knowledge::run_record run) {
   const std::string failed = "what this run learnt is not kept: ";
   try {
-    knowledge::run_record run = worth_keeping(learnt);
-    if (run.contexts.empty()) return {};
+    if (run.contexts.empty() || !begin()) return {};
     run.was = conditions_now();
-    const auto problem = in_time<std::string>(
-        [own = store::places_of(setting).own, run = std::move(run)]() -> std::string {
-          try {
-            store::add(own, run);
-            return {};
-          } catch (const std::exception& e) {
-            return e.what();
-          }
-        });
+    const auto problem = in_time<std::string>([kept = run_, run = std::move(run)]() -> std::string {
+      try {
+        kept->end(run);
+        return {};
+      } catch (const std::exception& e) {
+        return e.what();
+      }
+    });
     if (!problem) return failed + "writing it takes more than 50 ms";
     return problem->empty() ? "" : failed + *problem;
   } catch (const error& e) {

@@ -5,11 +5,14 @@
 // take for ever: nobody waits for them longer than `patience_s`.
 #pragma once
 
+#include "lib/store/store.hpp"
 #include "railpass/knowledge/experience.hpp"
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,8 +37,23 @@ std::vector<knowledge::experience> read_knowledge(const std::string& setting,
 /// this rank knows then, which on rank 0 is `mine`.
 std::vector<knowledge::experience> hand_out(std::vector<knowledge::experience> mine, MPI_Comm comm);
 
-/// Keeps what this run learnt, unless it is nothing or `setting` is "off". What is wrong, as a
-/// sentence, or empty. Local; throws std::bad_alloc.
-std::string keep_knowledge(const std::string& setting, const select::statistics_dump& learnt);
+/// What this run leaves behind. Local.
+class kept_knowledge {
+ public:
+  /// Nothing, if `setting` is "off".
+  explicit kept_knowledge(const std::string& setting) : setting_(setting) {}
+  /// For a run that is killed. Files are for a thread that nobody waits for, and so is what `run`
+  /// does not say of the machine: `num_hosts` and the MPI library are given.
+  void keep(knowledge::run_record so_far, int num_hosts, const std::string& mpi_library);
+  /// At the end. What is wrong, as a sentence, or empty. Throws std::bad_alloc.
+  std::string end(knowledge::run_record run);
+
+ private:
+  bool begin();
+
+  std::string setting_;
+  std::shared_ptr<store::run_under_way> run_;
+  std::shared_ptr<std::atomic<bool>> is_writing_;
+};
 
 }  // namespace railpass

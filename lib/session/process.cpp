@@ -45,6 +45,18 @@ int world_rank() {
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   return rank;
 }
+int world_size() {
+  int size = 1;
+  PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
+}
+
+// What is learnt in a run is kept after so long and, as long as it goes on, each time it has gone
+// on for twice as long, but at least that often: who is killed loses half of what it knew at most.
+// What other leaders tell is a message, no file.
+constexpr double first_keeping_s = 10, first_telling_s = 0.1, longest_pause_s = 3600;
+// Rank 0 waits so long for the last words of other leaders.
+constexpr double last_words_s = 0.02;
 
 }  // namespace
 
@@ -69,9 +81,17 @@ int world_rank() {
   return known;
 }
 
-process::process(std::vector<std::string>& problems) {
-  environment_settings read = read_environment(environ);
-  values_ = std::move(read.values);
+process::process(std::vector<std::string>& problems)
+    : process(problems, read_environment(environ)) {}
+
+process::process(std::vector<std::string>& problems, environment_settings read)
+    : values_(std::move(read.values)),
+      world_rank_(world_rank()),
+      world_size_(world_size()),
+      mpi_library_(mpi_library()),
+      began_s_(clock_()),
+      keep_after_s_(world_rank_ == 0 ? first_keeping_s : first_telling_s),
+      kept_(values_.enable ? values_.knowledge : "off") {
   for (const std::string& problem : read.problems)
     problems.push_back(problem + "; the default is used");
 
@@ -87,11 +107,11 @@ process::process(std::vector<std::string>& problems) {
   PMPI_Comm_free_keyval(&key);
 
   // Contexts say how many ranks share a host, so that the number of hosts is no mark of these.
-  if (world_rank() == 0 && values_.enable)
-    known_ = read_knowledge(values_.knowledge, files::this_machine(1, mpi_library()), problems);
+  if (world_rank_ == 0 && values_.enable)
+    known_ = read_knowledge(values_.knowledge, files::this_machine(1, mpi_library_), problems);
 
   if (!values_.trace.empty()) {
-    const std::string problem = trace_.open(values_.trace + "." + std::to_string(world_rank()));
+    const std::string problem = trace_.open(values_.trace + "." + std::to_string(world_rank_));
     if (!problem.empty()) problems.push_back(problem);
     trace(std::string(files::trace_header));
   }
@@ -117,28 +137,64 @@ void process::finalize() {
   if (!values_.stats.empty()) {
     try {
       const select::statistics_dump dump = statistics();
-      const int rank = world_rank();
-      if (rank == 0)
+      if (world_rank_ == 0)
         files::write_text(values_.stats, files::to_json(dump));
       else if (!dump.contexts.empty())
-        files::write_text(values_.stats + ".rank" + std::to_string(rank), files::to_json(dump));
+        files::write_text(values_.stats + ".rank" + std::to_string(world_rank_),
+                          files::to_json(dump));
     } catch (const std::exception& problem) {
       record(std::string("RAILPASS_STATS: ") + problem.what());
     }
   }
-  if (values_.enable && world_rank() == 0) keep_learnt();
-  if (values_.summary && world_rank() == 0) say_summary();
+  keep_learnt();
+  if (values_.summary && world_rank_ == 0) say_summary();
   if (const std::string problem = trace_.close(); !problem.empty()) record(problem);
   for (communicator_state* const state : communicators_) state->drop_session();
   bases::of_process().end();
 }
 
-void process::keep_learnt() {
+// What a leader that is not the world's rank 0 knows goes to that one, which keeps it.
+void process::keep_so_far() {
+  const double passed_s = clock_() - began_s_;
+  double due_s = keep_after_s_;
+  if (passed_s < due_s ||  // another thread was first
+      !keep_after_s_.compare_exchange_strong(due_s, passed_s + std::min(passed_s, longest_pause_s)))
+    return;
+  if (values_.knowledge == "off" || !values_.enable) return;
   try {
-    const std::string problem = keep_knowledge(values_.knowledge, statistics());
-    if (!problem.empty()) record(problem);
+    if (world_rank_ != 0) return leaders_.tell(learnt().contexts, false);
+    leaders_.hear();
+    kept_.keep(learnt(), num_hosts_, mpi_library_);
+  } catch (const std::bad_alloc&) {  // the next time, perhaps
+  }
+}
+
+void process::keep_learnt() {
+  if (values_.knowledge == "off" || !values_.enable) return;
+  try {
+    if (world_rank_ != 0) return leaders_.tell(learnt().contexts, true);
+    leaders_.hear_last(last_words_s);
+    knowledge::run_record run = learnt();
+    run.machine = files::this_machine(num_hosts_, mpi_library_);
+    if (const std::string problem = kept_.end(std::move(run)); !problem.empty()) record(problem);
   } catch (const std::bad_alloc&) {  // a run that leaves nothing behind
   }
+}
+
+// Contexts that are worth keeping, but for what the machine is: that may be in files.
+knowledge::run_record process::learnt() {
+  select::statistics_dump dump;
+  {
+    const std::lock_guard lock(mutex_);
+    dump = freed_;
+    for (const communicator_state* const state : communicators_)
+      if (world_rank_ == 0 || tells(world_rank_, world_size_, state->num_ranks()))
+        state->add_statistics(dump);
+  }
+  dump.written_at = files::utc_now();
+  knowledge::run_record run = worth_keeping(dump);
+  std::ranges::move(leaders_.heard(), std::back_inserter(run.contexts));
+  return run;
 }
 
 void process::say_summary() {
@@ -166,7 +222,7 @@ const profile* process::read_profile(const std::string& path, int num_hosts,
     std::unique_ptr<profile>& place = known->second;
     if (!is_new) return place.get();
     try {
-      fingerprint here = files::this_machine(num_hosts, mpi_library());
+      fingerprint here = files::this_machine(num_hosts, mpi_library_);
       here.rails = rails;
       place = std::make_unique<profile>(files::read_profile(path, here));
     } catch (const std::exception& problem) {
@@ -253,8 +309,21 @@ void process::remove(communicator_state& state) {
 
 std::optional<knowledge::experience> process::recall(const knowledge::problem& of) {
   const std::lock_guard lock(mutex_);
-  const knowledge::experience* const known = knowledge::closest(known_, of);
-  return known ? std::optional(*known) : std::nullopt;
+  if (values_.knowledge == "off") return std::nullopt;
+  // Libraries make communicators that are alike, and some programs hundreds of them.
+  constexpr std::size_t enough = 8;
+  select::statistics_dump living;
+  for (const communicator_state* const state : communicators_)
+    if (living.contexts.size() < enough) state->add_contexts_like(of, living);
+  living.written_at = files::utc_now();
+  const std::vector<knowledge::experience> here = worth_keeping(living).contexts;
+  const knowledge::experience *const earlier = knowledge::closest(known_, of),
+                                     *const now = knowledge::closest(here, of);
+  if (!earlier || !now)
+    return earlier ? std::optional(*earlier) : now ? std::optional(*now) : std::nullopt;
+  if (earlier->of == now->of) return knowledge::joined(*earlier, *now);
+  return *knowledge::distance(now->of, of) <= *knowledge::distance(earlier->of, of) ? *now
+                                                                                    : *earlier;
 }
 
 // Programs and libraries make and free communicators of the same shape again and again.
@@ -275,7 +344,7 @@ select::statistics_dump process::statistics() {
   for (const communicator_state* const state : communicators_) state->add_statistics(dump);
   for (const auto& rails : rails_)
     std::ranges::move(statistics_of(rails->transport), std::back_inserter(dump.rails));
-  dump.machine_id = files::this_machine(num_hosts_, mpi_library());
+  dump.machine_id = files::this_machine(num_hosts_, mpi_library_);
   dump.written_at = files::utc_now();
   return dump;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "lib/session/knowledge.hpp"
+#include "lib/session/leaders.hpp"
 #include "lib/session/trace_file.hpp"
 #include "models/profile.hpp"
 #include "railpass/base/clock.hpp"
@@ -13,6 +14,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -42,17 +44,26 @@ class process {
   int rails_key() const { return rails_key_; }
   clock_function clock() const { return clock_; }
   /// For tests. Of calls that are made from then on.
-  void use_clock(clock_function other) { clock_ = other; }
+  void use_clock(clock_function other) {
+    clock_ = other;
+    began_s_ = clock_();
+  }
 
   /// The profile a setting names, read once; null if none is named or it cannot be used on this
   /// machine, on so many hosts or with these rails (see rails_mark), which is recorded.
   const profile* read_profile(const std::string& path, int num_hosts, const std::string& rails);
 
-  /// What earlier runs, and communicators that this run has freed, learnt of this problem or one
-  /// like it. Throws std::bad_alloc.
+  /// What earlier runs, and other communicators of this one, learnt of this problem or one like it.
+  /// Throws std::bad_alloc.
   std::optional<knowledge::experience> recall(const knowledge::problem& of);
   /// Hands out what the rank 0 of MPI_COMM_WORLD has read. Collective over that, before any call.
   void share_knowledge() { known_ = hand_out(std::move(known_), MPI_COMM_WORLD); }
+
+  /// For leaders, now and then after merges: what has been learnt so far is kept, or told to who
+  /// keeps it, if it is time for that.
+  void after_merge() {
+    if (clock_() - began_s_ >= keep_after_s_) keep_so_far();
+  }
 
   /// One sentence for the log sink; the same sentence is passed on only once.
   void record(std::string_view text);
@@ -78,15 +89,22 @@ class process {
 
  private:
   explicit process(std::vector<std::string>& problems);  // which the caller is to record
+  process(std::vector<std::string>& problems, environment_settings read);
   static int on_finalize(MPI_Comm, int, void*, void*);
   void finalize();
   void say_summary();
+  void keep_so_far();
   void keep_learnt();
+  knowledge::run_record learnt();
   void remember(const select::statistics_dump& learnt);
   void close_rails();
 
   settings values_;
   clock_function clock_ = steady_clock_s;
+  const int world_rank_, world_size_;
+  const std::string mpi_library_;
+  double began_s_ = 0;
+  std::atomic<double> keep_after_s_;  // since then
   int communicator_key_ = MPI_KEYVAL_INVALID;
   int datatype_key_ = MPI_KEYVAL_INVALID;
   int rails_key_ = MPI_KEYVAL_INVALID;
@@ -100,6 +118,8 @@ class process {
   std::vector<communicator_state*> communicators_;
   std::vector<std::shared_ptr<shared_rails>> rails_;
   std::vector<knowledge::experience> known_;
+  kept_knowledge kept_;  // rank 0 of MPI_COMM_WORLD
+  leaders leaders_;
   select::statistics_dump freed_;  // of communicators that are gone
   int num_hosts_ = 1;
 };

@@ -84,6 +84,8 @@ class session {
   /// Adds what rank 0 has learnt; nothing on the other ranks. With MPI_THREAD_MULTIPLE any thread
   /// may ask, also while another one is inside a call.
   void add_statistics(select::statistics_dump& dump) const;
+  /// Of this only contexts that say something of the problem.
+  void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
 
  private:
   class beginning;
@@ -144,6 +146,7 @@ class session {
                                                         const call& c,
                                                         const select::policy_input& plain,
                                                         double octaves_away) const;
+  select::context_statistics statistics_of(int context) const;
   knowledge::problem problem_of(const select::context_key& key, std::int64_t bytes) const;
   bool eligible_here(const algorithm& a, const call& c) const;
   // From rank 0, where `message` is it. Returns an MPI error code.

@@ -20,8 +20,11 @@ void session::merge_steps() {
       lockstep_, is_shared_ ? &mutex_ : nullptr,
       [this](MPI_Request& r, MPI_Status& s) { return wait_for(r, s); }, mismatch);
   note_merge(code, mismatch);
-  const std::unique_lock lock = guard();
-  lockstep_.end_steps(process_.clock()());
+  {
+    const std::unique_lock lock = guard();
+    lockstep_.end_steps(process_.clock()());
+  }
+  if (rank_ == 0) process_.after_merge();
 }
 
 void session::leave() {

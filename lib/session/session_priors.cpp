@@ -2,9 +2,11 @@
 //
 // What rank 0 believes before it has measured: the machine, priors of arms, and the first plans of
 // contexts.
+#include "lib/files/files.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/session.hpp"
 #include "railpass/base/settings.hpp"
+#include "railpass/knowledge/joined.hpp"
 #include "railpass/knowledge/recall.hpp"
 #include "railpass/knowledge/recalling.hpp"
 #include "railpass/select/merge_costs.hpp"
@@ -93,8 +95,10 @@ std::unique_ptr<select::policy> session::policy_with_knowledge(const select::con
   if (octaves >= octaves_away) return nullptr;
   select::policy_input input = plain;
   input.priors = priors(key, c, double(c.message_bytes));
-  knowledge::correct_by_experience(input.priors, known_arms()[std::size_t(key.op)], *known,
-                                   priors(key, c, double(known->of.bytes)), octaves);
+  knowledge::correct_by_experience(
+      input.priors, known_arms()[std::size_t(key.op)], *known,
+      priors(key, c, double(known->of.bytes)), octaves,
+      knowledge::days_between(known->last_at, files::utc_now()).value_or(0));
   const std::string& name = policies_[key.policy];
   return std::make_unique<knowledge::recalling_policy>(
       select::make_policy(name, std::move(input)),

@@ -11,7 +11,9 @@
 #include <charconv>
 #include <chrono>
 #include <cinttypes>
+#include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,7 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view run_ending = ".run", database_ending = ".db", leftover_part = ".tmp";
+constexpr std::string_view run_ending = ".run", under_way_ending = ".running",
+                           database_ending = ".db", leftover_part = ".tmp";
 constexpr std::string_view lease_beginning = "lease-";
 constexpr std::int64_t lease_s = 600;
 
@@ -100,6 +103,8 @@ listing list(const fs::path& folder) {
       found.leftovers.push_back(e.path());
     else if (name.ends_with(run_ending) && files::is_run_id(stem(run_ending)))
       found.runs.push_back(stem(run_ending));
+    else if (name.ends_with(under_way_ending) && files::is_run_id(stem(under_way_ending)))
+      found.under_way.push_back(stem(under_way_ending));
     else if (name.ends_with(database_ending) &&
              std::from_chars(name.data(), name.data() + name.size(), generation).ec ==
                  std::errc{} &&
@@ -107,12 +112,17 @@ listing list(const fs::path& folder) {
       found.generations.push_back(generation);
   });
   std::ranges::sort(found.runs, std::greater{});
+  std::ranges::sort(found.under_way, std::greater{});
   std::ranges::sort(found.generations, std::greater{});
   return found;
 }
 
 fs::path run_file(const fs::path& folder, const std::string& id) {
   return folder / (id + std::string(run_ending));
+}
+
+fs::path under_way_file(const fs::path& folder, const std::string& id) {
+  return folder / (id + std::string(under_way_ending));
 }
 
 fs::path database_file(const fs::path& folder, std::uint64_t generation) {
@@ -124,13 +134,19 @@ bool write_new(const fs::path& path, const std::string& bytes) {
   files::write_text(beside, bytes);
   // Unlike rename(), it takes no name away; and what it says may be of a second try that the
   // network file system made, but the file knows.
-  const int failure = ::link(beside.c_str(), path.c_str()) == 0 ? 0 : errno;
+  int failure = ::link(beside.c_str(), path.c_str()) == 0 ? 0 : errno;
   struct ::stat status {};
-  const bool linked =
-      failure == 0 || (::stat(beside.c_str(), &status) == 0 && status.st_nlink == 2);
+  bool has_name = failure == 0 || (::stat(beside.c_str(), &status) == 0 && status.st_nlink == 2);
+  // There are file systems without links: FAT, and some that several machines share.
+  if (!has_name && (failure == EPERM || failure == EOPNOTSUPP || failure == ENOSYS)) {
+    failure = ::renameat2(AT_FDCWD, beside.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0
+                  ? 0
+                  : errno;
+    has_name = failure == 0;
+  }
   ::unlink(beside.c_str());
-  if (!linked && failure != EEXIST) fail(path, "cannot be written", failure);
-  return linked;
+  if (!has_name && failure != EEXIST) fail(path, "cannot be written", failure);
+  return has_name;
 }
 
 std::string new_id(const std::string& ended_at) { return id_of(ended_at, random_digits()); }

@@ -22,7 +22,8 @@ std::filesystem::path folder_of(const std::filesystem::path& place, const finger
 std::vector<std::filesystem::path> folders_in(const std::filesystem::path& place);
 
 struct listing {
-  std::vector<std::string> runs{};  ///< ids, the newest first
+  std::vector<std::string> runs{};       ///< ids, the newest first
+  std::vector<std::string> under_way{};  ///< ids of runs that go on, or were killed; newest first
   /// Of databases, the latest first: each holds all that the one before held.
   std::vector<std::uint64_t> generations{};
   std::vector<std::filesystem::path> leftovers{};  ///< of writers that died, or are at it
@@ -31,13 +32,15 @@ struct listing {
 listing list(const std::filesystem::path& folder);
 
 std::filesystem::path run_file(const std::filesystem::path& folder, const std::string& id);
+/// Of a run that goes on: what it has learnt so far.
+std::filesystem::path under_way_file(const std::filesystem::path& folder, const std::string& id);
 std::filesystem::path database_file(const std::filesystem::path& folder, std::uint64_t generation);
 
 /// Writes a file under a name that nobody has; false: somebody was first. Throws error.
 bool write_new(const std::filesystem::path& path, const std::string& bytes);
 
-/// A name for a run that ended at that time: with a random number, or with these digits. Throws
-/// error if it is no time.
+/// A name for a run that began to keep, or ended, at that time: with a random number, or with these
+/// digits. Throws error if it is no time.
 std::string new_id(const std::string& ended_at);
 std::string id_of(const std::string& ended_at, const std::string& digits);
 

@@ -26,6 +26,7 @@ constexpr std::size_t most_files_read = 64, most_bytes_read = std::size_t{1} << 
 constexpr std::size_t most_problems = 8;  // that are said one by one
 constexpr std::size_t most_ids = 10000;   // of runs that are not kept one by one
 constexpr auto leftover_age = std::chrono::hours(1);
+constexpr auto longest_pause = std::chrono::hours(24);  // of a run that goes on
 
 bool is_there(const fs::path& path) {
   std::error_code ignored;
@@ -72,13 +73,42 @@ stored_run read_run(const fs::path& path) {
   return unpacked_run(unsealed(text, path.string()), path.string());
 }
 
-void write_run(const fs::path& place, const stored_run& run, const std::string& bytes) {
-  const fs::path folder = folder_of(place, run.run.machine);
+void write_run(const fs::path& path, const std::string& bytes) {
   std::error_code failure;
-  fs::create_directories(folder, failure);
-  if (failure) throw error(folder.string() + ": cannot be created: " + failure.message());
-  const std::string id = run.ids.size() == 1 ? run.ids.front() : new_id(files::utc_now());
-  files::write_text(run_file(folder, id).string(), bytes);
+  fs::create_directories(path.parent_path(), failure);
+  if (failure)
+    throw error(path.parent_path().string() + ": cannot be created: " + failure.message());
+  files::write_text(path.string(), bytes);
+}
+
+// What of a run fits into a file, as it is in there. Throws error if its folder is full.
+std::string file_of(const fs::path& folder, const std::string& id,
+                    const knowledge::run_record& run) {
+  const listing files = list(folder);
+  if (const std::size_t number = files.runs.size() + files.under_way.size();
+      number >= most_run_files)
+    throw error(folder.string() + ": it already holds " + std::to_string(number) +
+                " files of runs; 'railpass knowledge prune' brings them together");
+  stored_run stored{.ids = {id}, .run = run};
+  joined_contexts contexts;
+  contexts.add(run.contexts);
+  stored.run.contexts.clear();
+  std::size_t bytes = packed(stored).size() + 100;  // with the line above it
+  for (experience& e : contexts.sorted()) {
+    e.runs = 1;  // also where several communicators met the problem
+    bytes += packed(e).size();
+    if (bytes > largest_run_bytes) break;
+    stored.run.contexts.push_back(std::move(e));
+  }
+  const std::string record = packed(stored);
+  unpacked_run(record, "what a run learnt");  // nobody can correct it later
+  return sealed(record);
+}
+
+bool is_older(const fs::path& path, std::chrono::hours age) {
+  std::error_code gone;
+  const auto changed_at = fs::last_write_time(path, gone);
+  return !gone && fs::file_time_type::clock::now() - changed_at > age;
 }
 
 // One look at a machine's folder; `again`: what was listed is gone, as it is in a newer database.
@@ -114,9 +144,11 @@ look look_at(const fs::path& folder, const fingerprint& here, std::size_t most_c
   std::vector<stored_run> runs;
   std::size_t seen = 0, unread = 0;
   std::uintmax_t bytes = 0;
-  for (const std::string& id : files.runs) {
+  std::map<std::string, fs::path, std::greater<>> newest_first;
+  for (const std::string& id : files.under_way) newest_first[id] = under_way_file(folder, id);
+  for (const std::string& id : files.runs) newest_first[id] = run_file(folder, id);
+  for (const auto& [id, path] : newest_first) {
     if (in_base.contains(id)) continue;
-    const fs::path path = run_file(folder, id);
     std::error_code gone;
     const std::uintmax_t size = fs::file_size(path, gone);
     if (gone) {
@@ -177,6 +209,7 @@ struct everything {
   std::string base_bytes{};                        ///< that database
   std::uint64_t generation = 0;                    ///< the latest there is, read or not
   std::vector<stored_run> added{};                 ///< in files and not in the database
+  std::vector<stored_run> under_way{};             ///< of runs that go on
   std::vector<std::string> files{};                ///< of `added`, and those in the database
   std::set<std::string> ids{};                     ///< of all runs
   bool is_newer = false;                           ///< the database is of a newer railpass
@@ -213,8 +246,7 @@ everything all_of(const fs::path& folder, const listing& files,
     for (const stored_run& r : all.base.runs) all.ids.insert(r.ids.begin(), r.ids.end());
     break;
   }
-  for (auto id = files.runs.rbegin(); id != files.runs.rend(); ++id) {
-    const fs::path path = run_file(folder, *id);
+  const auto take = [&](const std::string& id, const fs::path& path) {
     try {
       stored_run run = read_run(path);
       const auto known = std::ranges::count_if(
@@ -225,10 +257,26 @@ everything all_of(const fs::path& folder, const listing& files,
                     "cannot be told apart; it was left out");
       all.ids.insert(run.ids.begin(), run.ids.end());
       if (known == 0) all.added.push_back(std::move(run));
-      all.files.push_back(*id);
+      all.files.push_back(id);
     } catch (const error& why) {
       all.again = all.again || !is_there(path);
       problems.emplace_back(why.what());
+    }
+  };
+  for (auto id = files.runs.rbegin(); id != files.runs.rend(); ++id)
+    take(*id, run_file(folder, *id));
+  for (auto id = files.under_way.rbegin(); id != files.under_way.rend(); ++id) {
+    const fs::path path = under_way_file(folder, *id);
+    if (all.ids.contains(*id)) {  // the run has ended, and could not remove it
+      all.files.push_back(*id);
+    } else if (is_older(path, longest_pause)) {
+      take(*id, path);
+    } else {
+      try {
+        all.under_way.push_back(read_run(path));
+      } catch (const error& why) {  // it may end just now
+        if (is_there(path)) problems.emplace_back(why.what());
+      }
     }
   }
   sort_by_end(all.added);
@@ -315,11 +363,8 @@ void compact_folder(const fs::path& folder, const bounds& keep, compacted& repor
     return;
   }
   const listing files = list(folder);
-  for (const fs::path& leftover : files.leftovers) {
-    std::error_code gone;
-    const auto changed_at = fs::last_write_time(leftover, gone);
-    if (!gone && fs::file_time_type::clock::now() - changed_at > leftover_age) discard(leftover);
-  }
+  for (const fs::path& leftover : files.leftovers)
+    if (is_older(leftover, leftover_age)) discard(leftover);
   everything all = all_of(folder, files, report.problems);
   if (all.is_newer || all.again) return;
   const std::uint64_t next = all.generation + 1;
@@ -338,7 +383,10 @@ void compact_folder(const fs::path& folder, const bounds& keep, compacted& repor
                               ": another process brought its files together at the same time");
     return;
   }
-  for (const std::string& id : done) discard(run_file(folder, id));
+  for (const std::string& id : done) {
+    discard(run_file(folder, id));
+    discard(under_way_file(folder, id));
+  }
   // What is there of earlier ones is damaged, and kept, or was left by one that died here.
   for (const std::uint64_t generation : files.generations) {
     const std::string path = database_file(folder, generation).string();
@@ -354,25 +402,28 @@ void compact_folder(const fs::path& folder, const bounds& keep, compacted& repor
 }  // namespace
 
 void add(const fs::path& own, const knowledge::run_record& run) {
-  stored_run stored{.ids = {new_id(run.ended_at)}, .run = run};
-  const listing files = list(folder_of(own, run.machine));
-  if (files.runs.size() >= most_run_files)
-    throw error(folder_of(own, run.machine).string() + ": it already holds " +
-                std::to_string(files.runs.size()) +
-                " files of runs; 'railpass knowledge prune' brings them together");
-  joined_contexts contexts;
-  contexts.add(run.contexts);
-  stored.run.contexts.clear();
-  std::size_t bytes = packed(stored).size() + 100;  // with the line above it
-  for (experience& e : contexts.sorted()) {
-    e.runs = 1;  // also where several communicators met the problem
-    bytes += packed(e).size();
-    if (bytes > largest_run_bytes) break;
-    stored.run.contexts.push_back(std::move(e));
+  const fs::path folder = folder_of(own, run.machine);
+  const std::string id = new_id(run.ended_at);
+  write_run(run_file(folder, id), file_of(folder, id, run));
+}
+
+run_under_way::run_under_way(fs::path own) : own_(std::move(own)), id_(new_id(files::utc_now())) {}
+
+void run_under_way::keep(const knowledge::run_record& so_far) {
+  const fs::path folder = folder_of(own_, so_far.machine), path = under_way_file(folder, id_);
+  const std::string bytes = file_of(folder, id_, so_far);
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::ranges::find(kept_, path) == kept_.end()) kept_.push_back(path);
   }
-  const std::string record = packed(stored);
-  unpacked_run(record, "what a run learnt");  // nobody can correct it later
-  write_run(own, stored, sealed(record));
+  write_run(path, bytes);
+}
+
+void run_under_way::end(const knowledge::run_record& run) {
+  const fs::path folder = folder_of(own_, run.machine);
+  write_run(run_file(folder, id_), file_of(folder, id_, run));
+  const std::lock_guard lock(mutex_);
+  for (const fs::path& path : kept_) discard(path);
 }
 
 known read(const places& from, const fingerprint& here, std::size_t most_contexts) {
@@ -439,8 +490,12 @@ store_contents contents(const fs::path& place) {
     joined_contexts contexts;
     contexts.add(known_in(all.base));
     for (const stored_run& r : all.added) contexts.add(r.run.contexts);
+    for (const stored_run& r : all.under_way) contexts.add(r.run.contexts);
+    m.under_way = all.under_way.size();
     m.contexts = contexts.sorted();
     m.machine = all.base_generation ? all.base.machine : fingerprint{};
+    if (!all.base_generation && !all.under_way.empty())
+      m.machine = all.under_way.back().run.machine;
     if (!all.base_generation && !all.added.empty()) m.machine = all.added.back().run.machine;
     if (!all.base.earlier_ids.empty()) {
       stored_run earlier{.ids = all.base.earlier_ids,
@@ -478,7 +533,8 @@ added merge(const fs::path& own, std::span<const stored_run> runs) {
                                 " runs that are merged there and cannot be told apart are here "
                                 "already; all of them were left out");
     } else {
-      write_run(own, r, sealed(packed(r)));
+      const std::string id = r.ids.size() == 1 ? r.ids.front() : new_id(files::utc_now());
+      write_run(run_file(folder_of(own, r.run.machine), id), sealed(packed(r)));
       ids.insert(r.ids.begin(), r.ids.end());
       ++result.runs;
     }

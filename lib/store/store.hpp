@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,6 +36,24 @@ places places_of(std::string_view value);
 /// Throws error (disk full, read-only, too many files); then nothing has changed.
 void add(const std::filesystem::path& own, const knowledge::run_record& run);
 
+/// A run that keeps what it learns as it goes, so that something is left of it if it is killed.
+/// Several threads may be inside, as one may wait for its file for ever.
+class run_under_way {
+ public:
+  /// Throws error if there are no random numbers.
+  explicit run_under_way(std::filesystem::path own);
+  /// Keeps what it has learnt so far, in place of what it kept before. Throws error as add() does.
+  void keep(const knowledge::run_record& so_far);
+  /// Adds what it learnt, as add() does, in place of what it kept.
+  void end(const knowledge::run_record& run);
+
+ private:
+  std::filesystem::path own_;
+  std::string id_;
+  std::mutex mutex_;  // not held while a file is waited for
+  std::vector<std::filesystem::path> kept_;
+};
+
 struct known {
   std::vector<knowledge::experience> contexts;
   std::vector<std::string> problems;  ///< what was left out: a sentence each
@@ -56,7 +75,8 @@ struct machine_contents {
   fingerprint machine{};
   std::filesystem::path folder{};
   std::vector<knowledge::experience> contexts{};  ///< merged over all runs, the most useful first
-  std::vector<knowledge::stored_run> runs{};      ///< the oldest first
+  std::vector<knowledge::stored_run> runs{};      ///< that have ended; the oldest first
+  std::size_t under_way = 0;  ///< runs that go on, or were killed less than a day ago
   std::uint64_t file_bytes = 0;
   std::size_t num_files = 0;  ///< not yet brought together
 };
@@ -93,9 +113,10 @@ struct compacted {
   std::size_t dropped = 0;   ///< contexts, as too old or too many
   std::vector<std::string> problems;
 };
-/// Brings each machine's files together in its database and removes them, and what was left by
-/// writers that died. Files that are added meanwhile stay. Leaves a machine alone that another
-/// process is busy with. Throws error if the place cannot be written; then nothing is lost.
+/// Brings each machine's files together in its database and removes them, those of runs that were
+/// killed more than a day ago included, and what was left by writers that died. Files that are
+/// added meanwhile stay. Leaves a machine alone that another process is busy with. Throws error if
+/// the place cannot be written; then nothing is lost.
 compacted compact(const std::filesystem::path& own, const bounds& keep = {});
 
 }  // namespace railpass::store

@@ -289,6 +289,24 @@ TEST_CASE("who comes second with a new database removes nothing of what it read"
   CHECK(contexts_in(folder.path()) == 2);
 }
 
+TEST_CASE("runs are brought together where the file system has no links") {
+  const scratch_directory folder;
+  store::add(folder.path(), run_of(1));
+  store::compact(folder.path());
+  store::add(folder.path(), run_of(2));
+  int runs = 2;
+  for (const int how : {EPERM, EOPNOTSUPP, ENOSYS}) {
+    store::add(folder.path(), run_of(++runs));
+    failing_calls::now = {.call = "link", .how = how, .which = 1};
+    const store::compacted report = store::compact(folder.path());
+    CHECK(failing_calls::now.failed);
+    failing_calls::now = {};
+    CHECK(report.problems.empty());
+    CHECK(report.files > 0);
+    CHECK(contexts_in(folder.path()) == std::size_t(runs));
+  }
+}
+
 TEST_CASE("whatever fails while a store is read, what was read is right and the rest is said") {
   const scratch_directory folder;
   store::add(folder.path(), run_of(1));

@@ -3,6 +3,7 @@
 // What earlier runs learnt as a prior, and the safety net under it.
 #include "railpass/knowledge/recall.hpp"
 
+#include "railpass/knowledge/joined.hpp"
 #include "railpass/knowledge/recalling.hpp"
 #include "railpass/select/policies.hpp"
 #include "railpass/select/prior.hpp"
@@ -129,6 +130,16 @@ TEST_CASE("what an arm took before is what it is believed to take, the better it
   CHECK(c.prior_of(by_few, "binomial").spread > c.prior_of(priors, "binomial").spread);
   // Of many arms with few samples the quickest is a lucky one.
   CHECK(c.prior_of(by_few, "binomial").log_seconds > c.prior_of(priors, "binomial").log_seconds);
+}
+
+TEST_CASE("what was learnt long ago is believed less") {
+  const arm_experience arm = known_of({{"native", 3e-4}}).arms[0];
+  CHECK(told_by(arm, 30).spread > 1.2 * told_by(arm).spread);
+  CHECK(told_by(arm, 365).spread > 3 * told_by(arm).spread);
+  CHECK(told_by(arm, 365).spread < 0.2);
+  CHECK(*days_between("2026-01-30T12:00:00Z", "2026-02-01T00:00:00Z") == Approx(1.5));
+  CHECK(*days_between("2026-02-01T00:00:00Z", "2026-01-30T12:00:00Z") == 0);
+  CHECK_FALSE(days_between("", "2026-02-01T00:00:00Z"));
 }
 
 TEST_CASE("another size tells less, and nothing of native") {

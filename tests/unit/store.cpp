@@ -695,3 +695,69 @@ TEST_CASE("what is no time, no number or no name is not added") {
   refused([](auto& r) { r.contexts[0].of.collective = ""; });
   refused([](auto& r) { r.contexts[0].of.rails = std::string(1000, 'x'); });
 }
+
+TEST_CASE("a run that goes on is read as it is so far, and counts once when it has ended") {
+  const scratch_directory folder;
+  store::add(folder.path(), run({context(8)}));
+  store::run_under_way going(folder.path());
+  going.keep(run({context(8), context(16)}));
+  going.keep(run({context(8), context(16, 24)}));
+  auto contexts = read(folder.path());
+  REQUIRE(contexts.size() == 2);
+  CHECK(contexts[0].runs == 2);
+  CHECK(contexts[1].arms[0].samples == 24);
+
+  // Who brings files together leaves it alone, and others do not take it for one that has ended.
+  store::compact(folder.path());
+  CHECK(files_in(folder.path(), ".running").size() == 1);
+  CHECK(files_in(folder.path(), ".run").size() == 1);  // the same one
+  store::store_contents all = store::contents(folder.path());
+  REQUIRE(all.machines.size() == 1);
+  CHECK(all.machines[0].under_way == 1);
+  CHECK(all.machines[0].runs.size() == 1);
+  CHECK(all.machines[0].contexts.size() == 2);
+
+  going.end(run({context(8), context(16, 32), context(32)}));
+  CHECK(files_in(folder.path(), ".running").empty());
+  for (int look = 0; look < 2; ++look) {
+    contexts = read(folder.path());
+    REQUIRE(contexts.size() == 3);
+    CHECK(contexts[0].runs == 2);
+    CHECK(contexts[1].arms[0].samples == 32);
+    store::compact(folder.path());
+  }
+}
+
+TEST_CASE("what is left of a killed run is used at once, and brought together after a day") {
+  const scratch_directory folder;
+  store::run_under_way(folder.path()).keep(run({context(8)}));
+  REQUIRE(read(folder.path()).size() == 1);
+  const auto left = files_in(folder.path(), ".running");
+  REQUIRE(left.size() == 1);
+  const auto now = fs::last_write_time(left[0]);
+  fs::last_write_time(left[0], now - std::chrono::hours(23));
+  store::compact(folder.path());
+  CHECK(files_in(folder.path(), ".running") == left);
+  fs::last_write_time(left[0], now - std::chrono::hours(25));
+  store::compact(folder.path());
+  CHECK(files_in(folder.path(), ".running").empty());
+  CHECK(files_in(folder.path(), ".db").size() == 1);
+  CHECK(read(folder.path()).size() == 1);
+  CHECK(store::contents(folder.path()).machines[0].runs.size() == 1);
+}
+
+TEST_CASE("a run that could not remove what it had kept counts once") {
+  const scratch_directory folder;
+  store::run_under_way going(folder.path());
+  going.keep(run({context(8)}));
+  const auto left = files_in(folder.path(), ".running");
+  REQUIRE(left.size() == 1);
+  const std::string before = content(left[0]);
+  going.end(run({context(8, 16)}));
+  replace(left[0], before);
+  CHECK(read(folder.path())[0].runs == 1);
+  CHECK(read(folder.path())[0].arms[0].samples == 16);
+  store::compact(folder.path());
+  CHECK(files_in(folder.path(), ".running").empty());
+  CHECK(read(folder.path())[0].arms[0].samples == 16);
+}

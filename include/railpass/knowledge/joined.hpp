@@ -105,14 +105,19 @@ inline std::optional<std::int64_t> seconds_of(const std::string& utc) {
   return whole.count() + 3600 * hour + 60 * minute + second;
 }
 
+/// Between two points in time, at least 0; nothing if one of them is none.
+inline std::optional<double> days_between(const std::string& earlier, const std::string& later) {
+  const auto from = seconds_of(earlier), to = seconds_of(later);
+  if (!from || !to) return std::nullopt;
+  return double(std::max<std::int64_t>(0, *to - *from)) / 86400;
+}
+
 /// What goes first where there is no room for all: the time of the calls that it is about, which
 /// halves with every 30 days that it is older than `newest_at`.
 inline double worth_s(const experience& e, const std::string& newest_at) {
   double time_s = 0;
   for (const arm_experience& a : e.arms) time_s += double(a.calls) * a.mean_s;
-  const auto newest = seconds_of(newest_at), last = seconds_of(e.last_at);
-  const double days =
-      newest && last ? double(std::max<std::int64_t>(0, *newest - *last)) / 86400 : 365;
+  const double days = days_between(e.last_at, newest_at).value_or(365);
   return time_s * std::exp2(-days / detail::half_worth_days);
 }
 

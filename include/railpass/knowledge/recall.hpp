@@ -16,14 +16,16 @@
 
 namespace railpass::knowledge {
 
-/// What the times of one arm in earlier runs say of its time now: the spread is what runs differ
-/// by, and what so many samples leave open.
-inline select::arm_posterior told_by(const arm_experience& a) {
-  // Runs of one machine differ by so much (of the logarithm), whatever their calls agree on.
-  constexpr double from_run_to_run = 0.03, of_one_sample = 0.25;
+/// What the times of one arm in earlier runs, so many days ago, say of its time now: the spread is
+/// what runs differ by, and what so many samples leave open.
+inline select::arm_posterior told_by(const arm_experience& a, double days_ago = 0) {
+  // Runs of one machine differ by so much (of the logarithm), whatever their calls agree on, and as
+  // much is added in a month (updates, other neighbours, ageing parts).
+  constexpr double from_run_to_run = 0.03, of_one_sample = 0.25, month_days = 30;
   const double of_samples = std::max(a.spread, a.samples < 4 ? of_one_sample : 0.0);
   const double left_open = of_samples * of_samples / double(a.samples),
-               variance = from_run_to_run * from_run_to_run + left_open;
+               variance =
+                   from_run_to_run * from_run_to_run * (1 + days_ago / month_days) + left_open;
   // Of many arms with few samples the one looks best that was lucky.
   return {.mean_s = a.median_s * std::exp(variance / 2 + std::sqrt(left_open)),
           .spread = std::sqrt(variance)};
@@ -54,11 +56,11 @@ inline const experience* closest(std::span<const experience> all, const problem&
 /// Corrects the priors of arms, which have the numbers of `arms`, by `known`, of a problem
 /// `octaves` away for which `predicted_there` was predicted: the same as the priors where it is the
 /// very same. Native, which no model predicts, takes what it took there if that is the same
-/// problem.
+/// problem. All of it is `days_ago`.
 inline void correct_by_experience(std::span<select::arm_prior> priors, std::span<const arm> arms,
                                   const experience& known,
                                   std::span<const select::arm_prior> predicted_there,
-                                  double octaves) {
+                                  double octaves, double days_ago = 0) {
   std::vector<const arm_experience*> of_arm(arms.size(), nullptr);
   for (std::size_t i = 0; i < arms.size(); ++i) {
     const std::string name = name_of(arms[i]);
@@ -69,7 +71,7 @@ inline void correct_by_experience(std::span<select::arm_prior> priors, std::span
       priors,
       [&](int number) -> std::optional<select::arm_posterior> {
         const arm_experience* const a = of_arm[std::size_t(number)];
-        return a ? std::optional(told_by(*a)) : std::nullopt;
+        return a ? std::optional(told_by(*a, days_ago)) : std::nullopt;
       },
       predicted_there, octaves);
   for (select::arm_prior& p : priors) {
@@ -77,7 +79,7 @@ inline void correct_by_experience(std::span<select::arm_prior> priors, std::span
     if (!a || octaves >= 1) continue;
     p.remembered = true;
     if (!p.measured_only) continue;
-    const select::arm_posterior told = told_by(*a);
+    const select::arm_posterior told = told_by(*a, days_ago);
     p.measured_only = false;
     p.spread = told.spread;
     p.log_seconds = std::log(told.mean_s) - told.spread * told.spread / 2;

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a run learns, and who gets to know it while the run goes on: a file, the world's rank 0,
+// other communicators.
+#include "lib/session/process.hpp"
+#include "lib/store/store.hpp"
+#include "railpass/mpi.hpp"
+#include "support/catch.hpp"
+#include "support/communicators.hpp"
+#include "support/scratch_directory.hpp"
+#include "support/stopped_clock.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+using namespace railpass;
+using railpass::test::stopped_clock;
+
+namespace {
+
+// Before railpass reads its settings, and removed after all else.
+const struct own_store {
+  own_store() {
+    setenv("RAILPASS_KNOWLEDGE", folder.path().c_str(), 1);
+    setenv("RAILPASS_POLICY", "round_robin", 1);  // merges all the time
+  }
+  scratch_directory folder;
+} mine;
+
+void call_all_reduce(MPI_Comm comm, int count) {
+  std::vector<int> in(std::size_t(count), 1), out(in.size());
+  mpi::all_reduce(in.data(), out.data(), count, MPI_INT, MPI_SUM, comm);
+}
+
+// What is in the files now, of all_reduce among so many ranks; waits for the thread that writes.
+std::optional<knowledge::experience> in_files(int num_ranks, const std::string& kind) {
+  fingerprint here;  // which no machine contradicts
+  for (int look = 0; look < 500; ++look) {
+    const store::known found = store::read({.own = mine.folder.path(), .others = {}}, here, 1000);
+    CHECK(found.problems.empty());
+    for (const knowledge::experience& e : found.contexts)
+      if (e.of.collective == "all_reduce" && e.of.num_ranks == num_ranks && e.of.kind == kind)
+        return e;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return std::nullopt;
+}
+
+bool knows_native(const knowledge::experience& e) {
+  return std::ranges::find(e.arms, "native", &knowledge::arm_experience::arm) != e.arms.end();
+}
+
+// Some seconds later: calls that are long enough for merges to come and go, after which a leader
+// keeps or tells what it knows.
+void go_on(stopped_clock& clock, MPI_Comm comm, double seconds, int count = 100) {
+  clock.pass(seconds);
+  for (int i = 0; i < 64; ++i) clock.pass_in(1e-3, [&] { call_all_reduce(comm, count); });
+}
+
+}  // namespace
+
+TEST_CASE("what a run has learnt so far is kept while it goes on") {
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() < 2) return;
+  stopped_clock clock;
+  mpi::start_tuning(world);
+  go_on(clock, world, 1);
+  if (world.rank() == 0)
+    CHECK(store::read({.own = mine.folder.path(), .others = {}}, {}, 1000).contexts.empty());
+  go_on(clock, world, 10);
+  if (world.rank() == 0) {
+    const auto kept = in_files(world.size(), "part");
+    CHECK(kept);
+    CHECK((kept && kept->runs == 1 && kept->of.bytes == 400));
+    CHECK((kept && knows_native(*kept)));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST_CASE("what other leaders learn reaches the world's rank 0") {
+  mpi::start_tuning(MPI_COMM_WORLD);  // makes a base that has all ranks
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() < 4) return;
+  MPI_Comm half = MPI_COMM_NULL;
+  const bool first = world.rank() < world.size() / 2 - 1;  // of another size than the second
+  MPI_Comm_split(MPI_COMM_WORLD, first ? 0 : 1, 0, &half);
+  const communicator part(half);
+  stopped_clock clock;
+  if (!first) {
+    mpi::start_tuning(part);
+    go_on(clock, part, 0);
+    go_on(clock, part, 1);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  // Rank 0 has heard of it and keeps it.
+  mpi::start_tuning(world);
+  go_on(clock, world, 10000);
+  if (world.rank() == 0) {
+    const auto kept = in_files(world.size() - (world.size() / 2 - 1), "part");
+    CHECK((kept && knows_native(*kept)));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST_CASE("communicators that are alike know what one of them has learnt") {
+  const communicator first = communicator::duplicate_of_world(),
+                     second = communicator::duplicate_of_world();
+  if (first.size() < 2) return;
+  constexpr int count = 5000;  // of which nobody else knows
+  stopped_clock clock;
+  const auto reason = [&](const communicator& comm, const std::string& name) {
+    MPI_Comm_set_name(comm, name.c_str());
+    mpi::start_tuning(comm);
+    go_on(clock, comm, 0, count);
+    for (const auto& context : process::get()->statistics().contexts)
+      if (context.communicator == name) return context.reason;
+    return std::string();
+  };
+  const std::string alone = reason(first, "the first one"),
+                    later = reason(second, "the second one");
+  if (first.rank() != 0) return;
+  CHECK_FALSE(alone.empty());
+  CHECK(alone.find("earlier runs") == std::string::npos);
+  CHECK(later.find("earlier runs") != std::string::npos);
+}
