@@ -80,8 +80,9 @@ class cell_executor {
   void bind(const schedule& s, const binding& b) {
     const bool again = s.serial != 0 && s.serial == serial_ && b.root == memory_.bound().root &&
                        b.size.units == memory_.bound().size.units &&
-                       b.size.unit_bytes == memory_.bound().size.unit_bytes && is_simple(b) &&
-                       is_simple(memory_.bound());
+                       b.size.unit_bytes == memory_.bound().size.unit_bytes &&
+                       (b.input == b.output) == memory_.same(buffer::input, buffer::output) &&
+                       is_simple(b) && is_simple(memory_.bound());
     memory_.bind(b);
     if (again) return memory_.place_input_and_output();
     serial_ = 0;
