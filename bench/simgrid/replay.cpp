@@ -324,7 +324,8 @@ class player {
                                    .longest_gap_s = last_s,
                                    .shortest_gap_s = first_s};
     lateness_.learn(times, before_s_);
-    return select::duration_s(op, times, true, lateness_.finishing_s(before_s_));
+    return select::duration_s(select::waiting_in(op), times, true,
+                              lateness_.finishing_s(before_s_));
   }
 
   const cell& cell_;

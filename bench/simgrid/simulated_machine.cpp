@@ -265,7 +265,7 @@ ordered_json late_calls(const measure::job& j, const tuned_world& world, const m
                                  .longest_gap_s = most[2],
                                  .shortest_gap_s = -most[3]};
       usual.learn(t, before_s);
-      before_s = select::duration_s(op, t, true, usual.finishing_s(before_s));
+      before_s = select::duration_s(select::waiting_in(op), t, true, usual.finishing_s(before_s));
       seconds.push_back(before_s);
       skews.push_back(*select::skew_s(t));
       came_apart.push_back(most[4] + most[5]);

@@ -100,6 +100,7 @@ json context_json(const select::context_statistics& c) {
          {"time_s", c.time_s},
          {"exploration_cost_s", c.exploration_cost_s}};
   if (!c.rails.empty()) j["rails"] = c.rails;
+  if (c.baseline != "native") j["baseline"] = c.baseline;
   put_optional(j, "skew_s", c.skew_s);
   put_optional(j, "skew_p90_s", c.skew_p90_s);
   put_optional(j, "core_given_share", c.core_given_share);
@@ -110,11 +111,27 @@ json context_json(const select::context_statistics& c) {
 }
 
 select::context_statistics read_context(const json_reader& r) {
-  r.expect_fields({"communicator",     "collective",         "num_ranks",   "ranks_per_node",
-                   "from_bytes",       "to_bytes",           "first_bytes", "operation",
-                   "policy",           "current_arm",        "reason",      "calls",
-                   "time_s",           "exploration_cost_s", "skew_s",      "skew_p90_s",
-                   "core_given_share", "overlapped_share",   "own_s",       "arms"});
+  r.expect_fields({"communicator",
+                   "collective",
+                   "num_ranks",
+                   "ranks_per_node",
+                   "from_bytes",
+                   "to_bytes",
+                   "first_bytes",
+                   "operation",
+                   "policy",
+                   "current_arm",
+                   "reason",
+                   "calls",
+                   "time_s",
+                   "exploration_cost_s",
+                   "skew_s",
+                   "skew_p90_s",
+                   "core_given_share",
+                   "overlapped_share",
+                   "own_s",
+                   "baseline",
+                   "arms"});
   select::context_statistics c{
       .communicator = r.text("communicator"),
       .collective = r.name("collective"),
@@ -136,6 +153,7 @@ select::context_statistics read_context(const json_reader& r) {
       .overlapped_share = r.optional_number("overlapped_share").value_or(0),
       .own_s = r.optional_number("own_s"),
       .arms = {}};
+  if (r.has("baseline")) c.baseline = r.name("baseline");
   if (c.overlapped_share > 1) r.field("overlapped_share").fail("expected at most 1");
   if (c.to_bytes < c.from_bytes) r.field("to_bytes").fail("expected at least from_bytes");
   for (const json_reader& a : r.list("arms")) c.arms.push_back(read_arm(a));

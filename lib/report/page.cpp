@@ -49,7 +49,16 @@ json to_json(const chart_point& p) {
   return j;
 }
 
-json to_json(const chart& drawn) {
+// A series keeps the colour that its name has, unless another one of the chart has it already.
+json to_json(const chart& drawn, std::map<std::string, std::size_t>& colour_of) {
+  std::array<bool, colours.size()> taken{};
+  const auto colour = [&](const std::string& name) {
+    std::size_t c = colour_of.try_emplace(name, colour_of.size() % colours.size()).first->second;
+    if (taken[c] && drawn.series.size() <= colours.size())
+      c = std::ranges::find(taken, false) - taken.begin();
+    taken[c] = true;
+    return colours[c];
+  };
   static constexpr std::array marks{"bars", "points", "curve"};
   json series = json::array();
   for (const chart_series& s : drawn.series) {
@@ -57,7 +66,7 @@ json to_json(const chart& drawn) {
     for (const chart_point& p : s.points) points.push_back(to_json(p));
     series.push_back({{"name", s.name},
                       {"mark", marks[std::size_t(s.drawn_as)]},
-                      {"colour", colours[series.size() % colours.size()]},
+                      {"colour", colour(s.name)},
                       {"points", std::move(points)}});
   }
   return {{"x", to_json(drawn.x)},
@@ -130,8 +139,9 @@ void page::add_folded(std::string_view title, const table& lines) {
 void page::add(const chart& drawn) {
   has_charts_ = true;
   body_ += "<figure class=\"chart\"><figcaption>" + xml_text(drawn.title) +
-           "</figcaption>\n<script type=\"application/json\">" + inside_script(to_json(drawn)) +
-           "</script>\n" + folded("Numbers", numbers_of(drawn), true) + "</figure>\n";
+           "</figcaption>\n<script type=\"application/json\">" +
+           inside_script(to_json(drawn, colour_of_)) + "</script>\n" +
+           folded("Numbers", numbers_of(drawn), true) + "</figure>\n";
 }
 
 std::string page::html() const {

@@ -12,6 +12,8 @@
 #include "lib/report/chart.hpp"
 #include "lib/report/table.hpp"
 
+#include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -38,6 +40,7 @@ class page {
   void element(std::string_view name, std::string_view words, std::string_view style = {});
 
   std::string title_, body_;
+  std::map<std::string, std::size_t> colour_of_;  // what has a name looks the same in all charts
   bool has_charts_ = false;
 };
 

@@ -52,10 +52,29 @@ const arm& reproducible_arm(const call& c) {
   return found == arms.end() ? arms.front() : *found;
 }
 
+std::string pinned_version(std::string_view use, std::string_view set) {
+  std::string version;
+  for (const std::string_view word : words(use))
+    if (const std::size_t colon = word.find(':');
+        colon != std::string_view::npos && word.substr(0, colon) == set)
+      version = word.substr(colon + 1);
+  return version;
+}
+
+std::vector<std::string> names_of_sets(std::string_view use) {
+  std::vector<std::string> names;
+  for (const std::string_view word : words(use)) {
+    const std::string_view name = word.substr(0, word.find(':'));
+    if (!find_collective(name)) names.emplace_back(name);
+  }
+  return names;
+}
+
 arm_table::arm_table(const settings& values, process& owner) : process_(owner) {
   const auto all = words(values.collectives);
   for (std::size_t i = 0; i < num_collectives; ++i) {
     handlings_[i].arms = known_arms()[i].data();
+    handlings_[i].waits = select::waiting_in(collective(i));
     handlings_[i].tuned =
         values.collectives == "all" || std::ranges::find(all, name_of(collective(i))) != all.end();
   }
@@ -65,8 +84,9 @@ arm_table::arm_table(const settings& values, process& owner) : process_(owner) {
   for (const std::string_view word : words(values.use)) {
     const std::size_t colon = word.find(':');
     const auto op = find_collective(word.substr(0, colon));
-    if (!op || colon == std::string_view::npos)
+    if (colon == std::string_view::npos)
       throw error("RAILPASS_USE: '" + std::string(word) + "' is not collective:arm");
+    if (!op) continue;  // a function set's
     handlings_[std::size_t(*op)].pinned =
         &pinned_by_setting_.emplace_back(parse_arm(*op, word.substr(colon + 1)));
   }

@@ -7,6 +7,7 @@
 #include "collectives/registry.hpp"
 #include "lib/session/call.hpp"
 #include "railpass/options.hpp"
+#include "railpass/select/context.hpp"
 
 #include <array>
 #include <cstdint>
@@ -26,6 +27,11 @@ const std::array<std::vector<arm>, num_collectives>& known_arms();
 /// nothing else is said, the first one that keeps rank order.
 const arm& reproducible_arm(const call& c);
 
+/// What the setting `use` asks for of a function set; empty: nothing.
+std::string pinned_version(std::string_view use, std::string_view set);
+/// The names before the colons of that setting that are no collective's.
+std::vector<std::string> names_of_sets(std::string_view use);
+
 class arm_table {
  public:
   // Of a collective.
@@ -33,6 +39,7 @@ class arm_table {
     const arm* arms = nullptr;    // by their numbers
     const arm* pinned = nullptr;  // by the setting `use`
     bool tuned = false;
+    select::waiting waits = select::waiting::for_some;
   };
 
   /// What names no collective is recorded. Throws error if `use` names no arm. `owner` must outlive

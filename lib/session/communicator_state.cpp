@@ -124,9 +124,11 @@ bool communicator_state::freeing::now(MPI_Comm comm) {
 void communicator_state::leave() {
   native_ = true;
   if (session_) session_->leave();
+  sets_.leave();
 }
 
 void communicator_state::drop_session() {
+  sets_.drop();
   if (!session_) return;
   // MPI may still write to what was under way when this rank failed: that memory is given up.
   if (session_->has_failed())
@@ -181,11 +183,14 @@ std::string communicator_state::last_arm() const {
 
 void communicator_state::add_contexts_like(const knowledge::problem& of,
                                            select::statistics_dump& dump) const {
-  if (session_ && num_ranks_ == of.num_ranks) session_->add_contexts_like(of, dump);
+  if (num_ranks_ != of.num_ranks) return;
+  if (session_) session_->add_contexts_like(of, dump);
+  sets_.add_contexts_like(of, dump);
 }
 
 void communicator_state::add_statistics(select::statistics_dump& dump) const {
   if (session_) session_->add_statistics(dump);
+  sets_.add_statistics(dump);
 }
 
 }  // namespace railpass

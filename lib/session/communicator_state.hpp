@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "lib/session/function_sets.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/session.hpp"
 #include "railpass/select/beginning.hpp"
@@ -52,6 +53,10 @@ class communicator_state {
   /// Makes the session now. Collective.
   int start_tuning(MPI_Comm comm) { return agree(comm, true, true, 0); }
 
+  /// Function sets and regions over it; whoever adds one holds the statistics of the process.
+  detail::function_sets& sets() { return sets_; }
+  const settings& values() const { return settings_; }
+
   void configure(std::string_view setting, std::string_view value);
   std::string last_arm() const;
 
@@ -79,6 +84,7 @@ class communicator_state {
   bool agreed_ = false;
   std::unique_ptr<session> session_;
   settings settings_;
+  detail::function_sets sets_;
 };
 
 }  // namespace railpass

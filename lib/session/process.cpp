@@ -3,6 +3,7 @@
 
 #include "lib/files/call_trace.hpp"
 #include "lib/files/files.hpp"
+#include "lib/session/arm_table.hpp"
 #include "lib/session/base.hpp"
 #include "lib/session/communicator_rails.hpp"
 #include "lib/session/communicator_state.hpp"
@@ -148,9 +149,21 @@ void process::finalize() {
   }
   keep_learnt();
   if (values_.summary && world_rank_ == 0) say_summary();
+  if (world_rank_ == 0) look_for_unknown_names();
   if (const std::string problem = trace_.close(); !problem.empty()) record(problem);
   for (communicator_state* const state : communicators_) state->drop_session();
   bases::of_process().end();
+}
+
+// Which sets there are is known once the program has ended.
+void process::look_for_unknown_names() {
+  try {
+    for (const std::string& name : names_of_sets(values_.use))
+      if (!sets_.contains(name))
+        record("RAILPASS_USE: '" + name +
+               "' is no collective, and rank 0 met no function set of that name");
+  } catch (const std::bad_alloc&) {  // nobody hears of it
+  }
 }
 
 // What a leader that is not the world's rank 0 knows goes to that one, which keeps it.
@@ -232,6 +245,11 @@ const profile* process::read_profile(const std::string& path, int num_hosts,
   }
   if (!result) record("the profile is not used: " + failure);
   return result;
+}
+
+void process::note_set(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  sets_.insert(name);
 }
 
 void process::record(std::string_view text) {

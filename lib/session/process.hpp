@@ -59,6 +59,9 @@ class process {
   /// Hands out what the rank 0 of MPI_COMM_WORLD has read. Collective over that, before any call.
   void share_knowledge() { known_ = hand_out(std::move(known_), MPI_COMM_WORLD); }
 
+  /// There is a function set of that name.
+  void note_set(const std::string& name);
+
   /// For leaders, now and then after merges: what has been learnt so far is kept, or told to who
   /// keeps it, if it is time for that.
   void after_merge() {
@@ -93,6 +96,7 @@ class process {
   static int on_finalize(MPI_Comm, int, void*, void*);
   void finalize();
   void say_summary();
+  void look_for_unknown_names();
   void keep_so_far();
   void keep_learnt();
   knowledge::run_record learnt();
@@ -114,6 +118,7 @@ class process {
   // By path, number of hosts and rails; null: unusable.
   std::map<std::tuple<std::string, int, std::string>, std::unique_ptr<profile>> profiles_;
   std::set<std::string> recorded_;
+  std::set<std::string> sets_;  // names of function sets
   trace_file trace_;
   std::vector<communicator_state*> communicators_;
   std::vector<std::shared_ptr<shared_rails>> rails_;

@@ -47,14 +47,14 @@ long times_core_given() {
 
 [[gnu::hot]] int session::run(const call& c, const call_options& options) {
   ++call_number_;
-  if (begins_merge_steps()) {
+  if (joint_.begin_call()) {
     weighing::give_up();  // merges have an account of their own
-    merge_steps();
+    joint_.merge_steps();
   }
-  if (gone_) return raise(c, MPI_ERR_OTHER);
+  if (joint_.is_gone()) return raise(c, MPI_ERR_OTHER);
   const arm_table::handling& how = arms_[c.op];
   const bool has_option = !options.arm.empty() || options.segment_bytes >= 0;
-  if (lockstep_.native_for_good()) return run_arm(c, how.arms[select::native_arm]);
+  if (joint_.steps().native_for_good()) return run_arm(c, how.arms[select::native_arm]);
   if (const arm* const fixed = has_option ? arms_.pinned_by(options, c.op) : how.pinned)
     return run_arm(c, *fixed);
   if (!how.tuned || (c.has_size() && c.message_bytes < settings_.min_bytes))
@@ -68,29 +68,22 @@ long times_core_given() {
                                 .size_class = select::size_class_of(c.message_bytes),
                                 .operation = class_of(c),
                                 .policy = policy};
-  select::timed_call chosen = next_call(key);
+  const arm_table::handling& how = arms_[c.op];
+  const select::context_id id{key.packed(), how.waits};
+  select::timed_call chosen = joint_.next_call(id);
   if (chosen.needs_first_plan) {
     if (const int failure = begin_context(key, chosen.context, c)) return raise(c, failure);
-    chosen = next_call(key);
+    chosen = joint_.next_call(id);
   }
-  const arm& a = arms_[c.op].arms[chosen.arm];
+  const arm& a = how.arms[chosen.arm];
   return chosen.timed || chosen.notes_end || weighing::now() || process_.tracing()
              ? run_watched(c, a, chosen)
              : run_arm(c, a);
 }
 
-[[gnu::hot]] select::timed_call session::next_call(const select::context_key& key) {
-  const std::unique_lock lock = guard();
-  return lockstep_.next_call(key);
-}
-
 int session::begin_context(const select::context_key& key, int context, const call& c) {
-  select::plan_message message{};
-  if (rank_ == 0) message = first_plan(key, context, c);
-  if (const int failure = receive_first_plan(message)) return failure;
-  const std::unique_lock lock = guard();
-  lockstep_.adopt(context, message);
-  return MPI_SUCCESS;
+  return joint_.begin_context(context,
+                              rank_ == 0 ? first_plan(key, context, c) : select::plan_message{});
 }
 
 int session::run_watched(const call& c, const arm& a, const select::timed_call& chosen) {
@@ -100,10 +93,7 @@ int session::run_watched(const call& c, const arm& a, const select::timed_call& 
   const double ended_s = process_.clock()(), seconds = ended_s - started_s;
   if (code == MPI_SUCCESS) {
     const bool gave_core = chosen.watches_core && times_core_given() != given_before;
-    const std::unique_lock lock = guard();
-    if (chosen.timed)
-      lockstep_.record(chosen, seconds, lockstep_.gap_s(chosen, started_s), gave_core);
-    if (chosen.notes_end) lockstep_.note_end(chosen, ended_s);
+    joint_.record(chosen, started_s, ended_s, gave_core);
   }
   if (rank_ == 0) watch_own_time(chosen, seconds);
   if (process_.tracing()) trace(c, chosen, started_s, seconds);
@@ -122,14 +112,14 @@ void session::watch_own_time(const select::timed_call& chosen, double seconds) {
 }
 
 void session::add_own_time(double seconds) {
-  const std::unique_lock lock = guard();
+  const std::unique_lock lock = joint_.guard();
   own_time_.add(seconds);
 }
 
 // A failure of this rank's part, reported as MPI reports one of its collective.
 int session::raise(const call& c, int code) {
   if (code == MPI_SUCCESS) return code;
-  fail();
+  joint_.fail();
   PMPI_Comm_call_errhandler(c.comm, code);
   return code;
 }
@@ -153,7 +143,7 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
   const arm& runs = native ? arms_[c.op].arms[select::native_arm] : a;
   last_arm_ = &runs;
   if (native) return run_native(c);
-  if (failed_) return raise(c, MPI_ERR_OTHER);
+  if (joint_.has_failed()) return raise(c, MPI_ERR_OTHER);
   if (!has_device_driver()) return run_on_host(c, runs);
   if (const int failure = code_of([&] { return host_copies_.prepare(c, place()); }))
     return raise(c, failure);
@@ -181,7 +171,7 @@ int session::code_of(const Work& work) {
     process_.record(problem.what());
     return MPI_ERR_INTERN;
   } catch (...) {
-    fail();
+    joint_.fail();
     throw;
   }
   return MPI_ERR_NO_MEM;
@@ -201,8 +191,8 @@ int session::run_schedule(const call& c, const arm& a) {
   if (const int failure = buffers_.prepare(c, place(), *plan, root)) return failure;
   const auto look = [](void* self) -> int {
     auto& mine = *static_cast<session*>(self);
-    mine.keep_on();
-    return mine.failed_ ? MPI_ERR_OTHER : MPI_SUCCESS;
+    mine.joint_.keep_on();
+    return mine.has_failed() ? MPI_ERR_OTHER : MPI_SUCCESS;
   };
   int code = MPI_SUCCESS;
   if (plan->places > 0) {
@@ -211,36 +201,31 @@ int session::run_schedule(const call& c, const arm& a) {
     code = execute(over_rails_->runs, *plan, buffers_.bound(), look);
     if (!over_rails_->rail.failure().empty()) record_failure_of_rails();
   } else {
-    code = execute(over_mpi_->runs, *plan, buffers_.bound(), look);
+    code = execute(joint_.over_mpi(), *plan, buffers_.bound(), look);
   }
   return code == MPI_SUCCESS ? buffers_.finish() : code;
 }
 
-template <class Executor>
-int session::execute(Executor& runs, const schedule& s, const binding& b, int (*look)(void*)) {
+template <class Over>
+int session::execute(Over& over, const schedule& s, const binding& b, int (*look)(void*)) {
   const wait_watch watch{.clock = process_.clock(),
                          .after_s = settings_.hang_report,
                          .report = report_hang,
                          .look = look,
                          .user_data = this};
-  return runs.run(s, b, watch);
+  return over.run(s, b, watch);
 }
 
-// By MPI's messages also where calls go over rails: these may have failed. A rank whose schedules
-// fail passes plans on all the same.
-int session::receive_first_plan(select::plan_message& message) {
-  return execute(over_mpi_->runs, plan_broadcast_, binding_of(message), [](void* self) -> int {
-    auto& mine = *static_cast<session*>(self);
-    mine.keep_on();
-    return mine.gone_ ? MPI_ERR_OTHER : MPI_SUCCESS;
-  });
+bool session::keep_rails_on() {
+  if (over_rails_->rail.poll({}) >= 0) return true;
+  record_failure_of_rails();
+  return false;
 }
 
-binding session::binding_of(select::plan_message& message) {
-  auto* const memory = reinterpret_cast<std::byte*>(message.data());
-  return {.input = memory,
-          .output = memory,
-          .size = {.units = std::int64_t(sizeof message), .unit_bytes = 1}};
+void session::record_failure_of_rails() {
+  process_.record("the rails of communicator '" + name_ +
+                  "' have failed, its collectives are the MPI library's from now on: " +
+                  over_rails_->rail.failure());
 }
 
 call_place session::place() const { return {rank_, num_ranks_, process_.datatype_key()}; }
@@ -252,22 +237,13 @@ std::uint8_t session::policy_index(std::string_view name) {
     select::require_policy(name);
     if (policies_.size() > std::numeric_limits<std::uint8_t>::max())
       throw error("too many policies are named in calls");
-    const std::unique_lock lock = guard();
+    const std::unique_lock lock = joint_.guard();
     policies_.emplace_back(name);
     return std::uint8_t(policies_.size() - 1);
   } catch (const error& problem) {
     process_.record(std::string(problem.what()) + "; the communicator's policy is used");
     return 0;
   }
-}
-
-std::unique_lock<std::mutex> session::guard() const {
-  return is_shared_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
-}
-
-bool session::begins_merge_steps() {
-  const std::unique_lock lock = guard();
-  return lockstep_.begin_call();
 }
 
 }  // namespace railpass

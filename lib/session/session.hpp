@@ -1,31 +1,27 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The tuned state of one communicator: which arm a call takes, how it runs, and what is learnt.
-// What calls run is in session.cpp; session_beginning.cpp, session_priors.cpp, session_merges.cpp,
-// session_failures.cpp and session_reports.cpp have the rest.
+// What calls run is in session.cpp; session_beginning.cpp, session_priors.cpp and
+// session_reports.cpp have the rest, joint_lockstep.hpp how the ranks agree on arms.
 #pragma once
 
 #include "collectives/registry.hpp"
 #include "lib/exec/cell_executor.hpp"
-#include "lib/exec/mpi_executor.hpp"
 #include "lib/exec/schedule_cache.hpp"
 #include "lib/exec/transport_executor.hpp"
 #include "lib/session/arm_table.hpp"
-#include "lib/session/base.hpp"
 #include "lib/session/call.hpp"
 #include "lib/session/call_buffers.hpp"
 #include "lib/session/device_memory.hpp"
 #include "lib/session/hosts.hpp"
-#include "lib/session/merge_messages.hpp"
+#include "lib/session/joint_lockstep.hpp"
 #include "lib/session/own_time.hpp"
 #include "models/profile.hpp"
 #include "railpass/knowledge/experience.hpp"
 #include "railpass/options.hpp"
 #include "railpass/select/dump.hpp"
-#include "railpass/select/lockstep.hpp"
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -69,11 +65,10 @@ class session {
 
   /// After a failure on this rank outside of a schedule: what call the others are in is unknown.
   /// They are told, and all calls fail from now on.
-  void leave_others();
-  bool has_failed() const { return failed_; }
-  /// The communicator ends, on each rank when it comes to that: takes over what a merge under way
-  /// has brought, and waits for nobody. No call may follow. Local.
-  void leave();
+  void leave_others() { joint_.leave_others(); }
+  bool has_failed() const { return joint_.has_failed(); }
+  /// The communicator ends, on each rank when it comes to that. No call may follow. Local.
+  void leave() { joint_.leave(); }
 
   /// From now on schedules run over rails instead of MPI's messages.
   void run_over(std::shared_ptr<lane> messages);
@@ -88,18 +83,9 @@ class session {
   void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
 
  private:
-  class beginning;
-
-  // Makes all that can fail on one rank alone; connect() does not.
+  // Makes all that can fail on one rank alone.
   session(const settings& values, process& owner, int rank, int num_ranks, std::string name);
-  void connect(base_place place, int lane_number);
 
-  struct mpi_of_schedules {
-    mpi_rail rail;
-    executor<mpi_rail> runs;
-    explicit mpi_of_schedules(const base_lane& over)
-        : rail(over.of().comm, &over.ranks(), over.first_tag()), runs(rail) {}
-  };
   struct rails_of_schedules {
     transport_rail rail;
     executor<transport_rail> runs;
@@ -115,12 +101,15 @@ class session {
           runs(slot.regions(), lane.rank(), of.has_core_per_rank()) {}
   };
 
+  // Schedules may run in the memory that all ranks share, if there is any. Nothing fails.
+  void share_memory();
+  // Where the settings name rails, schedules run over these. Collective over `user`.
+  void open_rails(MPI_Comm user, bool all_name_rails, bool none_names_rails, bool may_open);
   void know_machine(double passed_s);
   int run_tuned(const call& c, std::uint8_t policy);
   // What is rare is not inlined: a settled call is to run through little code.
   // Asks the first plan of rank 0 and takes it over. Returns an MPI error code.
   [[gnu::noinline]] int begin_context(const select::context_key& key, int context, const call& c);
-  select::timed_call next_call(const select::context_key& key);
   // Takes the time, or when the call ended.
   [[gnu::noinline]] int run_watched(const call& c, const arm& a, const select::timed_call& chosen);
   void watch_own_time(const select::timed_call& chosen, double seconds);
@@ -129,11 +118,9 @@ class session {
   int run_schedule(const call& c, const arm& a);
   template <class Work>
   int code_of(const Work& work);
-  template <class Executor>
-  int execute(Executor& runs, const schedule& s, const binding& b, int (*look)(void* self));
+  template <class Over>
+  int execute(Over& over, const schedule& s, const binding& b, int (*look)(void* self));
   int raise(const call& c, int code);
-  // After a failure of this rank's part in a schedule.
-  void fail();
   call_place place() const;
   std::uint8_t policy_index(std::string_view name);
   select::plan_message first_plan(const select::context_key& key, int context, const call& c);
@@ -149,20 +136,9 @@ class session {
   select::context_statistics statistics_of(int context) const;
   knowledge::problem problem_of(const select::context_key& key, std::int64_t bytes) const;
   bool eligible_here(const algorithm& a, const call& c) const;
-  // From rank 0, where `message` is it. Returns an MPI error code.
-  int receive_first_plan(select::plan_message& message);
-  static binding binding_of(select::plan_message& message);
-  // Counts the call: whether steps of a merge are due in it.
-  bool begins_merge_steps();
-  void merge_steps();
-  // After these steps: the communicator has failed, or its ranks differ, or all is well.
-  void note_merge(int code, bool mismatch);
-  // Blocks until the request has ended, or a rank is gone. Returns an MPI error code.
-  int wait_for(MPI_Request& request, MPI_Status& status);
-  // While this rank waits: the rails go on, and what others have told is heard.
-  void keep_on();
+  // Others may wait for what this rank still has to send over rails; false: these have failed.
+  bool keep_rails_on();
   void record_failure_of_rails();
-  std::unique_lock<std::mutex> guard() const;
   void trace(const call& c, const select::timed_call& chosen, double started_s, double seconds);
   static void report_hang(void* self, std::span<const awaited_peer> peers);
 
@@ -172,27 +148,18 @@ class session {
   const arm* last_arm_ = nullptr;
   process& process_;
   const settings& settings_;
-  bool failed_ = false;     // schedules fail
-  bool gone_ = false;       // so do all calls: a rank makes none any more
-  bool is_shared_ = false;  // whether anybody else may ask
   arm_table arms_;
-  select::lockstep lockstep_;
-  // Guards what add_statistics reads: lockstep_, policies_, first_bytes_, own_time_. Never held
-  // while a message is waited for, nor while the process is asked for something.
-  mutable std::mutex mutex_;
+  // Its guard is also that of what else add_statistics reads: policies_, first_bytes_, own_time_.
+  joint_lockstep joint_;
   int rank_ = 0, num_ranks_ = 1;
-  std::shared_ptr<base_lane> lane_;
   host_counts hosts_;  // rank 0 only
   std::string name_;
-  machine_model machine_;             // rank 0 only, as the next one
-  const profile* profile_ = nullptr;  // none: machine_ holds generic constants
-  std::unique_ptr<merge_messages> merges_;
-  std::optional<mpi_of_schedules> over_mpi_;        // from connect() on
+  machine_model machine_;                           // rank 0 only, as the next one
+  const profile* profile_ = nullptr;                // none: machine_ holds generic constants
   std::unique_ptr<rails_of_schedules> over_rails_;  // none: over MPI's messages
   std::vector<cell_region> room_for_regions_;       // what the next one needs
   std::optional<memory_of_schedules> in_memory_;    // if all ranks share some
   schedule_cache schedules_;
-  schedule plan_broadcast_;            // of first plans, from rank 0
   std::vector<std::string> policies_;  // 0: the setting's; the others were named by calls
   call_buffers buffers_;
   host_copies host_copies_;

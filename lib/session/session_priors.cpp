@@ -25,14 +25,14 @@ namespace railpass {
 void session::know_machine(double passed_s) {
   if (rank_ != 0) return;
   try {
-    hosts_ = count_hosts(lane_->of().hosts, lane_->ranks(), num_ranks_);
+    hosts_ = count_hosts(joint_.lane().of().hosts, joint_.lane().ranks(), num_ranks_);
     process_.note_hosts(hosts_.num_hosts);
     profile_ = process_.read_profile(settings_.profile, hosts_.num_hosts, rails());
     if (profile_) machine_ = profile_->machine;
   } catch (const std::bad_alloc&) {  // nothing is known of it, then
   }
-  lockstep_.expect(select::expected_merge_costs(machine_, num_ranks_, hosts_.ranks_per_host),
-                   passed_s);
+  joint_.steps().expect(select::expected_merge_costs(machine_, num_ranks_, hosts_.ranks_per_host),
+                        passed_s);
 }
 
 std::string session::rails() const {
@@ -67,11 +67,11 @@ int session::nearest_context(const select::context_key& key) const {
   constexpr std::int64_t enough_calls = 30;
   int nearest = -1, least = select::most_octaves + 1;
   for (int i = 0; i < int(first_bytes_.size()); ++i) {
-    const select::context_key& other = lockstep_.key(i);
+    const auto other = select::context_key::unpacked(joint_.steps().id(i).number);
     const int octaves = std::abs(int(other.size_class) - int(key.size_class));
     if (octaves == 0 || octaves >= least || other.op != key.op ||
         other.operation != key.operation || other.policy != key.policy ||
-        lockstep_.calls(i) < enough_calls || !lockstep_.policy_of(i))
+        joint_.steps().calls(i) < enough_calls || !joint_.steps().policy_of(i))
       continue;
     nearest = i;
     least = octaves;
@@ -116,28 +116,30 @@ select::plan_message session::first_plan(const select::context_key& key, int con
                                .pass_exponent = settings_.pass_exponent};
     input.priors = priors(key, c, double(c.message_bytes));
     const int other = nearest_context(key);
+    const auto nearest =
+        other < 0 ? key : select::context_key::unpacked(joint_.steps().id(other).number);
     const double octaves_away =
-        other < 0 ? INFINITY : std::abs(int(lockstep_.key(other).size_class) - int(key.size_class));
+        other < 0 ? INFINITY : std::abs(int(nearest.size_class) - int(key.size_class));
     if (other >= 0) {
-      const auto there = priors(lockstep_.key(other), c, double(first_bytes_[std::size_t(other)]));
-      const std::unique_lock lock = guard();
+      const auto there = priors(nearest, c, double(first_bytes_[std::size_t(other)]));
+      const std::unique_lock lock = joint_.guard();
       select::correct_by_neighbour(
-          input.priors, [&](int arm) { return lockstep_.policy_of(other)->posterior(arm); }, there,
-          octaves_away);
+          input.priors, [&](int arm) { return joint_.steps().policy_of(other)->posterior(arm); },
+          there, octaves_away);
     }
     std::unique_ptr<select::policy> chosen = policy_with_knowledge(key, c, input, octaves_away);
     if (!chosen) chosen = select::make_policy(policies_[key.policy], std::move(input));
-    const std::unique_lock lock = guard();
+    const std::unique_lock lock = joint_.guard();
     first_bytes_.resize(std::size_t(context) + 1);
     first_bytes_[std::size_t(context)] = c.message_bytes;
-    return lockstep_.lead(context, std::move(chosen));
+    return joint_.steps().lead(context, std::move(chosen));
   } catch (const error& problem) {
     process_.record(std::string(problem.what()) + "; the context stays native");
   } catch (const std::bad_alloc&) {
     process_.record("no memory for a policy; the context stays native");
   }
-  const std::unique_lock lock = guard();
-  return lockstep_.lead(context, nullptr);
+  const std::unique_lock lock = joint_.guard();
+  return joint_.steps().lead(context, nullptr);
 }
 
 }  // namespace railpass

@@ -20,7 +20,7 @@ COMPILER = sys.argv[5:]
 
 def needs_boost(header):
     return header.parent.name in ("railpass", "detail") and \
-        header.name not in ("mpi.hpp", "options.hpp")
+        header.name not in ("mpi.hpp", "options.hpp", "function_set.hpp", "region.hpp", "set_call.hpp")
 
 
 def compile_alone(header):

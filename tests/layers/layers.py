@@ -25,7 +25,8 @@ DEPENDS["cli"] = set(DEPENDS)
 
 # Longest first: where the files of a layer are.
 PLACES = [("include/railpass/mpi.hpp", "api"), ("include/railpass/options.hpp", "api"),
-          ("include/railpass/rails.hpp", "api"),
+          ("include/railpass/rails.hpp", "api"), ("include/railpass/function_set.hpp", "api"),
+          ("include/railpass/region.hpp", "api"), ("include/railpass/detail/set_call.hpp", "api"),
           ("include/railpass/base/", "base"), ("include/railpass/schedule/", "schedule"),
           ("include/railpass/select/", "select"), ("include/railpass/predict/", "predict"),
           ("include/railpass/knowledge/", "knowledge"), ("lib/store/", "store"),

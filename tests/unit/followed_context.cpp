@@ -39,7 +39,7 @@ std::vector<int> calls(followed_context& s, int n) {
 }  // namespace
 
 TEST_CASE("a list runs once, or again after every period") {
-  followed_context s{.key = {}};
+  followed_context s{.id = {}};
   activate(s, {.incumbent = 1, .explore = {{1, 2}, {2, 3}}, .length = 8, .timed_stride = 3});
   CHECK(calls(s, 8) == std::vector{1, 2, 3, 1, 1, 1, 1, 1});
   activate(s, {.incumbent = 1, .explore = {{1, 2}, {2, 3}}, .timed_stride = 0, .period = 4});
@@ -47,7 +47,7 @@ TEST_CASE("a list runs once, or again after every period") {
 }
 
 TEST_CASE("one call in a stride is timed, at no fixed distance") {
-  followed_context s{.key = {}};
+  followed_context s{.id = {}};
   activate(s, {.incumbent = 1, .timed_stride = 10});
   std::vector<std::int64_t> distances(20, 0);
   int timed = 0;
@@ -65,7 +65,7 @@ TEST_CASE("one call in a stride is timed, at no fixed distance") {
 }
 
 TEST_CASE("the arm before a call is known across explorations and plans") {
-  followed_context s{.key = {}};
+  followed_context s{.id = {}};
   activate(s, {.incumbent = 1, .explore = {{1, 2}}, .length = 4, .timed_stride = 0});
   std::vector<int> before, ran;
   for (int i = 0; i < 8; ++i) {
@@ -77,7 +77,7 @@ TEST_CASE("the arm before a call is known across explorations and plans") {
 }
 
 TEST_CASE("shares of arms are those of the plan's calls") {
-  followed_context s{.key = {}};
+  followed_context s{.id = {}};
   activate(s, {.incumbent = 1, .explore = {{1, 2}, {2, 2}, {3, 1}}, .length = 10});
   CHECK(s.share(1) == Approx(0.8));
   CHECK(s.share(2) == Approx(0.2));
@@ -85,4 +85,25 @@ TEST_CASE("shares of arms are those of the plan's calls") {
   (void)calls(s, 4);  // the list is exhausted
   CHECK(s.share(1) == 1);
   CHECK(s.share(2) == 0);
+}
+
+TEST_CASE("the incumbent has settled once plans have kept it and try little else, or as they say") {
+  const epoch_plan quiet{.incumbent = 1, .explore = {{1, 2}, {9, 3}}, .length = 8};
+  followed_context s{.id = {}};
+  CHECK_FALSE(s.is_settled());
+  for (int plan = 0; plan < 4; ++plan) {
+    CHECK_FALSE(s.is_settled());
+    activate(s, quiet);
+    CHECK(s.is_settled() == (plan == 3));
+    (void)calls(s, 8);
+  }
+  // Another incumbent, or one in three calls that tries others.
+  activate(s, {.incumbent = 2, .length = 8});
+  CHECK_FALSE(s.is_settled());
+  activate(s, {.incumbent = 2, .length = 64});
+  CHECK(s.is_settled());
+  activate(s, {.incumbent = 2, .explore = {{0, 1}, {1, 1}, {2, 1}}, .length = 9});
+  CHECK_FALSE(s.is_settled());
+  activate(s, {.incumbent = 2, .explore = {{0, 1}, {1, 1}, {2, 1}}, .length = 9, .settled = true});
+  CHECK(s.is_settled());
 }

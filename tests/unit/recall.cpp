@@ -5,6 +5,7 @@
 
 #include "railpass/knowledge/joined.hpp"
 #include "railpass/knowledge/recalling.hpp"
+#include "railpass/select/attributes.hpp"
 #include "railpass/select/policies.hpp"
 #include "railpass/select/prior.hpp"
 #include "railpass/select/random.hpp"
@@ -214,4 +215,22 @@ TEST_CASE("knowledge that is contradicted is set aside") {
   CHECK(p->reason().find("contradict") != std::string::npos);
   // The new policy has priors that know of no earlier run.
   CHECK(std::ranges::none_of(p->arms(), &select::arm_prior::remembered));
+}
+
+TEST_CASE("versions of a set begin with what they took before") {
+  const std::vector<std::string> names{"first", "second", "third"};
+  std::vector<select::arm_prior> priors =
+      select::arms_of_versions(std::vector<std::vector<double>>{{8}, {16}, {32}});
+  const auto plain = priors;
+  experience known = known_of({{"first", 2e-3}, {"third", 1e-3}, {"gone", 1e-4}});
+  remember_times(priors, known, [&](int arm) { return names[std::size_t(arm)]; });
+  CHECK(priors[1] == plain[1]);
+  for (const int arm : {0, 2}) {
+    const select::arm_prior& p = priors[std::size_t(arm)];
+    CHECK(p.remembered);
+    CHECK_FALSE(p.measured_only);
+    CHECK(std::exp(p.log_seconds) == Approx(arm == 0 ? 2e-3 : 1e-3).epsilon(0.05));
+  }
+  const auto policy = select::make_policy("knowledge_gradient", {.priors = priors});
+  CHECK(policy->plan({}).incumbent == 2);
 }

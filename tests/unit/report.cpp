@@ -4,6 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
 using namespace railpass;
 using report::chart, report::mark;
 
@@ -81,6 +87,35 @@ TEST_CASE("a chart is data for the script, and a table without it") {
                           ContainsSubstring("3.00 us") && ContainsSubstring("slow") &&
                           ContainsSubstring("&lt;/script&gt;"));
   CHECK_THAT(html, ContainsSubstring("<td>b</td><td class=\"number\">12.5 %</td>"));
+}
+
+TEST_CASE(
+    "what has the same name has the same colour in all charts of a page, and no other's in one") {
+  report::page p("charts");
+  p.add(chart{.title = "", .x = {}, .y = {}, .series = {{.name = "ring"}, {.name = "native"}}});
+  std::vector<report::chart_series> many;
+  for (int i = 0; i < 7; ++i) many.push_back({.name = "arm " + std::to_string(i)});
+  many.push_back({.name = "native"});
+  p.add(chart{.title = "", .x = {}, .y = {}, .series = many});
+  const std::string html = p.html();
+  std::vector<std::vector<std::pair<std::string, std::string>>> charts;  // name, colour
+  static constexpr std::string_view begins = "<script type=\"application/json\">";
+  for (std::size_t at = html.find(begins); at != std::string::npos;
+       at = html.find(begins, at + 1)) {
+    const std::size_t from = at + begins.size();
+    const auto data = nlohmann::json::parse(html.substr(from, html.find("</script>", from) - from));
+    charts.emplace_back();
+    for (const auto& one : data.at("series"))
+      charts.back().emplace_back(one.at("name"), one.at("colour"));
+  }
+  REQUIRE(charts.size() == 2);
+  const auto colour_in = [](const auto& of, const std::string& name) {
+    return std::ranges::find(of, name, &std::pair<std::string, std::string>::first)->second;
+  };
+  CHECK(colour_in(charts[0], "native") == colour_in(charts[1], "native"));
+  std::set<std::string> different;
+  for (const auto& [name, colour] : charts[1]) different.insert(colour);
+  CHECK(different.size() == 8);
 }
 
 TEST_CASE("a page with charts stands alone and stays small") {

@@ -73,22 +73,23 @@ class ranks {
 };
 
 constexpr double call_s = 50e-6;
-constexpr std::array waiting{collective::all_reduce, collective::all_gather, collective::all_to_all,
-                             collective::reduce_scatter_block, collective::barrier};
+constexpr std::array all_wait{collective::all_reduce, collective::all_gather,
+                              collective::all_to_all, collective::reduce_scatter_block,
+                              collective::barrier};
 
 }  // namespace
 
 TEST_CASE("all wait for all only where no block can be empty") {
   for (const collective op : all_collectives) {
     CAPTURE(name_of(op));
-    CHECK(waits_for_all(op) == (std::ranges::find(waiting, op) != waiting.end()));
+    CHECK(waits_for_all(op) == (std::ranges::find(all_wait, op) != all_wait.end()));
   }
 }
 
 TEST_CASE("no algorithm lets a rank leave so early that it seems to come late") {
   simulator play;
   double most = 0;
-  for (const collective op : waiting)
+  for (const collective op : all_wait)
     for (const arm& a : arms_of(op)) {
       if (a.base->is_native()) continue;
       for (const int p : {3, 8, 13}) {
@@ -131,8 +132,9 @@ TEST_CASE("a rank that is late by many calls is in the skew and not in the time"
     if (i == 0) continue;  // ranks began at different times
     usual.learn(t, call_s);
     CHECK(skew == Approx(all.came_apart_s()).margin(1.01 * off_s));
-    for (const collective op : waiting) {
-      const double seconds = duration_s(op, t, usual.is_most(), usual.finishing_s(call_s));
+    for (const collective op : all_wait) {
+      const double seconds =
+          duration_s(waiting_in(op), t, usual.is_most(), usual.finishing_s(call_s));
       if (i < 4) {
         CHECK(seconds == t.longest_s);  // one late rank is no habit
         continue;
@@ -140,8 +142,8 @@ TEST_CASE("a rank that is late by many calls is in the skew and not in the time"
       CHECK(seconds > (1 - finishing) * call_s * 0.99);
       CHECK(seconds < call_s + 1.01 * off_s);
     }
-    CHECK(duration_s(collective::broadcast, t, usual.is_most()) == t.longest_s);
-    CHECK(duration_s(collective::all_gatherv, t, usual.is_most()) == t.longest_s);
+    CHECK(duration_s(waiting_in(collective::broadcast), t, usual.is_most()) == t.longest_s);
+    CHECK(duration_s(waiting_in(collective::all_gatherv), t, usual.is_most()) == t.longest_s);
   }
 }
 
@@ -157,8 +159,8 @@ TEST_CASE("what ranks wait is counted as long as they come a few calls apart") {
       return -std::log(1 - all.random().uniform()) * late_calls * call_s;
     });
     usual.learn(t, call_s);
-    const double seconds =
-        duration_s(collective::all_reduce, t, usual.is_most(), usual.finishing_s(call_s));
+    const double seconds = duration_s(waiting_in(collective::all_reduce), t, usual.is_most(),
+                                      usual.finishing_s(call_s));
     CHECK(seconds >= t.shortest_s);
     CHECK(seconds <= t.longest_s);
     if (late_calls <= 1) CHECK(seconds == t.longest_s);
@@ -178,8 +180,8 @@ TEST_CASE("ranks that leave early and wait for the others are not late") {
     const call_times t =
         all.call(call_s, finishing, [&](int r) { return waits_s[std::size_t(r)]; });
     usual.learn(t, call_s);
-    CHECK(duration_s(collective::all_reduce, t, usual.is_most(), usual.finishing_s(call_s)) ==
-          t.longest_s);
+    CHECK(duration_s(waiting_in(collective::all_reduce), t, usual.is_most(),
+                     usual.finishing_s(call_s)) == t.longest_s);
     CHECK(t.longest_s == Approx(call_s).epsilon(1e-4));
   }
 }
@@ -201,7 +203,7 @@ TEST_CASE("ranks that left a slow call early are not late for the quick one that
     if (i > 0) {
       CAPTURE(seconds, before_s);
       usual.learn(t, before_s);
-      CHECK(duration_s(collective::all_reduce, t, true, usual.finishing_s(before_s)) ==
+      CHECK(duration_s(waiting_in(collective::all_reduce), t, true, usual.finishing_s(before_s)) ==
             t.longest_s);
     }
     before_s = t.longest_s;
@@ -220,8 +222,8 @@ TEST_CASE("the faster of two arms has the lower times when ranks are late by man
     });
     usual.learn(t, call_s);
     (i % 2 ? slow : fast)
-        .push_back(
-            duration_s(collective::all_reduce, t, usual.is_most(), usual.finishing_s(call_s)));
+        .push_back(duration_s(waiting_in(collective::all_reduce), t, usual.is_most(),
+                              usual.finishing_s(call_s)));
   }
   CHECK(median(fast) < median(slow));
 }
@@ -242,7 +244,8 @@ TEST_CASE("where ranks often come later than they left apart, all calls are meas
     usual.learn(t, call_s);
     if (i < 50) continue;
     if (skew_s(t).value() < finishing_spread * call_s) ++hardly_late;
-    const double seconds = duration_s(collective::all_reduce, t, true, usual.finishing_s(call_s));
+    const double seconds =
+        duration_s(waiting_in(collective::all_reduce), t, true, usual.finishing_s(call_s));
     CHECK(seconds > (1 - finishing) * call_s * 0.999);
     CHECK(seconds < (1 + finishing) * call_s * 1.001);
   }
@@ -252,7 +255,7 @@ TEST_CASE("where ranks often come later than they left apart, all calls are meas
 TEST_CASE("without gaps the slowest rank counts") {
   const call_times t{.longest_s = 1, .shortest_s = 0.1};
   CHECK_FALSE(skew_s(t));
-  CHECK(duration_s(collective::all_reduce, t, true) == 1);
+  CHECK(duration_s(waiting_in(collective::all_reduce), t, true) == 1);
 }
 
 TEST_CASE("a merge brings what all ranks measured, and the leader keeps both apart") {

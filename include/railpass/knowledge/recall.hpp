@@ -53,6 +53,23 @@ inline const experience* closest(std::span<const experience> all, const problem&
   return best;
 }
 
+/// Where the same problem was met before: arms that no model predicts take what they took there.
+/// `name_of` tells the name of an arm by its number. All of it is `days_ago`.
+template <class NameOf>
+void remember_times(std::span<select::arm_prior> priors, const experience& known,
+                    const NameOf& name_of, double days_ago = 0) {
+  for (select::arm_prior& p : priors) {
+    const auto a = std::ranges::find(known.arms, name_of(p.arm), &arm_experience::arm);
+    if (a == known.arms.end()) continue;
+    p.remembered = true;
+    if (!p.measured_only) continue;
+    const select::arm_posterior told = told_by(*a, days_ago);
+    p.measured_only = false;
+    p.spread = told.spread;
+    p.log_seconds = std::log(told.mean_s) - told.spread * told.spread / 2;
+  }
+}
+
 /// Corrects the priors of arms, which have the numbers of `arms`, by `known`, of a problem
 /// `octaves` away for which `predicted_there` was predicted: the same as the priors where it is the
 /// very same. Native, which no model predicts, takes what it took there if that is the same
@@ -74,16 +91,9 @@ inline void correct_by_experience(std::span<select::arm_prior> priors, std::span
         return a ? std::optional(told_by(*a, days_ago)) : std::nullopt;
       },
       predicted_there, octaves);
-  for (select::arm_prior& p : priors) {
-    const arm_experience* const a = of_arm[std::size_t(p.arm)];
-    if (!a || octaves >= 1) continue;
-    p.remembered = true;
-    if (!p.measured_only) continue;
-    const select::arm_posterior told = told_by(*a, days_ago);
-    p.measured_only = false;
-    p.spread = told.spread;
-    p.log_seconds = std::log(told.mean_s) - told.spread * told.spread / 2;
-  }
+  if (octaves < 1)
+    remember_times(
+        priors, known, [&](int number) { return name_of(arms[std::size_t(number)]); }, days_ago);
 }
 
 }  // namespace railpass::knowledge

@@ -121,6 +121,8 @@ class belief {
  private:
   static constexpr int few = 8;  // samples, for saying that an arm has changed
   static constexpr double least_noise = 0.02, first_noise = 0.25;
+  // Of arms that nothing predicts.
+  static constexpr double unpredicted_spread = 0.5;
   // So many arms are nothing like their prediction, so many samples are outliers; how likely either
   // is wherever it lies.
   static constexpr double trap_share = 0.05, outlier_share = 0.03, anywhere = 0.25;
@@ -178,6 +180,7 @@ class belief {
   void begin_anew(const summary& seen);
   void apply(const summary& s);
   void keep_to_samples();
+  void take_level(std::span<const summary> epoch);
 
   std::vector<arm_state> arms_;
   std::vector<int> families_;  // their numbers in the priors
@@ -185,6 +188,7 @@ class belief {
   std::vector<double> mean_;
   covariance cov_;
   double most_ = -std::numeric_limits<double>::infinity();  // of all samples
+  bool knows_level_ = true;
   double prior_spread_ = 0.35;
   double noise_variance_ = first_noise * first_noise;
   double noise_weight_ = 5;
@@ -206,13 +210,15 @@ inline belief::belief(std::span<const arm_prior> arms) : cov_(int(arms.size())) 
     squares += p.spread * p.spread;
   }
   if (predicted > 0) prior_spread_ = std::sqrt(squares / predicted);
+  knows_level_ = predicted > 0;
+  if (!knows_level_) prior_spread_ = unpredicted_spread;
   // Predictions share an error, too: the machine is busy, or its constants are another's.
-  const double common_spread = predicted > 0 ? std::max(0.4, 1.5 * prior_spread_) : 0;
+  const double common_spread = std::max(0.4, 1.5 * prior_spread_);
 
   // An arm without a prediction is thought to be somewhat slower than the best predicted one, with
-  // much doubt; without any prediction nothing is known, and 100 microseconds is as good as any.
-  const double unknown = predicted > 0 ? best + 0.35 : std::log(1e-4);
-  const double unknown_spread = predicted > 0 ? 0.8 : 4.0;
+  // much doubt. Without any prediction all are thought to take about what the first merge shows.
+  const double unknown = knows_level_ ? best + 0.35 : std::log(1e-4);
+  const double unknown_spread = knows_level_ ? 0.8 : unpredicted_spread;
   const int k = size();
   for (int i = 0; i < k; ++i) {
     const arm_prior& p = arms[std::size_t(i)];
@@ -381,6 +387,12 @@ inline void belief::keep_to_samples() {
   }
 }
 
+/// Nothing was predicted: what the quickest arm of the first merge took is as good as any.
+inline void belief::take_level(std::span<const summary> epoch) {
+  const double level = std::ranges::min_element(epoch, {}, &summary::mean)->mean;
+  for (int i = 0; i < size(); ++i) arms_[std::size_t(i)].predicted = mean_[std::size_t(i)] = level;
+}
+
 inline void belief::learn(std::span<const observation> merged, std::int64_t calls,
                           std::int64_t calls_before, int incumbent) {
   const std::int64_t elapsed = std::max<std::int64_t>(0, calls - calls_before);
@@ -388,6 +400,7 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
   changed_ = false;
   slowed_.reset();
   if (epoch.empty()) return;
+  if (!std::exchange(knows_level_, true)) take_level(epoch);
   for (const observation& o : merged) {
     if (!(o.seconds > 0) || !std::isfinite(o.seconds)) continue;
     arm_state& a = arms_[std::size_t(o.arm)];

@@ -113,7 +113,7 @@ class belief_policy : public policy {
     const auto seconds = [&](int a) { return format_seconds(std::exp(belief_.expected(a))); };
     const auto percent = [](double z) { return 50 * std::erfc(-z / std::numbers::sqrt2); };
     const int best_rival = rival();
-    if (active_.size() == 1) return "the MPI library's own collective is the only eligible arm";
+    if (active_.size() == 1) return "no other arm is eligible";
     if (incumbent_ == native_) {
       std::snprintf(text, sizeof text,
                     "native at %s stays until another arm is faster with %.0f %% confidence; the "
@@ -237,7 +237,7 @@ class belief_policy : public policy {
     double tried = 0;
     for (int a = 0; a < num_active(); ++a) {
       const arm_prior& p = active_prior(a);
-      if (!p.native && !p.measured_only && belief_.last_seen(a) > 0) ++tried;
+      if (!p.native && belief_.last_seen(a) > 0) ++tried;
     }
     return first_risk / (1 + tried / 5);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A context: the calls that share one decision. Only what MPI makes equal on all ranks may enter
-// (the number of ranks and the node layout are fixed per communicator).
+// A context: the calls that share one decision. Only what is equal on all ranks may enter (the
+// number of ranks and the node layout are fixed per communicator).
 #pragma once
 
 #include "collectives/algorithm.hpp"
@@ -29,6 +29,35 @@ constexpr std::int64_t smallest_bytes(std::uint8_t size_class) {
   return size_class == 0 ? 0 : std::int64_t{1} << size_class;
 }
 
+/// How ranks wait for each other in the calls of a context: none can leave before all have come;
+/// not unless blocks are empty; or some wait for some, as where there is a root.
+enum class waiting : std::uint8_t { for_all, usually_for_all, for_some };
+
+constexpr waiting waiting_in(collective op) {
+  switch (describe(op).what) {
+    case promise::reduce_to_all:
+    case promise::all_arrive:
+    case promise::reduce_to_blocks:
+    case promise::blocks_to_all:
+    case promise::blocks_to_blocks:
+      return describe(op).lengths == block_lengths::equal ? waiting::for_all
+                                                          : waiting::usually_for_all;
+    default:
+      return waiting::for_some;
+  }
+}
+
+/// No rank can leave before all have come.
+constexpr bool waits_for_all(collective op) { return waiting_in(op) == waiting::for_all; }
+
+/// What the lockstep knows of a context: a number that no other one has, and how ranks wait in it.
+struct context_id {
+  std::uint32_t number = 0;
+  waiting waits = waiting::for_some;
+  friend constexpr bool operator==(const context_id&, const context_id&) = default;
+};
+
+/// A collective's context.
 struct context_key {
   collective op = collective::broadcast;
   std::uint8_t size_class = 0;
@@ -39,6 +68,13 @@ struct context_key {
     return std::uint32_t(op) << 24 | std::uint32_t(size_class) << 16 |
            std::uint32_t(operation) << 8 | policy;
   }
+  static constexpr context_key unpacked(std::uint32_t number) {
+    return {.op = collective(number >> 24),
+            .size_class = std::uint8_t(number >> 16),
+            .operation = operation_class(std::uint8_t(number >> 8)),
+            .policy = std::uint8_t(number)};
+  }
+  constexpr operator context_id() const { return {packed(), waiting_in(op)}; }
   friend constexpr bool operator==(const context_key&, const context_key&) = default;
 };
 

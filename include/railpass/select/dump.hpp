@@ -51,7 +51,8 @@ struct context_statistics {
   std::int64_t from_bytes = 0;   ///< sizes from here
   std::int64_t to_bytes = 0;     ///< to here, inclusive
   std::int64_t first_bytes = 0;  ///< size of the first call; 0: unknown
-  std::string operation{};       ///< class of the reduction, "none" otherwise
+  std::string operation{};       ///< class of the reduction, "none" otherwise; see is_set_context
+  std::string baseline = "native";  ///< the arm that others are compared with
   std::string policy{};
   std::string current_arm{};
   std::string reason{};  ///< one sentence: why the current arm is taken
@@ -72,6 +73,10 @@ struct context_statistics {
   std::optional<double> own_s{};
   std::vector<arm_statistics> arms{};
 };
+
+/// Whether it is a function set's, whose name is in the collective's place: "set", then what tells
+/// the set's contexts apart, "set+shape=64x64+region=solve".
+inline bool is_set_context(const context_statistics& c) { return c.operation.starts_with("set"); }
 
 /// One of the rails of a communicator, and what this rank has sent over it.
 struct rail_statistics {

@@ -17,7 +17,7 @@
 
 namespace railpass::select {
 
-/// The number of the native arm in every arms_of(op).
+/// The number of the native arm in every arms_of(op), and of a function set's first version.
 inline constexpr int native_arm = 0;
 
 /// Native, untimed, for good. Needs no memory.
@@ -40,12 +40,14 @@ struct followed_context {
   std::int64_t next_event = 0;  // the call at which more is to do than running the incumbent
   std::int32_t incumbent = native_arm;
   std::int32_t stride = 0;  // 0: the incumbent is never timed
-  context_key key;
+  context_id id;
   bool has_plan = false;
+  bool found_best = false;  // as far as the leader knows
   std::int32_t length = 0;
   std::int32_t period = 0;  // 0: the list runs once
   std::int64_t activated_at = 0;
   std::int64_t next_timed = never;
+  std::int64_t settled_since = 0;
   std::int64_t list_start = 0;  // where the positions of the list count from
   std::uint16_t next_explore = 0;
   std::uint16_t num_explore = 0;
@@ -77,7 +79,7 @@ struct followed_context {
 
   /// Not exactly every stride calls: the application may have a period, too.
   void schedule_timed() {
-    const auto jitter = std::int32_t(mix(std::uint32_t(calls), key.packed()) >> 1) % stride;
+    const auto jitter = std::int32_t(mix(std::uint32_t(calls), id.number) >> 1) % stride;
     next_timed = calls + (stride + 1) / 2 + jitter;
   }
 
@@ -91,17 +93,20 @@ struct followed_context {
 
   /// Makes the plan in `words` the current one; returns how many words it has.
   std::size_t activate(std::span<const std::int32_t> words) {
+    const bool was_quiet = tries_little();
     has_plan = true;
     incumbent_before = incumbent;
     incumbent = words[plan_words::incumbent];
     stride = words[plan_words::stride];
     length = words[plan_words::length];
     period = words[plan_words::period];
+    found_best = words[plan_words::settled] != 0;
     activated_at = list_start = calls;
     next_timed = stride > 0 ? calls : never;
     next_explore = 0;
     num_explore = std::uint16_t(words[plan_words::explorations]);
     std::copy_n(words.begin() + plan_words::header, num_explore, explore.begin());
+    if (!was_quiet || incumbent != incumbent_before) settled_since = calls;
     schedule_event();
     return plan_words::header + num_explore;
   }
@@ -117,7 +122,22 @@ struct followed_context {
     return double(explores + others) / in_all;
   }
 
+  /// Whether the incumbent has settled: no other arm is likely to be clearly faster, or plans have
+  /// kept it, or will, for so many calls, and try little else.
+  bool is_settled() const {
+    constexpr std::int64_t long_enough = 32;
+    return found_best || (tries_little() && activated_at + length - settled_since >= long_enough);
+  }
+
  private:
+  bool tries_little() const {
+    constexpr int rarely = 4;  // once in so many calls
+    int tried = 0;
+    for (std::size_t i = 0; i < num_explore; ++i)
+      if (const exploration e = explored(i); e.position < length && e.arm != incumbent) ++tried;
+    return has_plan && tried * rarely <= length;
+  }
+
   void schedule_event() {
     std::int64_t next = next_timed;
     if (next_explore < num_explore)

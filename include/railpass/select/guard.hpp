@@ -341,7 +341,8 @@ inline bool guarded_policy::may_be_used(int place) const {
   if (place == native_) return true;
   const known_arm* const a = find(place);
   if (!a)
-    return arms()[std::size_t(place)].spread <= trusted_spread &&
+    return !arms()[std::size_t(place)].measured_only &&
+           arms()[std::size_t(place)].spread <= trusted_spread &&
            (learnt_at_ == 0 || place == in_use_);
   if (a->doubted) return false;
   // Early, what the policy makes of predictions and of what earlier runs measured is better.

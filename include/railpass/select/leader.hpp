@@ -39,6 +39,20 @@ struct arm_record {
   all_meetings meetings{};  ///< with native
 };
 
+/// Whether all arms' times are known so well that none is likely to take clearly less than this
+/// one.
+inline bool is_likely_best(const policy& p, int arm) {
+  constexpr double clearly = 0.1, deviations = 2;  // of the logarithm
+  const auto own = p.posterior(arm);
+  return own && std::ranges::all_of(p.arms(), [&](const arm_prior& other) {
+           const auto its = p.posterior(other.arm);
+           return other.arm == arm ||
+                  (its && std::log(own->mean_s / its->mean_s) +
+                                  deviations * std::hypot(own->spread, its->spread) <
+                              clearly);
+         });
+}
+
 /// Contexts have the numbers that the followed ones have, which are handed in.
 class leader {
  public:
@@ -237,18 +251,19 @@ inline void leader::learn_call(led_context& led, const followed_context& s, cons
   const double before_s = led.taken_before_s(one);
   led.lateness.learn(times, before_s);
   const bool skew_is_lateness = !sharing_.is_usual() || led.lateness.is_most();
-  const double seconds = duration_s(s.key.op, times, skew_is_lateness,
+  const double seconds = duration_s(s.id.waits, times, skew_is_lateness,
                                     led.lateness.finishing_s(before_s)),
                log_s = std::log(seconds);
-  const bool skew_counts = !skew_is_lateness || !waits_for_all(s.key.op);
-  if (!one.explored && skew_counts && usually_waits_for_all(s.key.op))
+  const bool skew_counts = !skew_is_lateness || s.id.waits != waiting::for_all;
+  if (!one.explored && skew_counts && s.id.waits != waiting::for_some)
     if (const auto expected = led.chosen->posterior(one.arm))
       slowdown_.learn(seconds / expected->mean_s, one.beside_merge);
   led.sampled_s = seconds;
   led.sampled_call = one.call;
-  led.merged.push_back({.arm = one.arm,
-                        .seconds = seconds,
-                        .after_itself = one.arm == one.arm_before || waits_for_all(s.key.op)});
+  led.merged.push_back(
+      {.arm = one.arm,
+       .seconds = seconds,
+       .after_itself = one.arm == one.arm_before || s.id.waits == waiting::for_all});
   arm_record& record = led.record_of(one.arm);
   ++record.samples;
   record.sum_s += seconds;
@@ -285,6 +300,7 @@ inline void leader::plan(std::span<const followed_context> contexts,
                            .merge_cost_s = merge_cost_s,
                            .reply_calls = 2 * reply_calls * led.rate,
                            .pending = pending});
+      led.outbox->settled = is_likely_best(p, led.outbox->incumbent);
     });
   }
 }

@@ -32,13 +32,13 @@
 //       }
 //       ls.end_steps(clock());
 //     }
-//     timed_call c = ls.next_call(key);
+//     timed_call c = ls.next_call(id);
 //     if (c.needs_first_plan) {
 //       plan_message m;
 //       if (rank == 0) m = ls.lead(c.context, make_policy(...));
 //       MPI_Bcast(m, root 0);
 //       ls.adopt(c.context, m);
-//       c = ls.next_call(key);
+//       c = ls.next_call(id);
 //     }
 //     started = clock(); run c.arm; ended = clock();
 //     if (c.timed) ls.record(c, ended - started, ls.gap_s(c, started));
@@ -87,7 +87,7 @@ enum class merge_outcome : std::uint8_t { agreed, mismatch };
 
 class lockstep {
  public:
-  static constexpr int protocol_version = 5;
+  static constexpr int protocol_version = 6;
   static constexpr int no_context = -1;
 
   /// On one rank; rank 0 is the leader.
@@ -195,9 +195,9 @@ class lockstep {
 
   /// Which arm the call takes. A settled call costs a few nanoseconds; nothing is allocated except
   /// in the first call of a context.
-  timed_call next_call(const context_key& key) {
+  timed_call next_call(const context_id& id) {
     if (native_for_good_) return {};
-    const int c = find(key);
+    const int c = find(id);
     if (c < 0) return {};
     followed_context& s = contexts_[std::size_t(c)];
     if (s.calls != s.next_event) {
@@ -243,9 +243,11 @@ class lockstep {
   }
 
   int num_contexts() const { return int(contexts_.size()); }
-  const context_key& key(int context) const { return contexts_[std::size_t(context)].key; }
+  const context_id& id(int context) const { return contexts_[std::size_t(context)].id; }
   std::int64_t calls(int context) const { return contexts_[std::size_t(context)].calls; }
   int incumbent(int context) const { return contexts_[std::size_t(context)].incumbent; }
+  /// Whether the incumbent has settled, the same on all ranks; see followed_context.
+  bool is_settled(int context) const { return contexts_[std::size_t(context)].is_settled(); }
   /// How often the current plan runs an arm: the share of its calls, the same on all ranks. A call
   /// without a context (-1) is always native.
   double share(int context, int arm) const {
@@ -277,27 +279,26 @@ class lockstep {
   static constexpr std::size_t spare_contexts = 4;
   static constexpr int incumbent_samples_per_merge = 16;  // per context
 
-  int find(const context_key& key) {
-    const std::uint32_t packed = key.packed();
-    for (std::size_t i = 0; i < recent_keys_.size(); ++i)
-      if (recent_keys_[i] == packed) return recent_contexts_[i];
-    return look_up(key, packed);
+  int find(const context_id& id) {
+    for (std::size_t i = 0; i < recent_numbers_.size(); ++i)
+      if (recent_numbers_[i] == id.number) return recent_contexts_[i];
+    return look_up(id);
   }
-  [[gnu::noinline]] int look_up(const context_key& key, std::uint32_t packed) {
+  [[gnu::noinline]] int look_up(const context_id& id) {
     const std::size_t mask = index_.size() - 1;
-    std::size_t i = mix(0, packed) & mask;
-    while (index_[i] >= 0 && contexts_[std::size_t(index_[i])].key != key) i = (i + 1) & mask;
+    std::size_t i = mix(0, id.number) & mask;
+    while (index_[i] >= 0 && contexts_[std::size_t(index_[i])].id != id) i = (i + 1) & mask;
     if (index_[i] < 0) {
       if (num_contexts() >= settings_.max_contexts) return no_context;
       if (is_leader_) leader_.add_context();
-      contexts_.push_back({.key = key});
-      any_waits_for_all_ = any_waits_for_all_ || waits_for_all(key.op);
+      contexts_.push_back({.id = id});
+      any_waits_for_all_ = any_waits_for_all_ || id.waits == waiting::for_all;
       index_[i] = num_contexts() - 1;
-      fingerprint_ = mix(fingerprint_, packed);
+      fingerprint_ = mix(fingerprint_, id.number);
       make_room();
     }
-    const std::size_t oldest = next_recent_++ % recent_keys_.size();
-    recent_keys_[oldest] = packed;
+    const std::size_t oldest = next_recent_++ % recent_numbers_.size();
+    recent_numbers_[oldest] = id.number;
     return recent_contexts_[oldest] = index_[i];
   }
 
@@ -313,8 +314,8 @@ class lockstep {
   }
 
   /// Empty blocks make calls that say nothing of cores: they are asked only if there is no better.
-  bool shows_sharing(collective op) const {
-    return waits_for_all(op) || (!any_waits_for_all_ && usually_waits_for_all(op));
+  bool shows_sharing(waiting waits) const {
+    return waits == waiting::for_all || (!any_waits_for_all_ && waits == waiting::usually_for_all);
   }
   timed_call eventful_call(int context);
   bool admit(int context, bool explored);
@@ -325,7 +326,7 @@ class lockstep {
   bool any_waits_for_all_ = false;
   bool native_for_good_ = false;
   // The contexts of late: most loops of programs have few.
-  std::array<std::uint32_t, 4> recent_keys_{~0u, ~0u, ~0u, ~0u};
+  std::array<std::uint32_t, 4> recent_numbers_{~0u, ~0u, ~0u, ~0u};
   std::array<int, 4> recent_contexts_{};
   std::size_t next_recent_ = 0;
   merge_steps steps_;
@@ -360,7 +361,7 @@ inline timed_call lockstep::eventful_call(int context) {
   if (explored || is_timed) {
     if (admit(context, explored.has_value())) {
       call.timed = true;
-      call.watches_core = shows_sharing(s.key.op) && core_sharing::watched(waited_calls_++);
+      call.watches_core = shows_sharing(s.id.waits) && core_sharing::watched(waited_calls_++);
       call.slot = int(queue_.size());
       queue_.push_back({.context = context,
                         .arm = call.arm,
@@ -416,22 +417,22 @@ inline std::size_t lockstep::activate(std::span<const std::int32_t> plan) {
 }
 
 inline plan_message lockstep::lead(int context, std::unique_ptr<policy> chosen) {
-  const context_key& key = contexts_[std::size_t(context)].key;
+  const context_id& id = contexts_[std::size_t(context)].id;
   const epoch_plan p = leader_.begin(context, std::move(chosen), merge_cost_s());
   const auto expected = leader_.expected(context, p.incumbent);
   plan_message message{};
-  message[first_plan_words::key] = std::int32_t(key.packed() & 0x7fffffff);
+  message[first_plan_words::key] = std::int32_t(id.number & 0x7fffffff);
   message[first_plan_words::call] = std::int32_t(calls() & 0x7fffffff);
   message[first_plan_words::pace] =
-      pacing_.first_pace(expected ? expected->mean_s : 0, waits_for_all(key.op));
+      pacing_.first_pace(expected ? expected->mean_s : 0, id.waits == waiting::for_all);
   plan_words::write(p, context, std::span(message).subspan(first_plan_words::header));
   return message;
 }
 
 inline void lockstep::adopt(int context, const plan_message& message) {
-  const context_key& key = contexts_[std::size_t(context)].key;
+  const context_id& id = contexts_[std::size_t(context)].id;
   const auto plan = std::span(message).subspan(first_plan_words::header);
-  if (message[first_plan_words::key] == std::int32_t(key.packed() & 0x7fffffff) &&
+  if (message[first_plan_words::key] == std::int32_t(id.number & 0x7fffffff) &&
       message[first_plan_words::call] == std::int32_t(calls() & 0x7fffffff) &&
       plan[plan_words::context] == context) {
     activate(plan);

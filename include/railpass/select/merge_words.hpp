@@ -23,7 +23,7 @@ inline constexpr std::int32_t longest_epoch = 1 << 30;
 
 /// An epoch_plan of a context: these words, then its explorations.
 struct plan_words {
-  enum : std::size_t { context, incumbent, stride, length, period, explorations, header };
+  enum : std::size_t { context, incumbent, stride, length, period, settled, explorations, header };
   static constexpr std::size_t most = header + epoch_plan::max_explore;
   static constexpr int arm_bits = 11;
   static constexpr int max_arms = 1 << arm_bits;
@@ -46,6 +46,7 @@ struct plan_words {
     words[stride] = std::clamp(p.timed_stride, 0, longest_epoch);
     words[length] = std::clamp(p.length, 1, longest_epoch);
     words[period] = p.period > 0 ? std::clamp(p.period, position + 1, longest_epoch) : 0;
+    words[settled] = p.settled ? 1 : 0;
     words[explorations] = std::int32_t(count);
     return header + count;
   }

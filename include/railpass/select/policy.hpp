@@ -23,9 +23,11 @@ struct arm_prior {
   int family = 0;            ///< equal for the arms of one algorithm, which err together
   double log2_segment = 24;  ///< log2 of segment_bytes, 24 if the message is not segmented
   bool one_segment = false;  ///< its segments are no smaller than the message
-  bool native = false;
-  bool measured_only = false;  ///< there is no prediction: only measurements tell
-  bool remembered = false;     ///< the prediction is what it took in the same context before
+  bool native =
+      false;  ///< what runs without railpass: the MPI library's own, a set's first version
+  bool measured_only = false;        ///< there is no prediction: only measurements tell
+  bool remembered = false;           ///< the prediction is what it took in the same context before
+  std::vector<double> attributes{};  ///< of a function set's version; a collective's arms have none
   friend bool operator==(const arm_prior&, const arm_prior&) = default;
 };
 
@@ -55,6 +57,7 @@ struct epoch_plan {
   int length = 2;                      ///< calls after which a new plan is wanted
   int timed_stride = 1;                ///< one in so many calls of the incumbent is timed
   int period = 0;                      ///< more than the last position, or 0: the list runs once
+  bool settled = false;  ///< no other arm is likely to be clearly faster; the leader says so
 };
 
 /// What a policy is told when it is asked for a plan.

@@ -6,7 +6,7 @@
 // far apart as the ranks came.
 #pragma once
 
-#include "collectives/collective.hpp"
+#include "railpass/select/context.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -29,25 +29,6 @@ inline std::optional<double> skew_s(const call_times& t) {
   static constexpr double clocks_apart = 1e-5;  // in a second
   if (!t.longest_gap_s || !t.shortest_gap_s) return std::nullopt;
   return std::max(0.0, *t.longest_gap_s * (1 - clocks_apart) - *t.shortest_gap_s);
-}
-
-/// No rank can leave before all have come, unless blocks are empty.
-constexpr bool usually_waits_for_all(collective op) {
-  switch (describe(op).what) {
-    case promise::reduce_to_all:
-    case promise::all_arrive:
-    case promise::reduce_to_blocks:
-    case promise::blocks_to_all:
-    case promise::blocks_to_blocks:
-      return true;
-    default:
-      return false;
-  }
-}
-
-/// No rank can leave before all have come.
-constexpr bool waits_for_all(collective op) {
-  return usually_waits_for_all(op) && describe(op).lengths == block_lengths::equal;
 }
 
 /// So much of a call may pass between the first rank's leaving and the last one's (four fifths for
@@ -128,9 +109,9 @@ class usual_lateness {
 /// one came is taken out, unless it is no more than `finishing_s`: by so much they may have left
 /// the context's call before apart. In all other collectives a rank that is waited for cannot be
 /// told from one that comes late to something that is over: there, the slowest rank counts.
-inline double duration_s(collective op, const call_times& t, bool skew_is_lateness,
+inline double duration_s(waiting waits, const call_times& t, bool skew_is_lateness,
                          double finishing_s = 0) {
-  if (!skew_is_lateness || !waits_for_all(op)) return t.longest_s;
+  if (!skew_is_lateness || waits != waiting::for_all) return t.longest_s;
   const double late_s = skew_s(t).value_or(0);
   if (late_s <= finishing_s) return t.longest_s;
   return std::max(t.shortest_s, t.longest_s - late_s);

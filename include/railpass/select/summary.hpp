@@ -21,13 +21,14 @@ struct estimate {
   double deviation = 0;
 };
 
-/// What the MPI library's own collective would have taken more for a context's calls than they
-/// took; negative: less. Rests on pairs of an arm's calls with native's alone, for an arm that had
-/// no two meetings with native on what its calls and native's took. Nothing if that would be said
-/// of more than a few calls, or if native was not timed where it is needed.
+/// What the MPI library's own collective, or a set's first version, would have taken more for a
+/// context's calls than they took; negative: less. Rests on pairs of an arm's calls with native's
+/// alone, for an arm that had no two meetings with native on what its calls and native's took.
+/// Nothing if that would be said of more than a few calls, or if native was not timed where it is
+/// needed.
 inline std::optional<estimate> saved_s(const context_statistics& context) {
   constexpr std::int64_t few_calls = 32;
-  const auto native = std::ranges::find(context.arms, "native", &arm_statistics::arm);
+  const auto native = std::ranges::find(context.arms, context.baseline, &arm_statistics::arm);
   if (native == context.arms.end()) return std::nullopt;
   std::int64_t unpaired = 0;
   double saved = 0, variance = 0;
@@ -68,7 +69,7 @@ inline std::string range_of(const own_part& own) {
 /// "broadcast of 64KiB to below 128KiB on 8 ranks"
 inline std::string name_of(const context_statistics& c) {
   const std::string sizes =
-      c.collective == "barrier"
+      c.collective == "barrier" || is_set_context(c)
           ? ""
           : " of " + format_bytes(c.from_bytes) + " to below " + format_bytes(c.to_bytes + 1);
   return c.collective + sizes + " on " + std::to_string(c.num_ranks) + " ranks";
@@ -113,32 +114,38 @@ inline std::string summary_of(const statistics_dump& dump) {
                least = saved - gain_beside_s - own.most_s - reach,
                most = saved + loss_beside_s - own.least_s + reach;
   saved -= (own.least_s + own.most_s) / 2;
+  const auto sets = std::ranges::count_if(dump.contexts, is_set_context);
+  const std::string plain =  // what runs without railpass
+      sets == 0 ? "the MPI library's own collectives"
+      : sets == std::ptrdiff_t(dump.contexts.size())
+          ? "the first versions of function sets"
+          : "the MPI library's own collectives and the first versions of function sets";
   std::string text;
   const bool nothing_known = unknown == std::int64_t(dump.contexts.size());
   if (nothing_known) {
-    text =
-        "cannot tell whether tuning paid: the MPI library's own collectives were timed too seldom";
+    text = "cannot tell whether tuning paid: " + plain + " were timed too seldom";
   } else if (least <= 0 && most >= 0) {
     text = "cannot tell whether tuning paid: it saved between " + format_seconds(least) + " and " +
            format_seconds(most) + " (95 % interval" +
            (gain_beside_s > reach ? ", as calls of different ranks overlapped" : "") + ")";
   } else {
-    text = std::string(saved > 0 ? "faster" : "slower") +
-           " than with the MPI library's own collectives, by " + format_seconds(std::abs(saved)) +
+    text = std::string(saved > 0 ? "faster" : "slower") + " than with " + plain + ", by " +
+           format_seconds(std::abs(saved)) +
            " (95 % interval: " + format_seconds(std::min(std::abs(least), std::abs(most))) +
            " to " + format_seconds(std::max(std::abs(least), std::abs(most))) + ")";
   }
   text += ", " + format_seconds(learning_s) + " spent on learning" +
           (own.most_s > 0 ? " and " + range_of(own) + " that railpass itself took" : "") +
           " counted in. " + std::to_string(calls) + " calls of " +
-          std::to_string(collectives.size()) + " tuned collectives (";
+          std::to_string(collectives.size()) +
+          (sets == 0 ? " tuned collectives (" : " tuned operations (");
   for (const std::string& name : collectives) text += (&name == &collectives[0] ? "" : ", ") + name;
   text += ") took " + format_seconds(time_s) + " in " + std::to_string(dump.contexts.size()) +
           " contexts.";
   if (unknown > 0 && !nothing_known)
-    text +=
-        " " + std::to_string(unknown) +
-        " contexts in which the MPI library's own was timed too seldom are not counted in that.";
+    text += " " + std::to_string(unknown) + " contexts in which " +
+            (sets == 0 ? "the MPI library's own was" : plain + " were") +
+            " timed too seldom are not counted in that.";
   if (!gains.empty()) text += " Largest gains:";
   for (std::size_t i = 0; i < std::min<std::size_t>(3, gains.size()); ++i)
     text += std::string(i ? "; " : " ") + name_of(*gains[i].second) + ", " +

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// ADCL's search attribute by attribute: the values of one attribute (algorithm, segment size, what
-// else distinguishes arms) are tried while the others stay as they are, the best value is kept, and
-// the next attribute follows. A value that wins at two different settings of the others is fixed:
-// arms without it are not tried any more. Where a combination is no arm, the nearest one stands for
-// it. Good if the attributes do not interact. Trials and score are those of adcl_brute_force.
-// Source: Gabriel, Feki, Benkert, Resch: Towards performance portability through runtime adaptation
-// for high-performance computing applications, Concurrency and Computation 22, 2010,
-// doi:10.1002/cpe.1586.
+// ADCL's search attribute by attribute: the values of one attribute (attributes.hpp) are tried
+// while the others stay as they are, the best value is kept, and the next attribute follows. A
+// value that wins at two different settings of the others is fixed: arms without it are not tried
+// any more. Where a combination is no arm, the nearest one stands for it. Good if the attributes do
+// not interact. Trials and score are those of adcl_brute_force. Source: Gabriel, Feki, Benkert,
+// Resch: Towards performance portability through runtime adaptation for high-performance computing
+// applications, Concurrency and Computation 22, 2010, doi:10.1002/cpe.1586.
 #ifdef RAILPASS_LIST_POLICY
 RAILPASS_LIST_POLICY(
     adcl_attributes,
@@ -23,7 +22,10 @@ namespace railpass::select {
 class adcl_attributes_policy final : public trial_policy {
  public:
   explicit adcl_attributes_policy(policy_input input)
-      : trial_policy(std::move(input.priors)), grid_(arms()), base_(grid_.at(0)) {
+      : trial_policy(std::move(input.priors)),
+        grid_(arms()),
+        base_(grid_.at(0)),
+        hypotheses_(grid_.num_attributes()) {
     sweep();
   }
 
@@ -41,7 +43,7 @@ class adcl_attributes_policy final : public trial_policy {
   };
 
   bool allowed(std::size_t arm) const {
-    for (std::size_t x = 0; x < grid_.num_attributes; ++x)
+    for (std::size_t x = 0; x < grid_.num_attributes(); ++x)
       if (hypotheses_[x].fixed && grid_.at(arm)[x] != hypotheses_[x].value) return false;
     return true;
   }
@@ -75,7 +77,7 @@ class adcl_attributes_policy final : public trial_policy {
       if (h.value != base_[active_]) h = {.value = base_[active_]};
       if (tested_ && ++h.confidence >= required_confidence) h.fixed = true;
       choose(smallest(score));
-      if (++active_ == grid_.num_attributes) {
+      if (++active_ == grid_.num_attributes()) {
         active_ = 0;
         done_ = !found_new_;  // a whole pass without a new arm
         found_new_ = false;
@@ -88,7 +90,7 @@ class adcl_attributes_policy final : public trial_policy {
 
   attribute_grid grid_;
   attribute_grid::point base_;
-  std::array<hypothesis, attribute_grid::num_attributes> hypotheses_{};
+  std::vector<hypothesis> hypotheses_;  // by attribute
   std::vector<std::size_t> swept_;
   std::size_t active_ = 0;
   bool tested_ = false;     // the sweep under way measures something new

@@ -21,10 +21,13 @@ class factorial_policy final : public trial_policy {
  public:
   explicit factorial_policy(policy_input input)
       : trial_policy(std::move(input.priors)), grid_(arms()) {
-    for (std::size_t x = 0; x < grid_.num_attributes; ++x)
+    for (std::size_t x = 0; x < grid_.num_attributes(); ++x)
       if (grid_.levels(x) > 1) factors_.push_back(x);
+    if (factors_.size() > most_factors)
+      throw error("policy factorial: expected at most " + std::to_string(most_factors) +
+                  " attributes with several values, found " + std::to_string(factors_.size()));
     for (unsigned corner = 0; corner < 1U << factors_.size(); ++corner) {
-      attribute_grid::point p{};
+      attribute_grid::point p(grid_.num_attributes(), 0);
       for (std::size_t i = 0; i < factors_.size(); ++i)
         if (corner >> i & 1U) p[factors_[i]] = grid_.levels(factors_[i]) - 1;
       const int a = grid_.nearest(p, -1, [](std::size_t) { return true; });
@@ -38,6 +41,7 @@ class factorial_policy final : public trial_policy {
   }
 
  private:
+  static constexpr std::size_t most_factors = 10;
   static constexpr double least_effect = 0.5;  // of the largest sum of squares
 
   void decide(std::int64_t) override {

@@ -210,7 +210,8 @@ class knowledge_gradient final : public belief_policy {
   /// Arms that nobody has looked at for long are looked at again, outsiders too. The periods grow
   /// with the root of what a look costs, by which they are the shortest for what all cost together,
   /// and with that itself for arms that would have to become more than twice as fast to matter.
-  /// Those that were never tried wait longer, as one may be a trap.
+  /// Those that were never tried wait longer, as one may be a trap, but not if nothing is known of
+  /// them.
   void maintain(const planning_input& now, double length, std::vector<int>& explore) {
     const belief& b = beliefs();
     credit_ = std::min(most_credit, credit_ + maintenance_share(now.calls) * length);
@@ -240,9 +241,9 @@ class knowledge_gradient final : public belief_policy {
       if (price >= most_credit) return;
       const std::int64_t age = now.calls - std::max(last_seen, looked_at_[std::size_t(place)]);
       const double hoped = std::max(0.0, std::exp(excess - spread / 2) - 1);
-      const double period = look_period *
-                            std::max({std::sqrt(hoped + 0.1), hoped, tried ? 0 : untried_periods}) *
-                            std::max(1.0, double(now.calls) / steady_calls);
+      double periods = std::max({std::sqrt(hoped + 0.1), hoped, tried ? 0 : untried_periods});
+      if (!tried && arms()[std::size_t(place)].measured_only) periods = unpredicted_periods;
+      const double period = look_period * periods * std::max(1.0, double(now.calls) / steady_calls);
       if (double(age) >= period)
         looks.push_back({double(age) / std::max(1.0, period), price, place});
     };
@@ -291,7 +292,8 @@ class knowledge_gradient final : public belief_policy {
   static double maintenance_share(std::int64_t calls) {
     return 0.02 * std::min(1.0, steady_calls / double(std::max<std::int64_t>(1, calls)));
   }
-  static constexpr double look_period = 1600, untried_periods = 0.8, steady_calls = 4000;
+  static constexpr double look_period = 1600, untried_periods = 0.8, unpredicted_periods = 0.05,
+                          steady_calls = 4000;
   static constexpr std::int64_t cold_calls = 8;
   static constexpr double second_call_share = 0.05;  // of the calls so far, at most
   static constexpr double most_credit = 6;           // calls

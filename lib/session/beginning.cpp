@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/session/beginning.hpp"
+
+#include "lib/session/process.hpp"
+#include "lib/session/text_hash.hpp"
+#include "railpass/base/settings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <string_view>
+#include <utility>
+
+namespace railpass {
+
+namespace {
+
+// Settings that only concern one process or its host; all others must be equal on all ranks.
+constexpr std::array private_settings{
+    std::string_view{"log"},     std::string_view{"stats"},       std::string_view{"trace"},
+    std::string_view{"profile"}, std::string_view{"knowledge"},   std::string_view{"summary"},
+    std::string_view{"rails"},   std::string_view{"hang_report"}, std::string_view{"strict"}};
+
+std::uint64_t hash_of_settings(const settings& values) {
+  text_hash hash;
+  for (const setting_description& d : describe(values))
+    if (std::ranges::find(private_settings, d.name) == private_settings.end())
+      hash.add(d.name).add(d.value);
+  return hash.value();
+}
+
+// Takes a lane that is free on all ranks; -1: they must look again. Threads of several ranks may
+// come in different orders, and take each other's.
+int take_lane(const agreement& agreed, const base_place& place, MPI_Comm user) {
+  const int number = agreed.common_lane();
+  const bool took = number >= 0 && bases::of_process().take(*place.of, number);
+  if (agreed.all(agreement::one_thread)) return took ? number : -1;
+  int all_took = took ? 1 : 0;
+  if (PMPI_Allreduce(MPI_IN_PLACE, &all_took, 1, MPI_INT, MPI_MIN, user) == MPI_SUCCESS && all_took)
+    return number;
+  if (took) bases::of_process().give_back(*place.of, number);
+  return -1;
+}
+
+}  // namespace
+
+void beginning::refuse(const std::string& why) const {
+  owner_.record(subject_ + " is not tuned" + why);
+}
+
+void beginning::make_part(bool pays, bool asked_for, const std::function<void()>& own_part) {
+  all_bases_.settle();
+  int num_ranks = 0;
+  PMPI_Comm_size(user_, &num_ranks);
+  int threads = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&threads);
+  const bool has_threads = threads == MPI_THREAD_MULTIPLE;
+
+  agreed.set(agreement::lenient, !values_.strict);
+  agreed.set(agreement::enabled, values_.enable);
+  agreed.set(agreement::pays, pays);
+  agreed.set(agreement::no_device, true);
+  agreed.set(agreement::names_no_rails, true);
+  agreed.set(agreement::one_world, true);
+  agreed.set(agreement::one_thread, !has_threads);
+  agreed.set(agreement::has_room_for_base, all_bases_.may_make_one());
+  agreed.set(agreement::may_make_communicators,
+             asked_for || !(has_threads || all_bases_.none_inside()));
+  try {
+    agreed.set_settings(hash_of_settings(values_));
+    if (values_.enable && pays) {
+      own_part();
+      place_ = all_bases_.find(user_);
+      if (place_.of) {
+        agreed.offer(place_.of->id, all_bases_.free_lanes(*place_.of));
+      } else {
+        agreed.set(agreement::one_world, bases::is_one_world(user_));
+        for_base_ = bases::prepare(num_ranks, values_.shared_memory);
+      }
+    }
+    agreed.set(agreement::made_its_part, true);
+  } catch (const std::bad_alloc&) {
+  } catch (const std::exception& problem) {
+    refuse(std::string(": ") + problem.what());
+  }
+}
+
+std::optional<beginning::refusal> beginning::agree() {
+  if (const int failure = agreed.agree(user_)) return refusal{failure};
+  if (!agreed.same_settings()) {
+    owner_.record(
+        "the ranks of " + subject_ +
+        " have different settings (RAILPASS_ variables must be the same on all ranks); it "
+        "is not tuned");
+    return refusal{agreed.all(agreement::lenient) ? MPI_SUCCESS : MPI_ERR_OTHER};
+  }
+  if (!agreed.all(agreement::enabled)) return refusal{};
+  if (!agreed.all(agreement::pays)) return refusal{MPI_SUCCESS, true};
+  if (!agreed.all(agreement::no_device)) {
+    refuse(": a rank may have memory of a GPU (RAILPASS_GPU=native)");
+    return refusal{};
+  }
+  if (!agreed.all(agreement::made_its_part)) {
+    refuse(": not all ranks could make their part of it");
+    return refusal{};
+  }
+  if (!agreed.all(agreement::one_world)) {
+    refuse(": not all of its ranks were started together");
+    return refusal{};
+  }
+  return std::nullopt;
+}
+
+std::optional<beginning::refusal> beginning::take_place(joint_lockstep& joint) {
+  if (agreed.no_base()) {
+    if (!agreed.all(agreement::may_make_communicators) ||
+        !agreed.all(agreement::has_room_for_base)) {
+      refuse(
+          " yet: railpass makes none for its messages inside a collective where "
+          "MPI_THREAD_MULTIPLE or MPI_Comm_idup is used, nor more than " +
+          std::to_string(bases::most) +
+          "; railpass::mpi::start_tuning(MPI_COMM_WORLD) at the program's start makes one for all, "
+          "and so does railpass run");
+      return refusal{MPI_SUCCESS, true};
+    }
+    if (const int failure = all_bases_.make(user_, std::move(for_base_), place_)) {
+      refuse(": MPI makes none for its messages, error " + std::to_string(failure));
+      return refusal{};
+    }
+    // All lanes of a new one are free.
+    agreed.offer(place_.of->id, all_bases_.free_lanes(*place_.of));
+  } else if (!agreed.same_base()) {
+    return refusal{MPI_SUCCESS, true};  // another thread of some ranks is just making one
+  }
+  if (agreed.common_lane() < 0) {
+    refuse(": there are " + std::to_string(base::num_lanes) + " others already");
+    return refusal{};
+  }
+  const int number = take_lane(agreed, place_, user_);
+  if (number < 0) return refusal{MPI_SUCCESS, true};
+  if (std::string& why = place_.of->why_not_shared; !why.empty()) {
+    owner_.record("collectives do not use shared memory: " + why);
+    why.clear();
+  }
+  joint.connect(std::move(place_), number);
+  return std::nullopt;
+}
+
+}  // namespace railpass

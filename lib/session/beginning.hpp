@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How the ranks of a communicator begin to decide together: all agree, in one reduction, and take a
+// lane for their messages; or there is none on any of them.
+#pragma once
+
+#include "lib/session/agreement.hpp"
+#include "lib/session/base.hpp"
+#include "lib/session/joint_lockstep.hpp"
+
+#include <mpi.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace railpass {
+
+class process;
+struct settings;
+
+/// A rank's part in it. First make_part(), then agree(), then take_place().
+class beginning {
+ public:
+  /// `subject`: what records call what is to be tuned over `user`.
+  beginning(MPI_Comm user, const settings& values, process& owner, std::string subject)
+      : user_(user), values_(values), owner_(owner), subject_(std::move(subject)) {}
+
+  /// Why the ranks do not decide together: for good, or until they are asked again if that is
+  /// `postponed`; `error_code` is that of a failed call, or of strict=on and settings that differ.
+  struct refusal {
+    int error_code = MPI_SUCCESS;
+    bool postponed = false;
+  };
+
+  agreement agreed;
+
+  /// All that may fail on this rank alone. `own_part` is made where that `pays`, and may throw
+  /// std::exception. `asked_for`: the program has asked for it here, so a base may be made in any.
+  void make_part(bool pays, bool asked_for, const std::function<void()>& own_part);
+  /// Collective.
+  std::optional<refusal> agree();
+  /// Connects `joint` to a lane of a base, which is made if there is none. Collective.
+  std::optional<refusal> take_place(joint_lockstep& joint);
+
+ private:
+  void refuse(const std::string& why) const;
+
+  MPI_Comm user_;
+  const settings& values_;
+  process& owner_;
+  std::string subject_;
+  bases& all_bases_ = bases::of_process();
+  base_place place_;
+  bases::materials for_base_;
+};
+
+}  // namespace railpass

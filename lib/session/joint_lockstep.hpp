@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The lockstep of a communicator's ranks with all that it needs of MPI: a lane for the messages of
+// its merges and first plans, and what ranks tell each other when one of them fails. Collectives
+// and function sets decide by it.
+#pragma once
+
+#include "lib/exec/mpi_executor.hpp"
+#include "lib/session/base.hpp"
+#include "lib/session/merge_messages.hpp"
+#include "railpass/base/clock.hpp"
+#include "railpass/select/lockstep.hpp"
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace railpass {
+
+class process;
+struct settings;
+
+std::string name_of_communicator(MPI_Comm comm);
+
+class joint_lockstep {
+ public:
+  /// `subject`: what records call whose calls these are. Makes all that can fail on one rank alone;
+  /// connect() does not. `values` must outlive it.
+  joint_lockstep(const settings& values, process& owner, int rank, int num_ranks,
+                 std::string subject);
+  joint_lockstep(const joint_lockstep&) = delete;
+  joint_lockstep& operator=(const joint_lockstep&) = delete;
+
+  /// Once, before the first call: the lane of that number, which has been taken. A rank that is
+  /// alone needs none.
+  void connect(base_place place, int lane_number);
+
+  int rank() const { return rank_; }
+  int num_ranks() const { return num_ranks_; }
+  const base_lane& lane() const { return *lane_; }
+
+  // ---- a call
+
+  /// Counts it: whether steps of a merge are due in it, which merge_steps() makes.
+  [[gnu::hot]] bool begin_call() {
+    const std::unique_lock lock = guard();
+    return steps_.begin_call();
+  }
+  void merge_steps();
+  [[gnu::hot]] select::timed_call next_call(const select::context_id& id) {
+    const std::unique_lock lock = guard();
+    return steps_.next_call(id);
+  }
+  /// Where next_call() said that the context needs one: takes over the first plan, which is
+  /// `message` on rank 0. Collective; returns an MPI error code.
+  int begin_context(int context, select::plan_message message);
+  /// What next_call() has chosen has run.
+  void record(const select::timed_call& chosen, double started_s, double ended_s, bool gave_core);
+
+  // ---- failures
+
+  /// This rank's part of a call has failed. What it did not send others wait for, in this call or
+  /// in a later one: so all are told, and from now on every call that needs all of them fails
+  /// wherever that is known. The next merge says to all ranks in the same call that nothing is
+  /// tuned any more.
+  void fail();
+  /// What call the others are in is unknown, or this rank makes none any more in which others would
+  /// need it: they are told, and all calls fail from now on.
+  void leave_others();
+  bool has_failed() const { return failed_; }
+  bool is_gone() const { return gone_; }
+  /// While this rank waits: what others have told is heard, and the companion goes on.
+  void keep_on();
+  /// Goes on whenever this rank waits; false: it has failed.
+  void accompany(std::function<bool()> companion) { companion_ = std::move(companion); }
+
+  /// The communicator ends, on each rank when it comes to that: takes over what a merge under way
+  /// has brought, and waits for nobody. No call may follow. Local.
+  void leave();
+
+  // ---- what is behind it
+
+  /// Held while others might see a change; never while a message is waited for, nor while the
+  /// process is asked for something.
+  std::unique_lock<std::mutex> guard() const {
+    return is_shared_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
+  }
+  select::lockstep& steps() { return steps_; }
+  const select::lockstep& steps() const { return steps_; }
+  /// Runs schedules over MPI's messages, from connect() on.
+  executor<mpi_rail>& over_mpi() { return over_mpi_->runs; }
+  /// Says that this rank waits for these in its present call, while it is doing that.
+  void report_hang(std::string_view doing, std::span<const awaited_peer> peers) const;
+
+ private:
+  struct mpi_of_schedules {
+    mpi_rail rail;
+    executor<mpi_rail> runs;
+    explicit mpi_of_schedules(const base_lane& over)
+        : rail(over.of().comm, &over.ranks(), over.first_tag()), runs(rail) {}
+  };
+
+  static binding binding_of(select::plan_message& message);
+  int receive(select::plan_message& message);
+  void note_merge(int code, bool mismatch);
+  int wait_for(MPI_Request& request, MPI_Status& status);
+
+  // What every call reads comes first, on few cache lines.
+  bool failed_ = false;     // what needs all ranks fails
+  bool gone_ = false;       // so do all calls: a rank makes none any more
+  bool is_shared_ = false;  // another thread may ask for statistics
+  select::lockstep steps_;
+  mutable std::mutex mutex_;
+  process& process_;
+  const settings& settings_;
+  int rank_ = 0, num_ranks_ = 1;
+  std::string subject_;
+  std::function<bool()> companion_;
+  // On several ranks.
+  std::shared_ptr<base_lane> lane_;
+  std::unique_ptr<merge_messages> merges_;
+  std::optional<mpi_of_schedules> over_mpi_;
+  schedule plan_broadcast_;  // of first plans, from rank 0
+};
+
+}  // namespace railpass

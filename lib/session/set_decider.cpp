@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/session/set_decider.hpp"
+
+#include "lib/files/files.hpp"
+#include "lib/session/arm_statistics.hpp"
+#include "lib/session/beginning.hpp"
+#include "lib/session/inside.hpp"
+#include "lib/session/process.hpp"
+#include "lib/session/text_hash.hpp"
+#include "railpass/knowledge/joined.hpp"
+#include "railpass/knowledge/recall.hpp"
+#include "railpass/knowledge/recalling.hpp"
+#include "railpass/select/attributes.hpp"
+#include "railpass/select/merge_costs.hpp"
+#include "railpass/select/policies.hpp"
+#include "railpass/select/prior.hpp"
+
+#include <algorithm>
+#include <map>
+#include <new>
+#include <utility>
+
+namespace railpass::detail {
+
+namespace {
+
+// An attribute's values as numbers: their own, or the place of their first appearance.
+std::vector<std::vector<double>> numbers_of(const set_definition& set) {
+  std::vector<std::vector<double>> result(set.versions.size());
+  for (std::size_t x = 0; x < set.attributes.size(); ++x) {
+    const auto is_number = [&](const set_definition::version& v) {
+      return v.values[x].is_number();
+    };
+    const bool numbers = std::ranges::all_of(set.versions, is_number);
+    std::map<std::string, double> places;
+    for (std::size_t v = 0; v < set.versions.size(); ++v) {
+      const attribute_value& value = set.versions[v].values[x];
+      const double place = places.try_emplace(value.text(), double(places.size())).first->second;
+      result[v].push_back(numbers ? value.number() : place);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+set_decider::set_decider(MPI_Comm comm, const settings& values, process& owner, std::string subject,
+                         std::string region)
+    : process_(owner),
+      settings_(values),
+      subject_(std::move(subject)),
+      region_(std::move(region)),
+      communicator_(name_of_communicator(comm)) {
+  int rank = 0, num_ranks = 0;
+  PMPI_Comm_rank(comm, &rank);
+  PMPI_Comm_size(comm, &num_ranks);
+  const auto make = [&] {
+    joint_ = std::make_unique<joint_lockstep>(settings_, owner, rank, num_ranks, subject_);
+  };
+  if (num_ranks == 1) {
+    if (settings_.enable) make();
+  } else {
+    beginning b(comm, settings_, owner, subject_);
+    b.make_part(true, true, make);
+    auto refused = b.agree();
+    if (!refused) refused = b.take_place(*joint_);
+    if (refused) joint_.reset();
+    if (refused && refused->error_code != MPI_SUCCESS)
+      throw error(subject_ + ": the ranks have different settings, or MPI fails (error " +
+                  std::to_string(refused->error_code) + ")");
+  }
+  if (joint_) know_machine();
+}
+
+void set_decider::know_machine() {
+  if (joint_->rank() != 0) return;
+  if (joint_->num_ranks() == 1) {
+    joint_->steps().expect({.spread_s = 0, .at_once_s = 0});
+    return;
+  }
+  machine_model machine = select::generic_machine();
+  try {
+    const base_lane& lane = joint_->lane();
+    hosts_ = count_hosts(lane.of().hosts, lane.ranks(), joint_->num_ranks());
+    process_.note_hosts(hosts_.num_hosts);
+    if (const profile* const known = process_.read_profile(settings_.profile, hosts_.num_hosts, ""))
+      machine = known->machine;
+  } catch (const std::bad_alloc&) {  // nothing is known of it, then
+  }
+  joint_->steps().expect(
+      select::expected_merge_costs(machine, joint_->num_ranks(), hosts_.ranks_per_host));
+}
+
+// ---- calls
+
+void set_decider::check() const {
+  if (joint_->is_gone())
+    throw error(subject_ +
+                ": another rank has left its calls, because a version threw an exception there, or "
+                "this one has");
+}
+
+void set_decider::begin_call() {
+  check();
+  if (!joint_->begin_call()) return;
+  const inside here;
+  ++round_;
+  joint_->merge_steps();
+  check();
+}
+
+int set_decider::context_of(const set_context& wanted) {
+  const auto is_it = [&](const set_context& c) {
+    return c.of == wanted.of && c.shape == wanted.shape && c.policy == wanted.policy;
+  };
+  const auto known = std::ranges::find_if(contexts_, is_it);
+  if (known != contexts_.end()) return int(known - contexts_.begin());
+
+  // Of what it is, so that ranks which differ notice.
+  std::uint32_t number = select::mix(
+      0, text_hash().add(wanted.of->name).add(kind_of(wanted)).add(wanted.policy).value());
+  while (std::ranges::find(ids_, number, &select::context_id::number) != ids_.end()) ++number;
+  const select::context_id id{
+      number, joint_->num_ranks() == 1 ? select::waiting::for_all : select::waiting::for_some};
+  const select::timed_call first = joint_->next_call(id);
+  if (first.context < 0) return -1;
+  {
+    const auto lock = joint_->guard();
+    contexts_.push_back(wanted);
+    ids_.push_back(id);
+  }
+  const inside here;
+  const int code = joint_->begin_context(
+      first.context, joint_->rank() == 0 ? first_plan(first.context) : select::plan_message{});
+  if (code != MPI_SUCCESS) joint_->leave_others();
+  check();
+  return first.context;
+}
+
+set_choice set_decider::next_call(int context) {
+  return {joint_->next_call(ids_[std::size_t(context)]), round_};
+}
+
+int set_decider::incumbent(int context) const {
+  const auto lock = joint_->guard();
+  return joint_->steps().native_for_good() ? select::native_arm
+                                           : joint_->steps().incumbent(context);
+}
+
+void set_decider::record(const set_choice& chosen, double started_s, double ended_s) {
+  if (chosen.round == round_) joint_->record(chosen.call, started_s, ended_s, false);
+}
+
+double set_decider::share(int context, int version) const {
+  const auto lock = joint_->guard();
+  return joint_->steps().share(context, version);
+}
+
+int set_decider::settled(int context) const {
+  const auto lock = joint_->guard();
+  if (joint_->steps().native_for_good()) return select::native_arm;
+  return joint_->steps().is_settled(context) ? joint_->steps().incumbent(context) : -1;
+}
+
+void set_decider::leave_others() {
+  if (joint_ && joint_->num_ranks() > 1) joint_->leave_others();
+}
+
+void set_decider::leave() {
+  if (joint_) joint_->leave();
+}
+
+// ---- what rank 0 believes
+
+std::string set_decider::kind_of(const set_context& c) const {
+  std::string text = "set";
+  for (std::size_t i = 0; i < c.shape.size(); ++i)
+    text += (i ? "x" : "+shape=") + std::to_string(c.shape[i]);
+  return region_.empty() ? text : text + "+region=" + region_;
+}
+
+knowledge::problem set_decider::problem_of(const set_context& c) const {
+  return {.collective = c.of->name,
+          .operation = kind_of(c),
+          .num_ranks = joint_->num_ranks(),
+          .ranks_per_node = hosts_.ranks_per_host,
+          .kind = knowledge::kind_of(communicator_),
+          .rails = "",
+          .bytes = 0};
+}
+
+std::unique_ptr<select::policy> set_decider::make_policy(int context) const {
+  const set_context& c = contexts_[std::size_t(context)];
+  select::policy_input plain{.priors = select::arms_of_versions(numbers_of(*c.of)),
+                             .seed = std::uint64_t(settings_.seed) + std::uint64_t(context),
+                             .all_wait = joint_->num_ranks() == 1,
+                             .says_worth = settings_.summary || !settings_.stats.empty(),
+                             .pass_exponent = settings_.pass_exponent};
+  const std::string name = c.policy.empty() ? settings_.policy : c.policy;
+  const auto known = process_.recall(problem_of(c));  // the guard is not held
+  if (!known) return select::make_policy(name, std::move(plain));
+  select::policy_input input = plain;
+  knowledge::remember_times(
+      input.priors, *known, [&](int arm) { return c.of->versions[std::size_t(arm)].name; },
+      knowledge::days_between(known->last_at, files::utc_now()).value_or(0));
+  return std::make_unique<knowledge::recalling_policy>(
+      select::make_policy(name, std::move(input)),
+      [name, plain] { return select::make_policy(name, plain); });
+}
+
+select::plan_message set_decider::first_plan(int context) {
+  // The others wait for a plan, so there must be one.
+  std::unique_ptr<select::policy> chosen;
+  try {
+    chosen = make_policy(context);
+    const auto lock = joint_->guard();
+    return joint_->steps().lead(context, std::move(chosen));
+  } catch (const error& problem) {
+    process_.record(subject_ + ": " + problem.what() + "; the first version is used");
+  } catch (const std::bad_alloc&) {
+    process_.record(subject_ + ": no memory for a policy; the first version is used");
+  }
+  const auto lock = joint_->guard();
+  return joint_->steps().lead(context, nullptr);
+}
+
+// ---- what it tells
+
+void set_decider::add_statistics(select::statistics_dump& dump) const {
+  if (!joint_ || joint_->rank() != 0) return;
+  const auto lock = joint_->guard();
+  dump.merges += joint_->steps().merges();
+  dump.merge_cost_s += joint_->steps().merges_cost_s();
+  for (int i = 0; i < int(contexts_.size()); ++i)
+    if (joint_->steps().policy_of(i)) dump.contexts.push_back(statistics_of(i));
+}
+
+void set_decider::add_contexts_like(const knowledge::problem& of,
+                                    select::statistics_dump& dump) const {
+  if (!joint_ || joint_->rank() != 0) return;
+  const auto lock = joint_->guard();
+  for (int i = 0; i < int(contexts_.size()); ++i)
+    if (joint_->steps().policy_of(i) &&
+        knowledge::distance(problem_of(contexts_[std::size_t(i)]), of))
+      dump.contexts.push_back(statistics_of(i));
+}
+
+// Of a context that has a policy. The guard is held.
+select::context_statistics set_decider::statistics_of(int i) const {
+  const set_context& c = contexts_[std::size_t(i)];
+  select::context_statistics told{.communicator = communicator_,
+                                  .collective = c.of->name,
+                                  .num_ranks = joint_->num_ranks(),
+                                  .ranks_per_node = hosts_.ranks_per_host,
+                                  .operation = kind_of(c),
+                                  .policy = c.policy.empty() ? settings_.policy : c.policy};
+  told.baseline = c.of->versions.front().name;
+  add_arms(
+      joint_->steps(), i, [&](int arm) { return c.of->versions[std::size_t(arm)].name; }, told);
+  // Policies call it native.
+  constexpr std::string_view native = "native";
+  for (std::size_t at = 0; (at = told.reason.find(native, at)) != std::string::npos;
+       at += told.baseline.size())
+    told.reason.replace(at, native.size(), told.baseline);
+  return told;
+}
+
+}  // namespace railpass::detail

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Decides which versions calls of function sets take: on a communicator, for one set, or for all
+// sets of a region. The lockstep, its messages and its policies are those of collectives.
+#pragma once
+
+#include "lib/session/hosts.hpp"
+#include "lib/session/joint_lockstep.hpp"
+#include "railpass/base/settings.hpp"
+#include "railpass/detail/set_call.hpp"
+#include "railpass/knowledge/experience.hpp"
+#include "railpass/select/dump.hpp"
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace railpass {
+
+class process;
+
+namespace detail {
+
+/// What all ranks of a communicator know alike of a set.
+struct set_definition {
+  struct version {
+    std::string name;
+    std::vector<attribute_value> values;
+  };
+  std::string name;
+  std::vector<std::string> attributes;
+  std::vector<version> versions;
+};
+
+/// What calls share a decision.
+struct set_context {
+  std::shared_ptr<const set_definition> of;
+  std::vector<std::int64_t> shape;
+  std::string policy;
+};
+
+/// A choice, and what its time is recorded by.
+struct set_choice {
+  select::timed_call call;
+  std::int64_t round = 0;
+};
+
+class set_decider {
+ public:
+  /// `subject`: what records call it. `region`: the one whose times teach; empty: calls teach.
+  /// Collective over `comm`; throws error on all ranks alike.
+  set_decider(MPI_Comm comm, const settings& values, process& owner, std::string subject,
+              std::string region);
+
+  /// Whether anything is learnt: not where railpass is switched off, or the ranks have no lane.
+  bool tunes() const { return joint_ != nullptr; }
+
+  /// Counts a call, or an entry of a region, before it chooses. Throws error if a rank has left.
+  void begin_call();
+  /// The context's number, found or made; -1: there are too many. In the calls that make one all
+  /// ranks are to be here. Throws error as begin_call().
+  int context_of(const set_context& wanted);
+  /// Which version the context's next call takes.
+  set_choice next_call(int context);
+  /// What it takes where another context of the region has its turn.
+  int incumbent(int context) const;
+  /// Local.
+  void record(const set_choice& chosen, double started_s, double ended_s);
+  double share(int context, int version) const;
+
+  /// The version that has settled; -1: none has.
+  int settled(int context) const;
+
+  /// A version has thrown here.
+  void leave_others();
+  /// As joint_lockstep's.
+  void leave();
+  bool has_failed() const { return joint_ && joint_->has_failed(); }
+  void add_statistics(select::statistics_dump& dump) const;
+  /// Of contexts that say something of this problem.
+  void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
+  const std::string& communicator() const { return communicator_; }
+
+ private:
+  select::context_statistics statistics_of(int context) const;
+  void know_machine();
+  select::plan_message first_plan(int context);
+  std::unique_ptr<select::policy> make_policy(int context) const;
+  knowledge::problem problem_of(const set_context& c) const;
+  /// What tells contexts of a set apart, in dumps and knowledge.
+  std::string kind_of(const set_context& c) const;
+  void check() const;
+
+  process& process_;
+  settings settings_;
+  std::string subject_, region_, communicator_;
+  host_counts hosts_;  // rank 0 only
+  std::unique_ptr<joint_lockstep> joint_;
+  std::vector<set_context> contexts_;  // in the lockstep's order
+  std::vector<select::context_id> ids_;
+  std::int64_t round_ = 0;  // of merges: samples chosen before one are not of the next
+};
+
+}  // namespace detail
+}  // namespace railpass
