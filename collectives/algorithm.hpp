@@ -47,9 +47,10 @@ using parameters = std::array<std::int64_t, max_parameters>;
 
 /// What must hold before an algorithm is chosen. All of it is known equally on all ranks.
 struct preconditions {
-  bool commutative = false;   ///< only commutative operations
-  bool power_of_two = false;  ///< only a power of two of ranks
-  bool even_ranks = false;    ///< only an even number of ranks
+  bool commutative = false;    ///< only commutative operations
+  bool power_of_two = false;   ///< only a power of two of ranks
+  bool even_ranks = false;     ///< only an even number of ranks
+  bool shared_memory = false;  ///< only where all ranks share memory, and a unit fits in a cell
   int min_ranks = 2;
   int max_ranks = std::numeric_limits<int>::max();  ///< where schedules grow with the ranks
   std::int64_t min_units_per_rank = 0;              ///< message units >= this many times num_ranks

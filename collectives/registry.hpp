@@ -41,12 +41,13 @@ struct eligibility {
   int num_ranks = 1;
   std::int64_t units = 0;
   bool commutative = true;
+  bool shared_memory = false;  ///< of all ranks, with cells as large as a unit
 };
 
 constexpr bool eligible(const algorithm& a, const eligibility& e) {
   const preconditions& n = a.needs;
   return e.num_ranks >= n.min_ranks && e.num_ranks <= n.max_ranks &&
-         (!n.commutative || e.commutative) &&
+         (!n.commutative || e.commutative) && (!n.shared_memory || e.shared_memory) &&
          (!n.power_of_two || (e.num_ranks & (e.num_ranks - 1)) == 0) &&
          (!n.even_ranks || e.num_ranks % 2 == 0) && e.units >= n.min_units_per_rank * e.num_ranks;
 }

@@ -5,8 +5,10 @@
 
 #include "collectives/registry.hpp"
 #include "railpass/schedule/checker.hpp"
+#include "railpass/schedule/checking/protocol.hpp"
 
 #include <algorithm>
+#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -163,6 +165,30 @@ inline std::vector<message_to_check> messages_to_check(collective op, std::int64
   return messages;
 }
 
+// What is wrong with the use of shared memory over calls whose roots and sizes change, in rings of
+// as few cells as the schedules can do with and of some more; else nothing.
+inline std::string protocol_fault(const std::vector<schedule>& schedules, const check_case& c,
+                                  const std::vector<message_to_check>& messages, bool rooted) {
+  const auto p = std::int32_t(schedules.size());
+  std::mt19937 random(std::uint32_t(p) * 1000u + std::uint32_t(schedules[0].steps.size()));
+  std::vector<call_in_row> calls;
+  for (const message_to_check& m : messages) {
+    call_in_row call{.schedules = schedules, .size = c.size};
+    call.size.units = m.units;
+    call.size.blocks = m.blocks;
+    if (rooted && c.commutative) call.root = std::int32_t(random() % std::uint32_t(p));
+    calls.push_back(call);
+  }
+  for (const std::int32_t more : {0, 1, schedules[0].places}) {
+    cell_protocol protocol(std::uint64_t(schedules[0].places + more));
+    std::string wrong = protocol.set(calls);
+    for (int k = 0; k < 4 && wrong.empty(); ++k) wrong = protocol.play(random);
+    if (!wrong.empty())
+      return "with " + std::to_string(schedules[0].places + more) + " cells: " + wrong;
+  }
+  return {};
+}
+
 }  // namespace verify_detail
 
 /// Proves every arm of the collective for `num_ranks` ranks: all algorithms that are eligible
@@ -209,7 +235,8 @@ inline std::vector<verification> verify(collective op, std::int32_t num_ranks,
     for (const auto& [commutative, root] : operations) {
       if (!eligible(*a.base, {.num_ranks = num_ranks,
                               .units = a.base->needs.min_units_per_rank * num_ranks,
-                              .commutative = commutative}))
+                              .commutative = commutative,
+                              .shared_memory = true}))
         continue;
       runs = true;
       std::vector<schedule> schedules =
@@ -255,6 +282,10 @@ inline std::vector<verification> verify(collective op, std::int32_t num_ranks,
                                        : ", not commutative, root " + std::to_string(root)) +
                       (in_place ? ", in place" : "") + ": " + wrong;
         }
+      }
+      if (v.ok && schedules[0].places > 0) {
+        v.message = verify_detail::protocol_fault(schedules, c, messages, traits.rooted);
+        v.ok = v.message.empty();
       }
       if (!seen) proved.emplace_back(a.base, std::move(schedules));
     }

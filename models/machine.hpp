@@ -120,12 +120,30 @@ struct local_model {
   double time_s(double bytes) const { return alpha_s + bytes * s_per_byte; }
 };
 
+/// Memory that the ranks of a node share: what a rank publishes there it copies, and so does who
+/// fetches it, after the first line has come over from the publisher's cache.
+struct shared_memory_model {
+  double line_s = 1e-7;
+  double start_s = 2e-8;  ///< of each step
+  double s_per_byte = 1e-10;
+};
+
 struct machine_model {
   link_model same_node{};
   link_model across_nodes{};
   local_model copy{};
   local_model reduce{};
+  shared_memory_model shared{};
   int rails_per_node = 1;
+
+  double publish_s(double bytes) const { return shared.start_s + bytes * shared.s_per_byte; }
+  /// Of what another rank has just published. Ranks without a core of their own wait for the others
+  /// as long as messages show that they do.
+  double fetch_s(double bytes) const {
+    return shared.start_s + std::max(shared.line_s, same_node.one_way_s(1) / 8) +
+           bytes * shared.s_per_byte;
+  }
+  double combine_s(double bytes) const { return fetch_s(bytes) + bytes * reduce.s_per_byte; }
 };
 
 /// What a closed form is asked.

@@ -13,6 +13,10 @@
 //            Between ranks of one node each rank has such a port of its own, and no NIC is used.
 //   message  larger than the eager limit waits until its receiver has posted; the hand-shake itself
 //            is in the latency of the link's pieces for these sizes, as it was measured there.
+//   shared   memory of a node: publishing takes the rank as long as a copy; what is published can
+//   be
+//            fetched from then on, which takes a line's way between two caches and another copy.
+//            The ring of cells is taken to be long enough.
 // Not modelled: contention inside the network or a node's memory, noise, and what the closed forms
 // take from link_model::exchange, shift, flow and crowd: messages that hinder one another.
 //
@@ -54,7 +58,7 @@ struct node_layout {
 struct timeline_event {
   step_kind kind = step_kind::send;
   std::int32_t rank = 0;  ///< physical
-  std::int32_t peer = 0;  ///< physical; the rank itself for reduce and copy
+  std::int32_t peer = 0;  ///< physical; the rank itself for reduce, copy and publish
   std::int32_t step = 0;  ///< index into the schedule of the rank
   std::int32_t round = 0;
   std::int64_t segment = 0;
@@ -226,8 +230,7 @@ class simulator {
         state.instances = state.segments * what.rounds;
         if (what.kind == step_kind::send)
           pairs += std::size_t(what.peer_stride == 0 ? 1 : std::min(what.rounds, p_));
-        if (what.kind != step_kind::send && what.kind != step_kind::receive)
-          set(local_, v, steps_.size() - first_step_.back());
+        if (!is_message(what.kind)) set(local_, v, steps_.size() - first_step_.back());
         steps_.push_back(state);
       }
       first_step_.push_back(steps_.size());
@@ -239,6 +242,7 @@ class simulator {
       set(candidates_, state.rank,
           std::size_t(&state - steps_.data()) - first_step_[std::size_t(state.rank)]);
     channels_.assign(std::bit_ceil(2 * pairs + 1), {});
+    find_publishers();
 
     tasks_.clear();
     free_task_ = none;
@@ -249,6 +253,28 @@ class simulator {
     result_.messages = 0;
     result_.finish_s.assign(std::size_t(p_), 0);
     result_.events.clear();
+  }
+
+  void find_publishers() {
+    publisher_.clear();
+    readers_.clear();
+    if (setup_has_no_places()) return;
+    publisher_.assign(steps_.size(), none);
+    readers_.assign(steps_.size(), {});
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const step& x = *steps_[i].what;
+      if (x.kind != step_kind::fetch && x.kind != step_kind::combine) continue;
+      if (x.peer < 0 || x.peer >= p_) throw error("simulator: a step looks at a rank that is none");
+      for (std::size_t k = first_step_[std::size_t(x.peer)];
+           k < first_step_[std::size_t(x.peer) + 1]; ++k)
+        if (const step& y = *steps_[k].what; y.kind == step_kind::publish && y.place == x.place) {
+          publisher_[i] = std::int32_t(k);
+          readers_[k].push_back(std::int32_t(i));
+        }
+    }
+  }
+  bool setup_has_no_places() const {
+    return std::ranges::all_of(schedules_, [](const schedule& s) { return s.places == 0; });
   }
 
   std::int32_t physical(std::int32_t v) const { return physical_rank(v, root_, p_); }
@@ -412,7 +438,7 @@ class simulator {
     if (bytes == 0) {
       mark_done(s, s.issued);
       wake_successors(index);
-    } else if (what.kind == step_kind::send || what.kind == step_kind::receive) {
+    } else if (is_message(what.kind)) {
       std::int32_t& in_flight = what.kind == step_kind::send ? r.sends : r.receives;
       const bool has_one = s.issued != s.done;  // instance `done` is one of them
       if (in_flight >= window_ && has_one) return set(starved_, s.rank, own_number);
@@ -425,6 +451,7 @@ class simulator {
       else
         issue_receive(index);
     } else {
+      if (!is_shown(index)) return;  // looked at again when it is
       issue_local(index, bytes);
     }
     ++s.issued;
@@ -464,12 +491,30 @@ class simulator {
       --r.receives;
     else
       r.computing = false;
+    if (s.what->kind == step_kind::publish) wake_readers(index);
     for (std::size_t w = first_word_[std::size_t(s.rank)]; w < first_word_[std::size_t(s.rank) + 1];
          ++w)
       candidates_[w] |= std::exchange(starved_[w], 0);
     if (s.done != done_before) wake_successors(index);
     set(candidates_, s.rank, std::size_t(index) - first_step_[std::size_t(s.rank)]);
     run_rank(s.rank);
+    if (s.what->kind == step_kind::publish)
+      for (const std::int32_t reader : readers_[std::size_t(index)])
+        run_rank(steps_[std::size_t(reader)].rank);
+  }
+
+  // Whether what the next instance of a fetch or combine wants has been published.
+  bool is_shown(std::int32_t index) const {
+    const step_state& s = steps_[std::size_t(index)];
+    if (s.what->kind != step_kind::fetch && s.what->kind != step_kind::combine) return true;
+    const std::int32_t from = publisher_[std::size_t(index)];
+    return from != none && steps_[std::size_t(from)].done > s.issued;
+  }
+  void wake_readers(std::int32_t index) {
+    for (const std::int32_t reader : readers_[std::size_t(index)]) {
+      const std::int32_t rank = steps_[std::size_t(reader)].rank;
+      set(candidates_, rank, std::size_t(reader) - first_step_[std::size_t(rank)]);
+    }
   }
 
   std::int32_t channel_of_instance(step_state& s) {
@@ -539,9 +584,7 @@ class simulator {
     const auto is_message = [](buffer b) { return b == buffer::input || b == buffer::output; };
     const bool free = in_place_ && what.kind == step_kind::copy && is_message(what.from) &&
                       is_message(what.to) && what.from_first == what.blocks.first;
-    const local_model& model =
-        what.kind == step_kind::copy ? setup_machine_->copy : setup_machine_->reduce;
-    const double seconds = free ? 0 : model.time_s(double(bytes));
+    const double seconds = free ? 0 : working_s(what, s.rank, double(bytes));
     const double begin = compute(s.rank, seconds);
     ranks_[std::size_t(s.rank)].computing = true;
     const std::int32_t number = new_task();
@@ -549,7 +592,26 @@ class simulator {
     t.send_step = index;
     t.send_instance = s.issued;
     push(begin + seconds, happening::computed, number);
-    if (record_) draw(what.kind, s, s.issued, s.rank, bytes, -1, begin, begin + seconds);
+    if (record_)
+      draw(what.kind, s, s.issued, is_shared(what.kind) ? what.peer : s.rank, bytes, -1, begin,
+           begin + seconds);
+  }
+  double working_s(const step& what, std::int32_t rank, double bytes) const {
+    const machine_model& m = *setup_machine_;
+    // What a rank has published itself is in its own cache.
+    const bool own = what.peer == rank;
+    switch (what.kind) {
+      case step_kind::copy:
+        return m.copy.time_s(bytes);
+      case step_kind::publish:
+        return m.publish_s(bytes);
+      case step_kind::fetch:
+        return own ? m.publish_s(bytes) : m.fetch_s(bytes);
+      case step_kind::combine:
+        return own ? m.reduce.time_s(bytes) : m.combine_s(bytes);
+      default:
+        return m.reduce.time_s(bytes);
+    }
   }
 
   // --- what happens to a message
@@ -682,9 +744,11 @@ class simulator {
   std::int32_t free_task_ = none;
   std::vector<event> heap_;
   std::vector<std::size_t> first_word_;  // by virtual rank
-  bits local_;                           // reductions and copies
-  bits candidates_;                      // steps to look at
-  bits starved_;                         // steps that wait for a window
+  std::vector<std::int32_t> publisher_;  // per fetch and combine: the step that publishes
+  std::vector<std::vector<std::int32_t>> readers_;  // per publish
+  bits local_;                                      // all but messages
+  bits candidates_;                                 // steps to look at
+  bits starved_;                                    // steps that wait for a window
   std::uint32_t sequence_ = 0;
   double now_ = 0;
   simulation result_;

@@ -37,6 +37,12 @@ inline std::string json_text(std::string_view text) {
 
 }  // namespace detail
 
+/// Whether a step gives data to other ranks, or brings data of theirs; else it works on its own.
+constexpr bool gives(step_kind k) { return k == step_kind::send || k == step_kind::publish; }
+constexpr bool brings(step_kind k) {
+  return k == step_kind::receive || k == step_kind::fetch || k == step_kind::combine;
+}
+
 /// What a rank does, in words: "send 8KiB to 3".
 inline std::string describe(const timeline_event& e) {
   const std::string size = format_bytes(e.bytes);
@@ -49,6 +55,12 @@ inline std::string describe(const timeline_event& e) {
       return "reduce " + size;
     case step_kind::copy:
       return "copy " + size;
+    case step_kind::publish:
+      return "publish " + size;
+    case step_kind::fetch:
+      return "fetch " + size + " from " + std::to_string(e.peer);
+    case step_kind::combine:
+      return "combine " + size + " from " + std::to_string(e.peer);
   }
   return {};
 }
@@ -85,7 +97,7 @@ inline std::string chrome_trace(const simulation& run, const timeline_caption& c
   static constexpr std::array rows{"receive", "compute", "send"};
   std::map<std::pair<std::int32_t, int>, std::vector<double>> ends;
   for (const timeline_event* e : events) {
-    const int row = e->kind == step_kind::receive ? 0 : e->kind == step_kind::send ? 2 : 1;
+    const int row = brings(e->kind) ? 0 : gives(e->kind) ? 2 : 1;
     auto& threads = ends[{e->rank, row}];
     std::size_t thread = 0;
     while (thread < threads.size() && threads[thread] > e->begin_s) ++thread;

@@ -18,6 +18,7 @@ std::vector<std::string> names_of(const preconditions& needs) {
   if (needs.even_ranks) names.emplace_back("even number of ranks");
   if (needs.min_ranks > 2)
     names.push_back("at least " + std::to_string(needs.min_ranks) + " ranks");
+  if (needs.shared_memory) names.push_back("shared memory");
   if (needs.max_ranks < std::numeric_limits<int>::max())
     names.push_back("at most " + std::to_string(needs.max_ranks) + " ranks");
   if (needs.min_units_per_rank > 0)

@@ -43,7 +43,7 @@ std::vector<rank_work> work_of(const simulation& run) {
   std::vector<covered> seen(work.size());
   for (const timeline_event* e : events) {
     rank_work& w = work[std::size_t(e->rank)];
-    const int row = e->kind == step_kind::send ? 0 : e->kind == step_kind::receive ? 1 : 2;
+    const int row = gives(e->kind) ? 0 : brings(e->kind) ? 1 : 2;
     double& until_s = seen[std::size_t(e->rank)].until_s[row];
     const double more_s = std::max(0.0, e->end_s - std::max(e->begin_s, until_s));
     until_s = std::max(until_s, e->end_s);
@@ -86,7 +86,9 @@ int run(const options& o) {
   const std::int64_t unit_bytes = unit_bytes_of(op, bytes);
   if (chosen.base->is_native())
     throw usage_error("'" + o.what + "': the MPI library's own collective has no schedule to show");
-  if (!eligible(*chosen.base, {.num_ranks = o.num_ranks, .units = bytes / unit_bytes}))
+  if (!eligible(*chosen.base, {.num_ranks = o.num_ranks,
+                               .units = bytes / unit_bytes,
+                               .shared_memory = o.ranks_per_node >= o.num_ranks}))
     throw usage_error("'" + o.what + "' cannot run with " + std::to_string(o.num_ranks) +
                       " ranks and " + format_bytes(bytes) +
                       " (railpass algorithms says what it needs)");

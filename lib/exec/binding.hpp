@@ -63,7 +63,7 @@ struct binding {
 /// then.
 inline bool spans_blocks(const schedule& s, buffer b) {
   return std::ranges::any_of(s.steps, [&](const step& x) {
-    const bool local = x.kind == step_kind::reduce || x.kind == step_kind::copy;
+    const bool local = is_local(x.kind);
     return (x.blocks.count > 1 || x.blocks.parts != s.num_ranks) &&
            (x.to == b || (local && x.from == b));
   });

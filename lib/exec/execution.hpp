@@ -4,6 +4,7 @@
 #pragma once
 
 #include "lib/exec/memory.hpp"
+#include "lib/exec/wait_watch.hpp"
 #include "railpass/schedule/schedule.hpp"
 #include "railpass/transport/rail.hpp"
 
@@ -26,13 +27,6 @@ inline constexpr int num_schedule_tags = 16;
 struct windows {
   int sends = 64;
   int receives = 64;
-};
-
-/// A rank that a call waits for.
-struct awaited_peer {
-  std::int32_t rank = 0;      ///< physical
-  std::int32_t sends = 0;     ///< messages to it that have not ended
-  std::int32_t receives = 0;  ///< messages from it that have not ended
 };
 
 /// Memory is allocated when a larger schedule or message than ever before is bound, and then only;
@@ -148,7 +142,7 @@ class execution {
     };
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const bound_step& s = steps_[i];
-      if (s.kind != step_kind::send && s.kind != step_kind::receive) continue;
+      if (!railpass::is_message(s.kind)) continue;
       for (std::int64_t k = s.done; k < s.next; ++k) {
         if (s.mask >> (k % max_in_flight) & 1) continue;
         const std::int32_t peer =
@@ -233,9 +227,7 @@ class execution {
   using bits = std::vector<std::uint64_t>;
 
   const binding& bound() const { return memory_.bound(); }
-  static bool is_message(const step& s) {
-    return s.kind == step_kind::send || s.kind == step_kind::receive;
-  }
+  static bool is_message(const step& s) { return railpass::is_message(s.kind); }
 
   // ---- binding ----
 

@@ -16,18 +16,9 @@
 
 namespace railpass {
 
-/// Who is asked, and told, while a call waits. Both are called from inside the wait loop.
-struct wait_watch {
-  clock_function clock = steady_clock_s;
-  double after_s = 0;  ///< when `report` is called, once per call; 0: never
-  void (*report)(void* user_data, std::span<const awaited_peer>) = nullptr;
-  /// Now and then while nothing moves: a code that is not 0 ends the call with it.
-  int (*look)(void* user_data) = nullptr;
-  void* user_data = nullptr;
-};
-
-/// Runs schedules over one rail. All ranks of the rail's communicator must start the same schedules
-/// in the same order: the number of the call is the tag of its messages. Not thread safe.
+/// Runs schedules of messages over one rail. All ranks of the rail's communicator must start the
+/// same schedules in the same order: the number of the call is the tag of its messages. Not thread
+/// safe.
 ///
 /// Codes returned are 0 or the rail's error code (for MPI an MPI error code) or the first one that
 /// a data hook returned. After any of them all calls in progress have failed, and other ranks wait

@@ -5,6 +5,7 @@
 
 #include "lib/exec/binding.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -87,6 +88,31 @@ class bound_memory {
     const int unpacking = hooks.unpack(hooks.user_data, packed, units, to);
     return packing != 0 ? packing : unpacking;
   }
+  // --- to and from a cell of shared memory, which holds packed units
+
+  int publish(buffer b, std::int64_t begin, std::int64_t units, std::byte* cell) const {
+    const data_hooks& hooks = binding_.hooks;
+    if (hooks.pack) return hooks.pack(hooks.user_data, unit_address(b, begin), units, cell);
+    copy_bytes(cell, unit_address(b, begin), units * binding_.size.unit_bytes);
+    return 0;
+  }
+  int fetch(const std::byte* cell, buffer b, std::int64_t begin, std::int64_t units) const {
+    const data_hooks& hooks = binding_.hooks;
+    if (hooks.unpack) return hooks.unpack(hooks.user_data, cell, units, unit_address(b, begin));
+    copy_bytes(unit_address(b, begin), cell, units * binding_.size.unit_bytes);
+    return 0;
+  }
+  int combine(const std::byte* cell, buffer b, std::int64_t begin, std::int64_t units) const {
+    const data_hooks& hooks = binding_.hooks;
+    const std::byte* left = cell;
+    if (hooks.unpack) {
+      left = memory_[staging];
+      if (const int code = hooks.unpack(hooks.user_data, cell, units, memory_[staging]))
+        return code;
+    }
+    return hooks.reduce(hooks.user_data, left, unit_address(b, begin), units);
+  }
+
   int pack(buffer b, std::int64_t begin, std::int64_t units) const {
     return binding_.hooks.pack(binding_.hooks.user_data, unit_address(b, begin), units,
                                packed_address(b, begin));
@@ -108,6 +134,7 @@ class bound_memory {
   }
 
  private:
+  static constexpr unsigned staging = max_buffers;  // of what is combined and has holes
   static constexpr std::int64_t cache_line = 64;
   static constexpr std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max();
 
@@ -127,7 +154,8 @@ class bound_memory {
     unsigned mask = 0;
     if (b.hooks.pack)
       for (const step& x : s.steps)
-        if (x.kind != step_kind::reduce) mask |= 1u << static_cast<unsigned>(x.to);
+        if (is_message(x.kind) || x.kind == step_kind::copy)
+          mask |= 1u << static_cast<unsigned>(x.to);
     return mask;
   }
 
@@ -149,7 +177,19 @@ class bound_memory {
           !visit(i, true, used.begin, bytes))
         return false;
     }
-    return true;
+    const bool unpacks_to_combine = b.hooks.pack && std::ranges::any_of(s.steps, [](const step& x) {
+                                      return x.kind == step_kind::combine;
+                                    });
+    if (!unpacks_to_combine) return true;
+    const std::int64_t units = std::min(b.size.units, b.size.segment_units(s.segment_bytes));
+    std::int64_t bytes = 0;
+    return memory_bytes(b, units, &bytes) && visit(staging, false, 0, bytes);
+  }
+  static void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
+    if (bytes == 8)
+      std::memcpy(to, from, 8);
+    else
+      std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
 
   std::byte* unit_address(buffer b, std::int64_t unit) const {
@@ -166,7 +206,7 @@ class bound_memory {
   };
 
   binding binding_{};
-  std::byte* memory_[max_buffers] = {};
+  std::byte* memory_[max_buffers + 1] = {};
   std::byte* mirror_[max_buffers] = {};
   std::unique_ptr<std::byte, arena_deleter> arena_;
   std::int64_t arena_bytes_ = 0;

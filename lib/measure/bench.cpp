@@ -31,8 +31,10 @@ std::vector<contestant> contestants_of(const std::vector<std::string>& arms, col
   const std::int64_t unit_bytes = unit_bytes_of(op, bytes);
   // Where only pairs of ranks know lengths, none decides.
   const bool has_size = describe(op).lengths != block_lengths::of_pair;
-  const eligibility here{
-      .num_ranks = j.num_ranks, .units = has_size ? bytes / unit_bytes : 0, .commutative = true};
+  const eligibility here{.num_ranks = j.num_ranks,
+                         .units = has_size ? bytes / unit_bytes : 0,
+                         .commutative = true,
+                         .shared_memory = j.num_nodes() == 1};
   const machine_model machine = knowledge ? knowledge->machine : select::generic_machine();
   const auto predicted_s = [&](const arm& a) {
     const select::prior_query q{.machine = machine,

@@ -54,7 +54,8 @@ constexpr auto Init = [](const auto& go_on, auto...) {
   if (code != MPI_SUCCESS) return code;
   const inside here;
   if (process* const mine = process::get(); mine && mine->values().all_ranks)
-    if (bases::of_process().make_for_world(mine->values().enable)) mine->share_knowledge();
+    if (bases::of_process().make_for_world(mine->values().enable, mine->values().shared_memory))
+      mine->share_knowledge();
   return code;
 };
 constexpr auto Init_thread = Init;

@@ -19,9 +19,8 @@ class timeline_drawing {
  public:
   timeline_drawing(const simulation& run, const timeline_caption& caption)
       : run_(run), caption_(caption), p_(int(run.finish_s.size())) {
-    has_local_ = std::any_of(run.events.begin(), run.events.end(), [](const timeline_event& e) {
-      return e.kind == step_kind::reduce || e.kind == step_kind::copy;
-    });
+    has_local_ = std::any_of(run.events.begin(), run.events.end(),
+                             [](const timeline_event& e) { return is_local(e.kind); });
     lane_ = std::clamp(640.0 / p_, 4.0, has_local_ ? 50.0 : 40.0);
     reached_.assign(std::size_t(p_), 0);
     std::vector<double> first(std::size_t(p_), std::numeric_limits<double>::infinity());
@@ -29,7 +28,7 @@ class timeline_drawing {
       auto& begin = first[std::size_t(e.rank)];
       if (e.begin_s >= begin) continue;
       begin = e.begin_s;
-      reached_[std::size_t(e.rank)] = e.kind == step_kind::receive ? e.end_s : 0;
+      reached_[std::size_t(e.rank)] = brings(e.kind) ? e.end_s : 0;
     }
     scale_ = width / std::max(run.time_s, 1e-12);
     choose_ticks();
@@ -57,8 +56,11 @@ class timeline_drawing {
   static std::string_view colour(step_kind kind) {
     switch (kind) {
       case step_kind::send:
+      case step_kind::publish:
         return colours[1];
       case step_kind::receive:
+      case step_kind::fetch:
+      case step_kind::combine:
         return colours[2];
       case step_kind::reduce:
         return colours[0];
@@ -74,7 +76,7 @@ class timeline_drawing {
   void title() {
     std::map<std::int32_t, std::int64_t> sent;
     for (const timeline_event& e : run_.events)
-      if (e.kind == step_kind::send) sent[e.rank] += e.bytes;
+      if (gives(e.kind)) sent[e.rank] += e.bytes;
     canvas_.text(left, 30,
                  caption_.collective + ": " + caption_.arm + ", " + std::to_string(p_) +
                      " ranks, " + format_bytes(caption_.bytes),
@@ -157,10 +159,9 @@ class timeline_drawing {
   row row_of(step_kind kind) const {
     // Arrows between neighbours need room to be seen.
     const double margin = lane_ >= 24 ? 4 : lane_ >= 10 ? 1.5 : 0.5, usable = lane_ - 2 * margin;
-    if (!has_local_)
-      return {margin + (kind == step_kind::receive ? 0 : usable / 2), usable / 2 - 0.5};
-    if (kind == step_kind::receive) return {margin, usable * 0.38};
-    if (kind == step_kind::send) return {margin + usable * 0.62, usable * 0.38};
+    if (!has_local_) return {margin + (brings(kind) ? 0 : usable / 2), usable / 2 - 0.5};
+    if (brings(kind)) return {margin, usable * 0.38};
+    if (gives(kind)) return {margin + usable * 0.62, usable * 0.38};
     return {margin + usable * 0.4, usable * 0.2};
   }
 
@@ -200,7 +201,7 @@ class timeline_drawing {
             (count == 1 ? describe(e) : std::to_string(count) + " times, first " + describe(e)) +
             ", " + format_seconds(e.begin_s) + " to " + format_seconds(end_s));
     if (!same_peer || height < 10.5 || e.peer == e.rank) return;
-    std::string label = (e.kind == step_kind::send ? "to " : "from ") + std::to_string(e.peer);
+    std::string label = (gives(e.kind) ? "to " : "from ") + std::to_string(e.peer);
     if (double(label.size()) * 6 + 6 > w) label = std::to_string(e.peer);
     if (double(label.size()) * 6 + 4 > w) return;
     canvas_.text(begin + w / 2, y(e.rank) + offset + height / 2 + 3.7, label,

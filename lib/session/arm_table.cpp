@@ -45,7 +45,8 @@ const arm& reproducible_arm(const call& c) {
     return *std::ranges::find(arms, name, [](const arm& a) { return a.base->name; });
   }
   const auto keeps_order = [](const arm& a) {
-    return !a.base->is_native() && !a.base->needs.commutative && !a.base->needs.power_of_two;
+    return !a.base->is_native() && !a.base->needs.commutative && !a.base->needs.power_of_two &&
+           !a.base->needs.shared_memory;
   };
   const auto found = std::ranges::find_if(arms, keeps_order);
   return found == arms.end() ? arms.front() : *found;

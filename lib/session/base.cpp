@@ -105,9 +105,15 @@ bases& bases::of_process() {
 
 base_place bases::find(MPI_Comm user) {
   const std::lock_guard lock(mutex_);
-  for (const entry& e : all_)
-    if (base_place place = place_in(*e.made, user); place.of) return place;
-  return {};
+  base_place first;
+  for (const entry& e : all_) {
+    if (first.of && !e.made->shared) continue;
+    base_place place = place_in(*e.made, user);
+    if (!place.of) continue;
+    if (place.of->shared) return place;
+    first = std::move(place);
+  }
+  return first;
 }
 
 bool bases::may_make_one() {
@@ -123,12 +129,13 @@ bool bases::is_one_world(MPI_Comm user) {
   return all;
 }
 
-bases::materials bases::prepare(int num_ranks) {
+bases::materials bases::prepare(int num_ranks, std::int64_t shared_bytes) {
   std::random_device random;
   const auto number = std::int64_t(std::uint64_t{random()} << 32 | random() | 1);
   return {std::make_unique<base>(),
           {mark_of_host(), number},
-          std::vector<std::int64_t>(2 * std::size_t(num_ranks))};
+          std::vector<std::int64_t>(2 * std::size_t(num_ranks)),
+          shared_bytes};
 }
 
 int bases::make(MPI_Comm user, materials from, base_place& place) {
@@ -144,20 +151,25 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
   const auto n = std::size_t(comm.num_ranks);
   for (std::size_t r = 1; r < n; ++r) from.all[r] = from.all[2 * r];
   // If memory is short on one rank, none uses it.
-  int ok = 1;
+  std::array<std::int64_t, 2> agreed{1, 0};
+  std::optional<node_memory::making> shared;
   try {
     made.hosts = find_hosts(std::span(from.all).first(n));
     place = place_in(made, user);
+    shared.emplace(comm.handle, made.hosts, made.id, from.shared_bytes);
+    agreed[1] = shared->offered_bytes();
     const std::lock_guard lock(mutex_);
     all_.reserve(all_.size() + 1);
   } catch (const std::bad_alloc&) {
-    ok = 0;
+    agreed = {};
   }
-  const int failure = PMPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, comm.handle);
-  if (failure != MPI_SUCCESS || !ok) {
+  const int failure = PMPI_Allreduce(MPI_IN_PLACE, agreed.data(), int(agreed.size()), MPI_INT64_T,
+                                     MPI_MIN, comm.handle);
+  if (failure != MPI_SUCCESS || agreed[0] == 0) {
     place = {};
     return failure != MPI_SUCCESS ? failure : MPI_ERR_NO_MEM;
   }
+  made.shared = shared->finish(agreed[1], made.why_not_shared);
   const std::lock_guard lock(mutex_);
   lane_set free;
   free.fill(~std::uint64_t{0});
@@ -168,7 +180,7 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
   return MPI_SUCCESS;
 }
 
-bool bases::make_for_world(bool wanted) {
+bool bases::make_for_world(bool wanted, std::int64_t shared_bytes) {
   int num_ranks = 1;
   PMPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
   MPI_Comm parent = MPI_COMM_NULL;  // nobody knows what the program has started besides
@@ -176,7 +188,7 @@ bool bases::make_for_world(bool wanted) {
   if (num_ranks < 2 || parent != MPI_COMM_NULL) return false;
   materials from;
   try {
-    from = prepare(num_ranks);
+    from = prepare(num_ranks, shared_bytes);
   } catch (const std::exception&) {  // seen by all below
   }
   int ok = wanted && from.made ? 1 : 0;
@@ -193,7 +205,10 @@ bases::entry& bases::entry_of(const base& b) {
 
 lane_set bases::free_lanes(const base& b) {
   const std::lock_guard lock(mutex_);
-  return entry_of(b).free;
+  lane_set free = entry_of(b).free;
+  for (int n = 0; b.shared && n < b.shared->num_slots(); ++n)
+    if ((free[0] >> n & 1) != 0 && !b.shared->is_free(n)) set(free, n, false);
+  return free;
 }
 
 bool bases::take(const base& b, int number) {

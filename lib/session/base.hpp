@@ -8,6 +8,7 @@
 
 #include "lib/rails/mpi/rank_map.hpp"
 #include "lib/session/hosts.hpp"
+#include "lib/session/node_memory.hpp"
 
 #include <mpi.h>
 
@@ -17,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace railpass {
@@ -34,6 +36,8 @@ struct base {
   MPI_Group group = MPI_GROUP_NULL;
   std::uint64_t id = 0;  ///< the same on all its ranks, where no other base has it; not 0
   std::vector<host_run> hosts;
+  std::unique_ptr<node_memory> shared;  ///< of its first lanes, on all ranks alike; null: none
+  std::string why_not_shared;           ///< on a rank that knows
 };
 
 /// A bit for each lane.
@@ -69,6 +73,7 @@ class base_lane {
   int num_ranks() const { return place_.num_ranks; }
   const base& of() const { return *place_.of; }
   const rank_map& ranks() const { return place_.ranks; }
+  int number() const { return number_; }
   int first_tag() const { return number_ * base::tags_per_lane; }
 
   /// As MPI's, to and from ranks of the communicator.
@@ -96,8 +101,8 @@ class bases {
   /// More are not made: MPI's communicators are the program's.
   static constexpr std::size_t most = 32;
 
-  /// The one in which lives whoever asks; of several the same on all ranks of `user`. Local; throws
-  /// std::bad_alloc.
+  /// The one in which lives whoever asks; of several the same on all ranks of `user`, and one that
+  /// shares memory if there is any. Local; throws std::bad_alloc.
   base_place find(MPI_Comm user);
   bool may_make_one();
   /// Whether all ranks are in MPI_COMM_WORLD. Others may leave, and end MPI, before this process
@@ -113,17 +118,18 @@ class bases {
     std::unique_ptr<base> made;
     std::array<std::int64_t, 2> mine{};  // this rank's host, and a random number
     std::vector<std::int64_t> all;       // of all ranks
+    std::int64_t shared_bytes = 0;       // see node_memory::make
   };
-  static materials prepare(int num_ranks);
+  static materials prepare(int num_ranks, std::int64_t shared_bytes);
   /// A base of the ranks of `user`. Collective; returns an MPI error code, and then `place` has
   /// none.
   int make(MPI_Comm user, materials from, base_place& place);
   /// One for all ranks there are, before the program has begun, if it is `wanted` on all of them.
   /// Only where all of them run railpass. Whether it was, and all have come here. Collective over
   /// MPI_COMM_WORLD.
-  bool make_for_world(bool wanted);
+  bool make_for_world(bool wanted, std::int64_t shared_bytes);
 
-  /// The lanes of a base on which nothing is left on this rank.
+  /// The lanes of a base on which nothing is left on this rank, nor read that it has shared there.
   lane_set free_lanes(const base& b);
   /// Takes one of them, if it is still free.
   bool take(const base& b, int number);

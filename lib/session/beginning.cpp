@@ -75,7 +75,7 @@ void beginning::make_part(bool pays, bool asked_for, const std::function<void()>
         agreed.offer(place_.of->id, all_bases_.free_lanes(*place_.of));
       } else {
         agreed.set(agreement::one_world, bases::is_one_world(user_));
-        for_base_ = bases::prepare(num_ranks);
+        for_base_ = bases::prepare(num_ranks, values_.shared_memory);
       }
     }
     agreed.set(agreement::made_its_part, true);
@@ -138,6 +138,10 @@ std::optional<beginning::refusal> beginning::take_place(joint_lockstep& joint) {
   }
   const int number = take_lane(agreed, place_, user_);
   if (number < 0) return refusal{MPI_SUCCESS, true};
+  if (std::string& why = place_.of->why_not_shared; !why.empty()) {
+    owner_.record("collectives do not use shared memory: " + why);
+    why.clear();
+  }
   joint.connect(std::move(place_), number);
   return std::nullopt;
 }

@@ -127,7 +127,11 @@ int session::raise(const call& c, int code) {
 bool session::eligible_here(const algorithm& a, const call& c) const {
   // Reductions are cut between elements, everything else between bytes.
   const std::int64_t units = c.is_reduction() ? c.message_bytes / c.element_bytes : c.message_bytes;
-  return eligible(a, {.num_ranks = num_ranks_, .units = units, .commutative = is_commutative(c)}) &&
+  const std::int64_t unit_bytes = c.is_reduction() ? c.element_bytes : 1;
+  return eligible(a, {.num_ranks = num_ranks_,
+                      .units = units,
+                      .commutative = is_commutative(c),
+                      .shared_memory = in_memory_ && !over_rails_ && unit_bytes <= cell_bytes}) &&
          a.scratch.bytes(double(c.message_bytes),
                          a.scratch.blocks > 0 ? longest_block_bytes(c, num_ranks_) : 0) <=
              double(settings_.scratch_limit);
@@ -191,7 +195,9 @@ int session::run_schedule(const call& c, const arm& a) {
     return mine.has_failed() ? MPI_ERR_OTHER : MPI_SUCCESS;
   };
   int code = MPI_SUCCESS;
-  if (over_rails_) {
+  if (plan->places > 0) {
+    code = execute(in_memory_->runs, *plan, buffers_.bound(), look);
+  } else if (over_rails_) {
     code = execute(over_rails_->runs, *plan, buffers_.bound(), look);
     if (!over_rails_->rail.failure().empty()) record_failure_of_rails();
   } else {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "collectives/registry.hpp"
+#include "lib/exec/cell_executor.hpp"
 #include "lib/exec/schedule_cache.hpp"
 #include "lib/exec/transport_executor.hpp"
 #include "lib/session/arm_table.hpp"
@@ -24,6 +25,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace railpass {
@@ -91,6 +93,16 @@ class session {
         : rail(std::move(messages)), runs(rail) {}
   };
 
+  struct memory_of_schedules {
+    node_memory::use slot;
+    cell_executor runs;
+    memory_of_schedules(node_memory& of, const base_lane& lane, std::vector<cell_region> room)
+        : slot(of, lane.number(), lane.ranks(), lane.num_ranks(), std::move(room)),
+          runs(slot.regions(), lane.rank(), of.has_core_per_rank()) {}
+  };
+
+  // Schedules may run in the memory that all ranks share, if there is any. Nothing fails.
+  void share_memory();
   // Where the settings name rails, schedules run over these. Collective over `user`.
   void open_rails(MPI_Comm user, bool all_name_rails, bool none_names_rails, bool may_open);
   void know_machine(double passed_s);
@@ -145,6 +157,8 @@ class session {
   machine_model machine_;                           // rank 0 only, as the next one
   const profile* profile_ = nullptr;                // none: machine_ holds generic constants
   std::unique_ptr<rails_of_schedules> over_rails_;  // none: over MPI's messages
+  std::vector<cell_region> room_for_regions_;       // what the next one needs
+  std::optional<memory_of_schedules> in_memory_;    // if all ranks share some
   schedule_cache schedules_;
   std::vector<std::string> policies_;  // 0: the setting's; the others were named by calls
   call_buffers buffers_;

@@ -32,6 +32,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   auto native = b.agree();
   if (!native) native = b.take_place(made->joint_);
   if (native) return {nullptr, native->error_code, native->postponed};
+  made->share_memory();
   made->open_rails(user, b.agreed.all(agreement::names_rails),
                    b.agreed.all(agreement::names_no_rails),
                    b.agreed.all(agreement::may_make_communicators));
@@ -71,8 +72,17 @@ session::session(const settings& values, process& owner, int rank, int num_ranks
   select::require_policy(values.policy);
   if (values.gpu != "stage" && values.gpu != "native")
     throw error("RAILPASS_GPU='" + values.gpu + "': expected stage or native");
+  room_for_regions_.reserve(std::size_t(num_ranks));
   if (rank == 0) machine_ = select::generic_machine();
   joint_.accompany([this] { return !over_rails_ || keep_rails_on(); });
+}
+
+void session::share_memory() {
+  const base_lane& mine = joint_.lane();
+  node_memory* const memory = mine.of().shared.get();
+  // All ranks know alike where they are.
+  if (memory && mine.number() < memory->num_slots() && memory->has(mine.ranks(), num_ranks_))
+    in_memory_.emplace(*memory, mine, std::move(room_for_regions_));
 }
 
 void session::run_over(std::shared_ptr<lane> messages) {

@@ -97,6 +97,8 @@ TEST_CASE("MPI makes one communicator for some ranks, and none for later ones of
   calls expected = agreement(several);
   if (several)
     expected.insert(expected.begin() + 1, {"PMPI_Comm_create", "PMPI_Allgather", "PMPI_Allreduce"});
+  // Where two ranks have the same host, all share memory.
+  if (world.size() > 2) expected.insert(expected.begin() + 4, {"PMPI_Allreduce", "PMPI_Allreduce"});
   CHECK(asked == expected);
 
   MPI_Comm reversed = MPI_COMM_NULL, half = MPI_COMM_NULL;
@@ -115,6 +117,23 @@ TEST_CASE("MPI makes one communicator for some ranks, and none for later ones of
     const std::string arm(mpi::last_arm(later));
     CAPTURE(arm);
     CHECK(asked == calls(arm == "native" ? 1 : 0, "PMPI_Bcast"));
+  }
+}
+
+TEST_CASE("memory is shared by the ranks of a host only") {
+  const communicator world = communicator::duplicate_of_world();
+  MPI_Comm half = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, world.rank() % 2, world.rank(), &half);
+  const communicator host(half);
+  for (const communicator* comm : {&world, &host}) {
+    REQUIRE(mpi::start_tuning(*comm) == MPI_SUCCESS);
+    int sum = 0;
+    const int one = 1;
+    CHECK(mpi::all_reduce(&one, &sum, 1, MPI_INT, MPI_SUM, *comm, collect(use("shared_flat"))) ==
+          MPI_SUCCESS);
+    CHECK(sum == comm->size());
+    const bool shares = comm == &host && host.size() > 1;
+    if (comm->size() > 1) CHECK(mpi::last_arm(*comm) == (shares ? "shared_flat" : "native"));
   }
 }
 

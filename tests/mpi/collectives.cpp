@@ -42,7 +42,8 @@ TEST_CASE("every arm of broadcast delivers the root's bytes to all, and is the a
   for (const arm& a : arms_of(collective::broadcast)) {
     const std::string name = name_of(a);
     CAPTURE(name);
-    const bool runs = eligible(*a.base, {.num_ranks = world.size(), .units = 1});
+    const bool runs =
+        eligible(*a.base, {.num_ranks = world.size(), .units = 1, .shared_memory = true});
     for (const int count : {1, 5, 1000, 70001})
       for (int root = 0; root < world.size(); root += std::max(1, world.size() - 1)) {
         std::vector<char> buffer(std::size_t(count), char(-1));
@@ -64,7 +65,8 @@ TEST_CASE("every arm of all_reduce gives the exact sum to all, and is the arm th
   for (const arm& a : arms_of(collective::all_reduce)) {
     const std::string name = name_of(a);
     CAPTURE(name);
-    const bool runs = eligible(*a.base, {.num_ranks = world.size(), .units = 1});
+    const bool runs =
+        eligible(*a.base, {.num_ranks = world.size(), .units = 1, .shared_memory = true});
     for (const int count : {1, 3, 257, 20001}) {
       std::vector<std::int64_t> mine(std::size_t(count), 0), sum(mine.size(), -1), expected(mine);
       for (std::size_t i = 0; i < mine.size(); ++i) {
@@ -111,8 +113,9 @@ TEST_CASE("an operation that does not commute is applied in rank order by every 
       for (std::size_t i = 0; i < result.size(); ++i)
         same = same && result[i].a == expected[i].a && result[i].b == expected[i].b;
       CHECK(same);
-      const bool may_run =
-          eligible(*a.base, {.num_ranks = world.size(), .units = count, .commutative = false});
+      const bool may_run = eligible(
+          *a.base,
+          {.num_ranks = world.size(), .units = count, .commutative = false, .shared_memory = true});
       if (world.size() > 1) CHECK(mpi::last_arm(world) == (may_run ? name : "native"));
     }
   }

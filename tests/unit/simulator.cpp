@@ -454,3 +454,65 @@ TEST_CASE("schedules that cannot end and arguments that do not fit are refused")
   setup.window = 0;
   CHECK_THROWS_AS(s.run(setup), error);
 }
+
+TEST_CASE("in shared memory a publisher waits for nobody, and who fetches for what is published") {
+  const machine_model m = rich_machine();
+  const std::int64_t bytes = 3 * cell_bytes;
+  const arm flat = parse_arm(collective::broadcast, "shared_flat");
+  const std::vector<schedule> all = schedules_of(flat, 3);
+  const auto nodes = node_layout::blocks(3, 3);
+  simulator s;
+  const simulation& r = s.run({.machine = m,
+                               .nodes = nodes,
+                               .schedules = all,
+                               .size = {bytes, 1},
+                               .root = 1,
+                               .record = true});
+  const double publish_s = m.publish_s(cell_bytes), fetch_s = m.fetch_s(cell_bytes);
+  CHECK(r.finish_s[1] == Approx(3 * publish_s));
+  CHECK(r.finish_s[0] == Approx(publish_s + 3 * fetch_s));
+  CHECK(r.finish_s[2] == Approx(publish_s + 3 * fetch_s));
+  CHECK(r.messages == 0);
+  REQUIRE(r.events.size() == 9);
+  for (const timeline_event& e : r.events) {
+    CHECK(e.kind == (e.rank == 1 ? step_kind::publish : step_kind::fetch));
+    CHECK(e.peer == 1);
+    CHECK(e.bytes == cell_bytes);
+    if (e.kind == step_kind::fetch) CHECK(e.begin_s >= double(e.segment + 1) * publish_s * 0.9999);
+  }
+}
+
+TEST_CASE("schedules that look where nobody publishes do not end") {
+  const machine_model m = rich_machine();
+  const arm flat = parse_arm(collective::broadcast, "shared_flat");
+  std::vector<schedule> all = schedules_of(flat, 2);
+  all[0].steps[0].place = 1;
+  const auto nodes = node_layout::blocks(2, 2);
+  simulator s;
+  REQUIRE_THROWS_AS(s.run({.machine = m, .nodes = nodes, .schedules = all, .size = {8, 1}}), error);
+}
+
+TEST_CASE("closed forms of collectives in shared memory are about what is simulated") {
+  const machine_model m = rich_machine();
+  simulator s;
+  for (const algorithm* a : all_algorithms) {
+    if (!a->needs.shared_memory) continue;
+    for (const int p : {2, 3, 8})
+      for (std::int64_t bytes : {8, 4096, 1 << 20}) {
+        CAPTURE(name_of(a->op), a->name, p, bytes);
+        const bool barrier = describe(a->op).what == promise::all_arrive;
+        if (traits_of(a->op).blocks) bytes *= p;
+        const message_size size = barrier ? message_size{p, 1} : message_size{bytes / 8, 8};
+        const arm chosen = default_arm(*a);
+        const std::vector<schedule> all = schedules_of(chosen, p);
+        const auto nodes = node_layout::blocks(p, p);
+        const double played_s =
+            s.run({.machine = m, .nodes = nodes, .schedules = all, .size = size}).time_s;
+        const double closed_s = a->cost_s(
+            {.machine = m, .num_ranks = p, .ranks_per_node = p, .bytes = double(size.bytes())},
+            chosen.values);
+        CHECK(closed_s > 0.5 * played_s);
+        CHECK(closed_s < 2 * played_s);
+      }
+  }
+}

@@ -16,7 +16,8 @@ struct shape {
   std::int32_t num_ranks = 1;
   bool commutative = true;  ///< reductions: the operands may be exchanged
   /// The rank that gets the result of a rooted reduction in rank order, whose virtual ranks are the
-  /// physical ones: algorithms bring it to rank 0's output, builder::finish passes it on.
+  /// physical ones: algorithms bring it to rank 0's output, builder::finish passes it on; those
+  /// with steps in shared memory bring it there themselves.
   std::int32_t result_rank = 0;
 };
 
@@ -66,10 +67,11 @@ inline constexpr loop by_segments{.segmented = true};
 /// after the other; `finish` works out what the executor needs.
 class builder {
  public:
-  explicit builder(const shape& s, std::int64_t segment_bytes = 0) {
+  explicit builder(const shape& s, std::int64_t segment_bytes = 0, std::int32_t places = 0) {
     result_.rank = s.rank;
     result_.num_ranks = s.num_ranks;
     result_.segment_bytes = segment_bytes;
+    result_.places = places;
     result_rank_ = s.result_rank;
   }
 
@@ -101,6 +103,25 @@ class builder {
   step_id copy(buffer from, const block_range& from_blocks, buffer to, const block_range& blocks,
                wait_list waits = {}, loop l = once) {
     return add_local(step_kind::copy, from, from_blocks, to, blocks, waits, l);
+  }
+
+  /// Shows `blocks` of `from` to all ranks of the node.
+  step_id publish(buffer from, const block_range& blocks, std::int32_t place, wait_list waits = {},
+                  loop l = once) {
+    return add({.kind = step_kind::publish, .from = from, .to = from, .place = place}, blocks,
+               result_.rank, waits, l);
+  }
+  /// to = what `peer` has published
+  step_id fetch(std::int32_t peer, std::int32_t place, buffer to, const block_range& blocks,
+                wait_list waits = {}, loop l = once) {
+    return add({.kind = step_kind::fetch, .from = to, .to = to, .place = place}, blocks, peer,
+               waits, l);
+  }
+  /// to = what `peer` has published op to
+  step_id combine(std::int32_t peer, std::int32_t place, buffer to, const block_range& blocks,
+                  wait_list waits = {}, loop l = once) {
+    return add({.kind = step_kind::combine, .from = to, .to = to, .place = place}, blocks, peer,
+               waits, l);
   }
 
   /// The finished schedule; the builder is empty afterwards.
@@ -138,7 +159,7 @@ class builder {
     order_messages(s, id);
     take_turns(s, id);
     note_use(s.to, s.blocks, s.rounds);
-    if (s.kind == step_kind::reduce || s.kind == step_kind::copy)
+    if (is_local(s.kind))
       note_use(s.from,
                {.parts = s.blocks.parts,
                 .first = s.from_first,
@@ -180,8 +201,9 @@ class builder {
       use = {use.parts, std::min(use.first, more.first), std::max(use.last, more.last)};
   }
 
+  // Where ranks share memory, whoever gets the result sees all that is published.
   void pass_result_on() {
-    if (result_rank_ == 0) return;
+    if (result_rank_ == 0 || result_.places > 0) return;
     std::vector<after> all;
     for (step_id i = 0; i < step_id(result_.steps.size()); ++i) all.push_back(whole(i));
     if (result_.rank == 0) send(buffer::output, {}, result_rank_, all);
@@ -203,7 +225,7 @@ class builder {
 
   // Makes the step wait until every earlier send (receive) with a peer in common has been posted.
   void order_messages(step& s, step_id id) {
-    if (s.kind != step_kind::send && s.kind != step_kind::receive) return;
+    if (!is_message(s.kind)) return;
     auto& latest = latest_[s.kind == step_kind::send ? 0 : 1];
     latest.resize(std::size_t(result_.num_ranks), no_step);
     const std::int32_t peers = s.peer_stride == 0 ? 1 : std::min(s.rounds, result_.num_ranks);

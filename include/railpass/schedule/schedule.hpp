@@ -20,7 +20,20 @@ namespace railpass {
 enum class buffer : std::uint8_t { input, output, scratch0, scratch1, scratch2, scratch3 };
 inline constexpr int max_buffers = 6;
 
-enum class step_kind : std::uint8_t { send, receive, reduce, copy };
+enum class step_kind : std::uint8_t { send, receive, reduce, copy, publish, fetch, combine };
+
+/// Steps with a peer that must post its end of a message.
+constexpr bool is_message(step_kind k) { return k == step_kind::send || k == step_kind::receive; }
+/// Steps on the rank's own memory alone.
+constexpr bool is_local(step_kind k) { return k == step_kind::reduce || k == step_kind::copy; }
+/// Steps on memory that the ranks of a node share.
+constexpr bool is_shared(step_kind k) { return k >= step_kind::publish; }
+constexpr bool writes_memory(step_kind k) {
+  return k != step_kind::send && k != step_kind::publish;
+}
+
+/// The most bytes that an instance of a publish may have: what a cell holds.
+inline constexpr std::int64_t cell_bytes = 8 * 1024;
 
 /// A contiguous part of the message: `count` adjacent blocks of the `parts` nearly equal ones into
 /// which the message is cut, starting with block (first + round * stride) mod parts. The range
@@ -61,6 +74,16 @@ inline constexpr std::int32_t max_window = 64;
 /// receive  receives `blocks` of `to` from `peer`
 /// reduce   to = from op to on `blocks` ("right = left op right", as MPI_Reduce_local writes it)
 /// copy     to = from on `blocks`
+/// publish  shows `blocks` of `from`, as they are now, to all ranks of the node
+/// fetch    `blocks` of `to` = what `peer` has published at `place`
+/// combine  `blocks` of `to` = what `peer` has published at `place` op `blocks` of `to`
+///
+/// The last three are for ranks that share memory (see lib/exec/cells.hpp). What is published stays
+/// until all ranks are done with it, and so the publisher waits for nobody, unless it is far ahead.
+/// A rank publishes at each of the schedule's `places` once at most per segment, and any rank may
+/// look there, itself included, as often as it likes. These steps have one round and as many
+/// segments on all ranks; a schedule that has any has no messages, and its steps can run one after
+/// the other, segment by segment.
 ///
 /// The range of `from` that a reduce or copy reads may be another one than `blocks` of `to`: as
 /// many of as many blocks, beginning with block (from_first + round * from_stride) mod parts.
@@ -86,6 +109,7 @@ struct step {
   block_range blocks{};
   std::int32_t from_first = 0;  ///< reduce and copy
   std::int32_t from_stride = 0;
+  std::int32_t place = 0;             ///< publish, fetch and combine
   std::int32_t first_dependency = 0;  ///< index into schedule::dependencies
   std::int32_t num_dependencies = 0;
   std::int32_t first_successor = 0;  ///< index into schedule::successors
@@ -129,7 +153,9 @@ struct schedule {
   std::uint64_t serial = 0;
   std::int32_t rank = 0;  ///< virtual
   std::int32_t num_ranks = 1;
-  std::int64_t segment_bytes = 0;              ///< 0: segmented steps have one segment per round
+  std::int64_t segment_bytes = 0;  ///< 0: segmented steps have one segment per round
+  /// Where ranks publish, per segment; the same number on all of them. 0: they share no memory.
+  std::int32_t places = 0;
   std::array<buffer_use, max_buffers> used{};  ///< by buffer
   std::vector<step> steps;  ///< in an order in which they can run one after the other
   std::vector<dependency> dependencies;

@@ -87,6 +87,14 @@ class checked_call : public check_case {
         return "receive into " + buffer_text(s.to) + " from " + rank_text(peer);
       case step_kind::reduce:
         return "reduce of " + buffer_text(s.from) + " into " + buffer_text(s.to);
+      case step_kind::publish:
+        return "publish of " + buffer_text(s.from) + " at " + std::to_string(s.place);
+      case step_kind::fetch:
+        return "fetch into " + buffer_text(s.to) + " from " + rank_text(peer) + " at " +
+               std::to_string(s.place);
+      case step_kind::combine:
+        return "combine into " + buffer_text(s.to) + " from " + rank_text(peer) + " at " +
+               std::to_string(s.place);
       default:
         return "copy of " + buffer_text(s.from) + " to " + buffer_text(s.to);
     }

@@ -26,6 +26,7 @@ class symbolic_data {
     operands_.assign(std::size_t(call_.num_ranks) + 1, {0, 0});
     known_.clear();
     judged_.clear();
+    published_.clear();
     for (index v = 0; v < call_.num_ranks; ++v) {
       const buffer b = call_.what == promise::root_to_all ? buffer::output : buffer::input;
       extent mine{0, call_.size_of(v, b).units};
@@ -72,17 +73,37 @@ class symbolic_data {
     for (index u = x.begin; u < x.end; ++u) {
       const symbol& left = from[x.from + u - x.begin];
       if (!is_written(left, i, s.from, x.from + u - x.begin)) return false;
-      if (s.kind == step_kind::copy) {
+      if (s.kind == step_kind::copy)
         to[u] = left;
-        continue;
-      }
-      if (!is_written(to[u], i, s.to, u)) return false;
-      if (left.unit != to[u].unit) {
-        return call_.fail(steps_.instance_text(i) + " combines unit " + std::to_string(left.unit) +
-                          " with unit " + std::to_string(to[u].unit) + " at unit " +
-                          std::to_string(u));
-      }
-      to[u].expression = combined(left.expression, to[u].expression);
+      else if (!combine(i, left, s.to, u, to[u]))
+        return false;
+    }
+    return true;
+  }
+
+  // What is published are the symbols that the memory holds then.
+  bool publish(index i) {
+    const instance& x = steps_.instances[std::size_t(i)];
+    const task& t = steps_.tasks[std::size_t(x.owner)];
+    const symbol* from = memory(t.rank, t.what->from);
+    std::vector<symbol>& shown = published_[i];
+    shown.assign(from + x.begin, from + x.end);
+    for (index u = x.begin; u < x.end; ++u)
+      if (!is_written(from[u], i, t.what->from, u)) return false;
+    return true;
+  }
+  // A fetch or combine; `published` by another instance.
+  bool look(index i, index published) {
+    const instance& x = steps_.instances[std::size_t(i)];
+    const task& t = steps_.tasks[std::size_t(x.owner)];
+    const std::vector<symbol>& shown = published_[published];
+    symbol* to = memory(t.rank, t.what->to);
+    for (index u = x.begin; u < x.end; ++u) {
+      const symbol& left = shown[std::size_t(u - x.begin)];
+      if (t.what->kind == step_kind::fetch)
+        to[u] = left;
+      else if (!combine(i, left, t.what->to, u, to[u]))
+        return false;
     }
     return true;
   }
@@ -126,6 +147,17 @@ class symbolic_data {
     if (s.expression != 0) return true;
     return call_.fail(steps_.instance_text(i) + " reads unit " + std::to_string(unit) + " of " +
                       buffer_text(b) + ", which nobody has written");
+  }
+
+  // right = left op right, where `right` is a unit of a buffer.
+  bool combine(index i, const symbol& left, buffer b, index unit, symbol& right) {
+    if (!is_written(right, i, b, unit)) return false;
+    if (left.unit != right.unit)
+      return call_.fail(steps_.instance_text(i) + " combines unit " + std::to_string(left.unit) +
+                        " with unit " + std::to_string(right.unit) + " at unit " +
+                        std::to_string(unit));
+    right.expression = combined(left.expression, right.expression);
+    return true;
   }
 
   // The expression "left op right": equal operands, equal number.
@@ -216,6 +248,7 @@ class symbolic_data {
   checked_call& call_;
   const unrolled& steps_;
   std::vector<symbol> data_;
+  std::unordered_map<index, std::vector<symbol>> published_;       // by instance
   std::vector<std::pair<std::uint32_t, std::uint32_t>> operands_;  // of each expression
   std::unordered_map<std::uint64_t, std::uint32_t> known_;
   std::unordered_map<std::uint32_t, index> judged_;

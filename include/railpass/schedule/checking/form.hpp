@@ -27,8 +27,7 @@ inline bool all_ready_at_start(const schedule& s, const message_size& size,
         return false;
     const std::int64_t instances =
         x.rounds * segments_per_round(x, size.segment_units(s.segment_bytes), size);
-    if (x.kind != step_kind::reduce && x.kind != step_kind::copy && instances > x.window)
-      return false;
+    if (is_shared(x.kind) || (is_message(x.kind) && instances > x.window)) return false;
     if (x.kind == step_kind::send) sends += instances;
     if (x.kind == step_kind::receive) receives += instances;
   }
@@ -42,12 +41,46 @@ inline bool knows_lengths(const checked_call& call, const step& x, index v) {
   if (b.parts != call.num_ranks || b.count != 1 || x.segmented || x.from >= buffer::scratch0 ||
       x.to >= buffer::scratch0)
     return false;
-  if (x.kind == step_kind::reduce || x.kind == step_kind::copy)
-    return x.rounds == 1 && b.first == v && x.from_first == v;
+  if (is_local(x.kind)) return x.rounds == 1 && b.first == v && x.from_first == v;
   for (index r = 0; r < x.rounds; ++r) {
     const index block = wrap(b.first + std::int64_t{r} * b.stride, call.num_ranks);
     if (block != v && block != peer_of(x, r, call.num_ranks)) return false;
   }
+  return true;
+}
+
+// Of a publish, fetch or combine.
+inline bool check_shared_step(checked_call& call, index v, std::size_t number) {
+  const schedule& s = call.schedules[std::size_t(v)];
+  const step& x = s.steps[number];
+  const auto wrong = [&](const std::string& text) {
+    return call.fail(call.form_text(v, number) + ": " + text);
+  };
+  if (x.place < 0 || x.place >= s.places)
+    return wrong("the place is " + std::to_string(x.place) + " of " + std::to_string(s.places));
+  if (x.rounds != 1) return wrong("rounds is " + std::to_string(x.rounds) + ", expected 1");
+  const auto segments = [&](index rank, const step& y) {
+    return segments_per_round(y, call.size.segment_units(s.segment_bytes),
+                              call.size_of(rank, y.to));
+  };
+  const auto& first = call.schedules[0].steps;
+  const auto other = std::ranges::find_if(first, [](const step& y) { return is_shared(y.kind); });
+  if (other != first.end() && segments(v, x) != segments(0, *other))
+    return wrong("has " + std::to_string(segments(v, x)) + " segments, a step of " +
+                 call.rank_text(0) + " has " + std::to_string(segments(0, *other)));
+  if (x.kind != step_kind::publish) {
+    if (x.peer < 0 || x.peer >= call.num_ranks) return wrong("there is no such rank");
+    return true;
+  }
+  const std::int64_t whole = longest_range(x.blocks.count, x.blocks.parts, call.size_of(v, x.to));
+  const std::int64_t units =
+      x.segmented ? std::min(whole, call.size.segment_units(s.segment_bytes)) : whole;
+  if (units * call.size.unit_bytes > cell_bytes)
+    return wrong("has " + std::to_string(units * call.size.unit_bytes) +
+                 " bytes at once, a cell holds " + std::to_string(cell_bytes));
+  for (std::size_t i = 0; i < number; ++i)
+    if (s.steps[i].kind == step_kind::publish && s.steps[i].place == x.place)
+      return wrong("step " + std::to_string(i) + " publishes at the same place");
   return true;
 }
 
@@ -58,7 +91,7 @@ inline bool check_step(checked_call& call, index v, std::size_t number) {
   const auto wrong = [&](const std::string& text) {
     return call.fail(call.form_text(v, number) + ": " + text);
   };
-  const bool message = x.kind == step_kind::send || x.kind == step_kind::receive;
+  const bool message = is_message(x.kind), local = is_local(x.kind);
   if (x.rounds < 1) return wrong("rounds is " + std::to_string(x.rounds) + ", expected 1 or more");
   if (x.window < 1 || x.window > max_window)
     return wrong("window is " + std::to_string(x.window) + ", expected 1 to " +
@@ -71,15 +104,17 @@ inline bool check_step(checked_call& call, index v, std::size_t number) {
         "own rank or of the peer");
   for (index r = 0; r < x.rounds; ++r) {
     if (wrap(b.first + std::int64_t{r} * b.stride, b.parts) + b.count > b.parts ||
-        (!message &&
+        (local &&
          wrap(x.from_first + std::int64_t{r} * x.from_stride, b.parts) + b.count > b.parts))
       return wrong("the blocks of round " + std::to_string(r) +
                    " go beyond the end of the message");
     if (message && peer_of(x, r, call.num_ranks) == v)
       return wrong("the peer of round " + std::to_string(r) + " is the rank itself");
   }
-  if (x.kind != step_kind::send && x.to == buffer::input) return wrong("writes the input");
-  if (!message && x.from == x.to) return wrong("source and target are the same buffer");
+  if (writes_memory(x.kind) && x.to == buffer::input) return wrong("writes the input");
+  if (local && x.from == x.to) return wrong("source and target are the same buffer");
+  if (message && s.places > 0) return wrong("is a message of a schedule with shared memory");
+  if (is_shared(x.kind) && !check_shared_step(call, v, number)) return false;
   for (const dependency& d : s.dependencies_of(x)) {
     if (d.step < 0 || std::size_t(d.step) >= number)
       return wrong("waits for step " + std::to_string(d.step) + ", expected an earlier one");
@@ -109,6 +144,14 @@ inline bool check_form(checked_call& call) {
       return call.fail(call.rank_text(v) + ": segment_bytes is " + std::to_string(s.segment_bytes) +
                        ", rank " + std::to_string(call.physical(0)) + " has " +
                        std::to_string(call.schedules[0].segment_bytes));
+    if (s.places != call.schedules[0].places)
+      return call.fail(call.rank_text(v) + ": there are " + std::to_string(s.places) +
+                       " places, rank " + std::to_string(call.physical(0)) + " has " +
+                       std::to_string(call.schedules[0].places));
+    if (s.places > 0 &&
+        std::ranges::none_of(s.steps, [](const step& x) { return is_shared(x.kind); }))
+      return call.fail(call.rank_text(v) + ": has no step in shared memory, and so does not know " +
+                       "how many segments the others publish");
     for (std::size_t i = 0; i < s.steps.size(); ++i)
       if (!check_step(call, v, i)) return false;
     call.found.memory_bytes = std::max(call.found.memory_bytes, s.memory_bytes());

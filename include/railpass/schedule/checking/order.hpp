@@ -26,8 +26,8 @@ class order_checks {
     for (index v = 0; v < call_.num_ranks; ++v) {
       const std::span<const task> mine = steps_.tasks_of(v);
       for (const task& t : mine) {
+        if (!is_message(t.what->kind)) continue;
         const bool sends = t.what->kind == step_kind::send;
-        if (!sends && t.what->kind != step_kind::receive) continue;
         for (index r = 0; r < t.what->rounds; ++r) {
           const index peer = steps_.instances[std::size_t(t.first + r * t.segments)].peer;
           index& before = latest_[std::size_t(peer) * 2 + (sends ? 1 : 0)];
@@ -75,9 +75,9 @@ class order_checks {
     return true;
   }
 
-  // A barrier; `met` says for each receive which send it met. Who has surely begun when a rank
-  // ends: what its instances wait for, and what the senders of its messages waited for. Found in
-  // rounds until nothing changes; schedules of barriers are short.
+  // A barrier; `met` says for each receive which send it met, and for each fetch which publish. Who
+  // has surely begun when a rank ends: what its instances wait for, and what the senders of its
+  // messages waited for. Found in rounds until nothing changes; schedules of barriers are short.
   bool check_arrival(const std::vector<index>& met) {
     const std::size_t words = (std::size_t(call_.num_ranks) + 63) / 64;
     arrived_.assign(steps_.instances.size() * words, 0);
@@ -97,8 +97,7 @@ class order_checks {
           const auto mine = std::uint64_t{1} << (t.rank % 64);
           changed = changed || (of(self)[std::size_t(t.rank) / 64] & mine) == 0;
           of(self)[std::size_t(t.rank) / 64] |= mine;
-          if (t.what->kind == step_kind::receive && met[std::size_t(self)] != none)
-            join(self, of(met[std::size_t(self)]));
+          if (met[std::size_t(self)] != none) join(self, of(met[std::size_t(self)]));
           for (const dependency& d : steps_.dependencies_of(t)) {
             if (d.lag == dependency::posted) continue;
             const task& other =
@@ -132,7 +131,7 @@ class order_checks {
   }
 
   void set_clocks(const task& t, std::span<const task> mine) {
-    const bool message = t.what->kind == step_kind::send || t.what->kind == step_kind::receive;
+    const bool message = is_message(t.what->kind);
     const auto waits = steps_.dependencies_of(t);
     const auto join = [&](index* into, const index* from) {
       for (std::size_t u = 0; u < clock_width_; ++u) into[u] = std::max(into[u], from[u]);
@@ -162,8 +161,8 @@ class order_checks {
     const instance& x = steps_.instances[std::size_t(t.first + i)];
     const std::size_t from = call_.place(t.rank, s.from), to = call_.place(t.rank, s.to);
     if (s.kind == step_kind::copy && from == to && x.from == x.begin) return true;
-    const bool from_read = s.kind != step_kind::receive, to_written = s.kind != step_kind::send;
-    const bool local = s.kind == step_kind::copy || s.kind == step_kind::reduce;
+    const bool from_read = s.kind != step_kind::receive && s.kind != step_kind::fetch;
+    const bool to_written = writes_memory(s.kind), local = is_local(s.kind);
     for (index u = x.begin; u < x.end; ++u) {
       if (from_read && !read_after_write(t, i, from, local ? x.from + u - x.begin : u))
         return false;

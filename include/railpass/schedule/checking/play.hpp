@@ -35,6 +35,7 @@ class play {
     queue_begin_ = queue_end_ = 0;
     behind_.assign(steps_.instances.size(), none);
     unfinished_ = tasks_.size();
+    find_publishers();
     for (index t = 0; t < index(tasks_.size()); ++t) enqueue(t);
     while (queue_begin_ != queue_end_ && !failed_) {
       const index t = queue_[queue_begin_];
@@ -94,9 +95,9 @@ class play {
     const index end = limit(t);
     const index done_before = t.done;
     const bool posted_before = t.next == t.total;
-    if (t.what->kind == step_kind::reduce || t.what->kind == step_kind::copy) {
-      for (; t.next < end; ++t.next)
-        if (data_ && !data_->work_locally(t, t.first + t.next)) {
+    if (!is_message(t.what->kind)) {
+      for (; t.next < end && is_shown(t, number); ++t.next)
+        if (!do_at_once(t, t.first + t.next, number)) {
           failed_ = true;
           return;
         }
@@ -132,6 +133,50 @@ class play {
       wake_starved(slot);
     }
     if (t.done != done_before || (t.next == t.total && !posted_before)) tell(t);
+  }
+
+  // --- shared memory
+
+  // Whether what the next instance of a fetch or combine wants has been published.
+  bool is_shown(const played_task& t, index number) const {
+    if (!is_shared(t.what->kind) || t.what->kind == step_kind::publish ||
+        steps_.instances[std::size_t(t.first + t.next)].empty())
+      return true;
+    const index from = publisher_[std::size_t(number)];
+    return from != none && tasks_[std::size_t(from)].next > t.next;
+  }
+  bool do_at_once(const played_task& t, index i, index number) {
+    if (!is_shared(t.what->kind)) return !data_ || data_->work_locally(t, i);
+    if (t.what->kind == step_kind::publish) {
+      for (const index reader : readers_[std::size_t(number)]) enqueue(reader);
+      return !data_ || data_->publish(i);
+    }
+    const index from = publisher_[std::size_t(number)];
+    const instance& mine = steps_.instances[std::size_t(i)];
+    if (from == none) return true;  // an empty one
+    const index other = steps_.tasks[std::size_t(from)].first + t.next;
+    const instance& shown = steps_.instances[std::size_t(other)];
+    if (mine.end - mine.begin != shown.end - shown.begin)
+      return call_.fail(steps_.instance_text(i) + " looks at " + steps_.instance_text(other) +
+                        ": expected equal lengths");
+    if (!data_ || mine.empty()) return true;
+    met_[std::size_t(i)] = other;
+    return data_->look(i, other);
+  }
+  void find_publishers() {
+    publisher_.assign(tasks_.size(), none);
+    readers_.assign(tasks_.size(), {});
+    for (index reader = 0; reader < index(tasks_.size()); ++reader) {
+      const step& x = *tasks_[std::size_t(reader)].what;
+      if (x.kind != step_kind::fetch && x.kind != step_kind::combine) continue;
+      for (index t = steps_.first_task[std::size_t(x.peer)];
+           t < steps_.first_task[std::size_t(x.peer) + 1]; ++t)
+        if (const step& y = *tasks_[std::size_t(t)].what;
+            y.kind == step_kind::publish && y.place == x.place) {
+          publisher_[std::size_t(reader)] = t;
+          readers_[std::size_t(t)].push_back(reader);
+        }
+    }
   }
 
   void mark_done(played_task& t, index i) {
@@ -235,8 +280,10 @@ class play {
   std::vector<played_task> tasks_;
   std::vector<index> free_;
   std::vector<std::deque<index>> starved_;
-  std::vector<pair_queue> pairs_;  // of each ordered pair of ranks
-  std::vector<index> behind_;      // per instance: the next one in the queue of its pair
+  std::vector<pair_queue> pairs_;            // of each ordered pair of ranks
+  std::vector<index> behind_;                // per instance: the next one in the queue of its pair
+  std::vector<index> publisher_;             // per fetch and combine: the task that publishes
+  std::vector<std::vector<index>> readers_;  // per publish
   std::vector<index> queue_;
   std::size_t queue_begin_ = 0, queue_end_ = 0;
   std::size_t unfinished_ = 0;

@@ -51,11 +51,11 @@ class unrolled {
         const message_size to_size = call_.size_of(v, x.to), from_size = call_.size_of(v, x.from);
         t.segments = index(segments_per_round(x, segment_units, to_size));
         t.total = x.rounds * t.segments;
-        const bool message = x.kind == step_kind::send || x.kind == step_kind::receive;
+        const bool local = is_local(x.kind);
         for (index r = 0; r < x.rounds; ++r) {
           const extent whole = round_extent(x.blocks, r, to_size);
-          const index peer = message ? peer_of(x, r, call_.num_ranks) : v;
-          const std::int64_t from = message ? whole.begin : round_source(x, r, from_size);
+          const index peer = local ? v : peer_of(x, r, call_.num_ranks);
+          const std::int64_t from = local ? round_source(x, r, from_size) : whole.begin;
           for (index k = 0; k < t.segments; ++k) {
             const extent e = segment_of(x, whole, k, segment_units);
             instances.push_back({.begin = index(e.begin),
@@ -65,10 +65,10 @@ class unrolled {
                                  .owner = index(tasks.size())});
             if (e.size() > 0) ++call_.found.steps;
           }
-          if (!message && whole.size() != source_length(x, r, from_size))
+          if (local && whole.size() != source_length(x, r, from_size))
             return call_.fail(call_.form_text(v, i) +
                               ": reads and writes ranges of different lengths");
-          if (x.kind != step_kind::send && whole.size() > 0 && x.to == buffer::output) {
+          if (writes_memory(x.kind) && whole.size() > 0 && x.to == buffer::output) {
             const extent mine = call_.output_of(v);
             if (whole.begin < mine.begin || whole.end > mine.end)
               return call_.fail(call_.form_text(v, i) + ": writes units [" +
@@ -77,7 +77,7 @@ class unrolled {
                                 std::to_string(mine.begin) + ", " + std::to_string(mine.end) + ")");
           }
           if (!in_scratch(s, x.to, whole) ||
-              (!message && !in_scratch(s, x.from, {from, from + whole.size()})))
+              (local && !in_scratch(s, x.from, {from, from + whole.size()})))
             return call_.fail(call_.form_text(v, i) + not_in_scratch);
         }
         tasks.push_back(t);

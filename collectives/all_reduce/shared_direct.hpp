@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Shared memory, direct: every rank adds up its block of what all have written and writes the sum,
+// which all read. p = 8: r publishes the blocks of all others, combines block r of 7, 6, down to 0,
+// publishes that, and fetches the other blocks. What is at place k of rank r is block k of its
+// input, and at place r the sum of block r.
+//
+// Cost: two lines from cache to cache and more, and 2 n of copies and n gamma on every rank.
+// Good when: messages are long. Poor when: they are short against p steps.
+// Needs: memory that all ranks share; at most 8 ranks; rank order is kept.
+// Source: Graham, Shipman: MPI support for multi-core architectures: optimized shared memory
+// collectives, EuroPVM/MPI 2008, doi:10.1007/978-3-540-87475-1_21.
+#ifdef RAILPASS_LIST_ALGORITHM
+RAILPASS_LIST_ALGORITHM(all_reduce, shared_direct)
+#elif !defined(RAILPASS_COLLECTIVES_ALL_REDUCE_SHARED_DIRECT)
+#define RAILPASS_COLLECTIVES_ALL_REDUCE_SHARED_DIRECT
+
+#include "collectives/shared.hpp"
+
+namespace railpass::collectives::all_reduce {
+
+inline schedule build_shared_direct(const shape& s, const parameters&) {
+  const int p = s.num_ranks, r = s.rank;
+  builder b(s, cell_bytes, p);
+  const auto block = [&](int k) { return block_range{.parts = p, .first = k}; };
+  std::vector<step_id> given(std::size_t(p), no_step);
+  for (int k = 0; k < p; ++k)
+    if (k != r) given[std::size_t(k)] = b.publish(buffer::input, block(k), k, {}, by_segments);
+  // In place the own block of the input would be overwritten where it is still needed.
+  const buffer sum_at = buffer::scratch0;
+  step_id sum = r == p - 1 ? b.copy(buffer::input, sum_at, block(r), {}, by_segments)
+                           : b.fetch(p - 1, r, sum_at, block(r), {}, by_segments);
+  sum = combine_down(b, p - 2, r + 1, r, sum_at, block(r), sum);
+  if (r < p - 1) sum = b.reduce(buffer::input, sum_at, block(r), {each(sum)}, by_segments);
+  sum = combine_down(b, std::min(r - 1, p - 2), 0, r, sum_at, block(r), sum);
+  b.publish(sum_at, block(r), r, {each(sum)}, by_segments);
+  b.copy(sum_at, buffer::output, block(r), {each(sum)}, by_segments);
+  for (int k = 0; k < p; ++k)
+    if (k != r) b.fetch(k, k, buffer::output, block(k), {each(given[std::size_t(k)])}, by_segments);
+  return b.finish();
+}
+
+inline double cost_shared_direct(const cost_query& q, const parameters&) {
+  const double p = q.num_ranks;
+  return shared_s(q, q.bytes / p, p, p, p - 1);
+}
+
+inline constexpr algorithm shared_direct{
+    .op = collective::all_reduce,
+    .name = "shared_direct",
+    .source = "Graham and Shipman 2008, doi:10.1007/978-3-540-87475-1_21",
+    .needs = shared_flat_needs,
+    .scratch = {.blocks = 1},
+    .build = build_shared_direct,
+    .cost_s = cost_shared_direct};
+
+}  // namespace railpass::collectives::all_reduce
+
+#endif

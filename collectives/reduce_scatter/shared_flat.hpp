@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The schedules of collectives/reduce_scatter_block/shared_flat.hpp, with blocks of any lengths;
+// see there.
+#ifdef RAILPASS_LIST_ALGORITHM
+RAILPASS_LIST_ALGORITHM(reduce_scatter, shared_flat)
+#elif !defined(RAILPASS_COLLECTIVES_REDUCE_SCATTER_SHARED_FLAT)
+#define RAILPASS_COLLECTIVES_REDUCE_SCATTER_SHARED_FLAT
+
+#include "collectives/reduce_scatter_block/shared_flat.hpp"
+
+namespace railpass::collectives::reduce_scatter {
+
+inline constexpr algorithm shared_flat{
+    .op = collective::reduce_scatter,
+    .name = "shared_flat",
+    .source = "Graham and Shipman 2008, doi:10.1007/978-3-540-87475-1_21",
+    .needs = shared_flat_needs,
+    .build = reduce_scatter_block::build_shared_flat,
+    .cost_s = reduce_scatter_block::cost_shared_flat};
+
+}  // namespace railpass::collectives::reduce_scatter
+
+#endif

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Shared memory, flat: every rank writes the blocks of all others, each at a place of its own, and
+// adds up its block of theirs. p = 8: r publishes block k at place k, and combines what is at place
+// r of 7, 6, down to 0, with its own among them.
+//
+// Cost: p - 1 lines from cache to cache, n of copies and n gamma on every rank.
+// Good when: all ranks are on one node. Poor when: they are many.
+// Needs: memory that all ranks share; at most 8 ranks; rank order is kept.
+// Source: Graham, Shipman: MPI support for multi-core architectures: optimized shared memory
+// collectives, EuroPVM/MPI 2008, doi:10.1007/978-3-540-87475-1_21.
+#ifdef RAILPASS_LIST_ALGORITHM
+RAILPASS_LIST_ALGORITHM(reduce_scatter_block, shared_flat)
+#elif !defined(RAILPASS_COLLECTIVES_REDUCE_SCATTER_BLOCK_SHARED_FLAT)
+#define RAILPASS_COLLECTIVES_REDUCE_SCATTER_BLOCK_SHARED_FLAT
+
+#include "collectives/shared.hpp"
+
+namespace railpass::collectives::reduce_scatter_block {
+
+inline schedule build_shared_flat(const shape& s, const parameters&) {
+  const int p = s.num_ranks, r = s.rank;
+  builder b(s, cell_bytes, p);
+  const auto block = [&](int k) { return block_range{.parts = p, .first = k}; };
+  for (int k = 1; k < p; ++k) {
+    const int to = wrap(r + k, p);
+    b.publish(buffer::input, block(to), to, {}, by_segments);
+  }
+  if (r == p - 1) {
+    const step_id own = b.copy(buffer::input, buffer::output, block(r), {}, by_segments);
+    combine_down(b, p - 2, 0, r, buffer::output, block(r), own);
+    return b.finish();
+  }
+  step_id sum = b.fetch(p - 1, r, buffer::output, block(r), {}, by_segments);
+  sum = combine_down(b, p - 2, r + 1, r, buffer::output, block(r), sum);
+  sum = b.reduce(buffer::input, buffer::output, block(r), {each(sum)}, by_segments);
+  combine_down(b, r - 1, 0, r, buffer::output, block(r), sum);
+  return b.finish();
+}
+
+inline double cost_shared_flat(const cost_query& q, const parameters&) {
+  const double others = q.num_ranks - 1;
+  return shared_s(q, q.bytes / q.num_ranks, others, 0, others) + q.machine.copy.alpha_s;
+}
+
+inline constexpr algorithm shared_flat{
+    .op = collective::reduce_scatter_block,
+    .name = "shared_flat",
+    .source = "Graham and Shipman 2008, doi:10.1007/978-3-540-87475-1_21",
+    .needs = shared_flat_needs,
+    .build = build_shared_flat,
+    .cost_s = cost_shared_flat};
+
+}  // namespace railpass::collectives::reduce_scatter_block
+
+#endif

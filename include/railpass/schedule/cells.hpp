@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How ranks that share memory take turns with it: what the executor does and the checker proves.
+//
+// Each rank has a ring of cells that it alone writes, and a word, its acknowledgement. All that is
+// published has a number, which all ranks know without asking: calls take numbers one behind the
+// other, as many as they have places times segments, on all ranks alike, used or not. Number n is
+// in cell n mod `cells` of its publisher, and the cell says so once it is there. Nobody reads
+// numbers below a rank's acknowledgement any more on that rank; it grows with every segment that
+// the rank is through with. A cell is used again once all ranks have acknowledged what is in it. So
+// no call ends with a barrier, a publisher waits only for who is a whole ring behind, and it makes
+// no difference who is the root.
+#pragma once
+
+#include "railpass/schedule/schedule.hpp"
+
+#include <cstdint>
+
+namespace railpass {
+
+/// What the acknowledgements of all ranks must have reached before `number` may be written.
+constexpr std::uint64_t acknowledged_before(std::uint64_t number, std::uint64_t cells) {
+  return number < cells ? 0 : number - cells + 1;
+}
+
+/// Segments of the steps in shared memory, equal on all ranks; 0: there is no such step.
+constexpr std::int64_t shared_segments(const schedule& s, const message_size& size) {
+  for (const step& x : s.steps)
+    if (is_shared(x.kind)) return segments_per_round(x, size.segment_units(s.segment_bytes), size);
+  return 0;
+}
+
+/// The number of what is published at a place, counted from the call's first one.
+constexpr std::uint64_t number_in_call(const schedule& s, std::int32_t place,
+                                       std::int64_t segment) {
+  return std::uint64_t(segment) * std::uint64_t(s.places) + std::uint64_t(place);
+}
+
+/// Whether a step has anything to do in a turn of its schedule: each segment is one, in which the
+/// steps run one after the other, all rounds of each. Steps that are not segmented run in the
+/// first.
+constexpr bool runs_in(const step& x, std::int64_t segment) { return x.segmented || segment == 0; }
+
+}  // namespace railpass

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Proves the use of shared memory over several calls: see railpass/schedule/cells.hpp. Each rank is
+// a straight program of actions on cells and acknowledgements; roots, sizes and collectives may
+// change from call to call, and ranks run ahead of others as far as they can.
+//
+// What is proved
+//   order    each step runs after what it waits for, although steps run one after the other.
+//   reading  what is read is what was meant, whole: in every state that the ranks can reach no cell
+//            is written while it is read, or before all have read it.
+//   ordering by release and acquire alone, without regard to the timing: whoever writes a cell
+//   again
+//            has acquired an acknowledgement that each earlier reader released after its reading
+//            (vector clocks), so that memory models weaker than the machine at hand will do.
+//   ending   from every such state some rank goes on until all have ended.
+//
+// explore() looks at all interleavings, play() at one drawn from a seed; both look at all
+// orderings, as which action waits for which does not depend on the timing.
+#pragma once
+
+#include "railpass/schedule/cells.hpp"
+#include "railpass/schedule/checking/call.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace railpass {
+
+/// One of several calls in a row on the same ranks.
+struct call_in_row {
+  std::span<const schedule> schedules;  ///< by virtual rank
+  message_size size{};
+  std::int32_t root = 0;  ///< the physical rank of virtual rank 0
+};
+
+class cell_protocol {
+ public:
+  /// What acknowledgements must have reached; another one than the executor's shows that a wrong
+  /// one is found out.
+  using rule = std::uint64_t (*)(std::uint64_t number, std::uint64_t cells);
+
+  /// `cells` in each rank's ring.
+  explicit cell_protocol(std::uint64_t cells, rule before = acknowledged_before)
+      : cells_(cells), before_(before) {}
+
+  /// The calls that the next proofs are of; what is wrong, or nothing.
+  std::string set(std::span<const call_in_row> calls) {
+    ranks_.assign(calls.empty() ? 0 : calls[0].schedules.size(), {});
+    std::uint64_t first = 0;
+    for (std::size_t n = 0; n < calls.size(); ++n) {
+      const call_in_row& c = calls[n];
+      if (c.schedules.size() != ranks_.size()) return "the calls are of different ranks";
+      const schedule& one = c.schedules[0];
+      for (std::size_t v = 0; v < ranks_.size(); ++v)
+        if (std::string wrong = add(c, std::int32_t(v), first); !wrong.empty())
+          return "call " + std::to_string(n) + ": " + wrong;
+      first += std::uint64_t(one.places) * std::uint64_t(shared_segments(one, c.size));
+    }
+    for (program& p : ranks_) p.note_states(cells_);
+    return check_ordering();
+  }
+
+  /// All interleavings, if there are no more than so many states; what is wrong, or nothing. Of at
+  /// most 4 ranks.
+  std::string explore(std::size_t most_states = 4'000'000) {
+    if (ranks_.size() > 4) return "more than 4 ranks have too many interleavings";
+    std::unordered_set<std::uint64_t> seen{0};
+    std::vector<std::uint64_t> open{0};
+    while (!open.empty()) {
+      const state now = decoded(open.back());
+      open.pop_back();
+      bool ended = true, moved = false;
+      for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        if (now[r] == ranks_[r].actions.size()) continue;
+        ended = false;
+        std::string wrong;
+        if (!may_act(now, r, wrong)) {
+          if (!wrong.empty()) return wrong;
+          continue;
+        }
+        moved = true;
+        state next = now;
+        ++next[r];
+        if (seen.insert(encoded(next)).second) open.push_back(encoded(next));
+      }
+      if (!ended && !moved) return explain(now);
+      if (seen.size() > most_states) return "there are too many states";
+    }
+    num_states_ = seen.size();
+    return {};
+  }
+  /// States that explore() has found.
+  std::size_t num_states() const { return num_states_; }
+
+  /// One interleaving at random; some ranks are drawn more often than others.
+  std::string play(std::mt19937& random) {
+    state now(ranks_.size(), 0);
+    std::vector<double> weights(ranks_.size());
+    for (double& w : weights) w = random() % 4 == 0 ? 0.02 : 1;
+    std::discrete_distribution<std::size_t> draw(weights.begin(), weights.end());
+    std::size_t left = 0, waited = 0;
+    for (const program& p : ranks_) left += p.actions.size();
+    while (left > 0) {
+      // After many who cannot go on each is looked at in turn.
+      const std::size_t r = waited < 64 ? draw(random) : waited % ranks_.size();
+      std::string wrong;
+      if (now[r] < ranks_[r].actions.size() && may_act(now, r, wrong)) {
+        ++now[r];
+        --left;
+        waited = 0;
+      } else if (!wrong.empty()) {
+        return wrong;
+      } else if (++waited > 64 + ranks_.size()) {
+        return explain(now);
+      }
+    }
+    return {};
+  }
+
+ private:
+  enum class deed : std::uint8_t { write, written, read, has_read, acknowledge };
+  struct action {
+    deed what;
+    std::int32_t peer = 0;     // read, has_read: whose cell
+    std::uint64_t number = 0;  // or the acknowledgement
+  };
+  // Of one cell of a rank: what it says that it holds, and whether it is being written.
+  struct cell_state {
+    std::uint64_t shown = 0;  // number + 1; 0: nothing
+    bool is_written = false;
+  };
+  struct program {
+    std::vector<action> actions;
+    // Before each action, and after the last.
+    std::vector<std::uint64_t> acknowledged;
+    std::vector<std::vector<cell_state>> own;
+
+    void note_states(std::uint64_t cells) {
+      acknowledged.assign(1, 0);
+      own.assign(1, std::vector<cell_state>(cells));
+      for (const action& a : actions) {
+        acknowledged.push_back(a.what == deed::acknowledge ? a.number : acknowledged.back());
+        own.push_back(own.back());
+        if (a.what != deed::write && a.what != deed::written) continue;
+        cell_state& mine = own.back()[a.number % cells];
+        mine.is_written = a.what == deed::write;
+        mine.shown = a.number + 1;
+      }
+    }
+  };
+  using state = std::vector<std::size_t>;  // by rank: actions done
+
+  std::string add(const call_in_row& c, std::int32_t v, std::uint64_t first) {
+    const schedule& s = c.schedules[std::size_t(v)];
+    const auto p = std::int32_t(ranks_.size());
+    program& mine = ranks_[std::size_t(physical_rank(v, c.root, p))];
+    const std::int64_t segments = shared_segments(s, c.size);
+    const std::int64_t units = c.size.segment_units(s.segment_bytes);
+    std::vector<std::vector<bool>> done;
+    for (const step& x : s.steps)
+      done.emplace_back(std::size_t(x.rounds * segments_per_round(x, units, c.size)), false);
+    for (std::int64_t segment = 0; segment < segments; ++segment) {
+      for (std::size_t i = 0; i < s.steps.size(); ++i) {
+        const step& x = s.steps[i];
+        if (!runs_in(x, segment)) continue;
+        const std::int64_t own_segments = segments_per_round(x, units, c.size);
+        if (x.segmented && own_segments != segments)
+          return "step " + std::to_string(i) + " of virtual rank " + std::to_string(v) +
+                 " has another number of segments than the steps in shared memory";
+        for (std::int32_t round = 0; round < x.rounds; ++round) {
+          for (const dependency& d : s.dependencies_of(x)) {
+            const auto& other = done[std::size_t(d.step)];
+            const std::int64_t awaited =
+                instances_awaited(d, round, segment, own_segments,
+                                  s.steps[std::size_t(d.step)].rounds, std::int64_t(other.size()));
+            if (!std::all_of(other.begin(), other.begin() + awaited, [](bool b) { return b; }))
+              return "step " + std::to_string(i) + " of virtual rank " + std::to_string(v) +
+                     ", segment " + std::to_string(segment) + ", runs before step " +
+                     std::to_string(d.step) + ", which it waits for";
+          }
+          done[i][std::size_t(round * own_segments + segment)] = true;
+          if (instance_extent(x, round, segment, units, c.size).size() == 0) continue;
+          const std::uint64_t number = first + number_in_call(s, x.place, segment);
+          const std::int32_t peer = physical_rank(x.peer, c.root, p);
+          if (x.kind == step_kind::publish) {
+            mine.actions.push_back({deed::write, 0, number});
+            mine.actions.push_back({deed::written, 0, number});
+          } else if (is_shared(x.kind) && &ranks_[std::size_t(peer)] != &mine) {
+            mine.actions.push_back({deed::read, peer, number});
+            mine.actions.push_back({deed::has_read, peer, number});
+          }
+        }
+      }
+      mine.actions.push_back({deed::acknowledge, 0, first + number_in_call(s, s.places, segment)});
+    }
+    return {};
+  }
+
+  // Vector clocks: clock[q] actions of rank q happened before, by what was released and acquired.
+  std::string check_ordering() const {
+    const std::size_t p = ranks_.size();
+    using clock = std::vector<std::size_t>;
+    std::vector<std::vector<clock>> after(p);  // of each action
+    state now(p, 0);
+    const auto join = [](clock& into, const clock& from) {
+      for (std::size_t q = 0; q < into.size(); ++q) into[q] = std::max(into[q], from[q]);
+    };
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t r = 0; r < p; ++r) {
+        const program& mine = ranks_[r];
+        while (now[r] < mine.actions.size()) {
+          const action& a = mine.actions[now[r]];
+          std::string wrong;
+          if (!may_act(now, r, wrong)) {
+            if (!wrong.empty()) return wrong;
+            break;
+          }
+          clock c = now[r] == 0 ? clock(p, 0) : after[r].back();
+          if (a.what == deed::read) {
+            const auto& theirs = ranks_[std::size_t(a.peer)].actions;
+            const auto released = std::find_if(theirs.begin(), theirs.end(), [&](const action& b) {
+              return b.what == deed::written && b.number == a.number;
+            });
+            join(c, after[std::size_t(a.peer)][std::size_t(released - theirs.begin())]);
+          } else if (a.what == deed::write) {
+            for (std::size_t q = 0; q < p; ++q) {
+              const program& other = ranks_[q];
+              const auto enough = std::find_if(
+                  other.acknowledged.begin(), other.acknowledged.end(),
+                  [&](std::uint64_t value) { return value >= before_(a.number, cells_); });
+              if (q != r && enough != other.acknowledged.begin())
+                join(c, after[q][std::size_t(enough - other.acknowledged.begin()) - 1]);
+              for (std::size_t i = 0; i < other.actions.size(); ++i) {
+                const action& b = other.actions[i];
+                if (b.what == deed::has_read && std::size_t(b.peer) == r && b.number < a.number &&
+                    b.number % cells_ == a.number % cells_ && c[q] <= i)
+                  return "rank " + std::to_string(r) + " writes number " +
+                         std::to_string(a.number) + " without having heard that rank " +
+                         std::to_string(q) + " has read number " + std::to_string(b.number);
+              }
+            }
+          }
+          c[r] = now[r] + 1;
+          after[r].push_back(std::move(c));
+          ++now[r];
+          moved = true;
+        }
+      }
+    }
+    for (std::size_t r = 0; r < p; ++r)
+      if (now[r] < ranks_[r].actions.size()) return explain(now);
+    return {};
+  }
+
+  // Whether the next action of a rank may happen now; `wrong`: it must not, and would.
+  bool may_act(const state& now, std::size_t r, std::string& wrong) const {
+    const action& a = ranks_[r].actions[now[r]];
+    if (a.what == deed::write) {
+      for (std::size_t q = 0; q < ranks_.size(); ++q)
+        if (q != r && ranks_[q].acknowledged[now[q]] < before_(a.number, cells_)) return false;
+      for (std::size_t q = 0; q < ranks_.size(); ++q) {
+        if (now[q] == ranks_[q].actions.size()) continue;
+        const action& b = ranks_[q].actions[now[q]];
+        if (b.what == deed::has_read && std::size_t(b.peer) == r &&
+            b.number % cells_ == a.number % cells_)
+          wrong = "rank " + std::to_string(r) + " writes number " + std::to_string(a.number) +
+                  " while rank " + std::to_string(q) + " reads number " + std::to_string(b.number) +
+                  " in the same cell";
+      }
+      return wrong.empty();
+    }
+    if (a.what == deed::read) {
+      const program& other = ranks_[std::size_t(a.peer)];
+      const cell_state& cell = other.own[now[std::size_t(a.peer)]][a.number % cells_];
+      if (cell.shown > a.number + 1)
+        wrong = "rank " + std::to_string(a.peer) + " has overwritten number " +
+                std::to_string(a.number) + " before rank " + std::to_string(r) + " has read it";
+      return cell.shown == a.number + 1 && !cell.is_written;
+    }
+    return true;
+  }
+
+  std::string explain(const state& now) const {
+    std::string text = "the ranks wait for ever:";
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      if (now[r] == ranks_[r].actions.size()) continue;
+      const action& a = ranks_[r].actions[now[r]];
+      text += " rank " + std::to_string(r) +
+              (a.what == deed::write ? " to write number " : " for rank ") +
+              (a.what == deed::write ? "" : std::to_string(a.peer) + "'s number ") +
+              std::to_string(a.number) + ";";
+    }
+    return text;
+  }
+
+  std::uint64_t encoded(const state& s) const {
+    std::uint64_t key = 0;
+    for (std::size_t r = 0; r < s.size(); ++r) key |= std::uint64_t(s[r]) << (16 * r);
+    return key;
+  }
+  state decoded(std::uint64_t key) const {
+    state s(ranks_.size());
+    for (std::size_t r = 0; r < s.size(); ++r) s[r] = key >> (16 * r) & 0xffff;
+    return s;
+  }
+
+  std::uint64_t cells_;
+  rule before_;
+  std::vector<program> ranks_;  // physical
+  std::size_t num_states_ = 0;
+};
+
+}  // namespace railpass

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Runs schedules whose ranks share memory (schedule::places > 0): as a straight program, segment by
+// segment and in each the steps one after the other, which the checker proves to be an order in
+// which they can run. So nothing is looked up or queued while it runs.
+#pragma once
+
+#include "lib/exec/cells.hpp"
+#include "lib/exec/memory.hpp"
+#include "lib/exec/wait_watch.hpp"
+#include "railpass/base/error.hpp"
+#include "railpass/schedule/cells.hpp"
+
+#include <cstdint>
+#include <new>
+#include <sched.h>
+#include <span>
+#include <vector>
+
+namespace railpass {
+
+/// Of one rank of a communicator. All its ranks must run the same schedules in the same order. Not
+/// thread safe.
+///
+/// Codes returned are 0 or the first one that a data hook or wait_watch::look returned; after that
+/// no schedule may run any more on any rank.
+class cell_executor {
+ public:
+  /// `regions` by physical rank, all zero; they stay the caller's. `own_core`: no other rank needs
+  /// this one's core, so that who waits may keep it for a while.
+  cell_executor(std::span<const cell_region> regions, std::int32_t rank, bool own_core)
+      : regions_(regions), rank_(rank), own_core_(own_core) {}
+  cell_executor(const cell_executor&) = delete;
+  cell_executor& operator=(const cell_executor&) = delete;
+
+  /// Whether a schedule of this many places fits in the rings.
+  static constexpr bool fits(const schedule& s) { return s.places <= cell_region::num_cells; }
+
+  /// Runs the schedule to its end. Collective over the ranks of the regions. All memory is
+  /// allocated before anything is published: std::bad_alloc is thrown before that or not at all.
+  int run(const schedule& s, const binding& b, const wait_watch& watch = {}) {
+    bind(s, b);
+    if (b.size.units == 0) return 0;
+    for (std::int64_t segment = 0; segment < segments_; ++segment) {
+      for (const action& a : actions_) {
+        if (segment > 0 && !a.segmented) continue;
+        const std::int64_t skipped = segment * segment_units_;
+        const std::int64_t begin = a.begin + skipped;
+        const std::int64_t units =
+            a.segmented ? std::min(segment_units_, a.end - begin) : a.end - begin;
+        if (units <= 0) continue;
+        if (const int code = act(a, segment, begin, units, watch)) return code;
+      }
+      const std::uint64_t done = first_ + number_in_call(s, s.places, segment);
+      regions_[std::size_t(rank_)].acknowledged().store(done, std::memory_order_release);
+    }
+    first_ += number_in_call(s, 0, segments_);
+    return 0;
+  }
+
+ private:
+  // A round of a step.
+  struct action {
+    step_kind kind = step_kind::publish;
+    bool segmented = false;
+    buffer from = buffer::output;
+    buffer to = buffer::output;
+    std::int32_t peer = 0;  // physical
+    std::int32_t place = 0;
+    std::int64_t begin = 0, end = 0;  // units, of all segments
+    std::int64_t from_distance = 0;   // local work: the unit read for unit u is u + from_distance
+  };
+  // Polls before anything else is thought of.
+  static constexpr int polls_on_own_core = 64, polls_on_shared_core = 4;
+  static constexpr unsigned polls_per_look = 1024;  // whatever the clock says
+  // MPI and the rails go on after that; then so often. Others' turns take longer than a look.
+  static constexpr double first_look_s = 2e-6, look_interval_s = 2e-6,
+                          look_interval_on_shared_core_s = 20e-6;
+
+  void bind(const schedule& s, const binding& b) {
+    const bool again = s.serial != 0 && s.serial == serial_ && b.root == memory_.bound().root &&
+                       b.size.units == memory_.bound().size.units &&
+                       b.size.unit_bytes == memory_.bound().size.unit_bytes &&
+                       (b.input == b.output) == memory_.same(buffer::input, buffer::output) &&
+                       is_simple(b) && is_simple(memory_.bound());
+    memory_.bind(b);
+    if (again) return memory_.place_input_and_output();
+    serial_ = 0;
+    actions_.clear();
+    if (b.size.units == 0) return;
+    memory_.place(s);
+    if (!fits(s))
+      throw error("a schedule has " + std::to_string(s.places) + " places in shared memory, of " +
+                  std::to_string(cell_region::num_cells));
+    places_ = std::uint64_t(s.places);
+    segments_ = shared_segments(s, b.size);
+    segment_units_ = b.size.segment_units(s.segment_bytes);
+    for (const step& x : s.steps)
+      for (std::int32_t round = 0; round < x.rounds; ++round)
+        actions_.push_back(action_of(s, x, round));
+    serial_ = s.serial;
+  }
+  static bool is_simple(const binding& b) {
+    return !b.hooks.pack && b.size.blocks.empty() && b.input_blocks.empty() &&
+           b.output_blocks.empty();
+  }
+
+  action action_of(const schedule& s, const step& x, std::int32_t round) const {
+    const binding& b = memory_.bound();
+    const extent whole = round_extent(x.blocks, round, size_of(s, x.to, x.blocks.parts));
+    action a{.kind = x.kind,
+             .segmented = x.segmented,
+             .from = x.from,
+             .to = x.to,
+             .peer = physical_rank(x.peer, b.root, s.num_ranks),
+             .place = x.place,
+             .begin = whole.begin,
+             .end = whole.end};
+    if (is_local(x.kind))
+      a.from_distance = round_source(x, round, size_of(s, x.from, x.blocks.parts)) - whole.begin;
+    const std::int64_t most = x.segmented ? std::min(segment_units_, whole.size()) : whole.size();
+    if (is_message(x.kind) || (is_shared(x.kind) && most * b.size.unit_bytes > cell_bytes))
+      throw error("a step of a schedule in shared memory is a message, or more than a cell holds");
+    if (x.kind == step_kind::copy && a.from_distance == 0 && memory_.same(x.from, x.to))
+      a.end = a.begin;
+    return a;
+  }
+  // With the blocks where they are in that buffer.
+  message_size size_of(const schedule& s, buffer of, std::int32_t parts) const {
+    const binding& b = memory_.bound();
+    message_size size = b.size;
+    if (parts != s.num_ranks) return size;
+    if (of == buffer::input && !b.input_blocks.empty()) size.blocks = b.input_blocks;
+    if (of == buffer::output && !b.output_blocks.empty()) size.blocks = b.output_blocks;
+    return size;
+  }
+
+  int act(const action& a, std::int64_t segment, std::int64_t begin, std::int64_t units,
+          const wait_watch& watch) {
+    const std::int64_t source = begin + a.from_distance;
+    switch (a.kind) {
+      case step_kind::publish:
+        return publish(a, number_of(a, segment), begin, units, watch);
+      case step_kind::fetch:
+      case step_kind::combine:
+        return look_at(a, number_of(a, segment), begin, units, watch);
+      case step_kind::reduce:
+        return memory_.reduce(a.from, source, a.to, begin, units);
+      default:
+        return memory_.copy(a.from, source, a.to, begin, units);
+    }
+  }
+  std::uint64_t number_of(const action& a, std::int64_t segment) const {
+    return first_ + std::uint64_t(segment) * places_ + std::uint64_t(a.place);
+  }
+
+  int publish(const action& a, std::uint64_t number, std::int64_t begin, std::int64_t units,
+              const wait_watch& watch) {
+    const std::uint64_t before = acknowledged_before(number, cell_region::num_cells);
+    if (before > all_acknowledged_)
+      if (const int code = wait_for_room(before, watch)) return code;
+    const cell_region& mine = regions_[std::size_t(rank_)];
+    if (const int code = memory_.publish(a.from, begin, units, mine.content(number))) return code;
+    mine.shown(number).store(number + 1, std::memory_order_release);
+    return 0;
+  }
+  // What all others have acknowledged is only looked up when it is needed, and then remembered.
+  int wait_for_room(std::uint64_t before, const wait_watch& watch) {
+    std::uint64_t least = ~std::uint64_t{0};
+    for (std::size_t r = 0; r < regions_.size(); ++r) {
+      if (r == std::size_t(rank_)) continue;
+      std::uint64_t theirs = 0;
+      const auto enough = [&] {
+        theirs = regions_[r].acknowledged().load(std::memory_order_acquire);
+        return theirs >= before;
+      };
+      if (const int code = wait(enough, std::int32_t(r), watch)) return code;
+      least = std::min(least, theirs);
+    }
+    all_acknowledged_ = least;
+    return 0;
+  }
+  int look_at(const action& a, std::uint64_t number, std::int64_t begin, std::int64_t units,
+              const wait_watch& watch) {
+    const cell_region& theirs = regions_[std::size_t(a.peer)];
+    const auto is_there = [&] {
+      return theirs.shown(number).load(std::memory_order_acquire) == number + 1;
+    };
+    if (const int code = wait(is_there, a.peer, watch)) return code;
+    const std::byte* cell = theirs.content(number);
+    return a.kind == step_kind::fetch ? memory_.fetch(cell, a.to, begin, units)
+                                      : memory_.combine(cell, a.to, begin, units);
+  }
+
+  template <class Condition>
+  int wait(const Condition& holds, std::int32_t peer, const wait_watch& watch) const {
+    for (int polls = own_core_ ? polls_on_own_core : polls_on_shared_core; polls > 0; --polls) {
+      if (holds()) return 0;
+      relax();
+    }
+    return wait_longer(holds, peer, watch);
+  }
+  template <class Condition>
+  [[gnu::noinline]] int wait_longer(const Condition& holds, std::int32_t peer,
+                                    const wait_watch& watch) const {
+    const double started_s = watch.clock();
+    double next_look_s = started_s + first_look_s;
+    bool watching = watch.report != nullptr && watch.after_s > 0;
+    for (unsigned polls = 1; !holds(); ++polls) {
+      const double now_s = watch.clock();
+      const bool looks = now_s >= next_look_s || polls % polls_per_look == 0;
+      if (looks || !own_core_) sched_yield();
+      if (!looks) continue;
+      if (watch.look)
+        if (const int code = watch.look(watch.user_data)) return code;
+      next_look_s = now_s + (own_core_ ? look_interval_s : look_interval_on_shared_core_s);
+      if (!watching || now_s - started_s < watch.after_s) continue;
+      watching = false;
+      const awaited_peer who{.rank = peer, .receives = 1};
+      watch.report(watch.user_data, {&who, 1});
+    }
+    return 0;
+  }
+  static void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+
+  std::span<const cell_region> regions_;
+  std::int32_t rank_;
+  bool own_core_;
+  bound_memory memory_;
+  // What the program below was made for.
+  std::uint64_t serial_ = 0;
+  std::vector<action> actions_;
+  std::uint64_t places_ = 0;
+  std::int64_t segments_ = 0, segment_units_ = 1;
+  std::uint64_t first_ = 0;             // number of the next call
+  std::uint64_t all_acknowledged_ = 0;  // at least, by all others
+};
+
+}  // namespace railpass

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The memory that a rank writes and the other ranks of its node read: its acknowledgement, and a
+// ring of cells. How ranks take turns with it is in railpass/schedule/cells.hpp.
+#pragma once
+
+#include "railpass/schedule/schedule.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace railpass {
+
+/// One rank's part of some shared memory, which stays somebody else's. All zero at the beginning.
+/// What is of another rank may be read only, but for readers_left.
+class cell_region {
+ public:
+  static constexpr int num_cells = 16;
+  /// The largest alignment that the units of a message can need is kept.
+  static constexpr std::int64_t header_bytes = 16, line_bytes = 64;
+  /// From one cell to the next: not a power of two, as caches would put all of them in one set.
+  static constexpr std::int64_t cell_distance = cell_bytes + line_bytes;
+  /// Whole pages.
+  static constexpr std::int64_t bytes =
+      (2 * line_bytes + num_cells * cell_distance + 4095) / 4096 * 4096;
+
+  cell_region() = default;
+  explicit cell_region(std::byte* memory) : memory_(memory) {}
+
+  /// Numbers below are not read any more by this rank.
+  std::atomic_ref<std::uint64_t> acknowledged() const { return word_at(0); }
+  /// Ranks that have left a communicator in which they read this region, all together so far.
+  std::atomic_ref<std::uint64_t> readers_left() const { return word_at(line_bytes); }
+  /// 1 + the number of what is in a cell, once all of it is there.
+  std::atomic_ref<std::uint64_t> shown(std::uint64_t number) const {
+    return word_at(offset_of(number));
+  }
+  std::byte* content(std::uint64_t number) const {
+    return memory_ + offset_of(number) + header_bytes;
+  }
+
+  /// As at the beginning, but for readers_left. Only where nobody reads.
+  void reset() const {
+    for (std::uint64_t n = 0; n < num_cells; ++n) shown(n).store(0, std::memory_order_relaxed);
+    acknowledged().store(0, std::memory_order_seq_cst);
+  }
+
+ private:
+  static constexpr std::int64_t offset_of(std::uint64_t number) {
+    return 2 * line_bytes + std::int64_t(number % num_cells) * cell_distance;
+  }
+  std::atomic_ref<std::uint64_t> word_at(std::int64_t offset) const {
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory_ + offset));
+  }
+
+  std::byte* memory_ = nullptr;
+};
+static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
+
+}  // namespace railpass

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Memory that the ranks of a base share within each host: made once, with the base, for all the
+// communicators that get a lane there. It has slots, one for each of the first lanes, and in each
+// slot a region for each rank of the host.
+#pragma once
+
+#include "lib/exec/cells.hpp"
+#include "lib/session/hosts.hpp"
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace railpass {
+
+/// Anonymous memory (memfd), so that nothing is left of it when its ranks are gone, however they
+/// ended; its descriptor goes from one process to the others through a socket, so that ranks share
+/// it where they really can and nobody else gets at it. Reserved when it is made: no access fails.
+class node_memory {
+ public:
+  /// Communicators at once that may use it: more need memory that few programs would use.
+  static constexpr int most_slots = 8;
+
+  class making;
+  ~node_memory();
+  node_memory(const node_memory&) = delete;
+  node_memory& operator=(const node_memory&) = delete;
+
+  int num_slots() const { return num_slots_; }
+  /// Whether each rank of this host has a core, as far as the cores go that they may use.
+  bool has_core_per_rank() const { return core_per_rank_; }
+  /// Whether all these ranks of the base are on this host, in ascending order or not.
+  bool has(const rank_map& ranks, int num_ranks) const;
+
+  /// Whether nobody reads this rank's region of the slot any more; it is all zero then. Before
+  /// others hear that the lane is free.
+  bool is_free(int slot);
+
+  /// A communicator's use of a slot, from when all have agreed on it until this rank reads nothing
+  /// more of what the others write.
+  class use {
+   public:
+    /// `ranks` are the base's, on all of which the slot is_free(). `room` for as many regions has
+    /// been reserved, as nothing may fail here on one rank alone.
+    use(node_memory& of, int slot, const rank_map& ranks, int num_ranks,
+        std::vector<cell_region> room);
+    ~use();
+    use(const use&) = delete;
+    use& operator=(const use&) = delete;
+    /// By rank of the communicator.
+    const std::vector<cell_region>& regions() const { return regions_; }
+
+   private:
+    int rank_ = 0;
+    std::vector<cell_region> regions_;
+  };
+
+ private:
+  // Of one slot, on this rank: how many will have left its region once all have, and whether it has
+  // been used since it was all zero.
+  struct usage {
+    std::uint64_t readers = 0;
+    bool used = false;
+  };
+
+  node_memory() = default;
+  cell_region region(int local, int slot) const;
+
+  std::vector<int> local_of_rank_;  // of the base: the place among its host's ranks; others: -1
+  int local_ = 0;                   // this rank's
+  int num_local_ = 0;
+  int num_slots_ = 0;
+  bool core_per_rank_ = false;
+  std::byte* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::vector<usage> usage_;  // by slot
+};
+
+/// How the ranks of a communicator get such memory, all of them or none: with two reductions, and
+/// without making anything of MPI's.
+class node_memory::making {
+ public:
+  /// This rank's part before all agree: the first rank of each host listens. `id` is the same on
+  /// all ranks and nobody else's. Throws std::bad_alloc.
+  making(MPI_Comm comm, std::span<const host_run> hosts, std::uint64_t id, std::int64_t most_bytes);
+  ~making();
+  making(const making&) = delete;
+  making& operator=(const making&) = delete;
+
+  /// What each rank offers, per host; the least counts.
+  std::int64_t offered_bytes() const;
+  /// The memory, with so many bytes agreed; null: none on any rank, because that is too little, no
+  /// host has two ranks, or some system call has failed. Then `problem` says which on the rank
+  /// where it did, and is empty on others. Collective, but only where the same number of bytes says
+  /// so.
+  std::unique_ptr<node_memory> finish(std::int64_t agreed_bytes, std::string& problem);
+
+ private:
+  struct part;
+  std::unique_ptr<part> mine_;
+};
+
+}  // namespace railpass

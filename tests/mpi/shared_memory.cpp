@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Memory that the ranks of a host share: where there is none, who may use it when, and that MPI
+// goes on while somebody waits in it.
+#include "collectives/registry.hpp"
+#include "lib/session/base.hpp"
+#include "railpass/mpi.hpp"
+#include "support/call_railpass.hpp"
+#include "support/catch.hpp"
+#include "support/communicators.hpp"
+#include "support/records.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <sys/resource.h>
+#include <vector>
+
+using namespace railpass;
+
+namespace {
+
+using owned = std::unique_ptr<communicator>;
+
+// The ranks of the world that give the same color; none for MPI_UNDEFINED.
+owned part_of_world(int color) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, color, rank, &made);
+  return made == MPI_COMM_NULL ? nullptr : std::make_unique<communicator>(made);
+}
+owned copy_of_world() { return part_of_world(0); }
+
+// Whether an all_reduce that is to run in shared memory is right.
+bool adds_up(const communicator& comm, std::int64_t salt) {
+  const std::int64_t mine = salt + comm.rank(), p = comm.size();
+  std::int64_t sum = -1;
+  return mpi::all_reduce(&mine, &sum, 1, MPI_INT64_T, MPI_SUM, comm, collect(use("shared_flat"))) ==
+             MPI_SUCCESS &&
+         sum == p * salt + p * (p - 1) / 2;
+}
+bool ran_in_memory(const communicator& comm) { return mpi::last_arm(comm) == "shared_flat"; }
+
+int world_size() {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
+}
+int world_rank() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+}  // namespace
+
+// The next two come first, as later ones make a base of all ranks, and have fewer ranks than these.
+TEST_CASE("no memory is shared where the settings say so") {
+  if (world_size() < 3) return;
+  const owned first_two = part_of_world(world_rank() < 2 ? 0 : MPI_UNDEFINED);
+  if (!first_two) return;
+  const test::records log;
+  mpi::configure(*first_two, "shared_memory", "0");
+  REQUIRE(mpi::start_tuning(*first_two) == MPI_SUCCESS);
+  CHECK(adds_up(*first_two, 3));
+  CHECK(mpi::last_arm(*first_two) == "native");
+  CHECK(log.texts.empty());
+}
+
+TEST_CASE("without room no memory is shared on any rank, and a record says why") {
+  if (world_size() < 4) return;
+  const owned next_two = part_of_world(world_rank() == 2 || world_rank() == 3 ? 0 : MPI_UNDEFINED);
+  if (!next_two) return;
+  const test::records log;
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const bool has_no_room = next_two->rank() == 1;
+  if (has_no_room) {
+    const rlimit least{4096, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &least);
+  }
+  CHECK(mpi::start_tuning(*next_two) == MPI_SUCCESS);
+  setrlimit(RLIMIT_FSIZE, &before);
+  CHECK(adds_up(*next_two, 3));
+  CHECK(mpi::last_arm(*next_two) == "native");
+  CHECK(log.texts.size() == (has_no_room ? 1 : 0));
+  CHECK(log.any_has("collectives do not use shared memory: ulimit -f") == has_no_room);
+}
+
+TEST_CASE("the first communicators share memory, later ones do once there is a slot again") {
+  std::vector<owned> live;
+  const auto add = [&] {
+    live.push_back(copy_of_world());
+    REQUIRE(mpi::start_tuning(*live.back()) == MPI_SUCCESS);
+  };
+  const auto in_memory = [&] {
+    int count = 0;
+    for (std::size_t i = 0; i < live.size(); ++i) {
+      CHECK(adds_up(*live[i], std::int64_t(i)));
+      count += ran_in_memory(*live[i]) ? 1 : 0;
+    }
+    return count;
+  };
+  for (int i = 0; i < node_memory::most_slots + 2; ++i) add();
+  const int most = world_size() > 1 ? node_memory::most_slots : 0;
+  CHECK(in_memory() == most);
+  for (int round = 0; round < 3; ++round) {
+    live.erase(live.begin() + round, live.begin() + round + 4);
+    for (int i = 0; i < 4; ++i) add();
+    CHECK(in_memory() == most);
+  }
+}
+
+TEST_CASE(
+    "slots go from communicators of some ranks to those of others, whoever is late to leave") {
+  const int p = world_size();
+  if (p < 2) return;
+  const owned world = copy_of_world();
+  REQUIRE(mpi::start_tuning(*world) == MPI_SUCCESS);
+  for (int round = 0; round < 60; ++round) {
+    // Rows of some ranks, all at once; some ranks are in none.
+    const int width = 1 + round % p;
+    const int color =
+        (world_rank() + round) % (p + 1) == 0 ? MPI_UNDEFINED : (world_rank() + round / 3) / width;
+    const owned row = part_of_world(color);
+    if (!row) continue;
+    REQUIRE(mpi::start_tuning(*row) == MPI_SUCCESS);
+    const int calls = round % 5;
+    for (int k = 0; k < calls; ++k) CHECK(adds_up(*row, round * 10 + k));
+    // A root leaves at once, and is gone while others still read.
+    std::vector<int> message(3000, row->rank() == 0 ? round : -1);
+    CHECK(mpi::broadcast(message.data(), int(message.size()), MPI_INT, 0, *row,
+                         collect(use("shared_flat"))) == MPI_SUCCESS);
+    CHECK(std::ranges::all_of(message, [&](int x) { return x == round; }));
+    const bool may_share = row->size() > 1 && row->size() <= 8;
+    if (may_share) CHECK(ran_in_memory(*row));
+  }
+  CHECK(adds_up(*world, 1));
+  CHECK(ran_in_memory(*world));
+}
+
+TEST_CASE("a large message goes on while its sender waits in shared memory") {
+  const owned world = copy_of_world();
+  const int p = world->size(), rank = world->rank();
+  if (p < 2) return;
+  REQUIRE(mpi::start_tuning(*world) == MPI_SUCCESS);
+  constexpr int length = 8 << 20;
+  std::vector<char> message(rank < 2 ? length : 0);
+  for (const collective op : all_collectives) {
+    const algorithm* const flat = find_algorithm(op, "shared_flat");
+    if (!flat) continue;
+    for (const int root : {0, p - 1}) {
+      CAPTURE(name_of(op), root);
+      std::vector<std::int64_t> in(std::size_t(p), rank + 1), out(std::size_t(p), -1);
+      std::vector<int> counts(std::size_t(p), 1), places(std::size_t(p), 0);
+      for (int i = 0; i < p; ++i) places[std::size_t(i)] = i;
+      const call_side given{.memory = in.data(), .count = 1, .type = MPI_INT64_T};
+      call_side taken{.memory = out.data(), .count = 1, .type = MPI_INT64_T};
+      if (op == collective::all_gatherv || op == collective::reduce_scatter) {
+        taken.counts = counts.data();
+        taken.displacements = places.data();
+      }
+      const call c{.op = op,
+                   .send = given,
+                   .receive = taken,
+                   .operation = MPI_SUM,
+                   .root = root,
+                   .comm = *world};
+      const auto collective_call = [&] {
+        CHECK(call_railpass(c, collect(use("shared_flat"))) == MPI_SUCCESS);
+        CHECK(ran_in_memory(*world));
+      };
+      const char mark = char(int(op) * 2 + (root == 0 ? 1 : 0));
+      if (rank == 0) {
+        std::ranges::fill(message, mark);
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Isend(message.data(), length, MPI_CHAR, 1, 5, *world, &request);
+        collective_call();
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+      } else {
+        if (rank == 1) {
+          MPI_Recv(message.data(), length, MPI_CHAR, 0, 5, *world, MPI_STATUS_IGNORE);
+          CHECK(std::ranges::all_of(message, [&](char x) { return x == mark; }));
+        }
+        collective_call();
+      }
+    }
+  }
+}

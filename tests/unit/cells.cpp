@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Schedules in shared memory: the use of cells over several calls, in all interleavings and at
+// random, and the executor itself, run by threads that share its memory.
+#include "collectives/verify.hpp"
+#include "lib/exec/cell_executor.hpp"
+#include "lib/exec/schedule_cache.hpp"
+#include "support/catch.hpp"
+#include "support/sanitized.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <thread>
+
+using namespace railpass;
+
+namespace {
+
+std::vector<arm> shared_arms() {
+  std::vector<arm> arms;
+  for (const algorithm* a : all_algorithms)
+    if (a->needs.shared_memory) arms.push_back(default_arm(*a));
+  return arms;
+}
+
+// A message of so many segments: of blocks that are equal, or the last one shorter.
+message_size size_of_segments(const arm& a, std::int64_t p, std::int64_t segments) {
+  const promise what = describe(a.base->op).what;
+  if (what == promise::all_arrive) return {p, 1};
+  const std::int64_t unit_bytes = 2048, most = cell_bytes / unit_bytes;
+  const bool in_blocks = traits_of(a.base->op).blocks || a.base->name == "shared_direct";
+  return {(segments * most - 1) * (in_blocks ? p : 1), unit_bytes};
+}
+
+struct prepared_call {
+  std::vector<schedule> schedules;
+  message_size size;
+  std::int32_t root = 0;
+  call_in_row in_row() const { return {schedules, size, root}; }
+};
+prepared_call prepare(const arm& a, std::int32_t p, std::int64_t segments, std::int32_t root) {
+  return {build_all(a, p, true), size_of_segments(a, p, segments),
+          traits_of(a.base->op).rooted ? root : 0};
+}
+
+std::vector<call_in_row> in_row(const std::vector<prepared_call>& calls) {
+  std::vector<call_in_row> result;
+  for (const prepared_call& c : calls) result.push_back(c.in_row());
+  return result;
+}
+
+std::uint64_t most_places(const std::vector<prepared_call>& calls) {
+  std::int32_t most = 0;
+  for (const prepared_call& c : calls) most = std::max(most, c.schedules[0].places);
+  return std::uint64_t(most);
+}
+
+}  // namespace
+
+TEST_CASE("three calls in a row are right in all interleavings of up to 4 ranks") {
+  std::size_t states = 0;
+  for (std::int32_t p = 2; p <= (test::sanitized ? 3 : 4); ++p)
+    for (const arm& a : shared_arms()) {
+      // Root and size change from call to call; with 4 ranks states are too many for long messages.
+      const std::int64_t long_one = p < 4 ? 2 : 1;
+      const std::vector<prepared_call> calls{prepare(a, p, 1, 0), prepare(a, p, long_one, p - 1),
+                                             prepare(a, p, 1, p / 2)};
+      for (const std::uint64_t more : {0, 1}) {
+        CAPTURE(p, name_of(a.base->op), name_of(a), more);
+        cell_protocol protocol(most_places(calls) + more);
+        REQUIRE(protocol.set(in_row(calls)) == "");
+        const std::string wrong = protocol.explore(40'000'000);
+        if (wrong != "there are too many states") REQUIRE(wrong == "");
+        states += protocol.num_states();
+      }
+    }
+  REQUIRE(states > 10'000);
+}
+
+TEST_CASE(
+    "collectives that follow one another are right in random interleavings of up to 8 ranks") {
+  const unsigned seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  const std::vector<arm> arms = shared_arms();
+  for (int repetition = 0; repetition < (test::sanitized ? 20 : 200); ++repetition) {
+    const auto p = std::int32_t(2 + random() % 7);
+    std::vector<prepared_call> calls;
+    for (int k = 0; k < 6; ++k)
+      calls.push_back(prepare(arms[random() % arms.size()], p, 1 + std::int64_t(random() % 4),
+                              std::int32_t(random() % std::uint32_t(p))));
+    cell_protocol protocol(most_places(calls) + random() % 3);
+    REQUIRE(protocol.set(in_row(calls)) == "");
+    for (int k = 0; k < 5; ++k) REQUIRE(protocol.play(random) == "");
+  }
+}
+
+TEST_CASE("wrong uses of cells are found out") {
+  // Where all wait for all none could be too early.
+  const arm flat = parse_arm(collective::all_reduce, "shared_flat");
+  const arm to_all = parse_arm(collective::broadcast, "shared_flat");
+  const std::vector<prepared_call> calls{prepare(to_all, 3, 2, 0), prepare(to_all, 3, 1, 2),
+                                         prepare(to_all, 3, 2, 0)};
+  const auto verdict = [&](std::uint64_t cells, cell_protocol::rule rule) {
+    cell_protocol protocol(cells, rule);
+    return protocol.set(in_row(calls));
+  };
+  CHECK(verdict(2, acknowledged_before) == "");
+  // A cell that is used again one number too early, or without asking.
+  CHECK_THAT(
+      verdict(2, [](std::uint64_t n, std::uint64_t cells) { return n < cells ? 0 : n - cells; }),
+      ContainsSubstring("without having heard"));
+  CHECK_THAT(verdict(2, [](std::uint64_t, std::uint64_t) { return std::uint64_t{0}; }),
+             ContainsSubstring("without having heard") || ContainsSubstring("has overwritten"));
+  // One that is never free.
+  CHECK_THAT(verdict(2, [](std::uint64_t n, std::uint64_t) { return n + 1; }),
+             ContainsSubstring("wait for ever"));
+  SECTION("fewer cells than places") {
+    const arm direct = parse_arm(collective::all_to_all, "shared_flat");
+    const std::vector<prepared_call> one{prepare(direct, 4, 1, 0)};
+    cell_protocol protocol(2);
+    CHECK_THAT(protocol.set(in_row(one)), ContainsSubstring("wait for ever"));
+  }
+  SECTION("all interleavings show it, too") {
+    const auto never_asks = [](std::uint64_t, std::uint64_t) { return std::uint64_t{0}; };
+    cell_protocol protocol(2, never_asks);
+    protocol.set(in_row(calls));
+    CHECK_THAT(protocol.explore(),
+               ContainsSubstring("has overwritten") || ContainsSubstring("reads number"));
+  }
+  SECTION("a schedule that looks where nobody publishes") {
+    std::vector<prepared_call> one{prepare(flat, 3, 1, 0)};
+    one[0].schedules[1].steps[0].kind = step_kind::combine;
+    cell_protocol protocol(4);
+    CHECK_THAT(protocol.set(in_row(one)), ContainsSubstring("wait for ever"));
+  }
+  SECTION("steps that cannot run one after the other") {
+    std::vector<prepared_call> one{prepare(flat, 3, 2, 0)};
+    for (schedule& s : one[0].schedules)
+      for (dependency& d : s.dependencies) d.lag = dependency::all;
+    cell_protocol protocol(4);
+    CHECK_THAT(protocol.set(in_row(one)), ContainsSubstring("runs before step"));
+  }
+}
+
+TEST_CASE("the checker rejects what steps in shared memory must not do") {
+  const arm flat = parse_arm(collective::all_reduce, "shared_flat");
+  const auto verdict = [&](auto change) {
+    std::vector<schedule> all = build_all(flat, 3, true);
+    change(all);
+    return checker{}
+        .check(all, {.what = promise::reduce_to_all, .in_place = true, .size = {9, 2048}})
+        .message;
+  };
+  CHECK(verdict([](auto&) {}) == "");
+  CHECK_THAT(verdict([](auto& all) { all[1].steps[1].place = 1; }),
+             ContainsSubstring("the place is 1 of 1"));
+  CHECK_THAT(verdict([](auto& all) { all[1].steps[1].peer = 3; }),
+             ContainsSubstring("no such rank"));
+  CHECK_THAT(verdict([](auto& all) { all[1].steps[0].rounds = 2; }),
+             ContainsSubstring("expected 1"));
+  CHECK_THAT(verdict([](auto& all) { all[2].places = 2; }), ContainsSubstring("places"));
+  CHECK_THAT(verdict([](auto& all) { all[1].steps[0].segmented = false; }),
+             ContainsSubstring("at once, a cell holds") || ContainsSubstring("segments"));
+  CHECK_THAT(verdict([](auto& all) { all[1].steps[2].kind = step_kind::fetch; }),
+             ContainsSubstring("expected the contributions"));
+  CHECK_THAT(verdict([](auto& all) { all[1].steps[2].peer = 0; }),
+             ContainsSubstring("expected the contributions"));
+  CHECK_THAT(verdict([](auto& all) { all[1].steps[1].num_dependencies = 0; }),
+             ContainsSubstring("race"));
+  CHECK_THAT(verdict([](auto& all) { all[1].steps[0].kind = step_kind::combine; }),
+             ContainsSubstring("writes the input"));
+  CHECK_THAT(verdict([](auto& all) {
+               all[1].steps[0].kind = step_kind::send;
+               all[1].steps[0].peer = 0;
+             }),
+             ContainsSubstring("is a message of a schedule with shared memory"));
+}
+
+namespace {
+
+constexpr std::uint64_t prime = 2147483647;
+
+// x -> a x + b modulo a prime; composing such maps is associative and not commutative.
+struct affine {
+  std::uint32_t a = 1, b = 0;
+  friend bool operator==(const affine&, const affine&) = default;
+};
+affine compose(affine left, affine right) {
+  return {std::uint32_t(std::uint64_t{left.a} * right.a % prime),
+          std::uint32_t((std::uint64_t{left.a} * right.b + left.b) % prime)};
+}
+
+// The same value between gaps, as a type with holes has them.
+struct with_gaps {
+  std::uint32_t gap0 = 0xeeeeeeee;
+  affine value;
+  std::uint32_t gap1 = 0xdddddddd;
+};
+affine& value_of(affine& e) { return e; }
+affine& value_of(with_gaps& e) { return e.value; }
+
+// Scratch memory has no room for the gaps before the first value and behind the last.
+template <class Element>
+int compose_elements(void*, const std::byte* left, std::byte* right, std::int64_t units) {
+  constexpr std::size_t at = std::is_same_v<Element, affine> ? 0 : offsetof(with_gaps, value);
+  for (std::int64_t i = 0; i < units; ++i) {
+    affine l, r;
+    std::memcpy(&l, left + i * std::int64_t(sizeof(Element)) + at, sizeof l);
+    std::memcpy(&r, right + i * std::int64_t(sizeof(Element)) + at, sizeof r);
+    r = compose(l, r);
+    std::memcpy(right + i * std::int64_t(sizeof(Element)) + at, &r, sizeof r);
+  }
+  return 0;
+}
+int pack_elements(void*, const std::byte* memory, std::int64_t units, std::byte* packed) {
+  for (std::int64_t i = 0; i < units; ++i)
+    std::memcpy(packed + i * std::int64_t(sizeof(affine)),
+                memory + i * std::int64_t(sizeof(with_gaps)) + offsetof(with_gaps, value),
+                sizeof(affine));
+  return 0;
+}
+int unpack_elements(void*, const std::byte* packed, std::int64_t units, std::byte* memory) {
+  for (std::int64_t i = 0; i < units; ++i)
+    std::memcpy(memory + i * std::int64_t(sizeof(with_gaps)) + offsetof(with_gaps, value),
+                packed + i * std::int64_t(sizeof(affine)), sizeof(affine));
+  return 0;
+}
+
+// One call, equal on all ranks: what the collective is to give follows from it.
+struct planned_call {
+  arm a;
+  std::int64_t units = 0;  // of a block where there are blocks
+  int root = 0;
+  bool commutative = true, in_place = false, with_holes = false;
+  std::uint32_t salt = 0;
+};
+
+affine contribution(const planned_call& c, int rank, std::int64_t unit) {
+  return {1 + std::uint32_t((c.salt + std::uint32_t(rank) * 7919u + std::uint32_t(unit)) % 1000),
+          std::uint32_t((c.salt * 31u + std::uint32_t(rank) * 17u + std::uint32_t(unit)) % 1000)};
+}
+
+// Runs the call on one rank, and compares. Physical ranks, as MPI has them.
+template <class Element>
+bool run_call(cell_executor& exec, schedule_cache& cache, const planned_call& c, int rank, int p) {
+  const promise_traits traits = traits_of(c.a.base->op);
+  const promise what = describe(c.a.base->op).what;
+  const bool in_order = traits.reduces && !c.commutative;
+  const int first = traits.rooted && !in_order ? c.root : 0;
+  const int v = wrap(rank - first, p);
+  const auto plan = cache.find_or_build(*c.a.base, c.a.values,
+                                        {.rank = v,
+                                         .num_ranks = p,
+                                         .commutative = c.commutative,
+                                         .result_rank = traits.rooted && in_order ? c.root : 0});
+  const schedule& s = *plan;
+  if (what == promise::all_arrive) {
+    const auto n = static_cast<std::size_t>(p);
+    std::vector<std::byte> in(n, std::byte{1}), out(n, std::byte{0});
+    return exec.run(s, {.input = in.data(), .output = out.data(), .size = {p, 1}}) == 0;
+  }
+  const std::int64_t all = c.units * (traits.blocks ? p : 1);
+  const auto n = static_cast<std::size_t>(all);
+  std::vector<Element> input(n), output(n);
+  const affine untouched{0, 0};
+  for (std::int64_t u = 0; u < all; ++u) {
+    value_of(input[std::size_t(u)]) = contribution(c, rank, u);
+    value_of(output[std::size_t(u)]) = untouched;
+  }
+  const bool aliased =
+      what == promise::root_to_all ||
+      (c.in_place && (traits.in_place == in_place_ranks::all ||
+                      (traits.in_place == in_place_ranks::root && rank == c.root)));
+  if (aliased) output = input;
+  binding b{.input = reinterpret_cast<const std::byte*>(aliased ? output.data() : input.data()),
+            .output = reinterpret_cast<std::byte*>(output.data()),
+            .size = {all, sizeof(affine)},
+            .root = first};
+  if (traits.reduces) b.hooks.reduce = compose_elements<Element>;
+  if (sizeof(Element) > sizeof(affine)) {
+    b.hooks.pack = pack_elements;
+    b.hooks.unpack = unpack_elements;
+    b.layout = {sizeof(with_gaps), offsetof(with_gaps, value), sizeof(affine)};
+  }
+  if (exec.run(s, b) != 0) return false;
+
+  // Blocks are those of virtual ranks.
+  const auto block_of = [&](std::int64_t u) { return int(u / c.units); };
+  const auto folded = [&](int ranks, std::int64_t u) {
+    affine sum = contribution(c, 0, u);
+    for (int r = 1; r < ranks; ++r) sum = compose(sum, contribution(c, r, u));
+    return sum;
+  };
+  for (std::int64_t u = 0; u < all; ++u) {
+    const affine mine = value_of(output[std::size_t(u)]);
+    affine expected = mine;
+    switch (what) {
+      case promise::root_to_all:
+        expected = contribution(c, c.root, u);
+        break;
+      case promise::reduce_to_all:
+        expected = folded(p, u);
+        break;
+      case promise::reduce_to_root:
+        if (rank == c.root) expected = folded(p, u);
+        break;
+      case promise::reduce_to_blocks:
+        if (block_of(u) == v) expected = folded(p, u);
+        break;
+      case promise::prefix:
+        expected = folded(rank + 1, u);
+        break;
+      case promise::prefix_before:
+        if (rank > 0) expected = folded(rank, u);
+        break;
+      case promise::blocks_to_root:
+        if (v == 0) expected = contribution(c, physical_rank(block_of(u), c.root, p), u);
+        break;
+      case promise::root_to_blocks:
+        if (block_of(u) == v) expected = contribution(c, c.root, u);
+        break;
+      case promise::blocks_to_all:
+        expected = contribution(c, block_of(u), u);
+        break;
+      case promise::blocks_to_blocks:
+        expected = contribution(c, block_of(u), rank * c.units + u % c.units);
+        break;
+      default:
+        break;
+    }
+    // A commutative run adds in another order what does not commute: only that all agree counts.
+    if (traits.reduces && c.commutative && what == promise::reduce_to_root) expected = mine;
+    if (!(mine == expected)) return false;
+  }
+  if constexpr (sizeof(Element) > sizeof(affine))
+    for (const Element& e : output)
+      if (e.gap0 != 0xeeeeeeee || e.gap1 != 0xdddddddd) return false;
+  return true;
+}
+
+struct freed {
+  void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{4096}); }
+};
+std::unique_ptr<std::byte, freed> zeroed_regions(int p) {
+  const auto bytes = std::size_t(cell_region::bytes) * std::size_t(p);
+  std::unique_ptr<std::byte, freed> memory(
+      static_cast<std::byte*>(::operator new (bytes, std::align_val_t{4096})));
+  std::memset(memory.get(), 0, bytes);
+  return memory;
+}
+std::vector<cell_region> regions_of(std::byte* memory, int p) {
+  std::vector<cell_region> regions;
+  for (int r = 0; r < p; ++r) regions.emplace_back(memory + r * cell_region::bytes);
+  return regions;
+}
+
+}  // namespace
+
+TEST_CASE("threads that share cells get what collectives promise, whatever follows what") {
+  const unsigned seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  const std::vector<arm> arms = shared_arms();
+  for (const int p : {2, 3, 4, 8}) {
+    const auto memory = zeroed_regions(p);
+    std::vector<planned_call> calls;
+    for (int k = 0; k < (test::sanitized ? 150 : 1000); ++k) {
+      planned_call c{.a = arms[random() % arms.size()]};
+      // Half of the calls are the one before again, in place or not.
+      const bool again = k > 0 && random() % 2 == 0;
+      c.units = random() % 2 == 0 ? 1 + random() % 8 : 1 + random() % 3000;
+      if (random() % 50 == 0) c.units = 40'000;  // goes around the ring
+      c.root = int(random() % std::uint32_t(p));
+      c.commutative = random() % 2 == 0;
+      if (again) c = calls.back();
+      c.in_place = random() % 2 == 0;
+      if (!again) c.with_holes = traits_of(c.a.base->op).reduces && random() % 3 == 0;
+      c.salt = std::uint32_t(random());
+      calls.push_back(c);
+    }
+    std::vector<std::atomic<int>> wrong(static_cast<std::size_t>(p));
+    std::vector<std::thread> ranks;
+    for (int r = 0; r < p; ++r)
+      ranks.emplace_back([&, r] {
+        const std::vector<cell_region> regions = regions_of(memory.get(), p);
+        cell_executor exec(regions, r, false);
+        schedule_cache cache(2);
+        for (std::size_t k = 0; k < calls.size(); ++k) {
+          const bool right = calls[k].with_holes ? run_call<with_gaps>(exec, cache, calls[k], r, p)
+                                                 : run_call<affine>(exec, cache, calls[k], r, p);
+          if (!right && wrong[std::size_t(r)] == 0) wrong[std::size_t(r)] = int(k) + 1;
+        }
+      });
+    for (std::thread& t : ranks) t.join();
+    for (int r = 0; r < p; ++r) {
+      const int first = wrong[std::size_t(r)];
+      CAPTURE(p, r, first);
+      if (first > 0) {
+        const planned_call& c = calls[std::size_t(first - 1)];
+        CAPTURE(name_of(c.a.base->op), name_of(c.a), c.units, c.root, c.commutative, c.in_place,
+                c.with_holes);
+        CHECK(first == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("who waits in shared memory is asked to look around, and may be told to stop") {
+  const auto memory = zeroed_regions(2);
+  const std::vector<cell_region> regions = regions_of(memory.get(), 2);
+  cell_executor exec(regions, 1, true);
+  const arm flat = parse_arm(collective::broadcast, "shared_flat");
+  const schedule s = flat.base->build({.rank = 1, .num_ranks = 2}, flat.values);
+  std::vector<std::byte> message(8);
+  int looks = 0;
+  const wait_watch watch{.look = [](void* user) { return ++*static_cast<int*>(user) < 3 ? 0 : 42; },
+                         .user_data = &looks};
+  CHECK(exec.run(s, {.output = message.data(), .size = {8, 1}}, watch) == 42);
+  CHECK(looks == 3);
+}
+
+TEST_CASE("who waits for long says for whom") {
+  const auto memory = zeroed_regions(2);
+  const std::vector<cell_region> regions = regions_of(memory.get(), 2);
+  cell_executor exec(regions, 1, false);
+  const arm flat = parse_arm(collective::broadcast, "shared_flat");
+  const schedule s = flat.base->build({.rank = 1, .num_ranks = 2}, flat.values);
+  std::vector<std::byte> message(8);
+  std::int32_t awaited = -1;
+  const wait_watch watch{
+      .after_s = 1e-9,
+      .report =
+          [](void* user, std::span<const awaited_peer> peers) {
+            *static_cast<std::int32_t*>(user) = peers[0].rank;
+          },
+      .look = [](void* user) { return *static_cast<std::int32_t*>(user) < 0 ? 0 : 7; },
+      .user_data = &awaited};
+  CHECK(exec.run(s, {.output = message.data(), .size = {8, 1}}, watch) == 7);
+  CHECK(awaited == 0);
+}
+
+TEST_CASE("what does not fit in cells is refused before anything is published") {
+  const auto memory = zeroed_regions(2);
+  const std::vector<cell_region> regions = regions_of(memory.get(), 2);
+  cell_executor exec(regions, 0, true);
+  builder whole({.rank = 0, .num_ranks = 2}, 0, 1);
+  whole.publish(buffer::output, {}, 0);
+  const schedule s = whole.finish();
+  std::vector<std::byte> message(static_cast<std::size_t>(cell_bytes) + 1);
+  CHECK_THROWS_AS(exec.run(s, {.output = message.data(), .size = {cell_bytes + 1, 1}}), error);
+  builder many({.rank = 0, .num_ranks = 2}, 0, cell_region::num_cells + 1);
+  many.publish(buffer::output, {}, 0);
+  const schedule m = many.finish();
+  CHECK_THROWS_AS(exec.run(m, {.output = message.data(), .size = {8, 1}}), error);
+  CHECK(regions[0].shown(0).load() == 0);
+}
