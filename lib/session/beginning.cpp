@@ -44,8 +44,13 @@ int take_lane(const agreement& agreed, const base_place& place, MPI_Comm user) {
 
 }  // namespace
 
-void beginning::refuse(const std::string& why) const {
-  owner_.record(subject_ + " is not tuned" + why);
+void beginning::refuse(std::string_view why, std::optional<int> number,
+                       std::string_view rest) const {
+  try {
+    owner_.record(subject_ + " is not tuned" + std::string(why) +
+                  (number ? std::to_string(*number) : "") + std::string(rest));
+  } catch (const std::bad_alloc&) {  // the others wait for what comes next
+  }
 }
 
 void beginning::make_part(bool pays, bool asked_for, const std::function<void()>& own_part) {
@@ -81,7 +86,7 @@ void beginning::make_part(bool pays, bool asked_for, const std::function<void()>
     agreed.set(agreement::made_its_part, true);
   } catch (const std::bad_alloc&) {
   } catch (const std::exception& problem) {
-    refuse(std::string(": ") + problem.what());
+    refuse(": ", {}, problem.what());
   }
 }
 
@@ -117,14 +122,14 @@ std::optional<beginning::refusal> beginning::take_place(joint_lockstep& joint) {
         !agreed.all(agreement::has_room_for_base)) {
       refuse(
           " yet: railpass makes none for its messages inside a collective where "
-          "MPI_THREAD_MULTIPLE or MPI_Comm_idup is used, nor more than " +
-          std::to_string(bases::most) +
+          "MPI_THREAD_MULTIPLE or MPI_Comm_idup is used, nor more than ",
+          int(bases::most),
           "; railpass::mpi::start_tuning(MPI_COMM_WORLD) at the program's start makes one for all, "
           "and so does railpass run");
       return refusal{MPI_SUCCESS, true};
     }
     if (const int failure = all_bases_.make(user_, std::move(for_base_), place_)) {
-      refuse(": MPI makes none for its messages, error " + std::to_string(failure));
+      refuse(": MPI makes none for its messages, error ", failure);
       return refusal{};
     }
     // All lanes of a new one are free.
@@ -133,7 +138,7 @@ std::optional<beginning::refusal> beginning::take_place(joint_lockstep& joint) {
     return refusal{MPI_SUCCESS, true};  // another thread of some ranks is just making one
   }
   if (agreed.common_lane() < 0) {
-    refuse(": there are " + std::to_string(base::num_lanes) + " others already");
+    refuse(": there are ", base::num_lanes, " others already");
     return refusal{};
   }
   const int number = take_lane(agreed, place_, user_);

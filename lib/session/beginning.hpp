@@ -13,6 +13,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace railpass {
 
@@ -35,8 +36,9 @@ class beginning {
 
   agreement agreed;
 
-  /// All that may fail on this rank alone. `own_part` is made where that `pays`, and may throw
-  /// std::exception. `asked_for`: the program has asked for it here, so a base may be made in any.
+  /// All that may fail on this rank alone, and does not throw. `own_part`, a std::ref so that it
+  /// needs no memory, is made where that `pays`, and may throw std::exception. `asked_for`: the
+  /// program has asked for it here, so a base may be made in any.
   void make_part(bool pays, bool asked_for, const std::function<void()>& own_part);
   /// Collective.
   std::optional<refusal> agree();
@@ -44,7 +46,9 @@ class beginning {
   std::optional<refusal> take_place(joint_lockstep& joint);
 
  private:
-  void refuse(const std::string& why) const;
+  /// Says it, if there is memory for that: `why`, a number if there is one, and the rest.
+  void refuse(std::string_view why, std::optional<int> number = {},
+              std::string_view rest = {}) const;
 
   MPI_Comm user_;
   const settings& values_;

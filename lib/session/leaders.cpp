@@ -51,7 +51,7 @@ void leaders::send(std::string bytes) {
     under_way_.pop_back();
 }
 
-void leaders::tell(std::span<const knowledge::experience> learnt, bool is_last) {
+void leaders::tell(std::span<const knowledge::experience> learnt) {
   const std::lock_guard lock(mutex_);
   if (!has_base()) return;
   under_way_.remove_if([](message& m) {
@@ -61,8 +61,17 @@ void leaders::tell(std::span<const knowledge::experience> learnt, bool is_last) 
   });
   for (const knowledge::experience& e : learnt)
     if (under_way_.size() < most_under_way)
-      if (std::string bytes = message_of(e); !bytes.empty()) send(std::move(bytes));
-  if (is_last) send({});
+      if (std::string bytes = message_of(e); !bytes.empty()) {
+        send(std::move(bytes));
+        has_told_ = true;
+      }
+}
+
+void leaders::tell_last(std::span<const knowledge::experience> learnt) {
+  if (!has_told_) return;
+  tell(learnt);
+  const std::lock_guard lock(mutex_);
+  send({});
 }
 
 bool leaders::take_one() {

@@ -21,9 +21,12 @@ namespace railpass {
 
 class leaders {
  public:
-  /// What this leader knows by now of some contexts, to rank 0; `is_last` before MPI ends. What
-  /// cannot be sent is dropped. Local; throws std::bad_alloc.
-  void tell(std::span<const knowledge::experience> learnt, bool is_last);
+  /// What this leader knows by now of some contexts, to rank 0. What cannot be sent is dropped.
+  /// Local; throws std::bad_alloc.
+  void tell(std::span<const knowledge::experience> learnt);
+  /// The same before MPI ends, for the last time: if something was told before, as rank 0 waits for
+  /// nobody else. Messages that nobody receives are what some MPI libraries complain of at the end.
+  void tell_last(std::span<const knowledge::experience> learnt);
 
   /// On rank 0: takes what has come, the latest that each has told of each context. Local; throws
   /// std::bad_alloc.
@@ -49,6 +52,7 @@ class leaders {
   std::mutex mutex_;
   base_place world_;
   std::list<message> under_way_;  // their bytes stay where they are
+  bool has_told_ = false;
   std::vector<told> heard_;
   std::set<int> speaking_;  // who has told something, and not yet for the last time
 };

@@ -175,7 +175,7 @@ void process::keep_so_far() {
     return;
   if (values_.knowledge == "off" || !values_.enable) return;
   try {
-    if (world_rank_ != 0) return leaders_.tell(learnt().contexts, false);
+    if (world_rank_ != 0) return leaders_.tell(learnt().contexts);
     leaders_.hear();
     kept_.keep(learnt(), num_hosts_, mpi_library_);
   } catch (const std::bad_alloc&) {  // the next time, perhaps
@@ -185,7 +185,7 @@ void process::keep_so_far() {
 void process::keep_learnt() {
   if (values_.knowledge == "off" || !values_.enable) return;
   try {
-    if (world_rank_ != 0) return leaders_.tell(learnt().contexts, true);
+    if (world_rank_ != 0) return leaders_.tell_last(learnt().contexts);
     leaders_.hear_last(last_words_s);
     knowledge::run_record run = learnt();
     run.machine = files::this_machine(num_hosts_, mpi_library_);

@@ -11,6 +11,7 @@
 #include "railpass/select/policies.hpp"
 #include "railpass/select/prior.hpp"
 
+#include <functional>
 #include <utility>
 
 namespace railpass {
@@ -19,7 +20,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
                                  bool asked_for, double passed_s) {
   std::unique_ptr<session> made;
   beginning b(user, values, owner, "a communicator");
-  b.make_part(pays, asked_for, [&] {
+  const auto own_part = [&] {
     int rank = 0, num_ranks = 0;
     PMPI_Comm_rank(user, &rank);
     PMPI_Comm_size(user, &num_ranks);
@@ -28,7 +29,8 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     b.agreed.set(agreement::names_rails, rails);
     b.agreed.set(agreement::names_no_rails, !rails);
     made.reset(new session(values, owner, rank, num_ranks, name_of_communicator(user)));
-  });
+  };
+  b.make_part(pays, asked_for, std::ref(own_part));
   auto native = b.agree();
   if (!native) native = b.take_place(made->joint_);
   if (native) return {nullptr, native->error_code, native->postponed};

@@ -241,8 +241,10 @@ class Preloaded(unittest.TestCase):
         done = self.start(program, preload=(PRELOAD,), RAILPASS_SUMMARY=1)
         self.assertEqual(done.stdout, plain.stdout)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        for words in ("railpass: ", "17 tuned collectives", "95 % interval", "RAILPASS_STATS"):
+        for words in ("railpass: ", "17 tuned collectives", "RAILPASS_STATS"):
             self.assertIn(words, done.stderr)
+        # How fast this machine is just now decides which.
+        self.assertRegex(done.stderr, "95 % interval|cannot tell whether tuning paid")
 
     def check_fortran(self, source):
         compiler = fortran_compiler()
