@@ -51,7 +51,7 @@ class Compare(ProgramTest):
 
     def test_ranks_get_the_library_by_their_launcher(self):
         done = self.run_railpass("compare", "--repetitions", 1, "--verbose", "--", MPIEXEC, "-n", 2,
-                                 "sh", "-c", 'echo "${LD_PRELOAD##*/}"')
+                                 "sh", "-c", 'sleep 0.2; echo "${LD_PRELOAD##*/}"')  # as in run.py
         shown = [line for line in done.stderr.splitlines() if line.startswith("railpass compare:")]
         self.assertEqual(len(shown), 2, done.stderr)
         self.assertNotIn("LD_PRELOAD=", shown[0])
