@@ -22,7 +22,9 @@ namespace railpass {
 namespace {
 
 constexpr std::size_t most_bytes = std::size_t{64} << 10;
-constexpr std::int64_t enough_calls = 30;  // of a context, to be worth keeping
+// Of a context, to be worth keeping: one of them.
+constexpr std::int64_t enough_calls = 30;
+constexpr double enough_s = 0.01;
 
 // Does the work in a thread of its own, which handles none of the program's signals and which
 // nobody waits for. False if there is no thread to be had.
@@ -65,8 +67,12 @@ knowledge::run_record worth_keeping(const select::statistics_dump& learnt) {
   knowledge::run_record run = knowledge::record_of(learnt);
   std::erase_if(run.contexts, [](const knowledge::experience& e) {
     std::int64_t calls = 0;
-    for (const knowledge::arm_experience& a : e.arms) calls += a.calls;
-    return calls < enough_calls;
+    double time_s = 0;
+    for (const knowledge::arm_experience& a : e.arms) {
+      calls += a.calls;
+      time_s += double(a.calls) * a.mean_s;
+    }
+    return calls < enough_calls && time_s < enough_s;
   });
   return run;
 }

@@ -24,7 +24,8 @@ inline constexpr double patience_s = 0.05;
 /// As many contexts are known at most.
 inline constexpr std::size_t most_known = 256;
 
-/// What of this is worth keeping: contexts of more than a few calls. Throws std::bad_alloc.
+/// What of this is worth keeping: contexts of more than a few calls, or long ones. Throws
+/// std::bad_alloc.
 knowledge::run_record worth_keeping(const select::statistics_dump& learnt);
 
 /// What is known of this machine, the most useful first; nothing if `setting` is "off". Sentences
