@@ -13,10 +13,9 @@
 //            Between ranks of one node each rank has such a port of its own, and no NIC is used.
 //   message  larger than the eager limit waits until its receiver has posted; the hand-shake itself
 //            is in the latency of the link's pieces for these sizes, as it was measured there.
-//   shared   memory of a node: publishing takes the rank as long as a copy; what is published can
-//   be
-//            fetched from then on, which takes a line's way between two caches and another copy.
-//            The ring of cells is taken to be long enough.
+//   shared   memory of a node: publishing takes the rank as long as a copy; from then on others can
+//            fetch it, which takes a line's way between two caches and another copy. The ring of
+//            cells is taken to be long enough.
 // Not modelled: contention inside the network or a node's memory, noise, and what the closed forms
 // take from link_model::exchange, shift, flow and crowd: messages that hinder one another.
 //

@@ -20,7 +20,7 @@ namespace railpass::collectives::all_gather {
 inline schedule build_shared_flat(const shape& s, const parameters&) {
   const int p = s.num_ranks, r = s.rank;
   builder b(s, cell_bytes, 1);
-  const auto block = [&](int k) { return block_range{.parts = p, .first = k}; };
+  const auto block = [&](int k) { return block_of(k, p); };
   b.publish(buffer::input, block(r), 0, {}, by_segments);
   b.copy(buffer::input, buffer::output, block(r), {}, by_segments);
   for (int k = 1; k < p; ++k)
@@ -33,13 +33,12 @@ inline double cost_shared_flat(const cost_query& q, const parameters&) {
   return shared_s(q, block, 1, q.num_ranks - 1, 0) + q.machine.copy.time_s(block);
 }
 
-inline constexpr algorithm shared_flat{
-    .op = collective::all_gather,
-    .name = "shared_flat",
-    .source = "Graham and Shipman 2008, doi:10.1007/978-3-540-87475-1_21",
-    .needs = shared_flat_needs,
-    .build = build_shared_flat,
-    .cost_s = cost_shared_flat};
+inline constexpr algorithm shared_flat{.op = collective::all_gather,
+                                       .name = "shared_flat",
+                                       .source = shared_flat_source,
+                                       .needs = shared_flat_needs,
+                                       .build = build_shared_flat,
+                                       .cost_s = cost_shared_flat};
 
 }  // namespace railpass::collectives::all_gather
 

@@ -10,13 +10,12 @@ RAILPASS_LIST_ALGORITHM(all_gatherv, shared_flat)
 
 namespace railpass::collectives::all_gatherv {
 
-inline constexpr algorithm shared_flat{
-    .op = collective::all_gatherv,
-    .name = "shared_flat",
-    .source = "Graham and Shipman 2008, doi:10.1007/978-3-540-87475-1_21",
-    .needs = shared_flat_needs,
-    .build = all_gather::build_shared_flat,
-    .cost_s = all_gather::cost_shared_flat};
+inline constexpr algorithm shared_flat{.op = collective::all_gatherv,
+                                       .name = "shared_flat",
+                                       .source = shared_flat_source,
+                                       .needs = shared_flat_needs,
+                                       .build = all_gather::build_shared_flat,
+                                       .cost_s = all_gather::cost_shared_flat};
 
 }  // namespace railpass::collectives::all_gatherv
 

@@ -22,17 +22,13 @@ namespace railpass::collectives::all_reduce {
 inline schedule build_shared_direct(const shape& s, const parameters&) {
   const int p = s.num_ranks, r = s.rank;
   builder b(s, cell_bytes, p);
-  const auto block = [&](int k) { return block_range{.parts = p, .first = k}; };
+  const auto block = [&](int k) { return block_of(k, p); };
   std::vector<step_id> given(std::size_t(p), no_step);
   for (int k = 0; k < p; ++k)
     if (k != r) given[std::size_t(k)] = b.publish(buffer::input, block(k), k, {}, by_segments);
   // In place the own block of the input would be overwritten where it is still needed.
   const buffer sum_at = buffer::scratch0;
-  step_id sum = r == p - 1 ? b.copy(buffer::input, sum_at, block(r), {}, by_segments)
-                           : b.fetch(p - 1, r, sum_at, block(r), {}, by_segments);
-  sum = combine_down(b, p - 2, r + 1, r, sum_at, block(r), sum);
-  if (r < p - 1) sum = b.reduce(buffer::input, sum_at, block(r), {each(sum)}, by_segments);
-  sum = combine_down(b, std::min(r - 1, p - 2), 0, r, sum_at, block(r), sum);
+  const step_id sum = combine_own_block(b, s, sum_at);
   b.publish(sum_at, block(r), r, {each(sum)}, by_segments);
   b.copy(sum_at, buffer::output, block(r), {each(sum)}, by_segments);
   for (int k = 0; k < p; ++k)
@@ -45,14 +41,13 @@ inline double cost_shared_direct(const cost_query& q, const parameters&) {
   return shared_s(q, q.bytes / p, p, p, p - 1);
 }
 
-inline constexpr algorithm shared_direct{
-    .op = collective::all_reduce,
-    .name = "shared_direct",
-    .source = "Graham and Shipman 2008, doi:10.1007/978-3-540-87475-1_21",
-    .needs = shared_flat_needs,
-    .scratch = {.blocks = 1},
-    .build = build_shared_direct,
-    .cost_s = cost_shared_direct};
+inline constexpr algorithm shared_direct{.op = collective::all_reduce,
+                                         .name = "shared_direct",
+                                         .source = shared_flat_source,
+                                         .needs = shared_flat_needs,
+                                         .scratch = {.blocks = 1},
+                                         .build = build_shared_direct,
+                                         .cost_s = cost_shared_direct};
 
 }  // namespace railpass::collectives::all_reduce
 

@@ -21,11 +21,8 @@ namespace railpass::collectives::all_to_all {
 inline schedule build_shared_flat(const shape& s, const parameters&) {
   const int p = s.num_ranks, r = s.rank;
   builder b(s, cell_bytes, p);
-  const auto block = [&](int k) { return block_range{.parts = p, .first = k}; };
-  for (int k = 1; k < p; ++k) {
-    const int to = wrap(r + k, p);
-    b.publish(buffer::input, block(to), to, {}, by_segments);
-  }
+  const auto block = [&](int k) { return block_of(k, p); };
+  publish_for_others(b, s);
   b.copy(buffer::input, buffer::output, block(r), {}, by_segments);
   for (int k = 1; k < p; ++k) {
     const int from = wrap(r - k, p);
@@ -39,13 +36,12 @@ inline double cost_shared_flat(const cost_query& q, const parameters&) {
   return shared_s(q, block, others, others, 0) + q.machine.copy.time_s(block);
 }
 
-inline constexpr algorithm shared_flat{
-    .op = collective::all_to_all,
-    .name = "shared_flat",
-    .source = "Graham and Shipman 2008, doi:10.1007/978-3-540-87475-1_21",
-    .needs = shared_flat_needs,
-    .build = build_shared_flat,
-    .cost_s = cost_shared_flat};
+inline constexpr algorithm shared_flat{.op = collective::all_to_all,
+                                       .name = "shared_flat",
+                                       .source = shared_flat_source,
+                                       .needs = shared_flat_needs,
+                                       .build = build_shared_flat,
+                                       .cost_s = cost_shared_flat};
 
 }  // namespace railpass::collectives::all_to_all
 

@@ -30,13 +30,12 @@ inline double cost_shared_flat(const cost_query& q, const parameters&) {
   return shared_s(q, q.bytes, 1, 1, q.num_ranks - 2);
 }
 
-inline constexpr algorithm shared_flat{
-    .op = collective::exscan,
-    .name = "shared_flat",
-    .source = "Graham and Shipman 2008, doi:10.1007/978-3-540-87475-1_21",
-    .needs = shared_flat_needs,
-    .build = build_shared_flat,
-    .cost_s = cost_shared_flat};
+inline constexpr algorithm shared_flat{.op = collective::exscan,
+                                       .name = "shared_flat",
+                                       .source = shared_flat_source,
+                                       .needs = shared_flat_needs,
+                                       .build = build_shared_flat,
+                                       .cost_s = cost_shared_flat};
 
 }  // namespace railpass::collectives::exscan
 

@@ -20,7 +20,7 @@ namespace railpass::collectives::gather {
 inline schedule build_shared_flat(const shape& s, const parameters&) {
   const int p = s.num_ranks;
   builder b(s, cell_bytes, 1);
-  const auto block = [&](int k) { return block_range{.parts = p, .first = k}; };
+  const auto block = [&](int k) { return block_of(k, p); };
   if (s.rank != 0) {
     b.publish(buffer::input, block(s.rank), 0, {}, by_segments);
     return b.finish();
@@ -35,13 +35,12 @@ inline double cost_shared_flat(const cost_query& q, const parameters&) {
   return shared_s(q, block, 0, q.num_ranks - 1, 0) + q.machine.copy.time_s(block);
 }
 
-inline constexpr algorithm shared_flat{
-    .op = collective::gather,
-    .name = "shared_flat",
-    .source = "Graham and Shipman 2008, doi:10.1007/978-3-540-87475-1_21",
-    .needs = shared_flat_needs,
-    .build = build_shared_flat,
-    .cost_s = cost_shared_flat};
+inline constexpr algorithm shared_flat{.op = collective::gather,
+                                       .name = "shared_flat",
+                                       .source = shared_flat_source,
+                                       .needs = shared_flat_needs,
+                                       .build = build_shared_flat,
+                                       .cost_s = cost_shared_flat};
 
 }  // namespace railpass::collectives::gather
 

@@ -11,13 +11,12 @@ RAILPASS_LIST_ALGORITHM(reduce_scatter, shared_flat)
 
 namespace railpass::collectives::reduce_scatter {
 
-inline constexpr algorithm shared_flat{
-    .op = collective::reduce_scatter,
-    .name = "shared_flat",
-    .source = "Graham and Shipman 2008, doi:10.1007/978-3-540-87475-1_21",
-    .needs = shared_flat_needs,
-    .build = reduce_scatter_block::build_shared_flat,
-    .cost_s = reduce_scatter_block::cost_shared_flat};
+inline constexpr algorithm shared_flat{.op = collective::reduce_scatter,
+                                       .name = "shared_flat",
+                                       .source = shared_flat_source,
+                                       .needs = shared_flat_needs,
+                                       .build = reduce_scatter_block::build_shared_flat,
+                                       .cost_s = reduce_scatter_block::cost_shared_flat};
 
 }  // namespace railpass::collectives::reduce_scatter
 

@@ -19,22 +19,9 @@ RAILPASS_LIST_ALGORITHM(reduce_scatter_block, shared_flat)
 namespace railpass::collectives::reduce_scatter_block {
 
 inline schedule build_shared_flat(const shape& s, const parameters&) {
-  const int p = s.num_ranks, r = s.rank;
-  builder b(s, cell_bytes, p);
-  const auto block = [&](int k) { return block_range{.parts = p, .first = k}; };
-  for (int k = 1; k < p; ++k) {
-    const int to = wrap(r + k, p);
-    b.publish(buffer::input, block(to), to, {}, by_segments);
-  }
-  if (r == p - 1) {
-    const step_id own = b.copy(buffer::input, buffer::output, block(r), {}, by_segments);
-    combine_down(b, p - 2, 0, r, buffer::output, block(r), own);
-    return b.finish();
-  }
-  step_id sum = b.fetch(p - 1, r, buffer::output, block(r), {}, by_segments);
-  sum = combine_down(b, p - 2, r + 1, r, buffer::output, block(r), sum);
-  sum = b.reduce(buffer::input, buffer::output, block(r), {each(sum)}, by_segments);
-  combine_down(b, r - 1, 0, r, buffer::output, block(r), sum);
+  builder b(s, cell_bytes, s.num_ranks);
+  publish_for_others(b, s);
+  combine_own_block(b, s, buffer::output);
   return b.finish();
 }
 
@@ -43,13 +30,12 @@ inline double cost_shared_flat(const cost_query& q, const parameters&) {
   return shared_s(q, q.bytes / q.num_ranks, others, 0, others) + q.machine.copy.alpha_s;
 }
 
-inline constexpr algorithm shared_flat{
-    .op = collective::reduce_scatter_block,
-    .name = "shared_flat",
-    .source = "Graham and Shipman 2008, doi:10.1007/978-3-540-87475-1_21",
-    .needs = shared_flat_needs,
-    .build = build_shared_flat,
-    .cost_s = cost_shared_flat};
+inline constexpr algorithm shared_flat{.op = collective::reduce_scatter_block,
+                                       .name = "shared_flat",
+                                       .source = shared_flat_source,
+                                       .needs = shared_flat_needs,
+                                       .build = build_shared_flat,
+                                       .cost_s = cost_shared_flat};
 
 }  // namespace railpass::collectives::reduce_scatter_block
 

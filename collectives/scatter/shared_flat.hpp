@@ -20,7 +20,7 @@ namespace railpass::collectives::scatter {
 inline schedule build_shared_flat(const shape& s, const parameters&) {
   const int p = s.num_ranks;
   builder b(s, cell_bytes, p);
-  const auto block = [&](int k) { return block_range{.parts = p, .first = k}; };
+  const auto block = [&](int k) { return block_of(k, p); };
   if (s.rank != 0) {
     b.fetch(0, s.rank, buffer::output, block(s.rank), {}, by_segments);
     return b.finish();
@@ -35,13 +35,12 @@ inline double cost_shared_flat(const cost_query& q, const parameters&) {
   return shared_s(q, block, q.num_ranks - 1, 1, 0);
 }
 
-inline constexpr algorithm shared_flat{
-    .op = collective::scatter,
-    .name = "shared_flat",
-    .source = "Graham and Shipman 2008, doi:10.1007/978-3-540-87475-1_21",
-    .needs = shared_flat_needs,
-    .build = build_shared_flat,
-    .cost_s = cost_shared_flat};
+inline constexpr algorithm shared_flat{.op = collective::scatter,
+                                       .name = "shared_flat",
+                                       .source = shared_flat_source,
+                                       .needs = shared_flat_needs,
+                                       .build = build_shared_flat,
+                                       .cost_s = cost_shared_flat};
 
 }  // namespace railpass::collectives::scatter
 

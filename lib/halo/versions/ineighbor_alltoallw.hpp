@@ -20,13 +20,6 @@ class ineighbor_alltoallw final : public neighbourhood {
                                    out_.types.data(), MPI_BOTTOM, in_.counts.data(),
                                    in_.places.data(), in_.types.data(), graph_, &request_));
   }
-  void end() override {
-    check("MPI_Wait", PMPI_Wait(&request_, MPI_STATUS_IGNORE));
-    unpack_all();
-  }
-
- private:
-  MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
 }  // namespace railpass::halo

@@ -19,7 +19,6 @@ class neighbor_alltoallw final : public neighbourhood {
           PMPI_Neighbor_alltoallw(MPI_BOTTOM, out_.counts.data(), out_.places.data(),
                                   out_.types.data(), MPI_BOTTOM, in_.counts.data(),
                                   in_.places.data(), in_.types.data(), graph_));
-    unpack_all();
   }
 };
 

@@ -29,13 +29,6 @@ class neighbor_alltoallw_init final : public neighbourhood {
     pack_all();
     check("MPI_Start", PMPI_Start(&request_));
   }
-  void end() override {
-    check("MPI_Wait", PMPI_Wait(&request_, MPI_STATUS_IGNORE));
-    unpack_all();
-  }
-
- private:
-  MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
 }  // namespace railpass::halo

@@ -18,6 +18,11 @@ class neighbourhood : public version {
     if (graph_ != MPI_COMM_NULL) PMPI_Comm_free(&graph_);
   }
 
+  void end() override {
+    check("MPI_Wait", PMPI_Wait(&request_, MPI_STATUS_IGNORE));
+    for (std::size_t i = 0; i < plan_.shifts().size(); ++i) messages_.unpack(i);
+  }
+
  protected:
   neighbourhood(resources& shared, layout in)
       : plan_(shared.of()), messages_(shared.messages_in(in)) {
@@ -44,9 +49,6 @@ class neighbourhood : public version {
   void pack_all() {
     for (std::size_t i = 0; i < plan_.shifts().size(); ++i) messages_.pack(i);
   }
-  void unpack_all() {
-    for (std::size_t i = 0; i < plan_.shifts().size(); ++i) messages_.unpack(i);
-  }
 
   /// Of one side of the call. Places are addresses.
   struct arguments {
@@ -64,6 +66,7 @@ class neighbourhood : public version {
 
   arguments out_, in_;
   MPI_Comm graph_ = MPI_COMM_NULL;
+  MPI_Request request_ = MPI_REQUEST_NULL;  // of the call, if that does not block
 
  private:
   const plan& plan_;
