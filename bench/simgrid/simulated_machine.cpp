@@ -130,7 +130,7 @@ ordered_json merge(const measure::job& j, bool at_once) {
   merge_messages messages(j.rank, j.num_ranks);
   bases& all = bases::of_process();
   base_place place;
-  if (all.make(MPI_COMM_WORLD, bases::prepare(j.num_ranks), place) != MPI_SUCCESS)
+  if (all.make(MPI_COMM_WORLD, bases::prepare(j.num_ranks, 0), place) != MPI_SUCCESS)
     throw error("no communicator for merges could be made");
   const auto lane = std::make_shared<base_lane>();
   all.take(*place.of, 0);

@@ -45,11 +45,11 @@ bool start(Work work) {
 
 // What does not end in time goes on for as long as the process lives, and nobody hears of it.
 template <class Result, class Work>
-std::optional<Result> in_time(Work work) {
+std::optional<Result> in_time(double seconds, Work work) {
   auto task = std::make_shared<std::packaged_task<Result()>>(std::move(work));
   std::future<Result> result = task->get_future();
   if (!start([task] { (*task)(); }) ||
-      result.wait_for(std::chrono::duration<double>(patience_s)) != std::future_status::ready)
+      result.wait_for(std::chrono::duration<double>(seconds)) != std::future_status::ready)
     return std::nullopt;
   return result.get();
 }
@@ -83,7 +83,8 @@ std::vector<knowledge::experience> read_knowledge(const std::string& setting,
   if (setting == "off") return {};
   try {
     const store::places from = store::places_of(setting);
-    auto known = in_time<store::known>([=] { return store::read(from, here, most_known); });
+    auto known =
+        in_time<store::known>(patience_s, [=] { return store::read(from, here, most_known); });
     if (!known) {
       problems.emplace_back(
           "what earlier runs learnt is not used: reading it takes more than 50 ms (railpass "
@@ -147,19 +148,20 @@ void kept_knowledge::keep(knowledge::run_record so_far, int num_hosts,
   }
 }
 
-std::string kept_knowledge::end(knowledge::run_record run) {
+std::string kept_knowledge::end(knowledge::run_record run, double patience_left_s) {
   const std::string failed = "what this run learnt is not kept: ";
   try {
     if (run.contexts.empty() || !begin()) return {};
     run.was = conditions_now();
-    const auto problem = in_time<std::string>([kept = run_, run = std::move(run)]() -> std::string {
-      try {
-        kept->end(run);
-        return {};
-      } catch (const std::exception& e) {
-        return e.what();
-      }
-    });
+    const auto problem =
+        in_time<std::string>(patience_left_s, [kept = run_, run = std::move(run)]() -> std::string {
+          try {
+            kept->end(run);
+            return {};
+          } catch (const std::exception& e) {
+            return e.what();
+          }
+        });
     if (!problem) return failed + "writing it takes more than 50 ms";
     return problem->empty() ? "" : failed + *problem;
   } catch (const error& e) {

@@ -46,8 +46,9 @@ class kept_knowledge {
   /// For a run that is killed. Files are for a thread that nobody waits for, and so is what `run`
   /// does not say of the machine: `num_hosts` and the MPI library are given.
   void keep(knowledge::run_record so_far, int num_hosts, const std::string& mpi_library);
-  /// At the end. What is wrong, as a sentence, or empty. Throws std::bad_alloc.
-  std::string end(knowledge::run_record run);
+  /// At the end, in what is left of the patience. What is wrong, as a sentence, or empty. Throws
+  /// std::bad_alloc.
+  std::string end(knowledge::run_record run, double patience_left_s);
 
  private:
   bool begin();

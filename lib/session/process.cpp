@@ -186,10 +186,13 @@ void process::keep_learnt() {
   if (values_.knowledge == "off" || !values_.enable) return;
   try {
     if (world_rank_ != 0) return leaders_.tell_last(learnt().contexts);
+    const double began_s = steady_clock_s();
     leaders_.hear_last(last_words_s);
     knowledge::run_record run = learnt();
     run.machine = files::this_machine(num_hosts_, mpi_library_);
-    if (const std::string problem = kept_.end(std::move(run)); !problem.empty()) record(problem);
+    const double left_s = std::max(0.0, patience_s - (steady_clock_s() - began_s));
+    if (const std::string problem = kept_.end(std::move(run), left_s); !problem.empty())
+      record(problem);
   } catch (const std::bad_alloc&) {  // a run that leaves nothing behind
   }
 }

@@ -67,14 +67,36 @@ TEST_CASE("merges are made at once while much is to be learnt or where a plan is
   const auto pace_of = [&](double call_s, int shortest_plan) {
     return pacing.next(demand_of(100, call_s, shortest_plan), 0, 0).pace;
   };
-  CHECK(pacing.first_pace(1e-5, false) == 0);
-  CHECK(pacing.first_pace(9e-6, false) == 1);
-  CHECK(pacing.first_pace(9e-6, true) == 0);  // all wait: an untried arm holds up everybody
-  CHECK(pace_of(1e-5, 100) == 1);             // as long as a merge
+  const auto first_pace = [&](double call_s, bool all_wait) {
+    return pacing.after_first_plan(call_s, all_wait, 100).pace;
+  };
+  CHECK(first_pace(1e-5, false) == 0);
+  CHECK(first_pace(9e-6, false) == 1);
+  CHECK(first_pace(9e-6, true) == 0);  // all wait: an untried arm holds up everybody
+  CHECK(pace_of(1e-5, 100) == 1);      // as long as a merge
   for (int merge = 1; merge < 12; ++merge) CHECK(pace_of(1e-3, 100) == 0);
   CHECK(pace_of(1e-3, 100) == 1);
   CHECK(pace_of(1e-3, 5) == 0);  // fewer calls than a merge takes that is spread over six
   CHECK(pace_of(1e-3, 6) == 1);
+}
+
+TEST_CASE("a merge is hastened for a context that begins unless merges have cost too much") {
+  merge_pacing pacing(3, {.spread_s = 1e-6, .at_once_s = 1e-5});
+  const auto hastened = [&](int plan_length) {
+    return pacing.after_first_plan(1e-4, false, plan_length);
+  };
+  CHECK(hastened(100).gap == 1);  // the very first one
+  merge_demand rare = demand_of(1e4, 1e-4);
+  rare.gap = 1e6;
+  REQUIRE(pacing.next(rare, 0, 1).gap == 1000000);
+  CHECK(hastened(3).gap == 3);
+  CHECK(hastened(3).pace == 0);
+  CHECK(hastened(longest_epoch).gap == longest_epoch);  // native for good wants none
+  for (int merge = 0; merge < 40; ++merge) {
+    pacing.charge(1, 1e-2, 0);
+    (void)pacing.next(demand_of(1, 1e-4), 0, 1);
+  }
+  CHECK(hastened(3).gap == longest_epoch);
 }
 
 TEST_CASE("where no tuned context is used merges become rare") {

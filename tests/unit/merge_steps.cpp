@@ -66,7 +66,7 @@ TEST_CASE("a merge spread over calls never waits, and ends on all ranks at once"
       std::vector<merge_steps> all;
       for (int r = 0; r < num_ranks; ++r) {
         all.emplace_back(r, num_ranks);
-        all.back().set_pace(pace);
+        all.back().hasten(2, pace);
       }
       sent_messages sent;
       const std::int64_t ends_at = 2 + 2 * pace * all[0].spread_height();
@@ -91,9 +91,44 @@ TEST_CASE("a merge spread over calls never waits, and ends on all ranks at once"
     }
 }
 
+TEST_CASE("a merge that is hastened begins sooner, never later, and after what is under way") {
+  const auto calls_until_post = [](merge_steps& steps) {
+    for (int call = 1;; ++call)
+      if (steps.begin_call()) return call;
+  };
+  const auto merge_alone = [](merge_steps& steps, std::int32_t gap) {
+    steps.posted();
+    steps.received();
+    steps.consumed(gap, 1);
+  };
+  merge_steps alone(0, 1);
+  CHECK(calls_until_post(alone) == 2);
+  merge_alone(alone, 1000);
+  alone.hasten(2000, 0);
+  CHECK(alone.pace() == 1);
+  alone.hasten(5, 0);
+  CHECK(alone.pace() == 0);
+  alone.hasten(7, 1);
+  CHECK(alone.pace() == 0);
+  CHECK(calls_until_post(alone) == 5);
+  alone.posted();
+  alone.hasten(3, 0);
+  alone.received();
+  alone.consumed(1000, 1);
+  CHECK(alone.pace() == 1);
+  CHECK(calls_until_post(alone) == 3);
+  merge_alone(alone, 10);  // that was for one merge
+  CHECK(calls_until_post(alone) == 10);
+  alone.posted();
+  alone.hasten(0, 0);  // by then over
+  alone.received();
+  alone.consumed(10, 1);
+  CHECK(calls_until_post(alone) == 1);
+}
+
 TEST_CASE("a merge made at once has all its steps in one call, along the wider tree") {
   merge_steps leader(0, 16);
-  leader.set_pace(0);
+  leader.hasten(2, 0);
   REQUIRE(leader.tree().radix == 4);
   REQUIRE(leader.calls_to_reply() == 0);
   leader.begin_call();

@@ -305,7 +305,7 @@ TEST_CASE("a merge brings what all ranks measured, and the leader keeps both apa
   else if (gives_core)
     CHECK((waited_s > 3.9 * late_s && waited_s < double(records[0].samples) * late_s / 2));
   else
-    CHECK(waited_s < 2.1 * late_s);
+    CHECK(waited_s < 3.1 * late_s);
 }
 
 TEST_CASE("cores are shared if they are given away in many of the calls, and no longer than that") {

@@ -62,8 +62,9 @@ class leader {
   void add_context() { led_.emplace_back(); }
 
   /// The first plan of a context, by its policy, which is kept; a null one means: native, untimed,
-  /// for good. Throws std::bad_alloc, and nothing has changed.
-  epoch_plan begin(int context, std::unique_ptr<policy> chosen, double merge_cost_s);
+  /// for good. `calls`: of the communicator. Throws std::bad_alloc, and nothing has changed.
+  epoch_plan begin(int context, std::unique_ptr<policy> chosen, std::int64_t calls,
+                   double merge_cost_s);
 
   /// A call that explores is made.
   void note_exploration(int context, int arm) {
@@ -111,6 +112,7 @@ class leader {
     int length = 0;                    // of the last plan
     std::int64_t wanted_at = 0;        // call of the context at which a new plan is wanted
     std::int64_t calls_at_answer = 0;  // when the last merge was answered
+    std::int64_t counted_from = 0;     // that, or when it began, by calls of the communicator
     std::int64_t calls_accounted = 0;  // in `records`
     std::int64_t explored_since = 0;   // exploring calls among those not yet accounted
     double rate = 1;                   // calls of the context per call of the communicator
@@ -185,7 +187,8 @@ class leader {
   std::int64_t answered_at_ = 0;  // by calls of the communicator
 };
 
-inline epoch_plan leader::begin(int context, std::unique_ptr<policy> chosen, double merge_cost_s) {
+inline epoch_plan leader::begin(int context, std::unique_ptr<policy> chosen, std::int64_t calls,
+                                double merge_cost_s) {
   led_context& led = led_[std::size_t(context)];
   epoch_plan p = native_plan();
   if (chosen) {
@@ -197,6 +200,7 @@ inline epoch_plan leader::begin(int context, std::unique_ptr<policy> chosen, dou
   }
   led.length = p.length;
   led.wanted_at = p.length;
+  led.counted_from = calls;
   return p;
 }
 
@@ -314,7 +318,8 @@ inline merge_demand leader::answer(std::span<const followed_context> contexts, s
     led_context& led = led_[c];
     const double new_calls = double(s.calls - led.calls_at_answer);
     led.calls_at_answer = s.calls;
-    led.rate = new_calls / demand.calls;
+    led.rate = new_calls / double(std::max<std::int64_t>(1, calls - led.counted_from));
+    led.counted_from = calls;
     if (led.outbox && reply.add(*led.outbox, int(c))) {
       led.length = led.outbox->length;
       led.wanted_at = s.calls + std::int64_t(reply_calls * led.rate) + led.length;

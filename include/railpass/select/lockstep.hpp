@@ -8,7 +8,8 @@
 //
 //   * Contexts are numbered in order of first use. Each has a current plan: an incumbent, a list of
 //     calls that run another arm, and how often the incumbent is timed.
-//   * A new context gets its first plan by one broadcast of a fixed-size message in its first call.
+//   * A new context gets its first plan by one broadcast of a fixed-size message in its first call,
+//     which also says by when the next merge begins.
 //   * Times of timed calls travel to the leader in a merge, along a tree: every rank adds its own
 //     to those of its children and passes the report on, MIN by MIN; the leader learns, plans, and
 //     its reply takes the same way back. The tree is binomial: in one call a rank receives at most
@@ -87,7 +88,7 @@ enum class merge_outcome : std::uint8_t { agreed, mismatch };
 
 class lockstep {
  public:
-  static constexpr int protocol_version = 6;
+  static constexpr int protocol_version = 7;
   static constexpr int no_context = -1;
 
   /// On one rank; rank 0 is the leader.
@@ -418,13 +419,15 @@ inline std::size_t lockstep::activate(std::span<const std::int32_t> plan) {
 
 inline plan_message lockstep::lead(int context, std::unique_ptr<policy> chosen) {
   const context_id& id = contexts_[std::size_t(context)].id;
-  const epoch_plan p = leader_.begin(context, std::move(chosen), merge_cost_s());
+  const epoch_plan p = leader_.begin(context, std::move(chosen), calls(), merge_cost_s());
   const auto expected = leader_.expected(context, p.incumbent);
   plan_message message{};
   message[first_plan_words::key] = std::int32_t(id.number & 0x7fffffff);
   message[first_plan_words::call] = std::int32_t(calls() & 0x7fffffff);
-  message[first_plan_words::pace] =
-      pacing_.first_pace(expected ? expected->mean_s : 0, id.waits == waiting::for_all);
+  const hastened_merge next = pacing_.after_first_plan(expected ? expected->mean_s : 0,
+                                                       id.waits == waiting::for_all, p.length);
+  message[first_plan_words::gap] = next.gap;
+  message[first_plan_words::pace] = next.pace;
   plan_words::write(p, context, std::span(message).subspan(first_plan_words::header));
   return message;
 }
@@ -436,8 +439,7 @@ inline void lockstep::adopt(int context, const plan_message& message) {
       message[first_plan_words::call] == std::int32_t(calls() & 0x7fffffff) &&
       plan[plan_words::context] == context) {
     activate(plan);
-    if (merges_ == 0 && outstanding() == merge_step::none)
-      steps_.set_pace(message[first_plan_words::pace]);
+    steps_.hasten(message[first_plan_words::gap], message[first_plan_words::pace]);
     return;
   }
   poisoned_ = true;

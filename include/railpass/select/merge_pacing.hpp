@@ -22,6 +22,12 @@ struct merge_demand {
   int shortest_plan = longest_epoch;  ///< in calls of its context
 };
 
+/// One that does not wait for what the last reply said of it.
+struct hastened_merge {
+  std::int32_t gap = longest_epoch;  ///< calls until it begins
+  std::int32_t pace = 1;
+};
+
 class merge_pacing {
  public:
   /// `spread_height` is that of the tree of merges spread over calls; `passed_s`: how much time has
@@ -41,10 +47,15 @@ class merge_pacing {
   /// two merges do is not seen where the program computes between others.
   double overlapped_share() const { return calls_s_ > 0 ? 1 - elapsed_s_ / calls_s_ : 0; }
 
-  /// Of the first merge, where a call is expected to take `call_s`.
-  std::int32_t first_pace(double call_s, bool all_wait) const {
-    return std::min(pace_for(call_s, all_wait ? first_all_wait_share : first_at_once_share),
-                    pace_for(passed_s_, passed_at_once_share));
+  /// The merge before which a context begins whose calls are expected to take `call_s`, and whose
+  /// first plan is for so many of them: as soon as that is over, if merges have not cost too much.
+  hastened_merge after_first_plan(double call_s, bool all_wait, int plan_length) const {
+    if (merges_ == 0)
+      return {
+          .gap = 1,
+          .pace = std::min(pace_for(call_s, all_wait ? first_all_wait_share : first_at_once_share),
+                           pace_for(passed_s_, passed_at_once_share))};
+    return {.gap = spare_s_ >= 0 ? plan_length : longest_epoch, .pace = pace(call_s, plan_length)};
   }
 
   /// A merge of this pace is answered. `charged_s` is what the one before it cost the rank for
@@ -78,21 +89,17 @@ class merge_pacing {
     double gap = demand.gap;
     // No tuned context was used: look again later, ever later.
     if (gap == longest_epoch) gap = 2 * demand.calls;
-    const bool early = merges_ < early_merges, urgent = demand.shortest_plan < spread_calls_;
-    const std::int32_t pace = std::min(pace_for(demand.call_s, early    ? early_at_once_share
-                                                               : urgent ? urgent_at_once_share
-                                                                        : 0),
-                                       pace_for(passed_s_, early ? passed_at_once_share : 0));
-    const double spare_s =
-        (free_merges - 1) * cost_s(pace) + demand.call_s + merge_share * elapsed_s_ - all_cost_s_;
-    if (spare_s < 0 && demand.call_s > 0) {
+    const std::int32_t next_pace = pace(demand.call_s, demand.shortest_plan);
+    spare_s_ = (free_merges - 1) * cost_s(next_pace) + demand.call_s + merge_share * elapsed_s_ -
+               all_cost_s_;
+    if (spare_s_ < 0 && demand.call_s > 0) {
       // By each call to come.
       const double earned_s = merge_share * demand.call_s * elapsed_s_ / calls_s_;
-      gap = std::max(gap, -spare_s / earned_s - reply_calls);
+      gap = std::max(gap, -spare_s_ / earned_s - reply_calls);
     }
     ++merges_;
     const auto pause = std::int32_t(std::clamp(gap, 0.0, double(longest_epoch)));
-    return {.gap = pause, .pace = pace, .samples = room_for(double(pause) + reply_calls)};
+    return {.gap = pause, .pace = next_pace, .samples = room_for(double(pause) + reply_calls)};
   }
 
  private:
@@ -113,6 +120,14 @@ class merge_pacing {
   std::int32_t pace_for(double call_s, double share) const {
     return share > 0 && costs_.at_once_s <= share * call_s ? 0 : 1;
   }
+  /// Of a merge among calls that take `call_s`.
+  std::int32_t pace(double call_s, int shortest_plan) const {
+    const bool early = merges_ < early_merges, urgent = shortest_plan < spread_calls_;
+    return std::min(pace_for(call_s, early    ? early_at_once_share
+                                     : urgent ? urgent_at_once_share
+                                              : 0),
+                    pace_for(passed_s_, early ? passed_at_once_share : 0));
+  }
   static std::int32_t room_for(double calls_between) {
     constexpr std::int32_t least = merge_report::min_samples;
     return calls_between <= least       ? least
@@ -132,6 +147,7 @@ class merge_pacing {
   double all_cost_s_ = 0;               // as measured, of the last one as expected
   std::int32_t charged_pace_ = -1;      // of the merge before this one; -1: there was none
   double expected_cost_s_ = 0;          // the same
+  double spare_s_ = 0;                  // that merges may still cost, at the last answer
   double calls_s_ = 0, elapsed_s_ = 0;  // calls with a plan: their sum, and what passed in them
   double answered_s_ = -std::numeric_limits<double>::infinity();
 };

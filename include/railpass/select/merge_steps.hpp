@@ -7,6 +7,7 @@
 
 #include "railpass/select/merge_tree.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -30,7 +31,16 @@ class merge_steps {
   /// Of the merge that is under way, or else of the next one: calls that it takes for each level of
   /// the tree; 0: all at once.
   std::int32_t pace() const { return pace_; }
-  void set_pace(std::int32_t pace) { pace_ = pace; }
+  /// The next merge begins after `gap` calls, unless it would sooner: of this pace, or, if one is
+  /// under way, as soon as that allows.
+  void hasten(std::int32_t gap, std::int32_t pace) {
+    if (next_ != merge_step::post) {
+      hastened_to_ = std::min(hastened_to_, call_ + gap);
+    } else if (call_ + gap <= next_at_) {
+      next_at_ = call_ + gap;
+      pace_ = pace;
+    }
+  }
   const tree_place& tree() const { return trees_[pace_ == 0 ? 1 : 0]; }
   /// Of the tree of merges that are spread over calls.
   int spread_height() const { return trees_[0].height(); }
@@ -54,16 +64,19 @@ class merge_steps {
   /// The next merge begins after `gap` calls.
   void consumed(std::int32_t gap, std::int32_t pace) {
     next_ = merge_step::post;
-    next_at_ = call_ + gap;
+    next_at_ = std::min(call_ + gap, std::max(call_ + 1, hastened_to_));
+    hastened_to_ = never;
     pace_ = pace;
   }
   /// There is no next one.
   void consumed_last() {
     next_ = merge_step::post;
-    next_at_ = std::numeric_limits<std::int64_t>::max();
+    next_at_ = never;
   }
 
  private:
+  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
   /// Child i is on level i and reports in that call; in the next one it is listened to.
   void collect_from(int child) {
     child_ = child;
@@ -86,6 +99,7 @@ class merge_steps {
   std::array<tree_place, 2> trees_;
   int child_ = 0;
   std::int64_t posted_at_ = 0;
+  std::int64_t hastened_to_ = never;  // the merge after the one that is under way
   std::int32_t pace_ = 1;
 };
 

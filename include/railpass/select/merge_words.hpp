@@ -56,7 +56,8 @@ struct plan_words {
 inline constexpr int plan_message_words = 64;
 using plan_message = std::array<std::int32_t, plan_message_words>;
 struct first_plan_words {
-  enum : std::size_t { key, call, pace, header };  // pace: of the first merge
+  // The next merge, unless it begins sooner or is under way: in so many calls, of that pace.
+  enum : std::size_t { key, call, gap, pace, header };
 };
 static_assert(first_plan_words::header + plan_words::most <= plan_message_words);
 
