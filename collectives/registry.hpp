@@ -7,11 +7,15 @@
 
 #include "collectives/algorithm.hpp"
 #include "railpass/base/error.hpp"
+#include "railpass/base/names.hpp"
 #include "railpass/base/units.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 // Compiling all algorithms takes half a minute: railpass itself does so once, in registry.cpp.
@@ -103,10 +107,20 @@ inline const algorithm* find_algorithm(collective op, std::string_view name) {
   return nullptr;
 }
 
+/// By its name here or MPI's: all_reduce, allreduce, MPI_Allreduce; broadcast, bcast.
 inline std::optional<collective> find_collective(std::string_view name) {
-  for (std::size_t i = 0; i < num_collectives; ++i)
-    if (name_of(collective(i)) == name) return collective(i);
-  return std::nullopt;
+  const auto letters = [](std::string_view text) {
+    std::string result;
+    for (const char c : text)
+      if (c != '_') result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return result;
+  };
+  std::string wanted = letters(name);
+  if (wanted.starts_with("mpi")) wanted.erase(0, 3);
+  if (wanted == "bcast") return collective::broadcast;
+  const auto found = std::ranges::find_if(
+      all_collectives, [&](collective op) { return letters(name_of(op)) == wanted; });
+  return found == all_collectives.end() ? std::nullopt : std::optional(*found);
 }
 
 /// The inverse of name_of. Any value of a parameter is accepted that lies between its smallest and
@@ -125,7 +139,13 @@ inline arm parse_arm(collective op, std::string_view text) {
   if (text.ends_with('+')) throw fail("nothing follows the last '+'");
   const std::string_view name = next_word();
   const algorithm* a = find_algorithm(op, name);
-  if (!a) throw fail("there is no algorithm '" + std::string(name) + "' (see railpass algorithms)");
+  if (!a) {
+    std::vector<std::string_view> known;
+    for (const algorithm* one : all_algorithms)
+      if (one->op == op) known.push_back(one->name);
+    throw fail("there is no algorithm '" + std::string(name) + "' (see railpass algorithms)" +
+               did_you_mean(name, known));
+  }
   arm result = default_arm(*a);
   while (!rest.empty()) {
     const std::string_view word = next_word();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/arguments.hpp"
 
+#include "railpass/base/names.hpp"
 #include "railpass/base/units.hpp"
 
 #include <algorithm>
@@ -74,10 +75,9 @@ double parse_duration_s(std::string_view option, std::string_view text) {
 
 collective parse_collective(std::string_view option, std::string_view name) {
   if (const auto op = find_collective(name)) return *op;
-  std::string names;
-  for (const collective known : all_collectives)
-    names += (names.empty() ? "" : ", ") + std::string(name_of(known));
-  throw usage_error(std::string(option) + " '" + std::string(name) + "': expected one of " + names);
+  throw usage_error(
+      std::string(option) + " " +
+      expected_one_of(name, all_collectives, [](collective c) { return name_of(c); }));
 }
 
 std::vector<collective> parse_collectives(std::string_view option, std::string_view list) {

@@ -97,6 +97,15 @@ mpi_family family_of_build() {
                                                 : mpi_family::unknown;
 }
 
+void require_program(const std::string& program) {
+  if (!path_of(program).empty()) return;
+  const bool is_there = contains(program, "/") && access(program.c_str(), F_OK) == 0;
+  throw error("'" + program + "' cannot be started: " +
+              (is_there                 ? "it is not executable"
+               : contains(program, "/") ? "there is no such file"
+                                        : "there is none in PATH"));
+}
+
 mpi_family family_of_program(const std::string& program) {
   const std::string path = path_of(program);
   if (path.empty()) return mpi_family::unknown;

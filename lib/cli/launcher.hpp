@@ -22,6 +22,9 @@ std::string_view name_of(mpi_family family);
 mpi_family parse_family(std::string_view option, std::string_view name);
 mpi_family family_of_build();
 
+/// Throws error if this host has no such program, by its path or in PATH.
+void require_program(const std::string& program);
+
 /// The MPI library that an executable was linked with, as the dynamic linker says; unknown for
 /// scripts and for what is not there.
 mpi_family family_of_program(const std::string& program);

@@ -3,7 +3,9 @@
 // The railpass program: finds the verb, runs it, turns errors into one sentence and a status.
 #include "lib/cli/parallel.hpp"
 #include "lib/cli/verb.hpp"
+#include "railpass/base/names.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <iostream>
 
@@ -28,9 +30,30 @@ int complain(const std::string& who, const std::string& what, int status) {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
+// What users of other programs type: `help`, `version`, and -np for -n before the program that is
+// to be started.
+std::vector<std::string> as_declared(std::vector<std::string> words, const CLI::App& app) {
+  if (words.empty()) return words;
+  if (words[0] == "version") words[0] = "--version";
+  if (words[0] == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  for (const CLI::App* const verb : app.get_subcommands({})) {
+    if (verb->get_name() != words[0] || !verb->get_option_no_throw("-n")) continue;
+    for (std::size_t i = 1; i < words.size() && words[i].starts_with('-') && words[i] != "--";
+         ++i) {
+      if (words[i] == "-np") words[i] = "-n";
+      const CLI::Option* const option = verb->get_option_no_throw(words[i]);
+      if (option && option->get_items_expected_min() > 0) ++i;
+    }
+  }
+  return words;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("MPI collectives that learn the machine they run on", "railpass");
-  app.set_version_flag("--version", "railpass " RAILPASS_VERSION);
+  app.set_version_flag("-v,--version", "railpass " RAILPASS_VERSION);
   app.require_subcommand(1);
   app.footer("railpass VERB --help says more, with an example.");
   std::string who = "railpass";
@@ -45,18 +68,26 @@ int run(int argc, char** argv) {
     });
   }
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = as_declared({argv + 1, argv + argc}, app);
+    std::ranges::reverse(words);
+    app.parse(std::move(words));
   } catch (const CLI::Success& shown) {
     if (speaks_for_the_job()) app.exit(shown);
     return succeeded;
   } catch (const CLI::ParseError& wrong) {
     if (app.get_subcommands().empty() && argc > 1)
-      return complain(
-          who,
-          "there is no verb or option '" + std::string(argv[1]) + "' (railpass --help lists them)",
-          wrong_use);
-    for (const CLI::App* sub : app.get_subcommands()) who += ' ' + sub->get_name();
-    return complain(who, first_line(wrong.what()) + " (" + who + " --help says how)", wrong_use);
+      return complain(who,
+                      "there is no verb or option '" + std::string(argv[1]) +
+                          "' (railpass --help lists them)" +
+                          did_you_mean(argv[1], verbs, [](const verb* v) { return v->name; }),
+                      wrong_use);
+    std::string meant;
+    for (const CLI::App* sub : app.get_subcommands()) {
+      who += ' ' + sub->get_name();
+      meant = meant_option(*sub);
+    }
+    return complain(who, first_line(wrong.what()) + " (" + who + " --help says how)" + meant,
+                    wrong_use);
   } catch (const usage_error& wrong) {
     return complain(who, wrong.what(), wrong_use);
   } catch (const std::bad_alloc&) {

@@ -3,9 +3,12 @@
 #include "lib/cli/verb.hpp"
 
 #include <cerrno>
+#include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <sched.h>
 #include <sstream>
 #include <unistd.h>
@@ -14,7 +17,7 @@ namespace railpass::cli {
 namespace {
 
 struct options {
-  int ranks = 1;
+  std::optional<int> ranks;
   std::string launcher;
   std::string mpi;
   bool verbose = false;
@@ -50,23 +53,39 @@ launch find_launch(const options& o, const std::string& program) {
   return found;
 }
 
+// What a batch system has reserved.
+std::optional<int> reserved_ranks() {
+  for (const char* const variable : {"SLURM_NTASKS", "PBS_NP"}) {
+    const char* const text = std::getenv(variable);
+    if (!text) continue;
+    const std::string_view word = text;
+    int ranks = 0;
+    const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), ranks);
+    if (failure != std::errc{} || end != word.data() + word.size() || ranks < 1)
+      throw usage_error(std::string(variable) + "='" + text +
+                        "': expected how many ranks there are; -n N says it, too");
+    return ranks;
+  }
+  return std::nullopt;
+}
+
 int cores_here() {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
 }
 
-std::vector<std::string> command_for(const options& o, const launch& found,
+std::vector<std::string> command_for(const options& o, int ranks, const launch& found,
                                      const std::vector<std::string>& program) {
   std::vector<std::string> command = found.command;
   const auto add = [&](const std::vector<std::string>& words) {
     command.insert(command.end(), words.begin(), words.end());
   };
   const std::string library = preload_library(found.family);
-  add({"-n", std::to_string(o.ranks)});
+  add({"-n", std::to_string(ranks)});
 
   const int cores = cores_here();
-  if (o.launcher.empty() && cores > 0 && o.ranks > cores) {
-    std::cerr << "railpass run: " << o.ranks << " ranks on the " << cores
+  if (o.launcher.empty() && cores > 0 && ranks > cores) {
+    std::cerr << "railpass run: " << ranks << " ranks on the " << cores
               << " cores of this host: ranks that wait take turns with those that work\n";
     if (found.kind == launcher_kind::open_mpi)
       add({"--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"});
@@ -81,10 +100,20 @@ std::vector<std::string> command_for(const options& o, const launch& found,
   return command;
 }
 
-int run(const options& o, const std::vector<std::string>& program) {
+int run(const options& o, const CLI::App& verb) {
+  const std::vector<std::string> program = verb.remaining();
   if (program.empty()) throw usage_error("expected a program to start");
-  if (o.ranks < 1) throw usage_error("-n: expected at least 1 rank");
-  const std::vector<std::string> command = command_for(o, find_launch(o, program.front()), program);
+  if (program.front().starts_with('-'))
+    throw usage_error("there is no option '" + program.front() +
+                      "' (railpass run --help lists them)" + meant_option(verb));
+  const std::optional<int> ranks = o.ranks ? o.ranks : reserved_ranks();
+  if (!ranks)
+    throw usage_error("-n: expected how many ranks, as neither SLURM_NTASKS nor PBS_NP says it");
+  if (*ranks < 1) throw usage_error("-n: expected at least 1 rank");
+  // On other hosts, where a launcher of the user's may start it, there may be other programs.
+  if (o.launcher.empty()) require_program(program.front());
+  const std::vector<std::string> command =
+      command_for(o, *ranks, find_launch(o, program.front()), program);
   if (o.verbose) std::cerr << "railpass run: " << quoted(command) << '\n';
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
@@ -98,7 +127,7 @@ int run(const options& o, const std::vector<std::string>& program) {
 
 const verb run_verb{
     "run", "Start an unmodified MPI program so that its collectives are tuned",
-    "  railpass run -n 8 ./program argument\n"
+    "  railpass run -np 8 ./program argument\n"
     "  RAILPASS_STATS=dump.json railpass run -n 64 --launcher 'mpiexec --hostfile hosts' "
     "./program\n"
     "The ranks get librailpass_preload.so and all RAILPASS_ variables. RAILPASS=off switches it "
@@ -106,7 +135,8 @@ const verb run_verb{
     "is taken,\nor that of the launcher.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("-n,--ranks", o->ranks, "how many ranks")->required();
+      app.add_option("-n,--ranks", o->ranks,
+                     "how many ranks (-np, too); by default as many as Slurm or PBS has reserved");
       app.add_option("--launcher", o->launcher,
                      "the command that starts ranks, with its own options; by default the mpiexec "
                      "of the program's MPI")
@@ -118,7 +148,7 @@ const verb run_verb{
           ->type_name("NAME");
       app.add_flag("--verbose", o->verbose, "print the command that is started");
       app.prefix_command();
-      return [o, &app] { return run(*o, app.remaining()); };
+      return [o, &app] { return run(*o, app); };
     }};
 
 }  // namespace railpass::cli

@@ -3,6 +3,7 @@
 
 #include "lib/files/files.hpp"
 #include "railpass/base/clock.hpp"
+#include "railpass/base/names.hpp"
 #include "railpass/base/units.hpp"
 
 #include <algorithm>
@@ -12,6 +13,14 @@
 #include <unistd.h>
 
 namespace railpass::cli {
+
+std::string meant_option(const CLI::App& verb) {
+  std::vector<std::string> known;
+  for (const CLI::Option* const option : verb.get_options())
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  const std::vector<std::string> extra = verb.remaining();
+  return extra.empty() ? "" : did_you_mean(extra.front().substr(0, extra.front().find('=')), known);
+}
 
 void json_output::declare(CLI::App& app) {
   app.add_option("--json", file_, "write the results as JSON to this file; - is standard output")

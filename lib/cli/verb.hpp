@@ -29,6 +29,9 @@ struct verb {
 #include "lib/cli/verbs.def"
 #undef RAILPASS_VERB
 
+/// "; did you mean '--ranks'?" if the first word that the verb does not know is like an option.
+std::string meant_option(const CLI::App& verb);
+
 /// The option --json FILE of a verb that has results.
 class json_output {
  public:

@@ -3,6 +3,7 @@
 
 #include "lib/session/judgement.hpp"
 #include "lib/session/process.hpp"
+#include "lib/session/setting_values.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/select/followed_context.hpp"
 
@@ -12,20 +13,6 @@
 #include <string_view>
 
 namespace railpass {
-
-namespace {
-
-std::vector<std::string_view> words(std::string_view list) {
-  std::vector<std::string_view> result;
-  while (!list.empty()) {
-    const std::size_t comma = list.find(',');
-    if (comma != 0) result.push_back(list.substr(0, comma));
-    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
-  }
-  return result;
-}
-
-}  // namespace
 
 const std::array<std::vector<arm>, num_collectives>& known_arms() {
   static const auto& arms = *[] {
@@ -54,7 +41,7 @@ const arm& reproducible_arm(const call& c) {
 
 std::string pinned_version(std::string_view use, std::string_view set) {
   std::string version;
-  for (const std::string_view word : words(use))
+  for (const std::string_view word : words_of(use))
     if (const std::size_t colon = word.find(':');
         colon != std::string_view::npos && word.substr(0, colon) == set)
       version = word.substr(colon + 1);
@@ -63,7 +50,7 @@ std::string pinned_version(std::string_view use, std::string_view set) {
 
 std::vector<std::string> names_of_sets(std::string_view use) {
   std::vector<std::string> names;
-  for (const std::string_view word : words(use)) {
+  for (const std::string_view word : words_of(use)) {
     const std::string_view name = word.substr(0, word.find(':'));
     if (!find_collective(name)) names.emplace_back(name);
   }
@@ -71,17 +58,15 @@ std::vector<std::string> names_of_sets(std::string_view use) {
 }
 
 arm_table::arm_table(const settings& values, process& owner) : process_(owner) {
-  const auto all = words(values.collectives);
+  const auto all = words_of(values.collectives);
   for (std::size_t i = 0; i < num_collectives; ++i) {
     handlings_[i].arms = known_arms()[i].data();
     handlings_[i].waits = select::waiting_in(collective(i));
     handlings_[i].tuned =
-        values.collectives == "all" || std::ranges::find(all, name_of(collective(i))) != all.end();
+        values.collectives == "all" ||
+        std::ranges::find(all, std::optional(collective(i)), find_collective) != all.end();
   }
-  for (const std::string_view word : all)
-    if (word != "all" && !find_collective(word))
-      owner.record("RAILPASS_COLLECTIVES: there is no collective '" + std::string(word) + "'");
-  for (const std::string_view word : words(values.use)) {
+  for (const std::string_view word : words_of(values.use)) {
     const std::size_t colon = word.find(':');
     const auto op = find_collective(word.substr(0, colon));
     if (colon == std::string_view::npos)

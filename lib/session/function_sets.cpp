@@ -83,7 +83,7 @@ void tuned_set::define(std::vector<set_definition::version> versions) {
     pinned_ = 0;
   }
   if (!asked.empty() && found == versions.end())
-    process_.record("RAILPASS_USE: " + set_named(name_) + " has no version '" + asked +
+    process_.warn("RAILPASS_USE: " + set_named(name_) + " has no version '" + asked +
                     "'; its first one is used");
   definition_ = std::make_shared<const set_definition>(
       set_definition{name_, attributes_, std::move(versions)});
@@ -263,7 +263,7 @@ void request_state::define() {
   versions_.clear();
   context_.of = set_->definition();
   if (const int pinned = set_->pinned(); pinned >= 0 && !context_.can_take(pinned))
-    process_.record("RAILPASS_USE: " + set_named(set_->name()) + " has calls that cannot take '" +
+    process_.warn("RAILPASS_USE: " + set_named(set_->name()) + " has calls that cannot take '" +
                     name_of(pinned) + "'; its first version is used");
 }
 

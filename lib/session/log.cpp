@@ -33,14 +33,13 @@ void set_log_handler(log_handler handler, void* user_data) {
   s.user_data = user_data;
 }
 
-void write_record(const std::string& place, const std::string& text) {
+void write_record(const std::string& place, const std::string& text, bool for_user) {
   sink& s = the_sink();
   const std::lock_guard lock(s.mutex);
-  if (s.handler) {
-    s.handler(text.c_str(), s.user_data);
-  } else if (place == "stderr") {
-    std::fprintf(stderr, "railpass: %s\n", text.c_str());
-  } else if (!place.empty()) {
+  if (s.handler) return s.handler(text.c_str(), s.user_data);
+  const bool to_file = !place.empty() && place != "stderr";
+  if (for_user || place == "stderr") std::fprintf(stderr, "railpass: %s\n", text.c_str());
+  if (to_file) {
     if (std::FILE* file = std::fopen(place.c_str(), "ae")) {
       std::fprintf(file, "railpass[%ld]: %s\n", long(getpid()), text.c_str());
       std::fclose(file);

@@ -9,6 +9,7 @@
 #include "lib/session/communicator_state.hpp"
 #include "lib/session/datatype.hpp"
 #include "lib/session/log.hpp"
+#include "lib/session/setting_values.hpp"
 #include "lib/session/shared_rails.hpp"
 #include "railpass/knowledge/joined.hpp"
 #include "railpass/select/freed.hpp"
@@ -78,7 +79,7 @@ constexpr double last_words_s = 0.02;
   }
   process* const known = running.load(std::memory_order_acquire);
   if (known)
-    for (const std::string& problem : problems) known->record(problem);
+    for (const std::string& problem : problems) known->warn(problem);
   return known;
 }
 
@@ -95,6 +96,8 @@ process::process(std::vector<std::string>& problems, environment_settings read)
       kept_(values_.enable ? values_.knowledge : "off") {
   for (const std::string& problem : read.problems)
     problems.push_back(problem + "; the default is used");
+  if (world_rank_ == 0 && values_.enable)
+    std::ranges::move(problems_of(values_), std::back_inserter(problems));
 
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, communicator_state::on_free, &communicator_key_,
                           nullptr);
@@ -144,7 +147,7 @@ void process::finalize() {
         files::write_text(values_.stats + ".rank" + std::to_string(world_rank_),
                           files::to_json(dump));
     } catch (const std::exception& problem) {
-      record(std::string("RAILPASS_STATS: ") + problem.what());
+      warn(std::string("RAILPASS_STATS: ") + problem.what());
     }
   }
   keep_learnt();
@@ -160,8 +163,8 @@ void process::look_for_unknown_names() {
   try {
     for (const std::string& name : names_of_sets(values_.use))
       if (!sets_.contains(name))
-        record("RAILPASS_USE: '" + name +
-               "' is no collective, and rank 0 met no function set of that name");
+        warn("RAILPASS_USE: '" + name +
+             "' is no collective, and rank 0 met no function set of that name");
   } catch (const std::bad_alloc&) {  // nobody hears of it
   }
 }
@@ -246,7 +249,7 @@ const profile* process::read_profile(const std::string& path, int num_hosts,
     }
     result = place.get();
   }
-  if (!result) record("the profile is not used: " + failure);
+  if (!result) warn("RAILPASS_PROFILE: " + failure);
   return result;
 }
 
@@ -255,14 +258,17 @@ void process::note_set(const std::string& name) {
   sets_.insert(name);
 }
 
-void process::record(std::string_view text) {
+void process::record(std::string_view text) { record(text, false); }
+void process::warn(std::string_view text) { record(text, world_rank_ == 0); }
+
+void process::record(std::string_view text, bool for_user) {
   try {
     std::string kept(text);
     {
       const std::lock_guard lock(mutex_);
       if (!recorded_.insert(kept).second) return;
     }
-    write_record(values_.log, kept);
+    write_record(values_.log, kept, for_user);
   } catch (const std::bad_alloc&) {  // what is recorded is worse than that nobody hears of it
   }
 }

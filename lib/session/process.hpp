@@ -70,6 +70,8 @@ class process {
 
   /// One sentence for the log sink; the same sentence is passed on only once.
   void record(std::string_view text);
+  /// The same of what the user has got wrong: the world's rank 0 says it on standard error, too.
+  void warn(std::string_view text);
   /// One line for RAILPASS_TRACE.
   void trace(const std::string& line);
   bool tracing() const { return trace_.is_open(); }
@@ -94,6 +96,7 @@ class process {
   explicit process(std::vector<std::string>& problems);  // which the caller is to record
   process(std::vector<std::string>& problems, environment_settings read);
   static int on_finalize(MPI_Comm, int, void*, void*);
+  void record(std::string_view text, bool for_user);
   void finalize();
   void say_summary();
   void look_for_unknown_names();

@@ -2,6 +2,7 @@
 #include "lib/tune/searches.hpp"
 
 #include "lib/tune/searches.def"
+#include "railpass/base/names.hpp"
 
 namespace railpass::tune {
 
@@ -16,12 +17,9 @@ std::span<const search_description> searches() {
 }
 
 std::unique_ptr<search> make_search(std::string_view name) {
-  std::string names;
-  for (const search_description& s : searches()) {
+  for (const search_description& s : searches())
     if (s.name == name) return s.make();
-    names += (names.empty() ? "" : ", ") + std::string(s.name);
-  }
-  throw error("'" + std::string(name) + "': expected one of " + names);
+  throw error(expected_one_of(name, searches(), &search_description::name));
 }
 
 }  // namespace railpass::tune

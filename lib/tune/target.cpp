@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/tune/target.hpp"
 
+#include "railpass/base/names.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -193,12 +195,9 @@ std::string one_line(std::string text, std::size_t longest) {
 std::span<const target> targets() { return all_targets; }
 
 const target& find_target(std::string_view name) {
-  std::string names;
-  for (const target& t : all_targets) {
+  for (const target& t : all_targets)
     if (t.name == name) return t;
-    names += (names.empty() ? "" : ", ") + std::string(t.name);
-  }
-  throw error("'" + std::string(name) + "': expected one of " + names);
+  throw error(expected_one_of(name, all_targets, &target::name));
 }
 
 std::string variable_of(const target& t, std::string_view name) {

@@ -30,12 +30,13 @@ class Compare(ProgramTest):
                                               result["without"]["seconds"]))
         self.assertEqual([result["ratio"][k] for k in ("low", "median", "high")], ratios)
         self.assertEqual(result["ratio"]["confidence"], 0.75)
+        self.assertIn("So few runs show nothing", done.stdout)
         self.assertIn("at least 6 repetitions", done.stdout)
 
     def test_the_verdict_is_what_the_interval_says(self):
         for sleeps in ("true", "true"), ("true", "sleep 0.2"), ("sleep 0.2", "true"):
             _, script = self.script(*sleeps)
-            done = self.run_railpass("compare", "--repetitions", 3, "--json", self.path("r.json"),
+            done = self.run_railpass("compare", "--repetitions", 6, "--json", self.path("r.json"),
                                      "--", *script)
             with open(self.path("r.json"), encoding="utf-8") as file:
                 ratio = json.load(file)["ratio"]
@@ -45,9 +46,12 @@ class Compare(ProgramTest):
             self.assertIn("wrote the same", done.stdout)
 
     def test_other_output_is_told(self):
-        _, script = self.script("echo 1", "echo 2")
-        done = self.run_railpass("compare", "--repetitions", 1, "--", *script)
-        self.assertIn("standard output differs", done.stdout)
+        for writes, says in {("echo a", "echo b"): "standard output differs",
+                             ("echo took 1.5e-3 s", "echo took -2 s"):
+                             "wrote the same on standard output but for numbers"}.items():
+            _, script = self.script(*writes)
+            done = self.run_railpass("compare", "--repetitions", 1, "--", *script)
+            self.assertIn(says, done.stdout)
 
     def test_ranks_get_the_library_by_their_launcher(self):
         done = self.run_railpass("compare", "--repetitions", 1, "--verbose", "--", MPIEXEC, "-n", 2,

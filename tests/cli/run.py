@@ -137,7 +137,27 @@ class Run(ProgramTest):
     def test_refused(self):
         self.check_refused("run", "-n", 2, says="expected a program")
         self.check_refused("run", "-n", 0, "true", says="at least 1 rank")
-        self.check_refused("run", "true", says="--ranks is required")
+        self.check_refused("run", "true", says="-n: expected how many ranks")
+        self.check_refused("run", "-np", "x", "true", says="--ranks = x")
+        self.check_refused("run", "--rank", 2, "true", says="did you mean '--ranks'?")
+        self.check_refused("rum", "-n", 2, "true", says="did you mean 'run'?")
+        for program, says in {"./none": "no such file", "none-of-that": "none in PATH",
+                              self.write("plain", ""): "not executable"}.items():
+            self.check_refused("run", "-n", 1, program, status=1, says=says)
+
+    def test_ranks_as_others_say_them(self):
+        for words, environment, count in ((["-np", 2], {}, 2), (["--verbose", "-np", 2], {}, 2),
+                                          ([], {"SLURM_NTASKS": "3"}, 3), ([], {"PBS_NP": "2"}, 2),
+                                          (["-n", 1], {"SLURM_NTASKS": "3"}, 1)):
+            done = self.run_railpass("run", *words, *SHOW, "-np", environment=environment)
+            self.assertEqual(len(done.stdout.splitlines()), count, done.stdout)
+        self.check_refused("run", "true", environment={"SLURM_NTASKS": "many"},
+                           says="SLURM_NTASKS='many'")
+
+    def test_help_and_version(self):
+        for words, says in {("help",): "Subcommands:", ("help", "run"): "how many ranks",
+                            ("version",): "railpass ", ("-v",): "railpass "}.items():
+            self.assertIn(says, self.run_railpass(*words).stdout)
         self.check_refused("run", "-n", 2, "--launcher", "echo", "true", says="--launcher 'echo'")
 
 

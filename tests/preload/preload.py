@@ -261,6 +261,24 @@ class Preloaded(unittest.TestCase):
         self.assertEqual(output, "0 wrong\n")
         self.assertEqual(set(calls), {"broadcast", "all_reduce"})
 
+    def test_wrong_settings_are_said_once_by_name(self):
+        program = self.program("all_collectives.c")
+        plain = self.start(program).stdout
+        for name, (value, says) in {
+                "RAILPASS_POLICY": ("foo", "'foo': expected one of"),
+                "RAILPASS_USE": ("bcast:binomal", "did you mean 'binomial'?"),
+                "RAILPASS_PROFILE": (self.path("none.json"), "none.json"),
+                "RAILPASS_COLLECTIVES": ("bcast,allreduc", "did you mean 'all_reduce'?"),
+                "RAILPASS_GPU": ("maybe", "expected stage or native"),
+                "RAILPASS_STATS": (self.path("no/where"), "no/where"),
+                "RAILPASS_MIN_BITES": ("1", "there is no setting 'min_bites'")}.items():
+            done = self.start(program, preload=(PRELOAD,), **{name: value})
+            said = [line for line in done.stderr.splitlines() if line.startswith("railpass: ")]
+            self.assertEqual(len(said), 1, done.stderr)
+            self.assertIn(name, said[0])
+            self.assertIn(says, said[0])
+            self.assertEqual(done.stdout, plain)
+
     def test_a_trace_on_a_full_disk(self):
         program = self.program("all_collectives.c")
         trace = self.path("trace")

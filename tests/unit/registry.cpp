@@ -54,7 +54,7 @@ TEST_CASE("native comes first, and everything else can be built, priced and look
   }
   REQUIRE(find_algorithm(collective::broadcast, "ring") == nullptr);
   REQUIRE(find_collective("all_reduce") == collective::all_reduce);
-  REQUIRE_FALSE(find_collective("allreduce"));
+  REQUIRE_FALSE(find_collective("allreduces"));
 }
 
 TEST_CASE("the names of arms differ and lead back to them") {
@@ -98,6 +98,7 @@ TEST_CASE("what is no arm is refused with the word that is wrong") {
   for (const auto& [op, text, part] : {
            wrong{broadcast, "bruck", "no algorithm 'bruck'"},
            wrong{broadcast, "", "no algorithm ''"},
+           wrong{broadcast, "binomal", "did you mean 'binomial'?"},
            wrong{collective::all_reduce, "binomial", "of all_reduce: there is no algorithm"},
            wrong{broadcast, "binomial+segment=8KiB", "'segment=8KiB' is not one of its parameters"},
            wrong{broadcast, "binomial+segment_bytes", "'segment_bytes' is not one of"},
@@ -112,6 +113,18 @@ TEST_CASE("what is no arm is refused with the word that is wrong") {
     CAPTURE(text, part, message);
     CHECK(message.find(part) != std::string::npos);
   }
+}
+
+TEST_CASE("collectives are known by their names here and by MPI's") {
+  for (const collective op : all_collectives) CHECK(find_collective(name_of(op)) == op);
+  for (const char* const name : {"bcast", "MPI_Bcast", "Bcast", "broadcast"})
+    CHECK(find_collective(name) == collective::broadcast);
+  CHECK(find_collective("MPI_Allreduce") == collective::all_reduce);
+  CHECK(find_collective("reduce_scatter_block") == collective::reduce_scatter_block);
+  CHECK(find_collective("MPI_Reduce_scatter") == collective::reduce_scatter);
+  CHECK(find_collective("alltoallw") == collective::all_to_allw);
+  for (const char* const name : {"", "MPI_", "brodcast", "broadcasts"})
+    CHECK_FALSE(find_collective(name));
 }
 
 TEST_CASE("preconditions are checked one by one") {

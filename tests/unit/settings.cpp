@@ -38,6 +38,7 @@ TEST_CASE("nonsense is reported with the variable and what was expected, and lea
   REQUIRE(read.problems.size() == 7);
   CHECK(read.problems[0] == "RAILPASS_ENABLE='maybe': expected on or off");
   CHECK(read.problems[5].find("there is no setting 'enabel'") != std::string::npos);
+  CHECK(read.problems[5].ends_with("; did you mean 'enable'?"));
   CHECK(read.values.enable);
   CHECK(read.values.seed == settings{}.seed);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "railpass/base/error.hpp"
+#include "railpass/base/names.hpp"
 #include "railpass/base/units.hpp"
 
 #include <algorithm>
@@ -129,8 +130,13 @@ inline void assign(settings& values, std::string_view name, std::string_view tex
   }
 #include "railpass/base/settings.def"
 #undef RAILPASS_SETTING
+  static constexpr std::string_view known[] = {
+#define RAILPASS_SETTING(kind, member, standard, unit, description) #member,
+#include "railpass/base/settings.def"
+#undef RAILPASS_SETTING
+  };
   throw error(std::string(where) + ": there is no setting '" + std::string(name) +
-              "' (railpass settings lists them)");
+              "' (railpass settings lists them)" + did_you_mean(name, known));
 }
 
 /// Settings read from an environment, and what was wrong with it. A wrong value leaves the default.

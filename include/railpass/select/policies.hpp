@@ -4,6 +4,7 @@
 #pragma once
 
 #include "railpass/base/error.hpp"
+#include "railpass/base/names.hpp"
 #include "railpass/select/policies.def"
 #include "railpass/select/policy.hpp"
 
@@ -31,12 +32,9 @@ inline constexpr policy_description policies[] = {
 
 /// The policy of this name. Throws error listing the known ones if there is none.
 inline const policy_description& require_policy(std::string_view name) {
-  std::string known;
-  for (const policy_description& p : policies) {
+  for (const policy_description& p : policies)
     if (p.name == name) return p;
-    known += (known.empty() ? "" : ", ") + std::string(p.name);
-  }
-  throw error("policy '" + std::string(name) + "': expected one of " + known);
+  throw error("policy " + expected_one_of(name, policies, &policy_description::name));
 }
 
 /// A policy for one context. Throws error if there is none of this name, or if `input` has no

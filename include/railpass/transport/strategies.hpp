@@ -4,6 +4,7 @@
 #pragma once
 
 #include "railpass/base/error.hpp"
+#include "railpass/base/names.hpp"
 #include "railpass/transport/strategies.def"
 #include "railpass/transport/strategy.hpp"
 
@@ -30,12 +31,9 @@ inline constexpr strategy_description strategies[] = {
 
 /// Throws error listing the known ones if there is none of this name.
 inline std::unique_ptr<strategy> make_strategy(std::string_view name) {
-  std::string known;
-  for (const strategy_description& s : strategies) {
+  for (const strategy_description& s : strategies)
     if (s.name == name) return s.make();
-    known += (known.empty() ? "" : ", ") + std::string(s.name);
-  }
-  throw error("strategy '" + std::string(name) + "': expected one of " + known);
+  throw error("strategy " + expected_one_of(name, strategies, &strategy_description::name));
 }
 
 }  // namespace railpass::transport

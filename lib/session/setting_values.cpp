@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/session/setting_values.hpp"
+
+#include "collectives/registry.hpp"
+#include "lib/files/files.hpp"
+#include "railpass/base/names.hpp"
+#include "railpass/select/policies.hpp"
+
+#include <string_view>
+
+namespace railpass {
+
+namespace {
+
+std::string meant_collective(std::string_view name) {
+  return did_you_mean(name, all_collectives, [](collective op) { return name_of(op); });
+}
+
+void check_policy(const settings& values) { select::require_policy(values.policy); }
+
+void check_collectives(const settings& values) {
+  if (values.collectives == "all") return;
+  for (const std::string_view name : words_of(values.collectives))
+    if (!find_collective(name))
+      throw error("there is no collective '" + std::string(name) + "'" + meant_collective(name));
+}
+
+// What is pinned and no collective is a function set, of which nobody knows yet.
+void check_use(const settings& values) {
+  for (const std::string_view pin : words_of(values.use)) {
+    const std::size_t colon = pin.find(':');
+    if (colon == std::string_view::npos)
+      throw error("'" + std::string(pin) + "': expected collective:arm");
+    const std::string_view name = pin.substr(0, colon);
+    if (const auto op = find_collective(name)) {
+      (void)parse_arm(*op, pin.substr(colon + 1));
+    } else if (const std::string meant = meant_collective(name); !meant.empty()) {
+      throw error("there is no collective '" + std::string(name) +
+                  "', this is taken for a function set" + meant);
+    }
+  }
+}
+
+void check_gpu(const settings& values) {
+  if (values.gpu != "stage" && values.gpu != "native")
+    throw error("'" + values.gpu + "': expected stage or native");
+}
+
+void check_profile(const settings& values) {
+  if (!values.profile.empty()) (void)files::read_profile(values.profile);
+}
+
+}  // namespace
+
+std::vector<std::string_view> words_of(std::string_view list) {
+  std::vector<std::string_view> result;
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    if (comma != 0) result.push_back(list.substr(0, comma));
+    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
+  }
+  return result;
+}
+
+std::vector<std::string> problems_of(const settings& values) {
+  struct check {
+    const char* name;
+    void (*of)(const settings&);
+  };
+  std::vector<std::string> problems;
+  for (const check& one :
+       {check{"POLICY", check_policy}, check{"COLLECTIVES", check_collectives},
+        check{"USE", check_use}, check{"GPU", check_gpu}, check{"PROFILE", check_profile}}) {
+    try {
+      one.of(values);
+    } catch (const error& problem) {
+      problems.push_back(std::string("RAILPASS_") + one.name + ": " + problem.what());
+    }
+  }
+  return problems;
+}
+
+}  // namespace railpass

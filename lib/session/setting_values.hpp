@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include "railpass/base/settings.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace railpass {
+
+/// Of a list with commas; empty ones are left out.
+std::vector<std::string_view> words_of(std::string_view list);
+
+/// What is wrong with values that have the right kind, a sentence each: policies, collectives and
+/// arms that there are not, and a profile that cannot be read. Reads that file.
+std::vector<std::string> problems_of(const settings& values);
+
+}  // namespace railpass
