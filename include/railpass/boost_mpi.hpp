@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// For code that uses Boost.MPI: one changed line, and its collectives are tuned.
+//
+//     #include <railpass/boost_mpi.hpp>
+//     namespace mpi = railpass::boost_mpi;  // was boost::mpi; using namespace works, too
+//
+// All of Boost.MPI's names are in it. Collectives have Boost.MPI's signatures, so that arguments of
+// templates may be said (`gather<int>(...)`); what they do, and their errors, are those of
+// railpass/collectives.hpp. communicator::barrier() and nonblocking calls stay Boost.MPI's.
+//
+#pragma once
+
+#include "railpass/collectives.hpp"
+
+#include <boost/mpi.hpp>
+
+#include <vector>
+
+namespace railpass::boost_mpi {
+
+using namespace boost::mpi;
+
+/// Holds for everything. Where a call names no namespace its communicator brings Boost.MPI's
+/// function along, and of two that differ in nothing else the one with a constraint is taken.
+template <class T>
+concept tuned = true;
+
+template <tuned T>
+void all_gather(const communicator& comm, const T& in, std::vector<T>& out) {
+  railpass::all_gather(comm, in, out);
+}
+template <tuned T>
+void all_gather(const communicator& comm, const T& in, T* out) {
+  railpass::all_gather(comm, in, out);
+}
+template <tuned T>
+void all_gather(const communicator& comm, const T* in, int n, std::vector<T>& out) {
+  railpass::all_gather(comm, in, n, out);
+}
+template <tuned T>
+void all_gather(const communicator& comm, const T* in, int n, T* out) {
+  railpass::all_gather(comm, in, n, out);
+}
+
+template <tuned T, class Op>
+void all_reduce(const communicator& comm, const T* value, int n, T* out, Op op) {
+  railpass::all_reduce(comm, value, n, out, op);
+}
+template <tuned T, class Op>
+void all_reduce(const communicator& comm, const T& value, T& out, Op op) {
+  railpass::all_reduce(comm, value, out, op);
+}
+template <tuned T, class Op>
+T all_reduce(const communicator& comm, const T& value, Op op) {
+  return railpass::all_reduce(comm, value, op);
+}
+template <tuned T, class Op>
+void all_reduce(const communicator& comm, inplace_t<T*> value, int n, Op op) {
+  railpass::all_reduce(comm, value, n, op);
+}
+template <tuned T, class Op>
+void all_reduce(const communicator& comm, inplace_t<T> value, Op op) {
+  railpass::all_reduce(comm, value, op);
+}
+
+template <tuned T>
+void all_to_all(const communicator& comm, const std::vector<T>& in, std::vector<T>& out) {
+  railpass::all_to_all(comm, in, out);
+}
+template <tuned T>
+void all_to_all(const communicator& comm, const T* in, T* out) {
+  railpass::all_to_all(comm, in, out);
+}
+template <tuned T>
+void all_to_all(const communicator& comm, const std::vector<T>& in, int n, std::vector<T>& out) {
+  railpass::all_to_all(comm, in, n, out);
+}
+template <tuned T>
+void all_to_all(const communicator& comm, const T* in, int n, T* out) {
+  railpass::all_to_all(comm, in, n, out);
+}
+
+template <tuned T>
+void broadcast(const communicator& comm, T& value, int root) {
+  railpass::broadcast(comm, value, root);
+}
+template <tuned T>
+void broadcast(const communicator& comm, T* values, int n, int root) {
+  railpass::broadcast(comm, values, n, root);
+}
+template <tuned T>
+void broadcast(const communicator& comm, skeleton_proxy<T>& value, int root) {
+  railpass::broadcast(comm, value, root);
+}
+template <tuned T>
+void broadcast(const communicator& comm, const skeleton_proxy<T>& value, int root) {
+  railpass::broadcast(comm, value, root);
+}
+
+template <tuned T>
+void gather(const communicator& comm, const T& in, std::vector<T>& out, int root) {
+  railpass::gather(comm, in, out, root);
+}
+template <tuned T>
+void gather(const communicator& comm, const T& in, T* out, int root) {
+  railpass::gather(comm, in, out, root);
+}
+template <tuned T>
+void gather(const communicator& comm, const T& in, int root) {
+  railpass::gather(comm, in, root);
+}
+template <tuned T>
+void gather(const communicator& comm, const T* in, int n, std::vector<T>& out, int root) {
+  railpass::gather(comm, in, n, out, root);
+}
+template <tuned T>
+void gather(const communicator& comm, const T* in, int n, T* out, int root) {
+  railpass::gather(comm, in, n, out, root);
+}
+template <tuned T>
+void gather(const communicator& comm, const T* in, int n, int root) {
+  railpass::gather(comm, in, n, root);
+}
+
+template <tuned T>
+void gatherv(const communicator& comm, const std::vector<T>& in, T* out,
+             const std::vector<int>& sizes, const std::vector<int>& displs, int root) {
+  railpass::gatherv(comm, in, out, sizes, displs, root);
+}
+template <tuned T>
+void gatherv(const communicator& comm, const T* in, int in_size, T* out,
+             const std::vector<int>& sizes, const std::vector<int>& displs, int root) {
+  railpass::gatherv(comm, in, in_size, out, sizes, displs, root);
+}
+template <tuned T>
+void gatherv(const communicator& comm, const std::vector<T>& in, int root) {
+  railpass::gatherv(comm, in, root);
+}
+template <tuned T>
+void gatherv(const communicator& comm, const T* in, int in_size, int root) {
+  railpass::gatherv(comm, in, in_size, root);
+}
+template <tuned T>
+void gatherv(const communicator& comm, const T* in, int in_size, T* out,
+             const std::vector<int>& sizes, int root) {
+  railpass::gatherv(comm, in, in_size, out, sizes, root);
+}
+template <tuned T>
+void gatherv(const communicator& comm, const std::vector<T>& in, T* out,
+             const std::vector<int>& sizes, int root) {
+  railpass::gatherv(comm, in, out, sizes, root);
+}
+
+template <tuned T>
+void scatter(const communicator& comm, const std::vector<T>& in, T& out, int root) {
+  railpass::scatter(comm, in, out, root);
+}
+template <tuned T>
+void scatter(const communicator& comm, const T* in, T& out, int root) {
+  railpass::scatter(comm, in, out, root);
+}
+template <tuned T>
+void scatter(const communicator& comm, T& out, int root) {
+  railpass::scatter(comm, out, root);
+}
+template <tuned T>
+void scatter(const communicator& comm, const std::vector<T>& in, T* out, int n, int root) {
+  railpass::scatter(comm, in, out, n, root);
+}
+template <tuned T>
+void scatter(const communicator& comm, const T* in, T* out, int n, int root) {
+  railpass::scatter(comm, in, out, n, root);
+}
+template <tuned T>
+void scatter(const communicator& comm, T* out, int n, int root) {
+  railpass::scatter(comm, out, n, root);
+}
+
+template <tuned T>
+void scatterv(const communicator& comm, const std::vector<T>& in, const std::vector<int>& sizes,
+              const std::vector<int>& displs, T* out, int out_size, int root) {
+  railpass::scatterv(comm, in, sizes, displs, out, out_size, root);
+}
+template <tuned T>
+void scatterv(const communicator& comm, const T* in, const std::vector<int>& sizes,
+              const std::vector<int>& displs, T* out, int out_size, int root) {
+  railpass::scatterv(comm, in, sizes, displs, out, out_size, root);
+}
+template <tuned T>
+void scatterv(const communicator& comm, T* out, int out_size, int root) {
+  railpass::scatterv(comm, out, out_size, root);
+}
+template <tuned T>
+void scatterv(const communicator& comm, const T* in, const std::vector<int>& sizes, T* out,
+              int root) {
+  railpass::scatterv(comm, in, sizes, out, root);
+}
+template <tuned T>
+void scatterv(const communicator& comm, const std::vector<T>& in, const std::vector<int>& sizes,
+              T* out, int root) {
+  railpass::scatterv(comm, in, sizes, out, root);
+}
+
+template <tuned T, class Op>
+void reduce(const communicator& comm, const T& in, T& out, Op op, int root) {
+  railpass::reduce(comm, in, out, op, root);
+}
+template <tuned T, class Op>
+void reduce(const communicator& comm, const T& in, Op op, int root) {
+  railpass::reduce(comm, in, op, root);
+}
+template <tuned T, class Op>
+void reduce(const communicator& comm, const T* in, int n, T* out, Op op, int root) {
+  railpass::reduce(comm, in, n, out, op, root);
+}
+template <tuned T, class Op>
+void reduce(const communicator& comm, const T* in, int n, Op op, int root) {
+  railpass::reduce(comm, in, n, op, root);
+}
+
+template <tuned T, class Op>
+void scan(const communicator& comm, const T& in, T& out, Op op) {
+  railpass::scan(comm, in, out, op);
+}
+template <tuned T, class Op>
+T scan(const communicator& comm, const T& in, Op op) {
+  return railpass::scan(comm, in, op);
+}
+template <tuned T, class Op>
+void scan(const communicator& comm, const T* in, int n, T* out, Op op) {
+  railpass::scan(comm, in, n, out, op);
+}
+
+template <tuned T>
+void all_gatherv(const communicator& comm, const T& in, T* out, const std::vector<int>& sizes) {
+  railpass::all_gatherv(comm, in, out, sizes);
+}
+template <tuned T>
+void all_gatherv(const communicator& comm, const T* in, T* out, const std::vector<int>& sizes) {
+  railpass::all_gatherv(comm, in, out, sizes);
+}
+template <tuned T>
+void all_gatherv(const communicator& comm, const std::vector<T>& in, std::vector<T>& out,
+                 const std::vector<int>& sizes) {
+  railpass::all_gatherv(comm, in, out, sizes);
+}
+template <tuned T>
+void all_gatherv(const communicator& comm, const T& in, T* out, const std::vector<int>& sizes,
+                 const std::vector<int>& displs) {
+  railpass::all_gatherv(comm, in, out, sizes, displs);
+}
+template <tuned T>
+void all_gatherv(const communicator& comm, const T* in, T* out, const std::vector<int>& sizes,
+                 const std::vector<int>& displs) {
+  railpass::all_gatherv(comm, in, out, sizes, displs);
+}
+template <tuned T>
+void all_gatherv(const communicator& comm, const std::vector<T>& in, std::vector<T>& out,
+                 const std::vector<int>& sizes, const std::vector<int>& displs) {
+  railpass::all_gatherv(comm, in, out, sizes, displs);
+}
+
+}  // namespace railpass::boost_mpi
