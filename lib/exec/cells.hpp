@@ -27,6 +27,7 @@ class cell_region {
 
   cell_region() = default;
   explicit cell_region(std::byte* memory) : memory_(memory) {}
+  std::byte* memory() const { return memory_; }
 
   /// Numbers below are not read any more by this rank.
   std::atomic_ref<std::uint64_t> acknowledged() const { return word_at(0); }

@@ -301,6 +301,11 @@ node_memory::use::use(node_memory& of, int slot, const rank_map& ranks, int num_
     regions_.push_back(of.region(local, slot));
     if (local == of.local_) rank_ = r;
   }
+  // The first calls are not to be slower than all later ones; where the kernel does not know it
+  // they are.
+  for (std::size_t r = 0; r < regions_.size(); ++r)
+    ::madvise(regions_[r].memory(), std::size_t(cell_region::bytes),
+              r == std::size_t(rank_) ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
   usage& u = of.usage_[std::size_t(slot)];
   u.used = true;
   u.readers += std::uint64_t(num_ranks - 1);

@@ -86,7 +86,17 @@ int session::begin_context(const select::context_key& key, int context, const ca
                               rank_ == 0 ? first_plan(key, context, c) : select::plan_message{});
 }
 
+// Building its schedule is no part of the time that an arm's first call takes.
+void session::make_ready(const call& c, const arm& a) {
+  if (a.base->is_native() || !eligible_here(*a.base, c)) return;
+  try {
+    (void)schedules_.find_or_build(*a.base, a.values, shape_of(c));
+  } catch (const std::bad_alloc&) {  // the call fails by that, too
+  }
+}
+
 int session::run_watched(const call& c, const arm& a, const select::timed_call& chosen) {
+  if (chosen.timed) make_ready(c, a);
   const long given_before = chosen.watches_core ? times_core_given() : 0;
   const double started_s = process_.clock()();
   const int code = run_arm(c, a);
@@ -177,18 +187,25 @@ int session::code_of(const Work& work) {
   return MPI_ERR_NO_MEM;
 }
 
-int session::run_schedule(const call& c, const arm& a) {
+// In rank order virtual ranks are the physical ones, and the result is passed on to the root.
+int session::first_of(const call& c) const {
+  const promise_traits traits = c.traits();
+  return traits.rooted && (!traits.reduces || is_commutative(c)) ? c.root : 0;
+}
+
+shape session::shape_of(const call& c) const {
   const bool commutative = is_commutative(c);
   const promise_traits traits = c.traits();
-  // In rank order virtual ranks are the physical ones, and the result is passed on to the root.
-  const bool in_order = traits.reduces && !commutative;
-  const int root = traits.rooted && !in_order ? c.root : 0;
-  const shape s{.rank = wrap(rank_ - root, num_ranks_),
-                .num_ranks = num_ranks_,
-                .commutative = commutative,
-                .result_rank = traits.rooted && in_order ? c.root : 0};
-  const std::shared_ptr<const schedule> plan = schedules_.find_or_build(*a.base, a.values, s);
-  if (const int failure = buffers_.prepare(c, place(), *plan, root)) return failure;
+  return {.rank = wrap(rank_ - first_of(c), num_ranks_),
+          .num_ranks = num_ranks_,
+          .commutative = commutative,
+          .result_rank = traits.rooted && traits.reduces && !commutative ? c.root : 0};
+}
+
+int session::run_schedule(const call& c, const arm& a) {
+  const std::shared_ptr<const schedule> plan =
+      schedules_.find_or_build(*a.base, a.values, shape_of(c));
+  if (const int failure = buffers_.prepare(c, place(), *plan, first_of(c))) return failure;
   const auto look = [](void* self) -> int {
     auto& mine = *static_cast<session*>(self);
     mine.joint_.keep_on();

@@ -110,11 +110,15 @@ class session {
   // What is rare is not inlined: a settled call is to run through little code.
   // Asks the first plan of rank 0 and takes it over. Returns an MPI error code.
   [[gnu::noinline]] int begin_context(const select::context_key& key, int context, const call& c);
+  void make_ready(const call& c, const arm& a);
   // Takes the time, or when the call ended.
   [[gnu::noinline]] int run_watched(const call& c, const arm& a, const select::timed_call& chosen);
   void watch_own_time(const select::timed_call& chosen, double seconds);
   int run_arm(const call& c, const arm& a);
   int run_on_host(const call& c, const arm& a);
+  // Which physical rank is the schedule's first.
+  int first_of(const call& c) const;
+  shape shape_of(const call& c) const;
   int run_schedule(const call& c, const arm& a);
   template <class Work>
   int code_of(const Work& work);
