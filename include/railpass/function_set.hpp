@@ -66,8 +66,8 @@ class function_set<R(Args...)> {
 
   /// Of a set whose calls are collective over `comm`, an intra-communicator, which must live as
   /// long as calls are made. Names have up to 60 letters, digits and any of _-.=+, versions' up
-  /// to 200; a set has no collective's name. A shape has at most 16 sizes. Collective; throws error
-  /// on all ranks alike if a name is none, or the ranks name different things.
+  /// to 200; a set has no collective's name. Shape and features have at most 16 sizes. Collective;
+  /// throws error on all ranks alike if a name is none, or the ranks name different things.
   function_set(std::string name, MPI_Comm comm, std::vector<std::string> attributes = {},
                function_set_options options = {})
       : request_(std::move(name), comm, std::move(attributes), std::move(options)) {}

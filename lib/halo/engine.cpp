@@ -97,16 +97,15 @@ void halo::engine::make(const halo_arguments& arguments) {
 
 std::unique_ptr<halo::engine::request> halo::engine::make_request(const halo_arguments& arguments,
                                                                   bool in_two_parts) const {
-  constexpr std::size_t longest_shape = 16;  // of a function set
-  std::vector<std::int64_t> shape{in_two_parts, arguments.options.corners};
-  const std::vector<std::int64_t> lengths = plan_->message_lengths(longest_shape - shape.size());
-  shape.insert(shape.end(), lengths.begin(), lengths.end());
+  constexpr std::size_t most_sizes = 16;  // of a function set
+  const std::vector<std::int64_t> shape{in_two_parts, arguments.options.corners};
   std::vector<std::string> without;
   for (const candidate& c : candidates_)
     if (!c.run) without.push_back(c.what->name());
   auto result = std::make_unique<request>(
       name_, arguments.comm, std::vector<std::string>{"pattern", "primitive", "layout"},
-      function_set_options{.shape = std::move(shape),
+      function_set_options{.shape = shape,
+                           .features = plan_->message_lengths(most_sizes - shape.size()),
                            .policy = arguments.options.policy,
                            .without = std::move(without)});
   for (const candidate& c : candidates_)

@@ -123,6 +123,12 @@ void function_sets::add_contexts_like(const knowledge::problem& of,
   for (const auto& one : regions) one->decider().add_contexts_like(of, dump);
 }
 
+void function_sets::add_contexts_near(const knowledge::problem& of, const feature_distance& by,
+                                      select::statistics_dump& dump) const {
+  for (const auto& one : sets) one->decider().add_contexts_near(of, by, dump);
+  for (const auto& one : regions) one->decider().add_contexts_near(of, by, dump);
+}
+
 // ---- requests
 
 class request_state {
@@ -182,9 +188,11 @@ request_state::request_state(communicator_state& state, std::string name, MPI_Co
     : comm_(comm), process_(*process::get()), verifies_(state.values().verify) {
   std::string problem = problem_of_name("function set", name);
   if (find_collective(name)) problem = "'" + name + "' is a collective's name";
-  if (options.shape.size() > most_sizes)
-    problem = "expected a shape of at most " + std::to_string(most_sizes) + " sizes, found " +
-              std::to_string(options.shape.size());
+  if (const std::size_t sizes = options.shape.size() + options.features.size(); sizes > most_sizes)
+    problem = "expected a shape and features of at most " + std::to_string(most_sizes) +
+              " sizes, found " + std::to_string(sizes);
+  if (std::ranges::any_of(options.features, [](std::int64_t f) { return f < 0; }))
+    problem = "expected features of 0 or more";
   for (const std::string& attribute : attributes) {
     if (problem.empty()) problem = problem_of_name("attribute", attribute);
     if (problem.empty() && std::ranges::count(attributes, attribute) > 1)
@@ -199,6 +207,8 @@ request_state::request_state(communicator_state& state, std::string name, MPI_Co
   for (const std::string& attribute : attributes) lines.push_back("attribute " + attribute);
   for (const std::int64_t extent : options.shape)
     lines.push_back("shape " + std::to_string(extent));
+  for (const std::int64_t feature : options.features)
+    lines.push_back("feature " + std::to_string(feature));
   lines.push_back("policy " + options.policy);
   for (const std::string& version : options.without) lines.push_back("without " + version);
   require_same(comm, set_named(name), lines, problem);
@@ -217,6 +227,8 @@ request_state::request_state(communicator_state& state, std::string name, MPI_Co
   }
   context_ = {.of = nullptr,
               .shape = std::move(options.shape),
+              .features = std::move(options.features),
+              .distance = std::move(options.distance),
               .policy = std::move(options.policy),
               .without = std::move(options.without)};
 }

@@ -107,6 +107,9 @@ struct function_sets {
   void add_statistics(select::statistics_dump& dump) const;
   /// Of contexts that say something of this problem.
   void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
+  /// Of contexts of near features; see knowledge::near().
+  void add_contexts_near(const knowledge::problem& of, const feature_distance& by,
+                         select::statistics_dump& dump) const;
 };
 
 /// The state of a communicator that can have sets and regions; throws error, which begins with

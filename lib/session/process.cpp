@@ -11,6 +11,7 @@
 #include "lib/session/log.hpp"
 #include "lib/session/setting_values.hpp"
 #include "lib/session/shared_rails.hpp"
+#include "railpass/knowledge/imports.hpp"
 #include "railpass/knowledge/joined.hpp"
 #include "railpass/select/freed.hpp"
 #include "railpass/select/summary.hpp"
@@ -351,6 +352,27 @@ std::optional<knowledge::experience> process::recall(const knowledge::problem& o
   if (earlier->of == now->of) return knowledge::joined(*earlier, *now);
   return *knowledge::distance(now->of, of) <= *knowledge::distance(earlier->of, of) ? *now
                                                                                     : *earlier;
+}
+
+std::vector<knowledge::neighbour> process::recall_near(const knowledge::problem& of,
+                                                       const feature_distance& by) {
+  const std::lock_guard lock(mutex_);
+  select::statistics_dump living;
+  for (communicator_state* const state : communicators_)
+    state->sets().add_contexts_near(of, by, living);
+  living.written_at = files::utc_now();
+  std::vector<knowledge::experience> all = knowledge::record_of(living).contexts;
+  all.insert(all.end(), known_.begin(), known_.end());
+  std::vector<knowledge::neighbour> near;
+  for (knowledge::experience& e : all)
+    if (const auto away = knowledge::near(e.of, of, by))
+      near.push_back({.distance = *away,
+                      .octaves = knowledge::octaves_larger(e.of, of),
+                      .days_ago = knowledge::days_between(e.last_at, living.written_at).value_or(0),
+                      .known = std::move(e)});
+  std::ranges::stable_sort(near, {}, &knowledge::neighbour::distance);
+  near.resize(std::min(near.size(), knowledge::most_near));
+  return near;
 }
 
 // Programs and libraries make and free communicators of the same shape again and again.

@@ -9,6 +9,7 @@
 #include "models/profile.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/settings.hpp"
+#include "railpass/knowledge/near.hpp"
 #include "railpass/knowledge/recall.hpp"
 #include "railpass/select/dump.hpp"
 
@@ -56,6 +57,11 @@ class process {
   /// What earlier runs, and other communicators of this one, learnt of this problem or one like it.
   /// Throws std::bad_alloc.
   std::optional<knowledge::experience> recall(const knowledge::problem& of);
+  /// What they learnt of problems of a function set that are near this one by their features, the
+  /// nearest first; see knowledge::near(). What lives in this run counts always. Throws
+  /// std::bad_alloc.
+  std::vector<knowledge::neighbour> recall_near(const knowledge::problem& of,
+                                                const feature_distance& by);
   /// Hands out what the rank 0 of MPI_COMM_WORLD has read. Collective over that, before any call.
   void share_knowledge() { known_ = hand_out(std::move(known_), MPI_COMM_WORLD); }
 

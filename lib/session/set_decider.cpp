@@ -8,6 +8,7 @@
 #include "lib/session/process.hpp"
 #include "lib/session/text_hash.hpp"
 #include "railpass/knowledge/joined.hpp"
+#include "railpass/knowledge/near.hpp"
 #include "railpass/knowledge/recall.hpp"
 #include "railpass/knowledge/recalling.hpp"
 #include "railpass/select/attributes.hpp"
@@ -111,8 +112,8 @@ void set_decider::begin_call() {
 
 int set_decider::context_of(const set_context& wanted) {
   const auto is_it = [&](const set_context& c) {
-    return c.of == wanted.of && c.shape == wanted.shape && c.policy == wanted.policy &&
-           c.without == wanted.without;
+    return c.of == wanted.of && c.shape == wanted.shape && c.features == wanted.features &&
+           c.policy == wanted.policy && c.without == wanted.without;
   };
   const auto known = std::ranges::find_if(contexts_, is_it);
   if (known != contexts_.end()) return int(known - contexts_.begin());
@@ -124,7 +125,7 @@ int set_decider::context_of(const set_context& wanted) {
   const select::context_id id{
       number, joint_->num_ranks() == 1 ? select::waiting::for_all : select::waiting::for_some};
   const select::timed_call first = joint_->next_call(id);
-  if (first.context < 0) return -1;
+  if (first.context < 0) return nearest_context(wanted);
   {
     const auto lock = joint_->guard();
     contexts_.push_back(wanted);
@@ -136,6 +137,24 @@ int set_decider::context_of(const set_context& wanted) {
   if (code != MPI_SUCCESS) joint_->leave_others();
   check();
   return first.context;
+}
+
+// The same on all ranks, though their mathematical functions may round differently.
+int set_decider::nearest_context(const set_context& wanted) const {
+  constexpr double rounding = 1e-9;
+  int nearest = -1;
+  double least = 0;
+  for (int i = 0; i < int(contexts_.size()); ++i) {
+    const set_context& c = contexts_[std::size_t(i)];
+    if (c.of != wanted.of || c.shape != wanted.shape || c.policy != wanted.policy ||
+        c.without != wanted.without)
+      continue;
+    const auto away = knowledge::distance(c.features, wanted.features, wanted.distance);
+    if (!away || (nearest >= 0 && *away >= least - rounding)) continue;
+    nearest = i;
+    least = *away;
+  }
+  return nearest;
 }
 
 set_choice set_decider::next_call(int context) {
@@ -173,13 +192,6 @@ void set_decider::leave() {
 
 // ---- what rank 0 believes
 
-std::string set_decider::kind_of(const set_context& c) const {
-  std::string text = "set";
-  for (std::size_t i = 0; i < c.shape.size(); ++i)
-    text += (i ? "x" : "+shape=") + std::to_string(c.shape[i]);
-  return region_.empty() ? text : text + "+region=" + region_;
-}
-
 knowledge::problem set_decider::problem_of(const set_context& c) const {
   return {.collective = c.of->name,
           .operation = kind_of(c),
@@ -199,12 +211,17 @@ std::unique_ptr<select::policy> set_decider::make_policy(int context) const {
                              .pass_exponent = settings_.pass_exponent};
   const std::string name = c.policy.empty() ? settings_.policy : c.policy;
   std::erase_if(plain.priors, [&](const select::arm_prior& a) { return !c.can_take(a.arm); });
-  const auto known = process_.recall(problem_of(c));  // the guard is not held
-  if (!known) return select::make_policy(name, std::move(plain));
+  const auto version = [&](int arm) { return c.of->versions[std::size_t(arm)].name; };
   select::policy_input input = plain;
-  knowledge::remember_times(
-      input.priors, *known, [&](int arm) { return c.of->versions[std::size_t(arm)].name; },
-      knowledge::days_between(known->last_at, files::utc_now()).value_or(0));
+  const auto known = process_.recall(problem_of(c));  // the guard is not held
+  if (known)
+    knowledge::remember_times(
+        input.priors, *known, version,
+        knowledge::days_between(known->last_at, files::utc_now()).value_or(0));
+  if (!c.features.empty())
+    knowledge::predict_from_near(input.priors, process_.recall_near(problem_of(c), c.distance),
+                                 version);
+  if (input.priors == plain.priors) return select::make_policy(name, std::move(input));
   return std::make_unique<knowledge::recalling_policy>(
       select::make_policy(name, std::move(input)),
       [name, plain] { return select::make_policy(name, plain); });
@@ -245,6 +262,20 @@ void set_decider::add_contexts_like(const knowledge::problem& of,
     if (joint_->steps().policy_of(i) &&
         knowledge::distance(problem_of(contexts_[std::size_t(i)]), of))
       dump.contexts.push_back(statistics_of(i));
+}
+
+void set_decider::add_contexts_near(const knowledge::problem& of, const feature_distance& by,
+                                    select::statistics_dump& dump) const {
+  if (!joint_ || joint_->rank() != 0) return;
+  const auto lock = joint_->guard();
+  std::vector<std::pair<double, int>> near;
+  for (int i = 0; i < int(contexts_.size()); ++i)
+    if (const auto away = knowledge::near(problem_of(contexts_[std::size_t(i)]), of, by);
+        away && joint_->steps().policy_of(i))
+      near.emplace_back(*away, i);
+  std::ranges::sort(near);
+  near.resize(std::min(near.size(), knowledge::most_near));
+  for (const auto& [away, i] : near) dump.contexts.push_back(statistics_of(i));
 }
 
 // Of a context that has a policy. The guard is held.

@@ -9,6 +9,7 @@
 #include "railpass/base/settings.hpp"
 #include "railpass/detail/set_call.hpp"
 #include "railpass/knowledge/experience.hpp"
+#include "railpass/knowledge/set_kind.hpp"
 #include "railpass/select/dump.hpp"
 
 #include <mpi.h>
@@ -40,6 +41,8 @@ struct set_definition {
 struct set_context {
   std::shared_ptr<const set_definition> of;
   std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> features;
+  feature_distance distance;
   std::string policy;
   std::vector<std::string> without;  // names of versions
 
@@ -66,8 +69,8 @@ class set_decider {
 
   /// Counts a call, or an entry of a region, before it chooses. Throws error if a rank has left.
   void begin_call();
-  /// The context's number, found or made; -1: there are too many. In the calls that make one all
-  /// ranks are to be here. Throws error as begin_call().
+  /// The context's number, found or made; where there are too many the nearest one's, -1 if none is
+  /// near. In the calls that make one all ranks are to be here. Throws error as begin_call().
   int context_of(const set_context& wanted);
   /// Which version the context's next call takes.
   set_choice next_call(int context);
@@ -88,6 +91,9 @@ class set_decider {
   void add_statistics(select::statistics_dump& dump) const;
   /// Of contexts that say something of this problem.
   void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
+  /// Of those of near features, the nearest ones if there are many; see knowledge::near().
+  void add_contexts_near(const knowledge::problem& of, const feature_distance& by,
+                         select::statistics_dump& dump) const;
   const std::string& communicator() const { return communicator_; }
 
  private:
@@ -97,7 +103,10 @@ class set_decider {
   std::unique_ptr<select::policy> make_policy(int context) const;
   knowledge::problem problem_of(const set_context& c) const;
   /// What tells contexts of a set apart, in dumps and knowledge.
-  std::string kind_of(const set_context& c) const;
+  std::string kind_of(const set_context& c) const {
+    return knowledge::set_kind{c.shape, c.features, region_}.text();
+  }
+  int nearest_context(const set_context& wanted) const;
   void check() const;
 
   process& process_;

@@ -168,6 +168,8 @@ TEST_CASE("ranks that disagree on a set get a clear error on all ranks") {
   CHECK_THAT(make(is_last ? "no name" : "step", {}),
              ContainsSubstring("letters") &&
                  ContainsSubstring("on rank " + std::to_string(world.size() - 1)));
+  CHECK_THAT(make("step", {}, {.features = {is_last ? 3 : 4}}), ContainsSubstring("feature 3"));
+  CHECK_THAT(make("step", {}, {.features = {is_last ? -1 : 1}}), ContainsSubstring("0 or more"));
   CHECK_THAT(make("step", {}, {.policy = is_last ? "telepathy" : ""}),
              ContainsSubstring("telepathy"));
 
@@ -350,6 +352,80 @@ TEST_CASE("calls after the communicator is gone are the first version's") {
   world.reset();
   step.set(field);
   CHECK(step.set.last() == "t8u1");
+}
+
+TEST_CASE("a mesh that changes its size finds the planted best version sooner by its features") {
+  const planted_clock clock;
+  const communicator world = communicator::duplicate_of_world();
+  const bool in_region = GENERATE(false, true);
+  region solve("solve", world);
+  std::vector<double> field(1);
+  const auto others_taken = [&](bool near) {  // after the first size
+    int taken = 0;
+    for (const std::int64_t bytes : {4096, 5000, 3300, 6000, 4500}) {
+      const std::string name = near ? "near" : "apart";
+      tiles step(name, world,
+                 near ? function_set_options{.features = {bytes, 64}}
+                      : function_set_options{.shape = {bytes, 64}});
+      for (int call = 0; call < 60; ++call) {
+        std::unique_ptr<region::entry> entered;
+        if (in_region) entered.reset(new region::entry(solve.enter()));
+        step.set(field);
+        if (bytes != 4096) taken += step.set.last() != "t16u4";
+      }
+      if (near && bytes != 4096) CHECK(step.set.last() == "t16u4");
+    }
+    return taken;
+  };
+  const int near = others_taken(true), apart = others_taken(false);
+  CHECK(is_same_on_all(world, near));
+  CHECK(is_same_on_all(world, apart));
+  CHECK(2 * near < apart);
+}
+
+TEST_CASE("features say what is near, not what is the same") {
+  const planted_clock clock;
+  const communicator world = communicator::duplicate_of_world();
+  std::vector<double> field(1);
+  const auto play = [&](function_set_options options, const std::string& best) {
+    tiles step("step", world, std::move(options), best);
+    for (int call = 0; call < 400; ++call) step.set(field);
+    return step.set.winner();
+  };
+  CHECK(play({.features = {1000}}, "t16u4") == "t16u4");
+  // Near or not, another version may be the best one there.
+  CHECK(play({.features = {1500}}, "t32u1") == "t32u1");
+  CHECK(play({.features = {1 << 20}}, "t8u4") == "t8u4");
+  CHECK(play({.features = {1000}}, "t16u4") == "t16u4");
+  const auto is_told = [&](std::int64_t feature, feature_distance distance) {
+    tiles other("step", world, {.features = {feature}, .distance = std::move(distance)});
+    other.set(field);
+    const std::string kind = "set+features=" + std::to_string(feature);
+    for (const auto& c : process::get()->statistics().contexts)
+      if (c.operation == kind)
+        return std::ranges::any_of(c.arms, [](const auto& a) { return a.prior.has_value(); });
+    return false;
+  };
+  // By distances of the program's own.
+  CHECK_FALSE(is_told(1001, [](auto, auto) -> double { throw 1; }));
+  CHECK_FALSE(is_told(1002, [](auto, auto) { return 4.0; }));
+  CHECK(is_told(1003, {}) == (world.rank() == 0));
+  CHECK(is_told(1 << 30, [](auto, auto) { return 1.0; }) == (world.rank() == 0));
+}
+
+TEST_CASE("where a set has too many sizes the nearest one that is known serves") {
+  const planted_clock clock;
+  const communicator world = communicator::duplicate_of_world();
+  std::vector<double> field(1);
+  for (std::int64_t size = 1000; size < 1300; ++size) {
+    tiles step("step", world, {.features = {size}});
+    for (int call = 0; call < (size == 1000 ? 300 : 1); ++call) step.set(field);
+  }
+  tiles last("step", world, {.features = {999}}), far("step", world, {.features = {1}});
+  last.set(field);
+  CHECK(last.set.winner() == "t16u4");
+  far.set(field);
+  CHECK(far.set.last() == "t8u1");
 }
 
 // ---- regions

@@ -3,6 +3,7 @@
 // Halo exchanges of every version against one computed from global coordinates. All memory of a
 // field is compared, so that nothing else may be touched.
 #include "lib/halo/engine.hpp"
+#include "lib/session/process.hpp"
 #include "railpass/halo_exchange.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
@@ -395,6 +396,28 @@ TEST_CASE("calls are tuned: a policy's versions are all taken, on all ranks alik
   MPI_Bcast(&of_first, sizeof of_first, MPI_BYTE, 0, world);
   CHECK(hash == of_first);
   if (world.size() > 1) CHECK(taken.size() == num_versions);
+}
+
+TEST_CASE("an exchange made anew for another size begins with what near ones have learnt") {
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() == 1) return;  // no messages
+  const cartesian<2> grid(world, {world.size(), 1}, {true, false});
+  // How many versions were thought to take something before they ran.
+  const auto told_of = [&](int columns, int calls) {
+    std::vector<double> field(std::size_t(3 * columns));
+    halo_exchange<2> halo(grid, field.data(), {1, columns}, {1, 0}, {.name = "mesh"});
+    for (int k = 0; k < calls; ++k) halo();
+    std::ptrdiff_t told = 0;
+    const std::string kind = "set+shape=0x0+features=" + std::to_string(8 * columns);
+    for (const auto& c : process::get()->statistics().contexts)
+      if (c.collective == "mesh" && c.operation == kind)
+        told = std::ranges::count_if(c.arms, [](const auto& a) { return a.prior.has_value(); });
+    MPI_Bcast(&told, sizeof told, MPI_BYTE, 0, world);
+    return told;
+  };
+  CHECK(told_of(1000, 60) == 0);
+  CHECK(told_of(1100, 1) > 0);
+  CHECK(told_of(100000, 1) == 0);
 }
 
 TEST_CASE("versions that cannot run are never taken, and others' calls are not kept from them") {

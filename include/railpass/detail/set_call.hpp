@@ -4,6 +4,7 @@
 #pragma once
 
 #include "railpass/base/error.hpp"
+#include "railpass/base/features.hpp"
 
 #include <mpi.h>
 
@@ -54,6 +55,14 @@ struct function_set_options {
   /// Sizes on which the versions' times depend. Requests of one set with different shapes learn
   /// apart.
   std::vector<std::int64_t> shape{};
+  /// Sizes on which they depend steadily, such as lengths of messages in bytes; none below 0.
+  /// Requests with different features learn apart, too, but what is known of near ones, of equal
+  /// shape and as many features, is what versions are first thought to take.
+  std::vector<std::int64_t> features{};
+  /// How far what is known of some features is from others, the same on all ranks: 0 or more,
+  /// and above 3 they say nothing of one another, as if it throws. Null: the octaves between them,
+  /// Euclidean; features below 1 count as 1.
+  feature_distance distance{};
   std::string policy{};  ///< empty: the communicator's (RAILPASS_POLICY); another one learns apart
   /// Versions that these calls cannot take; not the first one.
   std::vector<std::string> without{};

@@ -68,6 +68,9 @@ class belief {
   static constexpr double separation_variance = 0.01 * 0.01;
   /// Predictions with less spread come from times of the algorithm at similar sizes and parameters.
   static constexpr double measured_spread = 0.3;
+  /// An arm without a prediction is thought to be so much slower (of the logarithm) than the best
+  /// predicted one.
+  static constexpr double unpredicted_lag = 0.35;
   /// Calls that take less merge rarely, so a wrong guess would stay.
   static constexpr double short_call_s = 20e-6;
 
@@ -215,9 +218,9 @@ inline belief::belief(std::span<const arm_prior> arms) : cov_(int(arms.size())) 
   // Predictions share an error, too: the machine is busy, or its constants are another's.
   const double common_spread = std::max(0.4, 1.5 * prior_spread_);
 
-  // An arm without a prediction is thought to be somewhat slower than the best predicted one, with
-  // much doubt. Without any prediction all are thought to take about what the first merge shows.
-  const double unknown = knows_level_ ? best + 0.35 : std::log(1e-4);
+  // What nothing predicts is much in doubt. Without any prediction all are thought to take about
+  // what the first merge shows.
+  const double unknown = knows_level_ ? best + unpredicted_lag : std::log(1e-4);
   const double unknown_spread = knows_level_ ? 0.8 : unpredicted_spread;
   const int k = size();
   for (int i = 0; i < k; ++i) {

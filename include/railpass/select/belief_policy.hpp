@@ -62,6 +62,19 @@ inline std::vector<int> ranked_arms(std::span<const arm_prior> priors) {
   return result;
 }
 
+/// Versions of which nothing is known, where something is known of others, stand where belief
+/// thinks: after good ones, before bad ones.
+inline std::vector<arm_prior> placed(std::vector<arm_prior> priors) {
+  const arm_prior* best = nullptr;
+  for (const arm_prior& p : priors)
+    if (!p.measured_only && (!best || p.log_seconds < best->log_seconds)) best = &p;
+  if (!best) return priors;
+  const double unknown = best->log_seconds + belief::unpredicted_lag;
+  for (arm_prior& p : priors)
+    if (p.measured_only && !p.native) p.log_seconds = unknown;
+  return priors;
+}
+
 }  // namespace detail
 
 class belief_policy : public policy {
@@ -69,7 +82,7 @@ class belief_policy : public policy {
   static constexpr std::size_t max_active = 24;  // beside native
 
   explicit belief_policy(policy_input input)
-      : priors_(std::move(input.priors)),
+      : priors_(detail::placed(std::move(input.priors))),
         active_(detail::ranked_arms(priors_)),
         outsiders_(cut_off(active_)),
         random_(input.seed),

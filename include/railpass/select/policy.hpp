@@ -25,8 +25,9 @@ struct arm_prior {
   bool one_segment = false;  ///< its segments are no smaller than the message
   bool native =
       false;  ///< what runs without railpass: the MPI library's own, a set's first version
-  bool measured_only = false;        ///< there is no prediction: only measurements tell
-  bool remembered = false;           ///< the prediction is what it took in the same context before
+  bool measured_only = false;  ///< there is no prediction: only measurements tell
+  /// The prediction is what it took in the same context before, or in near ones of its set.
+  bool remembered = false;
   std::vector<double> attributes{};  ///< of a function set's version; a collective's arms have none
   friend bool operator==(const arm_prior&, const arm_prior&) = default;
 };

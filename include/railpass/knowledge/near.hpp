@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What versions of a function set took for near problems is what they are thought to take for a new
+// one. A call of another size takes longer or shorter altogether; what is carried over is how
+// versions stand to one another, the less surely the further away it was measured.
+#pragma once
+
+#include "railpass/base/features.hpp"
+#include "railpass/base/statistics.hpp"
+#include "railpass/knowledge/analysis.hpp"
+#include "railpass/knowledge/recall.hpp"
+#include "railpass/knowledge/set_kind.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numbers>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace railpass::knowledge {
+
+/// Further ones would hardly count.
+inline constexpr std::size_t most_near = 32;
+
+/// Octaves between features, or what `by` says; nothing if one says nothing of the other.
+inline std::optional<double> distance(std::span<const std::int64_t> known,
+                                      std::span<const std::int64_t> wanted,
+                                      const feature_distance& by) {
+  if (known.empty() || known.size() != wanted.size()) return std::nullopt;
+  double away = 0;
+  try {
+    away = by ? by(known, wanted)
+              : distance(std::vector<double>(known.begin(), known.end()),
+                         std::vector<double>(wanted.begin(), wanted.end()), metric::logarithms);
+  } catch (...) {  // the caller's, whose call goes on
+    return std::nullopt;
+  }
+  if (!(away >= 0 && away <= select::most_octaves)) return std::nullopt;
+  return away;
+}
+
+/// The same of problems: all but their features must be equal.
+inline std::optional<double> near(const problem& known, const problem& wanted,
+                                  const feature_distance& by) {
+  if (known.collective != wanted.collective || known.rails != wanted.rails ||
+      known.num_ranks != wanted.num_ranks || known.ranks_per_node != wanted.ranks_per_node)
+    return std::nullopt;
+  const auto there = set_kind::of(known.operation), here = set_kind::of(wanted.operation);
+  if (!there || !here || there->shape != here->shape || there->region != here->region)
+    return std::nullopt;
+  return distance(there->features, here->features, by);
+}
+
+/// A near problem.
+struct neighbour {
+  double distance = 0;
+  double octaves = 0;  ///< by which the new problem's features are larger, all together
+  double days_ago = 0;
+  experience known{};
+};
+
+/// By how many octaves the sum of a problem's features is larger than that of another one.
+inline double octaves_larger(const problem& than, const problem& wanted) {
+  const auto size = [](const problem& p) {
+    double sum = 0;
+    if (const auto kind = set_kind::of(p.operation))
+      for (const std::int64_t f : kind->features) sum += double(f);
+    return std::log2(std::max(1.0, sum));
+  };
+  return size(wanted) - size(than);
+}
+
+namespace detail {
+
+/// What is thought of one arm's time, while problems are added.
+class estimate {
+ public:
+  bool is_known() const { return weight_ > 0; }
+  double log_seconds() const { return sum_ / weight_; }
+  /// That of the best source: errors of near problems are much the same.
+  double spread() const { return spread_; }
+  void add(double log_seconds, double spread) {
+    spread_ = is_known() ? std::min(spread_, spread) : spread;
+    weight_ += 1 / (spread * spread);
+    sum_ += log_seconds / (spread * spread);
+  }
+
+ private:
+  double weight_ = 0, sum_ = 0, spread_ = 0;
+};
+
+}  // namespace detail
+
+/// Arms without a prediction get one by what they took for `near` problems, the nearest first;
+/// those of which these know nothing keep none. `name_of` tells an arm's name by its number.
+template <class NameOf>
+void predict_from_near(std::span<select::arm_prior> priors, std::span<const neighbour> near,
+                       const NameOf& name_of) {
+  // How far arms drift apart in one octave, as a random walk.
+  constexpr double drift_per_octave = 0.2;
+  // How times grow with an octave: between not at all, as short messages', and twofold. Of two
+  // problems an octave apart it is known better than that.
+  constexpr double usual_growth = 0.5 * std::numbers::ln2, usual_weight = 0.5;
+
+  using estimates = std::vector<detail::estimate>;  // by arm
+  std::vector<estimates> told;                      // by problem: as there
+  for (const neighbour& n : near) {
+    estimates& of_arms = told.emplace_back(priors.size());
+    for (std::size_t a = 0; a < priors.size(); ++a) {
+      const auto known =
+          std::ranges::find(n.known.arms, name_of(priors[a].arm), &arm_experience::arm);
+      if (known == n.known.arms.end()) continue;
+      const select::arm_posterior took = told_by(*known, n.days_ago);
+      of_arms[a].add(std::log(took.mean_s) - took.spread * took.spread / 2,
+                     std::hypot(took.spread, drift_per_octave * std::sqrt(n.distance)));
+    }
+  }
+  // By how much arms of which both know something take longer in the first than in the second.
+  const auto longer = [](const estimates& first, const estimates& second) -> std::optional<double> {
+    std::vector<double> apart;
+    for (std::size_t a = 0; a < first.size(); ++a)
+      if (first[a].is_known() && second[a].is_known())
+        apart.push_back(first[a].log_seconds() - second[a].log_seconds());
+    if (apart.empty()) return std::nullopt;
+    return median(apart);
+  };
+  double growth = usual_growth * usual_weight, weight = usual_weight;
+  for (std::size_t i = 1; i < near.size(); ++i) {
+    const double octaves = near[0].octaves - near[i].octaves;
+    if (const auto by = longer(told[i], told[0]))
+      growth += octaves * *by, weight += octaves * octaves;
+  }
+  growth /= weight;
+
+  estimates here(priors.size());
+  for (std::size_t a = 0; a < priors.size(); ++a)
+    if (!priors[a].measured_only) here[a].add(priors[a].log_seconds, priors[a].spread);
+  for (std::size_t i = 0; i < near.size(); ++i) {
+    // What arms that are known here as well tell also holds where the machine was faster then.
+    const double level = longer(here, told[i]).value_or(growth * near[i].octaves);
+    for (std::size_t a = 0; a < priors.size(); ++a)
+      if (told[i][a].is_known()) here[a].add(told[i][a].log_seconds() + level, told[i][a].spread());
+  }
+  for (std::size_t a = 0; a < priors.size(); ++a) {
+    select::arm_prior& p = priors[a];
+    if (!p.measured_only || !here[a].is_known()) continue;
+    p.measured_only = false;
+    p.remembered = true;
+    p.log_seconds = here[a].log_seconds();
+    p.spread = here[a].spread();
+  }
+}
+
+}  // namespace railpass::knowledge
