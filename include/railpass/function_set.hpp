@@ -57,8 +57,8 @@ template <class Signature>
 class function_set;
 
 /// A request to a set of functions that do the same. Sets of one name on one communicator are the
-/// same set, with the same versions: requests to it of equal shape and policy share what they
-/// learn, at once and after each other. A set is called by one thread at a time.
+/// same set, with the same versions: requests to it of equal shape, features and policy share
+/// what they learn, at once and after each other. A set is called by one thread at a time.
 template <class R, class... Args>
 class function_set<R(Args...)> {
  public:

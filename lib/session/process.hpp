@@ -58,8 +58,8 @@ class process {
   /// Throws std::bad_alloc.
   std::optional<knowledge::experience> recall(const knowledge::problem& of);
   /// What they learnt of problems of a function set that are near this one by their features, the
-  /// nearest first; see knowledge::near(). What lives in this run counts always. Throws
-  /// std::bad_alloc.
+  /// nearest first; see knowledge::near(). What lives in this run counts whatever the setting.
+  /// Throws std::bad_alloc.
   std::vector<knowledge::neighbour> recall_near(const knowledge::problem& of,
                                                 const feature_distance& by);
   /// Hands out what the rank 0 of MPI_COMM_WORLD has read. Collective over that, before any call.

@@ -4,6 +4,7 @@
 // other communicators.
 #include "lib/session/process.hpp"
 #include "lib/store/store.hpp"
+#include "railpass/function_set.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
@@ -128,4 +129,25 @@ TEST_CASE("communicators that are alike know what one of them has learnt") {
   CHECK_FALSE(alone.empty());
   CHECK(alone.find("earlier runs") == std::string::npos);
   CHECK(later.find("earlier runs") != std::string::npos);
+}
+
+TEST_CASE("a set knows what near features took on a communicator that is gone") {
+  stopped_clock clock;
+  const auto is_told = [&](std::int64_t feature) {
+    const communicator world = communicator::duplicate_of_world();
+    function_set<void()> set("mesh", world, {},
+                             {.features = {feature}, .policy = "knowledge_gradient"});
+    set.add("first", [&] { clock.pass(2e-3); });
+    set.add("second", [&] { clock.pass(1e-3); });
+    for (int call = 0; call < 60; ++call) set();
+    for (const auto& c : process::get()->statistics().contexts)
+      if (c.collective == "mesh" && c.operation == "set+features=" + std::to_string(feature))
+        return std::ranges::any_of(c.arms, [](const auto& a) { return a.prior.has_value(); });
+    return false;
+  };
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  CHECK_FALSE(is_told(1000));
+  CHECK(is_told(1100) == (rank == 0));
+  CHECK_FALSE(is_told(1 << 20));
 }

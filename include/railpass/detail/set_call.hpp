@@ -60,8 +60,8 @@ struct function_set_options {
   /// shape and as many features, is what versions are first thought to take.
   std::vector<std::int64_t> features{};
   /// How far what is known of some features is from others, the same on all ranks: 0 or more,
-  /// and above 3 they say nothing of one another, as if it throws. Null: the octaves between them,
-  /// Euclidean; features below 1 count as 1.
+  /// and above 3 they say nothing of one another, as if it throws. It calls neither MPI nor
+  /// railpass. Null: the octaves between them, Euclidean; features below 1 count as 1.
   feature_distance distance{};
   std::string policy{};  ///< empty: the communicator's (RAILPASS_POLICY); another one learns apart
   /// Versions that these calls cannot take; not the first one.

@@ -7,7 +7,6 @@
 
 #include "railpass/base/features.hpp"
 #include "railpass/base/statistics.hpp"
-#include "railpass/knowledge/analysis.hpp"
 #include "railpass/knowledge/recall.hpp"
 #include "railpass/knowledge/set_kind.hpp"
 
@@ -25,6 +24,17 @@ namespace railpass::knowledge {
 /// Further ones would hardly count.
 inline constexpr std::size_t most_near = 32;
 
+/// Euclidean, of logarithms. Allocates nothing: no rank lacks memory for it.
+inline double octaves_between(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
+  double squares = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double apart =
+        std::log2(std::max(1.0, double(a[i]))) - std::log2(std::max(1.0, double(b[i])));
+    squares += apart * apart;
+  }
+  return std::sqrt(squares);
+}
+
 /// Octaves between features, or what `by` says; nothing if one says nothing of the other.
 inline std::optional<double> distance(std::span<const std::int64_t> known,
                                       std::span<const std::int64_t> wanted,
@@ -32,9 +42,7 @@ inline std::optional<double> distance(std::span<const std::int64_t> known,
   if (known.empty() || known.size() != wanted.size()) return std::nullopt;
   double away = 0;
   try {
-    away = by ? by(known, wanted)
-              : distance(std::vector<double>(known.begin(), known.end()),
-                         std::vector<double>(wanted.begin(), wanted.end()), metric::logarithms);
+    away = by ? by(known, wanted) : octaves_between(known, wanted);
   } catch (...) {  // the caller's, whose call goes on
     return std::nullopt;
   }
