@@ -107,6 +107,34 @@ int exscan(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op
 /// MPI_Barrier. Collective over `comm`.
 int barrier(MPI_Comm comm, const call_options& options = {});
 
+/// MPI_Neighbor_alltoall. Collective over `comm`, which has a topology. All calls of a function on
+/// a communicator are tuned together, whatever their sizes, as a function set of its name
+/// (RAILPASS_USE=neighbor_all_to_all:pairwise).
+int neighbor_all_to_all(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+                        int receive_count, MPI_Datatype receive_type, MPI_Comm comm);
+
+/// MPI_Neighbor_alltoallv; displacements are in elements. Otherwise as neighbor_all_to_all.
+int neighbor_all_to_allv(const void* send, const int* send_counts, const int* send_displacements,
+                         MPI_Datatype send_type, void* receive, const int* receive_counts,
+                         const int* receive_displacements, MPI_Datatype receive_type,
+                         MPI_Comm comm);
+
+/// MPI_Neighbor_alltoallw; displacements are in bytes. Otherwise as neighbor_all_to_all.
+int neighbor_all_to_allw(const void* send, const int* send_counts,
+                         const MPI_Aint* send_displacements, const MPI_Datatype* send_types,
+                         void* receive, const int* receive_counts,
+                         const MPI_Aint* receive_displacements, const MPI_Datatype* receive_types,
+                         MPI_Comm comm);
+
+/// MPI_Neighbor_allgather. Otherwise as neighbor_all_to_all.
+int neighbor_all_gather(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+                        int receive_count, MPI_Datatype receive_type, MPI_Comm comm);
+
+/// MPI_Neighbor_allgatherv; displacements are in elements. Otherwise as neighbor_all_to_all.
+int neighbor_all_gatherv(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+                         const int* receive_counts, const int* displacements,
+                         MPI_Datatype receive_type, MPI_Comm comm);
+
 /// Gives `comm` its own value of a setting (a name of `railpass settings`, for example "policy" or
 /// "enable"). To be called equally on all ranks of `comm`, before it is tuned; does not
 /// communicate. Throws railpass::error if there is no such setting, the value is not one, or it is

@@ -31,12 +31,12 @@ struct typed<int(Arguments...)> {
   [[gnu::hot]] static int run(std::conditional_t<true, word, Arguments>... words) {
     // Either railpass itself or an MPI library that builds one call upon others.
     if (inside::now()) return (real.*real_function)(words...);
-    call c = call_with(from_word<Arguments>(words)...);
+    auto c = call_with(from_word<Arguments>(words)...);
     // The forms with large counts have an argument for one, or for many.
     c.is_large =
         ((std::is_same_v<Arguments, MPI_Count> || std::is_same_v<Arguments, const MPI_Count*>) ||
          ...);
-    return run_call(c, {});
+    return run_call(c);
   }
 
   template <auto watch, auto real_function>

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "lib/session/call.hpp"
+#include "lib/session/neighbor_call.hpp"
 
 namespace railpass::arguments_of {
 
@@ -219,6 +220,88 @@ inline call exscan(const void* send, void* receive, std::int64_t count, MPI_Data
 inline call barrier(MPI_Comm comm) {
   call c;
   c.op = collective::barrier;
+  c.comm = comm;
+  return c;
+}
+
+// ---- between neighbours of a topology
+
+inline neighbor_call neighbor_all_to_all(const void* send, std::int64_t send_count,
+                                         MPI_Datatype send_type, void* receive,
+                                         std::int64_t receive_count, MPI_Datatype receive_type,
+                                         MPI_Comm comm) {
+  neighbor_call c;
+  c.op = neighbor_function::all_to_all;
+  c.send = {.memory = send, .count = send_count, .type = send_type};
+  c.receive = {.memory = receive, .count = receive_count, .type = receive_type};
+  c.comm = comm;
+  return c;
+}
+
+inline neighbor_call neighbor_all_to_allv(const void* send, const rank_values& send_counts,
+                                          const rank_values& send_displacements,
+                                          MPI_Datatype send_type, void* receive,
+                                          const rank_values& receive_counts,
+                                          const rank_values& receive_displacements,
+                                          MPI_Datatype receive_type, MPI_Comm comm) {
+  neighbor_call c;
+  c.op = neighbor_function::all_to_allv;
+  c.send = {.memory = send,
+            .type = send_type,
+            .counts = send_counts,
+            .displacements = send_displacements};
+  c.receive = {.memory = receive,
+               .type = receive_type,
+               .counts = receive_counts,
+               .displacements = receive_displacements};
+  c.comm = comm;
+  return c;
+}
+
+inline neighbor_call neighbor_all_to_allw(const void* send, const rank_values& send_counts,
+                                          const rank_values& send_displacements,
+                                          const MPI_Datatype* send_types, void* receive,
+                                          const rank_values& receive_counts,
+                                          const rank_values& receive_displacements,
+                                          const MPI_Datatype* receive_types, MPI_Comm comm) {
+  neighbor_call c;
+  c.op = neighbor_function::all_to_allw;
+  c.send = {.memory = send,
+            .counts = send_counts,
+            .displacements = send_displacements,
+            .types = send_types};
+  c.receive = {.memory = receive,
+               .counts = receive_counts,
+               .displacements = receive_displacements,
+               .types = receive_types};
+  c.comm = comm;
+  return c;
+}
+
+inline neighbor_call neighbor_all_gather(const void* send, std::int64_t send_count,
+                                         MPI_Datatype send_type, void* receive,
+                                         std::int64_t receive_count, MPI_Datatype receive_type,
+                                         MPI_Comm comm) {
+  neighbor_call c;
+  c.op = neighbor_function::all_gather;
+  c.send = {.memory = send, .count = send_count, .type = send_type};
+  c.receive = {.memory = receive, .count = receive_count, .type = receive_type};
+  c.comm = comm;
+  return c;
+}
+
+inline neighbor_call neighbor_all_gatherv(const void* send, std::int64_t send_count,
+                                          MPI_Datatype send_type, void* receive,
+                                          const rank_values& receive_counts,
+                                          const rank_values& displacements,
+                                          MPI_Datatype receive_type, MPI_Comm comm) {
+  neighbor_call c;
+  c.op = neighbor_function::all_gatherv;
+  c.send = {.memory = send, .count = send_count, .type = send_type};
+  c.receive = {.memory = receive,
+               .type = receive_type,
+               .counts = receive_counts,
+               .displacements = displacements};
   c.comm = comm;
   return c;
 }

@@ -39,6 +39,14 @@ const arm& reproducible_arm(const call& c) {
   return found == arms.end() ? arms.front() : *found;
 }
 
+bool is_named(std::string_view collectives, std::string_view name) {
+  return collectives == "all" ||
+         std::ranges::any_of(words_of(collectives), [&](std::string_view word) {
+           const auto op = find_collective(word);
+           return name == (op ? name_of(*op) : word);
+         });
+}
+
 std::string pinned_version(std::string_view use, std::string_view set) {
   std::string version;
   for (const std::string_view word : words_of(use))
@@ -52,19 +60,16 @@ std::vector<std::string> names_of_sets(std::string_view use) {
   std::vector<std::string> names;
   for (const std::string_view word : words_of(use)) {
     const std::string_view name = word.substr(0, word.find(':'));
-    if (!find_collective(name)) names.emplace_back(name);
+    if (!find_collective(name) && !is_neighbor_function(name)) names.emplace_back(name);
   }
   return names;
 }
 
 arm_table::arm_table(const settings& values, process& owner) : process_(owner) {
-  const auto all = words_of(values.collectives);
   for (std::size_t i = 0; i < num_collectives; ++i) {
     handlings_[i].arms = known_arms()[i].data();
     handlings_[i].waits = select::waiting_in(collective(i));
-    handlings_[i].tuned =
-        values.collectives == "all" ||
-        std::ranges::find(all, std::optional(collective(i)), find_collective) != all.end();
+    handlings_[i].tuned = is_named(values.collectives, name_of(collective(i)));
   }
   for (const std::string_view word : words_of(values.use)) {
     const std::size_t colon = word.find(':');

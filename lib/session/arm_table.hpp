@@ -27,6 +27,9 @@ const std::array<std::vector<arm>, num_collectives>& known_arms();
 /// nothing else is said, the first one that keeps rank order.
 const arm& reproducible_arm(const call& c);
 
+/// Whether the setting `collectives` names it.
+bool is_named(std::string_view collectives, std::string_view name);
+
 /// What the setting `use` asks for of a function set; empty: nothing.
 std::string pinned_version(std::string_view use, std::string_view set);
 /// The names before the colons of that setting that are no collective's.

@@ -13,7 +13,8 @@
 
 namespace railpass {
 
-/// A number for each rank as the user gave it: ints, or the 64-bit numbers of large-count forms.
+/// A number for each rank, or each neighbour, as the user gave it: ints, or the 64-bit numbers of
+/// large-count forms.
 class rank_values {
  public:
   rank_values() = default;
@@ -79,6 +80,6 @@ struct call {
 /// The MPI library's own collective. Returns an MPI error code, as the next one.
 int run_native(const call& c);
 /// The tuned collective: what all calls of railpass/mpi.hpp come to. Fills in the two lengths.
-int run_call(call& c, const call_options& options);
+int run_call(call& c, const call_options& options = {});
 
 }  // namespace railpass

@@ -35,11 +35,31 @@ constinit thread_local detail::thread_block detail::of_thread;
   return code;
 }
 
+[[gnu::hot]] int run_call(neighbor_call& c) {
+  const inside here;
+  communicator_state* state = nullptr;
+  int code = MPI_ERR_NO_MEM;
+  try {
+    int invalid = MPI_SUCCESS;
+    state = communicator_state::of(c.comm, invalid);
+    if (invalid != MPI_SUCCESS) return invalid;
+    return state && !state->native() ? state->run(c) : run_native(c);
+  } catch (const std::bad_alloc&) {
+  } catch (const error& problem) {
+    code = MPI_ERR_OTHER;
+    if (process* const owner = process::get()) owner->record(problem.what());
+  }
+  if (state) state->leave_others(c.op);
+  PMPI_Comm_call_errhandler(c.comm, code);
+  return code;
+}
+
 namespace mpi {
 
 namespace {
 
 int run(call c, const call_options& options) { return run_call(c, options); }
+int run(neighbor_call c) { return run_call(c); }
 
 communicator_state& state_of(MPI_Comm comm, const char* function) {
   int code = MPI_SUCCESS;
@@ -163,6 +183,44 @@ int exscan(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op
 
 int barrier(MPI_Comm comm, const call_options& options) {
   return run(arguments_of::barrier(comm), options);
+}
+
+int neighbor_all_to_all(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+                        int receive_count, MPI_Datatype receive_type, MPI_Comm comm) {
+  return run(arguments_of::neighbor_all_to_all(send, send_count, send_type, receive, receive_count,
+                                               receive_type, comm));
+}
+
+int neighbor_all_to_allv(const void* send, const int* send_counts, const int* send_displacements,
+                         MPI_Datatype send_type, void* receive, const int* receive_counts,
+                         const int* receive_displacements, MPI_Datatype receive_type,
+                         MPI_Comm comm) {
+  return run(arguments_of::neighbor_all_to_allv(send, send_counts, send_displacements, send_type,
+                                                receive, receive_counts, receive_displacements,
+                                                receive_type, comm));
+}
+
+int neighbor_all_to_allw(const void* send, const int* send_counts,
+                         const MPI_Aint* send_displacements, const MPI_Datatype* send_types,
+                         void* receive, const int* receive_counts,
+                         const MPI_Aint* receive_displacements, const MPI_Datatype* receive_types,
+                         MPI_Comm comm) {
+  return run(arguments_of::neighbor_all_to_allw(send, send_counts, send_displacements, send_types,
+                                                receive, receive_counts, receive_displacements,
+                                                receive_types, comm));
+}
+
+int neighbor_all_gather(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+                        int receive_count, MPI_Datatype receive_type, MPI_Comm comm) {
+  return run(arguments_of::neighbor_all_gather(send, send_count, send_type, receive, receive_count,
+                                               receive_type, comm));
+}
+
+int neighbor_all_gatherv(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+                         const int* receive_counts, const int* displacements,
+                         MPI_Datatype receive_type, MPI_Comm comm) {
+  return run(arguments_of::neighbor_all_gatherv(send, send_count, send_type, receive,
+                                                receive_counts, displacements, receive_type, comm));
 }
 
 void configure(MPI_Comm comm, std::string_view setting, std::string_view value) {

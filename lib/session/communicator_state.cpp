@@ -12,11 +12,6 @@ namespace railpass {
 
 namespace {
 
-// Whether more is wanted than what gains most: particular arms, other ways to choose them.
-bool is_particular(const settings& values) {
-  return values.policy != settings().policy || !values.use.empty() || values.reproducible ||
-         values.verify || !values.rails.empty();
-}
 bool is_particular(const call_options& options) {
   return !options.arm.empty() || options.segment_bytes >= 0 || !options.policy.empty();
 }
@@ -58,6 +53,11 @@ communicator_state::communicator_state(MPI_Comm comm, process& owner)
   PMPI_Comm_rank(comm, &rank_);
   PMPI_Comm_size(comm, &num_ranks_);
   native_ = is_inter || num_ranks_ < 2;
+}
+
+bool communicator_state::is_particular() const {
+  return settings_.policy != settings().policy || !settings_.use.empty() ||
+         settings_.reproducible || settings_.verify || !settings_.rails.empty();
 }
 
 [[gnu::hot]] communicator_state* communicator_state::of(MPI_Comm comm, int& code) {
@@ -128,6 +128,7 @@ void communicator_state::leave() {
 }
 
 void communicator_state::drop_session() {
+  for (neighbor_set& one : neighbor_sets_) one.drop();
   sets_.drop();
   if (!session_) return;
   // MPI may still write to what was under way when this rank failed: that memory is given up.
@@ -157,10 +158,10 @@ int communicator_state::agree(MPI_Comm comm, bool pays, bool asked_for, double p
 
 [[gnu::hot]] int communicator_state::run(const call& c, const call_options& options) {
   if (!native_ && !agreed_) {
-    const bool at_once = is_particular(options);
+    const bool at_once = railpass::is_particular(options);
     if (beginning_.count(c.message_bytes, at_once, process_.clock())) {
       const double now_s = process_.clock()();
-      const bool pays = at_once || is_particular(settings_) || beginning_.pays(now_s);
+      const bool pays = at_once || is_particular() || beginning_.pays(now_s);
       if (const int failure = agree(c.comm, pays, false, beginning_.passed_s(now_s)))
         return failure;
     }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "lib/session/function_sets.hpp"
+#include "lib/session/neighbor_set.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/session.hpp"
 #include "railpass/select/beginning.hpp"
 
+#include <array>
 #include <memory>
 #include <string>
 
@@ -41,6 +43,8 @@ class communicator_state {
   /// Runs a call whose arguments have been checked. Returns an MPI error code after the error
   /// handler has been called.
   int run(const call& c, const call_options& options);
+  /// Runs a call between neighbours, right or wrong.
+  int run(const neighbor_call& c) { return neighbor_sets_[std::size_t(c.op)].run(c, *this); }
 
   /// Whether all calls go to the MPI library, now and for ever.
   bool native() const { return native_; }
@@ -49,6 +53,7 @@ class communicator_state {
 
   /// After a failure on this rank in a call.
   void leave_others();
+  void leave_others(neighbor_function in) { neighbor_sets_[std::size_t(in)].leave_others(); }
 
   /// Makes the session now. Collective.
   int start_tuning(MPI_Comm comm) { return agree(comm, true, true, 0); }
@@ -56,6 +61,9 @@ class communicator_state {
   /// Function sets and regions over it; whoever adds one holds the statistics of the process.
   detail::function_sets& sets() { return sets_; }
   const settings& values() const { return settings_; }
+  /// Whether settings ask for more than what gains most: particular arms, other ways to choose
+  /// them.
+  bool is_particular() const;
 
   void configure(std::string_view setting, std::string_view value);
   std::string last_arm() const;
@@ -85,6 +93,7 @@ class communicator_state {
   std::unique_ptr<session> session_;
   settings settings_;
   detail::function_sets sets_;
+  std::array<neighbor_set, neighbor_function_names.size()> neighbor_sets_;
 };
 
 }  // namespace railpass

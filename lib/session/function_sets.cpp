@@ -5,6 +5,7 @@
 #include "lib/session/arm_table.hpp"
 #include "lib/session/communicator_state.hpp"
 #include "lib/session/inside.hpp"
+#include "lib/session/neighbor_call.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/same_on_all.hpp"
 #include "railpass/select/merge_words.hpp"
@@ -84,7 +85,7 @@ void tuned_set::define(std::vector<set_definition::version> versions) {
   }
   if (!asked.empty() && found == versions.end())
     process_.warn("RAILPASS_USE: " + set_named(name_) + " has no version '" + asked +
-                    "'; its first one is used");
+                  "'; its first one is used");
   definition_ = std::make_shared<const set_definition>(
       set_definition{name_, attributes_, std::move(versions)});
 }
@@ -131,53 +132,6 @@ void function_sets::add_contexts_near(const knowledge::problem& of, const featur
 
 // ---- requests
 
-class request_state {
- public:
-  request_state(std::string name, MPI_Comm comm, std::vector<std::string> attributes,
-                function_set_options options);
-  request_state(communicator_state& state, std::string name, MPI_Comm comm,
-                std::vector<std::string> attributes, function_set_options options);
-
-  void add(std::string version, std::vector<attribute_value> values);
-  const std::vector<std::string>& attributes() const { return set_->attributes(); }
-  std::string winner() const;
-  std::string last() const { return last_ < 0 ? "" : name_of(last_); }
-  bool verifies() const { return verifies_; }
-  void note_unverified();
-  void settle_results(std::size_t version, const std::string& problem);
-
-  void begin(set_call& c);
-  void end(const set_call& c, bool threw);
-
- private:
-  std::string problem_of_versions() const;
-  void define();
-  template <class Owner>
-  void decided(const std::shared_ptr<Owner>& owner, const set_decider& by, int context);
-  const std::string& name_of(int version) const {
-    return set_->definition()->versions[std::size_t(version)].name;
-  }
-  bool is_taught_by_region();
-  void trace(const set_call& c, double seconds) const;
-
-  MPI_Comm comm_;
-  process& process_;
-  bool verifies_;
-  std::shared_ptr<tuned_set> set_;
-  std::vector<set_definition::version> versions_;  // until the first call
-  set_context context_;                            // of its calls
-  int last_ = -1;                                  // version
-  int own_context_ = -1;                           // in the set's decider
-  // The region last met, whether it teaches this request, and the context there.
-  std::shared_ptr<region_state> met_;
-  bool met_teaches_ = false;
-  int met_context_ = -1;
-  // Who decided last, and in which of its contexts; null: settings did.
-  std::shared_ptr<const set_decider> decided_;
-  int decided_in_ = -1;
-  std::int64_t calls_ = 0;
-};
-
 request_state::request_state(std::string name, MPI_Comm comm, std::vector<std::string> attributes,
                              function_set_options options)
     : request_state(state_of(comm, set_named(name)), std::move(name), comm, std::move(attributes),
@@ -187,7 +141,8 @@ request_state::request_state(communicator_state& state, std::string name, MPI_Co
                              std::vector<std::string> attributes, function_set_options options)
     : comm_(comm), process_(*process::get()), verifies_(state.values().verify) {
   std::string problem = problem_of_name("function set", name);
-  if (find_collective(name)) problem = "'" + name + "' is a collective's name";
+  if (find_collective(name) || is_neighbor_function(name))
+    problem = "'" + name + "' is a collective's name";
   if (const std::size_t sizes = options.shape.size() + options.features.size(); sizes > most_sizes)
     problem = "expected a shape and features of at most " + std::to_string(most_sizes) +
               " sizes, found " + std::to_string(sizes);
@@ -221,6 +176,7 @@ request_state::request_state(communicator_state& state, std::string name, MPI_Co
     set_ = *known;
   } else {
     set_ = std::make_shared<tuned_set>(comm, state.values(), process_, name, attributes);
+    set_->decider().begin(comm);
     process_.note_set(name);
     const auto lock = process_.hold_statistics();
     all.sets.push_back(set_);
@@ -232,6 +188,14 @@ request_state::request_state(communicator_state& state, std::string name, MPI_Co
               .policy = std::move(options.policy),
               .without = std::move(options.without)};
 }
+
+request_state::request_state(std::shared_ptr<tuned_set> set, MPI_Comm comm, bool verifies,
+                             set_context calls)
+    : comm_(comm),
+      process_(*process::get()),
+      verifies_(verifies),
+      set_(std::move(set)),
+      context_(std::move(calls)) {}
 
 void request_state::add(std::string version, std::vector<attribute_value> values) {
   const std::string subject = set_named(set_->name()) + ": version '" + version + "'";
@@ -274,9 +238,13 @@ void request_state::define() {
   set_->define(versions_);
   versions_.clear();
   context_.of = set_->definition();
+  note_left_out();
+}
+
+void request_state::note_left_out() const {
   if (const int pinned = set_->pinned(); pinned >= 0 && !context_.can_take(pinned))
     process_.warn("RAILPASS_USE: " + set_named(set_->name()) + " has calls that cannot take '" +
-                    name_of(pinned) + "'; its first version is used");
+                  name_of(pinned) + "'; its first version is used");
 }
 
 // By the innermost one with the same ranks; those of any other do not make the same calls.
@@ -328,9 +296,7 @@ void request_state::begin(set_call& c) {
 void request_state::end(const set_call& c, bool threw) {
   if (threw) {
     const inside here;
-    if (!c.is_told_ || set_->has_left()) return;
-    set_->decider().leave_others();
-    if (decided_.get() != &set_->decider() && met_teaches_) met_->decider().leave_others();
+    if (c.is_told_) leave_others();
   } else if (c.is_watched_) {
     const double ended_s = process_.clock()();
     if (c.timed_ || c.notes_end_)
@@ -343,6 +309,18 @@ void request_state::end(const set_call& c, bool threw) {
                              c.started_s_, ended_s);
     if (process_.tracing()) trace(c, ended_s - c.started_s_);
   }
+}
+
+void request_state::fail() {
+  if (set_->has_left()) return;
+  set_->decider().joint().fail();
+  if (decided_.get() != &set_->decider() && met_teaches_) met_->decider().joint().fail();
+}
+
+void request_state::leave_others() {
+  if (set_->has_left()) return;
+  set_->decider().leave_others();
+  if (decided_.get() != &set_->decider() && met_teaches_) met_->decider().leave_others();
 }
 
 template <class Owner>
@@ -394,6 +372,7 @@ set_request::set_request(std::string name, MPI_Comm comm, std::vector<std::strin
   state_ = std::make_unique<request_state>(std::move(name), comm, std::move(attributes),
                                            std::move(options));
 }
+set_request::set_request(std::unique_ptr<request_state> state) : state_(std::move(state)) {}
 set_request::set_request(set_request&&) noexcept = default;
 set_request& set_request::operator=(set_request&&) noexcept = default;
 set_request::~set_request() = default;

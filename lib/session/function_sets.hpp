@@ -21,9 +21,11 @@ class communicator_state;
 
 namespace railpass::detail {
 
+class region_state;
+
 class tuned_set {
  public:
-  /// Collective over `comm`; throws error on all ranks alike.
+  /// Local. Its decider is to begin before the first call.
   tuned_set(MPI_Comm comm, const settings& values, process& owner, std::string name,
             std::vector<std::string> attributes);
 
@@ -54,12 +56,71 @@ class tuned_set {
   bool left_ = false;
 };
 
+/// See set_request, which has one.
+class request_state {
+ public:
+  request_state(std::string name, MPI_Comm comm, std::vector<std::string> attributes,
+                function_set_options options);
+  request_state(communicator_state& state, std::string name, MPI_Comm comm,
+                std::vector<std::string> attributes, function_set_options options);
+  /// To a set that is defined and has begun, of which all ranks know alike that it is the same:
+  /// nothing is compared. Local.
+  request_state(std::shared_ptr<tuned_set> set, MPI_Comm comm, bool verifies, set_context calls);
+
+  void add(std::string version, std::vector<attribute_value> values);
+  const std::vector<std::string>& attributes() const { return set_->attributes(); }
+  std::string winner() const;
+  std::string last() const { return last_ < 0 ? "" : name_of(last_); }
+  bool verifies() const { return verifies_; }
+  /// What calls share a decision; may be changed, on all ranks alike, before the first one.
+  set_context& calls() { return context_; }
+  /// Says so if settings ask for a version that these calls cannot take.
+  void note_left_out() const;
+  void note_unverified();
+  void settle_results(std::size_t version, const std::string& problem);
+
+  void begin(set_call& c);
+  void end(const set_call& c, bool threw);
+  /// This rank's part of a call has failed: see joint_lockstep::fail.
+  void fail();
+  /// This rank makes no further call, as if a version had thrown.
+  void leave_others();
+
+ private:
+  std::string problem_of_versions() const;
+  void define();
+  template <class Owner>
+  void decided(const std::shared_ptr<Owner>& owner, const set_decider& by, int context);
+  const std::string& name_of(int version) const {
+    return set_->definition()->versions[std::size_t(version)].name;
+  }
+  bool is_taught_by_region();
+  void trace(const set_call& c, double seconds) const;
+
+  MPI_Comm comm_;
+  process& process_;
+  bool verifies_;
+  std::shared_ptr<tuned_set> set_;
+  std::vector<set_definition::version> versions_;  // until the first call
+  set_context context_;                            // of its calls
+  int last_ = -1;                                  // version
+  int own_context_ = -1;                           // in the set's decider
+  // The region last met, whether it teaches this request, and the context there.
+  std::shared_ptr<region_state> met_;
+  bool met_teaches_ = false;
+  int met_context_ = -1;
+  // Who decided last, and in which of its contexts; null: settings did.
+  std::shared_ptr<const set_decider> decided_;
+  int decided_in_ = -1;
+  std::int64_t calls_ = 0;
+};
+
 /// A stretch of code whose time teaches its sets. In each entry one of them has its turn: it may
 /// try a version, and what the entry takes is told to it; the others take what is in use. So what
 /// it costs to learn is the sum over the sets, not their product.
 class region_state {
  public:
-  /// Collective over `comm`; throws error on all ranks alike.
+  /// Local. Its decider is to begin before it is entered.
   region_state(MPI_Comm comm, const settings& values, process& owner, std::string name);
 
   const std::string& name() const { return name_; }

@@ -69,20 +69,24 @@ part received_part(const call& c, int rank) {
   }
 }
 
-// Whether arguments of which every rank has others of its own are accepted.
-bool is_valid(const call& c, const call_side& side, part what, int num_ranks) {
-  if (what == part::none || side.in_place()) return true;
-  if (what == part::one) return bytes_of(side.count, side.type) >= 0;
-  const bool has_types = c.op == collective::all_to_allw;
+// Whether blocks of several lengths are accepted.
+bool are_valid(const call_side& side, bool has_types, int num_blocks) {
   if (!side.counts || !side.displacements) return false;
   if (has_types ? !side.types : bytes_of(0, side.type) < 0) return false;
-  for (int i = 0; i < num_ranks; ++i) {
+  for (int i = 0; i < num_blocks; ++i) {
     if (side.counts[i] < 0) return false;
     if (has_types && !(is_mpich && side.counts[i] == 0) &&
         bytes_of(side.counts[i], side.types[i]) < 0)
       return false;
   }
   return true;
+}
+
+// Whether arguments of which every rank has others of its own are accepted.
+bool is_valid(const call& c, const call_side& side, part what, int num_ranks) {
+  if (what == part::none || side.in_place()) return true;
+  if (what == part::one) return bytes_of(side.count, side.type) >= 0;
+  return are_valid(side, c.op == collective::all_to_allw, num_ranks);
 }
 
 // Nowhere, where there should be data. (Types with absolute addresses do not begin at 0.)
@@ -154,6 +158,23 @@ bool is_refused(const call& c, int rank, int num_ranks) {
   if (c.is_reduction()) received.counts = {}, received.count = 1;
   return is_refused_as_null(sent, sent_part(c, rank), num_ranks) ||
          is_refused_as_null(received, received_part(c, rank), num_ranks);
+}
+
+// Such a side of a neighbour's call, where each neighbour has a block. Open MPI wants tables also
+// where there are no neighbours, MPICH a datatype only where there are elements of one.
+bool is_valid_between_neighbors(const neighbor_call& c, const call_side& side, bool is_equal,
+                                int num_neighbors) {
+  if (side.in_place()) return false;
+  if (is_equal) {
+    const bool may_be_null = is_mpich && side.count == 0 && side.type == MPI_DATATYPE_NULL;
+    if (!may_be_null && bytes_of(side.count, side.type) < 0) return false;
+  } else if (num_neighbors == 0) {
+    return is_mpich || (side.counts && side.displacements);
+  } else if (!are_valid(side, c.op == neighbor_function::all_to_allw, num_neighbors)) {
+    return false;
+  }
+  return !is_mpich ||
+         !is_refused_as_null(side, is_equal ? part::one : part::of_each, num_neighbors);
 }
 
 enum class kind_of_type : unsigned {
@@ -278,6 +299,17 @@ bool is_defined(MPI_Op op, MPI_Datatype type) {
   // Hardly any call is like that, and all pay for the question.
   const bool is_odd = is_mpich || c.receive.in_place() || c.send.memory == c.receive.memory;
   return is_odd && is_refused(c, rank, num_ranks) ? judgement::leave_to_mpi : judgement::ours;
+}
+
+judgement judge(const neighbor_call& c, const neighbors& around) {
+  using enum neighbor_function;
+  const bool sends_equal = c.op == all_to_all || c.sends_one_block();
+  const bool receives_equal = c.op == all_to_all || c.op == all_gather;
+  return is_valid_between_neighbors(c, c.send, sends_equal, int(around.destinations.size())) &&
+                 is_valid_between_neighbors(c, c.receive, receives_equal,
+                                            int(around.sources.size()))
+             ? judgement::ours
+             : judgement::leave_to_mpi;
 }
 
 }  // namespace railpass

@@ -5,7 +5,8 @@
 // communicates.
 #pragma once
 
-#include "lib/session/call.hpp"
+#include "lib/session/neighbor_call.hpp"
+#include "lib/session/neighbors.hpp"
 
 namespace railpass {
 
@@ -22,6 +23,9 @@ enum class judgement {
 /// libraries refuse count as such only if this one does: a call that is refused on one rank alone
 /// is no call of the others.
 judgement judge(call& c, int rank, int num_ranks);
+
+/// The same of a call between neighbours: no call is empty for all ranks.
+judgement judge(const neighbor_call& c, const neighbors& around);
 
 /// The length of the call's message, in one place for all collectives: equal on all ranks, by MPI's
 /// rules about type signatures; 0 if only pairs of ranks know it. Negative: no valid arguments, or

@@ -86,6 +86,7 @@ region::region(std::string name, MPI_Comm comm) {
   }
   process& owner = *process::get();
   state_ = std::make_shared<detail::region_state>(comm, state.values(), owner, std::move(name));
+  state_->decider().begin(comm);
   const auto lock = owner.hold_statistics();
   all.push_back(state_);
 }

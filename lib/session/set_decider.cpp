@@ -3,7 +3,6 @@
 
 #include "lib/files/files.hpp"
 #include "lib/session/arm_statistics.hpp"
-#include "lib/session/beginning.hpp"
 #include "lib/session/inside.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/text_hash.hpp"
@@ -52,25 +51,34 @@ set_decider::set_decider(MPI_Comm comm, const settings& values, process& owner, 
       subject_(std::move(subject)),
       region_(std::move(region)),
       communicator_(name_of_communicator(comm)) {
-  int rank = 0, num_ranks = 0;
-  PMPI_Comm_rank(comm, &rank);
-  PMPI_Comm_size(comm, &num_ranks);
-  const auto make = [&] {
-    joint_ = std::make_unique<joint_lockstep>(settings_, owner, rank, num_ranks, subject_);
-  };
-  if (num_ranks == 1) {
-    if (settings_.enable) make();
-  } else {
-    beginning b(comm, settings_, owner, subject_);
-    b.make_part(true, true, make);
-    auto refused = b.agree();
-    if (!refused) refused = b.take_place(*joint_);
-    if (refused) joint_.reset();
-    if (refused && refused->error_code != MPI_SUCCESS)
-      throw error(subject_ + ": the ranks have different settings, or MPI fails (error " +
-                  std::to_string(refused->error_code) + ")");
+  PMPI_Comm_rank(comm, &rank_);
+  PMPI_Comm_size(comm, &num_ranks_);
+}
+
+void set_decider::begin(MPI_Comm comm) {
+  if (num_ranks_ == 1) {
+    if (settings_.enable) make_part();
+    if (joint_) know_machine();
+    return;
   }
-  if (joint_) know_machine();
+  beginning by(comm, settings_, process_, subject_);
+  by.make_part(true, true, [this] { make_part(); });
+  auto refused = by.agree();
+  if (!refused) refused = take_place(by);
+  if (refused) joint_.reset();
+  if (refused && refused->error_code != MPI_SUCCESS)
+    throw error(subject_ + ": the ranks have different settings, or MPI fails (error " +
+                std::to_string(refused->error_code) + ")");
+}
+
+void set_decider::make_part() {
+  joint_ = std::make_unique<joint_lockstep>(settings_, process_, rank_, num_ranks_, subject_);
+}
+
+std::optional<beginning::refusal> set_decider::take_place(beginning& by) {
+  const auto refused = by.take_place(*joint_);
+  if (!refused) know_machine();
+  return refused;
 }
 
 void set_decider::know_machine() {

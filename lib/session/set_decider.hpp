@@ -4,6 +4,7 @@
 // sets of a region. The lockstep, its messages and its policies are those of collectives.
 #pragma once
 
+#include "lib/session/beginning.hpp"
 #include "lib/session/hosts.hpp"
 #include "lib/session/joint_lockstep.hpp"
 #include "railpass/base/settings.hpp"
@@ -17,6 +18,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,12 +62,21 @@ struct set_choice {
 class set_decider {
  public:
   /// `subject`: what records call it. `region`: the one whose times teach; empty: calls teach.
-  /// Collective over `comm`; throws error on all ranks alike.
+  /// Local: nothing is decided before it has begun.
   set_decider(MPI_Comm comm, const settings& values, process& owner, std::string subject,
               std::string region);
 
+  /// Begins. Collective over `comm`; throws error on all ranks alike.
+  void begin(MPI_Comm comm);
+  /// The same where more is made in the agreement `by`, of several ranks: what may fail on one rank
+  /// alone, which throws; and, once they have agreed, the rest. Collective.
+  void make_part();
+  std::optional<beginning::refusal> take_place(beginning& by);
+
   /// Whether anything is learnt: not where railpass is switched off, or the ranks have no lane.
   bool tunes() const { return joint_ != nullptr; }
+  /// If it tunes.
+  joint_lockstep& joint() { return *joint_; }
 
   /// Counts a call, or an entry of a region, before it chooses. Throws error if a rank has left.
   void begin_call();
@@ -112,6 +123,7 @@ class set_decider {
   process& process_;
   settings settings_;
   std::string subject_, region_, communicator_;
+  int rank_ = 0, num_ranks_ = 1;
   host_counts hosts_;  // rank 0 only
   std::unique_ptr<joint_lockstep> joint_;
   std::vector<set_context> contexts_;  // in the lockstep's order

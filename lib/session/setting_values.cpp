@@ -3,6 +3,7 @@
 
 #include "collectives/registry.hpp"
 #include "lib/files/files.hpp"
+#include "lib/session/neighbor_call.hpp"
 #include "railpass/base/names.hpp"
 #include "railpass/select/policies.hpp"
 
@@ -13,7 +14,10 @@ namespace railpass {
 namespace {
 
 std::string meant_collective(std::string_view name) {
-  return did_you_mean(name, all_collectives, [](collective op) { return name_of(op); });
+  std::vector<std::string_view> known(neighbor_function_names.begin(),
+                                      neighbor_function_names.end());
+  for (const collective op : all_collectives) known.push_back(name_of(op));
+  return did_you_mean(name, known);
 }
 
 void check_policy(const settings& values) { select::require_policy(values.policy); }
@@ -21,7 +25,7 @@ void check_policy(const settings& values) { select::require_policy(values.policy
 void check_collectives(const settings& values) {
   if (values.collectives == "all") return;
   for (const std::string_view name : words_of(values.collectives))
-    if (!find_collective(name))
+    if (!find_collective(name) && !is_neighbor_function(name))
       throw error("there is no collective '" + std::string(name) + "'" + meant_collective(name));
 }
 
@@ -34,7 +38,8 @@ void check_use(const settings& values) {
     const std::string_view name = pin.substr(0, colon);
     if (const auto op = find_collective(name)) {
       (void)parse_arm(*op, pin.substr(colon + 1));
-    } else if (const std::string meant = meant_collective(name); !meant.empty()) {
+    } else if (const std::string meant = meant_collective(name);
+               !meant.empty() && !is_neighbor_function(name)) {
       throw error("there is no collective '" + std::string(name) +
                   "', this is taken for a function set" + meant);
     }

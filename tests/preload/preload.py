@@ -21,6 +21,9 @@ COLLECTIVES = {
     "broadcast", "all_reduce", "reduce", "reduce_scatter", "reduce_scatter_block", "gather",
     "gatherv", "scatter", "scatterv", "all_gather", "all_gatherv", "all_to_all", "all_to_allv",
     "all_to_allw", "scan", "exscan", "barrier"}
+NEIGHBORS = {
+    "neighbor_all_to_all", "neighbor_all_to_allv", "neighbor_all_to_allw", "neighbor_all_gather",
+    "neighbor_all_gatherv"}
 SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's packages are for this one
 
 
@@ -93,12 +96,34 @@ class Preloaded(unittest.TestCase):
         self.assertEqual(output, plain)
         self.assertEqual(set(calls), COLLECTIVES)
 
-    def test_large_counts(self):
+    def test_neighbors(self):
+        program = self.program("neighbors.c")
+        for ranks in (2, 3):
+            plain = self.start(program, ranks=ranks).stdout
+            self.assertEqual(len(plain.splitlines()), 10)
+            for verify in ("off", "on"):
+                with self.subTest(ranks=ranks, verify=verify):
+                    output, calls = self.tuned(program, ranks=ranks, RAILPASS_VERIFY=verify)
+                    self.assertEqual(output, plain)
+                    self.assertLessEqual(NEIGHBORS, set(calls))
+
+    def large(self, source, function):
         try:
-            program = self.program("all_collectives.c", "-DLARGE")
+            return self.program(source, "-DLARGE")
         except AssertionError as said:
-            self.assertIn("MPI_Bcast_c", str(said))
+            self.assertIn(function, str(said))
             self.skipTest("this MPI has no forms with large counts")
+
+    def test_large_counts_of_neighbors(self):
+        program = self.large("neighbors.c", "MPI_Neighbor_alltoall_c")
+        plain = self.start(program).stdout
+        self.assertEqual(plain, self.start(self.program("neighbors.c")).stdout)
+        output, calls = self.tuned(program)
+        self.assertEqual(output, plain)
+        self.assertLessEqual(NEIGHBORS, set(calls))
+
+    def test_large_counts(self):
+        program = self.large("all_collectives.c", "MPI_Bcast_c")
         plain = self.start(program).stdout
         self.assertEqual(plain, self.start(self.program("all_collectives.c")).stdout)
         output, calls = self.tuned(program)
@@ -259,7 +284,7 @@ class Preloaded(unittest.TestCase):
         self.assertEqual(self.start(program).stdout, "0 wrong\n")
         output, calls = self.tuned(program)
         self.assertEqual(output, "0 wrong\n")
-        self.assertEqual(set(calls), {"broadcast", "all_reduce"})
+        self.assertEqual(set(calls), {"broadcast", "all_reduce", "neighbor_all_to_all"})
 
     def test_wrong_settings_are_said_once_by_name(self):
         program = self.program("all_collectives.c")

@@ -77,6 +77,7 @@ class set_request {
  public:
   set_request(std::string name, MPI_Comm comm, std::vector<std::string> attributes,
               function_set_options options);
+  explicit set_request(std::unique_ptr<request_state> state);
   set_request(set_request&&) noexcept;
   set_request& operator=(set_request&&) noexcept;
   ~set_request();

@@ -127,18 +127,22 @@ void mpi_rail::drop_ended_at_back() {
 
 // What is cancelled ends at once. A message that has begun to come ends soon if its sender lives,
 // and must not write to memory that is the caller's again; a rank that is gone is not waited for.
-void mpi_rail::abandon() {
-  for (MPI_Request& request : requests_)
+void abandon(std::span<MPI_Request> requests) {
+  for (MPI_Request& request : requests)
     if (request != MPI_REQUEST_NULL) PMPI_Cancel(&request);
   constexpr int tries = 10000;
   for (int i = 0, ended = 0; i < tries && !ended; ++i) {
-    if (PMPI_Testall(int(requests_.size()), requests_.data(), &ended, MPI_STATUSES_IGNORE) !=
+    if (PMPI_Testall(int(requests.size()), requests.data(), &ended, MPI_STATUSES_IGNORE) !=
         MPI_SUCCESS)
       break;
     if (!ended) sched_yield();
   }
-  for (MPI_Request& request : requests_)
+  for (MPI_Request& request : requests)
     if (request != MPI_REQUEST_NULL) PMPI_Request_free(&request);
+}
+
+void mpi_rail::abandon() {
+  railpass::abandon(requests_);
   requests_.clear();
   tokens_.clear();
 }

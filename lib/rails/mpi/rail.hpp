@@ -11,6 +11,7 @@
 #include <array>
 #include <limits>
 #include <sched.h>
+#include <span>
 #include <vector>
 
 namespace railpass {
@@ -61,6 +62,10 @@ class mpi_rail {
   std::array<int, tested_at_once> indices_;          // what MPI_Testsome found
   std::array<MPI_Status, tested_at_once> statuses_;  // for the error code of the one that failed
 };
+
+/// Forgets requests after a failure: what they left in memory is undefined, but they write to it no
+/// more if the ranks that send to it live.
+void abandon(std::span<MPI_Request> requests);
 
 /// A datatype of `bytes` contiguous bytes made of counts of at most `largest_count`, committed;
 /// free it with MPI_Type_free. Returns an MPI error code.
