@@ -12,6 +12,10 @@ namespace railpass {
 
 namespace {
 
+// Made before any call, in which no memory for it would make this rank leave the others; never
+// destroyed, as programs make calls in atexit handlers.
+const settings& defaults = *new settings;
+
 bool is_particular(const call_options& options) {
   return !options.arm.empty() || options.segment_bytes >= 0 || !options.policy.empty();
 }
@@ -56,8 +60,8 @@ communicator_state::communicator_state(MPI_Comm comm, process& owner)
 }
 
 bool communicator_state::is_particular() const {
-  return settings_.policy != settings().policy || !settings_.use.empty() ||
-         settings_.reproducible || settings_.verify || !settings_.rails.empty();
+  return settings_.policy != defaults.policy || !settings_.use.empty() || settings_.reproducible ||
+         settings_.verify || !settings_.rails.empty();
 }
 
 [[gnu::hot]] communicator_state* communicator_state::of(MPI_Comm comm, int& code) {

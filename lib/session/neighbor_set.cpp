@@ -139,10 +139,16 @@ bool neighbor_set::tuned::begin(const neighbor_call& first) {
   detail::set_context& calls = request_state_->calls();
   if (all[1] == 0) calls.without.clear();
   std::copy(all.begin() + 2, all.end(), calls.shape.begin());
+  int prepared = 0;
   try {
+    decider().prepare(calls);
     request_state_->note_left_out();
-  } catch (const std::bad_alloc&) {  // nobody hears of it
+    prepared = 1;
+  } catch (const std::bad_alloc&) {  // on none of the ranks, then
   }
+  if (PMPI_Allreduce(MPI_IN_PLACE, &prepared, 1, MPI_INT, MPI_MIN, first.comm) != MPI_SUCCESS ||
+      !prepared)
+    return false;
   const auto lock = owner_.hold_statistics();
   state_.sets().sets.push_back(set_);
   return true;

@@ -118,17 +118,24 @@ void set_decider::begin_call() {
   check();
 }
 
+// Of what it is, so that ranks which differ notice.
+std::uint32_t set_decider::number_of(const set_context& c) const {
+  return select::mix(0, text_hash().add(c.of->name).add(kind_of(c)).add(c.policy).value());
+}
+
+void set_decider::prepare(const set_context& wanted) {
+  contexts_.reserve(contexts_.size() + 1);
+  ids_.reserve(ids_.size() + 1);
+  prepared_number_ = number_of(wanted);
+  prepared_ = wanted;
+}
+
 int set_decider::context_of(const set_context& wanted) {
-  const auto is_it = [&](const set_context& c) {
-    return c.of == wanted.of && c.shape == wanted.shape && c.features == wanted.features &&
-           c.policy == wanted.policy && c.without == wanted.without;
-  };
-  const auto known = std::ranges::find_if(contexts_, is_it);
+  const auto known = std::ranges::find(contexts_, wanted);
   if (known != contexts_.end()) return int(known - contexts_.begin());
 
-  // Of what it is, so that ranks which differ notice.
-  std::uint32_t number = select::mix(
-      0, text_hash().add(wanted.of->name).add(kind_of(wanted)).add(wanted.policy).value());
+  const bool is_prepared = prepared_ == wanted;
+  std::uint32_t number = is_prepared ? prepared_number_ : number_of(wanted);
   while (std::ranges::find(ids_, number, &select::context_id::number) != ids_.end()) ++number;
   const select::context_id id{
       number, joint_->num_ranks() == 1 ? select::waiting::for_all : select::waiting::for_some};
@@ -136,7 +143,10 @@ int set_decider::context_of(const set_context& wanted) {
   if (first.context < 0) return nearest_context(wanted);
   {
     const auto lock = joint_->guard();
-    contexts_.push_back(wanted);
+    if (is_prepared)
+      contexts_.push_back(std::move(*prepared_));
+    else
+      contexts_.push_back(wanted);
     ids_.push_back(id);
   }
   const inside here;

@@ -48,6 +48,11 @@ struct set_context {
   std::string policy;
   std::vector<std::string> without;  // names of versions
 
+  /// How far apart features are is the set's, and no mark of its calls.
+  bool operator==(const set_context& o) const {
+    return of == o.of && shape == o.shape && features == o.features && policy == o.policy &&
+           without == o.without;
+  }
   bool can_take(int version) const {
     return std::ranges::find(without, of->versions[std::size_t(version)].name) == without.end();
   }
@@ -83,6 +88,9 @@ class set_decider {
   /// The context's number, found or made; where there are too many the nearest one's, -1 if none is
   /// near. In the calls that make one all ranks are to be here. Throws error as begin_call().
   int context_of(const set_context& wanted);
+  /// Makes what context_of() would allocate, before others may wait for this rank. Local; throws
+  /// std::bad_alloc.
+  void prepare(const set_context& wanted);
   /// Which version the context's next call takes.
   set_choice next_call(int context);
   /// What it takes where another context of the region has its turn.
@@ -113,6 +121,7 @@ class set_decider {
   select::plan_message first_plan(int context);
   std::unique_ptr<select::policy> make_policy(int context) const;
   knowledge::problem problem_of(const set_context& c) const;
+  std::uint32_t number_of(const set_context& c) const;
   /// What tells contexts of a set apart, in dumps and knowledge.
   std::string kind_of(const set_context& c) const {
     return knowledge::set_kind{c.shape, c.features, region_}.text();
@@ -128,6 +137,8 @@ class set_decider {
   std::unique_ptr<joint_lockstep> joint_;
   std::vector<set_context> contexts_;  // in the lockstep's order
   std::vector<select::context_id> ids_;
+  std::optional<set_context> prepared_;
+  std::uint32_t prepared_number_ = 0;
   std::int64_t round_ = 0;  // of merges: samples chosen before one are not of the next
 };
 

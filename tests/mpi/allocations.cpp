@@ -62,7 +62,50 @@ bool life_with_failure(const communicator& world, int victim, int n, failing_in 
   return found == 1;
 }
 
+// The same of calls between neighbours of a ring, from the first one on, so that they begin in it.
+bool ring_with_failure(const communicator& world, int victim, int n, bool by_messages) {
+  const int p = world.size(), rank = world.rank(), periodic = 1;
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Cart_create(world, 1, &p, &periodic, 0, &made);
+  const communicator comm(made);
+  if (by_messages)
+    mpi::configure(comm, "use", "neighbor_all_to_allv:pairwise");
+  else
+    mpi::configure(comm, "policy", "round_robin");
+  const int counts[2] = {1, 1}, places[2] = {0, 1};
+  int in[2], out[2];
+  bool right = true;
+  failing = rank == victim ? n : 0;
+  for (int call = 0; call < 20; ++call) {
+    in[0] = in[1] = call * p + rank;
+    out[0] = out[1] = -1;
+    if (mpi::neighbor_all_to_allv(in, counts, places, MPI_INT, out, counts, places, MPI_INT,
+                                  comm) == MPI_SUCCESS)
+      right =
+          right && out[0] == call * p + (rank + p - 1) % p && out[1] == call * p + (rank + 1) % p;
+  }
+  int found = rank == victim && failing == 0 ? 1 : 0;
+  failing = 0;
+  CHECK(right);
+  MPI_Bcast(&found, 1, MPI_INT, victim, world);
+  return found == 1;
+}
+
 }  // namespace
+
+TEST_CASE("any allocation between neighbours may fail on one rank") {
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() < 2) return;
+  mpi::start_tuning(world);
+  for (const int victim : {0, world.size() - 1})
+    for (const bool by_messages : {true, false}) {
+      CAPTURE(victim, by_messages);
+      int n = 1;
+      while (ring_with_failure(world, victim, n, by_messages))
+        n = world.size() > 3 ? 5 * n : n < 40 ? n + 1 : n + n / 3;
+      CHECK(n > 10);
+    }
+}
 
 TEST_CASE("any allocation may fail on one rank") {
   const communicator world = communicator::duplicate_of_world();

@@ -27,15 +27,20 @@ int main(int argc, char** argv) {
   MPI_Comm_create_errhandler(on_error, &handler);
   MPI_Comm_set_errhandler(comm, handler);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+  MPI_Comm ring = MPI_COMM_NULL;
+  MPI_Cart_create(MPI_COMM_WORLD, 1, &num_ranks, (int[]){1}, 0, &ring);
+  MPI_Comm_set_errhandler(ring, handler);
 
   enum { most_ranks = 8 };
   int in[64 * most_ranks] = {0}, out[64 * most_ranks];
   int ones[most_ranks], negative[most_ranks], places[most_ranks];
+  MPI_Aint bytes[most_ranks];
   MPI_Datatype ints[most_ranks], nulls[most_ranks];
   for (int r = 0; r < most_ranks; ++r) {
     ones[r] = 1;
     negative[r] = -1;
     places[r] = r;
+    bytes[r] = r * (MPI_Aint)sizeof(int);
     ints[r] = MPI_INT;
     nulls[r] = MPI_DATATYPE_NULL;
   }
@@ -107,6 +112,20 @@ int main(int argc, char** argv) {
     TRY(MPI_Scan(in, out, 1, MPI_INT, MPI_OP_NULL, comm));
     TRY_COUNT(MPI_Exscan(in, out, -1, MPI_INT, MPI_SUM, comm));
     TRY(MPI_Exscan(in, out, 1, none, MPI_SUM, comm));
+    TRY(MPI_Neighbor_alltoall(in, -1, MPI_INT, out, -1, MPI_INT, ring));
+    TRY(MPI_Neighbor_alltoall(in, 1, none, out, 1, none, ring));
+    TRY(MPI_Neighbor_alltoall(in, 1, MPI_INT, out, 1, MPI_INT, comm));
+    TRY(MPI_Neighbor_alltoall(in, 1, MPI_INT, out, 1, MPI_INT, MPI_COMM_NULL));
+    TRY(MPI_Neighbor_alltoallv(in, negative, places, MPI_INT, out, negative, places, MPI_INT,
+                               ring));
+    TRY(MPI_Neighbor_alltoallv(in, ones, places, none, out, ones, places, none, ring));
+    TRY(MPI_Neighbor_alltoallw(in, negative, bytes, ints, out, negative, bytes, ints, ring));
+    TRY(MPI_Neighbor_alltoallw(in, ones, bytes, nulls, out, ones, bytes, nulls, ring));
+    TRY(MPI_Neighbor_allgather(in, -1, MPI_INT, out, -1, MPI_INT, ring));
+    TRY(MPI_Neighbor_allgather(in, 1, none, out, 1, none, ring));
+    TRY(MPI_Neighbor_allgatherv(in, 1, MPI_INT, out, negative, places, MPI_INT, ring));
+    TRY(MPI_Neighbor_allgatherv(in, 1, none, out, ones, places, none, ring));
+    TRY(MPI_Neighbor_allgather(in, 1, MPI_INT, out, 1, MPI_INT, invalid));
     TRY(MPI_Barrier(MPI_COMM_NULL));
     TRY(MPI_Barrier(invalid));
     TRY(MPI_Bcast(out, 1, MPI_INT, 0, invalid));
@@ -116,9 +135,15 @@ int main(int argc, char** argv) {
       int sum = 0;
       MPI_Allreduce(&call, &sum, 1, MPI_INT, MPI_SUM, comm);
       if (sum != call * num_ranks) printf("wrong sum\n");
+      MPI_Neighbor_alltoall(in, 1, MPI_INT, out, 1, MPI_INT, ring);
+      MPI_Neighbor_alltoallv(in, ones, places, MPI_INT, out, ones, places, MPI_INT, ring);
+      MPI_Neighbor_alltoallw(in, ones, bytes, ints, out, ones, bytes, ints, ring);
+      MPI_Neighbor_allgather(in, 1, MPI_INT, out, 1, MPI_INT, ring);
+      MPI_Neighbor_allgatherv(in, 1, MPI_INT, out, ones, places, MPI_INT, ring);
     }
   }
   MPI_Errhandler_free(&handler);
+  MPI_Comm_free(&ring);
   MPI_Comm_free(&comm);
   MPI_Finalize();
   return 0;
