@@ -94,6 +94,8 @@ std::unique_ptr<detail::request_state> make_request(const neighbor_call& first,
                                                     const std::shared_ptr<detail::tuned_set>& set) {
   detail::set_context calls{.of = set->definition(),
                             .shape = {0, 0, 0},
+                            .features = {},
+                            .distance = {},
                             .policy = {},
                             .without = {std::string(neighbor_version_names[nonblocking])}};
   return std::make_unique<detail::request_state>(set, first.comm, state.values().verify,
