@@ -25,9 +25,14 @@ context_key key_of_call(int call) {
 
 class ranks {
  public:
-  /// `corrupted` gets another incumbent than the others in the first plan of context 1.
-  ranks(int calls, std::uint64_t seed, std::size_t corrupted = num_ranks)
-      : calls_(calls), random_(seed), corrupted_(corrupted), arms_(std::size_t(calls), -1) {
+  /// `corrupted` gets another `word` than the others in the message with the first plan of context
+  /// 1.
+  ranks(int calls, std::uint64_t seed, std::size_t corrupted = num_ranks, std::size_t word = 0)
+      : calls_(calls),
+        random_(seed),
+        corrupted_(corrupted),
+        wrong_word_(word),
+        arms_(std::size_t(calls), -1) {
     members_.reserve(num_ranks);
     for (std::size_t r = 0; r < num_ranks; ++r)
       members_.push_back({lockstep({.max_contexts = 8}, int(r), int(num_ranks))});
@@ -85,7 +90,7 @@ class ranks {
       const auto plan = first_plans_.find(c.context);
       if (plan == first_plans_.end()) return false;
       plan_message message = plan->second;
-      if (r == corrupted_ && c.context == 1) message[4] ^= 1;
+      if (r == corrupted_ && c.context == 1) message[wrong_word_] ^= 1;
       m.steps.adopt(c.context, message);
       c = m.steps.next_call(key);
     }
@@ -108,7 +113,7 @@ class ranks {
 
   int calls_;
   random_stream random_;
-  std::size_t corrupted_;
+  std::size_t corrupted_, wrong_word_;
   std::vector<member> members_;
   test::merge_mail mail_{int(num_ranks)};
   std::map<int, plan_message> first_plans_;
@@ -131,7 +136,11 @@ TEST_CASE("4096 ranks at their own pace take the same arms and none waits for ev
 }
 
 TEST_CASE("one rank with a wrong plan is noticed by all in the same call, and all stay native") {
-  ranks all(200, 3, 1234);
+  constexpr std::size_t plan = first_plan_words::header;
+  const std::size_t wrong_word = GENERATE(std::size_t{first_plan_words::key},
+                                          plan + plan_words::context, plan + plan_words::incumbent);
+  CAPTURE(wrong_word);
+  ranks all(200, 3, 1234, wrong_word);
   REQUIRE(all.run());
   REQUIRE(all.mismatches().size() == 1);
   const auto [call, count] = *all.mismatches().begin();

@@ -200,7 +200,7 @@ inline epoch_plan leader::begin(int context, std::unique_ptr<policy> chosen, std
   }
   led.length = p.length;
   led.wanted_at = p.length;
-  led.counted_from = calls;
+  if (answered_at_ > 0) led.counted_from = calls;
   return p;
 }
 

@@ -426,7 +426,7 @@ inline plan_message lockstep::lead(int context, std::unique_ptr<policy> chosen) 
   message[first_plan_words::call] = std::int32_t(calls() & 0x7fffffff);
   const hastened_merge next = pacing_.after_first_plan(expected ? expected->mean_s : 0,
                                                        id.waits == waiting::for_all, p.length);
-  message[first_plan_words::gap] = next.gap;
+  message[first_plan_words::gap] = std::max(1, next.gap);
   message[first_plan_words::pace] = next.pace;
   plan_words::write(p, context, std::span(message).subspan(first_plan_words::header));
   return message;
@@ -439,13 +439,19 @@ inline void lockstep::adopt(int context, const plan_message& message) {
       message[first_plan_words::call] == std::int32_t(calls() & 0x7fffffff) &&
       plan[plan_words::context] == context) {
     activate(plan);
-    steps_.hasten(message[first_plan_words::gap], message[first_plan_words::pace]);
-    return;
+  } else {
+    poisoned_ = true;
+    std::array<std::int32_t, plan_words::header> native{};
+    plan_words::write(native_plan(), context, native);
+    activate(native);
   }
-  poisoned_ = true;
-  std::array<std::int32_t, plan_words::header> native{};
-  plan_words::write(native_plan(), context, native);
-  activate(native);
+  // Also by what was for another context, or is from another call: all have got the same, and are
+  // to merge in the same call by number. None of the leader's has no gap.
+  const std::int32_t gap = message[first_plan_words::gap];
+  if (gap < 1) return;
+  const std::int64_t ahead = message[first_plan_words::call] - (calls() & 0x7fffffff);
+  steps_.hasten(std::int32_t(std::clamp<std::int64_t>(gap + ahead, 1, longest_epoch)),
+                message[first_plan_words::pace] == 0 ? 0 : 1);
 }
 
 // ---- merges
