@@ -80,9 +80,10 @@ neighbor_block neighbor_blocks::operator[](int i) const {
 edge_question::edge_question(const neighbors& around, neighbor_function f)
     : around_(around),
       f_(f),
-      sent_(words_per_edge * around.destinations.size()),
-      received_(words_per_edge * around.sources.size()) {
-  const std::size_t most = std::max(around.sources.size(), around.destinations.size());
+      sent_(words_per_edge * (around.destinations.size() + 1)),
+      received_(words_per_edge * (around.sources.size() + 1)) {
+  // One more, as MPI libraries refuse null pointers, also to nothing.
+  const std::size_t most = 1 + std::max(around.sources.size(), around.destinations.size());
   counts_.assign(most, words_per_edge);
   types_.assign(most, MPI_INT32_T);
   for (std::size_t i = 0; i < most; ++i) {

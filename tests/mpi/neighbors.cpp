@@ -307,9 +307,24 @@ std::string try_call(neighbor_function f, MPI_Comm comm, const neighbors& around
   return {};
 }
 
-const std::vector<neighbor_function> functions{
-    neighbor_function::all_to_all, neighbor_function::all_to_allv, neighbor_function::all_to_allw,
-    neighbor_function::all_gather, neighbor_function::all_gatherv};
+/// MPICH 4.0's own MPI_Neighbor_alltoallw loses blocks where ranks have not as many sources as
+/// destinations.
+bool is_w_broken(MPI_Comm comm, const neighbors& around) {
+#ifdef MPICH_VERSION
+  int differs = around.sources.size() == around.destinations.size() ? 0 : 1;
+  MPI_Allreduce(MPI_IN_PLACE, &differs, 1, MPI_INT, MPI_MAX, comm);
+  return differs != 0;
+#else
+  (void)comm, (void)around;
+  return false;
+#endif
+}
+
+std::vector<neighbor_function> functions_on(MPI_Comm comm, const neighbors& around) {
+  using enum neighbor_function;
+  if (is_w_broken(comm, around)) return {all_to_all, all_to_allv, all_gather, all_gatherv};
+  return {all_to_all, all_to_allv, all_to_allw, all_gather, all_gatherv};
+}
 
 detail::tuned_set* set_of(MPI_Comm comm, neighbor_function f) {
   int code = MPI_SUCCESS;
@@ -326,6 +341,7 @@ TEST_CASE("every version brings what the MPI library's own call brings") {
   std::vector<topology> all = all_topologies();
   for (topology& t : all) {
     const neighbors around = neighbors::of(t.comm);
+    const std::vector<neighbor_function> functions = functions_on(t.comm, around);
     for (const std::string_view version : neighbor_version_names) {
       MPI_Comm copy = MPI_COMM_NULL;
       MPI_Comm_dup(t.comm, &copy);
@@ -356,6 +372,7 @@ TEST_CASE("versions take turns, and all ranks take the same one") {
   const datatypes types;
   const communicator comm(random_graph(11, 3));
   const neighbors around = neighbors::of(comm);
+  const std::vector<neighbor_function> functions = functions_on(comm, around);
   mpi::configure(comm, "policy", "round_robin");
   for (std::uint32_t n = 0; n < 60; ++n)
     for (const neighbor_function f : functions) {
@@ -436,6 +453,7 @@ TEST_CASE("results are compared with those of the MPI library where that is aske
   const datatypes types;
   const communicator comm(random_graph(5, 2));
   const neighbors around = neighbors::of(comm);
+  const std::vector<neighbor_function> functions = functions_on(comm, around);
   mpi::configure(comm, "policy", "round_robin");
   mpi::configure(comm, "verify", "on");
   for (std::uint32_t n = 0; n < 40; ++n)
