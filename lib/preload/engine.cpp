@@ -32,10 +32,12 @@ struct typed<int(Arguments...)> {
     // Either railpass itself or an MPI library that builds one call upon others.
     if (inside::now()) return (real.*real_function)(words...);
     auto c = call_with(from_word<Arguments>(words)...);
-    // The forms with large counts have an argument for one, or for many.
+    // The forms with large counts have an argument for one, or for many. That may be the type of
+    // displacements, which others have, too, beside counts that are ints.
     c.is_large =
         ((std::is_same_v<Arguments, MPI_Count> || std::is_same_v<Arguments, const MPI_Count*>) ||
-         ...);
+         ...) &&
+        !(std::is_same_v<Arguments, const int*> || ...);
     return run_call(c);
   }
 
