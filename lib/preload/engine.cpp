@@ -7,6 +7,7 @@
 #include "lib/session/inside.hpp"
 #include "lib/session/process.hpp"
 
+#include <string_view>
 #include <type_traits>
 
 namespace railpass::preload {
@@ -22,22 +23,20 @@ T from_word(word w) {
     return static_cast<T>(w);  // the upper half of an int's word is anything
 }
 
+// The forms with large counts. Types do not tell: a count may be of the type of displacements.
+constexpr bool has_large_counts(std::string_view name) { return name.ends_with("_c"); }
+
 // The tuned call behind a function of words. MPI's own type of the function says what they are.
 template <class Function>
 struct typed;
 template <class... Arguments>
 struct typed<int(Arguments...)> {
-  template <auto call_with, auto real_function>
+  template <auto call_with, auto real_function, bool is_large>
   [[gnu::hot]] static int run(std::conditional_t<true, word, Arguments>... words) {
     // Either railpass itself or an MPI library that builds one call upon others.
     if (inside::now()) return (real.*real_function)(words...);
     auto c = call_with(from_word<Arguments>(words)...);
-    // The forms with large counts have an argument for one, or for many. That may be the type of
-    // displacements, which others have, too, beside counts that are ints.
-    c.is_large =
-        ((std::is_same_v<Arguments, MPI_Count> || std::is_same_v<Arguments, const MPI_Count*>) ||
-         ...) &&
-        !(std::is_same_v<Arguments, const int*> || ...);
+    c.is_large = is_large;
     return run_call(c);
   }
 
@@ -93,7 +92,8 @@ void railpass_preload_attach(const railpass::preload::functions& real,
   preload::real = real;
 #define RAILPASS_PRELOADED(name, arguments, count)                                            \
   tuned.name = preload::typed<decltype(PMPI_##name)>::run<&railpass::arguments_of::arguments, \
-                                                          &preload::functions::name>;
+                                                          &preload::functions::name,          \
+                                                          preload::has_large_counts(#name)>;
 #define RAILPASS_WATCHED(name, count)                                               \
   tuned.name = preload::typed<decltype(PMPI_##name)>::pass_on<preload::watch::name, \
                                                               &preload::functions::name>;
