@@ -92,9 +92,9 @@ class leader {
   double slowdown() const { return sharing_.is_usual() ? slowdown_.of_a_call() : 0; }
 
   /// What a call takes by the context's policy; nothing if nobody can say.
-  std::optional<arm_posterior> expected(int context, int arm) const {
-    const auto& chosen = led_[std::size_t(context)].chosen;
-    return chosen ? chosen->posterior(arm) : std::nullopt;
+  std::optional<double> expected_s(int context, int arm) const {
+    const led_context& led = led_[std::size_t(context)];
+    return led.chosen ? led.believed_s(arm) : std::nullopt;
   }
   /// Null if the context is native for good.
   const policy* policy_of(int context) const { return led_[std::size_t(context)].chosen.get(); }
@@ -128,13 +128,18 @@ class leader {
     // As far as anybody knows.
     double taken_before_s(const timed_sample& one) const {
       if (sampled_call + 1 == one.call) return sampled_s;
-      const auto believed = chosen->posterior(one.arm_before);
-      return believed ? believed->mean_s : 0;
+      return believed_s(one.arm_before).value_or(0);
     }
     /// What a call takes on average.
-    double mean_call_s(int incumbent) const {
-      const auto believed = chosen->posterior(incumbent);
-      return believed ? believed->mean_s : last_seconds;
+    double mean_call_s(int incumbent) const { return believed_s(incumbent).value_or(last_seconds); }
+    // Others wait for what a merge brings: without memory nothing is believed.
+    std::optional<double> believed_s(int arm) const {
+      try {
+        const auto believed = chosen->posterior(arm);
+        return believed ? std::optional<double>(believed->mean_s) : std::nullopt;
+      } catch (const std::bad_alloc&) {
+        return std::nullopt;
+      }
     }
 
     void keep_skew(double skew_s) {
@@ -260,8 +265,8 @@ inline void leader::learn_call(led_context& led, const followed_context& s, cons
                log_s = std::log(seconds);
   const bool skew_counts = !skew_is_lateness || s.id.waits != waiting::for_all;
   if (!one.explored && skew_counts && s.id.waits != waiting::for_some)
-    if (const auto expected = led.chosen->posterior(one.arm))
-      slowdown_.learn(seconds / expected->mean_s, one.beside_merge);
+    if (const auto expected_s = led.believed_s(one.arm))
+      slowdown_.learn(seconds / *expected_s, one.beside_merge);
   led.sampled_s = seconds;
   led.sampled_call = one.call;
   led.merged.push_back(
@@ -275,8 +280,8 @@ inline void leader::learn_call(led_context& led, const followed_context& s, cons
   record.sum_log += log_s;
   record.sum_log_squared += log_s * log_s;
   if (one.explored)
-    if (const auto incumbent = led.chosen->posterior(s.incumbent))
-      record.exploration_cost_s += seconds - incumbent->mean_s;
+    if (const auto incumbent_s = led.believed_s(s.incumbent))
+      record.exploration_cost_s += seconds - *incumbent_s;
 }
 
 inline void leader::plan(std::span<const followed_context> contexts,

@@ -420,12 +420,12 @@ inline std::size_t lockstep::activate(std::span<const std::int32_t> plan) {
 inline plan_message lockstep::lead(int context, std::unique_ptr<policy> chosen) {
   const context_id& id = contexts_[std::size_t(context)].id;
   const epoch_plan p = leader_.begin(context, std::move(chosen), calls(), merge_cost_s());
-  const auto expected = leader_.expected(context, p.incumbent);
+  const double call_s = leader_.expected_s(context, p.incumbent).value_or(0);
   plan_message message{};
   message[first_plan_words::key] = std::int32_t(id.number & 0x7fffffff);
   message[first_plan_words::call] = std::int32_t(calls() & 0x7fffffff);
-  const hastened_merge next = pacing_.after_first_plan(expected ? expected->mean_s : 0,
-                                                       id.waits == waiting::for_all, p.length);
+  const hastened_merge next =
+      pacing_.after_first_plan(call_s, id.waits == waiting::for_all, p.length);
   message[first_plan_words::gap] = std::max(1, next.gap);
   message[first_plan_words::pace] = next.pace;
   plan_words::write(p, context, std::span(message).subspan(first_plan_words::header));
