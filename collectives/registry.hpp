@@ -11,7 +11,6 @@
 #include "railpass/base/units.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <span>
 #include <string>
@@ -109,17 +108,9 @@ inline const algorithm* find_algorithm(collective op, std::string_view name) {
 
 /// By its name here or MPI's: all_reduce, allreduce, MPI_Allreduce; broadcast, bcast.
 inline std::optional<collective> find_collective(std::string_view name) {
-  const auto letters = [](std::string_view text) {
-    std::string result;
-    for (const char c : text)
-      if (c != '_') result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return result;
-  };
-  std::string wanted = letters(name);
-  if (wanted.starts_with("mpi")) wanted.erase(0, 3);
-  if (wanted == "bcast") return collective::broadcast;
+  if (is_same_name(name, "bcast")) return collective::broadcast;
   const auto found = std::ranges::find_if(
-      all_collectives, [&](collective op) { return letters(name_of(op)) == wanted; });
+      all_collectives, [&](collective op) { return is_same_name(name, name_of(op)); });
   return found == all_collectives.end() ? std::nullopt : std::optional(*found);
 }
 

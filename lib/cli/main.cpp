@@ -30,8 +30,8 @@ int complain(const std::string& who, const std::string& what, int status) {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// What users of other programs type: `help`, `version`, and -np for -n before the program that is
-// to be started.
+// What users of other programs type: `help`, `version`, and, before the program that is to be
+// started, -np for -n and --.
 std::vector<std::string> as_declared(std::vector<std::string> words, const CLI::App& app) {
   if (words.empty()) return words;
   if (words[0] == "version") words[0] = "--version";
@@ -41,12 +41,13 @@ std::vector<std::string> as_declared(std::vector<std::string> words, const CLI::
   }
   for (const CLI::App* const verb : app.get_subcommands({})) {
     if (verb->get_name() != words[0] || !verb->get_option_no_throw("-n")) continue;
-    for (std::size_t i = 1; i < words.size() && words[i].starts_with('-') && words[i] != "--";
-         ++i) {
+    std::size_t i = 1;
+    for (; i < words.size() && words[i].starts_with('-') && words[i] != "--"; ++i) {
       if (words[i] == "-np") words[i] = "-n";
       const CLI::Option* const option = verb->get_option_no_throw(words[i]);
       if (option && option->get_items_expected_min() > 0) ++i;
     }
+    if (i < words.size() && words[i] == "--") words.erase(words.begin() + std::ptrdiff_t(i));
   }
   return words;
 }

@@ -224,18 +224,24 @@ inline call barrier(MPI_Comm comm) {
   return c;
 }
 
-// ---- between neighbours of a topology
+// ---- between neighbours of a topology: the arguments of the collective between all ranks
+
+inline neighbor_call between_neighbors(neighbor_function op, const call& same) {
+  neighbor_call c;
+  c.op = op;
+  c.send = same.send;
+  c.receive = same.receive;
+  c.comm = same.comm;
+  return c;
+}
 
 inline neighbor_call neighbor_all_to_all(const void* send, std::int64_t send_count,
                                          MPI_Datatype send_type, void* receive,
                                          std::int64_t receive_count, MPI_Datatype receive_type,
                                          MPI_Comm comm) {
-  neighbor_call c;
-  c.op = neighbor_function::all_to_all;
-  c.send = {.memory = send, .count = send_count, .type = send_type};
-  c.receive = {.memory = receive, .count = receive_count, .type = receive_type};
-  c.comm = comm;
-  return c;
+  return between_neighbors(
+      neighbor_function::all_to_all,
+      all_to_all(send, send_count, send_type, receive, receive_count, receive_type, comm));
 }
 
 inline neighbor_call neighbor_all_to_allv(const void* send, const rank_values& send_counts,
@@ -244,18 +250,9 @@ inline neighbor_call neighbor_all_to_allv(const void* send, const rank_values& s
                                           const rank_values& receive_counts,
                                           const rank_values& receive_displacements,
                                           MPI_Datatype receive_type, MPI_Comm comm) {
-  neighbor_call c;
-  c.op = neighbor_function::all_to_allv;
-  c.send = {.memory = send,
-            .type = send_type,
-            .counts = send_counts,
-            .displacements = send_displacements};
-  c.receive = {.memory = receive,
-               .type = receive_type,
-               .counts = receive_counts,
-               .displacements = receive_displacements};
-  c.comm = comm;
-  return c;
+  return between_neighbors(neighbor_function::all_to_allv,
+                           all_to_allv(send, send_counts, send_displacements, send_type, receive,
+                                       receive_counts, receive_displacements, receive_type, comm));
 }
 
 inline neighbor_call neighbor_all_to_allw(const void* send, const rank_values& send_counts,
@@ -264,30 +261,18 @@ inline neighbor_call neighbor_all_to_allw(const void* send, const rank_values& s
                                           const rank_values& receive_counts,
                                           const rank_values& receive_displacements,
                                           const MPI_Datatype* receive_types, MPI_Comm comm) {
-  neighbor_call c;
-  c.op = neighbor_function::all_to_allw;
-  c.send = {.memory = send,
-            .counts = send_counts,
-            .displacements = send_displacements,
-            .types = send_types};
-  c.receive = {.memory = receive,
-               .counts = receive_counts,
-               .displacements = receive_displacements,
-               .types = receive_types};
-  c.comm = comm;
-  return c;
+  return between_neighbors(neighbor_function::all_to_allw,
+                           all_to_allw(send, send_counts, send_displacements, send_types, receive,
+                                       receive_counts, receive_displacements, receive_types, comm));
 }
 
 inline neighbor_call neighbor_all_gather(const void* send, std::int64_t send_count,
                                          MPI_Datatype send_type, void* receive,
                                          std::int64_t receive_count, MPI_Datatype receive_type,
                                          MPI_Comm comm) {
-  neighbor_call c;
-  c.op = neighbor_function::all_gather;
-  c.send = {.memory = send, .count = send_count, .type = send_type};
-  c.receive = {.memory = receive, .count = receive_count, .type = receive_type};
-  c.comm = comm;
-  return c;
+  return between_neighbors(
+      neighbor_function::all_gather,
+      all_gather(send, send_count, send_type, receive, receive_count, receive_type, comm));
 }
 
 inline neighbor_call neighbor_all_gatherv(const void* send, std::int64_t send_count,
@@ -295,15 +280,9 @@ inline neighbor_call neighbor_all_gatherv(const void* send, std::int64_t send_co
                                           const rank_values& receive_counts,
                                           const rank_values& displacements,
                                           MPI_Datatype receive_type, MPI_Comm comm) {
-  neighbor_call c;
-  c.op = neighbor_function::all_gatherv;
-  c.send = {.memory = send, .count = send_count, .type = send_type};
-  c.receive = {.memory = receive,
-               .type = receive_type,
-               .counts = receive_counts,
-               .displacements = displacements};
-  c.comm = comm;
-  return c;
+  return between_neighbors(neighbor_function::all_gatherv,
+                           all_gatherv(send, send_count, send_type, receive, receive_counts,
+                                       displacements, receive_type, comm));
 }
 
 }  // namespace railpass::arguments_of

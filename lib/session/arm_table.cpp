@@ -2,6 +2,7 @@
 #include "lib/session/arm_table.hpp"
 
 #include "lib/session/judgement.hpp"
+#include "lib/session/neighbor_call.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/setting_values.hpp"
 #include "railpass/base/settings.hpp"
@@ -43,16 +44,18 @@ bool is_named(std::string_view collectives, std::string_view name) {
   return collectives == "all" ||
          std::ranges::any_of(words_of(collectives), [&](std::string_view word) {
            const auto op = find_collective(word);
-           return name == (op ? name_of(*op) : word);
+           return op ? name == name_of(*op) : is_same_name(word, name);
          });
 }
 
 std::string pinned_version(std::string_view use, std::string_view set) {
   std::string version;
   for (const std::string_view word : words_of(use))
-    if (const std::size_t colon = word.find(':');
-        colon != std::string_view::npos && word.substr(0, colon) == set)
-      version = word.substr(colon + 1);
+    if (const std::size_t colon = word.find(':'); colon != std::string_view::npos) {
+      const std::string_view name = word.substr(0, colon);
+      if (name == set || (is_neighbor_function(set) && is_same_name(name, set)))
+        version = word.substr(colon + 1);
+    }
   return version;
 }
 

@@ -13,45 +13,53 @@ namespace railpass {
 
 constinit thread_local detail::thread_block detail::of_thread;
 
-[[gnu::hot]] int run_call(call& c, const call_options& options) {
-  const inside here;
-  const weighing own_part;
+namespace {
+
+// `run` and `leave` get the communicator's state, null if it has none. What this rank throws is a
+// failure of its own, and the others are told; `error_code`: of an error.
+template <class Run, class Leave>
+int run_on(MPI_Comm comm, int error_code, const Run& run, const Leave& leave) {
   communicator_state* state = nullptr;
   int code = MPI_ERR_NO_MEM;
   try {
     int invalid = MPI_SUCCESS;
-    state = communicator_state::of(c.comm, invalid);
-    if (invalid != MPI_SUCCESS) return invalid;
-    if (!state || state->native() || judge(c, state->rank(), state->num_ranks()) != judgement::ours)
-      return run_native(c);
-    return state->run(c, options);
+    state = communicator_state::of(comm, invalid);
+    return invalid == MPI_SUCCESS ? run(state) : invalid;
   } catch (const std::bad_alloc&) {
   } catch (const error& problem) {
-    code = MPI_ERR_INTERN;
+    code = error_code;
     if (process* const owner = process::get()) owner->record(problem.what());
   }
-  if (state) state->leave_others();
-  PMPI_Comm_call_errhandler(c.comm, code);
+  if (state) leave(*state);
+  PMPI_Comm_call_errhandler(comm, code);
   return code;
 }
 
+}  // namespace
+
+[[gnu::hot]] int run_call(call& c, const call_options& options) {
+  const inside here;
+  const weighing own_part;
+  return run_on(
+      c.comm, MPI_ERR_INTERN,
+      [&](communicator_state* state) {
+        if (!state || state->native() ||
+            judge(c, state->rank(), state->num_ranks()) != judgement::ours)
+          return run_native(c);
+        return state->run(c, options);
+      },
+      [](communicator_state& state) { state.leave_others(); });
+}
+
+// An error says that another rank has left.
 [[gnu::hot]] int run_call(neighbor_call& c) {
   const inside here;
-  communicator_state* state = nullptr;
-  int code = MPI_ERR_NO_MEM;
-  try {
-    int invalid = MPI_SUCCESS;
-    state = communicator_state::of(c.comm, invalid);
-    if (invalid != MPI_SUCCESS) return invalid;
-    return state && !state->native() ? state->run(c) : run_native(c);
-  } catch (const std::bad_alloc&) {
-  } catch (const error& problem) {
-    code = MPI_ERR_OTHER;
-    if (process* const owner = process::get()) owner->record(problem.what());
-  }
-  if (state) state->leave_others(c.op);
-  PMPI_Comm_call_errhandler(c.comm, code);
-  return code;
+  return run_on(
+      c.comm, MPI_ERR_OTHER,
+      [&](communicator_state* state) {
+        return state && !state->native() ? state->run(c) : run_native(c);
+      },
+      [&](communicator_state& state) { state.leave_others(c.op); });
 }
 
 namespace mpi {

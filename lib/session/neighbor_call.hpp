@@ -4,6 +4,7 @@
 #pragma once
 
 #include "lib/session/call.hpp"
+#include "railpass/base/names.hpp"
 
 #include <algorithm>
 #include <array>
@@ -28,8 +29,10 @@ inline constexpr std::array<std::string_view, 5> neighbor_function_names{
 constexpr std::string_view name_of(neighbor_function f) {
   return neighbor_function_names[std::size_t(f)];
 }
-constexpr bool is_neighbor_function(std::string_view name) {
-  return std::ranges::find(neighbor_function_names, name) != neighbor_function_names.end();
+/// By its name here or MPI's.
+inline bool is_neighbor_function(std::string_view name) {
+  return std::ranges::any_of(neighbor_function_names,
+                             [&](std::string_view known) { return is_same_name(name, known); });
 }
 
 struct neighbor_call {

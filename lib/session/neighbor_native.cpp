@@ -5,112 +5,78 @@ namespace railpass {
 
 namespace {
 
-#if MPI_VERSION >= 4
-int run_native_large(const neighbor_call& c) {
-  const call_side &s = c.send, &r = c.receive;
-  void* const out = const_cast<void*>(r.memory);
-  switch (c.op) {
-    case neighbor_function::all_to_all:
-      return PMPI_Neighbor_alltoall_c(s.memory, s.count, s.type, out, r.count, r.type, c.comm);
-    case neighbor_function::all_to_allv:
-      return PMPI_Neighbor_alltoallv_c(
-          s.memory, s.counts.as<MPI_Count>(), s.displacements.as<MPI_Aint>(), s.type, out,
-          r.counts.as<MPI_Count>(), r.displacements.as<MPI_Aint>(), r.type, c.comm);
-    case neighbor_function::all_to_allw:
-      return PMPI_Neighbor_alltoallw_c(
-          s.memory, s.counts.as<MPI_Count>(), s.displacements.as<MPI_Aint>(), s.types, out,
-          r.counts.as<MPI_Count>(), r.displacements.as<MPI_Aint>(), r.types, c.comm);
-    case neighbor_function::all_gather:
-      return PMPI_Neighbor_allgather_c(s.memory, s.count, s.type, out, r.count, r.type, c.comm);
-    case neighbor_function::all_gatherv:
-      return PMPI_Neighbor_allgatherv_c(s.memory, s.count, s.type, out, r.counts.as<MPI_Count>(),
-                                        r.displacements.as<MPI_Aint>(), r.type, c.comm);
-  }
-  return MPI_ERR_INTERN;
-}
+// MPI's functions of one kind: with ints or large counts (`Count` and `Place`, a displacement in
+// elements), blocking or, with a request at the end, begun only.
+template <class Count, class Place, class... More>
+struct functions {
+  using equal = int (*)(const void*, Count, MPI_Datatype, void*, Count, MPI_Datatype, MPI_Comm,
+                        More...);
+  equal all_to_all;
+  int (*all_to_allv)(const void*, const Count*, const Place*, MPI_Datatype, void*, const Count*,
+                     const Place*, MPI_Datatype, MPI_Comm, More...);
+  int (*all_to_allw)(const void*, const Count*, const MPI_Aint*, const MPI_Datatype*, void*,
+                     const Count*, const MPI_Aint*, const MPI_Datatype*, MPI_Comm, More...);
+  equal all_gather;
+  int (*all_gatherv)(const void*, Count, MPI_Datatype, void*, const Count*, const Place*,
+                     MPI_Datatype, MPI_Comm, More...);
 
-int start_native_large(const neighbor_call& c, MPI_Request* request) {
-  const call_side &s = c.send, &r = c.receive;
-  void* const out = const_cast<void*>(r.memory);
-  switch (c.op) {
-    case neighbor_function::all_to_all:
-      return PMPI_Ineighbor_alltoall_c(s.memory, s.count, s.type, out, r.count, r.type, c.comm,
-                                       request);
-    case neighbor_function::all_to_allv:
-      return PMPI_Ineighbor_alltoallv_c(
-          s.memory, s.counts.as<MPI_Count>(), s.displacements.as<MPI_Aint>(), s.type, out,
-          r.counts.as<MPI_Count>(), r.displacements.as<MPI_Aint>(), r.type, c.comm, request);
-    case neighbor_function::all_to_allw:
-      return PMPI_Ineighbor_alltoallw_c(
-          s.memory, s.counts.as<MPI_Count>(), s.displacements.as<MPI_Aint>(), s.types, out,
-          r.counts.as<MPI_Count>(), r.displacements.as<MPI_Aint>(), r.types, c.comm, request);
-    case neighbor_function::all_gather:
-      return PMPI_Ineighbor_allgather_c(s.memory, s.count, s.type, out, r.count, r.type, c.comm,
-                                        request);
-    case neighbor_function::all_gatherv:
-      return PMPI_Ineighbor_allgatherv_c(s.memory, s.count, s.type, out, r.counts.as<MPI_Count>(),
-                                         r.displacements.as<MPI_Aint>(), r.type, c.comm, request);
+  int run(const neighbor_call& c, More... more) const {
+    const call_side &s = c.send, &r = c.receive;
+    void* const out = const_cast<void*>(r.memory);
+    switch (c.op) {
+      case neighbor_function::all_to_all:
+        return all_to_all(s.memory, Count(s.count), s.type, out, Count(r.count), r.type, c.comm,
+                          more...);
+      case neighbor_function::all_to_allv:
+        return all_to_allv(s.memory, s.counts.template as<Count>(),
+                           s.displacements.template as<Place>(), s.type, out,
+                           r.counts.template as<Count>(), r.displacements.template as<Place>(),
+                           r.type, c.comm, more...);
+      case neighbor_function::all_to_allw:
+        return all_to_allw(s.memory, s.counts.template as<Count>(),
+                           s.displacements.template as<MPI_Aint>(), s.types, out,
+                           r.counts.template as<Count>(), r.displacements.template as<MPI_Aint>(),
+                           r.types, c.comm, more...);
+      case neighbor_function::all_gather:
+        return all_gather(s.memory, Count(s.count), s.type, out, Count(r.count), r.type, c.comm,
+                          more...);
+      case neighbor_function::all_gatherv:
+        return all_gatherv(s.memory, Count(s.count), s.type, out, r.counts.template as<Count>(),
+                           r.displacements.template as<Place>(), r.type, c.comm, more...);
+    }
+    return MPI_ERR_INTERN;
   }
-  return MPI_ERR_INTERN;
-}
+};
+
+constexpr functions<int, int> blocking{PMPI_Neighbor_alltoall, PMPI_Neighbor_alltoallv,
+                                       PMPI_Neighbor_alltoallw, PMPI_Neighbor_allgather,
+                                       PMPI_Neighbor_allgatherv};
+constexpr functions<int, int, MPI_Request*> begun{
+    PMPI_Ineighbor_alltoall, PMPI_Ineighbor_alltoallv, PMPI_Ineighbor_alltoallw,
+    PMPI_Ineighbor_allgather, PMPI_Ineighbor_allgatherv};
+#if MPI_VERSION >= 4
+constexpr functions<MPI_Count, MPI_Aint> blocking_large{
+    PMPI_Neighbor_alltoall_c, PMPI_Neighbor_alltoallv_c, PMPI_Neighbor_alltoallw_c,
+    PMPI_Neighbor_allgather_c, PMPI_Neighbor_allgatherv_c};
+constexpr functions<MPI_Count, MPI_Aint, MPI_Request*> begun_large{
+    PMPI_Ineighbor_alltoall_c, PMPI_Ineighbor_alltoallv_c, PMPI_Ineighbor_alltoallw_c,
+    PMPI_Ineighbor_allgather_c, PMPI_Ineighbor_allgatherv_c};
 #endif
 
 }  // namespace
 
 int run_native(const neighbor_call& c) {
 #if MPI_VERSION >= 4
-  if (c.is_large) return run_native_large(c);
+  if (c.is_large) return blocking_large.run(c);
 #endif
-  const call_side &s = c.send, &r = c.receive;
-  void* const out = const_cast<void*>(r.memory);
-  switch (c.op) {
-    case neighbor_function::all_to_all:
-      return PMPI_Neighbor_alltoall(s.memory, int(s.count), s.type, out, int(r.count), r.type,
-                                    c.comm);
-    case neighbor_function::all_to_allv:
-      return PMPI_Neighbor_alltoallv(s.memory, s.counts.as<int>(), s.displacements.as<int>(),
-                                     s.type, out, r.counts.as<int>(), r.displacements.as<int>(),
-                                     r.type, c.comm);
-    case neighbor_function::all_to_allw:
-      return PMPI_Neighbor_alltoallw(s.memory, s.counts.as<int>(), s.displacements.as<MPI_Aint>(),
-                                     s.types, out, r.counts.as<int>(),
-                                     r.displacements.as<MPI_Aint>(), r.types, c.comm);
-    case neighbor_function::all_gather:
-      return PMPI_Neighbor_allgather(s.memory, int(s.count), s.type, out, int(r.count), r.type,
-                                     c.comm);
-    case neighbor_function::all_gatherv:
-      return PMPI_Neighbor_allgatherv(s.memory, int(s.count), s.type, out, r.counts.as<int>(),
-                                      r.displacements.as<int>(), r.type, c.comm);
-  }
-  return MPI_ERR_INTERN;
+  return blocking.run(c);
 }
 
 int start_native(const neighbor_call& c, MPI_Request* request) {
 #if MPI_VERSION >= 4
-  if (c.is_large) return start_native_large(c, request);
+  if (c.is_large) return begun_large.run(c, request);
 #endif
-  const call_side &s = c.send, &r = c.receive;
-  void* const out = const_cast<void*>(r.memory);
-  switch (c.op) {
-    case neighbor_function::all_to_all:
-      return PMPI_Ineighbor_alltoall(s.memory, int(s.count), s.type, out, int(r.count), r.type,
-                                     c.comm, request);
-    case neighbor_function::all_to_allv:
-      return PMPI_Ineighbor_alltoallv(s.memory, s.counts.as<int>(), s.displacements.as<int>(),
-                                      s.type, out, r.counts.as<int>(), r.displacements.as<int>(),
-                                      r.type, c.comm, request);
-    case neighbor_function::all_to_allw:
-      return PMPI_Ineighbor_alltoallw(s.memory, s.counts.as<int>(), s.displacements.as<MPI_Aint>(),
-                                      s.types, out, r.counts.as<int>(),
-                                      r.displacements.as<MPI_Aint>(), r.types, c.comm, request);
-    case neighbor_function::all_gather:
-      return PMPI_Ineighbor_allgather(s.memory, int(s.count), s.type, out, int(r.count), r.type,
-                                      c.comm, request);
-    case neighbor_function::all_gatherv:
-      return PMPI_Ineighbor_allgatherv(s.memory, int(s.count), s.type, out, r.counts.as<int>(),
-                                       r.displacements.as<int>(), r.type, c.comm, request);
-  }
-  return MPI_ERR_INTERN;
+  return begun.run(c, request);
 }
 
 }  // namespace railpass

@@ -163,7 +163,7 @@ void process::finalize() {
 void process::look_for_unknown_names() {
   try {
     for (const std::string& name : names_of_sets(values_.use))
-      if (!sets_.contains(name))
+      if (!sets_.contains(name) && meant_collective(name).empty())  // else that has been said
         warn("RAILPASS_USE: '" + name +
              "' is no collective, and rank 0 met no function set of that name");
   } catch (const std::bad_alloc&) {  // nobody hears of it
@@ -361,15 +361,16 @@ std::vector<knowledge::neighbour> process::recall_near(const knowledge::problem&
   for (communicator_state* const state : communicators_)
     state->sets().add_contexts_near(of, by, living);
   living.written_at = files::utc_now();
-  std::vector<knowledge::experience> all = knowledge::record_of(living).contexts;
-  all.insert(all.end(), known_.begin(), known_.end());
   std::vector<knowledge::neighbour> near;
-  for (knowledge::experience& e : all)
+  const auto consider = [&](const knowledge::experience& e) {
     if (const auto away = knowledge::near(e.of, of, by))
       near.push_back({.distance = *away,
                       .octaves = knowledge::octaves_larger(e.of, of),
                       .days_ago = knowledge::days_between(e.last_at, living.written_at).value_or(0),
-                      .known = std::move(e)});
+                      .known = e});
+  };
+  std::ranges::for_each(knowledge::record_of(living).contexts, consider);
+  std::ranges::for_each(known_, consider);
   std::ranges::stable_sort(near, {}, &knowledge::neighbour::distance);
   near.resize(std::min(near.size(), knowledge::most_near));
   return near;

@@ -13,13 +13,6 @@ namespace railpass {
 
 namespace {
 
-std::string meant_collective(std::string_view name) {
-  std::vector<std::string_view> known(neighbor_function_names.begin(),
-                                      neighbor_function_names.end());
-  for (const collective op : all_collectives) known.push_back(name_of(op));
-  return did_you_mean(name, known);
-}
-
 void check_policy(const settings& values) { select::require_policy(values.policy); }
 
 void check_collectives(const settings& values) {
@@ -65,6 +58,13 @@ std::vector<std::string_view> words_of(std::string_view list) {
     list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
   }
   return result;
+}
+
+std::string meant_collective(std::string_view name) {
+  std::vector<std::string_view> known(neighbor_function_names.begin(),
+                                      neighbor_function_names.end());
+  for (const collective op : all_collectives) known.push_back(name_of(op));
+  return did_you_mean(name, known);
 }
 
 std::vector<std::string> problems_of(const settings& values) {

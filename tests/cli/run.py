@@ -146,7 +146,7 @@ class Run(ProgramTest):
             self.check_refused("run", "-n", 1, program, status=1, says=says)
 
     def test_ranks_as_others_say_them(self):
-        for words, environment, count in ((["-np", 2], {}, 2), (["--verbose", "-np", 2], {}, 2),
+        for words, environment, count in ((["-np", 2], {}, 2), (["--verbose", "-np", 2, "--"], {}, 2),
                                           ([], {"SLURM_NTASKS": "3"}, 3), ([], {"PBS_NP": "2"}, 2),
                                           (["-n", 1], {"SLURM_NTASKS": "3"}, 1)):
             done = self.run_railpass("run", *words, *SHOW, "-np", environment=environment)

@@ -426,7 +426,7 @@ TEST_CASE("absolute addresses") {
   MPI_Comm_size(MPI_COMM_WORLD, &p);
   const communicator comm(grid({p}, {1}));
   const std::string version = GENERATE("isend_irecv", "send_irecv", "isend_recv", "pairwise");
-  mpi::configure(comm, "use", "neighbor_all_to_allw:" + version);
+  mpi::configure(comm, "use", "MPI_Neighbor_alltoallw:" + version);  // MPI's name is known, too
   const int rank = comm.rank();
   int in[2] = {}, out[2] = {};
   MPI_Aint from[2], to[2];
@@ -446,6 +446,10 @@ TEST_CASE("absolute addresses") {
             out[1] == 100 * ((rank + 1) % p) + n && right;
   }
   CHECK(right);
+  if (const detail::tuned_set* const set = set_of(comm, neighbor_function::all_to_allw))
+    CHECK(neighbor_version_names[std::size_t(set->pinned())] == version);
+  else
+    CHECK(p == 1);  // never tuned
 }
 
 TEST_CASE("results are compared with those of the MPI library where that is asked for") {

@@ -289,14 +289,16 @@ class Preloaded(unittest.TestCase):
     def test_wrong_settings_are_said_once_by_name(self):
         program = self.program("all_collectives.c")
         plain = self.start(program).stdout
-        for name, (value, says) in {
-                "RAILPASS_POLICY": ("foo", "'foo': expected one of"),
-                "RAILPASS_USE": ("bcast:binomal", "did you mean 'binomial'?"),
-                "RAILPASS_PROFILE": (self.path("none.json"), "none.json"),
-                "RAILPASS_COLLECTIVES": ("bcast,allreduc", "did you mean 'all_reduce'?"),
-                "RAILPASS_GPU": ("maybe", "expected stage or native"),
-                "RAILPASS_STATS": (self.path("no/where"), "no/where"),
-                "RAILPASS_MIN_BITES": ("1", "there is no setting 'min_bites'")}.items():
+        for name, value, says in (
+                ("RAILPASS_POLICY", "foo", "'foo': expected one of"),
+                ("RAILPASS_USE", "bcast:binomal", "did you mean 'binomial'?"),
+                ("RAILPASS_USE", "brodcast:binomial", "did you mean 'broadcast'?"),
+                ("RAILPASS_USE", "step:t8u1", "met no function set of that name"),
+                ("RAILPASS_PROFILE", self.path("none.json"), "none.json"),
+                ("RAILPASS_COLLECTIVES", "bcast,allreduc", "did you mean 'all_reduce'?"),
+                ("RAILPASS_GPU", "maybe", "expected stage or native"),
+                ("RAILPASS_STATS", self.path("no/where"), "no/where"),
+                ("RAILPASS_MIN_BITES", "1", "there is no setting 'min_bites'")):
             done = self.start(program, preload=(PRELOAD,), **{name: value})
             said = [line for line in done.stderr.splitlines() if line.startswith("railpass: ")]
             self.assertEqual(len(said), 1, done.stderr)

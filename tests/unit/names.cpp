@@ -36,6 +36,14 @@ TEST_CASE("letters apart are counted as by trying everything") {
   }
 }
 
+TEST_CASE("names are the same however MPI's users write them") {
+  for (const char* const one :
+       {"neighbor_all_to_allw", "MPI_Neighbor_alltoallw", "NeighborAllToAllW"})
+    CHECK(is_same_name(one, "neighbor_all_to_allw"));
+  for (const char* const one : {"neighbor_all_to_allv", "all_to_allw", "MPI_", ""})
+    CHECK_FALSE(is_same_name(one, "neighbor_all_to_allw"));
+}
+
 TEST_CASE("the name that was meant is told, and none where none is like it") {
   constexpr std::array<std::string_view, 4> known{"broadcast", "barrier", "all_reduce", "scan"};
   CHECK(did_you_mean("brodcast", known) == "; did you mean 'broadcast'?");

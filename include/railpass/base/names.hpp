@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -12,6 +13,17 @@
 #include <vector>
 
 namespace railpass {
+
+/// Whether both are the same name for MPI's users: all_reduce, AllReduce, MPI_Allreduce.
+inline bool is_same_name(std::string_view a, std::string_view b) {
+  const auto letters = [](std::string_view text) {
+    std::string result;
+    for (const char c : text)
+      if (c != '_') result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return result.starts_with("mpi") ? result.substr(3) : result;
+  };
+  return letters(a) == letters(b);
+}
 
 /// How many letters must be put in, left out, replaced, or changed places with the next one to
 /// turn one word into the other (optimal string alignment).
