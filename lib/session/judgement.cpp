@@ -161,20 +161,18 @@ bool is_refused(const call& c, int rank, int num_ranks) {
 }
 
 // Such a side of a neighbour's call, where each neighbour has a block. Open MPI wants tables also
-// where there are no neighbours, MPICH a datatype only where there are elements of one.
+// where there are no neighbours, MPICH a datatype only where there are elements of one; and where
+// each block has a length of its own it takes MPI_BOTTOM with types that begin at 0.
 bool is_valid_between_neighbors(const neighbor_call& c, const call_side& side, bool is_equal,
                                 int num_neighbors) {
   if (side.in_place()) return false;
   if (is_equal) {
-    const bool may_be_null = is_mpich && side.count == 0 && side.type == MPI_DATATYPE_NULL;
-    if (!may_be_null && bytes_of(side.count, side.type) < 0) return false;
-  } else if (num_neighbors == 0) {
-    return is_mpich || (side.counts && side.displacements);
-  } else if (!are_valid(side, c.op == neighbor_function::all_to_allw, num_neighbors)) {
-    return false;
+    if (is_mpich && side.count == 0 && side.type == MPI_DATATYPE_NULL) return true;
+    return bytes_of(side.count, side.type) >= 0 &&
+           !(is_mpich && is_refused_as_null(side, part::one, num_neighbors));
   }
-  return !is_mpich ||
-         !is_refused_as_null(side, is_equal ? part::one : part::of_each, num_neighbors);
+  if (num_neighbors == 0) return is_mpich || (side.counts && side.displacements);
+  return are_valid(side, c.op == neighbor_function::all_to_allw, num_neighbors);
 }
 
 enum class kind_of_type : unsigned {
