@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   check(railpass_suggest_grid(MPI_COMM_WORLD, 2, global, periodic, 1, sizeof(double), 0, suggested));
-  check(railpass_set_create("step", MPI_COMM_WORLD, 1, attributes, 0, NULL, &step));
+  check(railpass_set_create("step", MPI_COMM_WORLD, 1, attributes, 0, NULL, 0, NULL, &step));
   check(railpass_set_add(step, "by_rows", values[0]));
   check(railpass_set_add(step, "by_columns", values[1]));
   check(railpass_halo_create(MPI_COMM_WORLD, 2, shape, periodic, 1, fields, interior, sides, MPI_DOUBLE,

@@ -8,12 +8,12 @@ module railpass
   implicit none
   interface
     integer(c_int) function railpass_set_create_f(name, comm, num_attributes, attributes, num_sizes, &
-                                                  shape, set) bind(c)
+                                                  shape, num_features, features, set) bind(c)
       import
       character(kind=c_char), intent(in) :: name(*)
       integer, value :: comm
-      integer(c_int), value :: num_attributes, num_sizes
-      type(c_ptr), value :: attributes, shape
+      integer(c_int), value :: num_attributes, num_sizes, num_features
+      type(c_ptr), value :: attributes, shape, features
       type(c_ptr), intent(out) :: set
     end function
     integer(c_int) function railpass_set_add(set, version, values) bind(c)
@@ -70,7 +70,8 @@ program heat
   call MPI_Init(code)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, code)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks, code)
-  call check(railpass_set_create_f('step' // c_null_char, MPI_COMM_WORLD, 0, c_null_ptr, 0, c_null_ptr, step))
+  call check(railpass_set_create_f('step' // c_null_char, MPI_COMM_WORLD, 0, c_null_ptr, 0, c_null_ptr, &
+                                   0, c_null_ptr, step))
   call check(railpass_set_add(step, 'by_columns' // c_null_char, c_null_ptr))
   call check(railpass_set_add(step, 'by_rows' // c_null_char, c_null_ptr))
   ! C's last dimension is Fortran's first.

@@ -65,6 +65,27 @@ int railpass_exscan(const void* send, void* receive, int count, MPI_Datatype typ
                     MPI_Comm comm);
 int railpass_barrier(MPI_Comm comm);
 
+/* Between neighbours: `comm` has a topology. */
+
+int railpass_neighbor_all_to_all(const void* send, int send_count, MPI_Datatype send_type,
+                                 void* receive, int receive_count, MPI_Datatype receive_type,
+                                 MPI_Comm comm);
+int railpass_neighbor_all_to_allv(const void* send, const int* send_counts,
+                                  const int* send_displacements, MPI_Datatype send_type, void* receive,
+                                  const int* receive_counts, const int* receive_displacements,
+                                  MPI_Datatype receive_type, MPI_Comm comm);
+int railpass_neighbor_all_to_allw(const void* send, const int* send_counts,
+                                  const MPI_Aint* send_displacements, const MPI_Datatype* send_types,
+                                  void* receive, const int* receive_counts,
+                                  const MPI_Aint* receive_displacements,
+                                  const MPI_Datatype* receive_types, MPI_Comm comm);
+int railpass_neighbor_all_gather(const void* send, int send_count, MPI_Datatype send_type,
+                                 void* receive, int receive_count, MPI_Datatype receive_type,
+                                 MPI_Comm comm);
+int railpass_neighbor_all_gatherv(const void* send, int send_count, MPI_Datatype send_type,
+                                  void* receive, const int* receive_counts, const int* displacements,
+                                  MPI_Datatype receive_type, MPI_Comm comm);
+
 /** Gives the communicator its own value of a setting, such as "policy". Local, equally on all ranks,
  * before the communicator is tuned. */
 int railpass_configure(MPI_Comm comm, const char* setting, const char* value);
@@ -81,13 +102,14 @@ typedef struct railpass_set_s* railpass_set;
 
 /** A set whose calls are collective over `comm`; with MPI_COMM_SELF a rank's own. `attributes` are
  * `num_attributes` names; `shape` are `num_sizes` sizes on which times depend, as requests of one set
- * with different shapes learn apart. Collective. The set must be freed. */
+ * with different shapes learn apart. Those with different `features`, `num_features` sizes, do, too, but begin
+ * with what is known of near ones: of equal shape, few octaves away. Collective. The set must be freed. */
 int railpass_set_create(const char* name, MPI_Comm comm, int num_attributes,
                         const char* const* attributes, int num_sizes, const int64_t* shape,
-                        railpass_set* set);
+                        int num_features, const int64_t* features, railpass_set* set);
 int railpass_set_create_f(const char* name, MPI_Fint comm, int num_attributes,
                           const char* const* attributes, int num_sizes, const int64_t* shape,
-                          railpass_set* set);
+                          int num_features, const int64_t* features, railpass_set* set);
 /** One more version, before the first call, in the same order on all ranks: `values` has one text
  * for each attribute, and those that are numbers count as such. Local. */
 int railpass_set_add(railpass_set set, const char* version, const char* const* values);

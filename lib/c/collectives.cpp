@@ -100,6 +100,42 @@ int railpass_exscan(const void* send, void* receive, int count, MPI_Datatype typ
 }
 int railpass_barrier(MPI_Comm comm) { return mpi::barrier(comm); }
 
+int railpass_neighbor_all_to_all(const void* send, int send_count, MPI_Datatype send_type,
+                                 void* receive, int receive_count, MPI_Datatype receive_type,
+                                 MPI_Comm comm) {
+  return mpi::neighbor_all_to_all(send, send_count, send_type, receive, receive_count, receive_type,
+                                  comm);
+}
+int railpass_neighbor_all_to_allv(const void* send, const int* send_counts,
+                                  const int* send_displacements, MPI_Datatype send_type,
+                                  void* receive, const int* receive_counts,
+                                  const int* receive_displacements, MPI_Datatype receive_type,
+                                  MPI_Comm comm) {
+  return mpi::neighbor_all_to_allv(send, send_counts, send_displacements, send_type, receive,
+                                   receive_counts, receive_displacements, receive_type, comm);
+}
+int railpass_neighbor_all_to_allw(const void* send, const int* send_counts,
+                                  const MPI_Aint* send_displacements,
+                                  const MPI_Datatype* send_types, void* receive,
+                                  const int* receive_counts, const MPI_Aint* receive_displacements,
+                                  const MPI_Datatype* receive_types, MPI_Comm comm) {
+  return mpi::neighbor_all_to_allw(send, send_counts, send_displacements, send_types, receive,
+                                   receive_counts, receive_displacements, receive_types, comm);
+}
+int railpass_neighbor_all_gather(const void* send, int send_count, MPI_Datatype send_type,
+                                 void* receive, int receive_count, MPI_Datatype receive_type,
+                                 MPI_Comm comm) {
+  return mpi::neighbor_all_gather(send, send_count, send_type, receive, receive_count, receive_type,
+                                  comm);
+}
+int railpass_neighbor_all_gatherv(const void* send, int send_count, MPI_Datatype send_type,
+                                  void* receive, const int* receive_counts,
+                                  const int* displacements, MPI_Datatype receive_type,
+                                  MPI_Comm comm) {
+  return mpi::neighbor_all_gatherv(send, send_count, send_type, receive, receive_counts,
+                                   displacements, receive_type, comm);
+}
+
 int railpass_configure(MPI_Comm comm, const char* setting, const char* value) {
   return code_of([&] {
     require(setting && value, "railpass_configure: expected a setting and a value");

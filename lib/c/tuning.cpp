@@ -104,14 +104,17 @@ Handle& of(Handle* handle, const char* what) {
 
 int railpass_set_create(const char* name, MPI_Comm comm, int num_attributes,
                         const char* const* attributes, int num_sizes, const int64_t* shape,
-                        railpass_set* set) {
+                        int num_features, const int64_t* features, railpass_set* set) {
   if (set) *set = nullptr;
   return code_of([&] {
     require(name && set, "railpass_set_create: expected a name and a place for the set");
     require(num_sizes >= 0 && (num_sizes == 0 || shape),
             "railpass_set_create: expected num_sizes sizes");
+    require(num_features >= 0 && (num_features == 0 || features),
+            "railpass_set_create: expected num_features features");
     function_set_options options;
     if (num_sizes > 0) options.shape.assign(shape, shape + num_sizes);
+    if (num_features > 0) options.features.assign(features, features + num_features);
     *set = new railpass_set_s{
         {name, comm,
          texts(num_attributes, attributes, "railpass_set_create: expected num_attributes names"),
@@ -120,9 +123,9 @@ int railpass_set_create(const char* name, MPI_Comm comm, int num_attributes,
 }
 int railpass_set_create_f(const char* name, MPI_Fint comm, int num_attributes,
                           const char* const* attributes, int num_sizes, const int64_t* shape,
-                          railpass_set* set) {
+                          int num_features, const int64_t* features, railpass_set* set) {
   return railpass_set_create(name, MPI_Comm_f2c(comm), num_attributes, attributes, num_sizes, shape,
-                             set);
+                             num_features, features, set);
 }
 
 int railpass_set_add(railpass_set set, const char* version, const char* const* values) {

@@ -10,6 +10,8 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,10 +70,14 @@ TEST_CASE("a set and a region of C say what is wrong with their use, and learn o
   const communicator world = communicator::duplicate_of_world();
   const std::array attributes{"tile", "order"};
   railpass_set set = nullptr;
-  CHECK_THAT(problem_of(railpass_set_create("of c", world, 2, attributes.data(), 0, nullptr, &set)),
+  CHECK_THAT(problem_of(railpass_set_create("of c", world, 2, attributes.data(), 0, nullptr, 0,
+                                            nullptr, &set)),
              ContainsSubstring("of c"));  // no name
+  CHECK_THAT(problem_of(railpass_set_create("of_c", world, 2, attributes.data(), 0, nullptr, 1,
+                                            nullptr, &set)),
+             ContainsSubstring("num_features"));
   CHECK(set == nullptr);
-  REQUIRE(railpass_set_create("of_c", world, 2, attributes.data(), 0, nullptr, &set) ==
+  REQUIRE(railpass_set_create("of_c", world, 2, attributes.data(), 0, nullptr, 0, nullptr, &set) ==
           MPI_SUCCESS);
   const std::array first{"8", "rows"}, second{"16", "columns"};
   REQUIRE(railpass_set_add(set, "t8", first.data()) == MPI_SUCCESS);
@@ -106,6 +112,62 @@ TEST_CASE("a set and a region of C say what is wrong with their use, and learn o
   CHECK(railpass_set_free(&set) == MPI_SUCCESS);
   CHECK((set == nullptr && region == nullptr));
   CHECK(railpass_set_free(&set) == MPI_SUCCESS);
+}
+
+TEST_CASE("features of a set of C are among what its contexts are told apart by") {
+  const communicator world = communicator::duplicate_of_world();
+  for (const std::int64_t length : {1000, 1100}) {
+    railpass_set set = nullptr;
+    REQUIRE(railpass_set_create("near_c", world, 0, nullptr, 0, nullptr, 1, &length, &set) ==
+            MPI_SUCCESS);
+    for (const char* const name : {"one", "other"})
+      REQUIRE(railpass_set_add(set, name, nullptr) == MPI_SUCCESS);
+    for (int call = 0; call < 30; ++call) {
+      int version = -1;
+      REQUIRE(railpass_set_begin(set, &version) == MPI_SUCCESS);
+      REQUIRE(railpass_set_end(set) == MPI_SUCCESS);
+    }
+    CHECK(railpass_set_free(&set) == MPI_SUCCESS);
+  }
+  const scratch_directory folder;
+  REQUIRE(railpass_dump_statistics(folder.file("dump.json").c_str()) == MPI_SUCCESS);
+  if (world.rank() > 0) return;
+  std::ifstream file(folder.file("dump.json"));
+  const std::string dump{std::istreambuf_iterator<char>(file), {}};
+  for (const char* const length : {"features=1000", "features=1100"})
+    CHECK_THAT(dump, ContainsSubstring(length));
+}
+
+TEST_CASE("neighbours' collectives of C bring what MPI's bring") {
+  const communicator world = communicator::duplicate_of_world();
+  const int size = world.size(), rank = world.rank(), periodic = 1;
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Cart_create(world, 1, &size, &periodic, 0, &made);
+  const communicator ring(made);
+  const std::array to{10 * rank, 10 * rank + 1}, ones{1, 1}, places{0, 1};
+  const std::array<MPI_Aint, 2> places_bytes{0, sizeof(int)};
+  const std::array types{MPI_INT, MPI_INT};
+  std::array<int, 2> from{}, expected{};
+  bool right = true;
+  const auto compare = [&](auto ours, auto theirs, const auto&... arguments) {
+    from = expected = {-1, -1};
+    theirs(to.data(), arguments..., ring);
+    std::swap(from, expected);
+    right = ours(to.data(), arguments..., ring) == MPI_SUCCESS && from == expected && right;
+  };
+  for (int call = 0; call < 40; ++call) {
+    compare(railpass_neighbor_all_to_all, MPI_Neighbor_alltoall, 1, MPI_INT, from.data(), 1,
+            MPI_INT);
+    compare(railpass_neighbor_all_to_allv, MPI_Neighbor_alltoallv, ones.data(), places.data(),
+            MPI_INT, from.data(), ones.data(), places.data(), MPI_INT);
+    compare(railpass_neighbor_all_to_allw, MPI_Neighbor_alltoallw, ones.data(), places_bytes.data(),
+            types.data(), from.data(), ones.data(), places_bytes.data(), types.data());
+    compare(railpass_neighbor_all_gather, MPI_Neighbor_allgather, 1, MPI_INT, from.data(), 1,
+            MPI_INT);
+    compare(railpass_neighbor_all_gatherv, MPI_Neighbor_allgatherv, 1, MPI_INT, from.data(),
+            ones.data(), places.data(), MPI_INT);
+  }
+  CHECK(right);
 }
 
 TEST_CASE("an exchange of C brings the neighbours' elements, of any type") {
