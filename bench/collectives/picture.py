@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Draws what tuned calls take beside the MPI library's own, from the first table of docs/collectives.md.
+"""Draws what tuned calls take beside the MPI library's own, from the first table of docs/measurements/collectives.md.
 
-    python3 bench/collectives/picture.py docs/collectives.md docs/figures/collectives.svg
+    python3 bench/collectives/picture.py docs/measurements/collectives.md docs/figures/collectives.svg
 """
 import re
 import sys

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Prints what `railpass bench --json` wrote as the Markdown table of docs/collectives.md.
+"""Prints what `railpass bench --json` wrote as the Markdown table of docs/measurements/collectives.md.
 
     mpirun -n 2 railpass bench --collectives all --bytes 8,1KiB,64KiB,1MiB --json bench.json
     python3 bench/collectives/table.py bench.json

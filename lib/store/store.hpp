@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where what runs learnt is kept from one to the next: docs/knowledge.md. A run adds one file that
+// Where what runs learnt is kept from one to the next: docs/explanation/knowledge.md. A run adds one file that
 // nobody changes any more; `railpass knowledge` brings many together in a database. Nothing needs
 // locks or shared memory of the file system, as homes of clusters have none that can be relied on.
 // Whatever is damaged or written by a newer railpass is left out and left alone, and a sentence

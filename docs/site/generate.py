@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""Writes the reference pages that follow from the program and its sources.
+
+    docs/site/generate.py --railpass build/dev/lib/cli/railpass             # writes docs/reference/*.md
+    docs/site/generate.py --railpass build/dev/lib/cli/railpass --check     # 1 if one of them is stale
+    docs/site/generate.py --railpass ... --pictures FOLDER                  # draws the algorithms instead
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+REFERENCE = TOP / "docs/reference"
+NOTE = "<!-- Written by docs/site/generate.py: change what it reads instead. -->\n"
+
+
+class Program:
+    def __init__(self, path):
+        self.path = path
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS_")}
+        self.environment["RAILPASS_KNOWLEDGE"] = "off"
+
+    def says(self, *arguments):
+        return subprocess.run([self.path, *arguments], check=True, text=True, stdout=subprocess.PIPE,
+                              env=self.environment).stdout
+
+
+def cell(text):
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def command_line(program):
+    verbs = re.findall(r'^RAILPASS_VERB\((\w+)', (TOP / "lib/cli/verbs.def").read_text(), re.M)
+    if not verbs:
+        sys.exit("lib/cli/verbs.def: expected lines RAILPASS_VERB(name)")
+    text = "# Command line\n\n" + NOTE
+    text += "\n`railpass help` lists the verbs, `railpass help VERB` says what follows here of each.\n"
+    for verb in verbs:
+        text += f"\n## {verb}\n\n```text\n{program.says('help', verb).strip()}\n```\n"
+    return text
+
+
+def settings(program):
+    lines = re.findall(r'^RAILPASS_SETTING\((\w+), (\w+), (.*?), "(\w*)", "(.*)"\)$',
+                       (TOP / "include/railpass/base/settings.def").read_text(), re.M)
+    if not lines:
+        sys.exit("include/railpass/base/settings.def: expected lines RAILPASS_SETTING(...)")
+    text = "# Settings\n\n" + NOTE + """
+Each is an environment variable, equal on all ranks. A communicator may have its own value
+(`railpass::mpi::configure`), and a call its own arm. `railpass settings` shows the values in force and where they come
+from; a wrong name or value is said once, on standard error.
+
+| variable | kind | by default | what it is |
+|---|---|---|---|
+"""
+    for kind, name, default, unit, what in lines:
+        value = default.strip('"')
+        if kind == "boolean":
+            value = {"true": "on", "false": "off"}[value]
+        elif kind == "bytes" and int(value) >= 1 << 20 and int(value) % (1 << 20) == 0:
+            value = f"{int(value) >> 20}MiB"
+        if kind == "real" and unit:
+            value += f" {unit}"
+        value = f"`{value}`" if value else ""
+        text += f"| `RAILPASS_{name.upper()}` | {kind} | {value} | {cell(what)} |\n"
+    text += "\n## Policies\n\nThe values of `RAILPASS_POLICY`:\n\n```text\n"
+    return text + program.says("settings", "--policies").strip() + "\n```\n"
+
+
+def values(name, known):
+    known = [size(v) if name.endswith("bytes") else str(v) for v in known]
+    return f"`{name}`: " + (", ".join(known) if len(known) < 7 else f"{known[0]}, {known[1]} .. {known[-1]}")
+
+
+def size(num_bytes):
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if num_bytes and num_bytes % unit == 0:
+            return f"{num_bytes // unit} {name}"
+    return str(num_bytes)
+
+
+def linked(source):
+    return re.sub(r"doi:([^\s;,]+)", r"[doi:\1](https://doi.org/\1)", cell(source))
+
+
+def list_of_algorithms(program):
+    return json.loads(program.says("algorithms", "--json", "-"))
+
+
+def algorithms(program):
+    text = "# Algorithms\n\n" + NOTE + """
+An *arm* is an algorithm with values of its parameters, written `broadcast:binomial+segment_bytes=8KiB`. `native` is the
+MPI library's own collective. The first value of a parameter is what it has where none is given; segments of 0 bytes are
+none. Scratch memory is in messages (n) and blocks (b).
+
+`railpass schedule broadcast:binomial -p 8 --svg picture.svg` draws one; the site shows a picture of each that sends
+messages. `railpass verify broadcast -p 8` proves them.
+"""
+    last = None
+    for one in list_of_algorithms(program):
+        if one["collective"] != last:
+            last = one["collective"]
+            text += f"\n## {last}\n\n| algorithm | parameters | needs | scratch | source |\n|---|---|---|---|---|\n"
+        parameters = "; ".join(values(name, known) for name, known in one["parameters"].items())
+        text += (f"| `{one['name']}` | {parameters} | {'; '.join(one['needs'])} | {one['scratch']} | "
+                 f"{linked(one['source'])} |\n")
+    return text
+
+
+def sends_messages(one):
+    return one["name"] != "native" and "shared memory" not in one["needs"]
+
+
+def draw_pictures(program, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in filter(sends_messages, list_of_algorithms(program)):
+        program.says("schedule", f"{one['collective']}:{one['name']}", "-p", "8", "--bytes", "64KiB", "--svg",
+                     str(folder / f"{one['collective']}.{one['name']}.svg"))
+
+
+def first_comment(path):
+    """What a header says of itself: the comment at its top, which is Markdown."""
+    lines = []
+    for line in path.read_text().splitlines():
+        if not re.match(r"//|/\*| \*", line) or line.strip() == "*/":
+            break
+        if "SPDX-" not in line:
+            lines.append(re.sub(r"^(//| \*) ?", "", line))
+    return "\n".join(lines).strip()
+
+
+def api(program):
+    text = "# Interfaces\n\n" + NOTE + """
+What programs include, and what each header says of itself. The headers say of every function what it promises: shapes,
+units, who owns what, what is thrown, and whether it is collective.
+"""
+    calls = []
+    for path in sorted((TOP / "include/railpass").glob("*.h*")):
+        name = f"railpass/{path.name}"
+        link = os.path.relpath(path, REFERENCE)
+        comment = first_comment(path)
+        if comment:
+            text += f"\n## {name}\n\n[{path.name}]({link})\n\n{comment}\n"
+        else:
+            calls.append(f"[{path.stem}]({link})")
+    text += "\n## One collective each\n\n`railpass/collectives.hpp` includes them all: " + ", ".join(calls) + ".\n"
+    return text
+
+
+PAGES = {"command_line.md": command_line, "settings.md": settings, "algorithms.md": algorithms, "api.md": api}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--railpass", required=True, help="the program")
+    parser.add_argument("--check", action="store_true", help="write nothing; say which pages are stale")
+    parser.add_argument("--pictures", type=pathlib.Path, help="draw every algorithm into this folder instead")
+    options = parser.parse_args()
+    program = Program(options.railpass)
+    if options.pictures:
+        draw_pictures(program, options.pictures)
+        return 0
+    stale = []
+    for name, page in PAGES.items():
+        path = REFERENCE / name
+        text = page(program)
+        if not path.exists() or path.read_text() != text:
+            stale.append(name)
+            if not options.check:
+                path.write_text(text)
+    if options.check and stale:
+        print(f"stale in docs/reference: {', '.join(stale)}; `docs/site/generate.py --railpass {options.railpass}` "
+              "writes them anew")
+    return 1 if options.check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
