@@ -33,7 +33,7 @@ TEST_CASE("in any world the default policy costs a bounded number of native call
     settled += v.settled_within > v.settled_allowed;
     saved += (1 - 1 / v.gain) / worlds;
   }
-  // Of 1000 worlds 16 and 8 were (docs/explanation/design.md).
+  // Of 1000 worlds 16 and 8 were (docs/experiments).
   CHECK(loss <= 3);
   CHECK(settled <= 2);
   // A guard that never leaves native would keep every bound.
