@@ -24,6 +24,7 @@ html_title = "railpass"
 html_extra_path = [str(TOP / "docs/site/index.html"), str(MADE / "extra")]
 html_theme_options = {"navigation_with_keys": True}
 html_show_sphinx = False
+html_show_copyright = False
 
 
 def table_of_contents(docname, text):
@@ -32,7 +33,7 @@ def table_of_contents(docname, text):
     pages = []
     for link in re.findall(r"\]\(([^)\s#:]+)\.md\)", text):
         page = os.path.normpath(here / link)
-        if page not in pages and not (page == root_doc or page == "docs/" + docname):
+        if page not in pages and page != root_doc:
             pages.append(page)
     entries = "\n".join("/" + page for page in pages)
     return f"\n\n```{{toctree}}\n:hidden:\n\n{entries}\n```\n"

@@ -70,7 +70,23 @@ from; a wrong name or value is said once, on standard error.
         value = f"`{value}`" if value else ""
         text += f"| `RAILPASS_{name.upper()}` | {kind} | {value} | {cell(what)} |\n"
     text += "\n## Policies\n\nThe values of `RAILPASS_POLICY`:\n\n```text\n"
-    return text + program.says("settings", "--policies").strip() + "\n```\n"
+    text += program.says("settings", "--policies").strip() + "\n```\n"
+    return text + "\n## Strategies\n\nThe values of `RAILPASS_STRATEGY`:\n\n| strategy | |\n|---|---|\n" + strategies()
+
+
+def strategies():
+    """From the lines by which the headers of strategies list themselves."""
+    folder = TOP / "include/railpass/transport"
+    names = re.findall(r'strategies/(\w+)\.hpp"', (folder / "strategies.def").read_text())
+    rows = ""
+    for name in names:
+        found = re.search(r"RAILPASS_LIST_STRATEGY\(\s*(\w+),((?:\s*\"[^\"]*\")+)\)",
+                          (folder / f"strategies/{name}.hpp").read_text())
+        if not found:
+            sys.exit(f"strategies/{name}.hpp: expected RAILPASS_LIST_STRATEGY(name, text)")
+        what = "".join(re.findall(r'"([^"]*)"', found[2]))
+        rows += f"| `{found[1]}` | {cell(what)} |\n"
+    return rows
 
 
 def values(name, known):
@@ -86,7 +102,8 @@ def size(num_bytes):
 
 
 def linked(source):
-    return re.sub(r"doi:([^\s;,]+)", r"[doi:\1](https://doi.org/\1)", cell(source))
+    """Papers, separated by semicolons, most of them with a doi behind."""
+    return "; ".join(re.sub(r"(.+), doi:(\S+)", r"[\1](https://doi.org/\2)", cell(paper)) for paper in source.split("; "))
 
 
 def list_of_algorithms(program):
@@ -100,7 +117,7 @@ MPI library's own collective. The first value of a parameter is what it has wher
 none. Scratch memory is in messages (n) and blocks (b).
 
 `railpass schedule broadcast:binomial -p 8 --svg picture.svg` draws one; the site shows a picture of each that sends
-messages. `railpass verify broadcast -p 8` proves them.
+messages. `railpass verify --collective broadcast -p 8` proves them.
 """
     last = None
     for one in list_of_algorithms(program):

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Does what the tutorials say, with a railpass that is installed from the build, and compares what comes.
+"""Does what the documents say, with a railpass that is installed from the build, and compares what comes.
 
-    tutorials.py CMAKE BUILD_DIR [TUTORIAL...]
+    tutorials.py CMAKE BUILD_DIR [PAGE...]
 
-Of a tutorial's fenced blocks, in their order:
+All tutorials, and other pages that have console blocks. Of a page's fenced blocks, in their order:
   ```console       lines that begin with "$ " are commands (and go on where one ends with a backslash), the
-                   lines after one what it prints. All commands of a tutorial are typed into one shell.
+                   lines after one what it prints. All commands of a page are typed into one shell.
   ```console root  the same; needs emulated hosts (bench/cluster), and is left out where there can be none.
   ```cpp NAME      any language with a name behind it: the file NAME is written.
 Numbers stand for any numbers, spaces for any spaces, "..." for anything, and alone in a line for any lines.
-Where a block of a tutorial was left out, the status is 77.
+Where a block of a page was left out, the status is 77.
 """
 
 import os
@@ -29,7 +29,7 @@ NUMBER = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 
 
 class Shell:
-    """One shell for all commands of a tutorial, so that variables and folders stay."""
+    """One shell for all commands of a page, so that variables and folders stay."""
 
     def __init__(self, folder, environment):
         self.process = subprocess.Popen(["bash", "--norc"], cwd=folder, env=environment, text=True, bufsize=1,
@@ -106,9 +106,13 @@ def emulated_hosts():
     return tried.stdout.strip() if tried.returncode else ""
 
 
-def follow(tutorial, environment):
-    """What does not come as the tutorial says, and why a part of it was left out."""
-    text = tutorial.read_text()
+def has_commands(page):
+    return page.name != "README.md" and ("docs/tutorials" in str(page) or "\n```console" in page.read_text())
+
+
+def follow(page, environment):
+    """What does not come as the page says, and why a part of it was left out."""
+    text = page.read_text()
     blocks = re.findall(r"^```(\w+)(?: +(\S+))?\n(.*?)^```$", text, re.M | re.S)
     if not any(language == "console" for language, _, _ in blocks):
         return "has no commands", ""
@@ -137,7 +141,7 @@ def follow(tutorial, environment):
 
 def main():
     cmake, build, *names = sys.argv[1:]
-    tutorials = [Path(name) for name in names] or sorted((TOP / "docs/tutorials").glob("[!R]*.md"))
+    pages = [Path(name) for name in names] or [page for page in sorted((TOP / "docs").rglob("*.md")) if has_commands(page)]
     status = 0
     with tempfile.TemporaryDirectory() as prefix:
         subprocess.run([cmake, "--install", build, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
@@ -147,15 +151,15 @@ def main():
         environment = {**os.environ, "PATH": f"{prefix}/bin:{os.environ['PATH']}", "HOME": str(home),
                        "PKG_CONFIG_PATH": str(library / "pkgconfig"), "LD_LIBRARY_PATH": str(library),
                        "source": str(TOP)}
-        for tutorial in tutorials:
+        for page in pages:
             begun = time.monotonic()
-            wrong, left_out = follow(tutorial, environment)
-            print(f"{tutorial.name}: {time.monotonic() - begun:.1f} s", flush=True)
+            wrong, left_out = follow(page, environment)
+            print(f"{page.name}: {time.monotonic() - begun:.1f} s", flush=True)
             if wrong:
-                print(f"{tutorial.name}: {wrong}")
+                print(f"{page.name}: {wrong}")
                 return 1
             if left_out:
-                print(f"SKIPPED a part of {tutorial.name}: {left_out}")
+                print(f"SKIPPED a part of {page.name}: {left_out}")
                 status = SKIPPED
     return status
 
