@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Arrays that are cut into blocks, one per rank, whose sides are the neighbours' (halo, ghost
-// cells). All ways to exchange these are versions of one operation; docs/reference/halo.md lists them.
+// cells). All ways to exchange these are versions of one operation; docs/reference/halo.md lists
+// them.
 #pragma once
 
 #include "railpass/array_view.hpp"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where what runs learnt is kept from one to the next: docs/explanation/knowledge.md. A run adds one file that
-// nobody changes any more; `railpass knowledge` brings many together in a database. Nothing needs
-// locks or shared memory of the file system, as homes of clusters have none that can be relied on.
-// Whatever is damaged or written by a newer railpass is left out and left alone, and a sentence
-// says so. Nothing here is collective, and nothing is for use inside a collective.
+// Where what runs learnt is kept from one to the next: docs/explanation/knowledge.md. A run adds
+// one file that nobody changes any more; `railpass knowledge` brings many together in a database.
+// Nothing needs locks or shared memory of the file system, as homes of clusters have none that can
+// be relied on. Whatever is damaged or written by a newer railpass is left out and left alone, and
+// a sentence says so. Nothing here is collective, and nothing is for use inside a collective.
 #pragma once
 
 #include "railpass/knowledge/collection.hpp"

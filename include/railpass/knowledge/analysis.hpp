@@ -2,8 +2,8 @@
 //
 // What is known of some problems says which arm is good for another one. First as the paper has it:
 // Feki, Gabriel: Incorporating Historic Knowledge into a Self-Optimizing Communication Library.
-// Then as railpass does it: forecast_from_curves(). docs/explanation/adcl.md says where the paper contradicts
-// itself and how good they are.
+// Then as railpass does it: forecast_from_curves(). docs/explanation/adcl.md says where the paper
+// contradicts itself and how good they are.
 #pragma once
 
 #include "railpass/base/error.hpp"
