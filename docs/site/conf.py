@@ -60,7 +60,8 @@ def complete(app, docname, source):
     if docname == "docs/reference/algorithms":
         source[0] += pictures_of_algorithms()
     if docname == "docs/reference/api":
-        source[0] += '\n\n<p><a href="../../api/index.html">All declarations and what they promise</a></p>\n'
+        source[0] += ('\n\n<p>All declarations and what they promise: <a href="../../api/files.html">by header</a>, '
+                      '<a href="../../api/annotated.html">classes</a>.</p>\n')
 
 
 def setup(app):
