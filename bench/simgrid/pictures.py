@@ -5,7 +5,7 @@ matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 plt.rcParams["svg.hashsalt"] = "railpass"  # the same picture is the same file
-plt.rcParams["svg.fonttype"] = "none"  # letters are letters: a tenth of the bytes
+plt.rcParams["svg.fonttype"] = "none"  # letters, not outlines of them
 
 # The policies that the pictures show, and how; the tables have all.
 DRAWN = {"default": ("#1f5fbf", 2.6), "thompson": ("#17a2a2", 1.4), "fixed": ("#d6336c", 1.4),

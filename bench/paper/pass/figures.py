@@ -24,7 +24,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter  # noqa: E402
 
 plt.rcParams["svg.hashsalt"] = "railpass"  # the same picture is the same file
-plt.rcParams["svg.fonttype"] = "none"  # letters are letters: a tenth of the bytes
+plt.rcParams["svg.fonttype"] = "none"  # letters, not outlines of them
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.normpath(os.path.join(HERE, "../../.."))
