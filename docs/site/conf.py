@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSL-1.0
 """How Sphinx makes the site of the Markdown that GitHub shows as it is. The source folder is the
-repository, so that links between its pages are the same in both; docs/CMakeLists.txt calls it."""
+repository, so that links between its pages are the same in both; docs/build calls it."""
 
 import os
 import pathlib
 import re
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-# What docs/CMakeLists.txt makes beside the pages: pictures of schedules, Doxygen's pages.
-MADE = TOP / os.environ["RAILPASS_DOCS_MADE"]
+MADE = TOP / "build/docs"  # what docs/build makes beside the pages: pictures of schedules, Doxygen's pages
 
 project = "railpass"
 author = "the authors of railpass"

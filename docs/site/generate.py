@@ -47,10 +47,10 @@ def command_line(program):
 
 
 def settings(program):
-    lines = re.findall(r'^RAILPASS_SETTING\((\w+), (\w+), (.*?), "(\w*)", "(.*)"\)$',
-                       (TOP / "include/railpass/base/settings.def").read_text(), re.M)
-    if not lines:
-        sys.exit("include/railpass/base/settings.def: expected lines RAILPASS_SETTING(...)")
+    listed = (TOP / "include/railpass/base/settings.def").read_text()
+    lines = re.findall(r'^RAILPASS_SETTING\((\w+), (\w+), (.*?), "(\w*)", "(.*)"\)$', listed, re.M)
+    if not lines or len(lines) != len(re.findall("^RAILPASS_SETTING", listed, re.M)):
+        sys.exit("include/railpass/base/settings.def: expected lines RAILPASS_SETTING(kind, name, default, unit, text)")
     text = "# Settings\n\n" + NOTE + """
 Each is an environment variable, equal on all ranks. A communicator may have its own value
 (`railpass::mpi::configure`), and a call its own arm. `railpass settings` shows the values in force and where they come
@@ -103,7 +103,8 @@ def size(num_bytes):
 
 def linked(source):
     """Papers, separated by semicolons, most of them with a doi behind."""
-    return "; ".join(re.sub(r"(.+), doi:(\S+)", r"[\1](https://doi.org/\2)", cell(paper)) for paper in source.split("; "))
+    papers = cell(source).split("; ")
+    return "; ".join(re.sub(r"(.+), doi:(\S+)", r"[\1](https://doi.org/\2)", paper) for paper in papers)
 
 
 def list_of_algorithms(program):

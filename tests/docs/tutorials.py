@@ -62,10 +62,10 @@ class Shell:
 
 
 def pattern(line):
-    parts = [re.escape(part) for part in re.split(rf"({NUMBER}|\s+|\.\.\.)", line.strip())]
-    for i in range(1, len(parts), 2):
-        text = re.split(rf"({NUMBER}|\s+|\.\.\.)", line.strip())[i]
-        parts[i] = r".*" if text == "..." else r"\s+" if text.isspace() else NUMBER
+    """What the line stands for: between the parts that stand for any, text as it is."""
+    parts = re.split(rf"({NUMBER}|\s+|\.\.\.)", line.strip())
+    parts[::2] = map(re.escape, parts[::2])
+    parts[1::2] = [".*" if part == "..." else r"\s+" if part.isspace() else NUMBER for part in parts[1::2]]
     return re.compile("".join(parts) + "$")
 
 
@@ -141,7 +141,7 @@ def follow(page, environment):
 
 def main():
     cmake, build, *names = sys.argv[1:]
-    pages = [Path(name) for name in names] or [page for page in sorted((TOP / "docs").rglob("*.md")) if has_commands(page)]
+    pages = [Path(name) for name in names] or list(filter(has_commands, sorted((TOP / "docs").rglob("*.md"))))
     status = 0
     with tempfile.TemporaryDirectory() as prefix:
         subprocess.run([cmake, "--install", build, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
