@@ -86,6 +86,10 @@ struct bench_result {
   std::optional<double> best_low{};       ///< bootstrap interval of that ratio; of tuned
   std::optional<double> best_high{};
   std::optional<double> spread_s{};  ///< robust spread of the runs
+  /// Of a bench over several launches, by launch: the medians, which median_s is the median of, and
+  /// the ratios to native, over which the intervals are.
+  std::vector<double> launch_medians_s{};
+  std::vector<double> launch_ratios{};
 };
 
 /// The promise of a settled call: the 95 % interval of its time over another's, which takes

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/measure/bench.hpp"
 
+#include "lib/cli/launcher.hpp"
 #include "lib/cli/parallel.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
+#include "lib/measure/launches.hpp"
 #include "lib/measure/workload.hpp"
 #include "lib/report/table.hpp"
+#include "lib/tune/command.hpp"
 #include "railpass/base/settings.hpp"
+#include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <span>
+#include <sstream>
+#include <string_view>
 
 namespace railpass::cli {
 namespace {
@@ -26,6 +34,9 @@ struct options {
   int root = 0;
   int learning = 0;
   bool all = false;
+  int launches = 0;  // 0: this process is a rank
+  std::optional<int> ranks;
+  std::string launcher;
   json_output json;
 };
 
@@ -67,27 +78,67 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-void print_cell(const measure::cell_result& cell, const std::string& title, bool all) {
-  constexpr std::size_t shown_arms = 10;
-  std::vector<const bench_result*> rows;
-  for (const bench_result& row : cell.rows) rows.push_back(&row);
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto* a, const auto* b) { return a->median_s < b->median_s; });
-  report::table lines({"arm", "median", "p90", "spread", "runs", "/native", "95 %", "/best arm"});
+// The fastest first; of the arms as many as people look at, unless they want all.
+struct rows_shown {
+  std::vector<const bench_result*> rows{};
+  std::size_t left_out = 0;
+};
+rows_shown choose(const std::vector<bench_result>& cell, bool all) {
+  constexpr std::size_t most_arms = 10;
+  std::vector<const bench_result*> sorted;
+  for (const bench_result& row : cell) sorted.push_back(&row);
+  std::ranges::stable_sort(sorted, {}, &bench_result::median_s);
+  rows_shown shown;
   std::size_t arms = 0;
-  for (const bench_result* row : rows) {
+  for (const bench_result* row : sorted) {
     const bool always = row->arm == "native" || row->arm == "tuned";
-    if (!always && ++arms > shown_arms && !all) continue;
+    if (!always && ++arms > most_arms && !all)
+      ++shown.left_out;
+    else
+      shown.rows.push_back(row);
+  }
+  return shown;
+}
+
+std::string ratio_text(const std::optional<double>& ratio) {
+  return ratio ? fixed(*ratio, 3) : "-";
+}
+std::string range_text(const std::optional<double>& low, const std::optional<double>& high) {
+  return low && high ? fixed(*low, 3) + ".." + fixed(*high, 3) : "-";
+}
+
+std::string title_of(const std::string& name, std::int64_t bytes) {
+  const bool any_size = describe(*find_collective(name)).what == promise::all_arrive;
+  return name + (any_size ? "" : " of " + format_bytes(bytes));
+}
+
+void print_left_out(const rows_shown& shown) {
+  if (shown.left_out > 0)
+    std::cout << shown.left_out << " slower arms are measured but not shown (--all shows them)\n";
+}
+
+void print_learning(const learning_result& l) {
+  std::cout << "calls " << l.first_call << " to " << l.first_call + l.calls - 1 << ": "
+            << format_seconds(l.total_s) << ", " << fixed(l.total_s / l.native_total_s, 3)
+            << " x native's (pairs " << fixed(l.ratio_to_native, 3) << ", "
+            << fixed(l.native_low, 3) << ".." << fixed(l.native_high, 3) << "), "
+            << fixed(l.total_s / l.best_total_s, 3) << " x those of " << l.best_arm << " (pairs "
+            << fixed(l.ratio_to_best, 3) << "); the slowest took " << format_seconds(l.worst_call_s)
+            << ", " << fixed(l.worst_call_s / l.best_median_s, 2)
+            << " x its median (its own slowest " << fixed(l.best_worst_call_s / l.best_median_s, 2)
+            << " x)\n";
+}
+
+void print_cell(const measure::cell_result& cell, const std::string& title, bool all) {
+  const rows_shown shown = choose(cell.rows, all);
+  report::table lines({"arm", "median", "p90", "spread", "runs", "/native", "95 %", "/best arm"});
+  for (const bench_result* row : shown.rows)
     lines.add({row->arm, format_seconds(row->median_s), format_seconds(row->p90_s),
                percent(row->spread_s.value_or(0) / row->median_s), std::to_string(row->runs),
-               row->ratio_to_native ? fixed(*row->ratio_to_native, 3) : "-",
-               row->ratio_low ? fixed(*row->ratio_low, 3) + ".." + fixed(*row->ratio_high, 3) : "-",
-               row->ratio_to_best ? fixed(*row->ratio_to_best, 3) : "-"});
-  }
+               ratio_text(row->ratio_to_native), range_text(row->ratio_low, row->ratio_high),
+               ratio_text(row->ratio_to_best)});
   std::cout << title << '\n' << lines.text();
-  if (arms > shown_arms && !all)
-    std::cout << arms - shown_arms
-              << " slower arms are measured but not shown (--all shows them)\n";
+  print_left_out(shown);
   if (cell.late_rounds > 0)
     std::cout << cell.late_rounds << " rounds are left out, in which a rank was late\n";
   if (!cell.tuned_arm.empty()) std::cout << "tuned had settled on " << cell.tuned_arm << '\n';
@@ -96,17 +147,64 @@ void print_cell(const measure::cell_result& cell, const std::string& title, bool
               << " arms were left out, the first: " << cell.left_out[0].first << ", "
               << cell.left_out[0].second << '\n';
   }
-  for (const learning_result& l : cell.learning)
-    std::cout << "calls " << l.first_call << " to " << l.first_call + l.calls - 1 << ": "
-              << format_seconds(l.total_s) << ", " << fixed(l.total_s / l.native_total_s, 3)
-              << " x native's (pairs " << fixed(l.ratio_to_native, 3) << ", "
-              << fixed(l.native_low, 3) << ".." << fixed(l.native_high, 3) << "), "
-              << fixed(l.total_s / l.best_total_s, 3) << " x those of " << l.best_arm << " (pairs "
-              << fixed(l.ratio_to_best, 3) << "); the slowest took "
-              << format_seconds(l.worst_call_s) << ", "
-              << fixed(l.worst_call_s / l.best_median_s, 2) << " x its median (its own slowest "
-              << fixed(l.best_worst_call_s / l.best_median_s, 2) << " x)\n";
+  for (const learning_result& l : cell.learning) print_learning(l);
   std::cout << std::endl;
+}
+
+void print_where(const bench_results& all) {
+  std::cout << all.measured_at << ", railpass " RAILPASS_VERSION ", " << all.machine_id.mpi_library
+            << "\n"
+            << all.num_ranks << " ranks, at most " << all.ranks_per_node << " per node, on "
+            << all.machine_id.num_hosts << " hosts; " << all.machine_id.cpu_model
+            << (all.machine_id.rails.empty() ? "" : "; arms over " + all.machine_id.rails)
+            << "\nprofile: "
+            << (all.notes.at("profile").empty() ? "none, generic constants"
+                                                : all.notes.at("profile"))
+            << "\n\n";
+}
+
+// What the tuned call is shown to be beside native: nothing, where the launches differ about it.
+std::string verdict(const bench_result& tuned) {
+  const median_bounds ratio = bounds_of_median(tuned.launch_ratios);
+  if (ratio.confidence < 0.95)
+    return "So few launches show nothing: an interval of 95 % takes at least 6.\n";
+  const std::string sure = ", with " + percent(ratio.confidence, 0) + " confidence.\n";
+  if (ratio.bounds.high < 1) return "The tuned call is faster than native" + sure;
+  if (ratio.bounds.low > 1) return "The tuned call is slower than native" + sure;
+  return "No difference between the tuned call and native is shown.\n";
+}
+
+void print_launches(const bench_results& all, int launches, bool show_all) {
+  print_where(all);
+  for (std::size_t from = 0, to = 0; from < all.results.size(); from = to) {
+    const bench_result& first = all.results[from];
+    while (to < all.results.size() && all.results[to].collective == first.collective &&
+           all.results[to].bytes == first.bytes)
+      ++to;
+    const std::vector<bench_result> cell(all.results.begin() + std::ptrdiff_t(from),
+                                         all.results.begin() + std::ptrdiff_t(to));
+    const rows_shown shown = choose(cell, show_all);
+    report::table lines(
+        {"arm", "median", "least", "most", "launches", "/native", "interval", "/best arm"});
+    for (const bench_result* row : shown.rows)
+      lines.add({row->arm, format_seconds(row->median_s),
+                 format_seconds(std::ranges::min(row->launch_medians_s)),
+                 format_seconds(std::ranges::max(row->launch_medians_s)),
+                 std::to_string(row->launch_medians_s.size()), ratio_text(row->ratio_to_native),
+                 range_text(row->ratio_low, row->ratio_high), ratio_text(row->ratio_to_best)});
+    const std::string title = title_of(first.collective, first.bytes);
+    std::cout << title << '\n' << lines.text();
+    print_left_out(shown);
+    for (const bench_result& row : cell)
+      if (row.arm == "tuned" && !row.launch_ratios.empty()) std::cout << verdict(row);
+    for (const learning_result& l : all.learning)
+      if (l.collective == first.collective && l.bytes == first.bytes) print_learning(l);
+    std::cout << '\n';
+  }
+  const std::vector<double> any(std::size_t(launches), 1.0);
+  std::cout << "median, least and most are of the launches' medians; intervals of /native are over "
+            << launches << " launches, with " << percent(bounds_of_median(any).confidence, 0)
+            << " confidence\n";
 }
 
 std::int64_t whole_message_bytes(collective op, std::int64_t bytes, int num_ranks) {
@@ -140,6 +238,67 @@ std::vector<measure::cell_request> cells_of(const request& r, const options& o,
   return cells;
 }
 
+// What a rank says that fails, among what the launcher adds.
+std::string reason_in(const tune::command_result& done) {
+  std::istringstream lines(done.errors);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("railpass")) return line;
+  return done.failure;
+}
+
+// This command line for the ranks: without what is said to whoever starts them.
+std::vector<std::string> words_for_ranks(const CLI::App& app) {
+  static constexpr std::string_view ours[] = {"ranks", "launches", "launcher", "json", "help"};
+  std::vector<std::string> words{std::filesystem::canonical("/proc/self/exe").string(), "bench"};
+  for (const CLI::Option* const option : app.get_options()) {
+    const std::string name = option->get_lnames().empty() ? "" : option->get_lnames().front();
+    if (option->count() == 0 || std::ranges::find(ours, name) != std::end(ours)) continue;
+    const bool flag = option->get_items_expected_max() == 0;
+    words.push_back("--" + name + (flag ? "" : "=" + option->results().front()));
+  }
+  words.insert(words.end(), {"--json", "-"});
+  return words;
+}
+
+int start(const options& o, const CLI::App& app) {
+  const request wanted = parse(o);
+  if (under_launcher())
+    throw usage_error(
+        "--launches: ranks are started by railpass itself; expected it not to be one");
+  const std::optional<int> ranks = o.ranks ? o.ranks : reserved_ranks();
+  if (!ranks || *ranks < 2) throw usage_error("-n: expected how many ranks, at least 2");
+  o.json.check();
+  const std::vector<std::string> program = words_for_ranks(app);
+  const launch found = find_launch(o.launcher, {}, program.front());
+  std::vector<std::string> command = found.command;
+  const auto add = [&](const std::vector<std::string>& words) {
+    command.insert(command.end(), words.begin(), words.end());
+  };
+  add({"-n", std::to_string(*ranks)});
+  if (o.launcher.empty()) add(crowd_options(found.kind, *ranks));
+  add(passing_options(found.kind, {}));
+  add(program);
+
+  // Against ranks that hang; who measures takes about the budget.
+  const double limit_s = 600 + 10 * wanted.budget_s;
+  std::vector<bench_results> launches;
+  {
+    progress_bar bar("bench", true);
+    for (int i = 1; i <= o.launches; ++i) {
+      const std::string name = "launch " + std::to_string(i) + " of " + std::to_string(o.launches);
+      bar.show(double(i - 1) / o.launches, name);
+      const tune::command_result done = tune::run_command(
+          {.line = quoted(command), .environment = {}, .limit_s = limit_s}, tune::watch_signals());
+      if (!done.failure.empty()) throw error(name + ": " + reason_in(done));
+      launches.push_back(files::parse_bench(done.output, name));
+    }
+  }
+  const bench_results all = measure::over_launches(launches);
+  if (o.json.text()) print_launches(all, o.launches, o.all);
+  o.json.write(files::to_json(all));
+  return succeeded;
+}
+
 int run(const options& o) {
   const request wanted = parse(o);
   return run_job([&](const measure::job& j) {
@@ -167,14 +326,7 @@ int run(const options& o) {
                  {"clock", o.clock},
                  {"root", std::to_string(o.root)}};
     const bool speaks = j.rank == 0 && o.json.text();
-    if (speaks)
-      std::cout << all.measured_at << ", railpass " RAILPASS_VERSION ", "
-                << all.machine_id.mpi_library << "\n"
-                << j.num_ranks << " ranks, at most " << all.ranks_per_node << " per node, on "
-                << j.num_nodes() << " hosts; " << all.machine_id.cpu_model
-                << (all.machine_id.rails.empty() ? "" : "; arms over " + all.machine_id.rails)
-                << "\nprofile: "
-                << (profile_path.empty() ? "none, generic constants" : profile_path) << "\n\n";
+    if (speaks) print_where(all);
 
     std::vector<std::string> wrong, missed;
     {
@@ -183,9 +335,7 @@ int run(const options& o) {
           j, cells_of(wanted, o, j, knowledge ? &*knowledge : nullptr), wanted.budget_s, all,
           [&](double fraction, const std::string& doing) { bar.show(fraction, doing); },
           [&](const measure::cell_request& cell, const measure::cell_result& result) {
-            const bool any_size = describe(cell.op).what == promise::all_arrive;
-            const std::string title =
-                std::string(name_of(cell.op)) + (any_size ? "" : " of " + format_bytes(cell.bytes));
+            const std::string title = title_of(std::string(name_of(cell.op)), cell.bytes);
             if (speaks) {
               bar.hide();
               print_cell(result, title, o.all);
@@ -200,6 +350,9 @@ int run(const options& o) {
       std::cout << "Not shown to be as fast (95 % interval of tuned / other):\n";
       for (const std::string& one : missed) std::cout << "  " << one << '\n';
     }
+    if (speaks)
+      std::cout << "Intervals hold within this launch; another one may differ by more "
+                   "(--launches shows it)\n";
     all.notes["missed"] = join(missed);
     on_rank_0(j, [&] { o.json.write(files::to_json(all)); });
     if (!wrong.empty()) throw error("wrong results: " + join(wrong));
@@ -211,10 +364,13 @@ int run(const options& o) {
 
 const verb bench_verb{
     "bench", "Measure the MPI library's collectives, every arm and the tuned call (under mpirun)",
+    "  railpass bench --launches 6 -np 4 --bytes 64KiB --json bench.json\n"
     "  mpirun -n 4 railpass bench --bytes 64KiB,1MiB --budget 60s --json bench.json\n"
     "  mpirun -n 8 railpass bench --collectives broadcast --arms native,tuned,binomial\n"
     "  RAILPASS_PROFILE=profile.json mpirun -n 8 railpass bench --learning 100\n"
-    "All are measured in one run, taking turns. The exit status is 1 if a result was wrong.\n",
+    "All are measured in one run, taking turns. With --launches railpass starts the ranks, so "
+    "often,\n"
+    "and says how launches differ. The exit status is 1 if a result was wrong.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
       app.add_option("--collectives", o->collectives, "which ones, or all")
@@ -248,8 +404,22 @@ const verb bench_verb{
           ->type_name("N")
           ->check(CLI::Range(1, 1000000));
       app.add_flag("--all", o->all, "print all arms, not only the fastest");
+      app.add_option("--launches", o->launches,
+                     "start the ranks anew so often, each time for the whole budget; medians and "
+                     "intervals are those over the launches")
+          ->type_name("N")
+          ->check(CLI::Range(1, 1000));
+      app.add_option("-n,--ranks", o->ranks,
+                     "of --launches: how many ranks (-np, too); by default as many as Slurm or PBS "
+                     "has reserved")
+          ->needs("--launches");
+      app.add_option("--launcher", o->launcher,
+                     "of --launches: the command that starts ranks, with its own options; by "
+                     "default the mpiexec of railpass's MPI")
+          ->type_name("COMMAND")
+          ->needs("--launches");
       o->json.declare(app);
-      return [o] { return run(*o); };
+      return [o, &app] { return o->launches > 0 ? start(*o, app) : run(*o); };
     }};
 
 }  // namespace railpass::cli

@@ -7,13 +7,16 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <memory>
+#include <sched.h>
 #include <span>
 #include <sstream>
 #include <unistd.h>
@@ -184,6 +187,95 @@ std::string find_launcher(mpi_family family) {
   throw error("no mpiexec of " + full_name(family) + " was found in PATH; --launcher names one");
 }
 
+launch find_launch(const std::string& launcher, const std::string& mpi,
+                   const std::string& program) {
+  launch found;
+  found.family = mpi.empty() ? family_of_program(program) : parse_family("--mpi", mpi);
+  if (launcher.empty()) {
+    if (found.family == mpi_family::unknown) found.family = family_of_build();
+    found.command = {find_launcher(found.family)};
+    found.kind = kind_of_launcher(found.command.front());
+    return found;
+  }
+  std::istringstream words(launcher);
+  for (std::string word; words >> word;) found.command.push_back(word);
+  if (found.command.empty()) throw usage_error("--launcher: expected a command");
+  found.kind = kind_of_launcher(found.command.front());
+  if (found.kind == launcher_kind::unknown)
+    throw usage_error("--launcher '" + found.command.front() +
+                      "': expected the mpiexec of Open MPI, MPICH or Intel MPI, or srun");
+  if (found.family == mpi_family::unknown) found.family = usual_family(found.kind);
+  if (found.family == mpi_family::unknown) found.family = family_of_build();
+  if (!can_start(found.kind, found.family))
+    throw error("'" + program + "' uses another MPI (" + std::string(name_of(found.family)) +
+                ") than '" + found.command.front() + "' starts ranks of");
+  return found;
+}
+
+std::optional<int> reserved_ranks() {
+  for (const char* const variable : {"SLURM_NTASKS", "PBS_NP"}) {
+    const char* const text = std::getenv(variable);
+    if (!text) continue;
+    const std::string_view word = text;
+    int ranks = 0;
+    const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), ranks);
+    if (failure != std::errc{} || end != word.data() + word.size() || ranks < 1)
+      throw usage_error(std::string(variable) + "='" + text +
+                        "': expected how many ranks there are; -n N says it, too");
+    return ranks;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> crowd_options(launcher_kind kind, int ranks) {
+  cpu_set_t set;
+  const int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : ranks;
+  if (ranks <= cores) return {};
+  std::cerr << "railpass: " << ranks << " ranks on the " << cores
+            << " cores of this host: ranks that wait take turns with those that work\n";
+  switch (kind) {
+    case launcher_kind::open_mpi:
+      return {"--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"};
+    case launcher_kind::hydra:
+      return {"-genv", "MPIR_CVAR_POLLS_BEFORE_YIELD", "1"};
+    case launcher_kind::intel:
+      return {"-genv", "I_MPI_PIN", "0", "-genv", "I_MPI_THREAD_YIELD", "3"};
+    case launcher_kind::slurm:
+    case launcher_kind::unknown:
+      break;
+  }
+  return {};
+}
+
+std::vector<std::string> passing_options(
+    launcher_kind kind, std::span<const std::pair<std::string, std::string>> variables) {
+  std::vector<std::string> options;
+  switch (kind) {
+    case launcher_kind::open_mpi:
+      // Ranks on other hosts get no variables by themselves.
+      for (const auto& [name, value] : variables)
+        options.insert(options.end(), {"-x", name + '=' + value});
+      for (char** variable = environ; *variable; ++variable) {
+        const std::string_view text = *variable;
+        if (text.starts_with("RAILPASS_") || text.starts_with("RAILPASS="))
+          options.insert(options.end(), {"-x", std::string(text.substr(0, text.find('=')))});
+      }
+      break;
+    case launcher_kind::hydra:
+    case launcher_kind::intel:  // all others they pass on by themselves
+      for (const auto& [name, value] : variables)
+        options.insert(options.end(), {"-genv", name, value});
+      break;
+    case launcher_kind::slurm:
+      options = {"--export=ALL"};
+      for (const auto& [name, value] : variables) options[0] += ',' + name + '=' + value;
+      break;
+    case launcher_kind::unknown:
+      break;
+  }
+  return options;
+}
+
 std::string preload_library(mpi_family family) {
   Dl_info self{};
   if (!dladdr(reinterpret_cast<const void*>(&mpi::last_arm), &self) || !self.dli_fname)
@@ -216,31 +308,10 @@ bool starts_one_program(std::span<const std::string> words) {
 
 std::vector<std::string> preloading_options(launcher_kind kind, const std::string& value,
                                             std::span<const std::string> words) {
-  std::vector<std::string> options;
-  const bool says_all = starts_one_program(words) && std::getenv("RAILPASS_ALL_RANKS") == nullptr;
-  switch (kind) {
-    case launcher_kind::open_mpi:
-      // Ranks on other hosts get no variables by themselves.
-      options = {"-x", "LD_PRELOAD=" + value};
-      for (char** variable = environ; *variable; ++variable) {
-        const std::string_view text = *variable;
-        if (text.starts_with("RAILPASS_") || text.starts_with("RAILPASS="))
-          options.insert(options.end(), {"-x", std::string(text.substr(0, text.find('=')))});
-      }
-      if (says_all) options.insert(options.end(), {"-x", "RAILPASS_ALL_RANKS=on"});
-      break;
-    case launcher_kind::hydra:
-    case launcher_kind::intel:
-      options = {"-genv", "LD_PRELOAD", value};  // all others they pass on by themselves
-      if (says_all) options.insert(options.end(), {"-genv", "RAILPASS_ALL_RANKS", "on"});
-      break;
-    case launcher_kind::slurm:
-      options = {"--export=ALL,LD_PRELOAD=" + value + (says_all ? ",RAILPASS_ALL_RANKS=on" : "")};
-      break;
-    case launcher_kind::unknown:
-      break;
-  }
-  return options;
+  std::vector<std::pair<std::string, std::string>> variables{{"LD_PRELOAD", value}};
+  if (starts_one_program(words) && std::getenv("RAILPASS_ALL_RANKS") == nullptr)
+    variables.emplace_back("RAILPASS_ALL_RANKS", "on");
+  return passing_options(kind, variables);
 }
 
 std::string quoted(const std::string& word) {

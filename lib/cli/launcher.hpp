@@ -3,9 +3,11 @@
 // What starts the ranks of a program, and how to give them the preload library.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace railpass::cli {
@@ -38,15 +40,38 @@ mpi_family usual_family(launcher_kind kind);
 /// A launcher of the family in PATH, that of the build first. Throws error if there is none.
 std::string find_launcher(mpi_family family);
 
+/// What starts ranks of a program.
+struct launch {
+  launcher_kind kind = launcher_kind::unknown;
+  mpi_family family = mpi_family::unknown;  ///< of the program
+  std::vector<std::string> command{};       ///< the launcher, and options of the user's
+};
+
+/// `launcher`: the command that --launcher names; `mpi`: the family that --mpi names. If empty, the
+/// mpiexec of the program's MPI, and the MPI that the program is linked with. Throws usage_error,
+/// or error if one does not start the other.
+launch find_launch(const std::string& launcher, const std::string& mpi, const std::string& program);
+
+/// What a batch system has reserved. Throws usage_error.
+std::optional<int> reserved_ranks();
+
+/// Options with which ranks that wait give way where this host has fewer cores than ranks; none
+/// where it has enough. Says on standard error that they do.
+std::vector<std::string> crowd_options(launcher_kind kind, int ranks);
+
+/// Options of the launcher that give the ranks, on all hosts, this process' RAILPASS variables and
+/// these.
+std::vector<std::string> passing_options(
+    launcher_kind kind, std::span<const std::pair<std::string, std::string>> variables);
+
 /// The path of the preload library for that family: beside librailpass, or in its folder
 /// railpass/<name>. Throws error that says how to get it.
 std::string preload_library(mpi_family family);
 
 /// The value of LD_PRELOAD: the library, then what the user preloads.
 std::string preload_value(const std::string& library);
-/// Options of the launcher that give the ranks, on all hosts, LD_PRELOAD and this process'
-/// RAILPASS variables; and RAILPASS_ALL_RANKS unless it is set, or `words`, the launcher's own
-/// options and what it starts, may be several programs.
+/// passing_options with LD_PRELOAD, and with RAILPASS_ALL_RANKS unless it is set, or `words`, the
+/// launcher's own options and what it starts, may be several programs.
 std::vector<std::string> preloading_options(launcher_kind kind, const std::string& value,
                                             std::span<const std::string> words);
 

@@ -3,14 +3,10 @@
 #include "lib/cli/verb.hpp"
 
 #include <cerrno>
-#include <charconv>
-#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <memory>
 #include <optional>
-#include <sched.h>
-#include <sstream>
 #include <unistd.h>
 
 namespace railpass::cli {
@@ -23,57 +19,6 @@ struct options {
   bool verbose = false;
 };
 
-struct launch {
-  launcher_kind kind = launcher_kind::unknown;
-  mpi_family family = mpi_family::unknown;  // of the program
-  std::vector<std::string> command{};       // the launcher, and options of the user's
-};
-
-launch find_launch(const options& o, const std::string& program) {
-  launch found;
-  found.family = o.mpi.empty() ? family_of_program(program) : parse_family("--mpi", o.mpi);
-  if (o.launcher.empty()) {
-    if (found.family == mpi_family::unknown) found.family = family_of_build();
-    found.command = {find_launcher(found.family)};
-    found.kind = kind_of_launcher(found.command.front());
-    return found;
-  }
-  std::istringstream words(o.launcher);
-  for (std::string word; words >> word;) found.command.push_back(word);
-  if (found.command.empty()) throw usage_error("--launcher: expected a command");
-  found.kind = kind_of_launcher(found.command.front());
-  if (found.kind == launcher_kind::unknown)
-    throw usage_error("--launcher '" + found.command.front() +
-                      "': expected the mpiexec of Open MPI, MPICH or Intel MPI, or srun");
-  if (found.family == mpi_family::unknown) found.family = usual_family(found.kind);
-  if (found.family == mpi_family::unknown) found.family = family_of_build();
-  if (!can_start(found.kind, found.family))
-    throw error("'" + program + "' uses another MPI (" + std::string(name_of(found.family)) +
-                ") than '" + found.command.front() + "' starts ranks of");
-  return found;
-}
-
-// What a batch system has reserved.
-std::optional<int> reserved_ranks() {
-  for (const char* const variable : {"SLURM_NTASKS", "PBS_NP"}) {
-    const char* const text = std::getenv(variable);
-    if (!text) continue;
-    const std::string_view word = text;
-    int ranks = 0;
-    const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), ranks);
-    if (failure != std::errc{} || end != word.data() + word.size() || ranks < 1)
-      throw usage_error(std::string(variable) + "='" + text +
-                        "': expected how many ranks there are; -n N says it, too");
-    return ranks;
-  }
-  return std::nullopt;
-}
-
-int cores_here() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-}
-
 std::vector<std::string> command_for(const options& o, int ranks, const launch& found,
                                      const std::vector<std::string>& program) {
   std::vector<std::string> command = found.command;
@@ -82,17 +27,7 @@ std::vector<std::string> command_for(const options& o, int ranks, const launch& 
   };
   const std::string library = preload_library(found.family);
   add({"-n", std::to_string(ranks)});
-
-  const int cores = cores_here();
-  if (o.launcher.empty() && cores > 0 && ranks > cores) {
-    std::cerr << "railpass run: " << ranks << " ranks on the " << cores
-              << " cores of this host: ranks that wait take turns with those that work\n";
-    if (found.kind == launcher_kind::open_mpi)
-      add({"--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"});
-    if (found.kind == launcher_kind::hydra) add({"-genv", "MPIR_CVAR_POLLS_BEFORE_YIELD", "1"});
-    if (found.kind == launcher_kind::intel)
-      add({"-genv", "I_MPI_PIN", "0", "-genv", "I_MPI_THREAD_YIELD", "3"});
-  }
+  if (o.launcher.empty()) add(crowd_options(found.kind, ranks));
   std::vector<std::string> words = found.command;
   words.insert(words.end(), program.begin(), program.end());
   add(preloading_options(found.kind, preload_value(library), words));
@@ -113,7 +48,7 @@ int run(const options& o, const CLI::App& verb) {
   // On other hosts, where a launcher of the user's may start it, there may be other programs.
   if (o.launcher.empty()) require_program(program.front());
   const std::vector<std::string> command =
-      command_for(o, *ranks, find_launch(o, program.front()), program);
+      command_for(o, *ranks, find_launch(o.launcher, o.mpi, program.front()), program);
   if (o.verbose) std::cerr << "railpass run: " << quoted(command) << '\n';
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));

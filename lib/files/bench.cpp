@@ -33,6 +33,8 @@ std::string to_json(const bench_results& b) {
     put_optional(j, "best_low", r.best_low);
     put_optional(j, "best_high", r.best_high);
     put_optional(j, "spread_s", r.spread_s);
+    if (!r.launch_medians_s.empty()) j["launch_medians_s"] = r.launch_medians_s;
+    if (!r.launch_ratios.empty()) j["launch_ratios"] = r.launch_ratios;
     results.push_back(std::move(j));
   }
   json learning = json::array();
@@ -74,7 +76,10 @@ bench_results parse_bench(std::string_view text, const std::string& name) {
   for (const json_reader& r : top.list("results")) {
     r.expect_fields({"collective", "bytes", "arm", "median_s", "p90_s", "runs", "ratio_to_native",
                      "ratio_low", "ratio_high", "ratio_to_best", "best_low", "best_high",
-                     "spread_s"});
+                     "spread_s", "launch_medians_s", "launch_ratios"});
+    const auto by_launch = [&](std::string_view key) {
+      return r.has(key) ? r.positives(key) : std::vector<double>();
+    };
     b.results.push_back({.collective = r.name("collective"),
                          .bytes = r.integer("bytes"),
                          .arm = r.name("arm"),
@@ -87,7 +92,9 @@ bench_results parse_bench(std::string_view text, const std::string& name) {
                          .ratio_to_best = r.optional_number("ratio_to_best"),
                          .best_low = r.optional_number("best_low"),
                          .best_high = r.optional_number("best_high"),
-                         .spread_s = r.optional_number("spread_s")});
+                         .spread_s = r.optional_number("spread_s"),
+                         .launch_medians_s = by_launch("launch_medians_s"),
+                         .launch_ratios = by_launch("launch_ratios")});
   }
   for (const json_reader& l : top.list("learning")) {
     l.expect_fields({"collective", "bytes", "first_call", "calls", "total_s", "native_total_s",

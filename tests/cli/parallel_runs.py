@@ -114,6 +114,41 @@ class Bench(ProgramTest):
             if part["best_arm"] == "native":
                 self.assertEqual(part["ratio_to_best"], part["ratio_to_native"])
 
+    def test_launches(self):
+        cell = ("--collectives", "broadcast", "--bytes", "1KiB", "--budget", "300ms", "--arms",
+                "native,tuned,binomial", "--root", 1, "--all")
+        saved = self.path("bench.json")
+        done = self.run_railpass("bench", "--launches", 3, "-np", 2, *cell, "--json", saved)
+        self.assertIn("over 3 launches, with 75 % confidence", done.stdout)
+        self.assertIn("So few launches show nothing", done.stdout)
+        with open(saved, encoding="utf-8") as file:
+            found = json.load(file)
+        self.assertEqual(found["environment"]["num_ranks"], 2)
+        self.assertEqual(found["environment"]["notes"]["launches"], "3")
+        self.assertEqual(found["environment"]["notes"]["root"], "1")
+        self.assertEqual({r["arm"] for r in found["results"]}, {"native", "tuned", "binomial"})
+        for row in found["results"]:
+            self.assertEqual(len(row["launch_medians_s"]), 3)
+            self.assertEqual(row["median_s"], sorted(row["launch_medians_s"])[1])
+            if row["arm"] != "native":
+                ratios = sorted(row["launch_ratios"])
+                self.assertEqual([row["ratio_low"], row["ratio_to_native"], row["ratio_high"]],
+                                 ratios)
+        self.run_railpass("fit", saved, "-o", self.path("profile.json"))
+        one = self.run_ranks(2, "bench", *cell)
+        self.assertIn("Intervals hold within this launch", one.stdout)
+
+    def test_launches_refused(self):
+        self.check_refused("bench", "--launches", 0, says="--launches")
+        self.check_refused("bench", "-n", 2, says="--launches")
+        self.check_refused("bench", "--launches", 2, says="-n")
+        self.check_refused("bench", "--launches", 2, "-n", 2, "--launcher", "true",
+                           says="--launcher 'true'")
+        self.check_ranks_refused(2, "bench", "--launches", 2, "-n", 2, says="--launches")
+        # Which launch it was, and what its rank said.
+        self.check_refused("bench", "--launches", 2, "-n", 2, "--root", 2, status=1,
+                           says=("launch 1 of 2", "--root 2"))
+
     def test_round_time(self):
         for ranks in (2, 3):
             with self.subTest(ranks=ranks):

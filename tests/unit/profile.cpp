@@ -101,7 +101,9 @@ bench_results example_bench() {
                 .runs = 1,
                 .ratio_to_best = 1.0,
                 .best_low = 0.9,
-                .best_high = 1.1}};
+                .best_high = 1.1,
+                .launch_medians_s = {1, 0.5, 2},
+                .launch_ratios = {0.9, 0.8, 1.1}}};
   return b;
 }
 
@@ -247,6 +249,8 @@ TEST_CASE("what is written is read back equal, to the last bit but of what predi
   CHECK_FALSE(b.results[1].ratio_to_native);
   CHECK_FALSE(b.results[0].best_low);
   CHECK(b.results[1].best_high == 1.1);
+  CHECK(b.results[0].launch_medians_s.empty());
+  CHECK(b.results[1].launch_ratios == std::vector<double>{0.9, 0.8, 1.1});
   const auto d = files::parse_statistics(files::to_json(example_statistics()), "f");
   CHECK(d.contexts[0].arms[1].posterior->mean_s == 2e-3);
   CHECK_FALSE(d.contexts[0].arms[0].prior);

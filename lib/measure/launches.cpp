@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/measure/launches.hpp"
+
+#include "railpass/base/error.hpp"
+#include "railpass/base/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+namespace railpass::measure {
+namespace {
+
+/// What the launches have of the same cell, in the order in which it first comes.
+template <class Cell, class Key>
+std::vector<std::vector<const Cell*>> cells_of(std::span<const bench_results> launches,
+                                               std::vector<Cell> bench_results::*list, Key key) {
+  std::vector<std::vector<const Cell*>> cells;
+  for (const bench_results& b : launches)
+    for (const Cell& c : b.*list) {
+      const auto same = std::ranges::find_if(
+          cells, [&](const auto& others) { return key(*others.front()) == key(c); });
+      if (same == cells.end())
+        cells.push_back({&c});
+      else
+        same->push_back(&c);
+    }
+  return cells;
+}
+
+template <class Cell, class Field>
+std::vector<double> values(const std::vector<const Cell*>& cells, Field field) {
+  std::vector<double> all;
+  for (const Cell* c : cells) all.push_back(c->*field);
+  return all;
+}
+
+/// Empty if a launch has none.
+std::vector<double> values(const std::vector<const bench_result*>& rows,
+                           std::optional<double> bench_result::*field) {
+  std::vector<double> all;
+  for (const bench_result* r : rows) {
+    if (!(r->*field)) return {};
+    all.push_back(*(r->*field));
+  }
+  return all;
+}
+
+/// Every word once.
+std::string together(const std::vector<std::string>& words, std::string_view between) {
+  std::string text;
+  for (auto word = words.begin(); word != words.end(); ++word)
+    if (std::find(words.begin(), word, *word) == word)
+      text += (word == words.begin() ? "" : std::string(between)) + *word;
+  return text;
+}
+
+bench_result row_over(const std::vector<const bench_result*>& rows) {
+  bench_result over = *rows.front();
+  over.launch_medians_s = values(rows, &bench_result::median_s);
+  over.median_s = median(over.launch_medians_s);
+  over.p90_s = median(values(rows, &bench_result::p90_s));
+  over.runs = 0;
+  for (const bench_result* r : rows) over.runs += r->runs;
+  if (const auto spreads = values(rows, &bench_result::spread_s); !spreads.empty())
+    over.spread_s = std::hypot(median(spreads), robust_spread(over.launch_medians_s));
+
+  over.launch_ratios = values(rows, &bench_result::ratio_to_native);
+  over.ratio_to_native = over.ratio_low = over.ratio_high = std::nullopt;
+  if (!over.launch_ratios.empty()) {
+    over.ratio_to_native = median(over.launch_ratios);
+    if (over.arm != "native") {
+      const interval likely = bounds_of_median(over.launch_ratios).bounds;
+      over.ratio_low = likely.low;
+      over.ratio_high = likely.high;
+    }
+  }
+  over.ratio_to_best = over.best_low = over.best_high = std::nullopt;
+  if (const auto ratios = values(rows, &bench_result::ratio_to_best); !ratios.empty()) {
+    over.ratio_to_best = median(ratios);
+    if (over.arm == "tuned") {
+      const interval likely = bounds_of_median(ratios).bounds;
+      over.best_low = likely.low;
+      over.best_high = likely.high;
+    }
+  }
+  return over;
+}
+
+learning_result learning_over(const std::vector<const learning_result*>& parts) {
+  const auto middle = [&](double learning_result::*field) { return median(values(parts, field)); };
+  learning_result over = *parts.front();
+  for (const auto field : {&learning_result::total_s, &learning_result::native_total_s,
+                           &learning_result::ratio_to_native, &learning_result::best_total_s,
+                           &learning_result::ratio_to_best, &learning_result::best_median_s})
+    over.*field = middle(field);
+  const interval likely = bounds_of_median(values(parts, &learning_result::ratio_to_native)).bounds;
+  over.native_low = likely.low;
+  over.native_high = likely.high;
+  for (const auto field : {&learning_result::worst_call_s, &learning_result::best_worst_call_s})
+    over.*field = std::ranges::max(values(parts, field));
+  std::vector<std::string> arms;
+  for (const learning_result* part : parts) arms.push_back(part->best_arm);
+  over.best_arm = together(arms, " or ");
+  return over;
+}
+
+}  // namespace
+
+bench_results over_launches(std::span<const bench_results> launches) {
+  if (launches.empty()) throw error("bench: expected at least one launch");
+  bench_results all = launches.front();
+  for (const bench_results& b : launches)
+    if (b.num_ranks != all.num_ranks || b.ranks_per_node != all.ranks_per_node)
+      throw error("bench: a launch had " + std::to_string(b.num_ranks) + " ranks, " +
+                  std::to_string(b.ranks_per_node) + " per node, the first one " +
+                  std::to_string(all.num_ranks) + ", " + std::to_string(all.ranks_per_node) +
+                  " per node");
+  all.results.clear();
+  for (const auto& rows : cells_of(launches, &bench_results::results, [](const bench_result& r) {
+         return std::tie(r.collective, r.bytes, r.arm);
+       }))
+    all.results.push_back(row_over(rows));
+  all.learning.clear();
+  for (const auto& parts : cells_of(
+           launches, &bench_results::learning,
+           [](const learning_result& l) { return std::tie(l.collective, l.bytes, l.first_call); }))
+    all.learning.push_back(learning_over(parts));
+  for (auto& [name, note] : all.notes) {
+    std::vector<std::string> notes;
+    for (const bench_results& b : launches)
+      if (const auto found = b.notes.find(name); found != b.notes.end())
+        notes.push_back(found->second);
+    note = together(notes, "; ");
+  }
+  all.notes["launches"] = std::to_string(launches.size());
+  return all;
+}
+
+}  // namespace railpass::measure
