@@ -8,6 +8,7 @@
 #include "railpass/fit/links.hpp"
 #include "railpass/fit/profile.hpp"
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -54,7 +55,7 @@ link_class parse_link(const std::string& name) {
   throw usage_error("--link '" + name + "': expected same_node or across_nodes");
 }
 
-void print_link(const char* name, const link_model& link) {
+void print_link(const std::string& name, const link_model& link) {
   std::cout << name << ": eager up to "
             << (std::isfinite(link.eager_limit_bytes)
                     ? format_bytes(std::int64_t(link.eager_limit_bytes))
@@ -77,24 +78,34 @@ void print_link(const char* name, const link_model& link) {
 }
 
 void print(const profile& p, const measurements& m) {
-  print_link("same node", p.machine.same_node);
-  print_link("across nodes", p.machine.across_nodes);
   for (const link_class link : {link_class::same_node, link_class::across_nodes}) {
-    const bool sampled = std::any_of(m.links.begin(), m.links.end(),
-                                     [&](const link_sample& s) { return s.link == link; });
+    const bool across = link == link_class::across_nodes;
+    const std::string name = across ? "across nodes" : "same node";
+    const bool sampled =
+        std::ranges::any_of(m.links, [&](const link_sample& s) { return s.link == link; });
+    const bool used = std::ranges::any_of(m.collectives, [&](const collective_time& t) {
+      return across ? t.num_ranks > t.ranks_per_node : t.ranks_per_node > 1;
+    });
+    if (!sampled && (!m.links.empty() || !used)) {
+      std::cout << name << ": not measured"
+                << (m.links.empty() ? "" : "; the profile has the other link's model in its place")
+                << "\n\n";
+      continue;
+    }
+    print_link(sampled ? name : name + ", from times of algorithms",
+               across ? p.machine.across_nodes : p.machine.same_node);
     if (!sampled) continue;
     const hockney_fit h = fit_hockney(m.links, link);
-    std::cout << "Hockney, " << (link == link_class::same_node ? "same node" : "across nodes")
-              << ": alpha " << format_seconds(h.line.alpha_s) << ", beta "
+    std::cout << "Hockney, " << name << ": alpha " << format_seconds(h.line.alpha_s) << ", beta "
               << fixed(h.line.s_per_byte * 1e9, 3) << " ns per byte, residual spread "
-              << fixed(h.residual_spread, 3) << '\n';
+              << fixed(h.residual_spread, 3) << "\n\n";
   }
   const auto local = [](const char* name, const local_model& l) {
     std::cout << name << ": " << format_seconds(l.alpha_s) << " + " << fixed(l.s_per_byte * 1e9, 3)
               << " ns per byte\n";
   };
-  local("copy", p.machine.copy);
-  local("reduce", p.machine.reduce);
+  if (!m.copies.empty()) local("copy", p.machine.copy);
+  if (!m.reductions.empty()) local("reduce", p.machine.reduce);
   if (!p.corrections.empty()) {
     report::table lines({"collective", "algorithm", "factor", "off by up to", "times measured"});
     for (const algorithm_correction& c : p.corrections) {

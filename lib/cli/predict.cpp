@@ -49,10 +49,20 @@ int run(const options& o) {
   const auto show = [](const std::optional<double>& s) {
     return s ? format_seconds(*s) : std::string("unknown");
   };
+  // Of a machine that nobody measured nobody knows how far predictions are off.
+  const bool doubt_known = !o.profile.empty() && knows_links(known, o.num_ranks, o.ranks_per_node);
   if (o.json.text())
     std::cout << name_of(op) << " on " << o.num_ranks << " ranks, " << o.ranks_per_node
-              << " per node; " << (o.profile.empty() ? "no profile: generic constants" : o.profile)
-              << "\n\n";
+              << " per node\n"
+              << (o.profile.empty()
+                      ? "no profile: generic constants, of no machine in particular.\nThey say how "
+                        "arms compare, not what they take here.\n"
+                  : doubt_known ? o.profile + '\n'
+                                : o.profile +
+                                      ": links that these ranks need were never sampled; "
+                                      "those that were\nstand for them. How far that is "
+                                      "off is unknown.\n")
+              << '\n';
   for (const std::int64_t bytes : sizes) {
     const prediction_query q{.op = op,
                              .num_ranks = o.num_ranks,
@@ -63,14 +73,18 @@ int run(const options& o) {
     if (wanted.empty()) arms = predict_arms(known, q);
     for (const arm& a : wanted)
       if (detail::eligible_at(a, q)) arms.push_back(detail::predict_arm(known, a, q));
-    report::table lines(
-        o.simulate ? std::vector<std::string>{"arm", "predicted", "likely within", "simulated"}
-                   : std::vector<std::string>{"arm", "predicted", "likely within"});
+    std::vector<std::string> titles{"arm", "predicted"};
+    if (doubt_known) titles.emplace_back("likely within");
+    if (o.simulate) titles.emplace_back("simulated");
+    report::table lines(titles);
     constexpr std::size_t shown_arms = 8;
+    const bool all = o.all;
     std::size_t shown = 0;
+    std::optional<double> last_s;  // arms that take the same are one of those that are shown
     for (const arm_prediction& p : arms) {
+      const bool again = p.seconds && p.seconds == last_s;
       const bool show_it =
-          o.all || !wanted.empty() || shown < shown_arms || p.what.base->is_native();
+          all || !wanted.empty() || again || lines.rows() < shown_arms || p.what.base->is_native();
       std::optional<double> simulated_s;
       if (o.simulate && (show_it || o.json.wanted()) && can_be_simulated(p.what, o, bytes))
         simulated_s = simulate_arm(sim, known.machine, p.what, nodes,
@@ -78,19 +92,23 @@ int run(const options& o) {
                           .time_s;
       nlohmann::ordered_json entry{{"bytes", bytes}, {"arm", name_of(p.what)}};
       entry["predicted_s"] = p.seconds ? nlohmann::ordered_json(*p.seconds) : nullptr;
-      entry["spread"] = p.spread;
+      entry["spread"] = doubt_known ? nlohmann::ordered_json(p.spread) : nullptr;
       if (o.simulate)
         entry["simulated_s"] = simulated_s ? nlohmann::ordered_json(*simulated_s) : nullptr;
       predictions.push_back(entry);
       if (!show_it) continue;
       ++shown;
-      std::vector<std::string> cells{name_of(p.what), show(p.seconds),
-                                     p.seconds ? "x/" + fixed(std::exp(p.spread), 2) : "-"};
+      last_s = p.seconds;
+      std::vector<std::string> cells{name_of(p.what), show(p.seconds)};
+      if (doubt_known) cells.push_back(p.seconds ? "x/" + fixed(std::exp(p.spread), 2) : "-");
       if (o.simulate) cells.push_back(show(simulated_s));
-      lines.add(cells);
+      if (all)
+        lines.add(cells);
+      else
+        lines.add_folded(cells);
     }
     if (!o.json.text()) continue;
-    std::cout << format_bytes(bytes) << '\n' << lines.text();
+    std::cout << format_bytes(bytes) << '\n' << lines.text());
     if (shown < arms.size())
       std::cout << arms.size() - shown << " slower arms are not shown (--all shows them)\n";
     std::cout << '\n';
@@ -105,7 +123,8 @@ int run(const options& o) {
                                   .ranks_per_node = o.ranks_per_node,
                                   .unit_bytes = unit_bytes_of(op, *most)},
                                  std::max<std::int64_t>(1, *least), *most);
-    report::table lines({"from bytes", "the fastest arm is predicted to be"});
+    report::table lines({"from bytes", o.profile.empty() ? "the fastest arm by generic constants"
+                                                         : "the fastest arm is predicted to be"});
     for (const crossover& c : list) {
       changes.push_back({{"from_bytes", c.from_bytes}, {"arm", name_of(c.best)}});
       lines.add({std::to_string(c.from_bytes), name_of(c.best)});

@@ -183,8 +183,7 @@ void print(const tune::report& r) {
   const bool two = r.weights.size() == 2;
   constexpr std::size_t most_rows = 10;
   std::cout << r.found.runs << " launches in " << duration(r.found.spent_s) << ", "
-            << r.found.measured.records().size() << " combinations; one launch varies by "
-            << percent(r.found.noise) << '\n';
+            << r.found.measured.records().size() << " combinations. " << r.noise_sentence() << '\n';
   if (!r.found.complete) std::cout << "Time or launches ran out before the search had ended.\n";
   report::table groups({two ? "mean of both" : g.name, "combinations", "the first of them"});
   for (std::size_t i = 0; i < std::min(r.groups.size(), most_rows); ++i)
@@ -198,25 +197,24 @@ void print(const tune::report& r) {
   report::table effects({"what matters", "share of the variation"});
   for (const tune::effect& e : r.effects) {
     if (e.share < 0.01) break;
+    if (!e.shown) continue;
     std::string names;
     for (const std::size_t i : e.parameters)
       names += (names.empty() ? "" : " with ") + r.where.parameters()[i].name;
     effects.add({names, percent(e.share, 0)});
   }
-  if (!effects.empty()) std::cout << '\n' << effects.text();
+  std::cout << '\n' << (effects.empty() ? "No parameter is shown to matter.\n" : effects.text());
   for (const auto& [message, combinations] : r.failures)
     std::cout << '\n'
               << combinations.size() << " failed: " << message << "\n  "
               << settings_text(r.where, combinations.front()) << '\n';
   if (two) std::cout << '\n' << r.front.size() << " combinations on the Pareto front\n";
-  if (!r.found.recommended) return;
-  std::cout << "\nrecommended  " << settings_text(r.where, *r.found.recommended) << '\n';
-  if (const auto value = r.default_value(); value && r.found.gain_over_default && !two)
+  std::cout << '\n';
+  if (const auto best = r.recommended())
+    std::cout << "recommended  " << settings_text(r.where, *best) << '\n';
+  if (const auto value = r.default_value(); value && !two)
     std::cout << "default      " << shown_value(*value, g) << '\n';
-  if (const auto& gain = r.found.gain_over_default)
-    std::cout << "gain         " << percent(gain->value) << " over the default, "
-              << percent(r.plan.wanted.confidence, 0) << " interval " << percent(gain->low)
-              << " .. " << percent(gain->high) << '\n';
+  std::cout << r.finding() << '\n';
 }
 
 int run(options& o) {
@@ -289,8 +287,9 @@ int run(options& o) {
     throw error("no launch gave a value: " +
                 (result.failures.empty() ? "none was made" : result.failures.front().first));
   if (!o.settings.empty())
-    write_output(o.settings,
-                 tune::settings_file(target, where.settings(*result.found.recommended)));
+    write_output(o.settings, tune::settings_file(target, result.recommended()
+                                                             ? where.settings(*result.recommended())
+                                                             : tune::settings_list{}));
   if (o.json.text()) print(result);
   if (own_journal) kept.remove();
   return succeeded;
@@ -349,7 +348,8 @@ std::function<int()> declare(CLI::App& app) {
       ->type_name("FILE");
   app.add_option("--html", o->html, "write a page with pictures")->type_name("FILE");
   app.add_option("--settings", o->settings,
-                 "write what is recommended: mca-params.conf for openmpi, else variables")
+                 "write what is recommended: mca-params.conf for openmpi, else variables; nothing "
+                 "where the defaults are as good")
       ->type_name("FILE");
   o->json.declare(app);
   app.add_flag("--count", o->count, "only say how many combinations there are");

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/report/table.hpp"
 
+#include "lib/report/style.hpp"
 #include "lib/report/xml.hpp"
+#include "railpass/base/units.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+#include <system_error>
 
 namespace railpass::report {
 
@@ -23,6 +29,17 @@ bool is_number_like(const std::string& text) {
 
 }  // namespace
 
+void table::add_folded(std::vector<std::string> row) {
+  if (!rows_.empty() && row.size() > 1 &&
+      std::equal(row.begin() + 1, row.end(), rows_.back().begin() + 1)) {
+    rows_.back()[0] = folded_into_ + ", " + std::to_string(++folded_) + " alike";
+    return;
+  }
+  folded_into_ = row[0];
+  folded_ = 0;
+  rows_.push_back(std::move(row));
+}
+
 std::vector<bool> table::right_columns() const {
   std::vector<bool> right;
   for (std::size_t c = 0; c < titles_.size(); ++c)
@@ -32,25 +49,113 @@ std::vector<bool> table::right_columns() const {
   return right;
 }
 
-std::string table::text() const {
-  std::vector<std::size_t> widths;
-  for (std::size_t c = 0; c < titles_.size(); ++c) {
-    std::size_t width = width_of(titles_[c]);
-    for (const auto& row : rows_) width = std::max(width, width_of(row[c]));
-    widths.push_back(width);
+namespace {
+
+// Lines of at most so many characters, broken at blanks and behind commas where there are any.
+std::vector<std::string> wrapped(const std::string& text, std::size_t width) {
+  std::vector<std::string> lines;
+  std::string rest = text;
+  while (width_of(rest) > width) {
+    std::size_t end = 0, good = 0;
+    for (std::size_t characters = 0; characters < width;) {
+      if (end > 0 && (rest[end] == ' ' || rest[end - 1] == ',' || rest[end - 1] == ' ')) good = end;
+      ++end;
+      while (end < rest.size() && (static_cast<unsigned char>(rest[end]) & 0xC0) == 0x80) ++end;
+      ++characters;
+    }
+    if (rest[end] == ' ' || rest[end - 1] == ',') good = end;
+    if (good == 0) good = end;
+    lines.push_back(rest.substr(0, good));
+    rest = rest.substr(std::min(rest.size(), rest.find_first_not_of(' ', good)));
   }
+  lines.push_back(rest);
+  return lines;
+}
+
+// What lines are not broken in.
+std::size_t longest_word(const std::string& text) {
+  std::size_t longest = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = text.find_first_of(" ,", begin);
+    end = end == text.npos ? text.size() : end + (text[end] == ',');
+    longest = std::max(longest, width_of(text.substr(begin, end - begin)));
+    begin = std::max(end, begin + 1);
+  }
+  return longest;
+}
+
+constexpr std::size_t gap = 2;
+
+}  // namespace
+
+// Columns in their widths, cells that are wider wrapped.
+std::string table::text_of(const std::vector<std::size_t>& columns,
+                           const std::vector<std::size_t>& widths) const {
   const std::vector<bool> right = right_columns();
   std::string result;
-  const auto line = [&](const std::vector<std::string>& cells) {
-    std::string text;
-    for (std::size_t c = 0; c < cells.size(); ++c) {
-      const std::string padding(widths[c] - width_of(cells[c]), ' ');
-      text += (c ? "  " : "") + (right[c] ? padding + cells[c] : cells[c] + padding);
+  const auto row = [&](const std::vector<std::string>& cells) {
+    std::vector<std::vector<std::string>> parts;
+    std::size_t height = 1;
+    for (const std::size_t c : columns) {
+      parts.push_back(wrapped(cells[c], widths[c]));
+      height = std::max(height, parts.back().size());
     }
-    result += text.substr(0, text.find_last_not_of(' ') + 1) + '\n';
+    for (std::size_t line = 0; line < height; ++line) {
+      std::string text;
+      for (std::size_t i = 0; i < columns.size(); ++i) {
+        const std::string part = line < parts[i].size() ? parts[i][line] : "";
+        const std::size_t used = width_of(part), width = widths[columns[i]];
+        const std::string padding(width > used ? width - used : 0, ' ');
+        text +=
+            std::string(i ? gap : 0, ' ') + (right[columns[i]] ? padding + part : part + padding);
+      }
+      result += text.substr(0, text.find_last_not_of(' ') + 1) + '\n';
+    }
   };
-  line(titles_);
-  for (const auto& row : rows_) line(row);
+  row(titles_);
+  for (const auto& cells : rows_) row(cells);
+  return result;
+}
+
+std::string table::text(std::size_t most_columns) const {
+  constexpr std::size_t least_words = 16;  // narrower columns of words are hard to read
+  const std::vector<bool> right = right_columns();
+  std::vector<std::size_t> columns, widths, least;
+  for (std::size_t c = 0; c < titles_.size(); ++c) {
+    std::size_t width = width_of(titles_[c]), word = std::max(least_words, width);
+    for (const auto& row : rows_) {
+      width = std::max(width, width_of(row[c]));
+      word = std::max(word, longest_word(row[c]));
+    }
+    columns.push_back(c);
+    widths.push_back(width);
+    // Names and numbers stay whole.
+    least.push_back(c == 0 || right[c] ? width : std::min(width, word));
+  }
+  const auto whole = [](const std::vector<std::size_t>& of, const std::vector<std::size_t>& wide) {
+    std::size_t width = gap * (of.empty() ? 0 : of.size() - 1);
+    for (const std::size_t c : of) width += wide[c];
+    return width;
+  };
+  if (most_columns == 0 || whole(columns, widths) <= most_columns) return text_of(columns, widths);
+  std::string result;
+  for (std::size_t next = 1; next < titles_.size();) {
+    std::vector<std::size_t> block{0};
+    do block.push_back(next++);
+    while (next < titles_.size() && whole(block, least) + gap + least[next] <= most_columns);
+    if (const std::size_t c = block.back(); block.size() == 2 && widths[0] + gap < most_columns)
+      least[c] = std::min(least[c], std::max(least_words, most_columns - widths[0] - gap));
+    // The widest words give way first.
+    std::vector<std::size_t> narrowed = widths;
+    while (whole(block, narrowed) > most_columns) {
+      std::size_t widest = 0;
+      for (const std::size_t c : block)
+        if (narrowed[c] > least[c] && (widest == 0 || narrowed[c] > narrowed[widest])) widest = c;
+      if (widest == 0) break;
+      --narrowed[widest];
+    }
+    result += (result.empty() ? "" : "\n") + text_of(block, narrowed);
+  }
   return result;
 }
 
@@ -73,24 +178,45 @@ std::string table::markdown() const {
   return result;
 }
 
-std::string table::csv() const {
+namespace {
+
+// What people read as "12.5 us", "64KiB" or "3 %", in s, bytes and as a fraction.
+std::string plain(const std::string& cell) {
+  double value = 0;
+  const char* const last = cell.data() + cell.size();
+  const auto [end, failure] = std::from_chars(cell.data(), last, value);
+  if (failure != std::errc{} || end == last) return cell;
+  static constexpr std::array<std::pair<std::string_view, double>, 5> units{
+      {{" s", 1}, {" ms", 1e-3}, {" us", 1e-6}, {" ns", 1e-9}, {" %", 1e-2}}};
+  for (const auto& [unit, factor] : units)
+    if (std::string_view(end, std::size_t(last - end)) == unit) return number(value * factor);
+  if (const auto bytes = parse_bytes(cell)) return std::to_string(*bytes);
+  return cell;
+}
+
+}  // namespace
+
+std::string table::csv(const std::string& title) const {
   std::string result;
-  const auto line = [&](const std::vector<std::string>& cells) {
-    for (std::size_t c = 0; c < cells.size(); ++c) {
+  const auto line = [&](const std::string& first, const std::vector<std::string>& cells) {
+    std::vector<std::string> fields = cells;
+    if (!title.empty()) fields.insert(fields.begin(), first);
+    for (std::size_t c = 0; c < fields.size(); ++c) {
       if (c) result += ',';
-      if (cells[c].find_first_of(",\"\n") == std::string::npos) {
-        result += cells[c];
+      const std::string field = plain(fields[c]);
+      if (field.find_first_of(",\"\n") == std::string::npos) {
+        result += field;
         continue;
       }
       result += '"';
-      for (const char character : cells[c])
+      for (const char character : field)
         result += character == '"' ? std::string("\"\"") : std::string(1, character);
       result += '"';
     }
     result += '\n';
   };
-  line(titles_);
-  for (const auto& row : rows_) line(row);
+  line("of", titles_);
+  for (const auto& row : rows_) line(title, row);
   return result;
 }
 

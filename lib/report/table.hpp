@@ -3,6 +3,7 @@
 // Rows and columns, for a terminal, for documents and for programs.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,17 +15,28 @@ class table {
  public:
   explicit table(std::vector<std::string> titles) : titles_(std::move(titles)) {}
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  /// A row that differs from the one before in its first cell alone becomes part of that one:
+  /// "linear, 7 alike".
+  void add_folded(std::vector<std::string> row);
   bool empty() const { return rows_.empty(); }
-  std::string text() const;
+  std::size_t rows() const { return rows_.size(); }
+  /// In lines of at most so many columns, if not 0: words are wrapped, and columns that have no
+  /// room come below, after the first one again.
+  std::string text(std::size_t most_columns = 0) const;
   std::string markdown() const;
-  std::string csv() const;
+  /// Times in seconds, sizes in bytes and percentages as fractions. A title becomes a first column.
+  std::string csv(const std::string& title = {}) const;
   std::string html() const;
 
  private:
   std::vector<bool> right_columns() const;
+  std::string text_of(const std::vector<std::size_t>& columns,
+                      const std::vector<std::size_t>& widths) const;
 
   std::vector<std::string> titles_;
   std::vector<std::vector<std::string>> rows_;
+  std::string folded_into_;  // the first cell of the last row, before others were folded into it
+  std::size_t folded_ = 0;
 };
 
 }  // namespace railpass::report

@@ -56,13 +56,10 @@ class contents {
   }
 
   void summary() {
-    if (r_.found.recommended) {
-      if (const auto& gain = r_.found.gain_over_default)
-        page_.finding(percentage(gain->value) + " better than the default (" +
-                      percentage(r_.plan.wanted.confidence) + " interval " + percentage(gain->low) +
-                      " to " + percentage(gain->high) + ")");
+    page_.finding(r_.finding());
+    if (const auto best = r_.recommended()) {
       lines recommended({"parameter", "recommended", "default"});
-      for (const auto& [name, value] : r_.where.settings(*r_.found.recommended)) {
+      for (const auto& [name, value] : r_.where.settings(*best)) {
         std::string usual;
         for (const parameter& p : r_.where.parameters())
           if (p.name == name && p.default_value) usual = *p.default_value;
@@ -74,8 +71,7 @@ class contents {
                std::to_string(r_.found.measured.records().size()) + " of " +
                std::to_string(r_.where.count(condition_rule::first_value, 10000000)) +
                " combinations, " + format_seconds(r_.found.spent_s) + " in the command, search " +
-               r_.plan.search + ". The value of one launch varies by " +
-               percentage(r_.found.noise) + "." +
+               r_.plan.search + ". " + r_.noise_sentence() +
                (r_.found.complete ? "" : " Time ran out before the search had ended."));
   }
 
@@ -121,9 +117,15 @@ class contents {
   }
 
   void effects() {
-    if (r_.effects.empty()) return;
+    std::vector<const effect*> shown;
+    for (const effect& e : r_.effects)
+      if (e.shown) shown.push_back(&e);
     page_.section("What matters");
-    const std::size_t rows = std::min<std::size_t>(r_.effects.size(), 12);
+    if (shown.empty()) {
+      page_.text("No parameter is shown to matter beyond what launches vary by.");
+      return;
+    }
+    const std::size_t rows = std::min<std::size_t>(shown.size(), 12);
     chart shares{.title =
                      "Share of the variation that a parameter explains, or two together beyond "
                      "what each does alone",
@@ -133,7 +135,7 @@ class contents {
                             {.name = "two together", .drawn_as = mark::bars}},
                  .sideways = true};
     for (std::size_t i = 0; i < rows; ++i) {
-      const effect& e = r_.effects[i];
+      const effect& e = *shown[i];
       std::string names;
       for (const std::size_t p : e.parameters)
         names += (names.empty() ? "" : " with ") + r_.where.parameters()[p].name;
@@ -141,22 +143,30 @@ class contents {
       shares.series[e.parameters.size() == 1 ? 0 : 1].points.push_back(
           {.x = double(i), .y = 100 * std::min(e.share, 1.0)});
     }
+    std::erase_if(shares.series, [](const auto& s) { return s.points.empty(); });
     page_.add(shares);
     page_.text(
-        "How much worse each value is than the best one, the other parameters averaged over:");
+        "How much worse each value is than the best one, the other parameters averaged "
+        "over; bars with their " +
+        percentage(r_.plan.wanted.confidence) + " interval:");
+    const double z = normal_quantile((1 + r_.plan.wanted.confidence) / 2);
     std::size_t pictures = 0;
-    for (const effect& e : r_.effects) {
-      if (e.parameters.size() != 1 || e.share < 0.005 || ++pictures > 8) continue;
+    for (const effect* shown_one : shown) {
+      const effect& e = *shown_one;
+      if (e.parameters.size() != 1 || ++pictures > 8) continue;
       const parameter& p = r_.where.parameters()[e.parameters[0]];
       chart levels{.title = p.name,
                    .x = {.title = "value"},
                    .y = {.title = "worse by", .unit = "%"},
-                   .series = {{.name = "below 1 %", .drawn_as = mark::bars},
-                              {.name = "1 % and more", .drawn_as = mark::bars}}};
+                   .series = {{.name = "worse by", .drawn_as = mark::bars}}};
       for (std::size_t i = 0; i < std::min<std::size_t>(e.levels.size(), 32); ++i) {
-        const double worse = std::expm1(e.levels[i]);
+        chart_point point{.x = double(i), .y = 100 * std::expm1(e.levels[i])};
+        if (e.errors[i] > 0 && std::isfinite(e.errors[i])) {
+          point.low = 100 * std::expm1(e.levels[i] - z * e.errors[i]);
+          point.high = 100 * std::expm1(e.levels[i] + z * e.errors[i]);
+        }
         levels.x.names.push_back(p.values[i]);
-        levels.series[worse < 0.01 ? 0 : 1].points.push_back({.x = double(i), .y = 100 * worse});
+        levels.series[0].points.push_back(point);
       }
       page_.add(levels);
     }

@@ -28,6 +28,12 @@ json settings_json(const space& where, const combination& c) {
   return j;
 }
 
+std::string percentage(double fraction) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g %%", 100 * fraction);
+  return text;
+}
+
 std::vector<double> last_weights(std::size_t goals) { return weightings(goals).back(); }
 
 }  // namespace
@@ -48,7 +54,7 @@ std::vector<tie_group> tie_groups(const table& measured, std::span<const double>
 }
 
 std::vector<effect> effects_of(const space& where, const table& measured,
-                               std::span<const double> weights, double noise) {
+                               std::span<const double> weights, double noise, double confidence) {
   constexpr std::size_t most_seen = 500, most_asked = 4000;
   std::vector<observation> seen;
   const standings ranks(measured, weights, {});
@@ -85,6 +91,21 @@ std::vector<effect> effects_of(const space& where, const table& measured,
     std::size_t count = 0;
   };
   const auto& parameters = where.parameters();
+  const auto launches_in = [&](auto is_in) {
+    double launches = 0;
+    for (const observation& o : seen)
+      if (is_in(o.what)) launches += o.runs;
+    return launches;
+  };
+  // Infinite where nothing was launched.
+  const auto error_of = [&](double launches) {
+    return launches > 0 ? noise / std::sqrt(launches) : INFINITY;
+  };
+  // Of as many comparisons together.
+  const auto beyond_noise = [&](double difference, double error, std::size_t comparisons) {
+    return std::abs(difference) >
+           error * normal_quantile((1 + std::pow(confidence, 1 / double(comparisons))) / 2);
+  };
   std::vector<effect> effects;
   std::map<std::size_t, std::vector<double>> alone;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -94,17 +115,29 @@ std::vector<effect> effects_of(const space& where, const table& measured,
       cells[asked[n][i]].sum += scores[n];
       ++cells[asked[n][i]].count;
     }
-    effect e{{i}, 0, {}};
+    effect e{.parameters = {i}, .share = 0};
     double best = 1e300;
+    std::size_t best_level = 0;
     for (const cell& c : cells) {
       const double level = c.count ? c.sum / double(c.count) : mean;
       e.share +=
           double(c.count) / double(asked.size()) * (level - mean) * (level - mean) / variance;
       e.levels.push_back(level);
-      if (c.count) best = std::min(best, level);
+      if (c.count && level < best) {
+        best = level;
+        best_level = e.levels.size() - 1;
+      }
     }
     alone[i] = e.levels;
-    for (double& level : e.levels) level -= best;
+    const auto error_at = [&](std::size_t level) {
+      return error_of(launches_in([&](const combination& c) { return c[i] == level; }));
+    };
+    for (std::size_t level = 0; level < e.levels.size(); ++level) {
+      e.levels[level] -= best;
+      e.errors.push_back(level == best_level ? 0
+                                             : std::hypot(error_at(level), error_at(best_level)));
+      e.shown = e.shown || beyond_noise(e.levels[level], e.errors[level], e.levels.size() - 1);
+    }
     effects.push_back(std::move(e));
   }
   for (const auto& [i, means_i] : alone)
@@ -116,11 +149,14 @@ std::vector<effect> effects_of(const space& where, const table& measured,
         c.sum += scores[n];
         ++c.count;
       }
-      effect e{{i, j}, 0, {}};
+      effect e{.parameters = {i, j}, .share = 0};
       for (const auto& [levels, c] : cells) {
         const double beyond =
             c.sum / double(c.count) - means_i[levels.first] - means_j[levels.second] + mean;
         e.share += double(c.count) / double(asked.size()) * beyond * beyond / variance;
+        const double launches = launches_in(
+            [&](const combination& of) { return of[i] == levels.first && of[j] == levels.second; });
+        e.shown = e.shown || beyond_noise(beyond, error_of(launches), cells.size());
       }
       effects.push_back(std::move(e));
     }
@@ -159,7 +195,7 @@ report::report(const space& parameters, const tuning_plan& asked, std::string co
       found(std::move(result)),
       weights(last_weights(found.measured.goals().size())),
       groups(tie_groups(found.measured, weights, plan.wanted)),
-      effects(effects_of(where, found.measured, weights, found.noise)) {
+      effects(effects_of(where, found.measured, weights, found.noise, plan.wanted.confidence)) {
   if (weights.size() == 2) front = pareto_front(found.measured, plan.wanted);
   std::map<std::string, std::vector<combination>> by_message;
   for (const auto& [what, r] : found.measured.records())
@@ -189,6 +225,35 @@ std::optional<double> report::default_value() const {
   return shown(typical_score(scores));
 }
 
+std::optional<combination> report::recommended() const {
+  const auto& gain = found.gain_over_default;
+  return gain && gain->low <= 0 ? std::nullopt : found.recommended;
+}
+
+std::string report::finding() const {
+  if (!found.recommended) return "No launch gave a value.";
+  const auto& gain = found.gain_over_default;
+  if (!gain) return "The default gave no value to compare with.";
+  const std::string better = percentage(gain->value) + " better than the default";
+  if (!noise_known()) return better + " in one launch of each; what launches vary by is unknown.";
+  const std::string interval = percentage(plan.wanted.confidence) + " interval " +
+                               percentage(gain->low) + " .. " + percentage(gain->high);
+  if (gain->low > 0) return better + " (" + interval + ").";
+  return "Nothing is shown to be better than the default (gain of the best found: " + interval +
+         ").";
+}
+
+bool report::noise_known() const {
+  return std::ranges::any_of(found.measured.records(),
+                             [](const auto& r) { return r.second.scores.size() > 1; });
+}
+
+std::string report::noise_sentence() const {
+  if (!noise_known()) return "What launches vary by is unknown, as none was repeated.";
+  return found.noise > 0 ? "The value of one launch varies by " + percentage(found.noise) + "."
+                         : "Launches with the same values did not differ.";
+}
+
 std::string to_json(const report& r) {
   json j{{"runs", r.found.runs}};
   if (const auto value = r.default_value())
@@ -205,7 +270,8 @@ std::string to_json(const report& r) {
   }
   j["groups"] = std::move(groups);
   j["recommended"] = nullptr;
-  if (r.found.recommended) j["recommended"] = settings_json(r.where, *r.found.recommended);
+  if (const auto best = r.recommended()) j["recommended"] = settings_json(r.where, *best);
+  j["finding"] = r.finding();
   if (const auto& gain = r.found.gain_over_default)
     j["gain"] = {{"over_default", gain->value},
                  {"low", gain->low},
@@ -228,7 +294,7 @@ std::string to_json(const report& r) {
   for (const effect& e : r.effects) {
     json names = json::array();
     for (const std::size_t i : e.parameters) names.push_back(r.where.parameters()[i].name);
-    json entry{{"parameters", std::move(names)}, {"share", e.share}};
+    json entry{{"parameters", std::move(names)}, {"share", e.share}, {"shown", e.shown}};
     if (!e.levels.empty()) {
       json levels = json::object();
       for (std::size_t l = 0; l < e.levels.size(); ++l)

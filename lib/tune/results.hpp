@@ -26,12 +26,15 @@ std::vector<tie_group> tie_groups(const table& measured, std::span<const double>
 struct effect {
   std::vector<std::size_t> parameters;  ///< one or two
   double share = 0;                     ///< of the variance, 0 to 1
-  /// For one parameter: the mean score of each level less that of the best level.
-  std::vector<double> levels;
+  /// For one parameter: the mean score of each level less that of the best level, and the standard
+  /// error of that by the launches with these levels.
+  std::vector<double> levels{}, errors{};
+  /// Whether some level, or combination of two, is further from the others than noise explains.
+  bool shown = false;
 };
 /// Largest first, single parameters and pairs mixed. Empty if fewer than three were measured.
 std::vector<effect> effects_of(const space& where, const table& measured,
-                               std::span<const double> weights, double noise);
+                               std::span<const double> weights, double noise, double confidence);
 
 /// Of two goals: the combinations that no other one is better than in one goal and as good in the
 /// other, in the order of the first goal.
@@ -56,6 +59,15 @@ struct report {
   double shown(double score) const;
   /// The typical value of the launches with the command's defaults; nothing if one failed.
   std::optional<double> default_value() const;
+  /// What was found best, unless it was launched beside the defaults and not shown to be better:
+  /// then nothing is recommended.
+  std::optional<combination> recommended() const;
+  /// One sentence: what that gains over the defaults, or that no difference is shown.
+  std::string finding() const;
+  /// Whether anything was launched twice.
+  bool noise_known() const;
+  /// One sentence: what launches vary by.
+  std::string noise_sentence() const;
 };
 
 /// {runs, default, groups: [{value, count, combinations: [{name: value}]}], recommended, ...}

@@ -149,11 +149,29 @@ class running_tuning {
     }
   }
 
+  // Of those that cannot be told from the best, the one that leaves most defaults as they are: what
+  // changes nothing that shows need not be changed.
+  const combination& least_change(const standings& ranks) const {
+    const combination usual = where_.nearest_to_defaults();
+    const auto changes = [&](const standing& s) {
+      std::size_t changed = 0;
+      for (std::size_t i = 0; i < usual.size(); ++i)
+        changed += where_.parameters()[i].default_value && s.of->what[i] != usual[i];
+      return changed;
+    };
+    const standing* chosen = &ranks.all().front();
+    for (std::size_t i = 1; i < ranks.winners(); ++i) {
+      const standing& s = ranks.all()[i];
+      if (s.of->runs >= plan_.wanted.repetitions && changes(s) < changes(*chosen)) chosen = &s;
+    }
+    return chosen->of->what;
+  }
+
   void check(std::span<const double> weights) {
     const standings ranks(result_.measured, weights, plan_.wanted);
     result_.noise = ranks.noise();
     if (ranks.all().empty()) return;
-    result_.recommended = ranks.all().front().of->what;
+    result_.recommended = least_change(ranks);
     for (int i = 0; i < plan_.wanted.repetitions; ++i)
       for (const bool defaults : {true, false}) {
         const auto found =

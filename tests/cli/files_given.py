@@ -42,6 +42,25 @@ class Fit(ProgramTest):
         self.assertAlmostEqual(found["predictions"][0]["predicted_s"], 2e-5 + (1 << 20) / 1e8,
                                delta=1e-3)
 
+    def test_only_links_that_were_sampled_are_shown(self):
+        for link, name, other in (("across_nodes", "across nodes", "same node"),
+                                  ("same_node", "same node", "across nodes")):
+            one = dict(SAMPLES, links=[dict(at, link=link) for at in SAMPLES["links"]],
+                       eager_limits_bytes={link: 65536})
+            profile = self.path("p.json")
+            said = self.run_railpass("fit", self.write("s.json", json.dumps(one)), "-o",
+                                     profile).stdout
+            self.assertIn(other + ": not measured", said)
+            self.assertIn(name + ": eager up to", said)
+            self.assertNotIn("copy:", said)
+            query = ("predict", "--profile", profile, "--collective", "broadcast", "-p", 4,
+                     "--ranks-per-node")
+            known, unknown = (1, 4) if link == "across_nodes" else (4, 1)
+            self.assertIn("likely within", self.run_railpass(*query, known).stdout)
+            said = self.run_railpass(*query, unknown).stdout
+            self.assertNotIn("likely within", said)
+            self.assertIn("never sampled", said)
+
     def test_json_is_the_profile(self):
         samples, profile = self.write("s.json", json.dumps(SAMPLES)), self.path("p.json")
         found = self.json_of("fit", samples, "-o", profile)

@@ -44,6 +44,49 @@ TEST_CASE("a table for documents and programs has its cells escaped") {
              ContainsSubstring("<td>&lt;é&gt;</td><td class=\"number\">-</td><td>one,"));
 }
 
+TEST_CASE("a table that is too wide wraps words, then continues below") {
+  report::table words({"name", "what it is"});
+  words.add({"binomial", "a tree, in which ranks pass on what they have; few rounds"});
+  CHECK(words.text(40) ==
+        "name      what it is\n"
+        "binomial  a tree, in which ranks pass on\n"
+        "          what they have; few rounds\n");
+  report::table numbers({"arm", "first", "second", "third"});
+  numbers.add({"ring", "1111111", "2222222", "3333333"});
+  CHECK(numbers.text(24) ==
+        "arm     first   second\n"
+        "ring  1111111  2222222\n"
+        "\n"
+        "arm     third\n"
+        "ring  3333333\n");
+  CHECK(numbers.text(0) == numbers.text(31));
+  report::table letters({"a", "b"});
+  letters.add({"x", "ééééééééééééééééééééé"});
+  CHECK(letters.text(19) == "a  b\nx  éééééééééééééééé\n   ééééé\n");
+}
+
+TEST_CASE("rows that differ in their first cell alone are one") {
+  report::table lines({"arm", "time"});
+  for (const char* arm : {"linear", "chain", "pipeline"}) lines.add_folded({arm, "5 us"});
+  lines.add_folded({"native", "6 us"});
+  lines.add_folded({"ring", "6 us"});
+  CHECK(lines.text() ==
+        "arm              time\n"
+        "linear, 2 alike  5 us\n"
+        "native, 1 alike  6 us\n");
+  CHECK(lines.rows() == 2);
+}
+
+TEST_CASE("programs get numbers without units, and a title before each row") {
+  report::table lines({"arm", "time", "size", "share", "of"});
+  lines.add({"ring", "12.5 us", "64KiB", "3.0 %", "2 of 3"});
+  lines.add({"4-ary", "1.00 s", "8", "-", "5..6"});
+  CHECK(lines.csv("cell, one") ==
+        "of,arm,time,size,share,of\n"
+        "\"cell, one\",ring,1.25e-05,65536,0.03,2 of 3\n"
+        "\"cell, one\",4-ary,1,8,-,5..6\n");
+}
+
 TEST_CASE("a page has its host, its date, and in the words that it is given no markup") {
   report::page p("a <title>");
   p.section("first & last");

@@ -162,7 +162,8 @@ TEST_CASE("parameters that are good only together are found") {
     const auto model = tune_world(w, plan);
     CHECK(model.winners == best_of(w));
     CHECK(model.searched < 3 * 320 / 5);
-    const auto effects = effects_of(w.where, model.found.measured, std::vector<double>{1.0}, 0.02);
+    const auto effects =
+        effects_of(w.where, model.found.measured, std::vector<double>{1.0}, 0.02, 0.95);
     REQUIRE(!effects.empty());
     CHECK(effects[0].parameters == std::vector<std::size_t>{0, 1});
   }
@@ -198,6 +199,37 @@ TEST_CASE("equal combinations end the search early") {
   const auto found = tune_world(w, plan);
   CHECK(found.searched < 3 * 256 / 2);
   CHECK(found.winners.size() >= 20);
+}
+
+TEST_CASE("where all is alike but for noise, nothing is recommended and nothing matters") {
+  int recommended = 0, mattering = 0;
+  for (unsigned seed = 1; seed <= 5; ++seed) {
+    const world w{parse_parameters("a -p {1 2 3 4}\nb -p {1 2 3}\n", "w"),
+                  [](const combination&) { return 100.0; }, 0.3};
+    tuning_plan plan;
+    plan.seed = seed;
+    plan.search = "exhaustive";
+    const report shown(w.where, plan, "command", "env", tune_world(w, plan).found);
+    if (shown.recommended())
+      ++recommended;
+    else
+      CHECK(shown.finding().starts_with("Nothing is shown to be better than the default"));
+    for (const effect& e : shown.effects)
+      if (e.shown) ++mattering;
+  }
+  CHECK(recommended <= 1);  // of 20 once, on average
+  CHECK(mattering <= 2);
+}
+
+TEST_CASE("what makes no difference that shows stays at its default") {
+  const world w{parse_parameters("a -d 1 -p {1 2}\nb -d 3 -p {1 2 3 4}\n", "w"),
+                [](const combination& c) { return c[0] == 0 ? 100.0 : 50.0; }, 0.05};
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    tuning_plan plan;
+    plan.seed = seed;
+    plan.search = "exhaustive";
+    CHECK(tune_world(w, plan).found.recommended == combination{1, 2});
+  }
 }
 
 TEST_CASE("limits are kept") {

@@ -82,11 +82,8 @@ def report(results):
               f"{results['model']['runs'] / results['exhaustive']['runs']:.2f} of those of brute "
               "force."]
     for name, found in results.items():
-        gain = found.get("gain")
-        if gain:
-            lines.append(f"Recommended by {name}: {combination(found['recommended'])}, "
-                         f"{100 * gain['over_default']:.0f} % better than Open MPI's default "
-                         f"({100 * gain['low']:.0f} .. {100 * gain['high']:.0f} %).")
+        best = found["recommended"]
+        lines.append(f"{name}: {found['finding']}" + (f" Recommended: {combination(best)}." if best else ""))
     return "\n".join(lines) + "\n"
 
 

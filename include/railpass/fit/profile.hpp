@@ -9,6 +9,7 @@
 #include "railpass/base/statistics.hpp"
 #include "railpass/fit/collectives.hpp"
 #include "railpass/fit/links.hpp"
+#include "railpass/predict/predict.hpp"
 #include "railpass/select/prior.hpp"
 
 #include <algorithm>
@@ -38,14 +39,13 @@ inline profile fit_profile(const measurements& m, const fingerprint& machine_id,
   const bool same_node = sampled(link_class::same_node), across = sampled(link_class::across_nodes);
   if (same_node) result.machine.same_node = fit_link(m, link_class::same_node);
   if (across) result.machine.across_nodes = fit_link(m, link_class::across_nodes);
-  constexpr double unknown_spread = 1;
   if (same_node && !across) {
     result.machine.across_nodes = result.machine.same_node;
-    result.machine.across_nodes.residual_spread = unknown_spread;
+    result.machine.across_nodes.residual_spread = unsampled_spread;
   }
   if (across && !same_node) {
     result.machine.same_node = result.machine.across_nodes;
-    result.machine.same_node.residual_spread = unknown_spread;
+    result.machine.same_node.residual_spread = unsampled_spread;
   }
 
   bool any_closed_form = false;

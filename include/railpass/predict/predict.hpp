@@ -17,6 +17,10 @@
 
 namespace railpass {
 
+/// What fit_profile() puts into link_model::residual_spread where nobody sampled the link, and it
+/// has the other one's model.
+inline constexpr double unsampled_spread = 1;
+
 struct prediction_query {
   collective op = collective::broadcast;
   int num_ranks = 2;
@@ -55,6 +59,14 @@ inline bool eligible_at(const arm& a, const prediction_query& q) {
 }
 
 }  // namespace detail
+
+/// Whether the profile was made on all kinds of links that so many ranks send over; if not, nobody
+/// knows how far its predictions are off.
+inline bool knows_links(const profile& p, int num_ranks, int ranks_per_node) {
+  const auto sampled = [](const link_model& l) { return l.residual_spread < unsampled_spread; };
+  return (num_ranks <= ranks_per_node || sampled(p.machine.across_nodes)) &&
+         (std::min(num_ranks, ranks_per_node) < 2 || sampled(p.machine.same_node));
+}
 
 /// Every arm that may run, the fastest first, those without a prediction last.
 inline std::vector<arm_prediction> predict_arms(const profile& p, const prediction_query& q) {
