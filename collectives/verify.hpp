@@ -8,6 +8,8 @@
 #include "railpass/schedule/checking/protocol.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <functional>
 #include <random>
 #include <span>
 #include <string>
@@ -199,10 +201,12 @@ inline std::string protocol_fault(const std::vector<schedule>& schedules, const 
 /// checker.hpp.
 ///
 /// Segments are made of a few units by checking with large units, so that small messages have many.
-/// Arms with the same schedules, up to the length of a segment, are the same proof: the first of
-/// them gets all sizes, the others one of several segments.
-inline std::vector<verification> verify(collective op, std::int32_t num_ranks,
-                                        std::span<const std::int32_t> roots) {
+/// `progress` is told before each arm what share of them is done. Arms with the same schedules, up
+/// to the length of a segment, are the same proof: the first of them gets all sizes, the others one
+/// of several segments.
+inline std::vector<verification> verify(
+    collective op, std::int32_t num_ranks, std::span<const std::int32_t> roots,
+    const std::function<void(double, const std::string&)>& progress = {}) {
   if (num_ranks < 1)
     throw error("verify: the number of ranks is " + std::to_string(num_ranks) +
                 ", expected at least 1");
@@ -224,8 +228,11 @@ inline std::vector<verification> verify(collective op, std::int32_t num_ranks,
   std::vector<verification> results;
   std::vector<std::pair<const algorithm*, std::vector<schedule>>> proved;
   checker check;
-  for (const arm& a : arms_of(op)) {
+  const std::vector<arm> arms = arms_of(op);
+  for (std::size_t number = 0; number < arms.size(); ++number) {
+    const arm& a = arms[number];
     if (a.base->is_native()) continue;
+    if (progress) progress(double(number) / double(arms.size()), name_of(a));
     verification v;
     v.algorithm = a.base->name;
     for (int i = 0; i < a.base->num_parameters(); ++i)

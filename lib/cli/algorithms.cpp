@@ -89,9 +89,9 @@ int run(const options& o) {
                join(names_of(a->needs), "; "), show(a->scratch), std::string(a->source)});
   }
   if (o.json.text())
-    std::cout << (o.markdown ? lines.markdown() : lines.text())
-              << "\nscratch: memory of its own a call needs on a rank, at most; n: the message's "
-                 "length, of all ranks' blocks if it has such; b: its longest block's\n";
+    words() << (o.markdown ? lines.markdown() : printed(lines))
+            << "\nscratch: memory of its own a call needs on a rank, at most; n: the message's "
+               "length, of all ranks' blocks if it has such; b: its longest block's\n";
   o.json.write(list);
   return succeeded;
 }

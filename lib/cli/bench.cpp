@@ -92,7 +92,7 @@ rows_shown choose(const std::vector<bench_result>& cell, bool all) {
   std::size_t arms = 0;
   for (const bench_result* row : sorted) {
     const bool always = row->arm == "native" || row->arm == "tuned";
-    if (!always && ++arms > most_arms && !all)
+    if (!always && ++arms > most_arms && !all && !wants_csv())
       ++shown.left_out;
     else
       shown.rows.push_back(row);
@@ -114,19 +114,18 @@ std::string title_of(const std::string& name, std::int64_t bytes) {
 
 void print_left_out(const rows_shown& shown) {
   if (shown.left_out > 0)
-    std::cout << shown.left_out << " slower arms are measured but not shown (--all shows them)\n";
+    words() << shown.left_out << " slower arms are measured but not shown (--all shows them)\n";
 }
 
 void print_learning(const learning_result& l) {
-  std::cout << "calls " << l.first_call << " to " << l.first_call + l.calls - 1 << ": "
-            << format_seconds(l.total_s) << ", " << fixed(l.total_s / l.native_total_s, 3)
-            << " x native's (pairs " << fixed(l.ratio_to_native, 3) << ", "
-            << fixed(l.native_low, 3) << ".." << fixed(l.native_high, 3) << "), "
-            << fixed(l.total_s / l.best_total_s, 3) << " x those of " << l.best_arm << " (pairs "
-            << fixed(l.ratio_to_best, 3) << "); the slowest took " << format_seconds(l.worst_call_s)
-            << ", " << fixed(l.worst_call_s / l.best_median_s, 2)
-            << " x its median (its own slowest " << fixed(l.best_worst_call_s / l.best_median_s, 2)
-            << " x)\n";
+  words() << "calls " << l.first_call << " to " << l.first_call + l.calls - 1 << ": "
+          << format_seconds(l.total_s) << ", " << fixed(l.total_s / l.native_total_s, 3)
+          << " x native's (pairs " << fixed(l.ratio_to_native, 3) << ", " << fixed(l.native_low, 3)
+          << ".." << fixed(l.native_high, 3) << "), " << fixed(l.total_s / l.best_total_s, 3)
+          << " x those of " << l.best_arm << " (pairs " << fixed(l.ratio_to_best, 3)
+          << "); the slowest took " << format_seconds(l.worst_call_s) << ", "
+          << fixed(l.worst_call_s / l.best_median_s, 2) << " x its median (its own slowest "
+          << fixed(l.best_worst_call_s / l.best_median_s, 2) << " x)\n";
 }
 
 void print_cell(const measure::cell_result& cell, const std::string& title, bool all) {
@@ -137,30 +136,28 @@ void print_cell(const measure::cell_result& cell, const std::string& title, bool
                percent(row->spread_s.value_or(0) / row->median_s), std::to_string(row->runs),
                ratio_text(row->ratio_to_native), range_text(row->ratio_low, row->ratio_high),
                ratio_text(row->ratio_to_best)});
-  std::cout << title << '\n' << lines.text();
+  words() << title << '\n' << printed(lines, title);
   print_left_out(shown);
   if (cell.late_rounds > 0)
-    std::cout << cell.late_rounds << " rounds are left out, in which a rank was late\n";
-  if (!cell.tuned_arm.empty()) std::cout << "tuned had settled on " << cell.tuned_arm << '\n';
+    words() << cell.late_rounds << " rounds are left out, in which a rank was late\n";
+  if (!cell.tuned_arm.empty()) words() << "tuned had settled on " << cell.tuned_arm << '\n';
   if (!cell.left_out.empty()) {
-    std::cout << cell.left_out.size()
-              << " arms were left out, the first: " << cell.left_out[0].first << ", "
-              << cell.left_out[0].second << '\n';
+    words() << cell.left_out.size() << " arms were left out, the first: " << cell.left_out[0].first
+            << ", " << cell.left_out[0].second << '\n';
   }
   for (const learning_result& l : cell.learning) print_learning(l);
-  std::cout << std::endl;
+  words() << std::endl;
 }
 
 void print_where(const bench_results& all) {
-  std::cout << all.measured_at << ", railpass " RAILPASS_VERSION ", " << all.machine_id.mpi_library
-            << "\n"
-            << all.num_ranks << " ranks, at most " << all.ranks_per_node << " per node, on "
-            << all.machine_id.num_hosts << " hosts; " << all.machine_id.cpu_model
-            << (all.machine_id.rails.empty() ? "" : "; arms over " + all.machine_id.rails)
-            << "\nprofile: "
-            << (all.notes.at("profile").empty() ? "none, generic constants"
-                                                : all.notes.at("profile"))
-            << "\n\n";
+  words() << all.measured_at << ", railpass " RAILPASS_VERSION ", " << all.machine_id.mpi_library
+          << "\n"
+          << all.num_ranks << " ranks, at most " << all.ranks_per_node << " per node, on "
+          << all.machine_id.num_hosts << " hosts; " << all.machine_id.cpu_model
+          << (all.machine_id.rails.empty() ? "" : "; arms over " + all.machine_id.rails)
+          << "\nprofile: "
+          << (all.notes.at("profile").empty() ? "none, generic constants" : all.notes.at("profile"))
+          << "\n\n";
 }
 
 // What the tuned call is shown to be beside native: nothing, where the launches differ about it.
@@ -193,18 +190,18 @@ void print_launches(const bench_results& all, int launches, bool show_all) {
                  std::to_string(row->launch_medians_s.size()), ratio_text(row->ratio_to_native),
                  range_text(row->ratio_low, row->ratio_high), ratio_text(row->ratio_to_best)});
     const std::string title = title_of(first.collective, first.bytes);
-    std::cout << title << '\n' << lines.text();
+    words() << title << '\n' << printed(lines, title);
     print_left_out(shown);
     for (const bench_result& row : cell)
-      if (row.arm == "tuned" && !row.launch_ratios.empty()) std::cout << verdict(row);
+      if (row.arm == "tuned" && !row.launch_ratios.empty()) words() << verdict(row);
     for (const learning_result& l : all.learning)
       if (l.collective == first.collective && l.bytes == first.bytes) print_learning(l);
-    std::cout << '\n';
+    words() << '\n';
   }
   const std::vector<double> any(std::size_t(launches), 1.0);
-  std::cout << "median, least and most are of the launches' medians; intervals of /native are over "
-            << launches << " launches, with " << percent(bounds_of_median(any).confidence, 0)
-            << " confidence\n";
+  words() << "median, least and most are of the launches' medians; intervals of /native are over "
+          << launches << " launches, with " << percent(bounds_of_median(any).confidence, 0)
+          << " confidence\n";
 }
 
 std::int64_t whole_message_bytes(collective op, std::int64_t bytes, int num_ranks) {
@@ -347,12 +344,12 @@ int run(const options& o) {
           });
     }
     if (speaks && !missed.empty()) {
-      std::cout << "Not shown to be as fast (95 % interval of tuned / other):\n";
-      for (const std::string& one : missed) std::cout << "  " << one << '\n';
+      words() << "Not shown to be as fast (95 % interval of tuned / other):\n";
+      for (const std::string& one : missed) words() << "  " << one << '\n';
     }
     if (speaks)
-      std::cout << "Intervals hold within this launch; another one may differ by more "
-                   "(--launches shows it)\n";
+      words() << "Intervals hold within this launch; another one may differ by more "
+                 "(--launches shows it)\n";
     all.notes["missed"] = join(missed);
     on_rank_0(j, [&] { o.json.write(files::to_json(all)); });
     if (!wrong.empty()) throw error("wrong results: " + join(wrong));

@@ -146,16 +146,15 @@ int run(const options& o) {
     for (const way& w : ways)
       lines.add({w.name, format_seconds(median(w.seconds)), percent(spread_of(w.seconds)),
                  format_seconds(quantile(w.seconds, 0)), format_seconds(quantile(w.seconds, 1))});
-    std::cout << o.repetitions << " runs each, in turn, after one to warm up: " << quoted(command)
-              << '\n'
-              << lines.text() << "with / without, pair by pair: " << fixed(median(ratios), 3)
-              << ", " << fixed(ratio.bounds.low, 3) << " .. " << fixed(ratio.bounds.high, 3)
-              << " with " << percent(ratio.confidence, 0) << " confidence\n"
-              << sentence(ratio)
-              << (same_output ? "All runs wrote the same on standard output.\n"
-                  : same_but_numbers
-                      ? "All runs wrote the same on standard output but for numbers.\n"
-                      : "What the runs wrote on standard output differs.\n");
+    words() << o.repetitions << " runs each, in turn, after one to warm up: " << quoted(command)
+            << '\n'
+            << printed(lines) << "with / without, pair by pair: " << fixed(median(ratios), 3)
+            << ", " << fixed(ratio.bounds.low, 3) << " .. " << fixed(ratio.bounds.high, 3)
+            << " with " << percent(ratio.confidence, 0) << " confidence\n"
+            << sentence(ratio)
+            << (same_output        ? "All runs wrote the same on standard output.\n"
+                : same_but_numbers ? "All runs wrote the same on standard output but for numbers.\n"
+                                   : "What the runs wrote on standard output differs.\n");
   }
   nlohmann::ordered_json result{{"command", command}, {"repetitions", o.repetitions}};
   for (const way& w : ways)

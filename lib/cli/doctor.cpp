@@ -151,14 +151,17 @@ nlohmann::ordered_json to_json(const std::vector<finding>& findings) {
 
 int conclude(const options& o, const std::vector<finding>& findings) {
   std::int64_t wrong = 0;
+  report::table lines({"check", "host", "ok", "message"});
   for (const finding& f : findings) {
     wrong += f.ok ? 0 : 1;
+    lines.add({f.check, f.host, f.ok ? "yes" : "no", f.message});
     if (o.json.text())
-      std::cout << (f.ok ? "  ok      " : "  PROBLEM ") << f.check
-                << (f.host.empty() ? "" : " on " + f.host) << ": " << f.message << '\n';
+      words() << (f.ok ? "  ok      " : "  PROBLEM ") << f.check
+              << (f.host.empty() ? "" : " on " + f.host) << ": " << f.message << '\n';
   }
+  if (wants_csv()) printed(lines);
   if (o.json.text())
-    std::cout << (wrong == 0 ? "Nothing was found.\n" : std::to_string(wrong) + " found.\n");
+    words() << (wrong == 0 ? "Nothing was found.\n" : std::to_string(wrong) + " found.\n");
   o.json.write(to_json(findings));
   return wrong == 0 ? succeeded : failed;
 }

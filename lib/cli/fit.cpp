@@ -56,12 +56,12 @@ link_class parse_link(const std::string& name) {
 }
 
 void print_link(const std::string& name, const link_model& link) {
-  std::cout << name << ": eager up to "
-            << (std::isfinite(link.eager_limit_bytes)
-                    ? format_bytes(std::int64_t(link.eager_limit_bytes))
-                    : "any size")
-            << ", measured times lie within a factor " << fixed(std::exp(link.residual_spread), 2)
-            << " (residual spread " << fixed(link.residual_spread, 3) << ")\n";
+  words() << name << ": eager up to "
+          << (std::isfinite(link.eager_limit_bytes)
+                  ? format_bytes(std::int64_t(link.eager_limit_bytes))
+                  : "any size")
+          << ", measured times lie within a factor " << fixed(std::exp(link.residual_spread), 2)
+          << " (residual spread " << fixed(link.residual_spread, 3) << ")\n";
   report::table lines(
       {"from bytes", "latency L", "send o", "receive o", "gap g", "ns per byte", "MB/s"});
   const auto overhead = [](double seconds, double s_per_byte) {
@@ -74,7 +74,7 @@ void print_link(const std::string& name, const link_model& link) {
                overhead(p.receive_overhead_s, p.receive_overhead_s_per_byte),
                format_seconds(p.gap_s), fixed(p.gap_s_per_byte * 1e9, 3),
                p.gap_s_per_byte > 0 ? fixed(1e-6 / p.gap_s_per_byte, 1) : "-"});
-  std::cout << lines.text() << '\n';
+  words() << printed(lines, name) << '\n';
 }
 
 void print(const profile& p, const measurements& m) {
@@ -87,22 +87,22 @@ void print(const profile& p, const measurements& m) {
       return across ? t.num_ranks > t.ranks_per_node : t.ranks_per_node > 1;
     });
     if (!sampled && (!m.links.empty() || !used)) {
-      std::cout << name << ": not measured"
-                << (m.links.empty() ? "" : "; the profile has the other link's model in its place")
-                << "\n\n";
+      words() << name << ": not measured"
+              << (m.links.empty() ? "" : "; the profile has the other link's model in its place")
+              << "\n\n";
       continue;
     }
     print_link(sampled ? name : name + ", from times of algorithms",
                across ? p.machine.across_nodes : p.machine.same_node);
     if (!sampled) continue;
     const hockney_fit h = fit_hockney(m.links, link);
-    std::cout << "Hockney, " << name << ": alpha " << format_seconds(h.line.alpha_s) << ", beta "
-              << fixed(h.line.s_per_byte * 1e9, 3) << " ns per byte, residual spread "
-              << fixed(h.residual_spread, 3) << "\n\n";
+    words() << "Hockney, " << name << ": alpha " << format_seconds(h.line.alpha_s) << ", beta "
+            << fixed(h.line.s_per_byte * 1e9, 3) << " ns per byte, residual spread "
+            << fixed(h.residual_spread, 3) << "\n\n";
   }
   const auto local = [](const char* name, const local_model& l) {
-    std::cout << name << ": " << format_seconds(l.alpha_s) << " + " << fixed(l.s_per_byte * 1e9, 3)
-              << " ns per byte\n";
+    words() << name << ": " << format_seconds(l.alpha_s) << " + " << fixed(l.s_per_byte * 1e9, 3)
+            << " ns per byte\n";
   };
   if (!m.copies.empty()) local("copy", p.machine.copy);
   if (!m.reductions.empty()) local("reduce", p.machine.reduce);
@@ -115,10 +115,10 @@ void print(const profile& p, const measurements& m) {
       lines.add({c.collective, c.algorithm, fixed(c.factor, 3), fixed(std::exp(most), 2),
                  std::to_string(c.points.size())});
     }
-    std::cout << "\nClosed forms, corrected by what was measured\n" << lines.text();
+    words() << "\nClosed forms, corrected by what was measured\n" << printed(lines);
   }
   if (!p.measured.empty())
-    std::cout << p.measured.size() << " times of the MPI library's own collectives are kept\n";
+    words() << p.measured.size() << " times of the MPI library's own collectives are kept\n";
 }
 
 // What earlier runs learnt on the machine that the files are of, or on this one. Arms that this
@@ -193,7 +193,7 @@ int run(const options& o) {
   files::write_text(o.output, text);
   if (o.json.text()) {
     print(p, all);
-    std::cout << "written to " << o.output << '\n';
+    words() << "written to " << o.output << '\n';
   }
   o.json.write(text);
   return succeeded;

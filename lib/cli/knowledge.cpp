@@ -112,12 +112,12 @@ int list(const options& o) {
     if (!o.json.text()) continue;
     say(found.problems);
     if (lines.empty())
-      std::cout << "Nothing is known in " << place.string() << '\n';
+      words() << "Nothing is known in " << place.string() << '\n';
     else
-      std::cout << "In " << place.string()
-                << " (under way: or killed less than a day ago; files: of runs that are not in the "
-                   "database yet)\n"
-                << lines.text() << '\n';
+      words() << "In " << place.string()
+              << " (under way: or killed less than a day ago; files: of runs that are not in the "
+                 "database yet)\n"
+              << printed(lines, place.string()) << '\n';
   }
   o.json.write(ordered_json{{"machines", list}, {"problems", problems}});
   return succeeded;
@@ -219,8 +219,8 @@ int analyse(const options& o) {
       if (analysed.empty()) continue;
       text += text_of(m.machine) + " (" + place.string() + ")\n\n";
       for (const report::analysed_group& g : analysed) {
-        text += g.title + '\n' + g.problems.text() + '\n';
-        if (!g.predictors.empty()) text += g.predictors.text() + '\n';
+        text += g.title + '\n' + printed(g.problems, g.title) + '\n';
+        if (!g.predictors.empty()) text += printed(g.predictors, g.title) + '\n';
         groups.push_back({{"machine_id", machine_json(m.machine)},
                           {"title", g.title},
                           {"problems", g.problems.csv()},
@@ -228,7 +228,7 @@ int analyse(const options& o) {
       }
     }
   }
-  if (o.json.text()) std::cout << (text.empty() ? "Nothing of that kind is known.\n" : text);
+  if (o.json.text()) words() << (text.empty() ? "Nothing of that kind is known.\n" : text);
   o.json.write(ordered_json{{"groups", groups}});
   return succeeded;
 }
@@ -287,13 +287,13 @@ int show(const options& o) {
           }
           list.push_back(std::move(line));
         }
-        text += title + '\n' + lines.text() + '\n';
+        text += title + '\n' + printed(lines, title) + '\n';
       }
     }
   }
   if (o.json.text()) {
     say(problems);
-    std::cout << (text.empty() ? "Nothing of that kind is known.\n" : text);
+    words() << (text.empty() ? "Nothing of that kind is known.\n" : text);
   }
   o.json.write(ordered_json{{"contexts", list}, {"problems", problems}});
   return succeeded;
@@ -332,7 +332,7 @@ int prune(const options& o) {
   ordered_json j;
   std::string text;
   bring_together(o.places().own, keep, j, text);
-  if (o.json.text()) std::cout << text;
+  if (o.json.text()) words() << text;
   o.json.write(j);
   return succeeded;
 }
@@ -378,7 +378,7 @@ int add(const options& o, std::vector<knowledge::stored_run> (*runs_of)(const st
   if (report.present > 0) text += ", " + std::to_string(report.present) + " were there before";
   text += '\n';
   bring_together(own, {}, j, text);
-  if (o.json.text()) std::cout << text;
+  if (o.json.text()) words() << text;
   o.json.write(j);
   return succeeded;
 }

@@ -52,17 +52,17 @@ int run(const options& o) {
   // Of a machine that nobody measured nobody knows how far predictions are off.
   const bool doubt_known = !o.profile.empty() && knows_links(known, o.num_ranks, o.ranks_per_node);
   if (o.json.text())
-    std::cout << name_of(op) << " on " << o.num_ranks << " ranks, " << o.ranks_per_node
-              << " per node\n"
-              << (o.profile.empty()
-                      ? "no profile: generic constants, of no machine in particular.\nThey say how "
-                        "arms compare, not what they take here.\n"
-                  : doubt_known ? o.profile + '\n'
-                                : o.profile +
-                                      ": links that these ranks need were never sampled; "
-                                      "those that were\nstand for them. How far that is "
-                                      "off is unknown.\n")
-              << '\n';
+    words() << name_of(op) << " on " << o.num_ranks << " ranks, " << o.ranks_per_node
+            << " per node\n"
+            << (o.profile.empty()
+                    ? "no profile: generic constants, of no machine in particular.\nThey say how "
+                      "arms compare, not what they take here.\n"
+                : doubt_known ? o.profile + '\n'
+                              : o.profile +
+                                    ": links that these ranks need were never sampled; "
+                                    "those that were\nstand for them. How far that is "
+                                    "off is unknown.\n")
+            << '\n';
   for (const std::int64_t bytes : sizes) {
     const prediction_query q{.op = op,
                              .num_ranks = o.num_ranks,
@@ -78,7 +78,7 @@ int run(const options& o) {
     if (o.simulate) titles.emplace_back("simulated");
     report::table lines(titles);
     constexpr std::size_t shown_arms = 8;
-    const bool all = o.all;
+    const bool all = o.all || wants_csv();
     std::size_t shown = 0;
     std::optional<double> last_s;  // arms that take the same are one of those that are shown
     for (const arm_prediction& p : arms) {
@@ -108,10 +108,10 @@ int run(const options& o) {
         lines.add_folded(cells);
     }
     if (!o.json.text()) continue;
-    std::cout << format_bytes(bytes) << '\n' << lines.text());
+    words() << format_bytes(bytes) << '\n' << printed(lines, format_bytes(bytes));
     if (shown < arms.size())
-      std::cout << arms.size() - shown << " slower arms are not shown (--all shows them)\n";
-    std::cout << '\n';
+      words() << arms.size() - shown << " slower arms are not shown (--all shows them)\n";
+    words() << '\n';
   }
 
   auto changes = nlohmann::ordered_json::array();
@@ -129,7 +129,7 @@ int run(const options& o) {
       changes.push_back({{"from_bytes", c.from_bytes}, {"arm", name_of(c.best)}});
       lines.add({std::to_string(c.from_bytes), name_of(c.best)});
     }
-    if (o.json.text() && !lines.empty()) std::cout << lines.text();
+    if (o.json.text() && !lines.empty()) words() << printed(lines);
   }
   o.json.write({{"collective", name_of(op)},
                 {"num_ranks", o.num_ranks},

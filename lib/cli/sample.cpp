@@ -20,7 +20,7 @@ struct options {
 
 void print(const sample_set& samples) {
   if (!samples.machine_id.rails.empty())
-    std::cout << "Messages over " << samples.machine_id.rails << "\n\n";
+    words() << "Messages over " << samples.machine_id.rails << "\n\n";
   const auto optional_time = [](const std::optional<double>& s) {
     return s ? format_seconds(*s) : std::string("-");
   };
@@ -39,21 +39,21 @@ void print(const sample_set& samples) {
                  optional_time(busy_s), busy_s ? fixed(double(s.bytes) / *busy_s / 1e6, 1) : "-"});
     }
     if (lines.empty()) continue;
-    std::cout << (link == link_class::same_node ? "Same node" : "Across nodes") << ", eager up to "
-              << format_bytes(samples.measured.eager_limits_bytes.at(link)) << "\n"
-              << lines.text() << '\n';
+    words() << (link == link_class::same_node ? "Same node" : "Across nodes") << ", eager up to "
+            << format_bytes(samples.measured.eager_limits_bytes.at(link)) << "\n"
+            << printed(lines, link == link_class::same_node ? "same node" : "across nodes") << '\n';
   }
   report::table lines({"bytes", "copy", "reduce (sum of doubles)"});
   for (std::size_t i = 0; i < samples.measured.copies.size(); ++i)
     lines.add({format_bytes(samples.measured.copies[i].bytes),
                format_seconds(samples.measured.copies[i].seconds),
                format_seconds(samples.measured.reductions[i].seconds)});
-  std::cout << lines.text();
+  words() << printed(lines);
 
   report::table natives({"the MPI library's own", "bytes", "median"});
   for (const collective_time& t : samples.measured.collectives)
     natives.add({t.collective, format_bytes(t.bytes), format_seconds(t.median_s)});
-  if (!natives.empty()) std::cout << '\n' << natives.text();
+  if (!natives.empty()) words() << '\n' << printed(natives);
 }
 
 int run(const options& o) {

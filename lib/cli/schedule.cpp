@@ -4,12 +4,15 @@
 #include "lib/report/schedule_timeline.hpp"
 #include "lib/report/table.hpp"
 #include "models/trace.hpp"
+#include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
 #include "railpass/predict/predict.hpp"
 
 #include <algorithm>
-#include <iostream>
+#include <array>
+#include <map>
 #include <memory>
+#include <utility>
 
 namespace railpass::cli {
 namespace {
@@ -75,6 +78,47 @@ bottleneck find_bottleneck(const std::vector<rank_work>& work) {
   return found;
 }
 
+constexpr std::size_t work_columns = 6;
+
+// What a rank does, as the table shows it but for its number.
+std::array<double, work_columns> numbers_of(const rank_work& w, double finish_s) {
+  return {finish_s,    double(w.sent_bytes), double(w.received_bytes),
+          w.sending_s, w.receiving_s,        w.computing_s};
+}
+
+// Every rank; of many the least, the median and the most of each column, and whoever is named.
+report::table table_of(const std::vector<rank_work>& work, const std::vector<double>& finish_s,
+                       double time_s, const std::map<std::size_t, std::string>& named) {
+  const bool in_full = wants_csv() || work.size() <= std::size_t(most_ranks_in_full);
+  report::table lines({in_full ? "rank" : "ranks", "done after", "sends", "receives", "sending",
+                       "receiving", "computing"});
+  const auto add = [&](const std::string& name, const std::array<double, work_columns>& n) {
+    std::vector<std::string> row{name, format_seconds(n[0]), format_bytes(std::int64_t(n[1])),
+                                 format_bytes(std::int64_t(n[2]))};
+    for (std::size_t c = 3; c < work_columns; ++c)
+      row.push_back(time_s > 0 ? percent(n[c] / time_s, 0) : std::string("-"));
+    lines.add(std::move(row));
+  };
+  if (in_full) {
+    for (std::size_t r = 0; r < work.size(); ++r)
+      add(std::to_string(r), numbers_of(work[r], finish_s[r]));
+    return lines;
+  }
+  std::array<std::vector<double>, work_columns> columns;
+  for (std::size_t r = 0; r < work.size(); ++r) {
+    const auto numbers = numbers_of(work[r], finish_s[r]);
+    for (std::size_t c = 0; c < work_columns; ++c) columns[c].push_back(numbers[c]);
+  }
+  for (const auto& [name, q] : {std::pair("least", 0.0), {"median", 0.5}, {"most", 1.0}}) {
+    std::array<double, work_columns> numbers{};
+    for (std::size_t c = 0; c < work_columns; ++c) numbers[c] = quantile(columns[c], q);
+    add(name, numbers);
+  }
+  for (const auto& [r, name] : named)
+    add(std::to_string(r) + ", " + name, numbers_of(work[r], finish_s[r]));
+  return lines;
+}
+
 int run(const options& o) {
   const std::size_t colon = o.what.find(':');
   if (colon == std::string::npos)
@@ -99,6 +143,10 @@ int run(const options& o) {
   const machine_model machine =
       o.profile.empty() ? select::generic_machine() : files::read_profile(o.profile).machine;
 
+  progress_bar bar("schedule", o.json.text());
+  bar.show(0, "playing about " +
+                  std::to_string(std::int64_t(messages_of(chosen, o.num_ranks, bytes))) +
+                  " messages");
   simulator sim;
   const simulation& played =
       simulate_arm(sim, machine, chosen, node_layout::blocks(o.num_ranks, o.ranks_per_node),
@@ -107,14 +155,13 @@ int run(const options& o) {
                                  .arm = name_of(chosen),
                                  .bytes = bytes,
                                  .root = traits_of(op).rooted ? o.root : -1};
+  bar.show(0.5, "writing");
   if (!o.trace.empty()) files::write_text(o.trace, chrome_trace(played, caption));
   if (!o.svg.empty()) files::write_text(o.svg, report::draw_schedule_timeline(played, caption));
 
   const std::vector<rank_work> work = work_of(played);
   const bottleneck slowest = find_bottleneck(work);
   auto ranks = nlohmann::ordered_json::array();
-  report::table lines(
-      {"rank", "done after", "sends", "receives", "sending", "receiving", "computing"});
   const auto share = [&](double seconds) {
     return played.time_s > 0 ? percent(seconds / played.time_s, 0) : std::string("-");
   };
@@ -126,24 +173,31 @@ int run(const options& o) {
                      {"sending_s", work[r].sending_s},
                      {"receiving_s", work[r].receiving_s},
                      {"computing_s", work[r].computing_s}});
-    lines.add({std::to_string(r), format_seconds(played.finish_s[r]),
-               format_bytes(work[r].sent_bytes), format_bytes(work[r].received_bytes),
-               share(work[r].sending_s), share(work[r].receiving_s), share(work[r].computing_s)});
   }
+  bar.hide();
+  std::map<std::size_t, std::string> named;
+  if (traits_of(op).rooted) named[std::size_t(o.root)] = "root";
+  named.try_emplace(slowest.rank, "the bottleneck");
+  named.try_emplace(
+      std::size_t(std::ranges::max_element(played.finish_s) - played.finish_s.begin()),
+      "done last");
   if (o.json.text()) {
-    std::cout << name_of(op) << ":" << name_of(chosen) << " of " << format_bytes(bytes) << " on "
-              << o.num_ranks << " ranks, " << o.ranks_per_node
-              << " per node: " << format_seconds(played.time_s) << ", " << played.messages
-              << " messages\n"
-              << (o.profile.empty() ? "no profile: generic constants" : o.profile) << "\n\n"
-              << lines.text();
+    words() << name_of(op) << ":" << name_of(chosen) << " of " << format_bytes(bytes) << " on "
+            << o.num_ranks << " ranks, " << o.ranks_per_node
+            << " per node: " << format_seconds(played.time_s) << ", " << played.messages
+            << " messages\n"
+            << (o.profile.empty() ? "no profile: generic constants" : o.profile) << "\n\n"
+            << printed(table_of(work, played.finish_s, played.time_s, named));
     if (slowest.busy_s > 0)
-      std::cout << "\nbottleneck: rank " << slowest.rank << " is " << slowest.doing << " for "
-                << format_seconds(slowest.busy_s) << ", " << share(slowest.busy_s) << " of the time"
-                << (slowest.bytes > 0 ? ", " + format_bytes(slowest.bytes) : "") << '\n';
+      words() << "\nbottleneck: rank " << slowest.rank << " is " << slowest.doing << " for "
+              << format_seconds(slowest.busy_s) << ", " << share(slowest.busy_s) << " of the time"
+              << (slowest.bytes > 0 ? ", " + format_bytes(slowest.bytes) : "") << '\n';
     if (!o.trace.empty())
-      std::cout << "trace: " << o.trace << " (open it in ui.perfetto.dev or chrome://tracing)\n";
-    if (!o.svg.empty()) std::cout << "picture: " << o.svg << '\n';
+      words() << "trace: " << o.trace << " (open it in ui.perfetto.dev or chrome://tracing)\n";
+    if (!o.svg.empty())
+      words() << "picture: " << o.svg
+              << (o.num_ranks > report::most_ranks_drawn ? ", a selection of the ranks" : "")
+              << '\n';
   }
   o.json.write({{"collective", name_of(op)},
                 {"arm", name_of(chosen)},

@@ -32,7 +32,7 @@ int list_policies(const options& o) {
     list.push_back({{"name", p.name}, {"text", p.text}});
     lines.add({std::string(p.name), std::string(p.text)});
   }
-  if (o.json.text()) std::cout << lines.text();
+  if (o.json.text()) words() << printed(lines);
   o.json.write(list);
   return succeeded;
 }
@@ -57,7 +57,7 @@ int run(const options& o) {
     lines.add(
         {std::string(s.name), s.value, s.standard, std::string(s.unit), from, std::string(s.text)});
   }
-  if (o.json.text()) std::cout << lines.text();
+  if (o.json.text()) words() << printed(lines);
   o.json.write({{"settings", list}, {"problems", report.problems}});
   for (const std::string& problem : report.problems)
     std::cerr << "railpass settings: " << problem << '\n';

@@ -15,7 +15,6 @@ namespace {
 
 struct options {
   std::string file;
-  bool csv = false;
   bool markdown = false;
   bool all = false;
   json_output json;
@@ -94,7 +93,7 @@ std::string number(double value) { return nlohmann::json(value).dump(); }
 std::string number(const std::optional<double>& value) { return value ? number(*value) : ""; }
 
 // One line per context and arm, numbers in full.
-std::string as_csv(const select::statistics_dump& dump) {
+report::table all_numbers(const select::statistics_dump& dump) {
   report::table lines(titles(true));
   for (const select::context_statistics& c : dump.contexts)
     for (const select::arm_statistics& a : c.arms) {
@@ -135,7 +134,7 @@ std::string as_csv(const select::statistics_dump& dump) {
                  number(c.own_s),
                  a.arm == c.current_arm ? "1" : "0"});
     }
-  return lines.csv();
+  return lines;
 }
 
 std::string as_tables(const select::statistics_dump& dump, const options& o) {
@@ -144,7 +143,7 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
     report::table lines(titles(false));
     const auto shown = arms_to_show(c, o.all);
     for (const select::arm_statistics* a : shown)
-      lines.add(
+      lines.add_folded(
           {(a->arm == c.current_arm ? "* " : "  ") + a->arm, std::to_string(a->calls),
            format_seconds(a->time_s), a->mean_s ? format_seconds(*a->mean_s) : "-",
            a->spread ? percent(*a->spread) : "-", a->prior ? show(*a->prior) : "-",
@@ -153,7 +152,7 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
            a->pairs ? std::to_string(a->pairs->wins) + "/" + std::to_string(a->pairs->pairs) : "-",
            a->pairs ? speedup(*a->pairs) : "-"});
     text += (o.markdown ? "### " : "") + title_of(c) + (o.markdown ? "\n\n" : "\n");
-    text += o.markdown ? lines.markdown() + '\n' : lines.text();
+    text += o.markdown ? lines.markdown() + '\n' : printed(lines);
     text += std::to_string(c.calls) + " calls, " + format_seconds(c.time_s) + ", of which " +
             format_seconds(c.exploration_cost_s) + " for exploring; policy " + c.policy + "\n";
     if (c.skew_s && c.skew_p90_s)
@@ -182,7 +181,7 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
                  r.prediction_error ? percent(*r.prediction_error) : "-",
                  format_seconds(r.backlog_s), std::to_string(r.changes)});
     text += (o.markdown ? "### " : "") + std::string("What rank 0 sent over rails") +
-            (o.markdown ? "\n\n" : "\n") + (o.markdown ? lines.markdown() : lines.text()) + '\n';
+            (o.markdown ? "\n\n" : "\n") + (o.markdown ? lines.markdown() : printed(lines)) + '\n';
   }
   text += std::to_string(dump.merges) + " merges, which took " + format_seconds(dump.merge_cost_s) +
           "; written at " + dump.written_at + '\n';
@@ -191,7 +190,7 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
 
 int run(const options& o) {
   const select::statistics_dump dump = files::read_statistics(o.file);
-  if (o.json.text()) std::cout << (o.csv ? as_csv(dump) : as_tables(dump, o));
+  if (o.json.text()) words() << (wants_csv() ? printed(all_numbers(dump)) : as_tables(dump, o));
   o.json.write(files::to_json(dump));
   return succeeded;
 }
@@ -211,8 +210,7 @@ const verb stats_verb{
       app.add_option("dump", o->file, "what RAILPASS_STATS or dump_statistics wrote")
           ->type_name("FILE")
           ->required();
-      auto* csv = app.add_flag("--csv", o->csv, "one line per context and arm, all numbers");
-      app.add_flag("--markdown", o->markdown, "tables as Markdown")->excludes(csv);
+      app.add_flag("--markdown", o->markdown, "tables as Markdown");
       app.add_flag("--all", o->all, "also the arms that never ran");
       o->json.declare(app);
       return [o] { return run(*o); };

@@ -86,11 +86,11 @@ int count(const options& o, const tune::space& where) {
                       kept = where.count(condition_rule::first_value, most);
   o.json.write(nlohmann::ordered_json{{"all", all}, {"strict", strict}, {"combinations", kept}});
   if (o.json.text())
-    std::cout << all << " combinations of values\n"
-              << strict << " that satisfy every condition" << (strict == most ? " or more" : "")
-              << '\n'
-              << kept << " with parameters kept at their first value where their condition is false"
-              << (kept == most ? " or more" : "") << '\n';
+    words() << all << " combinations of values\n"
+            << strict << " that satisfy every condition" << (strict == most ? " or more" : "")
+            << '\n'
+            << kept << " with parameters kept at their first value where their condition is false"
+            << (kept == most ? " or more" : "") << '\n';
   return succeeded;
 }
 
@@ -182,18 +182,18 @@ void print(const tune::report& r) {
   const tune::goal& g = r.found.measured.goals().front();
   const bool two = r.weights.size() == 2;
   constexpr std::size_t most_rows = 10;
-  std::cout << r.found.runs << " launches in " << duration(r.found.spent_s) << ", "
-            << r.found.measured.records().size() << " combinations. " << r.noise_sentence() << '\n';
-  if (!r.found.complete) std::cout << "Time or launches ran out before the search had ended.\n";
+  words() << r.found.runs << " launches in " << duration(r.found.spent_s) << ", "
+          << r.found.measured.records().size() << " combinations. " << r.noise_sentence() << '\n';
+  if (!r.found.complete) words() << "Time or launches ran out before the search had ended.\n";
   report::table groups({two ? "mean of both" : g.name, "combinations", "the first of them"});
   for (std::size_t i = 0; i < std::min(r.groups.size(), most_rows); ++i)
     groups.add(
         {two ? fixed(r.shown(r.groups[i].score), 4) : shown_value(r.shown(r.groups[i].score), g),
          std::to_string(r.groups[i].members.size()),
          settings_text(r.where, r.groups[i].members.front())});
-  std::cout << '\n' << groups.text();
+  words() << '\n' << printed(groups);
   if (r.groups.size() > most_rows)
-    std::cout << "and " << r.groups.size() - most_rows << " groups that are worse\n";
+    words() << "and " << r.groups.size() - most_rows << " groups that are worse\n";
   report::table effects({"what matters", "share of the variation"});
   for (const tune::effect& e : r.effects) {
     if (e.share < 0.01) break;
@@ -203,18 +203,18 @@ void print(const tune::report& r) {
       names += (names.empty() ? "" : " with ") + r.where.parameters()[i].name;
     effects.add({names, percent(e.share, 0)});
   }
-  std::cout << '\n' << (effects.empty() ? "No parameter is shown to matter.\n" : effects.text());
+  words() << '\n' << (effects.empty() ? "No parameter is shown to matter.\n" : printed(effects));
   for (const auto& [message, combinations] : r.failures)
-    std::cout << '\n'
-              << combinations.size() << " failed: " << message << "\n  "
-              << settings_text(r.where, combinations.front()) << '\n';
-  if (two) std::cout << '\n' << r.front.size() << " combinations on the Pareto front\n";
-  std::cout << '\n';
+    words() << '\n'
+            << combinations.size() << " failed: " << message << "\n  "
+            << settings_text(r.where, combinations.front()) << '\n';
+  if (two) words() << '\n' << r.front.size() << " combinations on the Pareto front\n";
+  words() << '\n';
   if (const auto best = r.recommended())
-    std::cout << "recommended  " << settings_text(r.where, *best) << '\n';
+    words() << "recommended  " << settings_text(r.where, *best) << '\n';
   if (const auto value = r.default_value(); value && !two)
-    std::cout << "default      " << shown_value(*value, g) << '\n';
-  std::cout << r.finding() << '\n';
+    words() << "default      " << shown_value(*value, g) << '\n';
+  words() << r.finding() << '\n';
 }
 
 int run(options& o) {

@@ -22,9 +22,72 @@ std::string meant_option(const CLI::App& verb) {
   return extra.empty() ? "" : did_you_mean(extra.front().substr(0, extra.front().find('=')), known);
 }
 
+namespace {
+
+// Said once, on the command line.
+struct {
+  bool csv = false, wide = false;
+} tables;
+
+// The file's only line that begins with `key`, without it.
+std::string line_of(const std::string& file, const std::string& key) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(key)) return line.substr(key.size());
+  return {};
+}
+
+// The terminal that shows what is written there (1 or 2); empty: none does. Under mpirun a rank's
+// output is a pipe to the launcher, so the terminal is the one that the launcher itself writes to.
+std::string find_terminal(int descriptor) {
+  const std::string number = std::to_string(descriptor);
+  if (isatty(descriptor) == 1) return "/dev/fd/" + number;
+  std::string process = std::to_string(getppid());
+  for (int generation = 0; generation < 3; ++generation) {
+    const std::string folder = "/proc/" + process;
+    const std::string name = line_of(folder + "/comm", "");
+    const bool launcher = name.find("mpi") != std::string::npos ||
+                          name.find("orte") != std::string::npos ||
+                          name.find("prte") != std::string::npos;
+    std::error_code missing;
+    const std::string target =
+        std::filesystem::read_symlink(folder + "/fd/" + number, missing).string();
+    if (!launcher || missing) return {};
+    if (target.starts_with("/dev/pts/") || target.starts_with("/dev/tty")) return target;
+    process = line_of(folder + "/status", "PPid:\t");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::ostream& words() {
+  static std::ostream nowhere(nullptr);
+  return tables.csv ? nowhere : std::cout;
+}
+
+std::string printed(const report::table& lines, const std::string& title) {
+  constexpr std::size_t terminal_columns = 80;
+  if (!tables.csv)
+    return lines.text(tables.wide || find_terminal(STDOUT_FILENO).empty() ? 0 : terminal_columns);
+  // One header for tables of one kind, an empty line between kinds.
+  static std::string last;
+  const std::string text = lines.csv(title), header = text.substr(0, text.find('\n') + 1);
+  std::cout << (header == last ? text.substr(header.size()) : (last.empty() ? "" : "\n") + text);
+  last = header;
+  return {};
+}
+
+bool wants_csv() { return tables.csv; }
+
 void json_output::declare(CLI::App& app) {
-  app.add_option("--json", file_, "write the results as JSON to this file; - is standard output")
-      ->type_name("FILE");
+  auto* const json = app.add_option("--json", file_,
+                                    "write the results as JSON to this file; - is standard output")
+                         ->type_name("FILE");
+  app.add_flag("--csv", tables.csv,
+               "print the tables alone, as CSV: times in s, sizes in bytes, shares from 0 to 1")
+      ->excludes(json);
+  app.add_flag("--wide", tables.wide, "let tables be wider than 80 columns on a terminal");
 }
 
 void json_output::check() const {
@@ -50,40 +113,8 @@ void write_output(const std::string& path, const std::string& text) {
     files::write_text(path, text);
 }
 
-namespace {
-
-// The file's only line that begins with `key`, without it.
-std::string line_of(const std::string& file, const std::string& key) {
-  std::ifstream lines(file);
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with(key)) return line.substr(key.size());
-  return {};
-}
-
-// Where a progress bar can be seen; empty: nowhere. Under mpirun the standard error of a rank is a
-// pipe to the launcher, so the terminal is the one that the launcher itself writes to.
-std::string find_terminal() {
-  if (isatty(STDERR_FILENO) == 1) return "/dev/stderr";
-  std::string process = std::to_string(getppid());
-  for (int generation = 0; generation < 3; ++generation) {
-    const std::string folder = "/proc/" + process;
-    const std::string name = line_of(folder + "/comm", "");
-    const bool launcher = name.find("mpi") != std::string::npos ||
-                          name.find("orte") != std::string::npos ||
-                          name.find("prte") != std::string::npos;
-    std::error_code missing;
-    const std::string target = std::filesystem::read_symlink(folder + "/fd/2", missing).string();
-    if (!launcher || missing) return {};
-    if (target.starts_with("/dev/pts/") || target.starts_with("/dev/tty")) return target;
-    process = line_of(folder + "/status", "PPid:\t");
-  }
-  return {};
-}
-
-}  // namespace
-
 progress_bar::progress_bar(std::string title, bool enabled)
-    : title_(std::move(title)), terminal_(enabled ? find_terminal() : std::string()) {}
+    : title_(std::move(title)), terminal_(enabled ? find_terminal(STDERR_FILENO) : std::string()) {}
 
 progress_bar::~progress_bar() { hide(); }
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What every verb of the railpass program shares: its description, the --json option, the
-// progress bar.
+// What every verb of the railpass program shares: its description, how results are written (--json,
+// --csv, --wide), the progress bar.
 #pragma once
 
 #include "lib/cli/arguments.hpp"
+#include "lib/report/table.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <functional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,7 +34,14 @@ struct verb {
 /// "; did you mean '--ranks'?" if the first word that the verb does not know is like an option.
 std::string meant_option(const CLI::App& verb);
 
-/// The option --json FILE of a verb that has results.
+/// Standard output for people; nowhere with --csv, where tables alone are written.
+std::ostream& words();
+/// A table to go there, on a terminal at most 80 columns wide unless --wide is given. With --csv it
+/// is written as CSV at once, with the title before every row, and there is nothing to go there.
+std::string printed(const report::table& lines, const std::string& title = {});
+bool wants_csv();
+
+/// The option --json FILE of a verb that has results; declares --csv and --wide, too.
 class json_output {
  public:
   void declare(CLI::App& app);

@@ -24,12 +24,32 @@ std::string show(const verification& v) {
   return text;
 }
 
+// All arms of an algorithm, which with many ranks are a line.
+struct summary {
+  std::string algorithm{};
+  std::int64_t arms = 0, steps = 0, wrong = 0;
+  std::string message{};  // of the first arm that has one
+};
+
+report::table table_of(const std::vector<summary>& algorithms) {
+  report::table lines({"algorithm", "arms", "steps", "wrong", "message"});
+  for (const summary& s : algorithms)
+    lines.add({s.algorithm, std::to_string(s.arms), std::to_string(s.steps),
+               std::to_string(s.wrong), s.message});
+  return lines;
+}
+
 int run(const options& o) {
   const collective op = parse_collective("--collective", o.collective_name);
   check_root(o.root, o.num_ranks);
-  const std::vector<verification> results = verify(op, o.num_ranks, {{o.root}});
+  progress_bar bar("verify", o.json.text());
+  const std::vector<verification> results =
+      verify(op, o.num_ranks, {{o.root}},
+             [&](double fraction, const std::string& doing) { bar.show(fraction, doing); });
+  bar.hide();
   auto list = nlohmann::ordered_json::array();
   report::table lines({"algorithm", "parameters", "steps", "ok", "message"});
+  std::vector<summary> algorithms;
   std::int64_t wrong = 0, steps = 0;
   for (const verification& v : results) {
     nlohmann::ordered_json values = nlohmann::ordered_json::object();
@@ -41,14 +61,23 @@ int run(const options& o) {
                     {"message", v.message}});
     lines.add({std::string(v.algorithm), show(v), std::to_string(v.steps), v.ok ? "yes" : "NO",
                v.message});
+    if (algorithms.empty() || algorithms.back().algorithm != v.algorithm)
+      algorithms.push_back({.algorithm = std::string(v.algorithm)});
+    summary& all = algorithms.back();
+    ++all.arms;
+    all.steps += v.steps;
+    all.wrong += v.ok ? 0 : 1;
+    if (all.message.empty()) all.message = v.message;
     wrong += v.ok ? 0 : 1;
     steps += v.steps;
   }
   if (o.json.text())
-    std::cout << lines.text() << '\n'
-              << results.size() << " arms of " << name_of(op) << " for " << o.num_ranks
-              << " ranks, root " << o.root << ": " << steps << " steps checked, " << wrong
-              << " arms wrong\n";
+    words() << printed(o.num_ranks > most_ranks_in_full && !wants_csv() ? table_of(algorithms)
+                                                                        : lines)
+            << '\n'
+            << results.size() << " arms of " << name_of(op) << " for " << o.num_ranks
+            << " ranks, root " << o.root << ": " << steps << " steps checked, " << wrong
+            << " arms wrong\n";
   o.json.write(list);
   return wrong == 0 ? succeeded : failed;
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -21,7 +22,8 @@ class timeline_drawing {
       : run_(run), caption_(caption), p_(int(run.finish_s.size())) {
     has_local_ = std::any_of(run.events.begin(), run.events.end(),
                              [](const timeline_event& e) { return is_local(e.kind); });
-    lane_ = std::clamp(640.0 / p_, 4.0, has_local_ ? 50.0 : 40.0);
+    choose_ranks();
+    lane_ = std::clamp(640.0 / double(drawn_.size()), 4.0, has_local_ ? 50.0 : 40.0);
     reached_.assign(std::size_t(p_), 0);
     std::vector<double> first(std::size_t(p_), std::numeric_limits<double>::infinity());
     for (const timeline_event& e : run.events) {
@@ -70,8 +72,23 @@ class timeline_drawing {
     return ink;
   }
   double x(double seconds) const { return left + seconds * scale_; }
-  double y(std::int32_t rank) const { return top + lane_ * rank; }
-  double bottom() const { return y(p_); }
+  double y(std::int32_t rank) const { return top + lane_ * lane_of_[std::size_t(rank)]; }
+  double bottom() const { return top + lane_ * double(drawn_.size()); }
+  bool is_drawn(std::int32_t rank) const { return lane_of_[std::size_t(rank)] >= 0; }
+
+  void choose_ranks() {
+    std::set<std::int32_t> chosen;
+    if (p_ > most_ranks_drawn) {
+      if (caption_.root >= 0) chosen.insert(caption_.root);
+      chosen.insert(std::int32_t(std::ranges::max_element(run_.finish_s) - run_.finish_s.begin()));
+    }
+    const int evenly = std::min(p_, most_ranks_drawn) - int(chosen.size());
+    for (int i = 0; i < evenly; ++i) chosen.insert(std::int32_t(std::int64_t(i) * p_ / evenly));
+    drawn_.assign(chosen.begin(), chosen.end());
+    lane_of_.assign(std::size_t(p_), -1);
+    for (std::size_t lane = 0; lane < drawn_.size(); ++lane)
+      lane_of_[std::size_t(drawn_[lane])] = int(lane);
+  }
 
   void title() {
     std::map<std::int32_t, std::int64_t> sent;
@@ -89,6 +106,8 @@ class timeline_drawing {
       facts += "; the busiest sender, rank " + std::to_string(busiest->first) + ", sends " +
                fixed(double(busiest->second) / std::max<double>(1, double(caption_.bytes)), 2) +
                " times the message";
+    if (int(drawn_.size()) < p_)
+      facts += "; drawn are " + std::to_string(drawn_.size()) + " of the ranks";
     canvas_.text(left, 50, facts + " (simulated)", {.colour = faint_ink});
   }
 
@@ -138,14 +157,16 @@ class timeline_drawing {
   }
 
   // Every so many ranks are named, so that names do not overlap.
-  int named_every() const { return std::max(1, int(std::ceil(13 / lane_))); }
+  bool is_named(std::int32_t rank) const {
+    return lane_of_[std::size_t(rank)] % std::max(1, int(std::ceil(13 / lane_))) == 0;
+  }
 
   void lanes() {
-    for (std::int32_t r = 0; r < p_; ++r) {
-      canvas_.line(left, y(r + 1), left + width, y(r + 1), {.colour = faint_grid_colour});
+    for (const std::int32_t r : drawn_) {
+      canvas_.line(left, y(r) + lane_, left + width, y(r) + lane_, {.colour = faint_grid_colour});
       const double from = x(reached_[std::size_t(r)]), to = x(run_.finish_s[std::size_t(r)]);
       if (to > from) canvas_.rectangle(from, y(r) + 0.5, to - from, lane_ - 1, tint);
-      if (r % named_every() == 0)
+      if (is_named(r))
         canvas_.text(left - 10, y(r) + lane_ / 2 + 4,
                      (r == caption_.root ? "root " : "rank ") + std::to_string(r),
                      {.anchor = "end", .bold = r == caption_.root});
@@ -165,31 +186,48 @@ class timeline_drawing {
     return {margin + usable * 0.4, usable * 0.2};
   }
 
-  // Neighbours closer than half a pixel become one bar, whatever their number.
+  struct wide_bar {
+    const timeline_event* first;
+    double end_s;
+    std::size_t count;
+    bool same_peer;
+  };
+
+  // Neighbours closer than half a pixel become one bar, of very many bars those further apart, too.
   void bars() {
+    constexpr std::size_t most_bars = 20000;
+    std::vector<wide_bar> drawn;
+    for (double near = 0.5; drawn = bars_of(near), drawn.size() > most_bars && near < width;)
+      near *= 2;
+    for (const wide_bar& b : drawn) bar(*b.first, b.end_s, b.count, b.same_peer);
+  }
+  std::vector<wide_bar> bars_of(double near) const {
     std::vector<const timeline_event*> events;
-    for (const timeline_event& e : run_.events) events.push_back(&e);
+    for (const timeline_event& e : run_.events)
+      if (is_drawn(e.rank)) events.push_back(&e);
     std::stable_sort(events.begin(), events.end(), [](const auto* a, const auto* b) {
       if (a->rank != b->rank) return a->rank < b->rank;
       if (a->kind != b->kind) return a->kind < b->kind;
       return a->begin_s < b->begin_s;
     });
+    std::vector<wide_bar> drawn;
     for (std::size_t i = 0; i < events.size();) {
       const timeline_event& e = *events[i];
       double end = e.end_s;
       bool same_peer = true;
       std::size_t next = i + 1;
       while (next < events.size() && events[next]->rank == e.rank && events[next]->kind == e.kind &&
-             (events[next]->begin_s - end) * scale_ < 0.5 &&
-             ((events[next]->end_s - events[next]->begin_s) * scale_ < 3 ||
-              (e.end_s - e.begin_s) * scale_ < 3)) {
+             (events[next]->begin_s - end) * scale_ < near &&
+             ((events[next]->end_s - events[next]->begin_s) * scale_ < 6 * near ||
+              (e.end_s - e.begin_s) * scale_ < 6 * near)) {
         end = std::max(end, events[next]->end_s);
         same_peer = same_peer && events[next]->peer == e.peer;
         ++next;
       }
-      bar(e, end, next - i, same_peer);
+      drawn.push_back({&e, end, next - i, same_peer});
       i = next;
     }
+    return drawn;
   }
   void bar(const timeline_event& e, double end_s, std::size_t count, bool same_peer) {
     const auto [offset, height] = row_of(e.kind);
@@ -208,7 +246,9 @@ class timeline_drawing {
                  {.anchor = "middle", .size = 10.5, .colour = paper, .on_a_bar = true});
   }
 
-  bool draws_arrows() const { return run_.messages > 0 && run_.messages <= 160 && lane_ >= 9; }
+  bool draws_arrows() const {
+    return run_.messages > 0 && run_.messages <= 160 && lane_ >= 9 && int(drawn_.size()) == p_;
+  }
 
   void arrows() {
     if (!draws_arrows()) return;
@@ -231,10 +271,10 @@ class timeline_drawing {
 
   void finishes() {
     canvas_.text(left + width + 8, top - 8, "done after", {.size = 11, .colour = faint_ink});
-    for (std::int32_t r = 0; r < p_; ++r) {
+    for (const std::int32_t r : drawn_) {
       const double at = x(run_.finish_s[std::size_t(r)]);
       canvas_.line(at, y(r) + 1, at, y(r) + lane_ - 1, {.colour = colours[4], .width = 1.6});
-      if (r % named_every() == 0)
+      if (is_named(r))
         canvas_.text(left + width + 8, y(r) + lane_ / 2 + 4,
                      format_seconds(run_.finish_s[std::size_t(r)]), {.size = 11});
     }
@@ -282,7 +322,9 @@ class timeline_drawing {
   bool has_local_ = false;
   double lane_ = 0, scale_ = 1, tick_s_ = 1, unit_ = 1;
   int tick_decimals_ = 0;
-  std::vector<double> reached_;  // by rank: 0, or the end of the first receive
+  std::vector<std::int32_t> drawn_;  // ranks, from top to bottom
+  std::vector<int> lane_of_;         // by rank; -1: not drawn
+  std::vector<double> reached_;      // by rank: 0, or the end of the first receive
   drawing canvas_{0, 0};
 };
 

@@ -9,6 +9,9 @@
 
 namespace railpass::report {
 
+/// Of more ranks some are drawn: the root, who is done last, and others evenly spaced.
+inline constexpr int most_ranks_drawn = 64;
+
 /// A timeline with a lane per rank: what it sends and receives, reduces and copies, and an arrow
 /// per message if there are few enough. For a collective that spreads from a root, a curve below
 /// shows how many ranks it has reached. SVG that stands alone; needs simulation_setup::record.

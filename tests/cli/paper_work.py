@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSL-1.0
 """The verbs that need neither MPI nor files: algorithms, verify, settings, schedule, predict."""
+import csv
 import json
 import os
+import pty
+import subprocess
 import sys
 import xml.etree.ElementTree
 
@@ -80,7 +83,62 @@ class Algorithms(ProgramTest):
             self.assertEqual(json.load(stream), self.json_of("algorithms"))
 
 
+class Tables(ProgramTest):
+    def on_a_terminal(self, *arguments):
+        """The lines that the program writes to a terminal."""
+        ours, its = pty.openpty()
+        with subprocess.Popen([os.environ["RAILPASS"], *map(str, arguments)], stdout=its,
+                              stdin=subprocess.DEVNULL) as process:
+            os.close(its)
+            said = b""
+            while True:
+                try:
+                    more = os.read(ours, 65536)
+                except OSError:  # the terminal's way to say that nobody writes
+                    break
+                if not more:
+                    break
+                said += more
+        os.close(ours)
+        self.assertEqual(process.returncode, 0)
+        return said.decode().splitlines()
+
+    def test_80_columns_on_a_terminal(self):
+        for arguments in (("settings",), ("predict", "--collective", "broadcast", "-p", 8),
+                          ("schedule", "broadcast:binomial", "-p", 8)):
+            with self.subTest(arguments=arguments):
+                self.assertLessEqual(max(map(len, self.on_a_terminal(*arguments))), 80)
+        self.assertGreater(max(map(len, self.on_a_terminal("settings", "--wide"))), 80)
+        self.assertGreater(max(map(len, self.run_railpass("settings").stdout.split("\n"))), 80)
+
+    def test_csv_is_all_there_is(self):
+        for arguments in (("settings",), ("settings", "--policies"), ("algorithms",),
+                          ("verify", "--collective", "broadcast", "-p", 4),
+                          ("schedule", "broadcast:binomial", "-p", 4),
+                          ("predict", "--collective", "broadcast", "-p", 4, "--bytes", "8,64KiB")):
+            with self.subTest(arguments=arguments):
+                said = self.run_railpass(*arguments, "--csv").stdout
+                for part in said.strip().split("\n\n"):
+                    rows = list(csv.reader(part.split("\n")))
+                    self.assertGreater(len(rows), 1)
+                    self.assertEqual(len({len(row) for row in rows}), 1, part)
+        rows = list(csv.DictReader(self.run_railpass(
+            "schedule", "broadcast:binomial", "-p", 4, "--bytes", "1MiB", "--csv").stdout.split("\n")))
+        self.assertEqual(rows[0]["sends"], str(2 << 20))
+        self.assertLess(float(rows[0]["done after"]), 10)
+        self.assertLessEqual(float(rows[0]["sending"]), 1)
+        self.check_refused("settings", "--csv", "--json", "-", says="--csv")
+
+
 class Verify(ProgramTest):
+    def test_many_ranks_are_summarised(self):
+        said = self.run_railpass("verify", "--collective", "barrier", "-p", 33).stdout.split("\n")
+        listed = self.json_of("algorithms", "--collective", "barrier")
+        self.assertEqual([line.split()[0] for line in said[1:said.index("")]],
+                         [a["name"] for a in listed if a["name"] not in ("native", "shared_flat")])
+        self.assertGreater(len(self.json_of("verify", "--collective", "barrier", "-p", 33)),
+                           len(said) - 4)
+
     def test_broadcast(self):
         found = self.json_of("verify", "--collective", "broadcast", "-p", 37, "--root", 11)
         self.assertGreater(len(found), 20)
@@ -199,7 +257,31 @@ class Schedule(ProgramTest):
         self.check_refused(*good, "--svg", self.path("no/folder.svg"), status=1, says="no/folder")
 
 
+    def test_many_ranks_are_summarised_and_some_are_drawn(self):
+        svg = self.path("t.svg")
+        said = self.run_railpass("schedule", "all_reduce:ring", "-p", 256, "--bytes", "1MiB",
+                                 "--svg", svg).stdout
+        self.assertRegex(said, r"(?m)^median ")
+        self.assertLess(said.count("\n"), 20)
+        self.assertIn("a selection of the ranks", said)
+        self.assertLess(os.path.getsize(svg), 5000000)
+        with open(svg, encoding="utf-8") as file:
+            self.assertRegex(file.read(), "drawn are 6[1-4] of the ranks")
+        said = self.run_railpass("schedule", "broadcast:binomial", "-p", 32, "--svg", svg).stdout
+        self.assertRegex(said, r"(?m)^31 ")
+        self.assertNotIn("selection", said)
+
+
 class Predict(ProgramTest):
+    def test_without_a_profile_no_doubt_is_claimed(self):
+        query = ("predict", "--collective", "broadcast", "-p", 6144, "--bytes", 8)
+        said = self.run_railpass(*query).stdout
+        self.assertIn("of no machine in particular", said)
+        self.assertNotIn("x/", said)
+        self.assertIn(" alike", said)  # of 8 bytes no arm has segments
+        self.assertEqual({p["spread"] for p in self.json_of(*query)["predictions"]}, {None})
+        self.assertNotIn(" alike", self.run_railpass(*query, "--all").stdout)
+
     def test_generic(self):
         found = self.json_of("predict", "--collective", "broadcast", "-p", 64, "--ranks-per-node",
                              4, "--bytes", "1KiB,1MiB")
