@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/launcher.hpp"
 #include "lib/cli/verb.hpp"
+#include "lib/files/comparison.hpp"
+#include "lib/files/files.hpp"
+#include "lib/measure/job.hpp"
+#include "lib/report/page.hpp"
 #include "lib/report/table.hpp"
 #include "lib/tune/command.hpp"
 #include "railpass/base/statistics.hpp"
@@ -97,15 +101,6 @@ double spread_of(const std::vector<double>& seconds) {
   return robust_spread(seconds) / median(seconds);
 }
 
-std::string sentence(const median_bounds& ratio) {
-  if (ratio.confidence < 0.95)
-    return "So few runs show nothing: an interval of 95 % takes at least 6 repetitions.\n";
-  const std::string sure = percent(ratio.confidence, 0) + " confidence";
-  if (ratio.bounds.high < 1) return "The program is faster with railpass, with " + sure + ".\n";
-  if (ratio.bounds.low > 1) return "The program is slower with railpass, with " + sure + ".\n";
-  return "No difference can be told from noise.\n";
-}
-
 int run(const options& o) {
   const std::vector<std::string>& command = o.command;
   if (command.empty()) throw usage_error("expected a command, such as -- mpirun -n 4 ./program");
@@ -137,9 +132,16 @@ int run(const options& o) {
     }
   progress.hide();
 
-  std::vector<double> ratios;
-  for (std::size_t r = 0; r < ways[0].seconds.size(); ++r)
-    ratios.push_back(ways[1].seconds[r] / ways[0].seconds[r]);
+  files::comparison found{.machine_id = measure::machine_marks(1),
+                          .host = report::host_name(),
+                          .compared_at = files::utc_now(),
+                          .railpass_version = RAILPASS_VERSION,
+                          .command = command,
+                          .without_s = ways[0].seconds,
+                          .with_s = ways[1].seconds,
+                          .same_output = same_output,
+                          .same_output_but_numbers = same_but_numbers};
+  const std::vector<double> ratios = found.ratios();
   const median_bounds ratio = bounds_of_median(ratios);
   if (o.json.text()) {
     report::table lines({"", "median", "spread", "least", "most"});
@@ -151,22 +153,12 @@ int run(const options& o) {
             << printed(lines) << "with / without, pair by pair: " << fixed(median(ratios), 3)
             << ", " << fixed(ratio.bounds.low, 3) << " .. " << fixed(ratio.bounds.high, 3)
             << " with " << percent(ratio.confidence, 0) << " confidence\n"
-            << sentence(ratio)
+            << found.verdict() << '\n'
             << (same_output        ? "All runs wrote the same on standard output.\n"
                 : same_but_numbers ? "All runs wrote the same on standard output but for numbers.\n"
                                    : "What the runs wrote on standard output differs.\n");
   }
-  nlohmann::ordered_json result{{"command", command}, {"repetitions", o.repetitions}};
-  for (const way& w : ways)
-    result[w.name] = {
-        {"median_s", median(w.seconds)}, {"spread", spread_of(w.seconds)}, {"seconds", w.seconds}};
-  result["ratio"] = {{"median", median(ratios)},
-                     {"low", ratio.bounds.low},
-                     {"high", ratio.bounds.high},
-                     {"confidence", ratio.confidence}};
-  result["same_output"] = same_output;
-  result["same_output_but_numbers"] = same_but_numbers;
-  o.json.write(result);
+  o.json.write(files::to_json(found));
   return succeeded;
 }
 

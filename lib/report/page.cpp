@@ -20,11 +20,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
-}
-
 // No text in it can end the element that it stands in.
 std::string inside_script(const json& data) {
   std::string text;
@@ -118,6 +113,11 @@ std::string folded(std::string_view title, const table& lines, bool open) {
 
 }  // namespace
 
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
+}
+
 void page::element(std::string_view name, std::string_view words, std::string_view style) {
   body_ += '<' + std::string(name);
   if (!style.empty()) body_ += " class=\"" + std::string(style) + '"';
@@ -142,6 +142,10 @@ void page::add(const chart& drawn) {
            "</figcaption>\n<script type=\"application/json\">" +
            inside_script(to_json(drawn, colour_of_)) + "</script>\n" +
            folded("Numbers", numbers_of(drawn), true) + "</figure>\n";
+}
+
+void page::add_picture(std::string_view svg) {
+  body_ += "<figure class=\"picture\">" + std::string(svg) + "</figure>\n";
 }
 
 std::string page::html() const {

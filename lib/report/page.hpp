@@ -19,6 +19,9 @@
 
 namespace railpass::report {
 
+/// Of this host, as pages name it.
+std::string host_name();
+
 /// What is added stands in this order below the title, the host and the date. Words are plain text.
 class page {
  public:
@@ -33,6 +36,8 @@ class page {
   /// Shown when somebody asks for it.
   void add_folded(std::string_view title, const table& lines);
   void add(const chart& drawn);
+  /// SVG that stands alone.
+  void add_picture(std::string_view svg);
 
   std::string html() const;
 

@@ -4,6 +4,7 @@
 // throws railpass::error, takes a bounded amount of memory, and what it returned can be written and
 // read again. Meant for the sanitizers. RAILPASS_FUZZ_ROUNDS and RAILPASS_FUZZ_SEED for longer
 // hunts and for a second look.
+#include "lib/files/comparison.hpp"
 #include "lib/files/files.hpp"
 #include "lib/store/store.hpp"
 #include "lib/tune/journal.hpp"
@@ -278,6 +279,7 @@ TEST_CASE("profiles") {
 }
 TEST_CASE("samples") { fuzz_json("samples", files::parse_samples); }
 TEST_CASE("bench results") { fuzz_json("bench", files::parse_bench); }
+TEST_CASE("comparisons") { fuzz_json("comparison", files::parse_comparison); }
 TEST_CASE("statistics") { fuzz_json("statistics", files::parse_statistics); }
 TEST_CASE("knowledge") {
   fuzz_json("knowledge", [](auto&&... a) { return files::parse_knowledge(a...); });
