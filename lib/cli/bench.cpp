@@ -8,8 +8,8 @@
 #include "lib/measure/launches.hpp"
 #include "lib/measure/workload.hpp"
 #include "lib/report/table.hpp"
+#include "lib/session/settings_in_force.hpp"
 #include "lib/tune/command.hpp"
-#include "railpass/base/settings.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
 
@@ -304,7 +304,7 @@ int run(const options& o) {
     std::optional<profile> knowledge;
     std::string profile_text;
     bench_results all = measure::begin_bench(j);
-    const std::string profile_path = read_environment(environ).values.profile;
+    const std::string profile_path = read_settings(environ).values.profile;
     on_rank_0(j, [&] {
       o.json.check();
       if (!profile_path.empty())
@@ -318,7 +318,7 @@ int run(const options& o) {
                  {"cpu_model", all.machine_id.cpu_model},
                  {"mpi_library", all.machine_id.mpi_library},
                  {"profile", profile_path},
-                 {"policy", read_environment(environ).values.policy},
+                 {"policy", read_settings(environ).values.policy},
                  {"budget_s", fixed(wanted.budget_s, 3)},
                  {"clock", o.clock},
                  {"root", std::to_string(o.root)}};

@@ -48,10 +48,10 @@ finding check_mpi(const fingerprint& here) {
                      ": build it again for this MPI, or start it with the other one"};
 }
 
-finding check_settings(const environment_settings& read) {
+finding check_settings(const settings_in_force& read) {
   if (read.problems.empty())
     return {.check = "settings",
-            .message = std::to_string(read.from_environment.size()) + " set, all understood"};
+            .message = std::to_string(read.origins.size()) + " set, all understood"};
   std::string text;
   for (const std::string& problem : read.problems) text += (text.empty() ? "" : "; ") + problem;
   return {.check = "settings", .ok = false, .message = text};
@@ -137,7 +137,7 @@ std::vector<finding> examine_host(int ranks_here, const fingerprint& here) {
 }
 
 std::vector<finding> examine_job(const options& o, const fingerprint& here) {
-  const environment_settings read = read_settings();
+  const settings_in_force read = checked_settings();
   return {check_mpi(here), check_settings(read),
           check_profile(o.profile.empty() ? read.values.profile : o.profile, here)};
 }

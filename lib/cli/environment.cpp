@@ -9,9 +9,9 @@
 
 namespace railpass::cli {
 
-environment_settings read_settings() {
-  environment_settings result = read_environment(environ);
-  std::ranges::move(problems_of(result.values), std::back_inserter(result.problems));
+settings_in_force checked_settings() {
+  settings_in_force result = read_settings(environ);
+  std::ranges::move(problems_of(result), std::back_inserter(result.problems));
   return result;
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include "railpass/base/settings.hpp"
+#include "lib/session/settings_in_force.hpp"
 
 namespace railpass::cli {
 
-/// The settings of this process's environment, as a program's ranks will read them. Beyond what
-/// read_environment finds, `problems` tells of values that have the right kind but name nothing:
-/// policies, collectives, arms and a profile that cannot be read.
-environment_settings read_settings();
+/// The settings of this process, as a program's ranks will read them. Beyond what read_settings
+/// finds, `problems` tells of values that have the right kind but name nothing: policies,
+/// collectives, arms and a profile that cannot be read.
+settings_in_force checked_settings();
 
 }  // namespace railpass::cli

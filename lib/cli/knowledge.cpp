@@ -4,8 +4,8 @@
 #include "lib/report/knowledge_analysis.hpp"
 #include "lib/report/knowledge_page.hpp"
 #include "lib/report/table.hpp"
+#include "lib/session/settings_in_force.hpp"
 #include "lib/store/store.hpp"
-#include "railpass/base/settings.hpp"
 #include "railpass/base/units.hpp"
 #include "railpass/knowledge/imports.hpp"
 #include "railpass/knowledge/joined.hpp"
@@ -36,7 +36,7 @@ struct options {
 
   store::places places() const {
     if (!store.empty()) return {.own = store, .others = {}};
-    const std::string set = read_environment(environ).values.knowledge;
+    const std::string set = read_settings(environ).values.knowledge;
     // Programs may be told to use none; who looks at it by this verb wants to see it.
     return store::places_of(set == "off" ? "on" : set);
   }

@@ -6,8 +6,7 @@
 #include "lib/report/table.hpp"
 #include "railpass/select/policies.hpp"
 
-#include <algorithm>
-#include <cctype>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -18,12 +17,6 @@ struct options {
   bool policies = false;
   json_output json;
 };
-
-std::string variable_of(std::string_view name) {
-  std::string variable = "RAILPASS_";
-  for (const char c : name) variable += char(std::toupper(static_cast<unsigned char>(c)));
-  return variable;
-}
 
 int list_policies(const options& o) {
   auto list = nlohmann::ordered_json::array();
@@ -39,26 +32,32 @@ int list_policies(const options& o) {
 
 int run(const options& o) {
   if (o.policies) return list_policies(o);
-  const environment_settings report = read_settings();
+  const settings_in_force report = checked_settings();
   auto list = nlohmann::ordered_json::array();
   report::table lines({"setting", "value", "default", "unit", "from", "what it is"});
   for (const setting_description& s : describe(report.values)) {
-    const bool set = std::find(report.from_environment.begin(), report.from_environment.end(),
-                               s.name) != report.from_environment.end();
-    const std::string from = set ? variable_of(s.name) : "default";
+    const auto origin = report.origins.find(s.name);
+    const std::string from = origin == report.origins.end() ? "default" : origin->second;
+    const std::string variable = variable_of(s.name);
     list.push_back({{"name", s.name},
-                    {"variable", variable_of(s.name)},
+                    {"variable", variable},
                     {"kind", s.kind},
                     {"default", s.standard},
                     {"value", s.value},
                     {"unit", s.unit},
-                    {"source", set ? "environment" : "default"},
+                    {"source", from == variable ? "environment" : from},
                     {"text", s.text}});
     lines.add(
         {std::string(s.name), s.value, s.standard, std::string(s.unit), from, std::string(s.text)});
   }
-  if (o.json.text()) words() << printed(lines);
-  o.json.write({{"settings", list}, {"problems", report.problems}});
+  if (o.json.text()) {
+    words() << printed(lines);
+    if (!report.site_file.empty())
+      words() << "The site's file is " << report.site_file
+              << (std::filesystem::exists(report.site_file) ? ".\n" : ", which is not there.\n");
+  }
+  o.json.write(
+      {{"settings", list}, {"site_file", report.site_file}, {"problems", report.problems}});
   for (const std::string& problem : report.problems)
     std::cerr << "railpass settings: " << problem << '\n';
   return report.problems.empty() ? succeeded : failed;
@@ -71,7 +70,8 @@ const verb settings_verb{
     "  railpass settings\n"
     "  RAILPASS_POLICY=thompson railpass settings --json -\n"
     "  railpass settings --policies\n"
-    "The exit status is 1 if the environment holds a wrong name or value.\n",
+    "The exit status is 1 if the environment or the site's file (RAILPASS_CONF names another one)\n"
+    "holds a wrong name or value.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
       app.add_flag("--policies", o->policies, "list the values of the setting policy instead");

@@ -4,7 +4,7 @@
 #include "lib/files/files.hpp"
 #include "lib/rails/agreement.hpp"
 #include "lib/rails/registry.hpp"
-#include "railpass/base/settings.hpp"
+#include "lib/session/settings_in_force.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -46,7 +46,7 @@ fingerprint machine_marks(int num_hosts) {
   int length = 0;
   MPI_Get_library_version(version, &length);
   fingerprint here = files::this_machine(num_hosts, version);
-  here.rails = rails_mark(read_environment(environ).values.rails);
+  here.rails = rails_mark(read_settings(environ).values.rails);
   return here;
 }
 

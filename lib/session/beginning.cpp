@@ -95,8 +95,8 @@ std::optional<beginning::refusal> beginning::agree() {
   if (!agreed.same_settings()) {
     owner_.record(
         "the ranks of " + subject_ +
-        " have different settings (RAILPASS_ variables must be the same on all ranks); it "
-        "is not tuned");
+        " have different settings (RAILPASS_ variables and railpass.conf must say the same on all "
+        "ranks); it is not tuned");
     return refusal{agreed.all(agreement::lenient) ? MPI_SUCCESS : MPI_ERR_OTHER};
   }
   if (!agreed.all(agreement::enabled)) return refusal{};

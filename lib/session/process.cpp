@@ -54,6 +54,17 @@ int world_size() {
   return size;
 }
 
+// What names something that is not there is rank 0's to find, which reads files for that.
+environment_settings read_and_checked() {
+  settings_in_force read = read_settings(environ);
+  for (std::string& problem : read.problems) problem += "; this is ignored";
+  if (world_rank() == 0 && read.values.enable)
+    std::ranges::move(problems_of(read), std::back_inserter(read.problems));
+  return {.values = std::move(read.values),
+          .from_environment = {},
+          .problems = std::move(read.problems)};
+}
+
 // What is learnt in a run is kept after so long and, as long as it goes on, each time it has gone
 // on for twice as long, but at least that often: who is killed loses half of what it knew at most.
 // What other leaders tell is a message, no file.
@@ -84,8 +95,7 @@ constexpr double last_words_s = 0.02;
   return known;
 }
 
-process::process(std::vector<std::string>& problems)
-    : process(problems, read_environment(environ)) {}
+process::process(std::vector<std::string>& problems) : process(problems, read_and_checked()) {}
 
 process::process(std::vector<std::string>& problems, environment_settings read)
     : values_(std::move(read.values)),
@@ -95,10 +105,7 @@ process::process(std::vector<std::string>& problems, environment_settings read)
       began_s_(clock_()),
       keep_after_s_(world_rank_ == 0 ? first_keeping_s : first_telling_s),
       kept_(values_.enable ? values_.knowledge : "off") {
-  for (const std::string& problem : read.problems)
-    problems.push_back(problem + "; the default is used");
-  if (world_rank_ == 0 && values_.enable)
-    std::ranges::move(problems_of(values_), std::back_inserter(problems));
+  problems = std::move(read.problems);
 
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, communicator_state::on_free, &communicator_key_,
                           nullptr);

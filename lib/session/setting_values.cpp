@@ -67,19 +67,21 @@ std::string meant_collective(std::string_view name) {
   return did_you_mean(name, known);
 }
 
-std::vector<std::string> problems_of(const settings& values) {
+std::vector<std::string> problems_of(const settings_in_force& all) {
   struct check {
     const char* name;
     void (*of)(const settings&);
   };
   std::vector<std::string> problems;
   for (const check& one :
-       {check{"POLICY", check_policy}, check{"COLLECTIVES", check_collectives},
-        check{"USE", check_use}, check{"GPU", check_gpu}, check{"PROFILE", check_profile}}) {
+       {check{"policy", check_policy}, check{"collectives", check_collectives},
+        check{"use", check_use}, check{"gpu", check_gpu}, check{"profile", check_profile}}) {
     try {
-      one.of(values);
+      one.of(all.values);
     } catch (const error& problem) {
-      problems.push_back(std::string("RAILPASS_") + one.name + ": " + problem.what());
+      const auto origin = all.origins.find(one.name);
+      problems.push_back((origin == all.origins.end() ? variable_of(one.name) : origin->second) +
+                         ": " + problem.what());
     }
   }
   return problems;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include "railpass/base/settings.hpp"
+#include "lib/session/settings_in_force.hpp"
 
 #include <string>
 #include <string_view>
@@ -17,6 +17,6 @@ std::string meant_collective(std::string_view name);
 
 /// What is wrong with values that have the right kind, a sentence each: policies, collectives and
 /// arms that there are not, and a profile that cannot be read. Reads that file.
-std::vector<std::string> problems_of(const settings& values);
+std::vector<std::string> problems_of(const settings_in_force& all);
 
 }  // namespace railpass

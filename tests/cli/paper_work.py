@@ -204,6 +204,22 @@ class Settings(ProgramTest):
                 self.assertIn(said, result.stderr)
                 self.assertEqual(len(self.values({name: value}, status=1)[1]), 1)
 
+    def test_the_file_of_the_site(self):
+        site = self.write("railpass.conf", "# for all\nseed = 7\n\npolicy = thompson\n")
+        settings, problems = self.values({"RAILPASS_CONF": site, "RAILPASS_POLICY": "pass"})
+        self.assertEqual(problems, [])
+        self.assertEqual([settings["seed"][what] for what in ("value", "source")],
+                         ["7", site + ": line 2"])
+        self.assertEqual([settings["policy"][what] for what in ("value", "source")],
+                         ["pass", "environment"])
+        self.write("railpass.conf", "polcy = pass\npolicy = guess\n")
+        _, problems = self.values({"RAILPASS_CONF": site}, status=1)
+        self.assertEqual(len(problems), 2)
+        self.assertTrue(problems[0].startswith(site + ": line 1: polcy: there is no setting"))
+        self.assertTrue(problems[0].endswith("did you mean 'policy'?"))
+        self.assertTrue(problems[1].startswith(site + ": line 2: "))
+        self.assertIn("guess", problems[1])
+
     def test_policies(self):
         names = [p["name"] for p in self.json_of("settings", "--policies")]
         for name in ("pass", "thompson", "fixed", "native", "round_robin"):

@@ -28,6 +28,7 @@ class ProgramTest(unittest.TestCase):
     def start(self, command, environment=None, timeout=300):
         settings = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS_")}
         settings["RAILPASS_KNOWLEDGE"] = "off"  # the user's own is not to be touched
+        settings["RAILPASS_CONF"] = ""  # nor does the site decide what is tested
         settings.update(environment or {})
         return subprocess.run(command, env=settings, capture_output=True, text=True,
                               stdin=subprocess.DEVNULL, timeout=timeout, check=False)
