@@ -19,6 +19,12 @@ install(TARGETS railpass railpass_preload_so COMPONENT preload EXCLUDE_FROM_ALL
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/railpass/${RAILPASS_MPI_FAMILY} NAMELINK_SKIP)
 set_target_properties(railpass_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 install(TARGETS railpass_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY ${PROJECT_BINARY_DIR}/share/man/ DESTINATION ${CMAKE_INSTALL_MANDIR})
+install(DIRECTORY ${PROJECT_BINARY_DIR}/share/bash-completion ${PROJECT_BINARY_DIR}/share/zsh
+  DESTINATION ${CMAKE_INSTALL_DATADIR})
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
 
 # Headers say "railpass/...", "models/..." and "collectives/...": all below include/railpass.
 set(headers FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*.def")
@@ -30,7 +36,7 @@ configure_package_config_file(cmake/railpassConfig.cmake.in railpassConfig.cmake
   INSTALL_DESTINATION ${railpass_cmake_dir})
 write_basic_package_version_file(railpassConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/railpassConfig.cmake
-  ${PROJECT_BINARY_DIR}/railpassConfigVersion.cmake DESTINATION ${railpass_cmake_dir})
+  ${PROJECT_BINARY_DIR}/railpassConfigVersion.cmake cmake/mpi_family.cmake DESTINATION ${railpass_cmake_dir})
 
 file(RELATIVE_PATH railpass_prefix_from_pkgconfig /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
 configure_file(cmake/railpass.pc.in railpass.pc @ONLY)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSL-1.0
 """Installs the build to a temporary prefix; builds and runs programs against that, with
-find_package and with pkg-config.
+find_package and with pkg-config; reads the manual and lets shells complete words.
 
     install.py CMAKE SOURCE_DIR BUILD_DIR MPI_COMPILER MPIEXEC facade|no-facade
 """
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,12 +17,12 @@ CMAKE, SOURCE, BUILD, MPICXX, MPIEXEC, FACADE = sys.argv[1:]
 HERE = Path(__file__).resolve().parent
 
 
-def run(*command, **environment):
+def run(*command, fails=False, **environment):
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
                           timeout=300, env={**os.environ, **environment})
-    if done.returncode != 0:
+    if (done.returncode != 0) != fails:
         sys.exit(f"{shlex.join(map(str, command))}\n{done.stdout}{done.stderr}")
-    return done.stdout
+    return done.stderr if fails else done.stdout
 
 
 def expect(text, output):
@@ -34,6 +35,57 @@ def build(project, binary, prefix):
         f"-DMPI_CXX_COMPILER={MPICXX}", "-DCMAKE_BUILD_TYPE=Debug")
     run(CMAKE, "--build", binary)
 
+
+def check_manual(prefix):
+    """Every verb has a page that says what its --help says, and troff has no complaint."""
+    railpass, pages = prefix / "bin/railpass", prefix / "share/man/man1"
+    listed = run(railpass, "--help").split("Subcommands:\n")[1].split("\n\n")[0]
+    verbs = [line.split()[0] for line in listed.splitlines()]
+    names = {"railpass.1", *(f"railpass-{verb}.1" for verb in verbs)}
+    assert {page.name for page in pages.iterdir()} == names, list(pages.iterdir())
+    for verb in verbs:
+        page = (pages / f"railpass-{verb}.1").read_text().replace("\\-", "-").replace("\\e", "\\")
+        for line in run(railpass, verb, "--help").splitlines():
+            if line.startswith("  -"):
+                expect(line.split()[0], page)
+    expect("/railpass.conf\n", (pages / "railpass.1").read_text())
+    if shutil.which("groff"):
+        for page in pages.iterdir():
+            assert not run("sh", "-c", f"groff -man -Tutf8 -ww {page} 2>&1 >/dev/null"), page
+
+
+def check_completion(prefix):
+    bash = prefix / "share/bash-completion/completions/railpass"
+    zsh = prefix / "share/zsh/site-functions/_railpass"
+    for words, completed in {"kn": "knowledge", "help ver": "verify", "knowledge exp": "export",
+                             "knowledge show --col": "--collective", "fit --li": "--link",
+                             "run x": "", "manu": ""}.items():
+        words = shlex.join(["railpass", *words.split()])
+        found = run("bash", "-c", f"source {bash}; COMP_WORDS=({words}); "
+                    "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _railpass; echo \"${COMPREPLY[*]}\"")
+        assert found.strip() == completed, (words, found)
+        if shutil.which("zsh"):
+            found = run("zsh", "-f", "-c", 'compadd() { shift; print -- " $@ " }; _files() { }; '
+                        f"words=({words}); CURRENT=$#words; PREFIX=$words[-1]; source {zsh}")
+            assert not completed or f" {completed} " in found, (words, found)
+
+
+def check_other_mpi_is_refused(work, prefix):
+    """find_package says in a sentence that it is of another MPI, where there is another one."""
+    other, name = next(((compiler, name) for name, compiler in
+                        (("openmpi", "mpicxx.openmpi"), ("mpich", "mpicxx.mpich"))
+                        if shutil.which(compiler) and
+                        os.path.realpath(shutil.which(compiler)) != os.path.realpath(MPICXX)),
+                       (None, None))
+    if other:
+        said = run(CMAKE, "-S", HERE, "-B", work / "other_mpi", "-G", "Ninja",
+                   f"-DCMAKE_PREFIX_PATH={prefix}", f"-DMPI_CXX_COMPILER={other}", fails=True)
+        expect(f"project uses {name}, that of", " ".join(said.split()))
+
+
+# What users configure is there and lacks what developers need.
+for preset in "install", "install-mpich", "install-intelmpi":
+    expect('RAILPASS_DEVELOPER="OFF"', run(CMAKE, "-S", SOURCE, "-N", "--preset", preset))
 
 with tempfile.TemporaryDirectory() as temporary:
     prefix, work = Path(temporary) / "prefix", Path(temporary)
@@ -50,9 +102,22 @@ with tempfile.TemporaryDirectory() as temporary:
     flags = run("pkg-config", "--cflags", "--libs", "railpass", PKG_CONFIG_PATH=str(pkgconfig))
     run(MPICXX, "-std=c++20", HERE / "mpi_signatures.cpp", "-o", work / "by_pkg_config",
         *flags.split())
-    libraries = next(prefix.rglob("librailpass.so")).parent
-    expect("2 ranks right", run(MPIEXEC, "-n", "2", work / "by_pkg_config",
-                                LD_LIBRARY_PATH=str(libraries)))
+    expect("2 ranks right", run(MPIEXEC, "-n", "2", work / "by_pkg_config"))
+    check_other_mpi_is_refused(work, prefix)
+
+    # What a site says reaches programs, and what is wrong with it is said once.
+    site, dump = work / "railpass.conf", work / "dump.json"
+    site.write_text(f"stats = {dump}\npolcy = pass\n")
+    said = run("sh", "-c", f"{MPIEXEC} -n 2 {work}/projects/mpi_signatures 2>&1", RAILPASS_CONF=str(site))
+    assert said.count(f"{site}: line 2: polcy: there is no setting 'polcy'") == 1, said
+    expect("did you mean 'policy'?", said)
+    expect('"contexts"', dump.read_text())
+
+    check_manual(prefix)
+    check_completion(prefix)
+    documents = prefix / "share/doc/railpass"
+    assert (documents / "LICENSE").read_text() == (Path(SOURCE) / "LICENSE").read_text()
+    assert (documents / "docs/use.md").exists()
 
     # Beside a railpass of another MPI.
     run(CMAKE, "--install", BUILD, "--component", "preload", "--prefix", work / "other")
