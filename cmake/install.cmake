@@ -22,6 +22,10 @@ install(TARGETS railpass_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_BINARY_DIR}/share/man/ DESTINATION ${CMAKE_INSTALL_MANDIR})
 install(DIRECTORY ${PROJECT_BINARY_DIR}/share/bash-completion ${PROJECT_BINARY_DIR}/share/zsh
   DESTINATION ${CMAKE_INSTALL_DATADIR})
+file(RELATIVE_PATH railpass_prefix_from_modulefile /p/${CMAKE_INSTALL_DATADIR}/modules/railpass /p)
+configure_file(packaging/modulefile.in modulefile @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/modulefile DESTINATION ${CMAKE_INSTALL_DATADIR}/modules/railpass
+  RENAME ${PROJECT_VERSION})
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
   FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")

@@ -31,8 +31,9 @@ def expect(text, output):
 
 
 def build(project, binary, prefix):
+    version = run(prefix / "bin/railpass", "version").split()[1]
     run(CMAKE, "-S", project, "-B", binary, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
-        f"-DMPI_CXX_COMPILER={MPICXX}", "-DCMAKE_BUILD_TYPE=Debug")
+        f"-DRAILPASS_VERSION={version}", f"-DMPI_CXX_COMPILER={MPICXX}", "-DCMAKE_BUILD_TYPE=Debug")
     run(CMAKE, "--build", binary)
 
 
@@ -68,6 +69,17 @@ def check_completion(prefix):
             found = run("zsh", "-f", "-c", 'compadd() { shift; print -- " $@ " }; _files() { }; '
                         f"words=({words}); CURRENT=$#words; PREFIX=$words[-1]; source {zsh}")
             assert not completed or f" {completed} " in found, (words, found)
+
+
+def check_module(prefix):
+    """Loading the module, where there are modules, makes this prefix's program the first one."""
+    if shutil.which("modulecmd"):
+        said = run("modulecmd", "bash", "load", "railpass", MODULEPATH=str(prefix / "share/modules"))
+        found = run("bash", "-c", f"{said}\ncommand -v railpass; echo $CMAKE_PREFIX_PATH; "
+                    "echo $LD_LIBRARY_PATH; echo $PKG_CONFIG_PATH").splitlines()
+        assert found[:2] == [str(prefix / "bin/railpass"), str(prefix)], (said, found)
+        assert next(Path(found[2].split(":")[0]).glob("librailpass.so"), None), found
+        assert (Path(found[3].split(":")[0]) / "railpass.pc").exists(), found
 
 
 def check_other_mpi_is_refused(work, prefix):
@@ -115,6 +127,7 @@ with tempfile.TemporaryDirectory() as temporary:
 
     check_manual(prefix)
     check_completion(prefix)
+    check_module(prefix)
     documents = prefix / "share/doc/railpass"
     assert (documents / "LICENSE").read_text() == (Path(SOURCE) / "LICENSE").read_text()
     assert (documents / "docs/use.md").exists()
