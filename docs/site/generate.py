@@ -41,6 +41,8 @@ def command_line(program):
         sys.exit("lib/cli/verbs.def: expected lines RAILPASS_VERB(name)")
     text = "# Command line\n\n" + NOTE
     text += "\n`railpass help` lists the verbs, `railpass help VERB` says what follows here of each.\n"
+    text += ("\nTables are at most 80 columns wide on a terminal; `--wide` lifts that. `--csv` prints them alone, with times in\n"
+             "seconds, sizes in bytes and shares from 0 to 1.\n")
     for verb in verbs:
         text += f"\n## {verb}\n\n```text\n{program.says('help', verb).strip()}\n```\n"
     return text
@@ -52,7 +54,8 @@ def settings(program):
     if not lines or len(lines) != len(re.findall("^RAILPASS_SETTING", listed, re.M)):
         sys.exit("include/railpass/base/settings.def: expected lines RAILPASS_SETTING(kind, name, default, unit, text)")
     text = "# Settings\n\n" + NOTE + """
-Each is an environment variable, equal on all ranks. A communicator may have its own value
+Each is an environment variable, equal on all ranks, or a line of the site's file ([a site's
+defaults](../how_to/site.md#defaults)). A communicator may have its own value
 (`railpass::mpi::configure`), and a call its own arm. `railpass settings` shows the values in force and where they come
 from; a wrong name or value is said once, on standard error.
 

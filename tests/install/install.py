@@ -130,7 +130,7 @@ with tempfile.TemporaryDirectory() as temporary:
     check_module(prefix)
     documents = prefix / "share/doc/railpass"
     assert (documents / "LICENSE").read_text() == (Path(SOURCE) / "LICENSE").read_text()
-    assert (documents / "docs/use.md").exists()
+    assert (documents / "docs/how_to/install.md").exists()
 
     # Beside a railpass of another MPI.
     run(CMAKE, "--install", BUILD, "--component", "preload", "--prefix", work / "other")
