@@ -245,7 +245,8 @@ std::string reason_in(const tune::command_result& done) {
 
 // This command line for the ranks: without what is said to whoever starts them.
 std::vector<std::string> words_for_ranks(const CLI::App& app) {
-  static constexpr std::string_view ours[] = {"ranks", "launches", "launcher", "json", "help"};
+  static constexpr std::string_view ours[] = {"ranks", "launches", "launcher", "json",
+                                              "csv",   "wide",     "help"};
   std::vector<std::string> words{std::filesystem::canonical("/proc/self/exe").string(), "bench"};
   for (const CLI::Option* const option : app.get_options()) {
     const std::string name = option->get_lnames().empty() ? "" : option->get_lnames().front();
@@ -259,7 +260,7 @@ std::vector<std::string> words_for_ranks(const CLI::App& app) {
 
 int start(const options& o, const CLI::App& app) {
   const request wanted = parse(o);
-  if (under_launcher())
+  if (is_rank())
     throw usage_error(
         "--launches: ranks are started by railpass itself; expected it not to be one");
   const std::optional<int> ranks = o.ranks ? o.ranks : reserved_ranks();

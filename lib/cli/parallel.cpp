@@ -11,6 +11,7 @@
 #include <iostream>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <time.h>
 
 namespace railpass::cli {
@@ -23,6 +24,12 @@ constexpr const char* rank_variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "
 bool under_launcher() {
   return std::any_of(std::begin(rank_variables), std::end(rank_variables),
                      [](const char* variable) { return std::getenv(variable) != nullptr; });
+}
+
+bool is_rank() {
+  return std::ranges::any_of(rank_variables, [](const std::string_view variable) {
+    return variable != "SLURM_PROCID" && std::getenv(variable.data()) != nullptr;
+  });
 }
 
 bool speaks_for_the_job() {

@@ -12,6 +12,10 @@ namespace railpass::cli {
 /// Whether mpirun or its like started this process.
 bool under_launcher();
 
+/// Whether it started this process as a rank. Slurm's batch scripts have a number as ranks have,
+/// too, and are none.
+bool is_rank();
+
 /// Whether this process is to print: alone, or rank 0 of the job as far as the environment tells.
 /// Works before MPI is initialised, which matters for wrong use.
 bool speaks_for_the_job();

@@ -135,6 +135,8 @@ class Bench(ProgramTest):
                 self.assertEqual([row["ratio_low"], row["ratio_to_native"], row["ratio_high"]],
                                  ratios)
         self.run_railpass("fit", saved, "-o", self.path("profile.json"))
+        said = self.run_railpass("bench", "--launches", 1, "-np", 2, *cell, "--csv").stdout
+        self.assertEqual(len(said.strip().split("\n")), 4, said)
         one = self.run_ranks(2, "bench", *cell)
         self.assertIn("Intervals hold within this launch", one.stdout)
 
