@@ -134,14 +134,14 @@ class belief_policy : public policy {
                     seconds(native_).c_str(), percent(confident), seconds(best_rival).c_str(),
                     percent(belief_.lead(best_rival, native_)));
     } else {
+      // What it gains is said by pairs alone (pairs.hpp).
+      const auto doubt = [&](int a) { return std::exp(std::sqrt(belief_.variance(a))); };
+      const auto samples = [&](int a) { return static_cast<long long>(belief_.samples(a)); };
       std::snprintf(
           text, sizeof text,
-          "believed to take %s after %lld samples, %.2f times faster than native (%.1f %% sure) "
-          "and %.2f times faster than the next arm",
-          seconds(incumbent_).c_str(), static_cast<long long>(belief_.samples(incumbent_)),
-          std::exp(belief_.expected(native_) - belief_.expected(incumbent_)),
-          percent(belief_.lead(incumbent_, native_)),
-          std::exp(belief_.expected(best_rival) - belief_.expected(incumbent_)));
+          "believed to take %s (x/%.2f) after %lld samples, native %s (x/%.2f) after %lld",
+          seconds(incumbent_).c_str(), doubt(incumbent_), samples(incumbent_),
+          seconds(native_).c_str(), doubt(native_), samples(native_));
     }
     return text;
   }
