@@ -44,6 +44,9 @@ def written(folder):
     run(*ranks, "sample", "--budget", "1s", "--collectives", "broadcast", "--json", folder / "samples.json")
     run(*ranks, "bench", "--collectives", "broadcast", "--bytes", "1KiB", "--arms", "native,tuned,binomial",
         "--learning", "20", "--budget", "1s", "--json", folder / "bench.json")
+    run(PROGRAM, "bench", "--launches", "2", "-n", "2", "--launcher", MPIEXEC, "--collectives", "broadcast", "--bytes",
+        "1KiB", "--arms", "native,tuned", "--budget", "0.5s", "--json", folder / "launches.json")
+    run(PROGRAM, "compare", "--repetitions", "1", "--json", folder / "compare.json", "--", MPIEXEC, "-n", "2", "true")
     run(PROGRAM, "fit", folder / "samples.json", folder / "bench.json", "-o", folder / "profile.json")
     run(*ranks, "rails", "--bytes", "64KiB", "--budget", "0.3s", RAILPASS_RAILS="127.0.0.2,127.0.0.3",
         RAILPASS_RAILS_PROFILE=str(folder / "rails.json"))
