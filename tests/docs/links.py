@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Every link of a Markdown page to a file of the repository, or to a heading, leads somewhere, and every
-page of docs is in the list of its folder's README.md. Paragraphs are short enough to be read."""
+page is in the list of a README.md of docs, from which the site has its contents. Paragraphs are short
+enough to be read."""
 
 import pathlib
 import re
@@ -69,6 +70,8 @@ def main():
     tracked = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=TOP,
                              check=True, text=True, stdout=subprocess.PIPE).stdout.split()
     pages = [TOP / name for name in tracked if (TOP / name).exists()]
+    listed = {(contents.parent / link).resolve() for contents in (TOP / "docs").rglob("README.md")
+              for link in links(contents.read_text())}
     wrong = []
     for page in pages:
         name, text = page.relative_to(TOP), page.read_text()
@@ -80,10 +83,8 @@ def main():
             for line, words in paragraphs(text):
                 if len(words) > MOST_WORDS:
                     wrong.append(f"{name}:{line}: a paragraph of {len(words)} words, {MOST_WORDS} at most")
-        contents = page.parent / "README.md"
-        if name.parts[0] == "docs" and page.name != "README.md":
-            if page.name not in links(contents.read_text()):
-                wrong.append(f"{contents.relative_to(TOP)}: has no link to {page.name}")
+        if page not in listed and page != TOP / "docs/README.md":
+            wrong.append(f"{name}: no README.md of docs has a link to it")
     print("\n".join(wrong) or f"{len(pages)} pages")
     return 1 if wrong or not pages else 0
 
