@@ -125,6 +125,7 @@ select::context_statistics read_context(const json_reader& r) {
                    "calls",
                    "time_s",
                    "exploration_cost_s",
+                   "rails",
                    "skew_s",
                    "skew_p90_s",
                    "core_given_share",
@@ -153,6 +154,7 @@ select::context_statistics read_context(const json_reader& r) {
       .overlapped_share = r.optional_number("overlapped_share").value_or(0),
       .own_s = r.optional_number("own_s"),
       .arms = {}};
+  if (r.has("rails")) c.rails = r.text("rails");
   if (r.has("baseline")) c.baseline = r.name("baseline");
   if (c.overlapped_share > 1) r.field("overlapped_share").fail("expected at most 1");
   if (c.to_bytes < c.from_bytes) r.field("to_bytes").fail("expected at least from_bytes");

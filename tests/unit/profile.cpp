@@ -169,6 +169,9 @@ select::statistics_dump example_statistics() {
              .spread = 0,
              .pairs = select::pair_record{.pairs = 1, .wins = 0, .gain = -0.2}}};
   d.contexts = {c};
+  c.rails = "eth0,eth1";
+  c.baseline = "isend_irecv_at_once_packed";
+  d.contexts.push_back(c);
   return d;
 }
 
