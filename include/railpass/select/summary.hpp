@@ -79,7 +79,9 @@ inline std::string name_of(const context_statistics& c) {
 /// gains.
 inline std::string summary_of(const statistics_dump& dump) {
   if (dump.contexts.empty())
-    return "nothing was tuned: rank 0 led no communicator with more than a few collective calls";
+    return "nothing was tuned: rank 0 led no communicator with more than a few collective calls, "
+           "or "
+           "settings pinned them or left them to the MPI library.";
   std::vector<std::string> collectives;
   std::vector<std::pair<double, const context_statistics*>> gains;
   std::int64_t calls = 0, unknown = 0;
