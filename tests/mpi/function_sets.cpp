@@ -237,7 +237,7 @@ TEST_CASE("a version's exception is its rank's at once, and an error on the othe
     CHECK(threw_in == 20);
     CHECK(what == "mine");
   } else {
-    CHECK(threw_in >= 20);
+    CHECK(threw_in >= 0);  // before its own call 20, too, if it is behind
     CHECK_THAT(what, ContainsSubstring("threw an exception"));
   }
   // So is every later call, but not of a rank that is alone, which nobody waits for.
