@@ -20,7 +20,8 @@ arm_statistics arm_of(std::string name, std::int64_t calls, double mean_s) {
 arm_statistics paired_arm(std::string name, std::int64_t calls, double mean_s, double gain,
                           double deviation) {
   arm_statistics a = arm_of(std::move(name), calls, mean_s);
-  a.pairs = pair_record{.pairs = 10, .wins = 9, .gain = std::log(gain), .deviation = deviation};
+  a.pairs = pair_record{
+      .pairs = 10, .wins = gain < 1 ? 1 : 9, .gain = std::log(gain), .deviation = deviation};
   return a;
 }
 
@@ -52,6 +53,24 @@ TEST_CASE("what was saved: by pairs, or for a few calls by what they took") {
   // That native once took 9 does not say what it took beside the good arm.
   CHECK(saved->value == Approx(100 * (2 - 1) + 2 * (9 - 12)));
   CHECK(saved->deviation == Approx(100 * 2 * 0.1));
+}
+
+TEST_CASE("a few calls that take many times as long make neither a gain nor a loss") {
+  const auto verdict = [](std::int64_t pairs, std::int64_t wins, double gain) {
+    arm_statistics arm = paired_arm("arm", 1000, 1, gain, 0.01);
+    arm.pairs->pairs = pairs;
+    arm.pairs->wins = wins;
+    const std::string said =
+        summary_of({.contexts = {context_of("broadcast", {arm_of("native", 50, 1), arm})}});
+    return said.substr(0, said.find(' '));
+  };
+  CHECK(verdict(33, 27, 0.44) == "cannot");
+  CHECK(verdict(33, 17, 0.44) == "cannot");
+  CHECK(verdict(33, 6, 0.44) == "slower");
+  CHECK(verdict(33, 6, 1.5) == "cannot");
+  CHECK(verdict(33, 27, 1.5) == "faster");
+  CHECK(verdict(5, 5, 1.5) == "cannot");
+  CHECK(verdict(6, 6, 1.5) == "faster");
 }
 
 TEST_CASE("errors of several arms add up as independent ones") {

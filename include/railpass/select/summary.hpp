@@ -21,11 +21,20 @@ struct estimate {
   double deviation = 0;
 };
 
+/// Whether so many meetings went the way of the gain that chance would hardly have it (sign test,
+/// 95 %). Where single calls take many times as long, for whatever reason, a few of them make the
+/// sums, and their error looks smaller than it is.
+inline bool most_agree(const pair_record& p) {
+  const double above_half = double(p.wins) - double(p.pairs) / 2;
+  return (above_half > 0) == (p.gain > 0) &&
+         std::abs(above_half) - 0.5 > 0.98 * std::sqrt(double(p.pairs));
+}
+
 /// What the MPI library's own collective, or a set's first version, would have taken more for a
 /// context's calls than they took; negative: less. Rests on pairs of an arm's calls with native's
-/// alone, for an arm that had no two meetings with native on what its calls and native's took.
-/// Nothing if that would be said of more than a few calls, or if native was not timed where it is
-/// needed.
+/// alone, for an arm that had no two meetings with native on what its calls and native's took. A
+/// gain or loss of which most meetings know nothing is as uncertain as it is large. Nothing if that
+/// would be said of more than a few calls, or if native was not timed where it is needed.
 inline std::optional<estimate> saved_s(const context_statistics& context) {
   constexpr std::int64_t few_calls = 32;
   const auto native = std::ranges::find(context.arms, context.baseline, &arm_statistics::arm);
@@ -37,7 +46,10 @@ inline std::optional<estimate> saved_s(const context_statistics& context) {
     if (a.pairs && a.pairs->deviation) {
       const double ratio = std::exp(a.pairs->gain);
       saved += a.time_s * (ratio - 1);
-      variance += std::pow(a.time_s * ratio * *a.pairs->deviation, 2);
+      const double deviation = a.time_s * ratio * *a.pairs->deviation;
+      variance += std::pow(
+          most_agree(*a.pairs) ? deviation : std::max(deviation, a.time_s * std::abs(ratio - 1)),
+          2);
     } else if (!native->mean_s) {
       return std::nullopt;
     } else {
