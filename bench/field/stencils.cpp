@@ -322,7 +322,8 @@ ordered_json run(std::int64_t length, int rounds, int calls) {
     learning_s += 50 * seconds_of(ways.back(), 50);
     learning += 50;
   }
-  const double neighbors_learning_s = learning * seconds_of(ways[num_others], learning);
+  const double neighbors_learning_s =  // none if a version is pinned
+      learning > 0 ? learning * seconds_of(ways[num_others], learning) : 0;
 
   std::vector<std::vector<double>> times(ways.size());
   std::vector<std::size_t> order(ways.size());

@@ -21,13 +21,16 @@ struct estimate {
   double deviation = 0;
 };
 
-/// Whether so many meetings went the way of the gain that chance would hardly have it (sign test,
-/// 95 %). Where single calls take many times as long, for whatever reason, a few of them make the
-/// sums, and their error looks smaller than it is.
-inline bool most_agree(const pair_record& p) {
+/// The error of what meetings say, where there were two or more. Where single calls take many times
+/// as long, for whatever reason, a few of them make the sums, and their error looks smaller than it
+/// is: a gain or loss of which most meetings know nothing (sign test, 95 %) is as uncertain as it
+/// is large.
+inline double believed_deviation(const pair_record& p) {
   const double above_half = double(p.wins) - double(p.pairs) / 2;
-  return (above_half > 0) == (p.gain > 0) &&
-         std::abs(above_half) - 0.5 > 0.98 * std::sqrt(double(p.pairs));
+  const bool most_agree = (above_half > 0) == (p.gain > 0) &&
+                          std::abs(above_half) - 0.5 > 0.98 * std::sqrt(double(p.pairs));
+  return most_agree ? *p.deviation
+                    : std::max({*p.deviation, std::abs(p.gain), std::abs(std::expm1(-p.gain))});
 }
 
 /// What the MPI library's own collective, or a set's first version, would have taken more for a
@@ -46,10 +49,7 @@ inline std::optional<estimate> saved_s(const context_statistics& context) {
     if (a.pairs && a.pairs->deviation) {
       const double ratio = std::exp(a.pairs->gain);
       saved += a.time_s * (ratio - 1);
-      const double deviation = a.time_s * ratio * *a.pairs->deviation;
-      variance += std::pow(
-          most_agree(*a.pairs) ? deviation : std::max(deviation, a.time_s * std::abs(ratio - 1)),
-          2);
+      variance += std::pow(a.time_s * ratio * believed_deviation(*a.pairs), 2);
     } else if (!native->mean_s) {
       return std::nullopt;
     } else {
