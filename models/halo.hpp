@@ -5,10 +5,15 @@
 
 #include "models/machine.hpp"
 #include "railpass/base/process_grid.hpp"
+#include "railpass/base/statistics.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace railpass {
@@ -29,6 +34,32 @@ constexpr std::int64_t block_elements(std::int64_t elements, int blocks, int at)
   return elements / blocks + (at < elements % blocks ? 1 : 0);
 }
 
+/// Bytes of the message that the rank at a place sends so many steps away.
+inline double message_bytes(const grid_query& q, const process_grid& grid,
+                            const std::vector<int>& at, const std::vector<int>& steps) {
+  double bytes = q.element_bytes;
+  for (std::size_t k = 0; k < at.size(); ++k)
+    bytes *= double(steps[k] != 0 ? q.width : block_elements(q.global[k], grid.extents[k], at[k]));
+  return bytes;
+}
+
+/// Of each two opposite directions the longest message between different ranks, in bytes, as
+/// longest_by_side() has them.
+inline std::vector<std::int64_t> message_lengths(const grid_query& q, const process_grid& grid,
+                                                 std::size_t most) {
+  const std::vector<bool> all(q.global.size(), true);
+  std::vector<std::int64_t> longest;
+  for (const std::vector<int>& steps : steps_to_neighbours(all, q.corners)) {
+    longest.push_back(0);
+    for (int rank = 0; rank < int(q.host_of_rank.size()); ++rank)
+      if (const int peer = grid.neighbour(rank, steps);
+          peer != rank && peer != process_grid::no_rank)
+        longest.back() = std::max(
+            longest.back(), std::int64_t(message_bytes(q, grid, grid.coordinates(rank), steps)));
+  }
+  return longest_by_side(longest, most);
+}
+
 /// The time of an exchange in which all send at once: what the busiest host sends to others over
 /// its links, one message after the other, what the busiest rank does for its messages, and the way
 /// of the slowest one.
@@ -44,10 +75,7 @@ inline double exchange_s(const grid_query& q, const process_grid& grid) {
     for (const std::vector<int>& steps : neighbours) {
       const int peer = grid.neighbour(rank, steps);
       if (peer == process_grid::no_rank) continue;
-      double bytes = q.element_bytes;
-      for (std::size_t k = 0; k < at.size(); ++k)
-        bytes *=
-            double(steps[k] != 0 ? q.width : block_elements(q.global[k], grid.extents[k], at[k]));
+      const double bytes = message_bytes(q, grid, at, steps);
       if (peer == rank) {
         rank_s += q.machine.copy.time_s(bytes);
         continue;
@@ -84,23 +112,54 @@ void each_grid(std::vector<int>& factors, std::size_t k, int ranks, const F& fou
 
 }  // namespace detail
 
-/// The grid of all ranks in which an exchange takes the least. Of equal ones that which cuts the
-/// first dimensions most often, whose sides lie together in memory. Empty if blocks would be
-/// smaller than the width in every grid.
-inline std::vector<int> best_grid(const grid_query& q) {
-  std::vector<int> best;
-  double least_s = 0;
+/// What exchanges like those of a grid took.
+struct measured_exchange {
+  double log_seconds = 0;
+  double spread = 0;  ///< standard deviation of ln(true / that)
+};
+
+/// The grid of all ranks in which an exchange takes the least: as `measured` says where it says
+/// something, elsewhere as the model does, off by as much as it is where both do. Of equal ones
+/// that which cuts the first dimensions most often, whose sides lie together in memory. Empty if
+/// blocks would be smaller than the width in every grid.
+inline std::vector<int> best_grid(
+    const grid_query& q,
+    const std::function<std::optional<measured_exchange>(const process_grid&)>& measured = {}) {
+  constexpr double model_spread = 0.35;
+  struct candidate {
+    std::vector<int> extents;
+    double predicted = 0;  // ln(seconds)
+    std::optional<measured_exchange> took;
+  };
+  std::vector<candidate> all;
+  std::vector<double> errors;
   std::vector<int> factors(q.global.size());
-  detail::each_grid(factors, 0, int(q.host_of_rank.size()), [&](const std::vector<int>& grid) {
-    for (std::size_t k = 0; k < grid.size(); ++k)
-      if (q.global[k] / grid[k] < std::max<std::int64_t>(1, q.width)) return;
-    const double seconds = exchange_s(q, {grid, q.periodic});
-    // Sums of the same times in another order are not quite equal.
-    if (!best.empty() && seconds > least_s * (1 - 1e-9)) return;
-    best = grid;
-    least_s = seconds;
+  detail::each_grid(factors, 0, int(q.host_of_rank.size()), [&](const std::vector<int>& extents) {
+    for (std::size_t k = 0; k < extents.size(); ++k)
+      if (q.global[k] / extents[k] < std::max<std::int64_t>(1, q.width)) return;
+    const process_grid grid{extents, q.periodic};
+    candidate c{extents, std::log(exchange_s(q, grid)), std::nullopt};
+    if (measured) c.took = measured(grid);
+    if (c.took) errors.push_back(c.took->log_seconds - c.predicted);
+    all.push_back(std::move(c));
   });
-  return best;
+  const double error = errors.empty() ? 0 : median(errors);
+  const candidate* best = nullptr;
+  double least = 0;
+  for (const candidate& c : all) {
+    double expected = c.predicted + error;
+    if (c.took) {
+      const double of_model = 1 / (model_spread * model_spread),
+                   of_measured = 1 / (c.took->spread * c.took->spread);
+      expected =
+          (of_model * expected + of_measured * c.took->log_seconds) / (of_model + of_measured);
+    }
+    // Sums of the same times in another order are not quite equal.
+    if (best && expected > least - 1e-9) continue;
+    best = &c;
+    least = expected;
+  }
+  return best ? best->extents : std::vector<int>();
 }
 
 }  // namespace railpass

@@ -45,6 +45,7 @@ struct suggestion_options {
   std::int64_t width = 1;          ///< elements at each side that neighbours need
   std::int64_t element_bytes = 8;  ///< of all fields together
   bool corners = false;            ///< neighbours across edges and corners, too
+  std::string name = "halo";       ///< of the exchange that will be made: halo_options::name
 };
 
 namespace mpi {
@@ -90,8 +91,9 @@ class cartesian {
   /// dimensions.
   static cartesian of(MPI_Comm comm) { return cartesian(comm, mpi::grid_of(comm, D)); }
   /// The grid in which data of `global` elements, cut into blocks as equal as possible, cost the
-  /// least to exchange, as the machine's model says (RAILPASS_PROFILE, else generic constants):
-  /// which ranks share a host, what messages of each size take between hosts and within. Collective
+  /// least to exchange: as the machine's model says (RAILPASS_PROFILE, else generic constants), which
+  /// ranks share a host, what messages of each size take between hosts and within; and as exchanges
+  /// of that name with much the same messages took, in this run or earlier ones. Collective
   /// over `comm`, with equal arguments; all ranks get the same. Throws error, on all ranks alike,
   /// if an argument is wrong.
   static cartesian suggest(MPI_Comm comm, extents<D> global, periodicity<D> in = {},

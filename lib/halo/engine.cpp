@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/halo/engine.hpp"
 
+#include "lib/session/communicator_state.hpp"
+#include "lib/session/function_sets.hpp"
 #include "lib/session/inside.hpp"
 #include "lib/session/same_on_all.hpp"
 #include "railpass/base/error.hpp"
@@ -81,8 +83,11 @@ void halo::engine::let_go() {
 
 void halo::engine::make(const halo_arguments& arguments) {
   plan_ = std::make_unique<plan>(comm_.handle, arguments);
-  require_same(comm_.handle, "halo_exchange", {},
-               problem_of([&] { resources_ = std::make_unique<resources>(*plan_); }));
+  require_same(comm_.handle, "halo_exchange", {}, problem_of([&] {
+                 resources_ = std::make_unique<resources>(
+                     *plan_,
+                     railpass::detail::state_of(arguments.comm, "halo_exchange").values().rails);
+               }));
   for (const version_description& v : versions()) {
     try {
       candidates_.push_back({&v, v.make(*resources_, v.how, v.in)});
@@ -97,7 +102,6 @@ void halo::engine::make(const halo_arguments& arguments) {
 
 std::unique_ptr<halo::engine::request> halo::engine::make_request(const halo_arguments& arguments,
                                                                   bool in_two_parts) const {
-  constexpr std::size_t most_sizes = 16;  // of a function set
   const std::vector<std::int64_t> shape{in_two_parts, arguments.options.corners};
   std::vector<std::string> without;
   for (const candidate& c : candidates_)
@@ -105,13 +109,14 @@ std::unique_ptr<halo::engine::request> halo::engine::make_request(const halo_arg
   auto result = std::make_unique<request>(
       name_, arguments.comm, std::vector<std::string>{"pattern", "primitive", "layout"},
       function_set_options{.shape = shape,
-                           .features = plan_->message_lengths(most_sizes - shape.size()),
+                           .features = plan_->message_lengths(),
                            .policy = arguments.options.policy,
                            .without = std::move(without)});
   for (const candidate& c : candidates_)
     result->add(c.what->name(),
                 {std::string(c.what->pattern_name()), std::string(c.what->primitive),
-                 std::string(c.what->layout_name())});
+                 std::string(c.what->layout_name())},
+                c.run ? c.run->lag() : 0);
   return result;
 }
 

@@ -14,8 +14,10 @@ namespace railpass::halo {
 struct mpi_failure {
   const char* call;
   int code;
+  std::string why{};  ///< empty: what MPI says of the code
 
   std::string text() const {
+    if (!why.empty()) return std::string(call) + ": " + why;
     char said[MPI_MAX_ERROR_STRING] = {};
     int length = 0;
     PMPI_Error_string(code, said, &length);

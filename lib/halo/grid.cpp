@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
+#include "lib/halo/plan.hpp"
 #include "lib/session/hosts.hpp"
 #include "lib/session/inside.hpp"
 #include "lib/session/private_communicator.hpp"
 #include "lib/session/process.hpp"
 #include "models/halo.hpp"
 #include "railpass/cartesian.hpp"
+#include "railpass/knowledge/near.hpp"
+#include "railpass/select/attributes.hpp"
 #include "railpass/select/prior.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 namespace railpass::mpi {
 
@@ -29,6 +34,31 @@ std::string problem_of(std::span<const std::int64_t> global, const suggestion_op
   return {};
 }
 
+// What the fastest version took, here or in earlier runs, for messages much like these.
+std::optional<measured_exchange> recalled(process& p, const grid_query& q, const process_grid& grid,
+                                          const std::string& name, int ranks_per_host) {
+  const std::vector<std::int64_t> lengths = message_lengths(q, grid, railpass::halo::most_lengths);
+  for (const bool in_two_parts : {false, true}) {
+    const knowledge::set_kind kind{.shape = {in_two_parts, q.corners}, .features = lengths};
+    const std::vector<knowledge::neighbour> near =
+        p.recall_near({.collective = name,
+                       .operation = kind.text(),
+                       .num_ranks = int(q.host_of_rank.size()),
+                       .ranks_per_node = ranks_per_host},
+                      {});
+    std::vector<std::string> versions;
+    for (const knowledge::neighbour& n : near)
+      for (const knowledge::arm_experience& a : n.known.arms)
+        if (std::ranges::find(versions, a.arm) == versions.end()) versions.push_back(a.arm);
+    std::vector<select::arm_prior> told =
+        select::arms_of_versions(std::vector<std::vector<double>>(versions.size()));
+    knowledge::predict_from_near(told, near, [&](int arm) { return versions[std::size_t(arm)]; });
+    const auto best = std::ranges::min_element(told, {}, &select::arm_prior::log_seconds);
+    if (best != told.end()) return measured_exchange{best->log_seconds, best->spread};
+  }
+  return std::nullopt;
+}
+
 std::vector<int> best_on_first(const std::vector<std::int64_t>& marks,
                                std::span<const std::int64_t> global,
                                const std::vector<bool>& periodic,
@@ -41,19 +71,28 @@ std::vector<int> best_on_first(const std::vector<std::int64_t>& marks,
     std::fill(host_of_rank.begin() + runs[i].first_rank, host_of_rank.begin() + std::ptrdiff_t(end),
               runs[i].host);
   }
-  if (process* const p = process::get()) {
-    const int hosts = 1 + *std::max_element(host_of_rank.begin(), host_of_rank.end());
+  std::map<int, int> ranks_on;
+  for (const int host : host_of_rank) ++ranks_on[host];
+  process* const p = process::get();
+  if (p) {
     const std::string& named = p->values().profile;
-    if (const profile* known = named.empty() ? nullptr : p->read_profile(named, hosts, ""))
+    if (const profile* known =
+            named.empty() ? nullptr : p->read_profile(named, int(ranks_on.size()), ""))
       machine = known->machine;
   }
-  return best_grid({.machine = machine,
-                    .global = {global.begin(), global.end()},
-                    .periodic = periodic,
-                    .width = options.width,
-                    .element_bytes = double(options.element_bytes),
-                    .corners = options.corners,
-                    .host_of_rank = host_of_rank});
+  const grid_query query{.machine = machine,
+                         .global = {global.begin(), global.end()},
+                         .periodic = periodic,
+                         .width = options.width,
+                         .element_bytes = double(options.element_bytes),
+                         .corners = options.corners,
+                         .host_of_rank = host_of_rank};
+  if (!p) return best_grid(query);
+  int most_on_one = 1;
+  for (const auto& [host, ranks] : ranks_on) most_on_one = std::max(most_on_one, ranks);
+  return best_grid(query, [&](const process_grid& grid) {
+    return recalled(*p, query, grid, options.name, most_on_one);
+  });
 }
 
 }  // namespace

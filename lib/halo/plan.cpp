@@ -54,6 +54,14 @@ side::side(std::vector<strided> parts, const std::vector<array_layout>& fields, 
                 " bytes; of elements with an MPI datatype at most 2147483647 can be packed");
 }
 
+std::int64_t side::pieces() const {
+  std::int64_t sum = 0;
+  for (const runs& r : plain_) sum += r.count();
+  if (plain_.empty())
+    for (const strided& s : parts_) sum += s.elements();
+  return sum;
+}
+
 void side::pack(std::byte* to) const {
   for (const runs& r : plain_) to = r.pack(to);
   if (!plain_.empty()) return;
@@ -278,20 +286,18 @@ std::string plan::meet_neighbours(std::size_t d) {
   });
 }
 
-std::vector<std::int64_t> plan::message_lengths(std::size_t most) const {
+std::int64_t plan::most_pieces() const {
+  std::int64_t most = 0;
+  for (const shift& s : shifts_) most = std::max(most, s.sent.pieces());
+  return most;
+}
+
+std::vector<std::int64_t> plan::message_lengths() const {
   std::vector<std::int64_t> bytes(shifts_.size() + own_.size());
   for (const shift& s : shifts_) bytes[std::size_t(s.tag)] = s.sent.bytes();
   check("MPI_Allreduce",
         PMPI_Allreduce(MPI_IN_PLACE, bytes.data(), int(bytes.size()), MPI_INT64_T, MPI_MAX, comm_));
-  std::vector<std::int64_t> result;
-  for (std::size_t i = 0; i + 1 < bytes.size(); i += 2) {  // there and back
-    const std::int64_t longer = std::max(bytes[i], bytes[i + 1]);
-    if (result.size() < most)
-      result.push_back(longer);
-    else
-      result.back() += longer;
-  }
-  return result;
+  return longest_by_side(bytes, most_lengths);
 }
 
 std::vector<std::byte> plan::received_elements() const {

@@ -17,6 +17,10 @@
 
 namespace railpass::halo {
 
+/// An exchange's features are so many lengths; a function set has room for 16 sizes, two of which
+/// are the exchange's shape: whether it is in two parts, and whether it has corners.
+inline constexpr std::size_t most_lengths = 14;
+
 /// One side's elements of all fields.
 class side {
  public:
@@ -28,6 +32,8 @@ class side {
   MPI_Datatype type() const { return type_; }
   std::byte* address() const { return parts_[0].first; }
   std::int64_t bytes() const { return bytes_; }  ///< packed
+  /// Stretches of memory without gaps.
+  std::int64_t pieces() const;
   const strided& part(std::size_t field) const { return parts_[field]; }
 
   /// Copies all elements to `to`, bytes() long, or from there. Throw mpi_failure.
@@ -90,10 +96,11 @@ class plan {
   std::int64_t packed_bytes() const { return packed_bytes_; }
   std::int64_t forwarding_bytes() const { return forwarding_bytes_; }
 
-  /// Bytes of the messages there and back in each dimension, those across edges and corners then in
-  /// any order: the most of any rank. Not more than `most` numbers; the last one is of all others.
-  /// Collective.
-  std::vector<std::int64_t> message_lengths(std::size_t most) const;
+  /// That a message of this rank consists of.
+  std::int64_t most_pieces() const;
+
+  /// Bytes of the longest messages of any rank, as longest_by_side() has them. Collective.
+  std::vector<std::int64_t> message_lengths() const;
 
   /// A copy of all elements that come from neighbours; puts it back.
   std::vector<std::byte> received_elements() const;

@@ -109,6 +109,11 @@ class runs {
   std::byte* first() const { return first_; }
   std::int64_t run_bytes() const { return bytes_; }
   const std::vector<loop>& loops() const { return loops_; }
+  std::int64_t count() const {  ///< of runs
+    std::int64_t product = 1;
+    for (const loop& l : loops_) product *= l.count;
+    return product;
+  }
 
   /// Copies all to consecutive bytes; returns the end of them.
   std::byte* pack(std::byte* to) const {

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace railpass::halo {
 
@@ -24,15 +25,17 @@ enum class pattern { at_once, by_pairs, by_dimension };
 /// What versions share.
 class resources {
  public:
-  /// `p` must outlive it.
-  explicit resources(const plan& p)
+  /// `p` must outlive it. `rails`: the networks that settings name, if any.
+  resources(const plan& p, std::string rails)
       : plan_(p),
+        rails_(std::move(rails)),
         messages_{messages(p.shifts(), p.packed_bytes(), layout::derived),
                   messages(p.shifts(), p.packed_bytes(), layout::packed)},
         forwarding_{messages(p.forwarding(), p.forwarding_bytes(), layout::derived),
                     messages(p.forwarding(), p.forwarding_bytes(), layout::packed)} {}
 
   const plan& of() const { return plan_; }
+  const std::string& rails() const { return rails_; }
   /// Of plan::shifts(), and of plan::forwarding().
   messages& messages_in(layout in) { return messages_[std::size_t(in)]; }
   messages& forwarding_in(layout in) { return forwarding_[std::size_t(in)]; }
@@ -42,6 +45,7 @@ class resources {
 
  private:
   const plan& plan_;
+  std::string rails_;
   std::array<messages, 2> messages_, forwarding_;
   std::array<std::unique_ptr<windows>, 2> windows_{};
   std::array<std::optional<unavailable>, 2> why_none_{};
@@ -53,6 +57,8 @@ class version {
   /// May do all of it. Throws mpi_failure, as end does.
   virtual void begin() = 0;
   virtual void end() {}
+  /// How much longer (of the logarithm) than others it is thought to take before it is tried.
+  virtual double lag() const { return 0; }
 };
 
 /// An entry of the list.

@@ -124,10 +124,10 @@ void function_sets::add_contexts_like(const knowledge::problem& of,
   for (const auto& one : regions) one->decider().add_contexts_like(of, dump);
 }
 
-void function_sets::add_contexts_near(const knowledge::problem& of, const feature_distance& by,
-                                      select::statistics_dump& dump) const {
-  for (const auto& one : sets) one->decider().add_contexts_near(of, by, dump);
-  for (const auto& one : regions) one->decider().add_contexts_near(of, by, dump);
+void function_sets::add_near(const knowledge::problem& of, const feature_distance& by,
+                             std::vector<knowledge::neighbour>& found) const {
+  for (const auto& one : sets) one->decider().add_near(of, by, found);
+  for (const auto& one : regions) one->decider().add_near(of, by, found);
 }
 
 // ---- requests
@@ -186,7 +186,8 @@ request_state::request_state(communicator_state& state, std::string name, MPI_Co
               .features = std::move(options.features),
               .distance = std::move(options.distance),
               .policy = std::move(options.policy),
-              .without = std::move(options.without)};
+              .without = std::move(options.without),
+              .lags = {}};
 }
 
 request_state::request_state(std::shared_ptr<tuned_set> set, MPI_Comm comm, bool verifies,
@@ -197,7 +198,7 @@ request_state::request_state(std::shared_ptr<tuned_set> set, MPI_Comm comm, bool
       set_(std::move(set)),
       context_(std::move(calls)) {}
 
-void request_state::add(std::string version, std::vector<attribute_value> values) {
+void request_state::add(std::string version, std::vector<attribute_value> values, double lag) {
   const std::string subject = set_named(set_->name()) + ": version '" + version + "'";
   if (context_.of) throw error(subject + " is added after the first call");
   if (const std::string problem = problem_of_name("version", version, longest_version);
@@ -216,6 +217,7 @@ void request_state::add(std::string version, std::vector<attribute_value> values
     throw error(subject + ": expected at most " + std::to_string(select::plan_words::max_arms) +
                 " versions");
   versions_.push_back({std::move(version), std::move(values)});
+  context_.lags.push_back(lag);
 }
 
 std::string request_state::problem_of_versions() const {
@@ -377,8 +379,8 @@ set_request::set_request(set_request&&) noexcept = default;
 set_request& set_request::operator=(set_request&&) noexcept = default;
 set_request::~set_request() = default;
 
-void set_request::add(std::string version, std::vector<attribute_value> values) {
-  state_->add(std::move(version), std::move(values));
+void set_request::add(std::string version, std::vector<attribute_value> values, double lag) {
+  state_->add(std::move(version), std::move(values), lag);
 }
 const std::vector<std::string>& set_request::attributes() const { return state_->attributes(); }
 std::string set_request::winner() const { return state_->winner(); }

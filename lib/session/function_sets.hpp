@@ -67,7 +67,7 @@ class request_state {
   /// nothing is compared. Local.
   request_state(std::shared_ptr<tuned_set> set, MPI_Comm comm, bool verifies, set_context calls);
 
-  void add(std::string version, std::vector<attribute_value> values);
+  void add(std::string version, std::vector<attribute_value> values, double lag);
   const std::vector<std::string>& attributes() const { return set_->attributes(); }
   std::string winner() const;
   std::string last() const { return last_ < 0 ? "" : name_of(last_); }
@@ -168,9 +168,9 @@ struct function_sets {
   void add_statistics(select::statistics_dump& dump) const;
   /// Of contexts that say something of this problem.
   void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
-  /// Of contexts of near features; see knowledge::near().
-  void add_contexts_near(const knowledge::problem& of, const feature_distance& by,
-                         select::statistics_dump& dump) const;
+  /// What was learnt of near features; see knowledge::near().
+  void add_near(const knowledge::problem& of, const feature_distance& by,
+                std::vector<knowledge::neighbour>& found) const;
 };
 
 /// The state of a communicator that can have sets and regions; throws error, which begins with

@@ -97,7 +97,8 @@ std::unique_ptr<detail::request_state> make_request(const neighbor_call& first,
                             .features = {},
                             .distance = {},
                             .policy = {},
-                            .without = {std::string(neighbor_version_names[nonblocking])}};
+                            .without = {std::string(neighbor_version_names[nonblocking])},
+                            .lags = {}};
   return std::make_unique<detail::request_state>(set, first.comm, state.values().verify,
                                                  std::move(calls));
 }

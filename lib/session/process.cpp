@@ -364,20 +364,15 @@ std::optional<knowledge::experience> process::recall(const knowledge::problem& o
 std::vector<knowledge::neighbour> process::recall_near(const knowledge::problem& of,
                                                        const feature_distance& by) {
   const std::lock_guard lock(mutex_);
-  select::statistics_dump living;
-  for (communicator_state* const state : communicators_)
-    state->sets().add_contexts_near(of, by, living);
-  living.written_at = files::utc_now();
   std::vector<knowledge::neighbour> near;
-  const auto consider = [&](const knowledge::experience& e) {
+  for (communicator_state* const state : communicators_) state->sets().add_near(of, by, near);
+  const std::string now = files::utc_now();
+  for (const knowledge::experience& e : known_)
     if (const auto away = knowledge::near(e.of, of, by))
       near.push_back({.distance = *away,
                       .octaves = knowledge::octaves_larger(e.of, of),
-                      .days_ago = knowledge::days_between(e.last_at, living.written_at).value_or(0),
+                      .days_ago = knowledge::days_between(e.last_at, now).value_or(0),
                       .known = e});
-  };
-  std::ranges::for_each(knowledge::record_of(living).contexts, consider);
-  std::ranges::for_each(known_, consider);
   std::ranges::stable_sort(near, {}, &knowledge::neighbour::distance);
   near.resize(std::min(near.size(), knowledge::most_near));
   return near;

@@ -228,8 +228,11 @@ std::unique_ptr<select::policy> set_decider::make_policy(int context) const {
                              .says_worth = settings_.summary || !settings_.stats.empty(),
                              .pass_exponent = settings_.pass_exponent};
   const std::string name = c.policy.empty() ? settings_.policy : c.policy;
+  for (std::size_t v = 0; v < c.lags.size(); ++v) plain.priors[v].lag = c.lags[v];
   std::erase_if(plain.priors, [&](const select::arm_prior& a) { return !c.can_take(a.arm); });
-  const auto version = [&](int arm) { return c.of->versions[std::size_t(arm)].name; };
+  const auto version = [&](int arm) -> const std::string& {
+    return c.of->versions[std::size_t(arm)].name;
+  };
   select::policy_input input = plain;
   const auto known = process_.recall(problem_of(c));  // the guard is not held
   if (known)
@@ -274,26 +277,61 @@ void set_decider::add_statistics(select::statistics_dump& dump) const {
 
 void set_decider::add_contexts_like(const knowledge::problem& of,
                                     select::statistics_dump& dump) const {
-  if (!joint_ || joint_->rank() != 0) return;
+  const auto kind = kind_here(of);
+  if (!kind) return;
   const auto lock = joint_->guard();
-  for (int i = 0; i < int(contexts_.size()); ++i)
-    if (joint_->steps().policy_of(i) &&
-        knowledge::distance(problem_of(contexts_[std::size_t(i)]), of))
+  for (int i = 0; i < int(contexts_.size()); ++i) {
+    const set_context& c = contexts_[std::size_t(i)];
+    if (joint_->steps().policy_of(i) && c.of->name == of.collective && c.shape == kind->shape &&
+        c.features == kind->features)
       dump.contexts.push_back(statistics_of(i));
+  }
 }
 
-void set_decider::add_contexts_near(const knowledge::problem& of, const feature_distance& by,
-                                    select::statistics_dump& dump) const {
-  if (!joint_ || joint_->rank() != 0) return;
+// All of it would take longer than a call.
+void set_decider::add_near(const knowledge::problem& of, const feature_distance& by,
+                           std::vector<knowledge::neighbour>& found) const {
+  const auto kind = kind_here(of);
+  if (!kind) return;
   const auto lock = joint_->guard();
   std::vector<std::pair<double, int>> near;
-  for (int i = 0; i < int(contexts_.size()); ++i)
-    if (const auto away = knowledge::near(problem_of(contexts_[std::size_t(i)]), of, by);
-        away && joint_->steps().policy_of(i))
+  for (int i = 0; i < int(contexts_.size()); ++i) {
+    const set_context& c = contexts_[std::size_t(i)];
+    if (!joint_->steps().policy_of(i) || c.of->name != of.collective || c.shape != kind->shape)
+      continue;
+    if (const auto away = knowledge::distance(c.features, kind->features, by))
       near.emplace_back(*away, i);
+  }
   std::ranges::sort(near);
   near.resize(std::min(near.size(), knowledge::most_near));
-  for (const auto& [away, i] : near) dump.contexts.push_back(statistics_of(i));
+  for (const auto& [away, i] : near) {
+    const set_context& c = contexts_[std::size_t(i)];
+    found.push_back(
+        {.distance = away, .octaves = knowledge::octaves_larger(c.features, kind->features)});
+    for (const select::arm_record& r : joint_->steps().records(i)) {
+      select::arm_statistics a;
+      add_samples(r, a);
+      if (!a.quantiles) continue;
+      found.back().known.arms.push_back({.arm = c.of->versions[std::size_t(r.arm)].name,
+                                         .calls = r.calls,
+                                         .samples = a.samples,
+                                         .mean_s = *a.mean_s,
+                                         .spread = *a.spread,
+                                         .low_s = a.quantiles->low_s,
+                                         .median_s = a.quantiles->median_s,
+                                         .high_s = a.quantiles->high_s});
+    }
+  }
+}
+
+// The kind of a problem, if it is one that calls here could have.
+std::optional<knowledge::set_kind> set_decider::kind_here(const knowledge::problem& of) const {
+  if (!joint_ || joint_->rank() != 0 || of.num_ranks != joint_->num_ranks() ||
+      of.ranks_per_node != hosts_.ranks_per_host)
+    return std::nullopt;
+  auto kind = knowledge::set_kind::of(of.operation);
+  if (kind && kind->region != region_) kind.reset();
+  return kind;
 }
 
 // Of a context that has a policy. The guard is held.

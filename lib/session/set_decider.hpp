@@ -9,7 +9,7 @@
 #include "lib/session/joint_lockstep.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/detail/set_call.hpp"
-#include "railpass/knowledge/experience.hpp"
+#include "railpass/knowledge/near.hpp"
 #include "railpass/knowledge/set_kind.hpp"
 #include "railpass/select/dump.hpp"
 
@@ -47,8 +47,9 @@ struct set_context {
   feature_distance distance;
   std::string policy;
   std::vector<std::string> without;  // names of versions
+  std::vector<double> lags;          // of versions; empty: all are alike
 
-  /// How far apart features are is the set's, and no mark of its calls.
+  /// How far apart features are is the set's, and no mark of its calls, nor are lags.
   bool operator==(const set_context& o) const {
     return of == o.of && shape == o.shape && features == o.features && policy == o.policy &&
            without == o.without;
@@ -110,12 +111,14 @@ class set_decider {
   void add_statistics(select::statistics_dump& dump) const;
   /// Of contexts that say something of this problem.
   void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
-  /// Of those of near features, the nearest ones if there are many; see knowledge::near().
-  void add_contexts_near(const knowledge::problem& of, const feature_distance& by,
-                         select::statistics_dump& dump) const;
+  /// What was learnt of near features, of the nearest ones if there are many; see
+  /// knowledge::near().
+  void add_near(const knowledge::problem& of, const feature_distance& by,
+                std::vector<knowledge::neighbour>& found) const;
   const std::string& communicator() const { return communicator_; }
 
  private:
+  std::optional<knowledge::set_kind> kind_here(const knowledge::problem& of) const;
   select::context_statistics statistics_of(int context) const;
   void know_machine();
   select::plan_message first_plan(int context);

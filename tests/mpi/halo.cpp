@@ -2,10 +2,14 @@
 //
 // Halo exchanges of every version against one computed from global coordinates. All memory of a
 // field is compared, so that nothing else may be touched.
+#include "models/halo.hpp"
+
 #include "lib/halo/engine.hpp"
 #include "lib/session/process.hpp"
 #include "railpass/halo_exchange.hpp"
+#include "railpass/knowledge/set_kind.hpp"
 #include "railpass/mpi.hpp"
+#include "railpass/select/prior.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
 
@@ -226,6 +230,7 @@ std::string error_of(MPI_Comm comm, const F& what) {
 
 TEST_CASE("every version brings the neighbours' elements, and touches nothing else") {
   const communicator world = communicator::duplicate_of_world();
+  mpi::configure(world, "rails", "127.0.0.2");
   auto [shared, own] = seeds(world.rank());
   CAPTURE(Catch::rngSeed());
   synchronous_messages = 0;
@@ -246,6 +251,9 @@ TEST_CASE("every version brings the neighbours' elements, and touches nothing el
     for (std::size_t c = 0; c < engine.candidates().size(); ++c)
       if (engine.candidates()[c].run) able.push_back(c);
     CHECK(able.front() == 0);
+    CHECK(std::ranges::any_of(able, [&](std::size_t c) {
+      return engine.candidates()[c].what->primitive == "rail_messages";
+    }));
     for (const std::size_t c : able)
       for (int round = 0; round < 2; ++round) {
         synchronous = round == 1;
@@ -418,6 +426,36 @@ TEST_CASE("an exchange made anew for another size begins with what near ones hav
   CHECK(told_of(1000, 60) == 0);
   CHECK(told_of(1100, 1) > 0);
   CHECK(told_of(100000, 1) == 0);
+}
+
+TEST_CASE("what a suggestion looks for is what exchanges are kept as") {
+  const communicator world = communicator::duplicate_of_world();
+  const bool corners = GENERATE(false, true);
+  const machine_model machine = select::generic_machine();
+  const grid_query query{.machine = machine,
+                         .global = {30, 25},
+                         .periodic = {true, false},
+                         .width = 2,
+                         .element_bytes = 4,
+                         .corners = corners,
+                         .host_of_rank = std::vector<int>(std::size_t(world.size()))};
+  const std::vector<int> extents = best_grid(query);
+  const cartesian<2> grid(world, {extents[0], extents[1]}, {true, false});
+  const auto at = grid.coordinates();
+  const std::int64_t rows = block_elements(30, extents[0], at[0]),
+                     columns = block_elements(25, extents[1], at[1]);
+  std::vector<float> field(std::size_t((rows + 4) * (columns + 4)));
+  const std::string name = corners ? "kept_with_corners" : "kept";
+  halo_exchange<2> halo(grid, field.data(), {rows, columns}, 2, {.corners = corners, .name = name});
+  halo();
+  if (world.rank() != 0) return;
+  const knowledge::set_kind kind{
+      .shape = {0, corners},
+      .features = message_lengths(query, {extents, {true, false}}, railpass::halo::most_lengths)};
+  const auto contexts = process::get()->statistics().contexts;
+  const auto kept = std::ranges::find(contexts, name, &select::context_statistics::collective);
+  REQUIRE(kept != contexts.end());
+  CHECK(kept->operation == kind.text());
 }
 
 TEST_CASE("versions that cannot run are never taken, and others' calls are not kept from them") {

@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 
 #include <array>
+#include <cmath>
+#include <optional>
 #include <random>
 
 using namespace railpass;
@@ -118,4 +120,42 @@ TEST_CASE("long domains are cut across, square ones both ways") {
   q.global = {3, 3};
   q.width = 2;
   CHECK(best_grid(q).empty());
+}
+
+TEST_CASE(
+    "what exchanges took counts where it is known, and what the model is off by there elsewhere") {
+  const machine_model machine = slow_between_hosts();
+  grid_query q{.machine = machine, .global = {1000, 1000}, .periodic = {false, false}};
+  q.host_of_rank.assign(4, 0);
+  REQUIRE(best_grid(q) == std::vector<int>{2, 2});
+  const auto took = [&](std::vector<int> extents, double times_predicted, double spread) {
+    return [=, &q](const process_grid& g) -> std::optional<measured_exchange> {
+      if (g.extents != extents) return std::nullopt;
+      return measured_exchange{std::log(exchange_s(q, g) * times_predicted), spread};
+    };
+  };
+  // One grid alone is known: all others are off by as much.
+  CHECK(best_grid(q, took({2, 2}, 5, 0.1)) == std::vector<int>{2, 2});
+  CHECK(best_grid(q, took({4, 1}, 0.1, 0.1)) == std::vector<int>{2, 2});
+  const auto all_but = [&](std::vector<int> slow, double spread) {
+    return [=, &q](const process_grid& g) -> std::optional<measured_exchange> {
+      return measured_exchange{std::log(exchange_s(q, g) * (g.extents == slow ? 20 : 1)), spread};
+    };
+  };
+  CHECK(best_grid(q, all_but({2, 2}, 0.1)) == std::vector<int>{4, 1});
+  CHECK(best_grid(q, all_but({2, 2}, 10)) == std::vector<int>{2, 2});  // nobody knows
+}
+
+TEST_CASE("lengths of messages are those of the longest on each side") {
+  const machine_model machine = slow_between_hosts();
+  grid_query q{.machine = machine, .global = {7, 10}, .periodic = {true, false}};
+  q.host_of_rank.assign(6, 0);
+  // Blocks of 7 x 4 elements at most where the second dimension is cut alone: no neighbour is met
+  // across the first one but oneself.
+  CHECK(message_lengths(q, {{1, 6}, q.periodic}, 14) == std::vector<std::int64_t>{0, 7 * 8});
+  CHECK(message_lengths(q, {{2, 3}, q.periodic}, 14) == std::vector<std::int64_t>{4 * 8, 4 * 8});
+  q.corners = true;
+  CHECK(message_lengths(q, {{2, 3}, q.periodic}, 14) ==
+        std::vector<std::int64_t>{4 * 8, 4 * 8, 8, 8});
+  CHECK(message_lengths(q, {{2, 3}, q.periodic}, 3) == std::vector<std::int64_t>{4 * 8, 4 * 8, 16});
 }

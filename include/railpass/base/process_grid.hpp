@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -73,6 +74,22 @@ inline std::vector<std::vector<int>> steps_to_neighbours(const std::vector<bool>
     if (taken > 1) all.push_back(steps);
   } while (next());
   return all;
+}
+
+/// Of lengths by direction, in the order of steps_to_neighbours(), the longer one of each two
+/// opposite faces; edges and corners by twos as they come. Not more than `most` numbers; the last
+/// one is of all others.
+inline std::vector<std::int64_t> longest_by_side(std::span<const std::int64_t> lengths,
+                                                 std::size_t most) {
+  std::vector<std::int64_t> result;
+  for (std::size_t i = 0; i + 1 < lengths.size(); i += 2) {
+    const std::int64_t longer = std::max(lengths[i], lengths[i + 1]);
+    if (result.size() < most)
+      result.push_back(longer);
+    else
+      result.back() += longer;
+  }
+  return result;
 }
 
 }  // namespace railpass

@@ -82,7 +82,8 @@ class set_request {
   set_request& operator=(set_request&&) noexcept;
   ~set_request();
 
-  void add(std::string version, std::vector<attribute_value> values);
+  /// `lag`: see select::arm_prior; it may differ from request to request.
+  void add(std::string version, std::vector<attribute_value> values, double lag = 0);
   const std::vector<std::string>& attributes() const;
   std::string winner() const;
   std::string last() const;

@@ -70,15 +70,20 @@ struct neighbour {
   experience known{};
 };
 
-/// By how many octaves the sum of a problem's features is larger than that of another one.
-inline double octaves_larger(const problem& than, const problem& wanted) {
-  const auto size = [](const problem& p) {
+/// By how many octaves the sum of features is larger than that of others.
+inline double octaves_larger(std::span<const std::int64_t> than,
+                             std::span<const std::int64_t> wanted) {
+  const auto size = [](std::span<const std::int64_t> features) {
     double sum = 0;
-    if (const auto kind = set_kind::of(p.operation))
-      for (const std::int64_t f : kind->features) sum += double(f);
+    for (const std::int64_t f : features) sum += double(f);
     return std::log2(std::max(1.0, sum));
   };
   return size(wanted) - size(than);
+}
+/// The same of problems' features.
+inline double octaves_larger(const problem& than, const problem& wanted) {
+  const auto there = set_kind::of(than.operation), here = set_kind::of(wanted.operation);
+  return there && here ? octaves_larger(there->features, here->features) : 0;
 }
 
 namespace detail {

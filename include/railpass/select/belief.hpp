@@ -125,7 +125,7 @@ class belief {
   static constexpr int few = 8;  // samples, for saying that an arm has changed
   static constexpr double least_noise = 0.02, first_noise = 0.25;
   // Of arms that nothing predicts.
-  static constexpr double unpredicted_spread = 0.5;
+  static constexpr double unpredicted_spread = 0.5, unknown_level = -9;
   // So many arms are nothing like their prediction, so many samples are outliers; how likely either
   // is wherever it lies.
   static constexpr double trap_share = 0.05, outlier_share = 0.03, anywhere = 0.25;
@@ -220,14 +220,14 @@ inline belief::belief(std::span<const arm_prior> arms) : cov_(int(arms.size())) 
 
   // What nothing predicts is much in doubt. Without any prediction all are thought to take about
   // what the first merge shows.
-  const double unknown = knows_level_ ? best + unpredicted_lag : std::log(1e-4);
+  const double unknown = knows_level_ ? best + unpredicted_lag : unknown_level;
   const double unknown_spread = knows_level_ ? 0.8 : unpredicted_spread;
   const int k = size();
   for (int i = 0; i < k; ++i) {
     const arm_prior& p = arms[std::size_t(i)];
     arm_state& a = arms_[std::size_t(i)];
     if (p.measured_only) a.own_spread = unknown_spread;
-    a.predicted = p.measured_only ? unknown : p.log_seconds;
+    a.predicted = p.measured_only ? unknown + p.lag : p.log_seconds;
     mean_.push_back(a.predicted);
     for (int j = 0; j < k; ++j) {
       const arm_state& b = arms_[std::size_t(j)];
@@ -392,8 +392,8 @@ inline void belief::keep_to_samples() {
 
 /// Nothing was predicted: what the quickest arm of the first merge took is as good as any.
 inline void belief::take_level(std::span<const summary> epoch) {
-  const double level = std::ranges::min_element(epoch, {}, &summary::mean)->mean;
-  for (int i = 0; i < size(); ++i) arms_[std::size_t(i)].predicted = mean_[std::size_t(i)] = level;
+  const double level = std::ranges::min_element(epoch, {}, &summary::mean)->mean - unknown_level;
+  for (int i = 0; i < size(); ++i) arms_[std::size_t(i)].predicted = mean_[std::size_t(i)] += level;
 }
 
 inline void belief::learn(std::span<const observation> merged, std::int64_t calls,

@@ -62,16 +62,15 @@ inline std::vector<int> ranked_arms(std::span<const arm_prior> priors) {
   return result;
 }
 
-/// Versions of which nothing is known, where something is known of others, stand where belief
-/// thinks: after good ones, before bad ones.
+/// Versions of which nothing is known stand where belief thinks: where something is known of
+/// others, after good ones, before bad ones.
 inline std::vector<arm_prior> placed(std::vector<arm_prior> priors) {
   const arm_prior* best = nullptr;
   for (const arm_prior& p : priors)
     if (!p.measured_only && (!best || p.log_seconds < best->log_seconds)) best = &p;
-  if (!best) return priors;
-  const double unknown = best->log_seconds + belief::unpredicted_lag;
+  const double unknown = best ? best->log_seconds + belief::unpredicted_lag : 0;
   for (arm_prior& p : priors)
-    if (p.measured_only && !p.native) p.log_seconds = unknown;
+    if (p.measured_only && !p.native) p.log_seconds = unknown + p.lag;
   return priors;
 }
 

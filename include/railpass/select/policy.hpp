@@ -26,6 +26,8 @@ struct arm_prior {
   bool native =
       false;  ///< what runs without railpass: the MPI library's own, a set's first version
   bool measured_only = false;  ///< there is no prediction: only measurements tell
+  /// Without a prediction: by how much longer (of the logarithm) it is thought to take than others.
+  double lag = 0;
   /// The prediction is what it took in the same context before, or in near ones of its set.
   bool remembered = false;
   std::vector<double> attributes{};  ///< of a function set's version; a collective's arms have none

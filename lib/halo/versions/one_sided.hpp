@@ -8,6 +8,7 @@
 
 #include "lib/halo/version.hpp"
 
+#include <cmath>
 #include <vector>
 
 namespace railpass::halo {
@@ -16,11 +17,20 @@ namespace railpass::halo {
 enum class access { put, get };
 
 class one_sided : public version {
+ public:
+  // MPI libraries move each piece of a derived datatype by an operation of its own: so many take as
+  // long as a message.
+  double lag() const override {
+    constexpr double pieces_of_a_message = 8;
+    return in_pieces_ ? std::log1p(double(plan_.most_pieces()) / pieces_of_a_message) : 0;
+  }
+
  protected:
   one_sided(resources& shared, pattern how, layout in, access by)
       : plan_(shared.of()),
         windows_(shared.windows_in(in)),
         by_pairs_(how == pattern::by_pairs),
+        in_pieces_(in == layout::derived),
         access_(by) {}
 
   std::size_t num_shifts() const { return plan_.shifts().size(); }
@@ -39,6 +49,7 @@ class one_sided : public version {
   bool by_pairs_;
 
  private:
+  bool in_pieces_;
   access access_;
 };
 
