@@ -37,9 +37,10 @@ void open_rails(MPI_Comm comm, const rails_options& options = {});
 /// Ends what open_rails began, once all ranks have come here and all messages have arrived;
 /// receives must have ended, and messages that nobody has received are dropped. Collectives of
 /// `comm` keep their rails. Connections end with the last communicator that uses them, if it has
-/// all ranks between which they are, else with MPI. Collective over `comm`; freeing `comm` does the
-/// same. Throws error, on all ranks alike, if the rails have failed, or if a message is still under
-/// way 10 s after all were here; even then they are closed, and may be opened again.
+/// all ranks between which they are and no collectives go over them, else with MPI. Collective over
+/// `comm`; freeing `comm` does the same. Throws error, on all ranks alike, if the rails have
+/// failed, or if a message is still under way 10 s after all were here; even then they are closed,
+/// and may be opened again.
 void close_rails(MPI_Comm comm);
 
 /// A part of a message in memory; of one that is sent, it is only read.

@@ -80,6 +80,12 @@ void lane::close() {
   if (failed) throw error("another rank could not end its messages");
 }
 
+bool lane::leave() {
+  closed_ = true;
+  over_->with([&](transport::transport& t) { t.leave(number_); });
+  return over_->release();
+}
+
 // Waits until `expected` messages have come and all of this rank's have left.
 void lane::empty(std::int64_t expected) {
   const double until_s = steady_clock_s() + deadline_s;

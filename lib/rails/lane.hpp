@@ -21,8 +21,8 @@ class lane {
  public:
   /// `members[r]` is what rank r is to the transport, and `number` belongs to no other lane on any
   /// of the members. `comm` has the members in this order; nobody else communicates on it while the
-  /// lane is closed, and it must live until then. The transport must have been held for it: see
-  /// open_transport.
+  /// lane is closed, and it must live until then; MPI_COMM_NULL for a lane that leave() ends. The
+  /// transport must have been held for it: see open_transport.
   lane(std::shared_ptr<open_transport> over, MPI_Comm comm, std::uint32_t number,
        std::vector<int> members);
 
@@ -46,6 +46,10 @@ class lane {
   /// messages have not arrived 10 s after all were there, or the transport has failed; the lane has
   /// ended then, too.
   void close();
+
+  /// Ends it without the others: its ranks have sent nothing here but what was received, and will
+  /// not. False if nobody can use the transport any more. Local.
+  bool leave();
 
  private:
   int peer_or_any(int source) const {

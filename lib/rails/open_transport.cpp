@@ -22,9 +22,9 @@ constexpr int most_turns = 64;  // given to threads that want the lock
 
 }  // namespace
 
-open_transport::open_transport(MPI_Comm comm, const std::string& rails, const std::string& strategy,
-                               double silence_s)
-    : comm_(comm), names_(rails), strategy_(strategy) {
+open_transport::open_transport(MPI_Comm comm, const mpi_place& over, const std::string& rails,
+                               const std::string& strategy, double silence_s)
+    : comm_(over.comm), names_(rails), strategy_(strategy) {
   PMPI_Comm_rank(comm, &rank_);
   PMPI_Comm_size(comm, &num_ranks_);
   std::unique_ptr<transport::strategy> how;
@@ -34,7 +34,7 @@ open_transport::open_transport(MPI_Comm comm, const std::string& rails, const st
     id_ = std::uint64_t(random()) << 32 | random();
   });
   PMPI_Bcast(&id_, 1, MPI_UINT64_T, 0, comm);
-  packet_rails driven = open_packet_rails(comm, rails);
+  packet_rails driven = open_packet_rails(comm, over, rails);
   on_all(comm, [&] {
     const std::vector<transport::transfer_time> times(
         driven.size(), transport::transfer_time(assumed_latency_s, assumed_bytes_per_s));
@@ -47,6 +47,11 @@ open_transport::open_transport(MPI_Comm comm, const std::string& rails, const st
   } catch (const std::exception& e) {
     board_problem_ = e.what();
   }
+  PMPI_Comm_group(comm, &group_);
+}
+
+open_transport::~open_transport() {
+  if (!closed_) end();
 }
 
 // A thread that keeps on polling has the lock again before one that waits for it is awake.
@@ -87,19 +92,29 @@ std::optional<std::uint32_t> open_transport::new_lane() {
 bool open_transport::hold(bool has_held) {
   const std::unique_lock lock = locked();
   if (!transport_->alive() || !(offered_ || has_held)) return false;
+  try {
+    transport_->progress();  // a connection may have broken while nobody used it
+  } catch (const std::exception&) {
+    return false;
+  }
   ++lanes_;
   return true;
 }
 
-void open_transport::release() {
+bool open_transport::release() {
   const std::unique_lock lock = locked();
-  --lanes_;
+  return --lanes_ > 0 || transport_->alive();
+}
+
+void open_transport::keep() {
+  const std::unique_lock lock = locked();
+  kept_ = true;
 }
 
 int open_transport::begin_release(bool spans) {
   const std::unique_lock lock = locked();
   if (spans) offered_ = false;
-  return lanes_ - 1;
+  return lanes_ - 1 + (kept_ ? 1 : 0);
 }
 
 void open_transport::end_release(bool may_go_on) {
@@ -114,58 +129,44 @@ void open_transport::give_way(int empty) {
   if (!waiting_->give_way(empty)) return;
   int flag = 0;
   // Once it is closed MPI may be gone, too.
-  if (phase_ != phase::closed)
-    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &flag, MPI_STATUS_IGNORE);
-}
-
-bool open_transport::close_step() {
-  const std::unique_lock lock = locked();
-  try {
-    switch (phase_.load()) {
-      case phase::open:
-        PMPI_Ibarrier(comm_, &gathered_);
-        phase_ = phase::gathering;
-        return false;
-      case phase::gathering: {
-        int all = 0;
-        PMPI_Test(&gathered_, &all, MPI_STATUS_IGNORE);
-        if (all) {
-          phase_ = phase::parting;
-          deadline_s_ = steady_clock_s() + farewell_deadline_s;
-        }
-        if (transport_->alive()) {
-          transport_->progress();
-          if (all) transport_->say_farewell();
-        }
-        return false;
-      }
-      case phase::parting:
-        transport_->progress();
-        if (transport_->all_have_said_farewell())
-          end();
-        else if (steady_clock_s() > deadline_s_)
-          throw error("not all ranks have ended their messages within 10 s");
-        return phase_ == phase::closed;
-      case phase::closed:
-        return true;
-    }
-  } catch (const std::exception& e) {
-    transport_->fail(e.what());
-    if (phase_ == phase::gathering) return false;  // the others are to find this rank there
-    end();
-    throw;
-  }
-  return true;
-}
-
-void open_transport::end() {
-  posting_.reset();
-  phase_ = phase::closed;
+  if (!closed_) PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &flag, MPI_STATUS_IGNORE);
 }
 
 void open_transport::close() {
-  for (int empty = 0; !close_step(); ++empty) give_way(empty);
+  MPI_Request gathering = MPI_REQUEST_NULL;
+  PMPI_Ibarrier(comm_, &gathering);
+  wait_for(gathering);
+  const double until_s = steady_clock_s() + farewell_deadline_s;
+  try {
+    with([](transport::transport& t) { t.say_farewell(); });
+    if (!wait([](transport::transport& t) { return t.all_have_said_farewell(); }, until_s))
+      throw error("not all ranks have ended their messages within 10 s");
+  } catch (const std::exception& e) {
+    with([&](transport::transport& t) { t.fail(e.what()); });
+    end();
+    throw;
+  }
+  end();
   PMPI_Comm_free(&comm_);
+}
+
+bool open_transport::leave() {
+  return with([](transport::transport& t) {
+    try {
+      t.progress();
+      t.say_farewell();
+      return t.all_have_said_farewell();
+    } catch (const std::exception&) {  // the others hear of it
+      return true;
+    }
+  });
+}
+
+void open_transport::end() {
+  const std::unique_lock lock(mutex_);
+  posting_.reset();
+  closed_ = true;
+  PMPI_Group_free(&group_);
 }
 
 }  // namespace railpass

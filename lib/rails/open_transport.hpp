@@ -23,14 +23,16 @@ namespace railpass {
 /// lets the messages of all advance.
 class open_transport {
  public:
-  /// Opens the rails of the list between all ranks of `comm`, which nobody else uses and which must
-  /// live until the end; close() frees it. Collective; throws error on all ranks alike.
-  /// For `silence_s` see transport_options.
-  open_transport(MPI_Comm comm, const std::string& rails, const std::string& strategy,
-                 double silence_s);
+  /// Opens the rails of the list between all ranks of `comm`, which is needed until they are open;
+  /// what they send by MPI goes `over` its place. Collective; throws error on all ranks alike. For
+  /// `silence_s` see transport_options.
+  open_transport(MPI_Comm comm, const mpi_place& over, const std::string& rails,
+                 const std::string& strategy, double silence_s);
+  ~open_transport();
 
+  int rank() const { return rank_; }
   int num_ranks() const { return num_ranks_; }
-  MPI_Comm communicator() const { return comm_; }
+  MPI_Group group() const { return group_; }
   /// What it was opened with.
   const std::string& rails() const { return names_; }
   const std::string& strategy() const { return strategy_; }
@@ -77,44 +79,49 @@ class open_transport {
   /// One more lane is about to use it. False if it cannot: the transport has failed or, unless the
   /// first rank of the lane `has_held` it, may be about to end.
   bool hold(bool has_held);
-  /// The lane has come to nothing.
-  void release();
+  /// The lane has come to nothing, or has ended without the others. False if nobody can use the
+  /// transport any more.
+  bool release();
+  /// A lane ends without the others, so nobody knows which is the last one: the transport lives
+  /// until MPI ends.
+  void keep();
   /// A lane is about to end. Returns how many others there are on this rank. If it spans all ranks,
   /// the transport may end with it: no new ones until end_release.
   int begin_release(bool spans);
   void end_release(bool may_go_on);
 
-  /// Ends it, as all ranks do: waits until they are all there and all messages have left. True once
-  /// that is so. Throws error if it cannot end, or has not 10 s after all were there; then the
-  /// communicator must not be freed.
-  bool close_step();
-  /// The same, blocking; collective.
+  /// Ends it, as all ranks do: blocks until they are all there and all messages have left, and
+  /// frees the communicator it was opened over. Collective. Throws error if it cannot end, or has
+  /// not 10 s after all were there; then the communicator is not freed.
   void close();
   /// Whether it has ended, well or not.
-  bool closed() const { return phase_ == phase::closed; }
+  bool closed() const { return closed_; }
 
- private:
-  enum class phase { open, gathering, parting, closed };
-
-  std::unique_lock<std::mutex> locked();
+  /// MPI ends on this rank: says farewell to the others once all messages have left, and waits for
+  /// none of them. Whether that is all there is to do: the others have said so, too, or it has
+  /// failed.
+  bool leave();
+  /// The last that is called before MPI has ended.
   void end();
 
+ private:
+  std::unique_lock<std::mutex> locked();
+
   MPI_Comm comm_;
+  MPI_Group group_ = MPI_GROUP_NULL;
   int rank_ = 0, num_ranks_ = 1;
   std::string names_, strategy_;
   std::uint64_t id_ = 0;
   std::string board_problem_;
-  std::mutex mutex_;  // guards these six
+  std::mutex mutex_;  // guards these
   std::optional<transport::transport> transport_;
   std::optional<posting> posting_;
   int lanes_ = 0;
-  bool offered_ = true;
+  bool offered_ = true, kept_ = false;
   std::uint32_t last_lane_ = 0;
-  double deadline_s_ = 0;
   std::atomic<int> locked_out_{0};  // threads that want the lock
   std::optional<waiting> waiting_;
-  std::atomic<phase> phase_{phase::open};
-  MPI_Request gathered_ = MPI_REQUEST_NULL;
+  std::atomic<bool> closed_{false};
 };
 
 }  // namespace railpass

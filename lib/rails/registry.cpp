@@ -45,7 +45,7 @@ std::string rails_mark(std::string_view rails) {
   return only_mpi ? "" : std::string(rails);
 }
 
-packet_rails open_packet_rails(MPI_Comm comm, std::string_view rails) {
+packet_rails open_packet_rails(MPI_Comm comm, const mpi_place& over, std::string_view rails) {
   const std::vector<named_rail> named = parse(rails);
   long kinds = 1;  // digits to a base above their number
   for (const named_rail& r : named) kinds = (kinds * 8 + long(r.kind) + 1) % 1000000007;
@@ -67,7 +67,7 @@ packet_rails open_packet_rails(MPI_Comm comm, std::string_view rails) {
     for (std::size_t i = 0; i < named.size(); ++i)
       if (named[i].kind == k) wanted.push_back({int(i), named[i].name});
     if (wanted.empty()) continue;
-    packet_rails opened = rail_kinds[k].open(comm, wanted);
+    packet_rails opened = rail_kinds[k].open(comm, over, wanted);
     for (std::size_t i = 0; i < wanted.size(); ++i)
       result[std::size_t(wanted[i].index)] = std::move(opened[i]);
   }

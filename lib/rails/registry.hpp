@@ -3,6 +3,7 @@
 // All kinds of rails of rails.def, by name, and how rails are opened.
 #pragma once
 
+#include "lib/rails/mpi/place.hpp"
 #include "railpass/transport/packet_rail.hpp"
 
 #include <mpi.h>
@@ -23,16 +24,18 @@ struct wanted_rail {
 };
 
 // Opens all rails of a kind between all ranks of `comm`, in the order given. Collective; what fails
-// on one rank is thrown as error on all. `comm` is used by nobody else and must outlive the rails.
-#define RAILPASS_RAIL(kind, text) \
-  packet_rails open_##kind##_rails(MPI_Comm comm, const std::vector<wanted_rail>& wanted);
+// on one rank is thrown as error on all. `comm` is needed until they are open, and only collectives
+// are called on it; `over` is where what a rail sends by MPI goes.
+#define RAILPASS_RAIL(kind, text)                                        \
+  packet_rails open_##kind##_rails(MPI_Comm comm, const mpi_place& over, \
+                                   const std::vector<wanted_rail>& wanted);
 #include "lib/rails/rails.def"
 #undef RAILPASS_RAIL
 
 struct rail_kind {
   std::string_view name;
   std::string_view text;
-  packet_rails (*open)(MPI_Comm, const std::vector<wanted_rail>&);
+  packet_rails (*open)(MPI_Comm, const mpi_place&, const std::vector<wanted_rail>&);
 };
 
 #define RAILPASS_RAIL(kind, text) rail_kind{#kind, text, open_##kind##_rails},
@@ -47,7 +50,8 @@ std::string rails_mark(std::string_view rails);
 
 /// Opens the rails of a list such as "mpi,eth1,tcp:10.1.0.0/16". All ranks name as many, of the
 /// same kinds in the same order. Collective; what fails on one rank is thrown as error on all.
-/// `comm` is used by nobody else and must outlive the rails.
-packet_rails open_packet_rails(MPI_Comm comm, std::string_view rails);
+/// `comm` is needed until they are open, and only collectives are called on it; `over` is where
+/// what a rail sends by MPI goes.
+packet_rails open_packet_rails(MPI_Comm comm, const mpi_place& over, std::string_view rails);
 
 }  // namespace railpass

@@ -6,6 +6,7 @@
 // costs MPI nothing. A lane's number is its messages' tags.
 #pragma once
 
+#include "lib/rails/mpi/place.hpp"
 #include "lib/rails/mpi/rank_map.hpp"
 #include "lib/session/hosts.hpp"
 #include "lib/session/node_memory.hpp"
@@ -54,9 +55,10 @@ struct base_place {
 /// A communicator's lane. Its number is free for others once the last owner is gone.
 class base_lane {
  public:
-  /// Tags of its messages: of schedules from 0 on, then those of merges, and the last one says that
-  /// this rank has failed.
+  /// Tags of its messages: of schedules from 0 on, then those of merges, then of rails that were
+  /// opened for it (mpi_place), and the last one says that this rank has failed.
   static constexpr int failure_tag = base::tags_per_lane - 1;
+  static constexpr int first_rails_tag = failure_tag - mpi_place::num_tags;
 
   base_lane() = default;
   ~base_lane();

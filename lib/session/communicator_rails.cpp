@@ -1,36 +1,54 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/communicator_rails.hpp"
 
+#include "lib/rails/agreement.hpp"
 #include "lib/session/process.hpp"
 
 #include <exception>
+#include <memory>
+#include <new>
 #include <utility>
 
 namespace railpass {
 
 namespace {
 
+void close_of_user(communicator_rails& mine, process& p) {
+  std::exception_ptr problem;
+  try {
+    mine.of_user.close(p);
+  } catch (const std::exception&) {
+    problem = std::current_exception();
+  }
+  mine.comm.free();
+  if (problem) std::rethrow_exception(problem);
+}
+
 int close_attribute(MPI_Comm, int, void* value, void*) {
   const std::unique_ptr<communicator_rails> mine(static_cast<communicator_rails*>(value));
   process* const p = process::get();
-  if (!p) return MPI_SUCCESS;  // MPI is being finalized, and they were closed at its beginning
-  for (rail_place* const one : {&mine->of_user, &mine->of_collectives}) try {
-      one->close(*p);
-    } catch (const std::exception& e) {
-      p->record(std::string("rails were not closed properly: ") + e.what());
-    }
-  mine->comm.free();
+  if (!p) return MPI_SUCCESS;  // MPI is being finalized, and they ended at its beginning
+  mine->of_collectives.leave(*p);
+  try {
+    close_of_user(*mine, *p);
+  } catch (const std::exception& e) {
+    p->record(std::string("rails were not closed properly: ") + e.what());
+  }
   return MPI_SUCCESS;
 }
 
-// The attribute of `comm`, made if there is none. Collective; throws error on all ranks alike.
+// The attribute of `comm`, made if there is none. Throws std::bad_alloc.
 communicator_rails& attribute_of(MPI_Comm comm, process& p) {
   if (communicator_rails* const known = find_rails(comm, p)) return *known;
   auto made = std::make_unique<communicator_rails>();
-  if (const int code = make_private_communicator(comm, made->comm))
-    throw error("no communicator for the rails: MPI error " + std::to_string(code));
-  PMPI_Comm_set_attr(comm, p.rails_key(), made.get());
+  if (PMPI_Comm_set_attr(comm, p.rails_key(), made.get()) != MPI_SUCCESS) throw std::bad_alloc();
   return *made.release();
+}
+
+// Nothing is kept on a communicator without rails.
+void drop_if_empty(MPI_Comm comm, process& p) {
+  const communicator_rails* const mine = find_rails(comm, p);
+  if (mine && !mine->of_user && !mine->of_collectives) PMPI_Comm_delete_attr(comm, p.rails_key());
 }
 
 }  // namespace
@@ -57,33 +75,51 @@ communicator_rails& required_rails(const char* call, MPI_Comm comm) {
   return *found;
 }
 
-void drop_if_empty(MPI_Comm comm, const communicator_rails& mine, const process& p) {
-  if (!mine.of_user && !mine.of_collectives) PMPI_Comm_delete_attr(comm, p.rails_key());
-}
-
-rail_place& give_place(MPI_Comm comm, process& p, rail_place communicator_rails::*which,
-                       const std::function<rail_place(const communicator_rails& mine)>& work) {
-  communicator_rails& mine = attribute_of(comm, p);
+void give_place(MPI_Comm comm, process& p,
+                const std::function<rail_place(const communicator_rails& mine)>& work) {
   try {
-    mine.*which = work(mine);
+    on_all(comm, [&] { attribute_of(comm, p); });
+    communicator_rails& mine = attribute_of(comm, p);
+    if (const int code = make_private_communicator(comm, mine.comm))
+      throw error("no communicator for the rails: MPI error " + std::to_string(code));
+    try {
+      mine.of_user = work(mine);
+    } catch (...) {
+      mine.comm.free();
+      throw;
+    }
   } catch (...) {
-    drop_if_empty(comm, mine, p);
+    drop_if_empty(comm, p);
     throw;
   }
-  return mine.*which;
 }
 
-std::shared_ptr<lane> rails_for_collectives(MPI_Comm comm, process& p, const std::string& rails,
-                                            const std::string& strategy) {
-  if (const communicator_rails* const known = find_rails(comm, p); known && known->of_collectives)
-    return known->of_collectives.messages;
+void take_place(MPI_Comm comm, process& p) {
+  std::exception_ptr problem;
+  try {
+    close_of_user(attribute_of(comm, p), p);
+  } catch (const std::exception&) {
+    problem = std::current_exception();
+  }
+  drop_if_empty(comm, p);
+  if (problem) std::rethrow_exception(problem);
+}
+
+std::shared_ptr<lane> rails_for_collectives(MPI_Comm comm, process& p, const mpi_place& over,
+                                            const std::string& rails, const std::string& strategy) {
   const double budget_s = p.values().rails_budget;
-  return give_place(comm, p, &communicator_rails::of_collectives,
-                    [&](const communicator_rails& mine) {
-                      return mine.of_user ? place_beside(mine.of_user, mine.comm, p, budget_s)
-                                          : place_on(mine.comm, p, rails, strategy, budget_s);
-                    })
-      .messages;
+  const communicator_rails* const known = find_rails(comm, p);  // on all ranks, or none
+  const rail_tenant who{.comm = comm, .of_collectives = &over};
+  rail_place found = known && known->of_user ? place_beside(known->of_user, who, p, budget_s)
+                                             : place_on(who, p, rails, strategy, budget_s);
+  const std::shared_ptr<lane> messages = found.messages;
+  try {
+    on_all(comm, [&] { attribute_of(comm, p).of_collectives = std::exchange(found, {}); });
+  } catch (...) {
+    found.leave(p);
+    throw;
+  }
+  return messages;
 }
 
 const known_rails& known_rails_of(MPI_Comm comm) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What a communicator of the user keeps of rails, as its attribute: made by the first call that
-// gives it a place on some, gone with the communicator or with its last place.
+// gives it a place on some, gone with the communicator or with its last place. The user's place
+// ends with the other ranks, that of collectives without them.
 #pragma once
 
+#include "lib/session/private_communicator.hpp"
 #include "lib/session/rail_placement.hpp"
 
 #include <functional>
@@ -15,7 +17,7 @@ namespace railpass {
 class process;
 
 struct communicator_rails {
-  private_communicator comm;  // the lanes'
+  private_communicator comm;  // of_user's
   rail_place of_user;         // open_rails was called
   rail_place of_collectives;
 };
@@ -28,18 +30,18 @@ communicator_rails* find_rails(MPI_Comm comm, const process& p);
 process& required_process(const char* call);
 communicator_rails& required_rails(const char* call, MPI_Comm comm);
 
-/// Gives `comm` a place that it has not got, which `work` finds. Collective; throws error on all
-/// ranks alike.
-rail_place& give_place(MPI_Comm comm, process& p, rail_place communicator_rails::*which,
-                       const std::function<rail_place(const communicator_rails& mine)>& work);
-
-/// Nothing is kept on a communicator without rails.
-void drop_if_empty(MPI_Comm comm, const communicator_rails& mine, const process& p);
+/// Gives `comm` the user's place, which it has not got and `work` finds on a communicator of its
+/// own. Collective; throws error on all ranks alike.
+void give_place(MPI_Comm comm, process& p,
+                const std::function<rail_place(const communicator_rails& mine)>& work);
+/// Takes it away. Collective; throws error on all ranks alike, and has done so even then.
+void take_place(MPI_Comm comm, process& p);
 
 /// The lane of collectives of `comm`: over the rails that open_rails has opened there, or else
-/// those named. It ends with `comm`. Collective; throws error on all ranks alike.
-std::shared_ptr<lane> rails_for_collectives(MPI_Comm comm, process& p, const std::string& rails,
-                                            const std::string& strategy);
+/// those named; if these have to be opened, what they send by MPI goes `over` its place. It ends
+/// with `comm`. Makes no communicator. Collective; throws error on all ranks alike.
+std::shared_ptr<lane> rails_for_collectives(MPI_Comm comm, process& p, const mpi_place& over,
+                                            const std::string& rails, const std::string& strategy);
 
 /// What is known of the open rails of `comm`, the same on all ranks. Throws error if it has none.
 const known_rails& known_rails_of(MPI_Comm comm);

@@ -41,6 +41,13 @@ class joint_lockstep {
   int rank() const { return rank_; }
   int num_ranks() const { return num_ranks_; }
   const base_lane& lane() const { return *lane_; }
+  /// For rails that are opened for these ranks, which may outlive this.
+  mpi_place place_of_rails() const {
+    return {.comm = lane_->of().comm,
+            .ranks = lane_->ranks(),
+            .first_tag = lane_->first_tag() + base_lane::first_rails_tag,
+            .owner = lane_};
+  }
 
   // ---- a call
 

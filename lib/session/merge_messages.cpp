@@ -18,7 +18,7 @@ std::unique_lock<std::mutex> held(std::mutex* guarded) {
 
 /// Apart from the tags of schedules.
 int tag_of_merge(const lockstep& ls) {
-  constexpr int num_tags = base_lane::failure_tag - num_schedule_tags;
+  constexpr int num_tags = base_lane::first_rails_tag - num_schedule_tags;
   static_assert(num_tags > 1);
   return num_schedule_tags + int(ls.merges() % num_tags);
 }

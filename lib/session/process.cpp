@@ -142,10 +142,9 @@ void process::end() {
 }
 
 void process::finalize() {
-  // MPI allows no other thread to be inside a call now. Nobody is waited for but by rails, which
-  // all ranks close.
+  // MPI allows no other thread to be inside a call now. Nobody is waited for, or not for long.
   for (communicator_state* const state : communicators_) state->leave();
-  close_rails();
+  leave_rails();
   if (!values_.stats.empty()) {
     try {
       const select::statistics_dump dump = statistics();
@@ -290,23 +289,17 @@ void process::add(communicator_state& state) {
   communicators_.push_back(&state);
 }
 
-// Side by side, as other ranks may have opened them in another order.
-void process::close_rails() {
-  std::vector<std::shared_ptr<shared_rails>> open = std::move(rails_);
-  for (const auto& rails : open)
-    std::ranges::move(statistics_of(rails->transport), std::back_inserter(freed_.rails));
-  const auto has_ended = [this](const std::shared_ptr<shared_rails>& rails) {
-    try {
-      return rails->transport.close_step();
-    } catch (const std::exception& e) {
-      record(std::string("rails were not closed properly: ") + e.what());
-      return true;
-    }
-  };
-  for (int empty = 0; !open.empty(); ++empty) {
-    open.front()->transport.give_way(empty);
-    std::erase_if(open, has_ended);
+// What others still do over rails they do without this rank, whose connections stay as they are
+// until the process ends: what was given to them arrives.
+void process::leave_rails() {
+  const double until_s = steady_clock_s() + patience_s;
+  auto waits = rails_;
+  for (int empty = 0; steady_clock_s() < until_s; ++empty) {
+    std::erase_if(waits, [](const auto& rails) { return rails->transport.leave(); });
+    if (waits.empty()) break;
+    waits.front()->transport.give_way(empty);
   }
+  for (const auto& rails : rails_) rails->transport.end();
 }
 
 void process::add(const std::shared_ptr<shared_rails>& rails) {

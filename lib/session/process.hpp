@@ -86,7 +86,7 @@ class process {
   /// Keeps what the communicator has learnt for the dump.
   void remove(communicator_state& state);
 
-  /// Rails that are open, to be closed before MPI ends.
+  /// Rails that are open, which end before MPI does.
   void add(const std::shared_ptr<shared_rails>& rails);
   void remove(const std::shared_ptr<shared_rails>& rails);
   std::vector<std::shared_ptr<shared_rails>> open_rails();
@@ -110,7 +110,7 @@ class process {
   void keep_learnt();
   knowledge::run_record learnt();
   void remember(const select::statistics_dump& learnt);
-  void close_rails();
+  void leave_rails();
 
   settings values_;
   clock_function clock_ = steady_clock_s;

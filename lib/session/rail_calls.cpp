@@ -79,23 +79,20 @@ void open_rails(MPI_Comm comm, const rails_options& options) {
                   "': the communicator's collectives have others: " +
                   known->of_collectives.rails->transport.rails());
   }
-  give_place(comm, p, &communicator_rails::of_user, [&](const communicator_rails& mine) {
-    return mine.of_collectives ? place_beside(mine.of_collectives, mine.comm, p, budget_s)
-                               : place_on(mine.comm, p, rails, how, budget_s);
+  give_place(comm, p, [&](const communicator_rails& mine) {
+    const rail_tenant who{.comm = mine.comm.handle};
+    return mine.of_collectives ? place_beside(mine.of_collectives, who, p, budget_s)
+                               : place_on(who, p, rails, how, budget_s);
   });
 }
 
 void close_rails(MPI_Comm comm) {
-  communicator_rails& mine = required_rails("railpass::mpi::close_rails", comm);
-  process& p = required_process("railpass::mpi::close_rails");
-  std::string problem;
+  required_rails("railpass::mpi::close_rails", comm);
   try {
-    mine.of_user.close(p);
+    take_place(comm, required_process("railpass::mpi::close_rails"));
   } catch (const std::exception& e) {
-    problem = e.what();
+    throw error(std::string("railpass::mpi::close_rails: ") + e.what());
   }
-  drop_if_empty(comm, mine, p);
-  if (!problem.empty()) throw error("railpass::mpi::close_rails: " + problem);
 }
 
 message isend(std::span<const message_part> parts, int dest, int tag, MPI_Comm comm,

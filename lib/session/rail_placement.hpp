@@ -5,7 +5,6 @@
 #pragma once
 
 #include "lib/rails/lane.hpp"
-#include "lib/session/private_communicator.hpp"
 #include "lib/session/shared_rails.hpp"
 
 #include <memory>
@@ -23,18 +22,29 @@ struct rail_place {
 
   explicit operator bool() const { return messages != nullptr; }
 
-  /// Collective. There is none afterwards, even if error is thrown.
+  /// Collective, of the user's messages. There is none afterwards, even if error is thrown.
   void close(process& p);
+  /// Of those of collectives, once there are no calls any more: without the others. Local.
+  void leave(process& p);
+};
+
+/// Whose place it is, on whose ranks.
+struct rail_tenant {
+  MPI_Comm comm = MPI_COMM_NULL;  ///< on which only collectives are called
+  /// Of collectives: where rails that are opened for them send by MPI, and the rails live until MPI
+  /// ends. None: of the user's messages, whose rails get a communicator of their own, and whose
+  /// place ends by collectives on `comm`, which is nobody else's.
+  const mpi_place* of_collectives = nullptr;
 };
 
 /// A place on rails of these names, which are opened if none are; `budget_s` is to measure them.
-/// Collective over `comm`; throws error on all ranks alike.
-rail_place place_on(const private_communicator& comm, process& p, const std::string& rails,
+/// Collective over the tenant's ranks; throws error on all of them alike.
+rail_place place_on(const rail_tenant& who, process& p, const std::string& rails,
                     const std::string& strategy, double budget_s);
 
 /// A place on the rails that messages of the other kind have already, or, if these have failed, on
-/// others of their names. Collective over `comm`; throws error on all ranks alike.
-rail_place place_beside(const rail_place& other, const private_communicator& comm, process& p,
+/// others of their names. Collective over the tenant's ranks; throws error on all of them alike.
+rail_place place_beside(const rail_place& other, const rail_tenant& who, process& p,
                         double budget_s);
 
 }  // namespace railpass

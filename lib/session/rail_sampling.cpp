@@ -29,12 +29,12 @@ struct partners {
   int of(bool same_host) const { return same_host ? on_this_host : on_another; }
 };
 
-partners partners_in(const private_communicator& comm) {
+partners partners_in(MPI_Comm comm, int num_ranks) {
   partners found;
-  found.hosts.resize(std::size_t(comm.num_ranks));
+  found.hosts.resize(std::size_t(num_ranks));
   const std::int64_t mine = mark_of_host();
-  PMPI_Allgather(&mine, 1, MPI_INT64_T, found.hosts.data(), 1, MPI_INT64_T, comm.handle);
-  for (int r = comm.num_ranks - 1; r > 0; --r)
+  PMPI_Allgather(&mine, 1, MPI_INT64_T, found.hosts.data(), 1, MPI_INT64_T, comm);
+  for (int r = num_ranks - 1; r > 0; --r)
     (found.hosts[std::size_t(r)] == found.hosts[0] ? found.on_this_host : found.on_another) = r;
   return found;
 }
@@ -75,18 +75,17 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 // On rank 0: what the rails of a link are on both sides. Collective, as messages between two ranks
-// of this communicator are the rails'.
-std::vector<std::string> marks_of(open_transport& rails, const private_communicator& comm,
-                                  int partner) {
-  const bool measures = comm.rank == 0 || comm.rank == partner;
+// of this communicator are somebody else's.
+std::vector<std::string> marks_of(open_transport& rails, MPI_Comm comm, int partner) {
+  const bool measures = rails.rank() == 0 || rails.rank() == partner;
   const std::string mine = measures ? marks_here(rails) : std::string();
   const int length = int(mine.size());
-  std::vector<int> lengths(std::size_t(comm.num_ranks)), begins(lengths.size());
-  PMPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, comm.handle);
+  std::vector<int> lengths(std::size_t(rails.num_ranks())), begins(lengths.size());
+  PMPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, comm);
   std::partial_sum(lengths.begin(), lengths.end() - 1, begins.begin() + 1);
   std::string all(std::size_t(begins.back() + lengths.back()), ' ');
   PMPI_Gatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), begins.data(), MPI_CHAR,
-               0, comm.handle);
+               0, comm);
   return lines_of(all);
 }
 
@@ -167,15 +166,16 @@ void keep(const std::string& text, const std::vector<measured_link>& links, proc
 
 }  // namespace
 
-known_rails learn_rails(open_transport& rails, const private_communicator& comm, process& p,
+known_rails learn_rails(open_transport& rails, MPI_Comm comm, process& p,
                         const sampling_options& options) {
   known_rails known;
-  if (comm.num_ranks == 1) return known;
+  const int rank = rails.rank(), num_ranks = rails.num_ranks();
+  if (num_ranks == 1) return known;
   double budget_s = options.budget_s;
-  PMPI_Bcast(&budget_s, 1, MPI_DOUBLE, 0, comm.handle);
+  PMPI_Bcast(&budget_s, 1, MPI_DOUBLE, 0, comm);
   if (budget_s <= 0) return known;
 
-  const partners who = partners_in(comm);
+  const partners who = partners_in(comm, num_ranks);
   std::vector<measured_link> links;
   for (const bool same_host : {true, false}) {
     const int partner = who.of(same_host);
@@ -184,20 +184,20 @@ known_rails learn_rails(open_transport& rails, const private_communicator& comm,
     links.back().marks = marks_of(rails, comm, partner);
   }
   std::string text, source;
-  if (comm.rank == 0) text = found_before(links, p, options.path, source);
+  if (rank == 0) text = found_before(links, p, options.path, source);
   int measures = text.empty() ? 1 : 0;
-  PMPI_Bcast(&measures, 1, MPI_INT, 0, comm.handle);
+  PMPI_Bcast(&measures, 1, MPI_INT, 0, comm);
 
   std::string problem;
   if (measures) try {
       for (measured_link& l : links) {
         const int partner = who.of(l.same_host);
-        if (comm.rank == 0)
+        if (rank == 0)
           l.samples = measure_link(rails, partner, budget_s);
-        else if (comm.rank == partner)
+        else if (rank == partner)
           serve_measurement(rails, 0, budget_s);
       }
-      if (comm.rank == 0) {
+      if (rank == 0) {
         source = "measured now";
         text = files::to_json(rails_measurement{
             .railpass_version = RAILPASS_VERSION, .measured_at = files::utc_now(), .links = links});
@@ -206,12 +206,12 @@ known_rails learn_rails(open_transport& rails, const private_communicator& comm,
     } catch (const std::exception& e) {
       problem = std::string("the rails cannot be measured: ") + e.what();
     }
-  broadcast_asleep(text, comm.handle);
-  broadcast_asleep(source, comm.handle);
-  agree(comm.handle, problem);
+  broadcast_asleep(text, comm);
+  broadcast_asleep(source, comm);
+  agree(comm, problem);
 
   // The same text on all ranks, so that all find the same.
-  on_all(comm.handle, [&] {
+  on_all(comm, [&] {
     rails_measurement m = files::parse_rails(text, "what rank 0 measured");
     known.source = source;
     known.measured_at = m.measured_at;
@@ -219,10 +219,10 @@ known_rails learn_rails(open_transport& rails, const private_communicator& comm,
       transport::link_findings findings = transport::analyse(l.samples);
       known.links.push_back({std::move(l), std::move(findings)});
     }
-    for (int peer = 0; peer < comm.num_ranks; ++peer)
+    for (int peer = 0; peer < num_ranks; ++peer)
       for (const known_link& l : known.links)
-        if (peer != comm.rank && l.measured.same_host == (who.hosts[std::size_t(peer)] ==
-                                                          who.hosts[std::size_t(comm.rank)]))
+        if (peer != rank &&
+            l.measured.same_host == (who.hosts[std::size_t(peer)] == who.hosts[std::size_t(rank)]))
           rails.with([&](transport::transport& t) { t.know(peer, l.findings.profile); });
   });
   return known;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "lib/rails/open_transport.hpp"
-#include "lib/session/private_communicator.hpp"
 #include "railpass/transport/sampling.hpp"
 
 #include <string>
@@ -35,9 +34,10 @@ struct sampling_options {
 /// this process before, or finds in the file, is taken if it is of the same rails; else rank 0 and
 /// one rank on its host, and rank 0 and one rank on another host, measure while all others sleep,
 /// and rank 0 writes the file. All pairs of ranks on one host are taken as alike, and so are all on
-/// two hosts. Options are rank 0's. Collective over `comm`, which is the transport's; throws error
-/// on all ranks alike. A file that cannot be used or written is recorded, and no error.
-known_rails learn_rails(open_transport& rails, const private_communicator& comm, process& p,
+/// two hosts. Options are rank 0's. Collective over `comm`, which has the transport's ranks in the
+/// same order; throws error on all ranks alike. A file that cannot be used or written is recorded,
+/// and no error.
+known_rails learn_rails(open_transport& rails, MPI_Comm comm, process& p,
                         const sampling_options& options);
 
 }  // namespace railpass

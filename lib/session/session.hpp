@@ -104,7 +104,7 @@ class session {
   // Schedules may run in the memory that all ranks share, if there is any. Nothing fails.
   void share_memory();
   // Where the settings name rails, schedules run over these. Collective over `user`.
-  void open_rails(MPI_Comm user, bool all_name_rails, bool none_names_rails, bool may_open);
+  void open_rails(MPI_Comm user, bool all_name_rails, bool none_names_rails);
   void know_machine(double passed_s);
   int run_tuned(const call& c, std::uint8_t policy);
   // What is rare is not inlined: a settled call is to run through little code.

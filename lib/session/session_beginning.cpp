@@ -36,23 +36,18 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   if (native) return {nullptr, native->error_code, native->postponed};
   made->share_memory();
   made->open_rails(user, b.agreed.all(agreement::names_rails),
-                   b.agreed.all(agreement::names_no_rails),
-                   b.agreed.all(agreement::may_make_communicators));
+                   b.agreed.all(agreement::names_no_rails));
   made->know_machine(passed_s);
   return {std::move(made)};
 }
 
-void session::open_rails(MPI_Comm user, bool all_name_rails, bool none_names_rails, bool may_open) {
+void session::open_rails(MPI_Comm user, bool all_name_rails, bool none_names_rails) {
   try {
     if (!all_name_rails && !none_names_rails)
       throw error("not all ranks name rails (RAILPASS_RAILS)");
-    if (all_name_rails && !may_open)
-      throw error(
-          "rails are not opened inside a collective where MPI_THREAD_MULTIPLE or MPI_Comm_idup is "
-          "used; railpass::mpi::start_tuning opens them");
     if (all_name_rails) {
-      const auto messages =
-          rails_for_collectives(user, process_, settings_.rails, settings_.strategy);
+      const auto messages = rails_for_collectives(user, process_, joint_.place_of_rails(),
+                                                  settings_.rails, settings_.strategy);
       on_all(user, [&] { run_over(messages); });
     }
   } catch (const error& problem) {  // on all ranks

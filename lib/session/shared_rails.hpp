@@ -16,9 +16,9 @@ struct shared_rails {
   open_transport transport;
   known_rails known;
 
-  shared_rails(MPI_Comm comm, const std::string& rails, const std::string& strategy,
-               double silence_s)
-      : transport(comm, rails, strategy, silence_s) {}
+  shared_rails(MPI_Comm comm, const mpi_place& over, const std::string& rails,
+               const std::string& strategy, double silence_s)
+      : transport(comm, over, rails, strategy, silence_s) {}
 };
 
 /// What this rank has sent over each of the rails.

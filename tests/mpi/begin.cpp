@@ -5,6 +5,7 @@
 #include "lib/session/base.hpp"
 #include "lib/session/process.hpp"
 #include "railpass/mpi.hpp"
+#include "railpass/rails.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
 #include "support/records.hpp"
@@ -54,6 +55,7 @@ COUNTED(PMPI_Allgather,
         in, count, type, out, out_count, out_type, comm)
 COUNTED(PMPI_Bcast, (void* data, int count, MPI_Datatype type, int root, MPI_Comm comm), data,
         count, type, root, comm)
+COUNTED(PMPI_Comm_dup, (MPI_Comm comm, MPI_Comm* made), comm, made)
 COUNTED(PMPI_Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm* made), comm, color, key,
         made)
 #undef COUNTED
@@ -118,6 +120,31 @@ TEST_CASE("MPI makes one communicator for some ranks, and none for later ones of
     CAPTURE(arm);
     CHECK(asked == calls(arm == "native" ? 1 : 0, "PMPI_Bcast"));
   }
+}
+
+TEST_CASE("rails of collectives take no communicator of MPI's, whoever makes some elsewhere") {
+  const communicator base = communicator::duplicate_of_world();
+  REQUIRE(mpi::start_tuning(base) == MPI_SUCCESS);
+  MPI_Comm copy = MPI_COMM_NULL;
+  MPI_Request copying = MPI_REQUEST_NULL;
+  MPI_Comm_idup(MPI_COMM_WORLD, &copy, &copying);
+  for (int round = 0; round < 2; ++round) {
+    const communicator world = communicator::duplicate_of_world();
+    mpi::configure(world, "rails", "mpi,127.0.0.2");
+    mpi::configure(world, "use", "broadcast:binomial");
+    asked.clear();
+    int value = 0;
+    for (int call = 0; call < 20; ++call) {
+      value = world.rank() == 0 ? call : -1;
+      REQUIRE(mpi::broadcast(&value, 1, MPI_INT, 0, world) == MPI_SUCCESS);
+      CHECK(value == call);
+    }
+    for (const char* maker : {"PMPI_Comm_create", "PMPI_Comm_dup", "PMPI_Comm_split"})
+      CHECK(std::ranges::count(asked, maker) == 0);
+    if (world.size() > 1) CHECK(mpi::rails_to(0, world).size() == 2);
+  }
+  MPI_Wait(&copying, MPI_STATUS_IGNORE);
+  const communicator freed(copy);
 }
 
 TEST_CASE("memory is shared by the ranks of a host only") {

@@ -69,7 +69,7 @@ TEST_CASE("payload of many parts arrives whole") {
   const communicator& comm = never_freed();
   const communicator other = communicator::duplicate_of_world();
   if (comm.size() < 2) return;
-  mpi_packet_rail rail(0, comm);
+  mpi_packet_rail rail(0, {.comm = comm}, comm.rank(), comm.size());
   memory_of_user user;
   if (comm.rank() == 0) {
     for (std::size_t i = 0; i < payload_bytes; ++i) user.data[i] = std::byte(i * 7 + (i >> 8));
@@ -92,7 +92,7 @@ TEST_CASE("who has given up is written to no more") {
   const communicator& comm = never_freed();
   const communicator other = communicator::duplicate_of_world();
   if (comm.size() < 2) return;
-  mpi_packet_rail rail(0, comm);
+  mpi_packet_rail rail(0, {.comm = comm}, comm.rank(), comm.size());
   memory_of_user user;
   if (comm.rank() == 0) {
     auto packets = packets_from(user);
@@ -112,7 +112,7 @@ TEST_CASE("from who has given up comes what was sent, or nothing") {
   const communicator& comm = never_freed();
   const communicator other = communicator::duplicate_of_world();
   if (comm.size() < 2) return;
-  mpi_packet_rail rail(0, comm);
+  mpi_packet_rail rail(0, {.comm = comm}, comm.rank(), comm.size());
   memory_of_user user;
   if (comm.rank() == 0) {
     auto packets = packets_from(user);

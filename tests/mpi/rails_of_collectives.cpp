@@ -3,6 +3,7 @@
 // Collectives whose schedules run over tcp rails of this machine: large messages, beside messages
 // of the user, on several communicators; rails that some rank has not got, and rails that break.
 // That every algorithm does the right thing over them is tested by any_collective.
+#include "lib/session/process.hpp"
 #include "railpass/mpi.hpp"
 #include "railpass/rails.hpp"
 #include "support/catch.hpp"
@@ -62,16 +63,24 @@ void all_to_all_is_right(MPI_Comm comm, int n, const char* arm) {
   CHECK(wrong == 0);
 }
 
-// Breaks a connection of this process over 127.0.0.2, if there is one. Whether there was.
-bool break_a_connection() {
-  for (int fd = 0; fd < 1024; ++fd) {
-    sockaddr_in peer{};
-    socklen_t length = sizeof peer;
-    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 &&
-        peer.sin_family == AF_INET && peer.sin_addr.s_addr == htonl(0x7f000002))
-      return shutdown(fd, SHUT_RDWR) == 0;
-  }
-  return false;
+// Whether it is a connection over 127.0.0.2.
+bool is_connection(int fd) {
+  sockaddr_in peer{};
+  socklen_t length = sizeof peer;
+  return getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 &&
+         peer.sin_family == AF_INET && peer.sin_addr.s_addr == htonl(0x7f000002);
+}
+int open_connections() {
+  int found = 0;
+  for (int fd = 0; fd < 1024; ++fd) found += is_connection(fd) ? 1 : 0;
+  return found;
+}
+// Breaks those of this process. Whether there were any.
+bool break_connections() {
+  bool found = false;
+  for (int fd = 0; fd < 1024; ++fd)
+    if (is_connection(fd)) found |= shutdown(fd, SHUT_RDWR) == 0;
+  return found;
 }
 
 }  // namespace
@@ -222,7 +231,7 @@ TEST_CASE("after a connection breaks calls fail, or have their own data, and nob
     // Ranks may see the failure in different calls. All are native from the same call on: otherwise
     // they would wait for each other here, or get what belongs to another call.
     for (int call = 0; native < 3 && call < 100000; ++call) {
-      if (call == 20 && world.rank() == world.size() - 1) CHECK(break_a_connection());
+      if (call == 20 && world.rank() == world.size() - 1) CHECK(break_connections());
       std::vector<int> data(call < 40 ? 1 << 18 : 1 << 8, world.rank() == 0 ? call : -1);
       const int code =
           mpi::broadcast(data.data(), int(data.size()), MPI_INT, 0, world, collect(use(arm)));
@@ -236,10 +245,59 @@ TEST_CASE("after a connection breaks calls fail, or have their own data, and nob
   }
 }
 
-TEST_CASE("rails that are still open when MPI ends") {
-  static MPI_Comm kept = MPI_COMM_NULL;
-  MPI_Comm_dup(MPI_COMM_WORLD, &kept);
-  mpi::configure(kept, "rails", "127.0.0.2,mpi");
-  REQUIRE(mpi::start_tuning(kept) == MPI_SUCCESS);
-  all_to_all_is_right(kept, 1000, "pairwise");
+TEST_CASE("who frees a communicator whose collectives go over rails waits for nobody") {
+  int connections = -1;
+  for (int round = 0; round < 5; ++round) {
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    int rank = 0, p = 1, freed = 1;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &p);
+    mpi::configure(comm, "rails", "mpi,127.0.0.2");
+    REQUIRE(mpi::start_tuning(comm) == MPI_SUCCESS);
+    broadcast_is_right(comm, 100000, 0, "pipeline+segment_bytes=64KiB");
+    all_to_all_is_right(comm, 100, "pairwise");
+    if (rank > 0) MPI_Recv(&freed, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&comm);
+    for (int to = 1; rank == 0 && to < p; ++to) MPI_Send(&freed, 1, MPI_INT, to, 0, MPI_COMM_WORLD);
+    // All of them use the same rails.
+    const int now = open_connections();
+    if (round > 0) CHECK(now == connections);
+    connections = now;
+  }
+}
+
+TEST_CASE("rails that broke while nobody used them are opened anew") {
+  for (int round = 0; round < 3; ++round) {
+    const communicator world = communicator::duplicate_of_world();
+    mpi::configure(world, "rails", two_rails);
+    REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+    all_to_all_is_right(world, 1000, "pairwise");
+    if (world.size() > 1) CHECK(mpi::last_arm(world) == "pairwise");
+    MPI_Barrier(world);  // all have ended the call
+    if (world.size() > 1 && world.rank() == world.size() - 1) CHECK(break_connections());
+  }
+}
+
+// The last one: no call is tuned any more.
+TEST_CASE("a rank at whose end others still send over rails waits for none, and disturbs none") {
+  static MPI_Comm all = MPI_COMM_NULL, others = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &all);
+  int rank = 0, p = 1;
+  MPI_Comm_rank(all, &rank);
+  MPI_Comm_size(all, &p);
+  MPI_Comm_split(all, rank == 0 ? 0 : 1, rank, &others);
+  for (const MPI_Comm comm : {all, others}) {
+    mpi::configure(comm, "rails", "127.0.0.2,mpi");
+    REQUIRE(mpi::start_tuning(comm) == MPI_SUCCESS);
+  }
+  broadcast_is_right(all, 100000, 0, "pipeline+segment_bytes=64KiB");
+  int ended = 1;
+  if (rank > 0) MPI_Recv(&ended, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  for (int round = 0; rank > 0 && round < 20; ++round) {
+    all_to_all_is_right(others, 1000, "pairwise");
+    if (p > 2) CHECK(mpi::last_arm(others) == "pairwise");
+  }
+  process::end();
+  for (int to = 1; rank == 0 && to < p; ++to) MPI_Send(&ended, 1, MPI_INT, to, 0, MPI_COMM_WORLD);
 }

@@ -59,6 +59,9 @@ class mailbox {
   const std::deque<message_ptr>& posted() const { return posted_; }
   std::deque<envelope_ptr> take_all_unexpected() { return std::exchange(unexpected_, {}); }
 
+  /// Nothing waits here, nor has begun that has not ended.
+  bool is_idle() const { return posted_.empty() && unexpected_.empty() && unsent == 0; }
+
   bool dropping = false;     ///< nobody receives any more
   std::int64_t unsent = 0;   ///< messages to other ranks that were begun and have not left
   std::int64_t arrived = 0;  ///< messages that have come from other ranks, received or not

@@ -197,10 +197,21 @@ class transport final : private packet_sink {
   /// Ends a channel on which everything has arrived and left: receives that have met nothing never
   /// end.
   void forget(channel ended) { mailboxes_.erase(ended); }
+  /// Ends a channel on which this rank has received all that was sent to it, as all its ranks have
+  /// or will. What is there all the same, or comes, is dropped.
+  void leave(channel ended) {
+    const auto box = mailboxes_.find(ended);
+    if (box == mailboxes_.end()) return;
+    if (box->second.is_idle())
+      mailboxes_.erase(box);
+    else
+      drop(ended);
+  }
 
   /// Says to all peers that nothing more will be sent, once all messages that were begun have left.
   /// Nobody receives any more.
   void say_farewell() {
+    check_alive();
     whole_or_failed([&] {
       if (!std::exchange(leaving_, true))
         for (auto& [of, box] : mailboxes_) drop_unexpected(box);

@@ -20,6 +20,7 @@ using transport::piece;
 namespace {
 
 constexpr int header_tag = 0, payload_tag = 1;
+static_assert(payload_tag < mpi_place::num_tags);
 
 template <class T>
 std::unique_ptr<T> taken_from(std::vector<std::unique_ptr<T>>& free) {
@@ -38,15 +39,16 @@ std::string said_by_mpi(int code) {
 
 }  // namespace
 
-mpi_packet_rail::mpi_packet_rail(int index, MPI_Comm communicator, clock_function clock)
+mpi_packet_rail::mpi_packet_rail(int index, mpi_place over, int rank, int num_ranks,
+                                 clock_function clock)
     : index_(index),
-      communicator_(communicator),
+      over_(std::move(over)),
       clock_(clock),
+      rank_(rank),
+      num_ranks_(num_ranks),
       polled_s_(clock()),
       polled_before_s_(polled_s_) {
-  PMPI_Comm_rank(communicator, &rank_);
-  PMPI_Comm_size(communicator, &num_ranks_);
-  PMPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
+  PMPI_Comm_set_errhandler(over_.comm, MPI_ERRORS_RETURN);
   peers_.resize(std::size_t(num_ranks_));
   requests_.assign(std::size_t(num_ranks_), MPI_REQUEST_NULL);
   for (int peer = 0; peer < num_ranks_; ++peer) {
@@ -57,7 +59,15 @@ mpi_packet_rail::mpi_packet_rail(int index, MPI_Comm communicator, clock_functio
   }
 }
 
-mpi_packet_rail::~mpi_packet_rail() { leave_to_mpi(); }
+mpi_packet_rail::~mpi_packet_rail() {
+  if (std::ranges::any_of(requests_, [](MPI_Request r) { return r != MPI_REQUEST_NULL; }))
+    keep_tags();
+  leave_to_mpi();
+}
+
+void mpi_packet_rail::keep_tags() {
+  static_cast<void>(new auto(std::exchange(over_.owner, nullptr)));
+}
 
 // Not all of MPI lets go of what is cancelled.
 void mpi_packet_rail::leave_to_mpi() {
@@ -73,9 +83,13 @@ void mpi_packet_rail::leave_to_mpi() {
   sending_.clear();
 }
 
+int mpi_packet_rail::receive(void* to, std::size_t bytes, int peer, int tag) {
+  return PMPI_Irecv(to, int(bytes), MPI_BYTE, over_.ranks[peer], over_.first_tag + tag, over_.comm,
+                    &requests_[std::size_t(peer)]);
+}
+
 void mpi_packet_rail::await_header(int peer) {
-  const int code = PMPI_Irecv(of(peer).incoming->data(), int(sizeof(buffer)), MPI_BYTE, peer,
-                              header_tag, communicator_, &requests_[std::size_t(peer)]);
+  const int code = receive(of(peer).incoming->data(), sizeof(buffer), peer, header_tag);
   if (code != MPI_SUCCESS) throw error("rail mpi: " + said_by_mpi(code));
 }
 
@@ -101,8 +115,8 @@ void mpi_packet_rail::send(int peer, std::vector<transport::outgoing>& packets, 
       for (const piece& p : o.payload) to = std::copy_n(p.data, p.bytes, to);
     s.bytes = to - s.joined->data();
     MPI_Request request = MPI_REQUEST_NULL;
-    int code = PMPI_Isend(s.joined->data(), int(s.bytes), MPI_BYTE, peer, header_tag, communicator_,
-                          &request);
+    int code = PMPI_Isend(s.joined->data(), int(s.bytes), MPI_BYTE, over_.ranks[peer],
+                          over_.first_tag + header_tag, over_.comm, &request);
     if (!add(code, request, std::move(s))) return;
     if (joins) continue;
     std::size_t next = 0;  // piece
@@ -119,8 +133,8 @@ void mpi_packet_rail::send(int peer, std::vector<transport::outgoing>& packets, 
       }
       if (left == 0) one.token = o.token;
       // Synchronous, so that what has not been asked for counts as under way.
-      code = PMPI_Issend(one.apart->data(), int(one.bytes), MPI_BYTE, peer, payload_tag,
-                         communicator_, &request);
+      code = PMPI_Issend(one.apart->data(), int(one.bytes), MPI_BYTE, over_.ranks[peer],
+                         over_.first_tag + payload_tag, over_.comm, &request);
       if (!add(code, request, std::move(one))) return;
     }
   }
@@ -212,8 +226,7 @@ void mpi_packet_rail::header_came(int peer, int bytes, packet_sink& sink) {
 }
 
 void mpi_packet_rail::await_part(int peer, packet_sink& sink) {
-  const int code = PMPI_Irecv(of(peer).arriving->data(), int(part_bytes), MPI_BYTE, peer,
-                              payload_tag, communicator_, &requests_[std::size_t(peer)]);
+  const int code = receive(of(peer).arriving->data(), part_bytes, peer, payload_tag);
   if (code != MPI_SUCCESS) close(peer, said_by_mpi(code), sink);
 }
 
@@ -254,6 +267,7 @@ void mpi_packet_rail::close(int peer, const std::string& why, packet_sink& sink)
 }
 
 void mpi_packet_rail::abandon() {
+  keep_tags();
   leave_to_mpi();
   for (MPI_Request& request : requests_)
     if (request != MPI_REQUEST_NULL) {
@@ -267,18 +281,24 @@ void mpi_packet_rail::abandon() {
     of(peer).open = false;
     for (const int tag : {header_tag, payload_tag}) {
       MPI_Request request = MPI_REQUEST_NULL;
-      if (PMPI_Isend(nullptr, 0, MPI_BYTE, peer, tag, communicator_, &request) == MPI_SUCCESS)
+      if (PMPI_Isend(nullptr, 0, MPI_BYTE, over_.ranks[peer], over_.first_tag + tag, over_.comm,
+                     &request) == MPI_SUCCESS)
         PMPI_Request_free(&request);
     }
   }
 }
 
-packet_rails open_mpi_rails(MPI_Comm comm, const std::vector<wanted_rail>& wanted) {
+packet_rails open_mpi_rails(MPI_Comm comm, const mpi_place& over,
+                            const std::vector<wanted_rail>& wanted) {
+  int rank = 0, num_ranks = 1;
+  PMPI_Comm_rank(comm, &rank);
+  PMPI_Comm_size(comm, &num_ranks);
   packet_rails result;
   on_all(comm, [&] {
     if (wanted.size() > 1 || !wanted.front().name.empty())
       throw error("rails: expected 'mpi' once, and no name of it");
-    result.push_back(std::make_unique<mpi_packet_rail>(wanted.front().index, comm));
+    result.push_back(
+        std::make_unique<mpi_packet_rail>(wanted.front().index, over, rank, num_ranks));
   });
   return result;
 }

@@ -4,6 +4,7 @@
 // and those of the same host by shared memory.
 #pragma once
 
+#include "lib/rails/mpi/place.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/transport/packet_rail.hpp"
 
@@ -24,10 +25,12 @@ namespace railpass {
 /// taken back from it, so nobody else's memory is safe from a rail that was given up.
 class mpi_packet_rail final : public transport::packet_rail {
  public:
-  /// Nobody else sends on `communicator`, which must outlive the rail. `index` is what the sink
-  /// knows this rail by. Throws error if MPI does not receive.
-  mpi_packet_rail(int index, MPI_Comm communicator, clock_function clock = steady_clock_s);
-  /// What was never closed is left to MPI, the rail's memory included: it may still be written to.
+  /// Of this rank and all others, over a communicator that must outlive the rail. `index` is what
+  /// the sink knows this rail by. Throws error if MPI does not receive.
+  mpi_packet_rail(int index, mpi_place over, int rank, int num_ranks,
+                  clock_function clock = steady_clock_s);
+  /// What was never closed is left to MPI, the rail's memory and tags included: it may still be
+  /// written to, and receive.
   ~mpi_packet_rail() override;
 
   void send(int peer, std::vector<transport::outgoing>& packets,
@@ -74,12 +77,14 @@ class mpi_packet_rail final : public transport::packet_rail {
   void close(int peer, const std::string& why, transport::packet_sink& sink);
   void drop_sent();
   void leave_to_mpi();
+  void keep_tags();  // for ever
+  int receive(void* to, std::size_t bytes, int peer, int tag);
 
   int index_;
   std::string name_ = "mpi";
-  MPI_Comm communicator_;
+  mpi_place over_;
   clock_function clock_;
-  int rank_ = 0, num_ranks_ = 1;
+  int rank_, num_ranks_;
   std::vector<peer_state> peers_;
   std::int64_t under_way_bytes_ = 0;
   // First what comes from each rank, then what is being sent.

@@ -5,7 +5,8 @@
 
 namespace railpass {
 
-packet_rails open_tcp_rails(MPI_Comm comm, const std::vector<wanted_rail>& wanted) {
+packet_rails open_tcp_rails(MPI_Comm comm, const mpi_place&,
+                            const std::vector<wanted_rail>& wanted) {
   std::vector<std::string> names;
   for (const wanted_rail& w : wanted) names.push_back(w.name);
   std::vector<tcp::connected_rail> connected = tcp::connect_all(comm, names);
