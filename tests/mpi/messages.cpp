@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <netinet/in.h>
 #include <numeric>
 #include <random>
@@ -51,6 +52,13 @@ int inherited_sockets() {
   for (int fd = 0; fd < 1024; ++fd)
     found += is_of_two_rails(fd) && (fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0 ? 1 : 0;
   return found;
+}
+
+std::int64_t resident_bytes() {
+  std::ifstream pages("/proc/self/statm");
+  std::int64_t all = 0, resident = 0;
+  pages >> all >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
 }
 
 }  // namespace
@@ -220,6 +228,36 @@ TEST_CASE("communicators share rails, and their messages do not meet") {
   mpi::close_rails(half);
   mpi::close_rails(backwards);
   if (p > 1) CHECK(open_sockets() < connections);
+}
+
+TEST_CASE("who waits for the last of many messages keeps few of them") {
+  const communicator world = communicator::duplicate_of_world();
+  const int me = world.rank();
+  constexpr int many = 20000;
+  constexpr std::size_t bytes = 1000;
+  mpi::open_rails(world, two_rails);
+  if (me == 1) {
+    for (int k = 0; k <= many; ++k) {
+      std::vector<char> out = pattern(bytes, k);
+      mpi::isend(whole(out), 0, k, world).wait();  // though nobody receives it yet
+    }
+  } else if (me == 0 && world.size() > 1) {
+    std::vector<char> in(bytes);
+    const std::int64_t before = resident_bytes();
+    mpi::irecv(whole(in), 1, many, world).wait();
+    CHECK(resident_bytes() - before < many * std::int64_t(bytes) / 4);
+    CHECK(in == pattern(bytes, many));
+    for (int k = many - 1; k >= 0; k -= 399) {
+      mpi::irecv(whole(in), 1, k, world).wait();
+      CHECK(in == pattern(bytes, k));
+    }
+    for (int k = 0; k < 20; ++k) {
+      mpi::message first = mpi::irecv(whole(in), MPI_ANY_SOURCE, MPI_ANY_TAG, world);
+      first.wait();
+      CHECK(first.tag() == k);
+    }
+  }
+  mpi::close_rails(world);  // nobody receives the others
 }
 
 TEST_CASE(

@@ -86,3 +86,60 @@ TEST_CASE("small messages are numbered as they leave, control packets leave toge
   CHECK(control == std::vector{packet::credit_alone(), packet::grant(1, 2, 3)});
   CHECK((!waiting.has_control() && waiting.empty()));
 }
+
+TEST_CASE("without credit what is wanted leaves first, in order, and may come back to its place") {
+  outbox waiting;
+  std::vector<std::byte> memory(8, std::byte{1});
+  std::vector<message_ptr> all;
+  const auto add = [&](channel on, int tag, std::size_t bytes = 8) {
+    all.push_back(
+        std::make_shared<message>(1, tag, on, std::vector<piece>{{memory.data(), bytes}}, nullptr));
+    waiting.add(all.back());
+  };
+  const auto take = [&] { return waiting.take_wanted(4); };
+  add(0, 1);     // 0
+  add(0, 2);     // 1
+  add(5, 2);     // 2
+  add(0, 2, 4);  // 3
+  CHECK(!take());
+  waiting.note_want(0, 2);
+  waiting.note_want(5, any_tag);
+  // In the order in which they were begun, and not two at once.
+  const auto first = take();
+  REQUIRE(first);
+  CHECK((first->op == all[1] && first->sequence == 0 && first->overtakes));
+  CHECK((waiting.awaits_answer() && !take()));
+  CHECK(!waiting.take_back(all[2]));
+  waiting.note_want(0, 2);  // which comes meanwhile
+  CHECK(waiting.take_back(all[1]));
+  CHECK(!waiting.take_back(all[1]));
+  const auto again = take();
+  REQUIRE(again);
+  CHECK((again->op == all[1] && again->sequence == 1));
+  waiting.note_taken(*all[0]);
+  CHECK(waiting.awaits_answer());
+  waiting.note_taken(*all[1]);
+  const auto other = take();
+  REQUIRE(other);
+  CHECK((other->op == all[2] && !other->overtakes));
+  waiting.note_taken(*all[2]);
+  // What is wanted has not been begun: who sends need not wait for the small ones.
+  waiting.note_want(7, 7);
+  CHECK(!take());
+  CHECK((!all[0]->done() && all[3]->done()));
+  memory.assign(8, std::byte{2});
+  std::vector<piece> part;
+  all[3]->cut_all(part);
+  CHECK((bytes_of(part) == 4 && part[0].data[3] == std::byte{1}));
+  add(7, 7);
+  const auto begun = take();
+  REQUIRE(begun);
+  CHECK((begun->op == all[4] && !begun->overtakes && !all[4]->done()));
+  waiting.note_taken(*all[4]);
+  // With credit they leave in their order, and nothing is wanted any more.
+  waiting.note_want(0, 2);
+  waiting.forget_wants();
+  CHECK(!take());
+  for (const std::uint32_t k : {0u, 3u}) CHECK(waiting.take_small().first == all[k]);
+  CHECK(waiting.empty());
+}

@@ -135,7 +135,7 @@ namespace {
 // fields small, so that they often mean something.
 packet some_packet(std::mt19937_64& random) {
   const auto few = [&](std::uint64_t n) { return std::uint32_t(random() % n); };
-  packet p{.type = packet_type(1 + few(8)), .credit = few(4) == 0 ? few(3000) : 0};
+  packet p{.type = packet_type(1 + few(12)), .credit = few(4) == 0 ? few(3000) : 0};
   switch (p.type) {
     case packet_type::eager:
       p.tag = std::int32_t(few(3)), p.sequence = few(6), p.other_id = few(2), p.id = few(2);
@@ -144,6 +144,18 @@ packet some_packet(std::mt19937_64& random) {
     case packet_type::request:
       p.tag = std::int32_t(few(3)), p.sequence = few(6), p.other_id = few(2), p.id = few(8);
       p.value = 1 + few(200000);
+      break;
+    case packet_type::offer:
+    case packet_type::overtaken:
+      p.tag = std::int32_t(few(3)), p.sequence = few(6), p.other_id = few(2), p.id = few(8);
+      p.value = few(200000);
+      break;
+    case packet_type::want:
+      p.other_id = few(2), p.value = few(2);
+      if (p.value == 0) p.tag = std::int32_t(few(4));
+      break;
+    case packet_type::decline:
+      p.id = few(6);
       break;
     case packet_type::grant:
       p.id = few(6), p.other_id = few(6), p.value = few(120000);

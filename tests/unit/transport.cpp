@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/simulated_rails.hpp"
 
+#include <cstring>
 #include <random>
 
 using namespace railpass::transport;
@@ -342,7 +343,7 @@ TEST_CASE(
     }
     w.run();
     CHECK(w.ranks[0]->all_sent());
-    // And is bounded again: what was lent has been paid back.
+    // And is bounded again.
     for (int k = 0; k < 3000; ++k) w.ranks[0]->send(1, k, all(sent));
     w.run();
     CHECK(w.ranks[1]->arrived(0) < 3060);
@@ -351,6 +352,158 @@ TEST_CASE(
     CHECK(w.ranks[0]->unsent(0) == 0);
     CHECK(w.ranks[1]->arrived(0) == 6000);
   }
+}
+
+TEST_CASE("credit that is still owed does not keep back what is waited for") {
+  transport_options options;
+  options.eager_bytes = 1000;
+  options.credit_bytes = 10000;
+  world w(2, {{}, {}}, "auto", options);
+  bytes sent = pattern(1000, 1), got(1000);
+  for (int k = 0; k < 100; ++k) w.ranks[0]->send(1, k, all(sent));
+  w.run();
+  CHECK(w.ranks[1]->receive(0, 0, all(got))->done());
+  for (const int tag : {50, 30, 99, 1}) {
+    const operation_ptr op = w.ranks[1]->receive(0, tag, all(got));
+    w.run();
+    REQUIRE(op->done());
+  }
+}
+
+TEST_CASE("who sends without credit does not wait for it where the other waits for what follows") {
+  transport_options options;
+  options.eager_bytes = 1000;
+  options.credit_bytes = 5000;
+  world w(2, {{}, {}}, "auto", options);
+  bytes last = pattern(1000, 1), got(1000);
+  const operation_ptr wanted = w.ranks[1]->receive(0, 7, all(got), 3);
+  std::vector<operation_ptr> sends;
+  for (int k = 0; k < 1000; ++k) {
+    bytes sent = pattern(1000, std::uint64_t(k));  // gone after the send
+    sends.push_back(w.ranks[0]->send(1, k, all(sent)));
+    w.run();
+    REQUIRE(sends.back()->done());
+  }
+  CHECK(w.ranks[1]->arrived(0) < 10);
+  CHECK(!wanted->done());
+  w.ranks[0]->send(1, 7, all(last), {}, 3);
+  w.run();
+  CHECK((wanted->done() && got == last));
+  for (int k = 999; k >= 0; --k) {
+    const operation_ptr op = w.ranks[1]->receive(0, k, all(got));
+    w.run(op);
+    REQUIRE(op->done());
+    REQUIRE(got == pattern(1000, std::uint64_t(k)));
+  }
+  w.run();
+  CHECK(w.ranks[0]->all_sent());
+}
+
+TEST_CASE("with hardly any credit messages meet receives as MPI says, and none waits in vain") {
+  const auto seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  int overtakings = 0, met = 0;
+  for (int round = 0; round < 200; ++round) {
+    INFO("round " << round);
+    constexpr int senders = 2, receiver = 2;
+    std::vector<simulated_network::rail_model> rails;
+    for (std::size_t n = 1 + random() % 3; n > 0; --n)
+      rails.push_back({1e-6 * double(1 + random() % 1000), 1e6 * double(1 + random() % 2000)});
+    transport_options options;
+    options.eager_bytes = std::int64_t(random() % 300);
+    options.credit_bytes = options.eager_bytes;
+    world w(3, rails, "auto", options);
+    struct sending {
+      int from, tag;
+      channel on;
+      bytes data;
+      int met_by = -1;
+    };
+    struct receiving {
+      int from, tag;
+      channel on;
+      bytes data;
+      operation_ptr op;
+      int meets = -1;
+    };
+    std::vector<sending> sends;
+    std::vector<receiving> receives;
+    sends.reserve(400);
+    receives.reserve(400);
+    const auto num_tags = 1 + random() % 5;
+    const std::uint64_t receives_of_ten = 2 + random() % 6;
+    const bool waits = random() % 2 == 0;  // nothing moves before all are begun
+    for (int k = 0; k < 400; ++k) {
+      const int tag = int(random() % num_tags);
+      const channel on = channel(random() % 2);
+      if (random() % 10 < receives_of_ten) {
+        receiving& r = receives.emplace_back();
+        r = {.from = random() % 3 == 0 ? any_source : int(random() % senders),
+             .tag = random() % 4 == 0 ? any_tag : tag,
+             .on = on,
+             .data = bytes(1000),
+             .op = nullptr};
+        r.op = w.ranks[receiver]->receive(r.from, r.tag, all(r.data), on);
+      } else {
+        sending& s = sends.emplace_back();
+        s = {.from = int(random() % senders), .tag = tag, .on = on, .data = bytes()};
+        s.data.resize(4 + random() % 900);
+        const auto number = std::uint32_t(sends.size() - 1);
+        std::memcpy(s.data.data(), &number, sizeof number);
+        w.ranks[std::size_t(s.from)]->send(receiver, tag, all(s.data), {}, on);
+      }
+      for (std::uint64_t steps = waits ? 0 : random() % 3; steps > 0; --steps) {
+        for (auto& rank : w.ranks) rank->progress(w.network.now_s());
+        w.network.advance();
+      }
+    }
+    w.run();
+    for (std::size_t k = 0; k < receives.size(); ++k) {
+      receiving& r = receives[k];
+      if (!r.op->done()) continue;
+      std::uint32_t number = 0;
+      std::memcpy(&number, r.data.data(), sizeof number);
+      REQUIRE(number < sends.size());
+      sending& s = sends[number];
+      REQUIRE(s.met_by == -1);
+      REQUIRE((s.on == r.on && s.from == r.op->peer() && s.tag == r.op->tag()));
+      REQUIRE((r.from == any_source || r.from == s.from));
+      REQUIRE((r.tag == any_tag || r.tag == s.tag));
+      REQUIRE(r.op->bytes() == std::int64_t(s.data.size()));
+      REQUIRE(std::equal(s.data.begin(), s.data.end(), r.data.begin()));
+      s.met_by = int(k);
+      r.meets = int(number);
+      ++met;
+    }
+    const auto fit = [](const sending& s, const receiving& r) {
+      return s.on == r.on && (r.from == any_source || r.from == s.from) &&
+             (r.tag == any_tag || r.tag == s.tag);
+    };
+    // Of a rank's messages that a receive takes it gets the first one that no earlier receive has
+    // got; no receive waits while a message that it takes has met none.
+    for (std::size_t m = 0; m < sends.size(); ++m)
+      for (std::size_t k = 0; k < receives.size(); ++k) {
+        const sending& s = sends[m];
+        const receiving& r = receives[k];
+        if (!fit(s, r) || s.met_by == int(k)) continue;
+        const bool s_is_later = s.met_by == -1 || s.met_by > int(k);
+        if (!s_is_later) continue;  // an earlier receive has it
+        REQUIRE(r.meets != -1);
+        const sending& got = sends[std::size_t(r.meets)];
+        REQUIRE((got.from != s.from || r.meets < int(m)));
+      }
+    for (std::size_t a = 0; a < sends.size(); ++a)
+      for (std::size_t b = a + 1; b < sends.size(); ++b)
+        overtakings +=
+            sends[a].from == sends[b].from && sends[a].met_by == -1 && sends[b].met_by != -1;
+    w.ranks[receiver]->drop(0);
+    w.ranks[receiver]->drop(1);
+    w.run();
+    for (auto& rank : w.ranks) CHECK(rank->all_sent());
+  }
+  CHECK(met > 1000);
+  CHECK(overtakings > 1000);
 }
 
 TEST_CASE("large messages take what the rails take together, if they are known") {
@@ -911,5 +1064,7 @@ TEST_CASE("peers that break the protocol end it with a sentence and no harm") {
   std::vector<packet> many;
   for (std::uint32_t k = 1; k < 40; ++k) many.push_back(packet::eager(0, 1, k, 60000, false));
   broken(many, "credit");
+  broken({packet::offer(0, 1, 2, 5, 9, false), packet::offer(0, 1, 3, 6, 9, false)}, "two offers");
+  broken({packet::decline(3)}, "not offered");
   broken({packet::farewell(), part}, "after the last one");
 }

@@ -14,7 +14,7 @@ namespace {
 
 packet valid_packet(std::mt19937_64& random) {
   packet p;
-  p.type = packet_type(1 + random() % 8);
+  p.type = packet_type(1 + random() % 12);
   p.credit = std::uint32_t(random());
   switch (p.type) {
     case packet_type::eager:
@@ -24,6 +24,19 @@ packet valid_packet(std::mt19937_64& random) {
     case packet_type::request:
       p.id = std::uint32_t(random());
       p.value = 1 + random() % most_message_bytes;
+      break;
+    case packet_type::offer:
+    case packet_type::overtaken:
+      p.id = std::uint32_t(random());
+      p.value = random() % (most_message_bytes + 1);
+      break;
+    case packet_type::want:
+      p.other_id = std::uint32_t(random());
+      p.value = random() % 2;
+      if (p.value == 0) p.tag = std::int32_t(random() >> 33);
+      break;
+    case packet_type::decline:
+      p.id = std::uint32_t(random());
       break;
     case packet_type::grant:
       p.id = std::uint32_t(random());
@@ -49,7 +62,7 @@ packet valid_packet(std::mt19937_64& random) {
     case packet_type::farewell:
       break;
   }
-  if (p.type == packet_type::eager || p.type == packet_type::request) {
+  if (p.begins_message()) {
     p.tag = std::int32_t(random() >> 33);
     p.sequence = std::uint32_t(random());
     p.other_id = std::uint32_t(random());
@@ -67,7 +80,7 @@ TEST_CASE("the layout of a header is fixed") {
                                 .value = 0x1112131415161718 >> 8,
                                 .length = 0x123456});
   const unsigned char expected[header_bytes] = {
-      0x52, 0x70, 5,    4,    4,    3,    2,    1, 0,    0,    0,    0,
+      0x52, 0x70, 6,    4,    4,    3,    2,    1, 0,    0,    0,    0,
       0,    0,    0,    0,    1,    0,    0,    0, 0x0d, 0x0c, 0x0b, 0x0a,
       0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11, 0, 0x56, 0x34, 0x12};
   for (std::size_t i = 0; i < header_bytes; ++i) CHECK(unsigned(h[i]) == expected[i]);
@@ -82,6 +95,13 @@ TEST_CASE("each type of packet has its own meaning of the fields") {
      {.type = packet_type::eager, .tag = 6, .sequence = 7, .id = 1, .other_id = 5, .length = 8});
   is(packet::request(5, 6, 7, 8, 9),
      {.type = packet_type::request, .tag = 6, .sequence = 7, .id = 8, .other_id = 5, .value = 9});
+  is(packet::offer(5, 6, 7, 8, 9, false),
+     {.type = packet_type::offer, .tag = 6, .sequence = 7, .id = 8, .other_id = 5, .value = 9});
+  is(packet::offer(5, 6, 7, 8, 0, true),
+     {.type = packet_type::overtaken, .tag = 6, .sequence = 7, .id = 8, .other_id = 5});
+  is(packet::want(5, 6), {.type = packet_type::want, .tag = 6, .other_id = 5});
+  is(packet::want(5, -1), {.type = packet_type::want, .other_id = 5, .value = 1});
+  is(packet::decline(5), {.type = packet_type::decline, .id = 5});
   is(packet::grant(5, 6, 7), {.type = packet_type::grant, .id = 5, .other_id = 6, .value = 7});
   is(packet::chunk(5, 6, 7, true),
      {.type = packet_type::chunk, .id = 1, .other_id = 5, .value = 6, .length = 7});
@@ -100,7 +120,13 @@ TEST_CASE("each type of packet has its own meaning of the fields") {
   const packet told = packet::rate(2, 3, true);
   CHECK((told.rail() == 2 && told.bytes_per_s() == 3 && told.of_probe()));
   CHECK(!packet::rate(2, 3, false).of_probe());
-  for (const packet& other : {asked, part, packet::credit_alone(), told, packet::farewell()})
+  const packet offered = packet::offer(5, 6, 7, 8, 9, true), wanted = packet::want(5, 6);
+  CHECK((offered.begins_message() && offered.is_offer() && offered.message_bytes() == 9));
+  CHECK((!small.is_offer() && !large.is_offer()));
+  CHECK((wanted.on() == 5 && wanted.tag == 6 && !wanted.of_any_tag()));
+  CHECK(packet::want(5, -1).of_any_tag());
+  for (const packet& other :
+       {asked, part, packet::credit_alone(), told, packet::farewell(), wanted, packet::decline(8)})
     CHECK(!other.begins_message());
 }
 

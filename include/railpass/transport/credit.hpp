@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What a rank may send to another one without being asked, so that what the other has to keep of it
-// is bounded.
+// is bounded. What was asked for (a want, in wire.hpp) takes none.
 #pragma once
 
 #include "railpass/transport/wire.hpp"
 
-#include <algorithm>
 #include <cstdint>
 
 namespace railpass::transport {
@@ -46,9 +45,7 @@ class credit_account {
   /// It is kept no longer: the peer may send so many bytes again, which leave with whatever goes to
   /// it. Whether they are so many that they should leave by themselves.
   bool owe(std::int64_t bytes) {
-    const std::int64_t paid_back = std::min(bytes, lent_bytes_);
-    lent_bytes_ -= paid_back;
-    owed_bytes_ += bytes - paid_back;
+    owed_bytes_ += bytes;
     return owed_bytes_ >= given_bytes_ / 2;
   }
   /// What leaves now.
@@ -59,21 +56,16 @@ class credit_account {
     return std::uint32_t(owed_bytes);
   }
 
-  /// The peer can send nothing more before some of its messages are received. If somebody waits for
-  /// another one of it, which may be behind these, it must be let: else both would wait for ever.
-  bool is_starved() const { return kept_bytes_ - owed_bytes_ > given_bytes_ - message_bytes; }
-  /// It gets some back too early, and later that much less.
-  void lend() {
-    lent_bytes_ += given_bytes_ / 2;
-    owed_bytes_ += given_bytes_ / 2;
-  }
+  /// The peer can send nothing more before it gets some back. If somebody waits for another message
+  /// of it, which may be behind those that are kept, it must be asked: else both would wait for
+  /// ever.
+  bool is_starved() const { return kept_bytes_ > given_bytes_ - message_bytes; }
 
  private:
   std::int64_t given_bytes_;
   std::int64_t left_bytes_;      // that may still be sent without asking
   std::int64_t owed_bytes_ = 0;  // of the peer's credit that it can have back
   std::int64_t kept_bytes_ = 0;  // of the peer's credit that it has not got back
-  std::int64_t lent_bytes_ = 0;  // that it got back too early
 };
 
 }  // namespace railpass::transport

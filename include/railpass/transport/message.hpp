@@ -78,9 +78,10 @@ class message final : public operation {
 
   // ---- of a receive ----
 
-  /// Whether it takes such a message.
+  /// Whether it takes such a message. One that has overtaken is not the first one of any tag.
   bool fits(int source, const packet& h) const {
-    return (peer_ == any_source || peer_ == source) && (tag_ == any_tag || tag_ == h.tag);
+    return (peer_ == any_source || peer_ == source) &&
+           (tag_ == any_tag ? h.type != packet_type::overtaken : tag_ == h.tag);
   }
   /// It gets a message of so many bytes.
   void start(int source, int tag, std::int64_t bytes) {
@@ -114,6 +115,15 @@ class message final : public operation {
 
   // ---- of a send ----
 
+  /// It cannot leave yet, and has ended for who sends it all the same: its bytes are copied.
+  void end_early() {
+    if (done()) return;
+    own_.resize(std::size_t(total_));
+    std::vector<piece> copied{{own_.data(), own_.size()}};
+    copy(pieces_, total_, copied);
+    pieces_ = std::move(copied);
+    finish();
+  }
   /// The receiver has asked for so many bytes of it, by this number.
   void grant(std::uint32_t receiver_id, std::int64_t wanted_bytes, std::size_t num_rails) {
     total_ = wanted_bytes;
@@ -150,6 +160,7 @@ class message final : public operation {
   std::uint32_t receiver_id_ = 0;
   std::int64_t next_ = 0;
   std::vector<std::int64_t> carried_;
+  std::vector<std::byte> own_;  // its bytes, once it has ended early
   int holders_ = 0;
   // Of a receive: the parts that have arrived or are arriving, as offsets begin -> end.
   std::map<std::int64_t, std::int64_t> parts_;

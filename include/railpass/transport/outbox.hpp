@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What waits to be sent to a peer until a rail takes it.
+// What waits to be sent to a peer until a rail takes it, or until there is credit for it or it is
+// asked for.
 #pragma once
 
 #include "railpass/transport/message.hpp"
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -39,6 +41,58 @@ class outbox {
     message_ptr op = std::move(small_.front());
     small_.pop_front();
     return {std::move(op), next_sequence_++};
+  }
+
+  // ---- without credit ----
+
+  /// Somebody at the peer waits for such a message.
+  void note_want(channel on, int tag) {
+    if (wants_.emplace(on, tag).second) looked_at_ = ended_early_ = 0;
+  }
+  /// There is credit again: messages leave in their order.
+  void forget_wants() { wants_.clear(); }
+  /// Nothing leaves in its order before an offer is answered: what was offered may come back.
+  bool awaits_answer() const { return offered_ != nullptr; }
+  struct offer {
+    message_ptr op;
+    std::uint32_t sequence = 0;
+    bool overtakes = false;  // others of its channel
+  };
+  /// The first message that is wanted, which is to be offered. If there is none, the one that is
+  /// wanted may not have been begun, because who begins them waits for those that cannot leave: of
+  /// these all up to so many bytes end early.
+  std::optional<offer> take_wanted(std::int64_t most_copied_bytes) {
+    if (wants_.empty() || awaits_answer()) return std::nullopt;
+    for (; looked_at_ < small_.size(); ++looked_at_) {
+      const message& op = *small_[looked_at_];
+      auto want = wants_.find({op.on(), op.tag()});
+      if (want == wants_.end()) want = wants_.find({op.on(), any_tag});
+      if (want == wants_.end()) continue;
+      wants_.erase(want);
+      place_ = looked_at_;
+      ended_early_ = std::min(ended_early_, place_);
+      const auto place = small_.begin() + std::ptrdiff_t(place_);
+      const bool overtakes = std::any_of(
+          small_.begin(), place, [&](const message_ptr& other) { return other->on() == op.on(); });
+      offered_ = *place;
+      small_.erase(place);
+      return offer{offered_, next_sequence_++, overtakes};
+    }
+    for (; ended_early_ < small_.size(); ++ended_early_)
+      if (message& op = *small_[ended_early_]; op.bytes() <= most_copied_bytes) op.end_early();
+    return std::nullopt;
+  }
+  /// What was offered is taken. (Of another message nothing happens.)
+  void note_taken(const message& op) {
+    if (offered_.get() == &op) offered_ = nullptr;
+  }
+  /// What was offered comes back to its place. False if it was not.
+  bool take_back(const message_ptr& op) {
+    if (!op || offered_ != op) return false;
+    small_.insert(small_.begin() + std::ptrdiff_t(place_), std::exchange(offered_, nullptr));
+    looked_at_ = std::min(looked_at_, place_);
+    ended_early_ = std::min(ended_early_, place_);
+    return true;
   }
 
   /// A large message that the peer has asked for.
@@ -73,6 +127,10 @@ class outbox {
   std::vector<packet> control_;
   std::deque<message_ptr> small_;
   std::uint32_t next_sequence_ = 0;
+  std::set<std::pair<channel, int>> wants_;
+  std::size_t looked_at_ = 0, ended_early_ = 0;  // of small_, since the last new want
+  message_ptr offered_;
+  std::size_t place_ = 0;  // of what is offered
   std::deque<message_ptr> large_;
   std::int64_t large_bytes_ = 0;  // of these, carried by nobody yet
 };

@@ -33,6 +33,15 @@ class rendezvous {
     requested_.erase(found);
     return op;
   }
+  /// The peer wants none of it; null as before.
+  message_ptr take_declined(int peer, std::uint32_t sender_id) {
+    return take_announced(peer, sender_id, 0);
+  }
+  /// What was announced to the peer and has up to so many bytes ends for who sends it.
+  void end_early(int peer, std::int64_t most_copied_bytes) {
+    for (const auto& [id, op] : requested_)
+      if (op->peer() == peer && op->bytes() <= most_copied_bytes) op->end_early();
+  }
   /// Whether everything that was announced has been asked for.
   bool all_taken() const { return requested_.empty(); }
 

@@ -32,6 +32,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -46,8 +47,7 @@ struct transport_options {
   /// know() says of a rail goes before.
   std::int64_t eager_bytes = 16 << 10;
   /// What a rank may have to keep of each other rank's messages that it has not asked for yet, each
-  /// counted with 256 bytes more; where a receive waits for what may be behind these, as much as
-  /// that takes.
+  /// counted with 256 bytes more. What a receive waits for may overtake what the sender then holds.
   std::int64_t credit_bytes = 1 << 20;
   /// Smallest part of a message worth a packet of its own on a second rail. Here, too.
   std::int64_t least_bytes = 8 << 10;
@@ -190,7 +190,7 @@ class transport final : private packet_sink {
       mailbox& box = mailboxes_[unwanted];
       box.dropping = true;
       drop_unexpected(box);
-      relieve_starved();
+      for (std::size_t p = 0; p < peers_.size(); ++p) ask(int(p));
       flush();
     });
   }
@@ -215,7 +215,6 @@ class transport final : private packet_sink {
     whole_or_failed([&] {
       if (!std::exchange(leaving_, true))
         for (auto& [of, box] : mailboxes_) drop_unexpected(box);
-      relieve_starved();
       flush();
     });
   }
@@ -270,7 +269,8 @@ class transport final : private packet_sink {
   struct peer_state {
     credit_account credit;
     std::int64_t least_bytes;
-    turns order{};  // of what comes from it
+    turns order{};        // of what comes from it
+    bool offers = false;  // something, which waits for its turn
     outbox waiting{};
     bool has_work = false;
     std::vector<rail_state> rails{};
@@ -331,7 +331,7 @@ class transport final : private packet_sink {
       const int source = op->peer();
       for (std::size_t p = 0; p < peers_.size(); ++p)
         if ((source == any_source || source == int(p)) && peers_[p].credit.is_starved())
-          lend(int(p));
+          control(int(p), packet::want(op->on(), op->tag()));
       flush();
     });
     return op;
@@ -354,6 +354,7 @@ class transport final : private packet_sink {
 
   void match(const envelope_ptr& e) {
     e->in_turn = true;
+    if (e->header.is_offer()) return answer(*e);
     mailbox& box = mailboxes_[e->header.on()];
     if (e->complete && e->source != rank_) ++box.arrived;
     if (const message_ptr op = box.take_posted(e->source, e->header)) {
@@ -362,9 +363,26 @@ class transport final : private packet_sink {
       drop(*e);
     } else {
       box.keep(e);
-      if (e->source != rank_ && peers_[std::size_t(e->source)].credit.is_starved())
-        relieve_starved();
     }
+  }
+
+  // An offer is kept by nobody.
+  void answer(const envelope& e) {
+    const packet& h = e.header;
+    mailbox& box = mailboxes_[h.on()];
+    peers_[std::size_t(e.source)].offers = false;
+    message_ptr op = box.take_posted(e.source, h);
+    if (!op && (leaving_ || box.dropping)) op = std::make_shared<message>();
+    if (!op) {
+      control(e.source, packet::decline(h.sender_id()));
+    } else {
+      ++box.arrived;
+      op->start(e.source, h.tag, std::int64_t(h.message_bytes()));
+      grant(e.source, h.sender_id(), op);
+    }
+    // The want that it answers is spent, and was perhaps another receive's.
+    ask(e.source,
+        [&](channel on, int tag) { return on == h.on() && (tag == any_tag || tag == h.tag); });
   }
 
   // A message to another rank has left.
@@ -422,17 +440,22 @@ class transport final : private packet_sink {
     if (peers_[std::size_t(peer)].credit.owe(credit_account::cost_of(h)))
       control(peer, packet::credit_alone());
   }
-  void lend(int peer) {
-    peers_[std::size_t(peer)].credit.lend();
-    control(peer, packet::credit_alone());
-  }
-  void relieve_starved() {
-    std::vector<bool> waits;  // for whom
-    for (std::size_t p = 0; p < peers_.size(); ++p) {
-      if (!peers_[p].credit.is_starved()) continue;
-      if (waits.empty()) waits = awaited();
-      if (waits[p]) lend(int(p));
+  // Tells a peer that can send nothing more what is waited for, of such channels and tags. With
+  // that goes the credit that it can have back, however little.
+  template <class Which>
+  void ask(int peer, const Which& which) {
+    if (!peers_[std::size_t(peer)].credit.is_starved()) return;
+    std::set<std::pair<channel, int>> wants;
+    for (const auto& [on, box] : mailboxes_) {
+      if (box.dropping) wants.emplace(on, any_tag);  // who closes it waits for all that comes
+      for (const message_ptr& op : box.posted())
+        if (op->peer() == any_source || op->peer() == peer) wants.emplace(on, op->tag());
     }
+    for (const auto& [on, tag] : wants)
+      if (which(on, tag)) control(peer, packet::want(on, tag));
+  }
+  void ask(int peer) {
+    ask(peer, [](channel, int) { return true; });
   }
 
   // ---- what comes ----
@@ -441,7 +464,8 @@ class transport final : private packet_sink {
     peer_state& p = peers_[std::size_t(peer)];
     incoming& current = p.rails[std::size_t(rail)].current;
     if (!p.credit.regain(h.credit)) violated(peer, "more credit than there is");
-    if (h.begins_message() && !p.credit.keep(h)) violated(peer, "more messages than it has credit");
+    if (h.begins_message() && !h.is_offer() && !p.credit.keep(h))
+      violated(peer, "more messages than it has credit");
     switch (h.type) {
       case packet_type::eager:
         receive_eager(peer, h, current, where);
@@ -530,6 +554,10 @@ class transport final : private packet_sink {
           if (e->claimed) finish_buffered(*e);
         }
         break;
+      case packet_type::offer:
+      case packet_type::overtaken:
+        if (std::exchange(p.offers, true)) violated(peer, "two offers at once");
+        [[fallthrough]];
       case packet_type::request: {
         auto e = std::make_shared<envelope>();
         e->source = peer;
@@ -541,9 +569,21 @@ class transport final : private packet_sink {
         const message_ptr granted =
             large_.take_announced(peer, h.sender_id(), std::int64_t(h.wanted_bytes()));
         if (!granted) violated(peer, "asked for a message that was not announced");
+        p.waiting.note_taken(*granted);
         begin_large(peer, granted, h);
+        note_work(peer);
         break;
       }
+      case packet_type::decline:
+        if (!p.waiting.take_back(large_.take_declined(peer, h.sender_id())))
+          violated(peer, "declined a message that was not offered");
+        note_work(peer);
+        break;
+      case packet_type::want:
+        p.waiting.note_want(h.on(), h.of_any_tag() ? any_tag : h.tag);
+        if (!p.credit.allows()) large_.end_early(peer, options_.eager_bytes);
+        note_work(peer);
+        break;
       case packet_type::chunk:
         if (op->part_arrived(std::int64_t(h.length))) {
           large_.end(h.receiver_id());
@@ -563,6 +603,7 @@ class transport final : private packet_sink {
       case packet_type::credit:
         break;
     }
+    if (h.begins_message() && !h.is_offer()) ask(peer);
   }
 
   void begin_large(int peer, const message_ptr& op, const packet& h) {
@@ -692,6 +733,7 @@ class transport final : private packet_sink {
       p.has_work = false;
       return false;
     }
+    offer_wanted(p);
     const std::size_t n = rails_.size();
     rail_outlook outlook[most_rails];
     double unanswered_s[most_rails] = {};
@@ -747,7 +789,8 @@ class transport final : private packet_sink {
     for (std::size_t r = 0; r < n; ++r) {
       const rail_thresholds& sizes = p.rails[r].known.thresholds();
       view.aggregate_bytes = sizes.aggregate_bytes;
-      while (p.waiting.num_small() > 0 && plans_[r].room_bytes > 0 && p.credit.allows()) {
+      while (p.waiting.num_small() > 0 && !p.waiting.awaits_answer() && plans_[r].room_bytes > 0 &&
+             p.credit.allows()) {
         sizes_.clear();
         for (std::size_t i = 0; i < std::min<std::size_t>(p.waiting.num_small(), 64); ++i)
           sizes_.push_back(travelling_bytes(p.waiting.small(i), sizes));
@@ -774,6 +817,15 @@ class transport final : private packet_sink {
     }
     p.has_work = !p.waiting.empty();
     return moved;
+  }
+
+  // Where there is no credit for the first message, one that is waited for goes before it.
+  void offer_wanted(peer_state& p) {
+    if (p.credit.allows()) return p.waiting.forget_wants();
+    if (const auto o = p.waiting.take_wanted(options_.eager_bytes))
+      p.waiting.add_control(packet::offer(o->op->on(), o->op->tag(), o->sequence,
+                                          large_.announce(o->op), std::uint64_t(o->op->bytes()),
+                                          o->overtakes));
   }
 
   static std::int64_t travelling_bytes(const message& op, const rail_thresholds& sizes) {

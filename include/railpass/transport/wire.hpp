@@ -11,8 +11,13 @@
 //             sequence                                             rate, now and then
 //   request   the same                                             grant and credit, once a receive
 //                                                                  meets it or nobody will
-//   grant     this rank's request of that id waits for one, and    chunks of so many bytes; none
-//             no more is asked for than that announced             of 0
+//   want      always                                               an offer, once there is such a
+//                                                                  message and no credit for it
+//   offer,    none came with its sequence, and no other offer      grant, if a receive meets it now
+//   overtaken waits for its turn                                   or nobody will; else decline
+//   decline   this rank's offer of that id waits for an answer     nothing
+//   grant     this rank's request or offer of that id waits for    chunks of so many bytes; none
+//             one, and no more is asked for than that announced    of 0
 //   chunk     this rank's grant of that id still waits for these   rate, now and then
 //             bytes
 //   credit    always                                               nothing
@@ -42,7 +47,12 @@ enum class packet_type : std::uint8_t {
   rate,       ///< how quick packets came: id = rail, value = bytes per second; other_id = 1: a
               ///< probe, else 0
   farewell,   ///< the last packet of this rail
-  probe       ///< payload that nobody needs, sent for how quick it comes; id as of a chunk
+  probe,      ///< payload that nobody needs, sent for how quick it comes; id as of a chunk
+  want,       ///< somebody waits for such a message: channel in other_id, tag; value = 1: any tag,
+              ///< else 0
+  offer,      ///< announces a message of any size for which there is no credit: as a request
+  overtaken,  ///< the same of one before which others of its channel were begun and did not leave
+  decline     ///< nobody waits for what was offered any more: id (the sender's)
 };
 
 /// Whose messages these are; a receive meets only those of its own channel.
@@ -79,6 +89,23 @@ struct packet {
             .other_id = on,
             .value = message_bytes};
   }
+  static constexpr packet offer(channel on, std::int32_t tag, std::uint32_t sequence,
+                                std::uint32_t sender_id, std::uint64_t message_bytes,
+                                bool overtakes) {
+    packet p = request(on, tag, sequence, sender_id, message_bytes);
+    p.type = overtakes ? packet_type::overtaken : packet_type::offer;
+    return p;
+  }
+  static constexpr packet decline(std::uint32_t sender_id) {
+    return {.type = packet_type::decline, .id = sender_id};
+  }
+  /// `tag` < 0: any.
+  static constexpr packet want(channel on, std::int32_t tag) {
+    return {.type = packet_type::want,
+            .tag = tag < 0 ? 0 : tag,
+            .other_id = on,
+            .value = tag < 0 ? 1u : 0u};
+  }
   static constexpr packet grant(std::uint32_t sender_id, std::uint32_t receiver_id,
                                 std::uint64_t wanted_bytes) {
     return {.type = packet_type::grant,
@@ -104,17 +131,22 @@ struct packet {
     return {.type = packet_type::probe, .id = rail_was_busy, .length = length};
   }
 
-  /// Whether it begins a message: an eager one or a request. Only these are in sequence and have a
-  /// channel and a tag.
+  /// Whether it begins a message: an eager one, a request or an offer. Only these are in sequence.
   constexpr bool begins_message() const {
-    return type == packet_type::eager || type == packet_type::request;
+    return type == packet_type::eager || type == packet_type::request || is_offer();
   }
+  constexpr bool is_offer() const {
+    return type == packet_type::offer || type == packet_type::overtaken;
+  }
+  /// Of what begins a message, or a want; a tag, too.
   constexpr channel on() const { return other_id; }
-  /// Of an eager one or a request: of the whole message.
+  /// Of a want.
+  constexpr bool of_any_tag() const { return value == 1; }
+  /// Of what begins a message: of the whole one.
   constexpr std::uint64_t message_bytes() const {
     return type == packet_type::eager ? length : value;
   }
-  /// Of a request or a grant.
+  /// Of a request, an offer, a decline or a grant.
   constexpr std::uint32_t sender_id() const { return id; }
   /// Of a grant or a chunk.
   constexpr std::uint32_t receiver_id() const { return other_id; }
@@ -143,7 +175,7 @@ inline constexpr std::uint64_t most_message_bytes = std::uint64_t{1} << 60;
 namespace detail {
 
 inline constexpr std::uint16_t magic = 0x7052;  // "Rp"
-inline constexpr std::uint8_t version = 5;
+inline constexpr std::uint8_t version = 6;
 
 template <class T>
 void store(std::byte* to, T value) {
@@ -158,7 +190,8 @@ T load(const std::byte* from) {
 }
 
 inline bool is_valid(const packet& p) {
-  if (!p.begins_message() && (p.tag != 0 || p.sequence != 0)) return false;
+  if (!p.begins_message() && (p.sequence != 0 || (p.tag != 0 && p.type != packet_type::want)))
+    return false;
   if (p.tag < 0) return false;
   switch (p.type) {
     case packet_type::eager:
@@ -166,7 +199,13 @@ inline bool is_valid(const packet& p) {
     case packet_type::request:
       return p.length == 0 && p.value > 0 && p.value <= most_message_bytes;
     case packet_type::grant:
+    case packet_type::offer:
+    case packet_type::overtaken:
       return p.length == 0 && p.value <= most_message_bytes;
+    case packet_type::want:
+      return p.length == 0 && p.id == 0 && (p.value == 0 || (p.value == 1 && p.tag == 0));
+    case packet_type::decline:
+      return p.length == 0 && p.other_id == 0 && p.value == 0;
     case packet_type::chunk:
       return p.length > 0 && p.length <= most_payload_bytes && p.id <= 1 &&
              p.value <= most_message_bytes - p.length;
