@@ -75,11 +75,19 @@ void bind_to_device(int fd, const std::string& device) {
     throw error("messages would not leave by " + device);
 }
 
-// Asio's own sockets would be inherited by the programs that this one executes.
+// Asio's own sockets would be inherited by the programs that this one executes. Throws
+// boost::system::system_error.
 descriptor new_socket() {
   descriptor made(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (made.get() < 0) fail("no socket from the system");
+  if (made.get() < 0)
+    throw boost::system::system_error(errno, boost::system::system_category(),
+                                      "no socket from the system");
   return made;
+}
+
+bool lacks_descriptors(const boost::system::error_code& code) {
+  return code == boost::system::errc::too_many_files_open ||
+         code == boost::system::errc::too_many_files_open_in_system;
 }
 
 void bind_to_address(int fd, std::uint32_t address) {
@@ -231,9 +239,12 @@ class meeting {
     return i;
   }
 
+  // Who calls again has lost the connection before it heard that it is welcome.
   void met(std::size_t rail, int peer, socket&& s) {
-    sockets_[place(rail, peer)] = std::move(s);
-    if (--missing_ == 0) io_.stop();
+    std::optional<socket>& mine = sockets_[place(rail, peer)];
+    const bool is_new = !mine;
+    mine = std::move(s);
+    if (is_new && --missing_ == 0) io_.stop();
   }
   void give_up(const std::string& why) {
     if (problem_.empty()) problem_ = why;
@@ -281,7 +292,7 @@ class meeting {
           asio::co_spawn(io_, answer(l.rail, std::prev(half_open_.end())), asio::detached);
           continue;
         }
-        const bool no_descriptor = errno == EMFILE || errno == ENFILE;
+        const bool no_descriptor = lacks_descriptors({errno, boost::system::system_category()});
         if (no_descriptor && half_open_.empty()) {
           give_up("nobody can be accepted on " + name_of(l.rail) + ": " + std::strerror(errno));
           co_return;
@@ -324,9 +335,7 @@ class meeting {
       co_await asio::async_write(s, asio::buffer(&mine, sizeof mine), asio::use_awaitable);
       word shown;
       co_await asio::async_read(s, asio::buffer(shown), asio::use_awaitable);
-      if (!equal(shown, proof(secret_, end::caller, *caller, listener)) ||
-          sockets_[place(rail, int(caller->rank))])
-        co_return;
+      if (!equal(shown, proof(secret_, end::caller, *caller, listener))) co_return;
       co_await asio::async_write(s, asio::buffer(&welcome, 1), asio::use_awaitable);
       timer.cancel();
       met(rail, int(caller->rank), std::move(s));
@@ -375,11 +384,13 @@ class meeting {
         met(rail, peer, std::move(s));
         co_return;
       } catch (const boost::system::system_error& e) {
-        // A listener that is crowded by strangers may hang up on anybody.
-        if (!connected || g->late) {
+        // A listener that is crowded by strangers may hang up on anybody, and who has no descriptor
+        // left may have one soon.
+        const bool late = g && g->late;
+        if (late || steady_clock::now() > until || !(connected || lacks_descriptors(e.code()))) {
           give_up(who + " cannot be reached: " +
-                  (g->late ? "no answer within " + std::to_string(call_deadline.count()) + " s"
-                           : e.code().message()));
+                  (late ? "no answer within " + std::to_string(call_deadline.count()) + " s"
+                        : e.code().message()));
           co_return;
         }
       } catch (const std::exception& e) {
