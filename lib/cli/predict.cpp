@@ -7,6 +7,7 @@
 #include "railpass/base/units.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -63,6 +64,10 @@ int run(const options& o) {
                                     "those that were\nstand for them. How far that is "
                                     "off is unknown.\n")
             << '\n';
+  if (const double known_ranks = most_measured_ranks(known, op);
+      o.json.text() && doubt_known && o.num_ranks > std::lround(known_ranks))
+    words() << "Nothing was measured with more than " << std::lround(known_ranks)
+            << " ranks: the further beyond, the more doubt.\n\n";
   for (const std::int64_t bytes : sizes) {
     const prediction_query q{.op = op,
                              .num_ranks = o.num_ranks,

@@ -95,6 +95,34 @@ TEST_CASE("a correction is trusted less the further away the sizes are that it c
   CHECK(time_of(p, eight, binomial, 4096) < 1);
 }
 
+TEST_CASE("a prediction is doubted the more the further away it is, without end") {
+  profile p = cluster_profile();
+  const arm binomial = parse_arm(collective::broadcast, "binomial");
+  const auto spread = [&](int num_ranks, std::int64_t bytes) {
+    for (const arm_prediction& x :
+         predict_arms(p, {.op = collective::broadcast, .num_ranks = num_ranks, .bytes = bytes}))
+      if (x.what == binomial) return x.spread;
+    return 0.0;
+  };
+  // Links are sampled between two ranks.
+  CHECK(most_measured_ranks(p, collective::broadcast) == 2);
+  CHECK(spread(2, 4096) == Approx(0.35));
+  CHECK(spread(1024, 4096) > spread(8, 4096) + 0.2);
+  p.corrections.push_back(
+      {.collective = "broadcast",
+       .algorithm = "binomial",
+       .points = {{select::misfit_place_of(binomial,
+                                           {.machine = p.machine, .num_ranks = 8, .bytes = 4096}),
+                   1}}});
+  CHECK(most_measured_ranks(p, collective::broadcast) == Approx(8));
+  CHECK(spread(8, 4096) == Approx(0.08));
+  CHECK(spread(4, 4096) < 0.2);
+  CHECK(spread(1024, 4096) > 0.6);
+  CHECK(spread(1 << 20, 4096) > spread(1024, 4096) + 0.2);
+  CHECK(spread(8, std::int64_t{1} << 32) > spread(8, std::int64_t{1} << 24) + 0.1);
+  CHECK(spread(8, std::int64_t{1} << 24) > 0.6);
+}
+
 TEST_CASE("an arm is predicted between its own times at the sizes around") {
   profile p = cluster_profile();
   const arm binomial = parse_arm(collective::broadcast, "binomial");

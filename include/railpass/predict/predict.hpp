@@ -36,7 +36,36 @@ struct arm_prediction {
   double spread = 0;              ///< standard deviation of ln(true / predicted)
 };
 
+/// The most ranks with which the profile knows times of the collective; without any 2, which links
+/// are sampled between.
+inline double most_measured_ranks(const profile& p, collective op) {
+  double octaves = 1;
+  for (const algorithm_correction& c : p.corrections)
+    if (c.collective == name_of(op))
+      for (const algorithm_correction::point& known : c.points)
+        octaves = std::max(octaves, known.place.ranks);
+  return std::exp2(octaves);
+}
+
 namespace detail {
+
+/// The variance of ln(true / predicted): that of a prior, which has a largest one, without it, and
+/// more for each octave of ranks beyond all that were measured.
+inline double variance_of(const profile& p, const arm& a, const prediction_query& q,
+                          double prior_spread) {
+  double variance = prior_spread * prior_spread;
+  if (const auto* c = p.correction(name_of(q.op), a.base->name)) {
+    const misfit_place place =
+        select::misfit_place_of(a, {.machine = p.machine,
+                                    .num_ranks = q.num_ranks,
+                                    .ranks_per_node = q.ranks_per_node,
+                                    .bytes = double(std::max<std::int64_t>(1, q.bytes)),
+                                    .unit_bytes = double(q.unit_bytes)});
+    variance = std::max(variance, std::pow(select::misfit_at(*c, place).spread, 2));
+  }
+  return variance + select::detail::beyond_variance *
+                        std::max(0.0, std::log2(q.num_ranks / most_measured_ranks(p, q.op)));
+}
 
 inline arm_prediction predict_arm(const profile& p, const arm& a, const prediction_query& q) {
   const select::arm_prior prior =
@@ -49,7 +78,10 @@ inline arm_prediction predict_arm(const profile& p, const arm& a, const predicti
                         .unit_bytes = double(q.unit_bytes),
                         .bytes = double(std::max<std::int64_t>(1, q.bytes))});
   if (prior.measured_only) return {.what = a, .seconds = {}, .spread = 0};
-  return {.what = a, .seconds = std::exp(prior.log_seconds), .spread = prior.spread};
+  return {
+      .what = a,
+      .seconds = std::exp(prior.log_seconds),
+      .spread = a.base->is_native() ? prior.spread : std::sqrt(variance_of(p, a, q, prior.spread))};
 }
 
 inline bool eligible_at(const arm& a, const prediction_query& q) {
