@@ -28,7 +28,7 @@ std::string show(const select::belief_record& belief) {
 std::string speedup(const select::pair_record& pairs) {
   std::string text = fixed(std::exp(pairs.gain), 2);
   if (pairs.deviation) {
-    const double reach = 1.96 * select::believed_deviation(pairs);
+    const double reach = 1.96 * *pairs.deviation;
     text += " (" + fixed(std::exp(pairs.gain - reach), 2) + " .. " +
             fixed(std::exp(pairs.gain + reach), 2) + ")";
   }

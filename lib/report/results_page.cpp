@@ -162,7 +162,7 @@ class contents {
         continue;
       }
       if (gained.x.names.size() == most_bars) continue;
-      const double gain = arm->pairs->gain, reach = 1.96 * select::believed_deviation(*arm->pairs);
+      const double gain = arm->pairs->gain, reach = 1.96 * *arm->pairs->deviation;
       gained.series[0].points.push_back({.x = double(gained.x.names.size()),
                                          .y = std::exp(gain),
                                          .low = std::exp(gain - reach),

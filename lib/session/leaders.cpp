@@ -3,6 +3,7 @@
 
 #include "lib/store/store.hpp"
 #include "railpass/base/clock.hpp"
+#include "railpass/base/error.hpp"
 
 #include <algorithm>
 #include <exception>

@@ -55,24 +55,6 @@ TEST_CASE("what was saved: by pairs, or for a few calls by what they took") {
   CHECK(saved->deviation == Approx(100 * 2 * 0.1));
 }
 
-TEST_CASE("a few calls that take many times as long make neither a gain nor a loss") {
-  const auto verdict = [](std::int64_t pairs, std::int64_t wins, double gain) {
-    arm_statistics arm = paired_arm("arm", 1000, 1, gain, 0.01);
-    arm.pairs->pairs = pairs;
-    arm.pairs->wins = wins;
-    const std::string said =
-        summary_of({.contexts = {context_of("broadcast", {arm_of("native", 50, 1), arm})}});
-    return said.substr(0, said.find(' '));
-  };
-  CHECK(verdict(33, 27, 0.44) == "cannot");
-  CHECK(verdict(33, 17, 0.44) == "cannot");
-  CHECK(verdict(33, 6, 0.44) == "slower");
-  CHECK(verdict(33, 6, 1.5) == "cannot");
-  CHECK(verdict(33, 27, 1.5) == "faster");
-  CHECK(verdict(5, 5, 1.5) == "cannot");
-  CHECK(verdict(6, 6, 1.5) == "faster");
-}
-
 TEST_CASE("errors of several arms add up as independent ones") {
   const auto c = context_of("broadcast", {arm_of("native", 5, 2), paired_arm("a", 30, 1, 1, 0.1),
                                           paired_arm("b", 40, 1, 1, 0.1)});

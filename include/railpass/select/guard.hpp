@@ -61,7 +61,7 @@ class guarded_policy : public policy {
   std::optional<arm_posterior> posterior(int arm) const override {
     std::optional<arm_posterior> result = proposing_->posterior(arm);
     const known_arm* const a = find(place_of(arm));
-    if (!a || a->samples < std::int64_t(a->latest.size())) return result;
+    if (!a || a->samples < a->latest.size()) return result;
     const auto [least, most] = std::ranges::minmax(a->latest);
     if (!result) result = arm_posterior{most, 1};
     result->mean_s = std::clamp(result->mean_s, least / 2, 2 * most);
@@ -107,15 +107,21 @@ class guarded_policy : public policy {
   static constexpr double meeting_growth = 1.8;
   // To say what it is worth: after so many calls, or so many that each of the two calls of a
   // meeting takes so much of the time.
-  static constexpr double worth_every = 100, worth_share = 0.005;
+  static constexpr double worth_every = 20, worth_share = 0.005;
   static constexpr std::int64_t first_meeting = 64;  // call
   static constexpr int pairs_in_turn = 4;
   static constexpr std::size_t most_meetings = 8;  // in a plan
 
+  static double level_of(std::vector<double> times_s) {
+    const auto middle = times_s.begin() + std::ptrdiff_t((times_s.size() - 1) / 2);
+    std::nth_element(times_s.begin(), middle, times_s.end());
+    return *middle;
+  }
+
   /// An arm that has run.
   struct known_arm {
     int place = 0;  // in arms()
-    std::int64_t samples = 0;
+    std::size_t samples = 0;
     std::array<double, 5> latest{};  // seconds, in a ring
     double level_s = 0;              // in the latest merge
     double ratio = 0;                // that in native's then
@@ -125,6 +131,10 @@ class guarded_policy : public policy {
     double calls = 0, slow = 0, excess = 0;
     bool doubted = false;  // must meet native before it is in use again
     bool lost = false;     // must win by more than the doubt
+
+    double usual_s() const {  // once there is a sample
+      return level_of({latest.begin(), latest.begin() + std::min(samples, latest.size())});
+    }
   };
 
   /// Calls of an arm since the last merge.
@@ -152,11 +162,6 @@ class guarded_policy : public policy {
     return known_.back();
   }
 
-  static double level_of(std::vector<double> times_s) {
-    const auto middle = times_s.begin() + std::ptrdiff_t((times_s.size() - 1) / 2);
-    std::nth_element(times_s.begin(), middle, times_s.end());
-    return *middle;
-  }
   /// Of those that take no more than `most_s`, if there are any.
   static double mean_of(std::span<const double> times_s, double most_s) {
     double sum = 0;
@@ -294,16 +299,15 @@ inline void guarded_policy::note(known_arm& a, std::span<const double> times_s) 
       ++first_calls_;
       if (lost_s > 0) lost_in_first_calls_ += lost_s / native_now_s_;
     }
-    const auto kept = std::min<std::int64_t>(a.samples, std::int64_t(a.latest.size()));
-    if (kept >= 3) {
-      const double usual_s = level_of({a.latest.begin(), a.latest.begin() + kept});
+    if (a.samples >= 3) {
+      const double usual_s = a.usual_s();
       ++a.calls, ++all_calls_;
       if (t > slow_call * usual_s) {
         ++a.slow, ++all_slow_;
         a.excess += t / usual_s - slow_call;
       }
     }
-    a.latest[std::size_t(a.samples++) % a.latest.size()] = t;
+    a.latest[a.samples++ % a.latest.size()] = t;
     if (a.place != in_use_) spent_s_ += lost_s;
   }
 }
@@ -413,7 +417,9 @@ inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& no
     const int calls = all_wait_ && a && a->pairs > 0 && lead(*a) > 3 * deviation(*a) ? 1 : 2;
     double most = 64 * from;  // calls to the next meeting
     if (says_worth_) {
-      most = std::max(worth_every, a && a->ratio > 0 ? (1 / a->ratio - 1) / worth_share : 0);
+      const known_arm* const native = find(native_);
+      const double more = a && native ? native->usual_s() / a->usual_s() - 1 : 0;
+      most = std::max(worth_every, more / worth_share);
       p.length = std::min(p.length, int(std::min(most_meetings * most, 1e9)));
     }
     double due = std::max(from, double(now.calls) - most);

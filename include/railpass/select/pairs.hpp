@@ -5,8 +5,6 @@
 // a call whose call before ran the same arm, as a call holds what that one left to be done.
 #pragma once
 
-#include "railpass/base/statistics.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -27,100 +25,149 @@ struct pair_record {
   friend bool operator==(const pair_record&, const pair_record&) = default;
 };
 
-/// The meetings of one arm.
+/// The meetings of one arm: calls of it and of native that saw the same machine.
 class all_meetings {
  public:
   /// Both have some calls, the arm's and native's. Throws std::bad_alloc.
   void add(std::span<const double> own_s, std::span<const double> native_s) {
-    if (meetings_.size() == most_meetings) {
-      for (std::size_t i = 0; i < most_meetings / 2; ++i)
-        meetings_[i] = joined(meetings_[2 * i], meetings_[2 * i + 1]);
-      meetings_.resize(most_meetings / 2);
-    }
     const std::size_t n = std::min(own_s.size(), native_s.size());
-    const double own = mean_of(own_s), native = mean_of(native_s);
-    // What counts are pairs, whatever calls took at that time: in native's time of late, or in the
-    // middle of these calls where all has become slower or faster.
-    native_s_[next_native_++ % native_s_.size()] = native;
-    const double of_late_s =
-        median(std::span(native_s_).first(std::min(next_native_, native_s_.size())));
-    std::vector<double> all_s(own_s.begin(), own_s.end());
-    all_s.insert(all_s.end(), native_s.begin(), native_s.end());
-    const auto middle = all_s.begin() + std::ptrdiff_t((all_s.size() - 1) / 2);
-    std::ranges::nth_element(all_s, middle);
-    const bool has_changed = *middle > slow * of_late_s || slow * native < of_late_s;
-    const double unit_s = has_changed ? *middle : of_late_s;
-    meetings_.push_back({.pairs = double(n), .own = own / unit_s, .native = native / unit_s});
     pairs_ += std::int64_t(n);
     for (std::size_t i = 0; i < n; ++i) wins_ += own_s[i] < native_s[i] ? 1 : 0;
+    if (seen_++ % stride_ != 0) return;
+    if (meetings_.size() == most_meetings) {
+      for (std::size_t i = 1; i < most_meetings / 2; ++i)
+        meetings_[i] = std::move(meetings_[2 * i]);
+      meetings_.resize(most_meetings / 2);
+      stride_ *= 2;
+    }
+    meetings_.push_back({some_of(own_s), some_of(native_s)});
   }
 
-  /// Nothing if there were none. A ratio of sums; how far the meetings are apart is its error, so
-  /// that it is that of another while and not of other calls in the same one. A meeting with a call
-  /// that the machine held up counts as `slow` times off the others; if that was clearly more often
-  /// the arm's call than native's, its slow calls are its own and count as they are.
+  /// Nothing if there were none. The gain is the shift that makes the arm's calls as often longer
+  /// as shorter than native's of the same meeting (Hodges, Lehmann, doi:10.1214/aoms/1177704172),
+  /// its error by the rank sums of the meetings, each a stratum (van Elteren, 1960): what the
+  /// machine adds to few calls or many moves neither, as it is added to both. What an arm's own
+  /// slow calls add is another question, which the ranks do not answer: see add_slow_calls().
   std::optional<pair_record> record() const {
     if (meetings_.empty()) return std::nullopt;
-    std::vector<double> ratios;
-    for (const meeting& m : meetings_) ratios.push_back(m.native / m.own);
-    const double middle = median(ratios);
-    const auto own_slow =
-        double(std::ranges::count_if(ratios, [&](double r) { return r < middle / slow; }));
-    const auto native_slow =
-        double(std::ranges::count_if(ratios, [&](double r) { return r > middle * slow; }));
-    const bool has_slow_calls =
-        own_slow - native_slow >= 2 * std::sqrt(own_slow + native_slow) && own_slow > 0;
-    double own_sum = 0, native_sum = 0;
-    const auto sums = [&](const meeting& m) {
-      return meeting{
-          .pairs = m.pairs,
-          .own = m.pairs * (has_slow_calls ? m.own : std::min(m.own, slow * m.native / middle)),
-          .native = m.pairs * std::min(m.native, slow * m.own * middle)};
-    };
+    pair_record r{.pairs = pairs_, .wins = wins_};
+    std::vector<difference> all;
+    double middle = 0, variance = 0;  // of the weighted rank sum
     for (const meeting& m : meetings_) {
-      own_sum += sums(m).own;
-      native_sum += sums(m).native;
+      for (const float own : m.log_own)
+        for (const float native : m.log_native) all.push_back({native - own, m.weight()});
+      middle += m.weight() * m.differences() / 2;
+      variance += m.weight() * m.differences() / 12;  // were all calls of a meeting alike
     }
-    const double ratio = native_sum / own_sum, n = double(meetings_.size());
-    pair_record r{.pairs = pairs_, .wins = wins_, .gain = std::log(ratio)};
+    std::ranges::sort(all, {}, &difference::of_logs);
+    r.gain = at(all, middle);
     if (meetings_.size() < 2) return r;
-    double residuals = 0;
-    for (const meeting& m : meetings_)
-      residuals += std::pow(sums(m).native - ratio * sums(m).own, 2);
+    // Calls of one while may be more alike than that: then the meetings are further apart.
+    double squares = 0;
+    for (const meeting& m : meetings_) squares += std::pow(m.weight() * m.above(r.gain), 2);
+    const double n = double(meetings_.size()), few = few_meetings(meetings_.size() - 1);
+    variance = std::max(variance, few * few * squares * n / (n - 1));
+    const double reach = deviations * std::sqrt(variance);
+    if (reach >= middle) return r;  // too few to say
     r.deviation =
-        few_meetings(meetings_.size() - 1) * std::sqrt(residuals * n / (n - 1)) / native_sum;
+        std::max(r.gain - at(all, middle - reach), at(all, middle + reach) - r.gain) / deviations;
+    add_slow_calls(r);
     return r;
   }
 
  private:
-  static constexpr std::size_t most_meetings = 64;  // then every two count as one
-  static constexpr double slow = 3;
+  static constexpr std::size_t most_meetings = 64;  // then every second one is kept
+  static constexpr std::size_t most_calls = 16;     // of each of both, in a meeting
+  static constexpr double deviations = 1.96;        // 95 %
 
+  struct difference {
+    float of_logs;  // native's less the arm's
+    double weight;
+  };
   struct meeting {
-    double pairs = 0, own = 0, native = 0;
+    std::vector<float> log_own, log_native;
+    double differences() const { return double(log_own.size() * log_native.size()); }
+    double weight() const { return 1 / double(log_own.size() + log_native.size() + 1); }
+    /// How many differences are above `gain`, beyond half of them.
+    double above(double gain) const {
+      double sum = 0;
+      for (const float own : log_own)
+        for (const float native : log_native) {
+          const double beyond = double(native - own) - gain;
+          sum += beyond > 1e-6 ? 0.5 : beyond < -1e-6 ? -0.5 : 0;
+        }
+      return sum;
+    }
+  };
+  /// What slow calls add to a call of an arm: in its usual times, each counted as at most `most`.
+  struct slow_calls {
+    static constexpr double slow = 1.2, most = 10;
+    double calls = 0, sum = 0, squares = 0, whole_sum = 0, whole_squares = 0;
+    void add(double usual_times) {
+      ++calls;
+      if (usual_times <= slow) return;
+      const double beyond = usual_times - 1, counted = std::min(usual_times, most) - 1;
+      sum += counted;
+      squares += counted * counted;
+      whole_sum += beyond;
+      whole_squares += beyond * beyond;
+    }
+    double mean() const { return 1 + whole_sum / calls; }
+    double variance_of_log() const { return whole_squares / std::pow(calls * mean(), 2); }
   };
 
-  static meeting joined(const meeting& a, const meeting& b) {
-    const double all = a.pairs + b.pairs;
-    return {.pairs = all,
-            .own = (a.pairs * a.own + b.pairs * b.own) / all,
-            .native = (a.pairs * a.native + b.pairs * b.native) / all};
+  /// Slow calls are the machine's, and both have as many, unless these calls show otherwise: by two
+  /// standard errors, then they count as they are. Until then no gain is claimed that is less than
+  /// what they seem to add to the arm's calls, or than half of the error of that, and no loss that
+  /// is less than what they seem to add to native's.
+  void add_slow_calls(pair_record& r) const {
+    slow_calls own, native;
+    for (const meeting& m : meetings_) {
+      std::vector<double> logs(m.log_own.begin(), m.log_own.end());
+      for (const float log_s : m.log_native) logs.push_back(log_s - r.gain);
+      // The lower one of two in the middle: of a call of each the quick one is usual.
+      std::vector<double> sorted = logs;
+      const auto usual = sorted.begin() + std::ptrdiff_t((sorted.size() - 1) / 2);
+      std::ranges::nth_element(sorted, usual);
+      for (std::size_t i = 0; i < logs.size(); ++i)
+        (i < m.log_own.size() ? own : native).add(std::exp(logs[i] - *usual));
+    }
+    const double more = own.sum / own.calls - native.sum / native.calls,
+                 error = std::sqrt((own.squares + native.squares) / (own.calls + native.calls) *
+                                   (1 / own.calls + 1 / native.calls));
+    if (std::abs(more) >= 2 * error && error > 0) {
+      r.gain += std::log(native.mean() / own.mean());
+      r.deviation =
+          std::sqrt(*r.deviation * *r.deviation + own.variance_of_log() + native.variance_of_log());
+    } else {
+      const double against = r.gain > 0 ? more : -more;
+      r.deviation = std::max(*r.deviation, std::max(against, error / 2) / deviations);
+    }
   }
-  static double mean_of(std::span<const double> times_s) {
-    double sum = 0;
-    for (const double t : times_s) sum += t;
-    return sum / double(times_s.size());
+
+  /// Evenly over the sample, as logarithms.
+  static std::vector<float> some_of(std::span<const double> times_s) {
+    const std::size_t kept = std::min(times_s.size(), most_calls);
+    std::vector<float> logs;
+    for (std::size_t i = 0; i < kept; ++i)
+      logs.push_back(float(std::log(times_s[i * times_s.size() / kept])));
+    return logs;
+  }
+  /// The difference at this place of their sorted sequence, by weight.
+  static double at(std::span<const difference> sorted, double place) {
+    for (const difference& d : sorted)
+      if ((place -= d.weight) <= 0) return d.of_logs;
+    return sorted.back().of_logs;
   }
   /// Student's t for 95 %, in that of infinitely many.
   static double few_meetings(std::size_t degrees_of_freedom) {
     constexpr std::array of_few{12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31};
-    return degrees_of_freedom <= of_few.size() ? of_few[degrees_of_freedom - 1] / 1.96
+    return degrees_of_freedom <= of_few.size() ? of_few[degrees_of_freedom - 1] / deviations
                                                : 1 + 1.3 / double(degrees_of_freedom);
   }
 
   std::vector<meeting> meetings_;
-  std::array<double, 5> native_s_{};  // means of the last meetings, in a ring
-  std::size_t next_native_ = 0;
+  std::int64_t seen_ = 0, stride_ = 1;
   std::int64_t pairs_ = 0, wins_ = 0;
 };
 

@@ -21,23 +21,11 @@ struct estimate {
   double deviation = 0;
 };
 
-/// The error of what meetings say, where there were two or more. Where single calls take many times
-/// as long, for whatever reason, a few of them make the sums, and their error looks smaller than it
-/// is: a gain or loss of which most meetings know nothing (sign test, 95 %) is as uncertain as it
-/// is large.
-inline double believed_deviation(const pair_record& p) {
-  const double above_half = double(p.wins) - double(p.pairs) / 2;
-  const bool most_agree = (above_half > 0) == (p.gain > 0) &&
-                          std::abs(above_half) - 0.5 > 0.98 * std::sqrt(double(p.pairs));
-  return most_agree ? *p.deviation
-                    : std::max({*p.deviation, std::abs(p.gain), std::abs(std::expm1(-p.gain))});
-}
-
 /// What the MPI library's own collective, or a set's first version, would have taken more for a
 /// context's calls than they took; negative: less. Rests on pairs of an arm's calls with native's
-/// alone, for an arm that had no two meetings with native on what its calls and native's took. A
-/// gain or loss of which most meetings know nothing is as uncertain as it is large. Nothing if that
-/// would be said of more than a few calls, or if native was not timed where it is needed.
+/// alone, for an arm that had too few meetings with native on what its calls and native's took.
+/// Nothing if that would be said of more than a few calls, or if native was not timed where it is
+/// needed.
 inline std::optional<estimate> saved_s(const context_statistics& context) {
   constexpr std::int64_t few_calls = 32;
   const auto native = std::ranges::find(context.arms, context.baseline, &arm_statistics::arm);
@@ -49,7 +37,7 @@ inline std::optional<estimate> saved_s(const context_statistics& context) {
     if (a.pairs && a.pairs->deviation) {
       const double ratio = std::exp(a.pairs->gain);
       saved += a.time_s * (ratio - 1);
-      variance += std::pow(a.time_s * ratio * believed_deviation(*a.pairs), 2);
+      variance += std::pow(a.time_s * ratio * *a.pairs->deviation, 2);
     } else if (!native->mean_s) {
       return std::nullopt;
     } else {
