@@ -43,5 +43,6 @@ install(FILES ${PROJECT_BINARY_DIR}/railpassConfig.cmake
   ${PROJECT_BINARY_DIR}/railpassConfigVersion.cmake cmake/mpi_family.cmake DESTINATION ${railpass_cmake_dir})
 
 file(RELATIVE_PATH railpass_prefix_from_pkgconfig /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
+string(REGEX REPLACE "/$" "" railpass_prefix_from_pkgconfig "${railpass_prefix_from_pkgconfig}")
 configure_file(cmake/railpass.pc.in railpass.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/railpass.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
