@@ -49,7 +49,7 @@ inline double most_measured_ranks(const profile& p, collective op) {
 
 namespace detail {
 
-/// The variance of ln(true / predicted): that of a prior, which has a largest one, without it, and
+/// The variance of ln(true / predicted): a prior's, but without the limit that a prior's has, and
 /// more for each octave of ranks beyond all that were measured.
 inline double variance_of(const profile& p, const arm& a, const prediction_query& q,
                           double prior_spread) {
