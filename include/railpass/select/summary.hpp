@@ -132,9 +132,11 @@ inline std::string summary_of(const statistics_dump& dump) {
            (gain_beside_s > reach ? ", as calls of different ranks overlapped" : "") + ")";
   } else {
     text = std::string(saved > 0 ? "faster" : "slower") + " than with " + plain + ", by " +
-           format_seconds(std::abs(saved)) +
-           " (95 % interval: " + format_seconds(std::min(std::abs(least), std::abs(most))) +
-           " to " + format_seconds(std::max(std::abs(least), std::abs(most))) + ")";
+           format_seconds(std::abs(saved));
+    // All calls were native's: what railpass took is known, and nothing was saved.
+    if (least < most)
+      text += " (95 % interval: " + format_seconds(std::min(std::abs(least), std::abs(most))) +
+              " to " + format_seconds(std::max(std::abs(least), std::abs(most))) + ")";
   }
   text += ", " + format_seconds(learning_s) + " spent on learning" +
           (own.most_s > 0 ? " and " + range_of(own) + " that railpass itself took" : "") +
