@@ -30,6 +30,7 @@ class agreement {
     no_device,
     names_rails,
     names_no_rails,
+    says_worth,  // a summary or a dump is asked for
     made_its_part,
     may_make_communicators,
     has_room_for_base,

@@ -64,6 +64,7 @@ void beginning::make_part(bool pays, bool asked_for, const std::function<void()>
   agreed.set(agreement::lenient, !values_.strict);
   agreed.set(agreement::enabled, values_.enable);
   agreed.set(agreement::pays, pays);
+  agreed.set(agreement::says_worth, values_.summary || !values_.stats.empty());
   agreed.set(agreement::no_device, true);
   agreed.set(agreement::names_no_rails, true);
   agreed.set(agreement::one_world, true);

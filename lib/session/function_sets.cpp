@@ -240,13 +240,15 @@ void request_state::define() {
   set_->define(versions_);
   versions_.clear();
   context_.of = set_->definition();
-  note_left_out();
+  pin();
 }
 
-void request_state::note_left_out() const {
-  if (const int pinned = set_->pinned(); pinned >= 0 && !context_.can_take(pinned))
-    process_.warn("RAILPASS_USE: " + set_named(set_->name()) + " has calls that cannot take '" +
-                  name_of(pinned) + "'; its first version is used");
+void request_state::pin() {
+  context_.pinned = set_->pinned();
+  if (context_.pinned < 0 || context_.can_take(context_.pinned)) return;
+  process_.warn("RAILPASS_USE: " + set_named(set_->name()) + " has calls that cannot take '" +
+                name_of(context_.pinned) + "'; its first version is used");
+  context_.pinned = select::native_arm;
 }
 
 // By the innermost one with the same ranks; those of any other do not make the same calls.
@@ -266,13 +268,13 @@ void request_state::begin(set_call& c) {
   if (!context_.of) define();
   ++calls_;
   set_decider& own = set_->decider();
-  c.version_ = std::max(set_->pinned(), select::native_arm);
-  if (!context_.can_take(c.version_)) c.version_ = select::native_arm;
+  const bool is_pinned = context_.pinned >= 0;
+  c.version_ = is_pinned ? context_.pinned : select::native_arm;
   if (!set_->has_left() && own.tunes()) {
     c.is_told_ = true;
-    if (set_->pinned() >= 0) {
+    if (is_pinned && !own.times_pinned()) {
       own.begin_call();
-    } else if (is_taught_by_region()) {
+    } else if (!is_pinned && is_taught_by_region()) {
       if (met_context_ < 0) met_context_ = met_->decider().context_of(context_);
       c.version_ = met_->choose(met_context_);
       decided(met_, met_->decider(), met_context_);
@@ -281,12 +283,12 @@ void request_state::begin(set_call& c) {
       if (own_context_ < 0) own_context_ = own.context_of(context_);
       if (own_context_ >= 0) {
         const set_choice chosen = own.next_call(own_context_);
-        c.version_ = chosen.call.arm;
+        if (!is_pinned) c.version_ = chosen.call.arm;
         c.slot_ = chosen.call.slot;
         c.timed_ = chosen.call.timed;
         c.notes_end_ = chosen.call.notes_end;
         c.round_ = chosen.round;
-        decided(set_, own, own_context_);
+        if (!is_pinned) decided(set_, own, own_context_);
       }
     }
   }

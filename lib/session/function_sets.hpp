@@ -74,8 +74,9 @@ class request_state {
   bool verifies() const { return verifies_; }
   /// What calls share a decision; may be changed, on all ranks alike, before the first one.
   set_context& calls() { return context_; }
-  /// Says so if settings ask for a version that these calls cannot take.
-  void note_left_out() const;
+  /// To the version that settings ask for, or the first one if these calls cannot take it, which is
+  /// said; before the first call.
+  void pin();
   void note_unverified();
   void settle_results(std::size_t version, const std::string& problem);
 

@@ -144,8 +144,8 @@ bool neighbor_set::tuned::begin(const neighbor_call& first) {
   std::copy(all.begin() + 2, all.end(), calls.shape.begin());
   int prepared = 0;
   try {
+    request_state_->pin();
     decider().prepare(calls);
-    request_state_->note_left_out();
     prepared = 1;
   } catch (const std::bad_alloc&) {  // on none of the ranks, then
   }

@@ -56,8 +56,8 @@ long times_core_given() {
   const arm_table::handling& how = arms_[c.op];
   const bool has_option = !options.arm.empty() || options.segment_bytes >= 0;
   if (joint_.steps().native_for_good()) return run_arm(c, how.arms[select::native_arm]);
-  if (const arm* const fixed = has_option ? arms_.pinned_by(options, c.op) : how.pinned)
-    return run_arm(c, *fixed);
+  if (has_option) return run_arm(c, *arms_.pinned_by(options, c.op));
+  if (how.pinned) return times_pinned_ ? run_tuned(c, 0) : run_arm(c, *how.pinned);
   if (!how.tuned || (c.has_size() && c.message_bytes < settings_.min_bytes))
     return run_arm(c, how.arms[select::native_arm]);
   if (settings_.reproducible && c.is_reduction()) return run_arm(c, reproducible_arm(c));
@@ -76,7 +76,7 @@ long times_core_given() {
     if (const int failure = begin_context(key, chosen.context, c)) return raise(c, failure);
     chosen = joint_.next_call(id);
   }
-  const arm& a = how.arms[chosen.arm];
+  const arm& a = how.pinned ? *how.pinned : how.arms[chosen.arm];
   return chosen.timed || chosen.notes_end || weighing::now() || process_.tracing()
              ? run_watched(c, a, chosen)
              : run_arm(c, a);

@@ -128,6 +128,9 @@ class session {
   call_place place() const;
   std::uint8_t policy_index(std::string_view name);
   select::plan_message first_plan(const select::context_key& key, int context, const call& c);
+  select::plan_message lead(int context, const call& c, std::unique_ptr<select::policy> chosen);
+  std::unique_ptr<select::policy> policy_of_pinned(const arm& pinned, const call& c,
+                                                   select::policy_input input) const;
   std::vector<select::arm_prior> priors(const select::context_key& key, const call& c,
                                         double bytes) const;
   int nearest_context(const select::context_key& key) const;
@@ -146,6 +149,9 @@ class session {
   void trace(const call& c, const select::timed_call& chosen, double started_s, double seconds);
   static void report_hang(void* self, std::span<const awaited_peer> peers);
 
+  // What contexts call an arm that is pinned, and may be none of known_arms().
+  static constexpr int pinned_arm = select::native_arm + 1;
+
   // What every call reads comes first, on few cache lines: other work empties the cache between
   // calls.
   std::int64_t call_number_ = 0;
@@ -153,6 +159,7 @@ class session {
   process& process_;
   const settings& settings_;
   arm_table arms_;
+  bool times_pinned_ = false;  // calls of pinned arms, now and then; the same on all ranks
   // Its guard is also that of what else add_statistics reads: policies_, first_bytes_, own_time_.
   joint_lockstep joint_;
   int rank_ = 0, num_ranks_ = 1;

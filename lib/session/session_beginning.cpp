@@ -34,6 +34,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   auto native = b.agree();
   if (!native) native = b.take_place(made->joint_);
   if (native) return {nullptr, native->error_code, native->postponed};
+  made->times_pinned_ = b.agreed.all(agreement::says_worth);
   made->share_memory();
   made->open_rails(user, b.agreed.all(agreement::names_rails),
                    b.agreed.all(agreement::names_no_rails));

@@ -105,6 +105,23 @@ std::unique_ptr<select::policy> session::policy_with_knowledge(const select::con
       [name, plain] { return select::make_policy(name, plain); });
 }
 
+// Only times it. What cannot run gives way to native in each call, and is native here.
+std::unique_ptr<select::policy> session::policy_of_pinned(const arm& pinned, const call& c,
+                                                          select::policy_input input) const {
+  const bool native = pinned.base->is_native() || !eligible_here(*pinned.base, c);
+  input.fixed_arm = native ? select::native_arm : pinned_arm;
+  input.priors = {{.arm = *input.fixed_arm, .native = native, .measured_only = true}};
+  return select::make_policy("fixed", std::move(input));
+}
+
+select::plan_message session::lead(int context, const call& c,
+                                   std::unique_ptr<select::policy> chosen) {
+  const std::unique_lock lock = joint_.guard();
+  first_bytes_.resize(std::size_t(context) + 1);
+  first_bytes_[std::size_t(context)] = c.message_bytes;
+  return joint_.steps().lead(context, std::move(chosen));
+}
+
 select::plan_message session::first_plan(const select::context_key& key, int context,
                                          const call& c) {
   // The others wait for a plan, so there must be one.
@@ -114,6 +131,8 @@ select::plan_message session::first_plan(const select::context_key& key, int con
                                .all_wait = select::waits_for_all(key.op),
                                .says_worth = settings_.summary || !settings_.stats.empty(),
                                .pass_exponent = settings_.pass_exponent};
+    if (const arm* const pinned = arms_[key.op].pinned)
+      return lead(context, c, policy_of_pinned(*pinned, c, std::move(input)));
     input.priors = priors(key, c, double(c.message_bytes));
     const int other = nearest_context(key);
     const auto nearest =
@@ -129,10 +148,7 @@ select::plan_message session::first_plan(const select::context_key& key, int con
     }
     std::unique_ptr<select::policy> chosen = policy_with_knowledge(key, c, input, octaves_away);
     if (!chosen) chosen = select::make_policy(policies_[key.policy], std::move(input));
-    const std::unique_lock lock = joint_.guard();
-    first_bytes_.resize(std::size_t(context) + 1);
-    first_bytes_[std::size_t(context)] = c.message_bytes;
-    return joint_.steps().lead(context, std::move(chosen));
+    return lead(context, c, std::move(chosen));
   } catch (const error& problem) {
     process_.record(std::string(problem.what()) + "; the context stays native");
   } catch (const std::bad_alloc&) {

@@ -38,6 +38,7 @@ select::context_statistics session::statistics_of(int i) const {
   const select::lockstep& steps = joint_.steps();
   const auto key = select::context_key::unpacked(steps.id(i).number);
   const auto& arms = known_arms()[std::size_t(key.op)];
+  const arm* const pinned = arms_[key.op].pinned;
   select::context_statistics context{
       .communicator = name_,
       .collective = std::string(name_of(key.op)),
@@ -48,11 +49,15 @@ select::context_statistics session::statistics_of(int i) const {
       .to_bytes = 2 * std::max<std::int64_t>(1, select::smallest_bytes(key.size_class)) - 1,
       .first_bytes = first_bytes_[std::size_t(i)],
       .operation = std::string(select::operation_class_names[std::size_t(key.operation)]),
-      .policy = policies_[key.policy]};
+      .policy = pinned ? "fixed" : policies_[key.policy]};
   context.own_s = own_time_.of_call_s();
   if (select::waits_for_all(key.op)) context.core_given_share = steps.core_given_share();
   add_arms(
-      steps, i, [&](int arm) { return name_of(arms[std::size_t(arm)]); }, context);
+      steps, i,
+      [&](int arm) {
+        return name_of(pinned && arm == pinned_arm ? *pinned : arms[std::size_t(arm)]);
+      },
+      context);
   return context;
 }
 

@@ -59,6 +59,7 @@ void set_decider::begin(MPI_Comm comm) {
   if (num_ranks_ == 1) {
     if (settings_.enable) make_part();
     if (joint_) know_machine();
+    times_pinned_ = settings_.summary || !settings_.stats.empty();
     return;
   }
   beginning by(comm, settings_, process_, subject_);
@@ -76,6 +77,7 @@ void set_decider::make_part() {
 }
 
 std::optional<beginning::refusal> set_decider::take_place(beginning& by) {
+  times_pinned_ = by.agreed.all(agreement::says_worth);
   const auto refused = by.take_place(*joint_);
   if (!refused) know_machine();
   return refused;
@@ -227,12 +229,16 @@ std::unique_ptr<select::policy> set_decider::make_policy(int context) const {
                              .all_wait = joint_->num_ranks() == 1,
                              .says_worth = settings_.summary || !settings_.stats.empty(),
                              .pass_exponent = settings_.pass_exponent};
-  const std::string name = c.policy.empty() ? settings_.policy : c.policy;
+  const std::string name = policy_of(c);
   for (std::size_t v = 0; v < c.lags.size(); ++v) plain.priors[v].lag = c.lags[v];
   std::erase_if(plain.priors, [&](const select::arm_prior& a) { return !c.can_take(a.arm); });
   const auto version = [&](int arm) -> const std::string& {
     return c.of->versions[std::size_t(arm)].name;
   };
+  if (c.pinned >= 0) {
+    plain.fixed_arm = c.pinned;
+    return select::make_policy(name, std::move(plain));
+  }
   select::policy_input input = plain;
   const auto known = process_.recall(problem_of(c));  // the guard is not held
   if (known)
@@ -342,7 +348,7 @@ select::context_statistics set_decider::statistics_of(int i) const {
                                   .num_ranks = joint_->num_ranks(),
                                   .ranks_per_node = hosts_.ranks_per_host,
                                   .operation = kind_of(c),
-                                  .policy = c.policy.empty() ? settings_.policy : c.policy};
+                                  .policy = policy_of(c)};
   told.baseline = c.of->versions.front().name;
   add_arms(
       joint_->steps(), i, [&](int arm) { return c.of->versions[std::size_t(arm)].name; }, told);

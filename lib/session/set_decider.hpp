@@ -48,8 +48,10 @@ struct set_context {
   std::string policy;
   std::vector<std::string> without;  // names of versions
   std::vector<double> lags;          // of versions; empty: all are alike
+  int pinned = -1;                   // the version that all calls take; -1: none
 
-  /// How far apart features are is the set's, and no mark of its calls, nor are lags.
+  /// How far apart features are is the set's, and no mark of its calls, nor are lags and the pinned
+  /// version.
   bool operator==(const set_context& o) const {
     return of == o.of && shape == o.shape && features == o.features && policy == o.policy &&
            without == o.without;
@@ -83,6 +85,8 @@ class set_decider {
   bool tunes() const { return joint_ != nullptr; }
   /// If it tunes.
   joint_lockstep& joint() { return *joint_; }
+  /// Whether calls of pinned versions are timed; the same on all ranks.
+  bool times_pinned() const { return times_pinned_; }
 
   /// Counts a call, or an entry of a region, before it chooses. Throws error if a rank has left.
   void begin_call();
@@ -129,6 +133,10 @@ class set_decider {
   std::string kind_of(const set_context& c) const {
     return knowledge::set_kind{c.shape, c.features, region_}.text();
   }
+  const std::string& policy_of(const set_context& c) const {
+    static const std::string fixed = "fixed";
+    return c.pinned >= 0 ? fixed : c.policy.empty() ? settings_.policy : c.policy;
+  }
   int nearest_context(const set_context& wanted) const;
   void check() const;
 
@@ -138,6 +146,7 @@ class set_decider {
   int rank_ = 0, num_ranks_ = 1;
   host_counts hosts_;  // rank 0 only
   std::unique_ptr<joint_lockstep> joint_;
+  bool times_pinned_ = false;
   std::vector<set_context> contexts_;  // in the lockstep's order
   std::vector<select::context_id> ids_;
   std::optional<set_context> prepared_;

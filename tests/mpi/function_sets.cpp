@@ -9,6 +9,7 @@
 #include "support/communicators.hpp"
 #include "support/records.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
@@ -301,6 +302,32 @@ TEST_CASE("settings ask for versions as for arms") {
   CHECK(log.texts.empty());
   CHECK(used_with("use", "asked:t64u1") == "t8u1 | t8u1");
   CHECK(log.any_has("has no version 't64u1'"));
+}
+
+TEST_CASE("where a summary is asked for, calls of a pinned version are timed, and it alone runs") {
+  const planted_clock clock;
+  const communicator world = communicator::duplicate_of_world();
+  MPI_Comm_set_name(world, "pinned set");
+  mpi::configure(world, "use", "timed:t32u4");
+  mpi::configure(world, "summary", "on");
+  tiles step("timed", world);
+  std::vector<double> field(1);
+  for (int call = 0; call < 200; ++call) {
+    step.set(field);
+    CHECK(step.set.last() == "t32u4");
+  }
+  CHECK(step.set.winner() == "t32u4");
+  if (world.rank() != 0) return;
+  const auto contexts = process::get()->statistics().contexts;
+  const auto context =
+      std::ranges::find(contexts, "pinned set", &select::context_statistics::communicator);
+  REQUIRE(context != contexts.end());
+  CHECK(context->policy == "fixed");
+  CHECK(context->current_arm == "t32u4");
+  for (const select::arm_statistics& a : context->arms) {
+    CHECK(a.calls == (a.arm == "t32u4" ? 200 : 0));
+    CHECK((a.samples > 0) == (a.arm == "t32u4"));
+  }
 }
 
 TEST_CASE("statistics speak of sets as of collectives") {

@@ -15,6 +15,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -254,6 +255,55 @@ TEST_CASE("reproducible: reductions take a fixed algorithm, however often they a
             (count == 16 ? "recursive_doubling" : "reduce_scatter_allgather"));
     }
   }
+}
+
+TEST_CASE("sums of Fortran's types that name their size are tuned, too") {
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() < 2) return;
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  for (const MPI_Datatype type : {MPI_REAL4, MPI_REAL8, MPI_INTEGER4, MPI_INTEGER8, MPI_COMPLEX8,
+                                  MPI_COMPLEX16, MPI_DOUBLE_COMPLEX}) {
+    std::array<double, 2> mine{}, sum{1, 1};
+    int bytes = 0;
+    MPI_Type_size(type, &bytes);
+    REQUIRE(bytes > 0);
+    REQUIRE(mpi::all_reduce(mine.data(), sum.data(), 1, type, MPI_SUM, world,
+                            collect(use("recursive_doubling"))) == MPI_SUCCESS);
+    CHECK(mpi::last_arm(world) == "recursive_doubling");
+    CHECK(std::memcmp(mine.data(), sum.data(), std::size_t(bytes)) == 0);
+  }
+}
+
+TEST_CASE("where a dump is asked for, calls of a pinned arm are timed, and that arm alone runs") {
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() < 2) return;
+  MPI_Comm_set_name(world, "pinned");
+  const std::string use = GENERATE("all_reduce:ring", "all_reduce:ring+segment_bytes=4KiB"),
+                    arm = use.substr(use.find(':') + 1);
+  const bool on_all_ranks = GENERATE(true, false);
+  mpi::configure(world, "use", use);
+  if (on_all_ranks || world.rank() == 0) mpi::configure(world, "summary", "on");
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  std::vector<double> mine(4096, world.rank()), sum(mine.size());
+  for (int call = 0; call < 200; ++call) {
+    mpi::all_reduce(mine.data(), sum.data(), int(mine.size()), MPI_DOUBLE, MPI_SUM, world);
+    CHECK(mpi::last_arm(world) == arm);
+  }
+  const auto contexts = process::get()->statistics().contexts;
+  const auto context =
+      std::ranges::find(contexts, "pinned", &select::context_statistics::communicator);
+  if (world.rank() != 0 || !on_all_ranks) {
+    CHECK(context == contexts.end());
+    return;
+  }
+  REQUIRE(context != contexts.end());
+  CHECK(context->policy == "fixed");
+  CHECK(context->calls == 200);
+  REQUIRE(context->arms.size() == 1);
+  CHECK(context->arms[0].arm == arm);
+  CHECK(context->arms[0].calls == 200);
+  CHECK(context->arms[0].samples > 0);
+  CHECK(context->arms[0].samples < 100);
 }
 
 TEST_CASE("arms that need more scratch memory than the limit give way to the MPI library's own") {

@@ -163,6 +163,22 @@ TEST_CASE("the paragraph") {
   CHECK_FALSE(contains(text, "by linear"));  // cannot be told from noise
 }
 
+TEST_CASE("of pinned arms is said what they took, and that nothing ran beside them") {
+  auto pinned = context_of("reduce", {arm_of("ring", 100, 0.01)});
+  pinned.policy = "fixed";
+  const std::string text = summary_of({.merge_cost_s = 0.1, .contexts = {pinned}});
+  INFO(text);
+  CHECK(text ==
+        "settings pinned all arms, so the MPI library's own collectives did not run beside them. "
+        "100 calls of 1 collectives (reduce) took 1.00 s in 1 contexts.");
+  const auto tuned =
+      context_of("broadcast", {arm_of("native", 5, 2), paired_arm("ring", 100, 1, 2, 0.01)});
+  const std::string both = summary_of({.contexts = {tuned, pinned}});
+  INFO(both);
+  CHECK(both.starts_with("faster than"));
+  CHECK(contains(both, "1 contexts whose arms settings pinned are not counted in that."));
+}
+
 TEST_CASE("a program that tuned nothing") {
   CHECK(contains(summary_of({}), "or settings pinned them"));
 }

@@ -75,6 +75,9 @@ inline std::string name_of(const context_statistics& c) {
   return c.collective + sizes + " on " + std::to_string(c.num_ranks) + " ranks";
 }
 
+/// Whether settings say which arm all its calls take: then native is not run.
+inline bool is_pinned(const context_statistics& c) { return c.policy == "fixed"; }
+
 /// A short paragraph in one line: whether tuning paid, what was tuned, the time in it, the largest
 /// gains.
 inline std::string summary_of(const statistics_dump& dump) {
@@ -84,7 +87,7 @@ inline std::string summary_of(const statistics_dump& dump) {
            "settings pinned them or left them to the MPI library.";
   std::vector<std::string> collectives;
   std::vector<std::pair<double, const context_statistics*>> gains;
-  std::int64_t calls = 0, unknown = 0;
+  std::int64_t calls = 0, unknown = 0, pinned = 0;
   double time_s = 0, learning_s = dump.merge_cost_s, variance = 0, saved = -dump.merge_cost_s,
          gain_beside_s = 0, loss_beside_s = 0;
   own_part own;
@@ -106,6 +109,8 @@ inline std::string summary_of(const statistics_dump& dump) {
       // Only what stands out of the noise is a gain.
       const double gain_s = here->value - part.most_s;
       if (gain_s > 1.96 * here->deviation + beside_s) gains.emplace_back(gain_s, &c);
+    } else if (is_pinned(c)) {
+      ++pinned;
     } else {
       ++unknown;
     }
@@ -123,8 +128,11 @@ inline std::string summary_of(const statistics_dump& dump) {
           ? "the first versions of function sets"
           : "the MPI library's own collectives and the first versions of function sets";
   std::string text;
-  const bool nothing_known = unknown == std::int64_t(dump.contexts.size());
-  if (nothing_known) {
+  const bool all_pinned = pinned == std::int64_t(dump.contexts.size()),
+             nothing_known = pinned + unknown == std::int64_t(dump.contexts.size());
+  if (all_pinned) {
+    text = "settings pinned all arms, so " + plain + " did not run beside them. ";
+  } else if (nothing_known) {
     text = "cannot tell whether tuning paid: " + plain + " were timed too seldom";
   } else if (least <= 0 && most >= 0) {
     text = "cannot tell whether tuning paid: it saved between " + format_seconds(least) + " and " +
@@ -138,14 +146,18 @@ inline std::string summary_of(const statistics_dump& dump) {
       text += " (95 % interval: " + format_seconds(std::min(std::abs(least), std::abs(most))) +
               " to " + format_seconds(std::max(std::abs(least), std::abs(most))) + ")";
   }
-  text += ", " + format_seconds(learning_s) + " spent on learning" +
-          (own.most_s > 0 ? " and " + range_of(own) + " that railpass itself took" : "") +
-          " counted in. " + std::to_string(calls) + " calls of " +
-          std::to_string(collectives.size()) +
-          (sets == 0 ? " tuned collectives (" : " tuned operations (");
+  if (!all_pinned)
+    text += ", " + format_seconds(learning_s) + " spent on learning" +
+            (own.most_s > 0 ? " and " + range_of(own) + " that railpass itself took" : "") +
+            " counted in. ";
+  text += std::to_string(calls) + " calls of " + std::to_string(collectives.size()) +
+          (all_pinned ? " " : " tuned ") + (sets == 0 ? "collectives (" : "operations (");
   for (const std::string& name : collectives) text += (&name == &collectives[0] ? "" : ", ") + name;
   text += ") took " + format_seconds(time_s) + " in " + std::to_string(dump.contexts.size()) +
           " contexts.";
+  if (pinned > 0 && !all_pinned)
+    text += " " + std::to_string(pinned) +
+            " contexts whose arms settings pinned are not counted in that.";
   if (unknown > 0 && !nothing_known)
     text += " " + std::to_string(unknown) + " contexts in which " +
             (sets == 0 ? "the MPI library's own was" : plain + " were") +
