@@ -198,13 +198,15 @@ kind_of_type kind_of(MPI_Datatype type) {
                  MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR, MPI_CHAR,          MPI_INT8_T,
                  MPI_INT16_T,     MPI_INT32_T,       MPI_INT64_T,       MPI_UINT8_T,
                  MPI_UINT16_T,    MPI_UINT32_T,      MPI_UINT64_T,      MPI_AINT,
-                 MPI_COUNT,       MPI_OFFSET,        MPI_INTEGER}))
+                 MPI_COUNT,       MPI_OFFSET,        MPI_INTEGER,       MPI_INTEGER1,
+                 MPI_INTEGER2,    MPI_INTEGER4,      MPI_INTEGER8}))
     return kind_of_type::integer;
-  if (is_one_of(type, {MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_REAL, MPI_DOUBLE_PRECISION}))
+  if (is_one_of(type, {MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_REAL, MPI_DOUBLE_PRECISION,
+                       MPI_REAL4, MPI_REAL8}))
     return kind_of_type::floating;
-  if (is_one_of(type,
-                {MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX, MPI_COMPLEX,
-                 MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX}))
+  if (is_one_of(type, {MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX,
+                       MPI_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_COMPLEX8, MPI_COMPLEX16,
+                       MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX}))
     return kind_of_type::complex;
   if (is_one_of(type, {MPI_C_BOOL, MPI_LOGICAL, MPI_CXX_BOOL})) return kind_of_type::logical;
   if (type == MPI_BYTE) return kind_of_type::byte;
