@@ -91,11 +91,11 @@ class cartesian {
   /// dimensions.
   static cartesian of(MPI_Comm comm) { return cartesian(comm, mpi::grid_of(comm, D)); }
   /// The grid in which data of `global` elements, cut into blocks as equal as possible, cost the
-  /// least to exchange: as the machine's model says (RAILPASS_PROFILE, else generic constants), which
-  /// ranks share a host, what messages of each size take between hosts and within; and as exchanges
-  /// of that name with much the same messages took, in this run or earlier ones. Collective
-  /// over `comm`, with equal arguments; all ranks get the same. Throws error, on all ranks alike,
-  /// if an argument is wrong.
+  /// least to exchange: as the machine's model says (RAILPASS_PROFILE, else generic constants),
+  /// which ranks share a host, what messages of each size take between hosts and within; and as
+  /// exchanges of that name with much the same messages took, in this run or earlier ones.
+  /// Collective over `comm`, with equal arguments; all ranks get the same. Throws error, on all
+  /// ranks alike, if an argument is wrong.
   static cartesian suggest(MPI_Comm comm, extents<D> global, periodicity<D> in = {},
                            const suggestion_options& options = {}) {
     std::vector<bool> sides;
