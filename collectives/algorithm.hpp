@@ -45,6 +45,9 @@ inline constexpr int max_parameters = 3;
 /// One value per parameter of the descriptor, in its order.
 using parameters = std::array<std::int64_t, max_parameters>;
 
+/// As preconditions::max_nodes: several nodes, however many.
+inline constexpr int any_nodes = std::numeric_limits<int>::max();
+
 /// What must hold before an algorithm is chosen. All of it is known equally on all ranks.
 struct preconditions {
   bool commutative = false;    ///< only commutative operations
@@ -54,6 +57,10 @@ struct preconditions {
   int min_ranks = 2;
   int max_ranks = std::numeric_limits<int>::max();  ///< where schedules grow with the ranks
   std::int64_t min_units_per_rank = 0;              ///< message units >= this many times num_ranks
+  /// 0: nodes do not matter. Otherwise only where there are several, at most so many, and ranks
+  /// that share one; reductions that do not commute only if a node's ranks follow one another.
+  int max_nodes = 0;
+  bool equal_nodes = false;  ///< only nodes with as many ranks each
 };
 
 /// Scratch memory that a rank may need, at most; the same bound on all ranks, so that all agree on
@@ -85,6 +92,12 @@ struct algorithm {
     int n = 0;
     while (n < max_parameters && parameter_list[std::size_t(n)].num_values > 0) ++n;
     return n;
+  }
+  constexpr parameters default_values() const {
+    parameters values{};
+    for (int i = 0; i < num_parameters(); ++i)
+      values[std::size_t(i)] = parameter_list[std::size_t(i)].values[0];
+    return values;
   }
 };
 

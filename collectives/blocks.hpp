@@ -15,6 +15,8 @@ struct mesh {
   int columns;
   int rows;
 
+  /// Rows of so many, of which `p` is a multiple.
+  constexpr mesh(int p, int row_length) : columns(row_length), rows(p / row_length) {}
   explicit constexpr mesh(int p) : columns(p), rows(1) {
     for (int r = 2; std::int64_t{r} * r <= p; ++r)
       if (p % r == 0) {

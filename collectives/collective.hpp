@@ -82,6 +82,19 @@ constexpr const collective_traits& describe(collective op) {
 constexpr const promise_traits& traits_of(collective op) { return traits_of(describe(op).what); }
 constexpr std::string_view name_of(collective op) { return describe(op).name; }
 
+/// Whether a collective's virtual ranks may be the physical ones in any order: not where that order
+/// is part of what is promised.
+constexpr bool takes_any_order(collective op, bool commutative) {
+  switch (describe(op).what) {
+    case promise::prefix:
+    case promise::prefix_before:
+    case promise::reduce_to_blocks:
+      return false;
+    default:
+      return commutative || !traits_of(op).reduces;
+  }
+}
+
 /// Size of the elements that railpass reduces messages of so many bytes with where it measures or
 /// predicts: double if that divides them, else float, else bytes. 1 for collectives that only move
 /// data.

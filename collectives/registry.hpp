@@ -9,6 +9,7 @@
 #include "railpass/base/error.hpp"
 #include "railpass/base/names.hpp"
 #include "railpass/base/units.hpp"
+#include "railpass/schedule/nodes.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -45,14 +46,23 @@ struct eligibility {
   std::int64_t units = 0;
   bool commutative = true;
   bool shared_memory = false;  ///< of all ranks, with cells as large as a unit
+  node_facts nodes{};
 };
+
+constexpr bool eligible_on_nodes(const preconditions& n, const node_facts& nodes,
+                                 bool commutative) {
+  return n.max_nodes == 0 || (nodes.matter() && nodes.num_nodes <= n.max_nodes &&
+                              (!n.equal_nodes || nodes.fewest_ranks == nodes.most_ranks) &&
+                              (commutative || nodes.in_rank_order));
+}
 
 constexpr bool eligible(const algorithm& a, const eligibility& e) {
   const preconditions& n = a.needs;
   return e.num_ranks >= n.min_ranks && e.num_ranks <= n.max_ranks &&
          (!n.commutative || e.commutative) && (!n.shared_memory || e.shared_memory) &&
          (!n.power_of_two || (e.num_ranks & (e.num_ranks - 1)) == 0) &&
-         (!n.even_ranks || e.num_ranks % 2 == 0) && e.units >= n.min_units_per_rank * e.num_ranks;
+         (!n.even_ranks || e.num_ranks % 2 == 0) && e.units >= n.min_units_per_rank * e.num_ranks &&
+         eligible_on_nodes(n, e.nodes, e.commutative);
 }
 
 /// "pipeline+segment_bytes=8KiB": the algorithm's name, then each parameter that is not at its
@@ -72,12 +82,7 @@ inline std::string name_of(const arm& a) {
 }
 
 /// The arm with every parameter at its default.
-constexpr arm default_arm(const algorithm& a) {
-  arm result{&a, {}};
-  for (int i = 0; i < a.num_parameters(); ++i)
-    result.values[std::size_t(i)] = a.parameter_list[std::size_t(i)].values[0];
-  return result;
-}
+constexpr arm default_arm(const algorithm& a) { return {&a, a.default_values()}; }
 
 /// All arms of a collective: every combination of parameter values, `native` first.
 inline std::vector<arm> arms_of(collective op) {

@@ -19,14 +19,18 @@
 
 namespace railpass {
 
-/// The schedules of all virtual ranks. `result_rank`: see shape.
+/// The schedules of all virtual ranks. `result_rank`, `nodes`: see shape.
 inline std::vector<schedule> build_all(const arm& a, std::int32_t num_ranks, bool commutative,
-                                       std::int32_t result_rank = 0) {
+                                       std::int32_t result_rank = 0,
+                                       std::span<const std::int32_t> nodes = {}) {
   std::vector<schedule> all;
   for (std::int32_t v = 0; v < num_ranks; ++v)
-    all.push_back(a.base->build(
-        {.rank = v, .num_ranks = num_ranks, .commutative = commutative, .result_rank = result_rank},
-        a.values));
+    all.push_back(a.base->build({.rank = v,
+                                 .num_ranks = num_ranks,
+                                 .commutative = commutative,
+                                 .result_rank = result_rank,
+                                 .nodes = nodes},
+                                a.values));
   return all;
 }
 
@@ -191,6 +195,16 @@ inline std::string protocol_fault(const std::vector<schedule>& schedules, const 
   return {};
 }
 
+inline node_facts facts_of(std::span<const std::int32_t> nodes, std::int32_t num_ranks) {
+  if (nodes.empty()) return node_facts::blocks(num_ranks, num_ranks);
+  node_facts facts{.num_nodes = std::int32_t(nodes.size()) - 1, .fewest_ranks = num_ranks};
+  for (std::size_t i = 1; i < nodes.size(); ++i) {
+    facts.fewest_ranks = std::min(facts.fewest_ranks, nodes[i] - nodes[i - 1]);
+    facts.most_ranks = std::max(facts.most_ranks, nodes[i] - nodes[i - 1]);
+  }
+  return facts;
+}
+
 }  // namespace verify_detail
 
 /// Proves every arm of the collective for `num_ranks` ranks: all algorithms that are eligible
@@ -201,12 +215,16 @@ inline std::string protocol_fault(const std::vector<schedule>& schedules, const 
 /// checker.hpp.
 ///
 /// Segments are made of a few units by checking with large units, so that small messages have many.
+/// `nodes`, as shape has them: only the algorithms that know nodes are proved, for these; without,
+/// only the others. Nodes of reductions in rank order are taken to keep it.
+///
 /// `progress` is told before each arm what share of them is done. Arms with the same schedules, up
 /// to the length of a segment, are the same proof: the first of them gets all sizes, the others one
 /// of several segments.
 inline std::vector<verification> verify(
     collective op, std::int32_t num_ranks, std::span<const std::int32_t> roots,
-    const std::function<void(double, const std::string&)>& progress = {}) {
+    const std::function<void(double, const std::string&)>& progress = {},
+    std::span<const std::int32_t> nodes = {}) {
   if (num_ranks < 1)
     throw error("verify: the number of ranks is " + std::to_string(num_ranks) +
                 ", expected at least 1");
@@ -215,6 +233,7 @@ inline std::vector<verification> verify(
     if (root < 0 || root >= num_ranks)
       throw error("verify: the root is " + std::to_string(root) + ", expected a rank from 0 to " +
                   std::to_string(num_ranks - 1));
+  const node_facts on_nodes = verify_detail::facts_of(nodes, num_ranks);
   constexpr std::int64_t units_per_segment = 2;
   const promise_traits traits = traits_of(op);
   struct operation {
@@ -231,7 +250,7 @@ inline std::vector<verification> verify(
   const std::vector<arm> arms = arms_of(op);
   for (std::size_t number = 0; number < arms.size(); ++number) {
     const arm& a = arms[number];
-    if (a.base->is_native()) continue;
+    if (a.base->is_native() || (a.base->needs.max_nodes > 0) == nodes.empty()) continue;
     if (progress) progress(double(number) / double(arms.size()), name_of(a));
     verification v;
     v.algorithm = a.base->name;
@@ -243,11 +262,12 @@ inline std::vector<verification> verify(
       if (!eligible(*a.base, {.num_ranks = num_ranks,
                               .units = a.base->needs.min_units_per_rank * num_ranks,
                               .commutative = commutative,
-                              .shared_memory = true}))
+                              .shared_memory = true,
+                              .nodes = on_nodes}))
         continue;
       runs = true;
       std::vector<schedule> schedules =
-          build_all(a, num_ranks, commutative, result_rank_of(op, root, commutative));
+          build_all(a, num_ranks, commutative, result_rank_of(op, root, commutative), nodes);
       const std::int64_t segment_bytes = schedules[0].segment_bytes;
       const bool seen = std::any_of(proved.begin(), proved.end(), [&](const auto& other) {
         return other.first == a.base &&

@@ -20,10 +20,9 @@ RAILPASS_LIST_ALGORITHM(all_to_all, mesh)
 
 namespace railpass::collectives::all_to_all {
 
-inline schedule build_mesh(const shape& s, const parameters&) {
+inline schedule build_mesh_of(const shape& s, const collectives::mesh& grid) {
   builder b(s);
   const int p = s.num_ranks, r = s.rank;
-  const collectives::mesh grid(p);
   const int rows = grid.rows, columns = grid.columns;
   const int row = grid.row(r) * columns, column = grid.column(r);
   const auto row_of_blocks = [&](int first, int stride) {
@@ -68,12 +67,19 @@ inline schedule build_mesh(const shape& s, const parameters&) {
   return b.finish();
 }
 
-inline double cost_mesh(const cost_query& q, const parameters&) {
-  const collectives::mesh grid(q.num_ranks);
+inline schedule build_mesh(const shape& s, const parameters&) {
+  return build_mesh_of(s, collectives::mesh(s.num_ranks));
+}
+
+inline double cost_mesh_of(const cost_query& q, const collectives::mesh& grid) {
   const double block = q.bytes / q.num_ranks;
   return 2 * q.num_ranks * q.machine.copy.time_s(block) + q.machine.copy.time_s(grid.rows * block) +
          strided_burst_s(q, routes(q, grid.columns * block), grid.columns, grid.rows - 1) +
          row_burst_s(q, routes(q, grid.rows * block), grid.columns);
+}
+
+inline double cost_mesh(const cost_query& q, const parameters&) {
+  return cost_mesh_of(q, collectives::mesh(q.num_ranks));
 }
 
 inline constexpr algorithm mesh{.op = collective::all_to_all,

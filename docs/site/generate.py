@@ -121,7 +121,7 @@ MPI library's own collective. The first value of a parameter is what it has wher
 none. Scratch memory is in messages (n) and blocks (b).
 
 `railpass schedule broadcast:binomial -p 8 --svg picture.svg` draws one; the site shows a picture of each that sends
-messages. `railpass verify --collective broadcast -p 8` proves them.
+messages. `railpass verify --collective broadcast -p 8 --ranks-per-node 4` proves them, also those that need nodes.
 """
     last = None
     for one in list_of_algorithms(program):
@@ -141,7 +141,9 @@ def sends_messages(one):
 def draw_pictures(program, folder):
     folder.mkdir(parents=True, exist_ok=True)
     for one in filter(sends_messages, list_of_algorithms(program)):
-        program.says("schedule", f"{one['collective']}:{one['name']}", "-p", "8", "--bytes", "64KiB", "--svg",
+        on_nodes = any(need.startswith("several nodes") for need in one["needs"])
+        program.says("schedule", f"{one['collective']}:{one['name']}", "-p", "8", "--bytes", "64KiB",
+                     "--ranks-per-node", "4" if on_nodes else "1", "--svg",
                      str(folder / f"{one['collective']}.{one['name']}.svg"))
 
 

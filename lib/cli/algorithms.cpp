@@ -19,6 +19,11 @@ std::vector<std::string> names_of(const preconditions& needs) {
   if (needs.min_ranks > 2)
     names.push_back("at least " + std::to_string(needs.min_ranks) + " ranks");
   if (needs.shared_memory) names.push_back("shared memory");
+  if (needs.max_nodes > 0)
+    names.push_back(
+        std::string("several nodes") +
+        (needs.max_nodes < any_nodes ? ", at most " + std::to_string(needs.max_nodes) : "") +
+        (needs.equal_nodes ? ", of as many ranks each" : ""));
   if (needs.max_ranks < std::numeric_limits<int>::max())
     names.push_back("at most " + std::to_string(needs.max_ranks) + " ranks");
   if (needs.min_units_per_rank > 0)

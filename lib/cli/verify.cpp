@@ -4,7 +4,9 @@
 #include "lib/cli/verb.hpp"
 #include "lib/report/table.hpp"
 
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <memory>
 
 namespace railpass::cli {
@@ -14,6 +16,7 @@ struct options {
   std::string collective_name;
   int num_ranks = 0;
   int root = 0;
+  int ranks_per_node = 1;
   json_output json;
 };
 
@@ -43,9 +46,18 @@ int run(const options& o) {
   const collective op = parse_collective("--collective", o.collective_name);
   check_root(o.root, o.num_ranks);
   progress_bar bar("verify", o.json.text());
-  const std::vector<verification> results =
-      verify(op, o.num_ranks, {{o.root}},
-             [&](double fraction, const std::string& doing) { bar.show(fraction, doing); });
+  const auto progress = [&](double fraction, const std::string& doing) {
+    bar.show(fraction, doing);
+  };
+  std::vector<verification> results = verify(op, o.num_ranks, {{o.root}}, progress);
+  if (node_facts::blocks(o.num_ranks, o.ranks_per_node).matter()) {
+    std::vector<std::int32_t> nodes;
+    for (std::int32_t first = 0; first < o.num_ranks; first += o.ranks_per_node)
+      nodes.push_back(first);
+    nodes.push_back(o.num_ranks);
+    std::ranges::move(verify(op, o.num_ranks, {{o.root}}, progress, nodes),
+                      std::back_inserter(results));
+  }
   bar.hide();
   auto list = nlohmann::ordered_json::array();
   report::table lines({"algorithm", "parameters", "steps", "ok", "message"});
@@ -84,25 +96,30 @@ int run(const options& o) {
 
 }  // namespace
 
-const verb verify_verb{"verify",
-                       "Prove every algorithm of a collective for a number of ranks, without MPI",
-                       "  railpass verify --collective broadcast -p 37 --root 11\n"
-                       "  railpass verify --collective all_reduce -p 64 --json -\n"
-                       "The exit status is 1 if any algorithm is wrong.\n",
-                       [](CLI::App& app) -> std::function<int()> {
-                         const auto o = std::make_shared<options>();
-                         app.add_option("--collective", o->collective_name, "which one")
-                             ->type_name("NAME")
-                             ->required();
-                         app.add_option("-p,--ranks", o->num_ranks, "number of ranks")
-                             ->type_name("RANKS")
-                             ->required()
-                             ->check(CLI::Range(1, 4096));
-                         app.add_option("--root", o->root, "root of the collective")
-                             ->type_name("RANK")
-                             ->capture_default_str();
-                         o->json.declare(app);
-                         return [o] { return run(*o); };
-                       }};
+const verb verify_verb{
+    "verify", "Prove every algorithm of a collective for a number of ranks, without MPI",
+    "  railpass verify --collective broadcast -p 37 --root 11\n"
+    "  railpass verify --collective all_reduce -p 64 --ranks-per-node 16 --json -\n"
+    "The exit status is 1 if any algorithm is wrong.\n",
+    [](CLI::App& app) -> std::function<int()> {
+      const auto o = std::make_shared<options>();
+      app.add_option("--collective", o->collective_name, "which one")
+          ->type_name("NAME")
+          ->required();
+      app.add_option("-p,--ranks", o->num_ranks, "number of ranks")
+          ->type_name("RANKS")
+          ->required()
+          ->check(CLI::Range(1, 4096));
+      app.add_option("--root", o->root, "root of the collective")
+          ->type_name("RANK")
+          ->capture_default_str();
+      app.add_option("--ranks-per-node", o->ranks_per_node,
+                     "ranks on each node, for algorithms that know nodes")
+          ->type_name("RANKS")
+          ->check(CLI::Range(1, 4096))
+          ->capture_default_str();
+      o->json.declare(app);
+      return [o] { return run(*o); };
+    }};
 
 }  // namespace railpass::cli

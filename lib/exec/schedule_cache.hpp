@@ -4,6 +4,7 @@
 #include "collectives/algorithm.hpp"
 #include "railpass/base/error.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -27,12 +28,14 @@ class schedule_cache {
       if (hashes_[i] != hash) continue;
       entry& e = entries_[i];
       if (e.base != &a || e.values != values || e.rank != s.rank || e.num_ranks != s.num_ranks ||
-          e.commutative != s.commutative || e.result_rank != s.result_rank)
+          e.commutative != s.commutative || e.result_rank != s.result_rank ||
+          !std::ranges::equal(e.nodes, s.nodes))
         continue;
       e.last_used = now_;
       return e.built;
     }
     auto built = std::make_shared<const schedule>(a.build(s, values));
+    std::vector<std::int32_t> nodes(s.nodes.begin(), s.nodes.end());
     std::size_t place = hashes_.size();
     if (place < capacity_) {
       entries_.resize(place + 1);  // if there is memory for one of them only, neither counts
@@ -43,8 +46,9 @@ class schedule_cache {
         if (entries_[i].last_used < entries_[place].last_used) place = i;
     }
     hashes_[place] = hash;
-    entries_[place] = {&a,   values,          s.rank, s.num_ranks, s.commutative, s.result_rank,
-                       now_, std::move(built)};
+    entries_[place] = {
+        &a,   values,          s.rank, s.num_ranks, s.commutative, s.result_rank, std::move(nodes),
+        now_, std::move(built)};
     return entries_[place].built;
   }
 
@@ -58,6 +62,7 @@ class schedule_cache {
     std::int32_t num_ranks = 1;
     bool commutative = true;
     std::int32_t result_rank = 0;
+    std::vector<std::int32_t> nodes;
     std::uint64_t last_used = 0;
     std::shared_ptr<const schedule> built;
   };
@@ -71,6 +76,7 @@ class schedule_cache {
     for (const std::int64_t v : values) mix(static_cast<std::uint64_t>(v));
     mix(std::uint64_t(std::uint32_t(s.rank)) << 32 | std::uint32_t(s.num_ranks));
     mix(std::uint64_t(std::uint32_t(s.result_rank)) << 1 | (s.commutative ? 1 : 0));
+    for (const std::int32_t begin : s.nodes) mix(std::uint64_t(std::uint32_t(begin)));
     return h;
   }
 

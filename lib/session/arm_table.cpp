@@ -34,7 +34,7 @@ const arm& reproducible_arm(const call& c) {
   }
   const auto keeps_order = [](const arm& a) {
     return !a.base->is_native() && !a.base->needs.commutative && !a.base->needs.power_of_two &&
-           !a.base->needs.shared_memory;
+           !a.base->needs.shared_memory && a.base->needs.max_nodes == 0;
   };
   const auto found = std::ranges::find_if(arms, keeps_order);
   return found == arms.end() ? arms.front() : *found;

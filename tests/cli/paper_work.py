@@ -130,12 +130,17 @@ class Tables(ProgramTest):
         self.check_refused("settings", "--csv", "--json", "-", says="--csv")
 
 
+def needs_nodes(algorithm):
+    return any(need.startswith("several nodes") for need in algorithm["needs"])
+
+
 class Verify(ProgramTest):
     def test_many_ranks_are_summarised(self):
         said = self.run_railpass("verify", "--collective", "barrier", "-p", 33).stdout.split("\n")
         listed = self.json_of("algorithms", "--collective", "barrier")
         self.assertEqual([line.split()[0] for line in said[1:said.index("")]],
-                         [a["name"] for a in listed if a["name"] not in ("native", "shared_flat")])
+                         [a["name"] for a in listed
+                          if a["name"] not in ("native", "shared_flat") and not needs_nodes(a)])
         self.assertGreater(len(self.json_of("verify", "--collective", "barrier", "-p", 33)),
                            len(said) - 4)
 
@@ -146,11 +151,15 @@ class Verify(ProgramTest):
             self.assertEqual(set(arm), {"algorithm", "parameters", "ok", "steps", "message"})
             self.assertTrue(arm["ok"], arm)
             self.assertGreater(arm["steps"], 0)
-        listed = {a["name"] for a in self.json_of("algorithms", "--collective", "broadcast")}
+        algorithms = self.json_of("algorithms", "--collective", "broadcast")
+        listed = {a["name"] for a in algorithms} - {"native"}
+        on_nodes = {a["name"] for a in algorithms if needs_nodes(a)}
         shared = {"shared_flat"}  # for 8 ranks at most
-        self.assertEqual({a["algorithm"] for a in found}, listed - {"native"} - shared)
-        few = self.json_of("verify", "--collective", "broadcast", "-p", 7, "--root", 3)
-        self.assertEqual({a["algorithm"] for a in few}, listed - {"native"})
+        self.assertGreater(len(on_nodes), 0)
+        self.assertEqual({a["algorithm"] for a in found}, listed - on_nodes - shared)
+        few = ("verify", "--collective", "broadcast", "-p", 7, "--root", 3)
+        self.assertEqual({a["algorithm"] for a in self.json_of(*few)}, listed - on_nodes)
+        self.assertEqual({a["algorithm"] for a in self.json_of(*few, "--ranks-per-node", 3)}, listed)
 
     def test_all_reduce(self):
         for ranks in (2, 7, 16):
@@ -170,6 +179,7 @@ class Verify(ProgramTest):
         for root in (8, -1):
             self.check_refused(*verify, "-p", 8, "--root", root, says=("--root", "0 to 7"))
         self.check_refused("verify", "--collective", "", "-p", 8, says="--collective")
+        self.check_refused(*verify, "-p", 8, "--ranks-per-node", 0, says="--ranks-per-node")
 
 
 class Settings(ProgramTest):

@@ -57,11 +57,14 @@ inline std::vector<closed_form_case> compare_closed_forms(std::span<const collec
     for (const arm& a : arms_of(op)) {
       if (a.base->is_native()) continue;
       for (const int p : {2, 3, 8, 13, 32}) {
-        if (!eligible(*a.base, {.num_ranks = p, .units = p})) continue;
-        const std::vector<schedule> schedules = build_all(a, p, true);
+        if (!eligible(*a.base,
+                      {.num_ranks = p, .units = p, .nodes = node_facts::blocks(p, ranks_per_node)}))
+          continue;
+        const node_layout nodes = node_layout::blocks(p, ranks_per_node);
+        const node_order order(nodes.node_of_rank);
+        const std::vector<schedule> schedules = build_all(a, p, true, 0, order.begins());
         const std::int64_t segment = schedules[0].segment_bytes;
         if (segment != 0 && segment != 8192 && segment != 65536) continue;
-        const node_layout nodes = node_layout::blocks(p, ranks_per_node);
         for (const std::int64_t n : bytes) {
           const bool barrier = describe(op).what == promise::all_arrive;
           const message_size size = barrier

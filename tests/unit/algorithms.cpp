@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <set>
 
 using namespace railpass;
 
@@ -159,6 +160,26 @@ std::vector<arm> some_arms(collective op, bool commutative) {
   return arms;
 }
 
+// First ranks of nodes that ranks stand on somehow, at least one on each, and their number. Half of
+// the time nodes have as many, which some arms need.
+std::vector<std::int32_t> some_nodes(std::int32_t p, std::mt19937& random) {
+  std::vector<std::int32_t> begins{0};
+  const bool equal = random() % 2 == 0;
+  const auto most = std::int32_t(1 + random() % std::uint32_t(p));
+  std::int32_t each = most;
+  while (p % each != 0) --each;
+  while (begins.back() < p)
+    begins.push_back(
+        std::min(p, begins.back() + (equal ? each : 1 + int(random() % std::uint32_t(most)))));
+  return begins;
+}
+
+// The schedules of all ranks, which stand on some nodes.
+std::vector<schedule> build_somewhere(const arm& a, std::int32_t p, bool commutative,
+                                      std::mt19937& random) {
+  return build_all(a, p, commutative, 0, some_nodes(p, random));
+}
+
 }  // namespace
 
 constexpr std::int32_t most_ranks = test::sanitized ? 12 : 64;
@@ -188,9 +209,33 @@ TEST_CASE("every arm is proved at every number of ranks up to 64") {
     }
   }
   for (const algorithm* a : all_algorithms)
-    if (!a->is_native()) ++expected;
+    if (!a->is_native() && a->needs.max_nodes == 0) ++expected;
   REQUIRE(arms >= expected);
   REQUIRE(steps > least_steps);
+}
+
+TEST_CASE("every arm that knows nodes is proved on nodes of any numbers of ranks") {
+  const unsigned seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  std::set<std::pair<collective, std::string_view>> proved;
+  std::size_t expected = 0;
+  for (int k = 0; k < (test::sanitized ? 20 : 120); ++k) {
+    // The first nodes are some on which every arm may run.
+    const auto p = k == 0 ? 6 : std::int32_t(2 + random() % (k % 10 == 0 ? 47 : 15));
+    const std::vector<std::int32_t> nodes =
+        k == 0 ? std::vector<std::int32_t>{0, 3, 6} : some_nodes(p, random);
+    CAPTURE(p, nodes);
+    for (const collective op : all_collectives)
+      for (const verification& v :
+           verify(op, p, {{0, std::int32_t(random() % std::uint32_t(p)), p - 1}}, {}, nodes)) {
+        CAPTURE(name_of(op), v.algorithm, v.parameters, v.message);
+        CHECK(v.ok);
+        proved.emplace(op, v.algorithm);
+      }
+  }
+  for (const algorithm* a : all_algorithms) expected += a->needs.max_nodes > 0 ? 1 : 0;
+  CHECK(proved.size() == expected);
 }
 
 TEST_CASE("one rank has nothing to prove, and nonsense is refused") {
@@ -221,6 +266,25 @@ TEST_CASE("no schedule takes more than 64 KiB, whatever the number of ranks") {
       }
       CHECK(largest <= max_schedule_bytes);
     }
+  for (const auto& [num_nodes, ranks] : {std::pair{64, 64}, {4, 256}, {2048, 2}})
+    for (const collective op : all_collectives)
+      for (const arm& a : arms_of(op)) {
+        const std::int32_t p = num_nodes * ranks;
+        const node_facts facts = node_facts::blocks(p, ranks);
+        if (a.base->needs.max_nodes == 0 ||
+            !eligible(*a.base, {.num_ranks = p, .units = std::int64_t{1} << 40, .nodes = facts}))
+          continue;
+        CAPTURE(name_of(op), name_of(a), num_nodes, ranks);
+        // As even as may be, and not so at all.
+        for (const std::int32_t moved : {0, a.base->needs.equal_nodes ? 0 : 1}) {
+          std::vector<std::int32_t> nodes;
+          for (std::int32_t n = 0; n <= num_nodes; ++n)
+            nodes.push_back(n * ranks + (n > 0 && n < num_nodes ? moved : 0));
+          for (const std::int32_t v : {0, 1, ranks, p - 1})
+            CHECK(a.base->build({.rank = v, .num_ranks = p, .nodes = nodes}, a.values)
+                      .memory_bytes() <= max_schedule_bytes);
+        }
+      }
 }
 
 TEST_CASE("real values, random order: a broadcast gives every rank the root's") {
@@ -235,7 +299,8 @@ TEST_CASE("real values, random order: a broadcast gives every rank the root's") 
                                               std::vector<double>(std::size_t(size.units)));
       for (auto& in : inputs)
         for (double& x : in) x = double(random());
-      const auto outputs = run(build_all(a, p, true), size, false, inputs, true, random);
+      const auto outputs =
+          run(build_somewhere(a, p, true, random), size, false, inputs, true, random);
       for (const auto& out : outputs) REQUIRE(out == inputs[0]);
     }
 }
@@ -257,7 +322,8 @@ TEST_CASE("real values, random order: all_reduce keeps rank order for what does 
         for (std::size_t v = 1; v < inputs.size(); ++v)
           for (std::size_t u = 0; u < expected.size(); ++u)
             expected[u] = expected[u] * inputs[v][u];
-        const auto outputs = run(build_all(a, p, false), size, in_place, inputs, false, random);
+        const auto outputs =
+            run(build_somewhere(a, p, false, random), size, in_place, inputs, false, random);
         for (const auto& out : outputs) REQUIRE(out == expected);
       }
 }
@@ -276,7 +342,8 @@ TEST_CASE("real values, random order: all_reduce gives all ranks the same bits")
                                                 std::vector<double>(std::size_t(size.units)));
         for (auto& in : inputs)
           for (double& x : in) x = normal(random);
-        const auto outputs = run(build_all(a, p, true), size, in_place, inputs, false, random);
+        const auto outputs =
+            run(build_somewhere(a, p, true, random), size, in_place, inputs, false, random);
         for (const auto& out : outputs) {
           const bool bitwise_equal = out.empty() || std::memcmp(out.data(), outputs[0].data(),
                                                                 out.size() * sizeof(double)) == 0;

@@ -141,4 +141,20 @@ TEST_CASE("preconditions are checked one by one") {
   const algorithm large = with({.min_units_per_rank = 2});
   CHECK(eligible(large, {.num_ranks = 3, .units = 6}));
   CHECK_FALSE(eligible(large, {.num_ranks = 3, .units = 5}));
+  const auto on = [](const node_facts& nodes, bool commutative = true) {
+    return eligibility{.num_ranks = 8, .commutative = commutative, .nodes = nodes};
+  };
+  const algorithm on_nodes = with({.max_nodes = 3});
+  CHECK(eligible(on_nodes, on({.num_nodes = 3, .fewest_ranks = 1, .most_ranks = 4})));
+  CHECK_FALSE(eligible(on_nodes, on({.num_nodes = 4, .fewest_ranks = 2, .most_ranks = 2})));
+  CHECK_FALSE(eligible(on_nodes, on({.num_nodes = 1, .fewest_ranks = 8, .most_ranks = 8})));
+  CHECK_FALSE(eligible(on_nodes, on({.num_nodes = 8, .fewest_ranks = 1, .most_ranks = 1})));
+  const node_facts by_turns{
+      .num_nodes = 2, .fewest_ranks = 4, .most_ranks = 4, .in_rank_order = false};
+  CHECK(eligible(on_nodes, on(by_turns)));
+  CHECK_FALSE(eligible(on_nodes, on(by_turns, false)));
+  CHECK(eligible(with({}), on(by_turns, false)));
+  const algorithm on_equal_nodes = with({.max_nodes = any_nodes, .equal_nodes = true});
+  CHECK(eligible(on_equal_nodes, on(by_turns)));
+  CHECK_FALSE(eligible(on_equal_nodes, on({.num_nodes = 2, .fewest_ranks = 3, .most_ranks = 5})));
 }

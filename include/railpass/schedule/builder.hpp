@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <initializer_list>
+#include <span>
 #include <utility>
 
 namespace railpass {
@@ -19,6 +20,9 @@ struct shape {
   /// physical ones: algorithms bring it to rank 0's output, builder::finish passes it on; those
   /// with steps in shared memory bring it there themselves.
   std::int32_t result_rank = 0;
+  /// For algorithms that know nodes (see nodes.hpp): the first virtual rank of each node, and
+  /// num_ranks; empty: all ranks are on one. Borrowed.
+  std::span<const std::int32_t> nodes{};
 };
 
 /// Names a step while a schedule is being built. Negative: no step (depending on it is allowed

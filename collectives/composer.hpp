@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Makes one schedule of several: each is one that some of the ranks run among themselves, on a part
+// of the message. What a step of a later one waits for follows from the memory it touches. Where
+// both cut the same blocks in segments it waits for its own segment alone, so levels overlap.
+#pragma once
+
+#include "collectives/algorithm.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace railpass::collectives {
+
+/// Where the blocks of a part are in the message: block j is blocks [begins[j], ends[j]) of
+/// `parts`. A part that cuts its message in fewer blocks has unions of these.
+struct block_map {
+  std::int32_t parts = 0;  ///< 0: the part's message is the whole one
+  std::vector<std::int32_t> begins{}, ends{};
+
+  /// Blocks one behind the other, the j-th from borders[j] on.
+  static block_map between(std::int32_t parts, const std::vector<std::int32_t>& borders) {
+    return {parts, {borders.begin(), borders.end() - 1}, {borders.begin() + 1, borders.end()}};
+  }
+  /// Whether steps that walk over the blocks do so in the message, too.
+  bool is_even() const {
+    for (std::size_t j = 0; j < begins.size(); ++j)
+      if (ends[j] - begins[j] != width() || begins[j] != std::int32_t(j) * width()) return false;
+    return parts == std::int32_t(begins.size()) * width();
+  }
+  std::int32_t width() const { return begins.empty() ? 1 : ends[0] - begins[0]; }
+  block_range operator()(const block_range& b, std::int32_t first) const {
+    if (parts == 0) return {.parts = b.parts, .first = first, .stride = b.stride, .count = b.count};
+    const std::int32_t each = std::int32_t(begins.size()) / b.parts;
+    if (each * b.parts != std::int32_t(begins.size()))
+      throw error("composer: a part cuts its message in " + std::to_string(b.parts) +
+                  " blocks, expected a divisor of " + std::to_string(begins.size()));
+    const std::int32_t begin = begins[std::size_t(first * each)];
+    return {.parts = parts,
+            .first = begin,
+            .stride = b.stride * each * width(),
+            .count = ends[std::size_t((first + b.count) * each - 1)] - begin};
+  }
+};
+
+using buffer_map = std::array<buffer, max_buffers>;
+inline constexpr buffer_map same_buffers{buffer::input,    buffer::output,   buffer::scratch0,
+                                         buffer::scratch1, buffer::scratch2, buffer::scratch3};
+
+/// Who runs a part, and where.
+struct placing {
+  std::vector<std::int32_t> members;  ///< by their ranks in the part
+  block_map blocks{};
+  buffer_map buffers = same_buffers;
+};
+
+class composer {
+ public:
+  composer(const shape& s, std::int64_t segment_bytes) : shape_(s), builder_(s, segment_bytes) {}
+
+  /// What this rank does in the part, behind what was added before; nothing if it is no member.
+  /// `waits`: what else all of it waits for. Segments are as long as the composer's.
+  void add(const algorithm& what, const placing& where, const std::vector<after>& waits = {}) {
+    const auto me = std::ranges::find(where.members, shape_.rank);
+    if (me == where.members.end()) return;
+    if (where.members.size() == 1) return add_alone(what, where);
+    part now{.built = what.build({.rank = std::int32_t(me - where.members.begin()),
+                                  .num_ranks = std::int32_t(where.members.size()),
+                                  .commutative = shape_.commutative},
+                                 what.default_values()),
+             .where = where,
+             .first = step_id(steps_.size())};
+    now.unrolled = must_be_unrolled(now);
+    for (const step& x : now.built.steps) {
+      std::vector<std::vector<after>>& rounds = now.stand_for.emplace_back();
+      for (std::int32_t r = 0; r < (now.unrolled ? x.rounds : 1); ++r) {
+        std::vector<after> mine = waits;
+        for (const dependency& d : now.built.dependencies_of(x)) translate(now, d, r, mine);
+        const placed_step y = place(now, x, r);
+        if (y.what.kind == step_kind::copy && y.from == y.to && y.what.from == y.what.to)
+          rounds.push_back(std::move(mine));  // it is there
+        else
+          rounds.push_back({each(append(y, std::move(mine), now.first))});
+      }
+    }
+  }
+
+  step_id send(buffer from, const block_range& blocks, std::int32_t peer, const loop& l,
+               std::vector<after> waits = {}) {
+    return append({{.kind = step_kind::send,
+                    .from = from,
+                    .to = from,
+                    .peer = peer,
+                    .peer_stride = l.peer_stride,
+                    .rounds = l.rounds},
+                   {},
+                   blocks},
+                  std::move(waits), step_id(steps_.size()));
+  }
+  step_id receive(buffer to, const block_range& blocks, std::int32_t peer, const loop& l) {
+    return append({{.kind = step_kind::receive,
+                    .from = to,
+                    .to = to,
+                    .peer = peer,
+                    .peer_stride = l.peer_stride,
+                    .rounds = l.rounds},
+                   {},
+                   blocks},
+                  {}, step_id(steps_.size()));
+  }
+  step_id copy(buffer from, const block_range& from_blocks, buffer to, const block_range& blocks,
+               std::int32_t rounds = 1) {
+    return append(
+        {{.kind = step_kind::copy, .from = from, .to = to, .rounds = rounds}, from_blocks, blocks},
+        {}, step_id(steps_.size()));
+  }
+
+  /// What comes behind everything that was added so far waits for this.
+  std::vector<after> all_so_far() const {
+    std::vector<after> all;
+    for (step_id i = 0; i < step_id(steps_.size()); ++i) all.push_back(whole(i));
+    return all;
+  }
+
+  schedule finish() { return builder_.finish(); }
+
+ private:
+  struct part {
+    schedule built;
+    const placing& where;
+    step_id first;  // of its steps here
+    bool unrolled = false;
+    // By step and round: what waits for that waits for these.
+    std::vector<std::vector<std::vector<after>>> stand_for{};
+  };
+  // `what` without its blocks, which are in terms of the message here.
+  struct placed_step {
+    step what;
+    block_range from;  // local steps
+    block_range to;
+  };
+  // Memory that a step touches.
+  struct access {
+    std::size_t place;
+    block_range blocks;
+    bool writes;
+  };
+  struct known_step {
+    std::vector<access> touches;
+    std::int32_t rounds;
+    bool segmented;
+    std::vector<bool> ended;  // by step: whether it has when an instance of this one starts
+  };
+
+  // A message among one rank.
+  void add_alone(const algorithm& what, const placing& where) {
+    const buffer from = where.buffers[std::size_t(buffer::input)],
+                 to = where.buffers[std::size_t(buffer::output)];
+    const promise promised = describe(what.op).what;
+    if (from == to || promised == promise::root_to_all || promised == promise::all_arrive) return;
+    const block_range blocks = where.blocks({}, 0);
+    append({{.kind = step_kind::copy, .from = from, .to = to, .segmented = true}, blocks, blocks},
+           {}, step_id(steps_.size()));
+  }
+
+  // Members at equal distances around all ranks are met in the same strides.
+  std::int32_t spacing(const placing& where) const {
+    const auto g = std::int32_t(where.members.size());
+    const std::int32_t apart = where.members[1] - where.members[0];
+    if (apart * g != shape_.num_ranks) return 0;
+    for (std::int32_t k = 2; k < g; ++k)
+      if (where.members[std::size_t(k)] != where.members[0] + k * apart) return 0;
+    return apart;
+  }
+  bool must_be_unrolled(const part& p) const {
+    const bool walks_evenly = p.where.blocks.parts == 0 || p.where.blocks.is_even();
+    const bool meets_evenly = spacing(p.where) > 0;
+    return std::ranges::any_of(p.built.steps, [&](const step& x) {
+      return x.rounds > 1 && ((x.peer_stride != 0 && !meets_evenly) ||
+                              ((x.blocks.stride != 0 || x.from_stride != 0) && !walks_evenly));
+    });
+  }
+
+  // What round r of a step that waits for `d` in the part waits for here.
+  static void translate(const part& p, const dependency& d, std::int32_t r,
+                        std::vector<after>& waits) {
+    // The builder knows in which order messages to a rank go; any other is for speed alone.
+    if (d.lag == dependency::in_turn || d.lag == dependency::posted) return;
+    const auto& rounds = p.stand_for[std::size_t(d.step)];
+    const auto add_all = [&] {
+      for (const auto& round : rounds)
+        for (const after& a : round) waits.push_back(whole(a.step));
+    };
+    if (d.lag == dependency::all) return add_all();
+    const std::int32_t other = p.unrolled ? r - d.lag : 0;
+    if (other < 0) return;
+    if (other >= std::int32_t(rounds.size())) return add_all();
+    for (const after& a : rounds[std::size_t(other)])
+      waits.push_back({a.step, a.lag < 0 || p.unrolled ? a.lag : a.lag + d.lag});
+  }
+
+  placed_step place(const part& p, const step& x, std::int32_t r) const {
+    if (is_shared(x.kind)) throw error("composer: a part has steps in shared memory");
+    placed_step y{.what = x, .from = {}, .to = {}};
+    const auto range = [&](std::int32_t first, std::int32_t stride) {
+      const block_range b{
+          .parts = x.blocks.parts, .stride = p.unrolled ? 0 : stride, .count = x.blocks.count};
+      return p.where.blocks(b, wrap(first + std::int64_t{r} * stride, b.parts));
+    };
+    y.to = range(x.blocks.first, x.blocks.stride);
+    y.from = range(x.from_first, x.from_stride);
+    y.what.from = p.where.buffers[std::size_t(x.from)];
+    y.what.to = p.where.buffers[std::size_t(x.to)];
+    if (p.unrolled) y.what.rounds = 1;
+    if (!is_message(x.kind)) return y;
+    y.what.peer = p.where.members[std::size_t(peer_of(x, r, p.built.num_ranks))];
+    y.what.peer_stride = p.unrolled || x.peer_stride == 0 ? 0 : x.peer_stride * spacing(p.where);
+    return y;
+  }
+
+  // In a call in place input and output are the same memory.
+  static std::size_t memory_of(buffer b) {
+    return b == buffer::input ? std::size_t(buffer::output) : std::size_t(b);
+  }
+  static std::vector<access> accesses(const placed_step& y) {
+    const step& x = y.what;
+    if (x.kind == step_kind::send) return {{memory_of(x.from), y.to, false}};
+    if (x.kind == step_kind::receive) return {{memory_of(x.to), y.to, true}};
+    return {{memory_of(x.from), y.from, false}, {memory_of(x.to), y.to, true}};
+  }
+  // Different cuts of the message are taken to overlap.
+  static bool overlap(const access& a, const known_step& x, const access& b, const known_step& y) {
+    if (a.place != b.place || !(a.writes || b.writes)) return false;
+    if (a.blocks.parts != b.blocks.parts || (x.rounds > 1 && a.blocks.stride != 0) ||
+        (y.rounds > 1 && b.blocks.stride != 0))
+      return true;
+    return a.blocks.first < b.blocks.first + b.blocks.count &&
+           b.blocks.first < a.blocks.first + a.blocks.count;
+  }
+  // How the newer step waits for the older one, if it does.
+  static std::optional<std::int32_t> lag_between(const known_step& newer, const known_step& older) {
+    std::optional<std::int32_t> lag;
+    for (const access& a : newer.touches)
+      for (const access& b : older.touches) {
+        if (!overlap(a, newer, b, older)) continue;
+        const bool segment_by_segment = newer.segmented && older.segmented && newer.rounds == 1 &&
+                                        older.rounds == 1 && a.blocks == b.blocks;
+        if (!segment_by_segment) return dependency::all;
+        lag = 0;
+      }
+    return lag;
+  }
+
+  // Steps from `first` on are of the same part, which knows what they wait for among themselves.
+  step_id append(const placed_step& y, std::vector<after> waits, step_id first) {
+    const auto id = step_id(steps_.size());
+    known_step mine{accesses(y), y.what.rounds, y.what.segmented,
+                    std::vector<bool>(std::size_t(id), false)};
+    const auto note = [&](const after& a) {
+      // With a larger lag the first rounds wait for nothing.
+      if (a.lag != dependency::all && a.lag != 0) return;
+      const std::vector<bool>& before = steps_[std::size_t(a.step)].ended;
+      for (std::size_t i = 0; i < before.size(); ++i)
+        if (before[i]) mine.ended[i] = true;
+      if (a.lag == dependency::all) mine.ended[std::size_t(a.step)] = true;
+    };
+    for (const after& a : waits) note(a);
+    for (step_id other = first; other-- > 0;) {
+      if (mine.ended[std::size_t(other)]) continue;
+      const std::optional<std::int32_t> lag = lag_between(mine, steps_[std::size_t(other)]);
+      if (!lag) continue;
+      waits.push_back({other, *lag});
+      note(waits.back());
+    }
+    const loop l{.rounds = y.what.rounds,
+                 .peer_stride = y.what.peer_stride,
+                 .segmented = y.what.segmented,
+                 .window = y.what.window};
+    steps_.push_back(std::move(mine));
+    switch (y.what.kind) {
+      case step_kind::send:
+        return builder_.send(y.what.from, y.to, y.what.peer, waits, l);
+      case step_kind::receive:
+        return builder_.receive(y.what.to, y.to, y.what.peer, waits, l);
+      case step_kind::reduce:
+        return builder_.reduce(y.what.from, y.from, y.what.to, y.to, waits, l);
+      default:
+        return builder_.copy(y.what.from, y.from, y.what.to, y.to, waits, l);
+    }
+  }
+
+  shape shape_;
+  builder builder_;
+  std::vector<known_step> steps_;
+};
+
+}  // namespace railpass::collectives
