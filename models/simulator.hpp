@@ -73,7 +73,9 @@ struct simulation_setup {
   const node_layout& nodes;             ///< one entry per rank
   std::span<const schedule> schedules;  ///< by virtual rank
   message_size size{};
-  std::int32_t root = 0;     ///< physical rank of virtual rank 0
+  std::int32_t root = 0;  ///< physical rank of virtual rank 0
+  /// The physical ranks of all virtual ones; empty: they are counted from the root on. Borrowed.
+  std::span<const std::int32_t> ranks{};
   bool in_place = false;     ///< input is output: copies between them are free
   std::int32_t window = 64;  ///< sends, and receives, a rank has in flight
   bool record = false;       ///< fill simulation::events
@@ -179,6 +181,7 @@ class simulator {
     setup_machine_ = &setup.machine;
     size_ = setup.size;
     root_ = setup.root;
+    physical_ = setup.ranks;
     window_ = setup.window;
     in_place_ = setup.in_place;
     record_ = setup.record;
@@ -188,6 +191,8 @@ class simulator {
                   std::to_string(setup.nodes.node_of_rank.size()) + " ranks, expected " +
                   std::to_string(p_));
     if (root_ < 0 || root_ >= p_) throw error("simulator: expected a root below the rank count");
+    if (!physical_.empty() && physical_.size() != std::size_t(p_))
+      throw error("simulator: expected the physical ranks of all virtual ones, or of none");
     if (window_ < 1) throw error("simulator: expected a window of at least 1");
     if (size_.units < 0 || size_.unit_bytes < 1)
       throw error("simulator: expected units >= 0 of at least one byte");
@@ -276,7 +281,7 @@ class simulator {
     return std::ranges::all_of(schedules_, [](const schedule& s) { return s.places == 0; });
   }
 
-  std::int32_t physical(std::int32_t v) const { return physical_rank(v, root_, p_); }
+  std::int32_t physical(std::int32_t v) const { return physical_rank(v, root_, p_, physical_); }
 
   // The channel of a pair, found by hashing. A receive nobody sends to may fill the table.
   std::int32_t channel_of(std::int32_t sender, std::int32_t receiver) {
@@ -728,6 +733,7 @@ class simulator {
 
   std::int32_t p_ = 0, root_ = 0, window_ = 64, rails_ = 1;
   bool in_place_ = false, record_ = false;
+  std::span<const std::int32_t> physical_;  // by virtual rank; empty: counted from the root on
   const machine_model* setup_machine_ = nullptr;
   message_size size_;
   std::span<const schedule> schedules_;

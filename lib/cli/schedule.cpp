@@ -132,10 +132,11 @@ int run(const options& o) {
     throw usage_error("'" + o.what + "': the MPI library's own collective has no schedule to show");
   if (!eligible(*chosen.base, {.num_ranks = o.num_ranks,
                                .units = bytes / unit_bytes,
-                               .shared_memory = o.ranks_per_node >= o.num_ranks}))
+                               .shared_memory = o.ranks_per_node >= o.num_ranks,
+                               .nodes = node_facts::blocks(o.num_ranks, o.ranks_per_node)}))
     throw usage_error("'" + o.what + "' cannot run with " + std::to_string(o.num_ranks) +
-                      " ranks and " + format_bytes(bytes) +
-                      " (railpass algorithms says what it needs)");
+                      " ranks, " + std::to_string(o.ranks_per_node) + " per node, and " +
+                      format_bytes(bytes) + " (railpass algorithms says what it needs)");
   if (messages_of(chosen, o.num_ranks, bytes) > 4e6)
     throw usage_error("'" + o.what +
                       "': more messages than a picture can show; fewer ranks, fewer "

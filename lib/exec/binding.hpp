@@ -55,6 +55,9 @@ struct binding {
   std::span<const extent> input_blocks{};
   std::span<const extent> output_blocks{};
   std::int32_t root = 0;  ///< the physical rank of virtual rank 0
+  /// Where virtual ranks are in the order of nodes: the physical ranks of all of them, which follow
+  /// from the root.
+  std::span<const std::int32_t> ranks{};
   data_hooks hooks{};
   unit_layout layout{};  ///< only looked at if there is a pack hook
 };

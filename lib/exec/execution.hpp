@@ -147,7 +147,8 @@ class execution {
         if (s.mask >> (k % max_in_flight) & 1) continue;
         const std::int32_t peer =
             peer_of(schedule_->steps[i], std::int32_t(k / s.segments), schedule_->num_ranks);
-        awaited_peer& p = entry(physical_rank(peer, bound().root, schedule_->num_ranks));
+        awaited_peer& p =
+            entry(physical_rank(peer, bound().root, schedule_->num_ranks, bound().ranks));
         ++(s.kind == step_kind::send ? p.sends : p.receives);
       }
     }
@@ -251,15 +252,20 @@ class execution {
     num_unfinished_ = static_cast<int>(steps_.size());
     for (std::size_t i = 0; i < steps_.size(); ++i) start_over(steps_[i], s.steps[i]);
   }
-  // The cursor and what depends on root and memory.
+  // The cursor and what depends on root and memory. Where nodes give the order of ranks peers are
+  // virtual until a message is posted.
   void start_over(bound_step& to, const step& from) const {
     to.next = to.done = to.segment = 0;
     to.mask = 0;
     to.block = in_range(from.blocks.first, from.blocks.parts);
-    to.peer =
-        in_range(in_range(from.peer, schedule_->num_ranks) + bound().root, schedule_->num_ranks);
+    to.peer = in_range(from.peer, schedule_->num_ranks);
+    if (bound().ranks.empty()) to.peer = in_range(to.peer + bound().root, schedule_->num_ranks);
     if (!is_message(from)) to.from_block = in_range(from.from_first, from.blocks.parts);
     enter_round(to);
+  }
+
+  std::int32_t physical(std::int32_t peer) const {
+    return bound().ranks.empty() ? peer : bound().ranks[std::size_t(peer)];
   }
 
   // What follows from the schedule alone.
@@ -556,9 +562,9 @@ class execution {
             note(memory_.pack(s.from, s.begin, units));
             if (code_ != 0) return true;
           }
-          posted = r.post_send(s.peer, tag_, bytes, units * unit_bytes, token);
+          posted = r.post_send(physical(s.peer), tag_, bytes, units * unit_bytes, token);
         } else {
-          posted = r.post_receive(s.peer, tag_, bytes, units * unit_bytes, token);
+          posted = r.post_receive(physical(s.peer), tag_, bytes, units * unit_bytes, token);
         }
         if (posted == post_result::failed) return false;
         ended_at_once = posted == post_result::done;

@@ -14,13 +14,6 @@
 
 namespace railpass::measure {
 
-int job::most_ranks_per_node() const {
-  int most = 0;
-  for (int node = 0; node < num_nodes(); ++node)
-    most = std::max(most, int(std::count(node_of_rank.begin(), node_of_rank.end(), node)));
-  return most;
-}
-
 job job_of_world() {
   job j;
   MPI_Comm_rank(MPI_COMM_WORLD, &j.rank);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "models/profile.hpp"
+#include "railpass/schedule/nodes.hpp"
 
 #include <mpi.h>
 
@@ -21,7 +22,8 @@ struct job {
   std::vector<int> node_of_rank;   ///< nodes numbered from 0 in order of their first rank
   std::vector<std::string> hosts;  ///< name of each node
   int num_nodes() const { return int(hosts.size()); }
-  int most_ranks_per_node() const;
+  int most_ranks_per_node() const { return nodes().most_ranks; }
+  node_facts nodes() const { return node_order(node_of_rank).facts(); }
 };
 
 /// Equal on all ranks but for `rank`. Collective over MPI_COMM_WORLD, as all that follows but for

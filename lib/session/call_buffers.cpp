@@ -103,12 +103,15 @@ std::byte* call_buffers::staging(std::size_t which, std::int64_t bytes) {
   return staging_[which].data();
 }
 
-int call_buffers::prepare(const call& c, const call_place& at, const schedule& s, int root) {
+int call_buffers::prepare(const call& c, const call_place& at, const schedule& s, int root,
+                          const node_order* nodes) {
   call_ = &c;
   at_ = at;
+  nodes_ = nodes;
   unpack_output_ = false;
   own_result_ = {};
   bound_ = {.root = root};
+  if (nodes) bound_.ranks = nodes->physical();
   if (c.is_reduction()) return prepare_reduction();
   switch (describe(c.op).what) {
     case promise::root_to_all:
@@ -201,7 +204,8 @@ int call_buffers::prepare_blocks(const schedule& s) {
     common_.clear();
     std::int64_t end = 0;
     for (int i = 0; i < p; ++i) {
-      common_.push_back({end, end + c.receive.counts[i] * layout.size});
+      const int count = c.receive.counts[physical_rank(i, bound_.root, p, bound_.ranks)];
+      common_.push_back({end, end + count * layout.size});
       end = common_.back().end;
     }
     bound_.size.blocks = common_;
@@ -283,7 +287,8 @@ int call_buffers::bind_side(std::size_t which, const call_side& user, bool all, 
     }
     return MPI_SUCCESS;
   }
-  if (equal && !copy && bound_.root == 0) {  // the usual case is soon done
+  if (equal && !copy && bound_.root == 0 &&
+      (!nodes_ || nodes_->facts().in_rank_order)) {  // the usual case is soon done
     datatype_layout layout;
     if (const int failure = layout_of(user.type, at_.datatype_key, layout)) return failure;
     if (layout.packed) {
@@ -296,7 +301,8 @@ int call_buffers::bind_side(std::size_t which, const call_side& user, bool all, 
   std::int64_t end = 0;
   table.clear();
   for (std::size_t k = 0; k < p; ++k) {
-    const user_block& block = blocks[std::size_t(physical_rank(int(k), bound_.root, int(p)))];
+    const user_block& block =
+        blocks[std::size_t(physical_rank(int(k), bound_.root, int(p), bound_.ranks))];
     dense_.push_back({end, end + block.bytes()});
     end = dense_.back().end;
     const std::int64_t begin = block.count > 0 ? distance_of(block.memory, user.memory) : 0;

@@ -6,6 +6,7 @@
 #include "lib/exec/binding.hpp"
 #include "lib/session/call.hpp"
 #include "lib/session/datatype.hpp"
+#include "railpass/schedule/nodes.hpp"
 
 #include <span>
 #include <vector>
@@ -48,8 +49,10 @@ int unpack_blocks(const std::vector<std::byte>& packed, const std::vector<user_b
 class call_buffers {
  public:
   /// Binds the call's buffers for a schedule whose virtual rank 0 is the physical rank `root`, and
-  /// packs what is sent. Call and schedule must live until finish(). Returns an MPI error code.
-  int prepare(const call& c, const call_place& at, const schedule& s, int root);
+  /// packs what is sent. `nodes`: which virtual ranks are in the order of; null: they are
+  /// counted from the root on. All must live until finish(). Returns an MPI error code.
+  int prepare(const call& c, const call_place& at, const schedule& s, int root,
+              const node_order* nodes = nullptr);
   /// Of the call that was prepared last.
   const binding& bound() const { return bound_; }
   /// Unpacks what was received, after the schedule has run. Returns an MPI error code.
@@ -81,12 +84,14 @@ class call_buffers {
   int bind_side(std::size_t which, const call_side& user, bool all, bool copy, const schedule& s);
   std::byte* staging(std::size_t which, std::int64_t bytes);
   std::int32_t virtual_rank(int physical) const {
-    return wrap(std::int64_t{physical} - bound_.root, at_.num_ranks);
+    return nodes_ ? nodes_->virtual_ranks()[std::size_t(physical)]
+                  : wrap(std::int64_t{physical} - bound_.root, at_.num_ranks);
   }
   std::int32_t virtual_rank() const { return virtual_rank(at_.rank); }
 
   const call* call_ = nullptr;
   call_place at_{};
+  const node_order* nodes_ = nullptr;
   binding bound_{};
   operation operation_{};
   bound_side sides_[2];                // of input and output

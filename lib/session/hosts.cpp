@@ -28,10 +28,13 @@ std::vector<host_run> find_hosts(std::span<const std::int64_t> mark_of_rank) {
   return runs;
 }
 
+int host_of(std::span<const host_run> hosts, int rank) {
+  return (std::ranges::upper_bound(hosts, rank, {}, &host_run::first_rank) - 1)->host;
+}
+
 host_counts count_hosts(std::span<const host_run> hosts, const rank_map& ranks, int num_ranks) {
   std::unordered_map<int, int> ranks_on;
-  for (int r = 0; r < num_ranks; ++r)
-    ++ranks_on[(std::ranges::upper_bound(hosts, ranks[r], {}, &host_run::first_rank) - 1)->host];
+  for (int r = 0; r < num_ranks; ++r) ++ranks_on[host_of(hosts, ranks[r])];
   host_counts result{.num_hosts = int(ranks_on.size())};
   for (const auto& [host, count] : ranks_on)
     result.ranks_per_host = std::max(result.ranks_per_host, count);

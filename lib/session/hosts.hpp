@@ -24,6 +24,9 @@ struct host_run {
 /// From the marks of all ranks. Throws std::bad_alloc.
 std::vector<host_run> find_hosts(std::span<const std::int64_t> mark_of_rank);
 
+/// The host of one of these ranks.
+int host_of(std::span<const host_run> hosts, int rank);
+
 struct host_counts {
   int num_hosts = 1;
   int ranks_per_host = 1;  ///< the largest number on any

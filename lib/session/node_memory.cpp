@@ -103,10 +103,6 @@ int receive_descriptor(int connection) {
   return fd;
 }
 
-int host_of(std::span<const host_run> hosts, int rank) {
-  return (std::ranges::upper_bound(hosts, rank, {}, &host_run::first_rank) - 1)->host;
-}
-
 }  // namespace
 
 // Whatever fails is told by all in the next reduction.

@@ -91,7 +91,7 @@ int session::begin_context(const select::context_key& key, int context, const ca
 void session::make_ready(const call& c, const arm& a) {
   if (a.base->is_native() || !eligible_here(*a.base, c)) return;
   try {
-    (void)schedules_.find_or_build(*a.base, a.values, shape_of(c));
+    (void)schedules_.find_or_build(*a.base, a.values, shape_of(c, *a.base));
   } catch (const std::exception&) {  // the call fails by that, too
   }
 }
@@ -142,7 +142,8 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
   return eligible(a, {.num_ranks = num_ranks_,
                       .units = units,
                       .commutative = is_commutative(c),
-                      .shared_memory = in_memory_ && !over_rails_ && unit_bytes <= cell_bytes}) &&
+                      .shared_memory = in_memory_ && !over_rails_ && unit_bytes <= cell_bytes,
+                      .nodes = nodes_.facts()}) &&
          a.scratch.bytes(double(c.message_bytes),
                          a.scratch.blocks > 0 ? longest_block_bytes(c, num_ranks_) : 0) <=
              double(settings_.scratch_limit);
@@ -194,19 +195,38 @@ int session::first_of(const call& c) const {
   return traits.rooted && (!traits.reduces || is_commutative(c)) ? c.root : 0;
 }
 
-shape session::shape_of(const call& c) const {
+// Ranks in the order of nodes, beginning with the root's: algorithms take neighbours to be near,
+// and ranks that are only shifted would tear nodes apart, or be dealt out to them in turn. A
+// reproducible result does not depend on where ranks are.
+const node_order* session::order_for(const call& c, const algorithm& a) {
+  const node_facts& nodes = nodes_.facts();
+  if (!nodes.matter()) return nullptr;
+  const int first = first_of(c);
+  const bool as_they_are = first == 0 && nodes.in_rank_order;
+  if (a.needs.max_nodes == 0 && (as_they_are || !takes_any_order(c.op, is_commutative(c)) ||
+                                 (settings_.reproducible && c.is_reduction())))
+    return nullptr;
+  nodes_.begin_with(first);
+  return &nodes_;
+}
+
+shape session::shape_of(const call& c, const algorithm& a) {
   const bool commutative = is_commutative(c);
   const promise_traits traits = c.traits();
-  return {.rank = wrap(rank_ - first_of(c), num_ranks_),
+  const node_order* const order = order_for(c, a);
+  return {.rank = order ? order->virtual_ranks()[std::size_t(rank_)]
+                        : wrap(rank_ - first_of(c), num_ranks_),
           .num_ranks = num_ranks_,
           .commutative = commutative,
-          .result_rank = traits.rooted && traits.reduces && !commutative ? c.root : 0};
+          .result_rank = traits.rooted && traits.reduces && !commutative ? c.root : 0,
+          .nodes = a.needs.max_nodes > 0 ? order->begins() : std::span<const std::int32_t>{}};
 }
 
 int session::run_schedule(const call& c, const arm& a) {
   const std::shared_ptr<const schedule> plan =
-      schedules_.find_or_build(*a.base, a.values, shape_of(c));
-  if (const int failure = buffers_.prepare(c, place(), *plan, first_of(c))) return failure;
+      schedules_.find_or_build(*a.base, a.values, shape_of(c, *a.base));
+  if (const int failure = buffers_.prepare(c, place(), *plan, first_of(c), order_for(c, *a.base)))
+    return failure;
   const auto look = [](void* self) -> int {
     auto& mine = *static_cast<session*>(self);
     mine.joint_.keep_on();

@@ -19,6 +19,7 @@
 #include "models/profile.hpp"
 #include "railpass/knowledge/experience.hpp"
 #include "railpass/options.hpp"
+#include "railpass/schedule/nodes.hpp"
 #include "railpass/select/dump.hpp"
 
 #include <memory>
@@ -101,6 +102,8 @@ class session {
           runs(slot.regions(), lane.rank(), of.has_core_per_rank()) {}
   };
 
+  // Who shares a host with whom. Nothing fails.
+  void know_nodes();
   // Schedules may run in the memory that all ranks share, if there is any. Nothing fails.
   void share_memory();
   // Where the settings name rails, schedules run over these. Collective over `user`.
@@ -118,7 +121,9 @@ class session {
   int run_on_host(const call& c, const arm& a);
   // Which physical rank is the schedule's first.
   int first_of(const call& c) const;
-  shape shape_of(const call& c) const;
+  shape shape_of(const call& c, const algorithm& a);
+  // The order of ranks that the call's schedule is for; null: from the root on.
+  const node_order* order_for(const call& c, const algorithm& a);
   int run_schedule(const call& c, const arm& a);
   template <class Work>
   int code_of(const Work& work);
@@ -163,7 +168,7 @@ class session {
   // Its guard is also that of what else add_statistics reads: policies_, first_bytes_, own_time_.
   joint_lockstep joint_;
   int rank_ = 0, num_ranks_ = 1;
-  host_counts hosts_;  // rank 0 only
+  node_order nodes_;
   std::string name_;
   machine_model machine_;                           // rank 0 only, as the next one
   const profile* profile_ = nullptr;                // none: machine_ holds generic constants

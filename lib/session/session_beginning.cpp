@@ -35,6 +35,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   if (!native) native = b.take_place(made->joint_);
   if (native) return {nullptr, native->error_code, native->postponed};
   made->times_pinned_ = b.agreed.all(agreement::says_worth);
+  made->know_nodes();
   made->share_memory();
   made->open_rails(user, b.agreed.all(agreement::names_rails),
                    b.agreed.all(agreement::names_no_rails));
@@ -71,8 +72,15 @@ session::session(const settings& values, process& owner, int rank, int num_ranks
   if (values.gpu != "stage" && values.gpu != "native")
     throw error("RAILPASS_GPU='" + values.gpu + "': expected stage or native");
   room_for_regions_.reserve(std::size_t(num_ranks));
+  nodes_.reserve(num_ranks);
   if (rank == 0) machine_ = select::generic_machine();
   joint_.accompany([this] { return !over_rails_ || keep_rails_on(); });
+}
+
+void session::know_nodes() {
+  const base_lane& mine = joint_.lane();
+  nodes_.set([&](int rank) { return host_of(mine.of().hosts, mine.ranks()[rank]); });
+  if (!nodes_.facts().matter()) nodes_.forget_order();
 }
 
 void session::share_memory() {

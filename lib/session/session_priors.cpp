@@ -25,14 +25,13 @@ namespace railpass {
 void session::know_machine(double passed_s) {
   if (rank_ != 0) return;
   try {
-    hosts_ = count_hosts(joint_.lane().of().hosts, joint_.lane().ranks(), num_ranks_);
-    process_.note_hosts(hosts_.num_hosts);
-    profile_ = process_.read_profile(settings_.profile, hosts_.num_hosts, rails());
+    process_.note_hosts(nodes_.facts().num_nodes);
+    profile_ = process_.read_profile(settings_.profile, nodes_.facts().num_nodes, rails());
     if (profile_) machine_ = profile_->machine;
   } catch (const std::bad_alloc&) {  // nothing is known of it, then
   }
-  joint_.steps().expect(select::expected_merge_costs(machine_, num_ranks_, hosts_.ranks_per_host),
-                        passed_s);
+  joint_.steps().expect(
+      select::expected_merge_costs(machine_, num_ranks_, nodes_.facts().most_ranks), passed_s);
 }
 
 std::string session::rails() const {
@@ -43,7 +42,7 @@ knowledge::problem session::problem_of(const select::context_key& key, std::int6
   return {.collective = std::string(name_of(key.op)),
           .operation = std::string(select::operation_class_names[std::size_t(key.operation)]),
           .num_ranks = num_ranks_,
-          .ranks_per_node = hosts_.ranks_per_host,
+          .ranks_per_node = nodes_.facts().most_ranks,
           .kind = knowledge::kind_of(name_),
           .rails = rails(),
           .bytes = bytes};
@@ -55,7 +54,7 @@ std::vector<select::arm_prior> session::priors(const select::context_key& key, c
                                   .knowledge = profile_,
                                   .key = key,
                                   .num_ranks = num_ranks_,
-                                  .ranks_per_node = hosts_.ranks_per_host,
+                                  .ranks_per_node = nodes_.facts().most_ranks,
                                   .unit_bytes = c.is_reduction() ? double(c.element_bytes) : 1.0,
                                   .bytes = bytes};
   return select::priors_of(known_arms()[std::size_t(c.op)], query,

@@ -43,7 +43,7 @@ select::context_statistics session::statistics_of(int i) const {
       .communicator = name_,
       .collective = std::string(name_of(key.op)),
       .num_ranks = num_ranks_,
-      .ranks_per_node = hosts_.ranks_per_host,
+      .ranks_per_node = nodes_.facts().most_ranks,
       .rails = rails(),
       .from_bytes = select::smallest_bytes(key.size_class),
       .to_bytes = 2 * std::max<std::int64_t>(1, select::smallest_bytes(key.size_class)) - 1,

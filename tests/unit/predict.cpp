@@ -291,3 +291,34 @@ TEST_CASE("an arm is simulated, the native one cannot be") {
       simulate_arm(s, p.machine, parse_arm(collective::broadcast, "native"), nodes, {8, 1}),
       "predict: native of broadcast is opaque, it cannot be simulated");
 }
+
+TEST_CASE("ranks are played in the order of nodes, wherever they are and whoever is the root") {
+  const machine_model m = select::generic_machine();
+  constexpr int num_nodes = 3, each = 4, p = num_nodes * each;
+  const node_layout blocks = node_layout::blocks(p, each);
+  node_layout by_turns = blocks;
+  for (int r = 0; r < p; ++r) by_turns.node_of_rank[std::size_t(r)] = r % num_nodes;
+  simulator s;
+  int played = 0;
+  for (const collective op : {collective::broadcast, collective::reduce, collective::all_reduce,
+                              collective::all_gather, collective::gather, collective::all_to_all})
+    for (const arm_prediction& x : predict_arms({.machine = m}, {.op = op,
+                                                                .num_ranks = p,
+                                                                .ranks_per_node = each,
+                                                                .bytes = 96 * 1024,
+                                                                .unit_bytes = 8})) {
+      if (x.what.base->is_native()) continue;
+      CAPTURE(name_of(op), name_of(x.what));
+      const message_size size{12 * 1024, 8};
+      const double seconds = simulate_arm(s, m, x.what, blocks, size).time_s;
+      CHECK(simulate_arm(s, m, x.what, by_turns, size).time_s == seconds);
+      const int root = traits_of(op).rooted ? 7 : 0;
+      CHECK(simulate_arm(s, m, x.what, by_turns, size, root).time_s == seconds);
+      played += x.what.base->needs.max_nodes > 0;
+    }
+  CHECK(played > 0);
+  const arm linear = parse_arm(collective::scan, "linear");  // whose ranks keep their order
+  const double in_blocks_s = simulate_arm(s, m, linear, blocks, {1024, 8}).time_s;
+  CHECK(simulate_arm(s, m, linear, by_turns, {1024, 8}).time_s > in_blocks_s);
+  CHECK_THROWS_AS(simulate_arm(s, m, linear, blocks, {1024, 8}, p), error);
+}

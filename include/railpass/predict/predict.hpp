@@ -6,6 +6,7 @@
 
 #include "models/profile.hpp"
 #include "models/simulator.hpp"
+#include "railpass/schedule/nodes.hpp"
 #include "railpass/select/prior.hpp"
 
 #include <algorithm>
@@ -85,9 +86,10 @@ inline arm_prediction predict_arm(const profile& p, const arm& a, const predicti
 }
 
 inline bool eligible_at(const arm& a, const prediction_query& q) {
-  return eligible(
-      *a.base,
-      {.num_ranks = q.num_ranks, .units = q.bytes / q.unit_bytes, .commutative = q.commutative});
+  return eligible(*a.base, {.num_ranks = q.num_ranks,
+                            .units = q.bytes / q.unit_bytes,
+                            .commutative = q.commutative,
+                            .nodes = node_facts::blocks(q.num_ranks, q.ranks_per_node)});
 }
 
 }  // namespace detail
@@ -176,8 +178,9 @@ inline std::vector<crossover> crossovers(const profile& p, prediction_query q,
   }
 }
 
-/// Plays one arm on all ranks of the layout; the result is the simulator's. The arm must have a
-/// schedule (not be native) and be eligible. Throws error if it has none.
+/// Plays one arm on all ranks of the layout, in the order in which calls have them; the result is
+/// the simulator's. The arm must have a schedule (not be native) and be eligible. Throws error if
+/// it has none, or there is no such root.
 inline const simulation& simulate_arm(simulator& s, const machine_model& machine, const arm& a,
                                       const node_layout& nodes, const message_size& size,
                                       std::int32_t root = 0, bool record = false) {
@@ -187,14 +190,19 @@ inline const simulation& simulate_arm(simulator& s, const machine_model& machine
   std::vector<schedule> schedules;
   const auto p = std::int32_t(nodes.node_of_rank.size());
   schedules.reserve(std::size_t(p));
+  if (root < 0 || root >= p) throw error("predict: expected a root below the rank count");
+  node_order order(nodes.node_of_rank);
+  order.begin_with(root);
+  const bool as_calls_do = takes_any_order(a.base->op, true);
   for (std::int32_t rank = 0; rank < p; ++rank)
-    schedules.push_back(
-        a.base->build({.rank = rank, .num_ranks = p, .commutative = true}, a.values));
+    schedules.push_back(a.base->build(
+        {.rank = rank, .num_ranks = p, .commutative = true, .nodes = order.begins()}, a.values));
   return s.run({.machine = machine,
                 .nodes = nodes,
                 .schedules = schedules,
                 .size = size,
                 .root = root,
+                .ranks = as_calls_do ? order.physical() : std::span<const std::int32_t>{},
                 .record = record});
 }
 

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What it brings that schedules know nodes, by simulation on generic constants: for each collective
+// and size the fastest arm with ranks as they are, the fastest with ranks in the order of nodes,
+// and the fastest of those that know nodes.
+//
+//   nodes_table NODES RANKS_PER_NODE
+//
+// Of each algorithm the arm is played that is predicted to be the fastest.
+#include "railpass/predict/predict.hpp"
+
+#include <cstdlib>
+#include <iomanip>
+#include <iostream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+using namespace railpass;
+
+namespace {
+
+struct fastest {
+  double seconds = 0;  // 0: none was played
+  std::string name;
+  std::set<std::string_view> played;
+
+  bool wants(const arm_prediction& x) {
+    return x.seconds && played.insert(x.what.base->name).second;
+  }
+  void add(const arm& a, double s) {
+    if (seconds > 0 && s >= seconds) return;
+    seconds = s;
+    name = name_of(a);
+  }
+};
+
+// Virtual ranks counted from 0 on, whatever their nodes.
+double as_they_are_s(simulator& play, const machine_model& machine, const arm& a,
+                     const node_layout& nodes, const message_size& size) {
+  std::vector<schedule> all;
+  const auto p = std::int32_t(nodes.node_of_rank.size());
+  for (std::int32_t v = 0; v < p; ++v)
+    all.push_back(a.base->build({.rank = v, .num_ranks = p}, a.values));
+  return play.run({.machine = machine, .nodes = nodes, .schedules = all, .size = size}).time_s;
+}
+
+std::string cell(const fastest& f) {
+  return f.seconds > 0 ? format_seconds(f.seconds) + " | `" + f.name + "`" : "- | -";
+}
+
+std::string ratio(const fastest& before, const fastest& after) {
+  if (before.seconds == 0 || after.seconds == 0) return "-";
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(2) << before.seconds / after.seconds;
+  return text.str();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int num_nodes = argc > 2 ? std::atoi(argv[1]) : 0, each = argc > 2 ? std::atoi(argv[2]) : 0;
+  if (num_nodes < 2 || each < 2) {
+    std::cerr << "usage: nodes_table NODES RANKS_PER_NODE, at least 2 of both\n";
+    return 2;
+  }
+  const int p = num_nodes * each;
+  profile known;
+  known.machine = select::generic_machine();
+  node_layout blocks = node_layout::blocks(p, each), by_turns = blocks;
+  for (int r = 0; r < p; ++r) by_turns.node_of_rank[std::size_t(r)] = r % num_nodes;
+  simulator play;
+  std::cout << "| collective | message | ranks by turns, as they are | | in the order of nodes | | "
+               "that know nodes | | gain of the order | of knowing nodes |\n"
+               "|---|--:|--:|---|--:|---|--:|---|--:|--:|\n";
+  for (const collective op :
+       {collective::broadcast, collective::reduce, collective::all_reduce, collective::all_gather,
+        collective::gather, collective::scatter, collective::all_to_all, collective::barrier})
+    for (const std::int64_t bytes : {8 << 0, 1 << 10, 16 << 10, 256 << 10, 4 << 20}) {
+      const bool barrier = describe(op).what == promise::all_arrive;
+      const bool has_blocks = traits_of(op).blocks;
+      if (barrier && bytes > 8) continue;
+      // With more ranks its messages, as many as pairs of ranks, take too long to play.
+      if (p > 256 && op == collective::all_to_all) continue;
+      // Of blocks all ranks' together; short ones are a byte each.
+      const std::int64_t whole = has_blocks ? std::max<std::int64_t>(1, bytes / p) * p : bytes;
+      if (has_blocks && bytes <= p && bytes > 8) continue;
+      const prediction_query q{.op = op,
+                               .num_ranks = p,
+                               .ranks_per_node = each,
+                               .bytes = whole,
+                               .unit_bytes = unit_bytes_of(op, whole)};
+      const message_size size{whole / q.unit_bytes, q.unit_bytes};
+      fastest shuffled, ordered, composed;
+      for (const arm_prediction& x : predict_arms(known, q)) {
+        fastest& mine = x.what.base->needs.max_nodes > 0 ? composed : ordered;
+        if (mine.wants(x))
+          mine.add(x.what, simulate_arm(play, known.machine, x.what, by_turns, size).time_s);
+      }
+      // As if nodes had a rank each: so the other ranks' messages look to a schedule.
+      prediction_query far = q;
+      far.ranks_per_node = 1;
+      for (const arm_prediction& x : predict_arms(known, far)) {
+        if (shuffled.wants(x))
+          shuffled.add(x.what, as_they_are_s(play, known.machine, x.what, by_turns, size));
+      }
+      std::cout << "| " << name_of(op) << " | " << (barrier ? "" : format_bytes(whole)) << " | "
+                << cell(shuffled) << " | " << cell(ordered) << " | " << cell(composed) << " | "
+                << ratio(shuffled, ordered) << " | " << ratio(ordered, composed) << " |"
+                << std::endl;
+    }
+}
