@@ -294,7 +294,8 @@ std::int64_t plan::most_pieces() const {
 
 std::vector<std::int64_t> plan::message_lengths() const {
   std::vector<std::int64_t> bytes(shifts_.size() + own_.size());
-  for (const shift& s : shifts_) bytes[std::size_t(s.tag)] = s.sent.bytes();
+  for (const shift& s : shifts_)
+    if (s.to != MPI_PROC_NULL) bytes[std::size_t(s.tag)] = s.sent.bytes();
   check("MPI_Allreduce",
         PMPI_Allreduce(MPI_IN_PLACE, bytes.data(), int(bytes.size()), MPI_INT64_T, MPI_MAX, comm_));
   return longest_by_side(bytes, most_lengths);
