@@ -161,14 +161,7 @@ const verb predict_verb{
       app.add_option("--collective", o->collective_name, "which one")
           ->type_name("NAME")
           ->required();
-      app.add_option("-p,--ranks", o->num_ranks, "number of ranks")
-          ->type_name("RANKS")
-          ->required()
-          ->check(CLI::Range(1, most_ranks));
-      app.add_option("--ranks-per-node", o->ranks_per_node, "ranks on each node")
-          ->type_name("RANKS")
-          ->check(CLI::Range(1, most_ranks))
-          ->capture_default_str();
+      declare_ranks(app, o->num_ranks, o->ranks_per_node, most_ranks);
       app.add_option("--bytes", o->bytes, "message sizes")
           ->type_name("SIZES")
           ->capture_default_str();

@@ -226,16 +226,9 @@ const verb schedule_verb{
       app.add_option("arm", o->what, "collective:arm, such as broadcast:chain+segment_bytes=8KiB")
           ->type_name("ARM")
           ->required();
-      app.add_option("-p,--ranks", o->num_ranks, "number of ranks")
-          ->type_name("RANKS")
-          ->required()
-          ->check(CLI::Range(1, 4096));
+      declare_ranks(app, o->num_ranks, o->ranks_per_node, 4096);
       app.add_option("--root", o->root, "root of the collective")
           ->type_name("RANK")
-          ->capture_default_str();
-      app.add_option("--ranks-per-node", o->ranks_per_node, "ranks on each node")
-          ->type_name("RANKS")
-          ->check(CLI::Range(1, most_ranks))
           ->capture_default_str();
       app.add_option("--bytes", o->bytes, "message size")->type_name("SIZE")->capture_default_str();
       app.add_option("--profile", o->profile, "what railpass fit wrote; without: generic constants")

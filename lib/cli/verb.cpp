@@ -14,6 +14,17 @@
 
 namespace railpass::cli {
 
+void declare_ranks(CLI::App& app, int& num_ranks, int& ranks_per_node, int most) {
+  app.add_option("-p,--ranks", num_ranks, "number of ranks")
+      ->type_name("RANKS")
+      ->required()
+      ->check(CLI::Range(1, most));
+  app.add_option("--ranks-per-node", ranks_per_node, "ranks on each node")
+      ->type_name("RANKS")
+      ->check(CLI::Range(1, most))
+      ->capture_default_str();
+}
+
 std::string meant_option(const CLI::App& verb) {
   std::vector<std::string> known;
   for (const CLI::Option* const option : verb.get_options())

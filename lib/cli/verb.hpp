@@ -31,6 +31,10 @@ struct verb {
 #include "lib/cli/verbs.def"
 #undef RAILPASS_VERB
 
+/// -p and --ranks-per-node of a verb that works on paper, for at most so many ranks. Both must live
+/// until the verb runs.
+void declare_ranks(CLI::App& app, int& num_ranks, int& ranks_per_node, int most);
+
 /// "; did you mean '--ranks'?" if the first word that the verb does not know is like an option.
 std::string meant_option(const CLI::App& verb);
 

@@ -106,17 +106,9 @@ const verb verify_verb{
       app.add_option("--collective", o->collective_name, "which one")
           ->type_name("NAME")
           ->required();
-      app.add_option("-p,--ranks", o->num_ranks, "number of ranks")
-          ->type_name("RANKS")
-          ->required()
-          ->check(CLI::Range(1, 4096));
+      declare_ranks(app, o->num_ranks, o->ranks_per_node, 4096);
       app.add_option("--root", o->root, "root of the collective")
           ->type_name("RANK")
-          ->capture_default_str();
-      app.add_option("--ranks-per-node", o->ranks_per_node,
-                     "ranks on each node, for algorithms that know nodes")
-          ->type_name("RANKS")
-          ->check(CLI::Range(1, 4096))
           ->capture_default_str();
       o->json.declare(app);
       return [o] { return run(*o); };

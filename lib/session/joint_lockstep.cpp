@@ -127,8 +127,8 @@ void joint_lockstep::leave() {
   bool mismatch = false;
   merges_->leave(steps_, is_shared_ ? &mutex_ : nullptr, mismatch);
   note_merge(MPI_SUCCESS, mismatch);
-  // Others may still make calls here, and wait in them: but not for this rank, once a merge has told
-  // all to stay native.
+  // Others may still make calls here, and wait in them: but not for this rank, once a merge has
+  // told all to stay native.
   if (failed_ && !steps_.native_for_good()) lane_->tell_all(base_lane::trouble::gone);
   try {
     bases::of_process().settle();

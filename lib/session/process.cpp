@@ -11,7 +11,6 @@
 #include "lib/session/log.hpp"
 #include "lib/session/setting_values.hpp"
 #include "lib/session/shared_rails.hpp"
-#include "railpass/knowledge/imports.hpp"
 #include "railpass/knowledge/joined.hpp"
 #include "railpass/select/freed.hpp"
 #include "railpass/select/summary.hpp"

@@ -91,7 +91,7 @@ int session::begin_context(const select::context_key& key, int context, const ca
 void session::make_ready(const call& c, const arm& a) {
   if (a.base->is_native() || !eligible_here(*a.base, c)) return;
   try {
-    (void)schedules_.find_or_build(*a.base, a.values, shape_of(c, *a.base));
+    (void)schedules_.find_or_build(*a.base, a.values, shape_of(c, *a.base, order_for(c, *a.base)));
   } catch (const std::exception&) {  // the call fails by that, too
   }
 }
@@ -210,10 +210,9 @@ const node_order* session::order_for(const call& c, const algorithm& a) {
   return &nodes_;
 }
 
-shape session::shape_of(const call& c, const algorithm& a) {
+shape session::shape_of(const call& c, const algorithm& a, const node_order* order) const {
   const bool commutative = is_commutative(c);
   const promise_traits traits = c.traits();
-  const node_order* const order = order_for(c, a);
   return {.rank = order ? order->virtual_ranks()[std::size_t(rank_)]
                         : wrap(rank_ - first_of(c), num_ranks_),
           .num_ranks = num_ranks_,
@@ -223,10 +222,10 @@ shape session::shape_of(const call& c, const algorithm& a) {
 }
 
 int session::run_schedule(const call& c, const arm& a) {
+  const node_order* const order = order_for(c, *a.base);
   const std::shared_ptr<const schedule> plan =
-      schedules_.find_or_build(*a.base, a.values, shape_of(c, *a.base));
-  if (const int failure = buffers_.prepare(c, place(), *plan, first_of(c), order_for(c, *a.base)))
-    return failure;
+      schedules_.find_or_build(*a.base, a.values, shape_of(c, *a.base, order));
+  if (const int failure = buffers_.prepare(c, place(), *plan, first_of(c), order)) return failure;
   const auto look = [](void* self) -> int {
     auto& mine = *static_cast<session*>(self);
     mine.joint_.keep_on();

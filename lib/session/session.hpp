@@ -121,7 +121,7 @@ class session {
   int run_on_host(const call& c, const arm& a);
   // Which physical rank is the schedule's first.
   int first_of(const call& c) const;
-  shape shape_of(const call& c, const algorithm& a);
+  shape shape_of(const call& c, const algorithm& a, const node_order* order) const;
   // The order of ranks that the call's schedule is for; null: from the root on.
   const node_order* order_for(const call& c, const algorithm& a);
   int run_schedule(const call& c, const arm& a);

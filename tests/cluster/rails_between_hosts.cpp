@@ -14,7 +14,7 @@
 namespace {
 
 constexpr int num_ints = 1 << 18;
-constexpr int calls_per_phase = 12;
+constexpr int calls_per_phase = 12, most_slow_phases = 8;
 
 struct phase_result {
   std::string arms;
@@ -80,9 +80,18 @@ int main(int argc, char** argv) {
       expect(std::system("tc qdisc change dev eth0 root tbf rate 20mbit burst 32kb limit 1mb") == 0,
              "eth0 cannot be slowed down");
     MPI_Barrier(MPI_COMM_WORLD);
-    const phase_result slow = run_phase(MPI_COMM_WORLD, rank, num_ranks);
-    expect(!fast.wrong && !slow.wrong, "a wrong result");
-    expect(says_what_rank_0_says(fast.arms + slow.arms), "another arm than on rank 0");
+    // On a busy machine rank 0 may hear little of how quick eth0 is, so it may take several phases.
+    phase_result slow;
+    std::string arms = fast.arms;
+    for (int phase = 0, noticed = 0; phase < most_slow_phases && !noticed; ++phase) {
+      slow = run_phase(MPI_COMM_WORLD, rank, num_ranks);
+      expect(!fast.wrong && !slow.wrong, "a wrong result");
+      arms += slow.arms;
+      noticed = rank == 0 && slow.late_bytes[1] > slow.late_bytes[0] &&
+                slow.rails[0].bytes_per_s < fast.rails[0].bytes_per_s / 2;
+      MPI_Bcast(&noticed, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    }
+    expect(says_what_rank_0_says(arms), "another arm than on rank 0");
     if (rank == 0) {
       const std::string shares = std::to_string(fast.late_bytes[0]) + " and " +
                                  std::to_string(fast.late_bytes[1]) + " bytes before, " +
