@@ -192,6 +192,7 @@ bool survives(const bytes& stream, std::mt19937_64& random) {
            t.receive(1, 1, {{second.data(), second.size()}}),
            t.receive(transport::any_source, 2,
                      [&](std::int64_t n) {
+                       if (n > 1000000) throw std::bad_alloc();  // no program has room for any size
                        third.resize(std::size_t(n));
                        return piece{third.data(), third.size()};
                      }),
