@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""What the summary says of programs whose gain is known: planted.cpp launched many times for each
+planted gain, in turns.
+
+    ninja -C BUILD worth_planted
+    python3 bench/worth/planted.py BUILD [--gains 10,5,0,-3,-10] [--launches 20] [--calls 3000]
+
+Counted is the summary's verdict on the whole run.
+"""
+
+import argparse
+import os
+import platform
+import shlex
+import subprocess
+import sys
+
+VERDICTS = ("faster", "slower", "cannot tell")
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    options.add_argument("build", metavar="BUILD")
+    options.add_argument("--gains", default="10,5,0,-3,-10", help="percent, in one list")
+    options.add_argument("--launches", type=int, default=20)
+    options.add_argument("--calls", type=int, default=3000)
+    options.add_argument("--microseconds", type=int, default=200, help="of a call of the usual version")
+    options.add_argument("--ranks", type=int, default=2)
+    options.add_argument("--mpiexec", default="mpiexec --bind-to core",
+                         help="more ranks than cores need an MPI that yields when it is idle")
+    o = options.parse_args()
+    gains = [float(g) for g in o.gains.split(",")]
+    program = os.path.join(os.path.abspath(o.build), "bench/worth_planted")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS")}
+    environment.update(RAILPASS_SUMMARY="1", RAILPASS_KNOWLEDGE="off")
+
+    def verdict(gain):
+        done = subprocess.run([*shlex.split(o.mpiexec), "-n", str(o.ranks), program, str(gain),
+                               str(o.calls), str(o.microseconds)], env=environment,
+                              capture_output=True, text=True, timeout=600,
+                              stdin=subprocess.DEVNULL, check=False)
+        if done.returncode != 0:
+            sys.exit(f"{o.mpiexec} failed: {done.stderr}")
+        said = [v for v in VERDICTS if f"{v}" in done.stderr.split("railpass", maxsplit=1)[-1]]
+        if not said:
+            sys.exit(f"no verdict in: {done.stderr}")
+        return said[0]
+
+    counts = {g: dict.fromkeys(VERDICTS, 0) for g in gains}
+    for i in range(o.launches):
+        for k in range(len(gains)):  # who comes first changes
+            gain = gains[(i + k) % len(gains)]
+            counts[gain][verdict(gain)] += 1
+
+    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, load "
+          f"{os.getloadavg()[0]:.2f}, {o.ranks} ranks, {o.calls} calls of {o.microseconds} us, "
+          f"{o.launches} launches each")
+    print("  planted  " + "  ".join(VERDICTS))
+    for g in gains:
+        print(f"  {g:+6.0f} %  " + "  ".join(f"{counts[g][v]:{len(v)}d}" for v in VERDICTS))
+
+
+if __name__ == "__main__":
+    main()
