@@ -41,8 +41,9 @@ def command_line(program):
         sys.exit("lib/cli/verbs.def: expected lines RAILPASS_VERB(name)")
     text = "# Command line\n\n" + NOTE
     text += "\n`railpass help` lists the verbs, `railpass help VERB` says what follows here of each.\n"
-    text += ("\nTables are at most 80 columns wide on a terminal; `--wide` lifts that. `--csv` prints them alone, with times in\n"
-             "seconds, sizes in bytes and shares from 0 to 1.\n")
+    text += ("\nOn a terminal tables are at most 80 columns wide; `--wide` lifts that. What is faster is green there, what is\n"
+             "slower or wrong red, unless `NO_COLOR` is set. `--csv` prints tables alone, with times in seconds, sizes in bytes\n"
+             "and shares from 0 to 1.\n")
     for verb in verbs:
         text += f"\n## {verb}\n\n```text\n{program.says('help', verb).strip()}\n```\n"
     return text

@@ -107,6 +107,13 @@ std::string range_text(const std::optional<double>& low, const std::optional<dou
   return low && high ? fixed(*low, 3) + ".." + fixed(*high, 3) : "-";
 }
 
+// Arms that are shown to be faster, and a tuned call that is shown to be slower, stand out.
+report::tone tone_of(const bench_result& row) {
+  if (row.arm == "native" || !row.ratio_low || !row.ratio_high) return report::tone::plain;
+  if (*row.ratio_high < 1) return report::tone::good;
+  return row.arm == "tuned" && *row.ratio_low > 1 ? report::tone::bad : report::tone::plain;
+}
+
 std::string title_of(const std::string& name, std::int64_t bytes) {
   const bool any_size = describe(*find_collective(name)).what == promise::all_arrive;
   return name + (any_size ? "" : " of " + format_bytes(bytes));
@@ -135,7 +142,8 @@ void print_cell(const measure::cell_result& cell, const std::string& title, bool
     lines.add({row->arm, format_seconds(row->median_s), format_seconds(row->p90_s),
                percent(row->spread_s.value_or(0) / row->median_s), std::to_string(row->runs),
                ratio_text(row->ratio_to_native), range_text(row->ratio_low, row->ratio_high),
-               ratio_text(row->ratio_to_best)});
+               ratio_text(row->ratio_to_best)},
+              tone_of(*row));
   words() << title << '\n' << printed(lines, title);
   print_left_out(shown);
   if (cell.late_rounds > 0)
@@ -188,7 +196,8 @@ void print_launches(const bench_results& all, int launches, bool show_all) {
                  format_seconds(std::ranges::min(row->launch_medians_s)),
                  format_seconds(std::ranges::max(row->launch_medians_s)),
                  std::to_string(row->launch_medians_s.size()), ratio_text(row->ratio_to_native),
-                 range_text(row->ratio_low, row->ratio_high), ratio_text(row->ratio_to_best)});
+                 range_text(row->ratio_low, row->ratio_high), ratio_text(row->ratio_to_best)},
+                tone_of(*row));
     const std::string title = title_of(first.collective, first.bytes);
     words() << title << '\n' << printed(lines, title);
     print_left_out(shown);

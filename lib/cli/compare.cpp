@@ -28,7 +28,7 @@ struct options {
   json_output json;
 };
 
-// The same command, without and with the preload library.
+// The same command, without railpass and with the preload library.
 struct way {
   std::string name;
   tune::command_request command;
@@ -53,13 +53,27 @@ std::array<way, 2> both_ways(const options& o, const std::vector<std::string>& c
   const std::string value = preload_value(preload_library(family));
   const double limit_s = parse_duration_s("--limit", o.limit);
 
-  std::vector<std::string> tuned{command.front()};
-  for (const std::string& option : preloading_options(kind, value, words)) tuned.push_back(option);
-  tuned.insert(tuned.end(), words.begin(), words.end());
-  way without{"without", {.line = quoted(command), .environment = {}, .limit_s = limit_s}};
-  way with{"with", {.line = quoted(tuned), .environment = {}, .limit_s = limit_s}};
+  const auto line = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> all{command.front()};
+    all.insert(all.end(), options.begin(), options.end());
+    all.insert(all.end(), words.begin(), words.end());
+    return quoted(all);
+  };
+  // A program that calls railpass itself does so both ways.
+  const std::pair<std::string, std::string> off{"RAILPASS_ENABLE", "off"},
+      preload{"LD_PRELOAD", value};
+  way without{
+      "without",
+      {.line = line(passing_options(kind, {{off}})), .environment = {}, .limit_s = limit_s}};
+  way with{"with",
+           {.line = line(preloading_options(kind, value, words)),
+            .environment = {},
+            .limit_s = limit_s}};
   // Whatever starts the ranks passes it on.
-  if (kind == launcher_kind::unknown) with.command.environment.emplace_back("LD_PRELOAD", value);
+  if (kind == launcher_kind::unknown) {
+    without.command.environment.push_back(off);
+    with.command.environment.push_back(preload);
+  }
   return {without, with};
 }
 
@@ -99,6 +113,12 @@ std::string without_numbers(const std::string& text) {
 
 double spread_of(const std::vector<double>& seconds) {
   return robust_spread(seconds) / median(seconds);
+}
+
+report::tone tone_of(const median_bounds& ratio) {
+  if (ratio.confidence < 0.95) return report::tone::plain;
+  if (ratio.bounds.high < 1) return report::tone::good;
+  return ratio.bounds.low > 1 ? report::tone::bad : report::tone::plain;
 }
 
 int run(const options& o) {
@@ -153,7 +173,7 @@ int run(const options& o) {
             << printed(lines) << "with / without, pair by pair: " << fixed(median(ratios), 3)
             << ", " << fixed(ratio.bounds.low, 3) << " .. " << fixed(ratio.bounds.high, 3)
             << " with " << percent(ratio.confidence, 0) << " confidence\n"
-            << found.verdict() << '\n'
+            << toned(tone_of(ratio), found.verdict()) << '\n'
             << (same_output        ? "All runs wrote the same on standard output.\n"
                 : same_but_numbers ? "All runs wrote the same on standard output but for numbers.\n"
                                    : "What the runs wrote on standard output differs.\n");
@@ -168,7 +188,9 @@ const verb compare_verb{
     "compare", "Run an unmodified MPI program with and without railpass, and compare the times",
     "  railpass compare -- mpirun -n 4 ./program argument\n"
     "  railpass compare --repetitions 15 --json result.json -- srun -n 64 ./program\n"
-    "Times are of whole runs, start and end included. A run that fails ends the comparison.\n"
+    "Without railpass is with RAILPASS_ENABLE=off, for programs that call it themselves. Times are "
+    "of\n"
+    "whole runs, start and end included. A run that fails ends the comparison.\n"
     "Spread is that of the middle of the runs; the interval of the ratio makes no assumption "
     "about\n"
     "how times are distributed.\n",

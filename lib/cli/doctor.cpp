@@ -156,8 +156,9 @@ int conclude(const options& o, const std::vector<finding>& findings) {
     wrong += f.ok ? 0 : 1;
     lines.add({f.check, f.host, f.ok ? "yes" : "no", f.message});
     if (o.json.text())
-      words() << (f.ok ? "  ok      " : "  PROBLEM ") << f.check
-              << (f.host.empty() ? "" : " on " + f.host) << ": " << f.message << '\n';
+      words() << (f.ok ? toned(report::tone::good, "  ok      ")
+                       : toned(report::tone::bad, "  PROBLEM "))
+              << f.check << (f.host.empty() ? "" : " on " + f.host) << ": " << f.message << '\n';
   }
   if (wants_csv()) printed(lines);
   if (o.json.text())

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
@@ -256,9 +257,10 @@ std::vector<std::string> passing_options(
       for (const auto& [name, value] : variables)
         options.insert(options.end(), {"-x", name + '=' + value});
       for (char** variable = environ; *variable; ++variable) {
-        const std::string_view text = *variable;
-        if (text.starts_with("RAILPASS_") || text.starts_with("RAILPASS="))
-          options.insert(options.end(), {"-x", std::string(text.substr(0, text.find('=')))});
+        const std::string name(*variable, std::strcspn(*variable, "="));
+        const bool given = std::ranges::any_of(variables, [&](auto& v) { return v.first == name; });
+        if (!given && (name == "RAILPASS" || name.starts_with("RAILPASS_")))
+          options.insert(options.end(), {"-x", name});
       }
       break;
     case launcher_kind::hydra:

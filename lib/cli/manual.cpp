@@ -62,7 +62,8 @@ void add_example(std::ostream& page, std::string_view footer) {
 std::string manual_page(const CLI::App& app) {
   std::ostringstream page;
   const std::string name = full_name(app, '-');
-  const std::string usage = CLI::Formatter().make_usage(&app, full_name(app));
+  const std::string usage =
+      dynamic_cast<CLI::Formatter&>(*app.get_formatter()).make_usage(&app, full_name(app));
   page << ".TH " << roff(name) << " 1 \"\" \"railpass " RAILPASS_VERSION "\" railpass\n"
        << ".SH NAME\n"
        << roff(name) << " \\- " << roff(app.get_description()) << '\n'

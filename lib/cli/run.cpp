@@ -7,7 +7,10 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 namespace railpass::cli {
 namespace {
@@ -34,6 +37,16 @@ std::vector<std::string> command_for(const options& o, int ranks, const launch& 
   add(program);
   return command;
 }
+
+// The program, which CLI11 is not to read.
+class usage_of_run : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = CLI::Formatter::make_usage(app, std::move(name));
+    usage.insert(usage.find_last_not_of('\n') + 1, " PROGRAM [ARGUMENT...]");
+    return usage;
+  }
+};
 
 int run(const options& o, const CLI::App& verb) {
   const std::vector<std::string> program = verb.remaining();
@@ -83,6 +96,7 @@ const verb run_verb{
           ->type_name("NAME");
       app.add_flag("--verbose", o->verbose, "print the command that is started");
       app.prefix_command();
+      app.formatter(std::make_shared<usage_of_run>());
       return [o, &app] { return run(*o, app); };
     }};
 

@@ -7,6 +7,7 @@
 #include "railpass/base/units.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -49,25 +50,36 @@ std::string line_of(const std::string& file, const std::string& key) {
 }
 
 // The terminal that shows what is written there (1 or 2); empty: none does. Under mpirun a rank's
-// output is a pipe to the launcher, so the terminal is the one that the launcher itself writes to.
+// output goes to the launcher, be it through a pipe or a terminal of its own, so the terminal is
+// the one that the launcher itself writes to.
 std::string find_terminal(int descriptor) {
   const std::string number = std::to_string(descriptor);
-  if (isatty(descriptor) == 1) return "/dev/fd/" + number;
   std::string process = std::to_string(getppid());
   for (int generation = 0; generation < 3; ++generation) {
     const std::string folder = "/proc/" + process;
     const std::string name = line_of(folder + "/comm", "");
-    const bool launcher = name.find("mpi") != std::string::npos ||
-                          name.find("orte") != std::string::npos ||
-                          name.find("prte") != std::string::npos;
+    const bool launcher =
+        name.find("mpi") != std::string::npos || name.find("pmi") != std::string::npos ||
+        name.find("orte") != std::string::npos || name.find("prte") != std::string::npos;
+    if (!launcher) return generation == 0 && isatty(descriptor) == 1 ? "/dev/fd/" + number : "";
     std::error_code missing;
     const std::string target =
         std::filesystem::read_symlink(folder + "/fd/" + number, missing).string();
-    if (!launcher || missing) return {};
+    if (missing) return {};
     if (target.starts_with("/dev/pts/") || target.starts_with("/dev/tty")) return target;
     process = line_of(folder + "/status", "PPid:\t");
   }
   return {};
+}
+
+// As no-color.org has it: any value but an empty one.
+bool shows_colours() {
+  const auto value = [](const char* variable) {
+    const char* const text = std::getenv(variable);
+    return std::string_view(text ? text : "");
+  };
+  return value("NO_COLOR").empty() && value("TERM") != "dumb" &&
+         !find_terminal(STDOUT_FILENO).empty();
 }
 
 }  // namespace
@@ -77,10 +89,15 @@ std::ostream& words() {
   return tables.csv ? nowhere : std::cout;
 }
 
+std::string toned(report::tone how, const std::string& text) {
+  return shows_colours() ? report::coloured(how, text) : text;
+}
+
 std::string printed(const report::table& lines, const std::string& title) {
   constexpr std::size_t terminal_columns = 80;
   if (!tables.csv)
-    return lines.text(tables.wide || find_terminal(STDOUT_FILENO).empty() ? 0 : terminal_columns);
+    return lines.text(tables.wide || find_terminal(STDOUT_FILENO).empty() ? 0 : terminal_columns,
+                      shows_colours());
   // One header for tables of one kind, an empty line between kinds.
   static std::string last;
   const std::string text = lines.csv(title), header = text.substr(0, text.find('\n') + 1);

@@ -40,6 +40,8 @@ std::string meant_option(const CLI::App& verb);
 
 /// Standard output for people; nowhere with --csv, where tables alone are written.
 std::ostream& words();
+/// For there: in colours on a terminal that has them, unless NO_COLOR is set.
+std::string toned(report::tone how, const std::string& text);
 /// A table to go there, on a terminal at most 80 columns wide unless --wide is given. With --csv it
 /// is written as CSV at once, with the title before every row, and there is nothing to go there.
 std::string printed(const report::table& lines, const std::string& title = {});

@@ -38,7 +38,8 @@ report::table table_of(const std::vector<summary>& algorithms) {
   report::table lines({"algorithm", "arms", "steps", "wrong", "message"});
   for (const summary& s : algorithms)
     lines.add({s.algorithm, std::to_string(s.arms), std::to_string(s.steps),
-               std::to_string(s.wrong), s.message});
+               std::to_string(s.wrong), s.message},
+              s.wrong == 0 ? report::tone::plain : report::tone::bad);
   return lines;
 }
 
@@ -72,7 +73,8 @@ int run(const options& o) {
                     {"steps", v.steps},
                     {"message", v.message}});
     lines.add({std::string(v.algorithm), show(v), std::to_string(v.steps), v.ok ? "yes" : "NO",
-               v.message});
+               v.message},
+              v.ok ? report::tone::plain : report::tone::bad);
     if (algorithms.empty() || algorithms.back().algorithm != v.algorithm)
       algorithms.push_back({.algorithm = std::string(v.algorithm)});
     summary& all = algorithms.back();

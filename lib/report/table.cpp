@@ -29,6 +29,11 @@ bool is_number_like(const std::string& text) {
 
 }  // namespace
 
+std::string coloured(tone how, const std::string& text) {
+  static constexpr std::array<const char*, 4> codes{"", "\033[32m", "\033[31m", "\033[1m"};
+  return how == tone::plain ? text : codes[std::size_t(how)] + text + "\033[0m";
+}
+
 void table::add_folded(std::vector<std::string> row) {
   if (!rows_.empty() && row.size() > 1 &&
       std::equal(row.begin() + 1, row.end(), rows_.back().begin() + 1)) {
@@ -37,7 +42,7 @@ void table::add_folded(std::vector<std::string> row) {
   }
   folded_into_ = row[0];
   folded_ = 0;
-  rows_.push_back(std::move(row));
+  add(std::move(row));
 }
 
 std::vector<bool> table::right_columns() const {
@@ -90,10 +95,10 @@ constexpr std::size_t gap = 2;
 
 // Columns in their widths, cells that are wider wrapped.
 std::string table::text_of(const std::vector<std::size_t>& columns,
-                           const std::vector<std::size_t>& widths) const {
+                           const std::vector<std::size_t>& widths, bool in_colour) const {
   const std::vector<bool> right = right_columns();
   std::string result;
-  const auto row = [&](const std::vector<std::string>& cells) {
+  const auto row = [&](const std::vector<std::string>& cells, tone how) {
     std::vector<std::vector<std::string>> parts;
     std::size_t height = 1;
     for (const std::size_t c : columns) {
@@ -109,15 +114,16 @@ std::string table::text_of(const std::vector<std::size_t>& columns,
         text +=
             std::string(i ? gap : 0, ' ') + (right[columns[i]] ? padding + part : part + padding);
       }
-      result += text.substr(0, text.find_last_not_of(' ') + 1) + '\n';
+      text.resize(text.find_last_not_of(' ') + 1);
+      result += (in_colour ? coloured(how, text) : text) + '\n';
     }
   };
-  row(titles_);
-  for (const auto& cells : rows_) row(cells);
+  row(titles_, tone::title);
+  for (std::size_t r = 0; r < rows_.size(); ++r) row(rows_[r], tones_[r]);
   return result;
 }
 
-std::string table::text(std::size_t most_columns) const {
+std::string table::text(std::size_t most_columns, bool in_colour) const {
   constexpr std::size_t least_words = 16;  // narrower columns of words are hard to read
   const std::vector<bool> right = right_columns();
   std::vector<std::size_t> columns, widths, least;
@@ -137,7 +143,8 @@ std::string table::text(std::size_t most_columns) const {
     for (const std::size_t c : of) width += wide[c];
     return width;
   };
-  if (most_columns == 0 || whole(columns, widths) <= most_columns) return text_of(columns, widths);
+  if (most_columns == 0 || whole(columns, widths) <= most_columns)
+    return text_of(columns, widths, in_colour);
   std::string result;
   for (std::size_t next = 1; next < titles_.size();) {
     std::vector<std::size_t> block{0};
@@ -154,7 +161,7 @@ std::string table::text(std::size_t most_columns) const {
       if (widest == 0) break;
       --narrowed[widest];
     }
-    result += (result.empty() ? "" : "\n") + text_of(block, narrowed);
+    result += (result.empty() ? "" : "\n") + text_of(block, narrowed, in_colour);
   }
   return result;
 }

@@ -62,6 +62,16 @@ class Compare(ProgramTest):
         with_railpass = self.start(["sh", "-c", shown[1].split(": ", 2)[2]])
         self.assertEqual(with_railpass.stdout.split(), ["librailpass_preload.so"] * 2)
 
+    def test_a_program_that_calls_railpass_does_not_without(self):
+        log = self.path("log")
+        script = ["sh", "-c", f'echo "$RAILPASS_ENABLE" >>{log}']
+        for command in (script, [MPIEXEC, "-n", 1, *script]):
+            self.run_railpass("compare", "--repetitions", 1, "--", *command,
+                              environment={"RAILPASS_ENABLE": "on"})
+            with open(log, encoding="utf-8") as file:
+                self.assertEqual(file.read().split(), ["off", "on", "on", "off"])
+            os.remove(log)
+
     def test_a_run_that_fails_is_named(self):
         _, script = self.script("echo broken >&2; exit 3", "true")
         done = self.run_railpass("compare", "--", *script, status=1)

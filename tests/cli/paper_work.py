@@ -9,7 +9,7 @@ import sys
 import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
-from program import ProgramTest, main  # noqa: E402
+from program import MPIEXEC, ProgramTest, main  # noqa: E402
 
 VERBS = ["sample", "fit", "predict", "bench", "stats", "algorithms", "verify", "settings",
          "schedule", "doctor"]
@@ -84,11 +84,12 @@ class Algorithms(ProgramTest):
 
 
 class Tables(ProgramTest):
-    def on_a_terminal(self, *arguments):
+    def on_a_terminal(self, *arguments, **environment):
         """The lines that the program writes to a terminal."""
         ours, its = pty.openpty()
+        settings = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", **environment}
         with subprocess.Popen([os.environ["RAILPASS"], *map(str, arguments)], stdout=its,
-                              stdin=subprocess.DEVNULL) as process:
+                              stdin=subprocess.DEVNULL, env=settings) as process:
             os.close(its)
             said = b""
             while True:
@@ -110,6 +111,19 @@ class Tables(ProgramTest):
                 self.assertLessEqual(max(map(len, self.on_a_terminal(*arguments))), 80)
         self.assertGreater(max(map(len, self.on_a_terminal("settings", "--wide"))), 80)
         self.assertGreater(max(map(len, self.run_railpass("settings").stdout.split("\n"))), 80)
+
+    def test_colours_on_a_terminal_that_has_them(self):
+        arguments = "compare", "--repetitions", 1, "--", "true"
+        coloured = self.on_a_terminal(*arguments, NO_COLOR="")
+        self.assertTrue(coloured[1].startswith("\033[1m"), coloured)  # titles of a table
+        self.assertTrue(coloured[1].endswith("\033[0m"), coloured)
+        for plain in (self.on_a_terminal(*arguments), self.on_a_terminal(*arguments, NO_COLOR="",
+                                                                         TERM="dumb"),
+                      self.run_railpass(*arguments, environment={"NO_COLOR": ""}).stdout,
+                      # Open MPI gives ranks terminals of their own.
+                      self.start([MPIEXEC, "-n", "1", os.environ["RAILPASS"], "doctor"],
+                                 {"NO_COLOR": "", "TERM": "xterm"}).stdout):
+            self.assertNotIn("\033", "".join(plain))
 
     def test_csv_is_all_there_is(self):
         for arguments in (("settings",), ("settings", "--policies"), ("algorithms",),
@@ -154,12 +168,14 @@ class Verify(ProgramTest):
         algorithms = self.json_of("algorithms", "--collective", "broadcast")
         listed = {a["name"] for a in algorithms} - {"native"}
         on_nodes = {a["name"] for a in algorithms if needs_nodes(a)}
-        shared = {"shared_flat"}  # for 8 ranks at most
+        # In shared memory, of 8 ranks at most and of more.
+        flat, tree = {"shared_flat"}, {"shared_tree"}
         self.assertGreater(len(on_nodes), 0)
-        self.assertEqual({a["algorithm"] for a in found}, listed - on_nodes - shared)
+        self.assertEqual({a["algorithm"] for a in found}, listed - on_nodes - flat)
         few = ("verify", "--collective", "broadcast", "-p", 7, "--root", 3)
-        self.assertEqual({a["algorithm"] for a in self.json_of(*few)}, listed - on_nodes)
-        self.assertEqual({a["algorithm"] for a in self.json_of(*few, "--ranks-per-node", 3)}, listed)
+        self.assertEqual({a["algorithm"] for a in self.json_of(*few)}, listed - on_nodes - tree)
+        self.assertEqual({a["algorithm"] for a in self.json_of(*few, "--ranks-per-node", 3)},
+                         listed - tree)
 
     def test_all_reduce(self):
         for ranks in (2, 7, 16):
