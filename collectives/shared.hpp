@@ -6,6 +6,7 @@
 #pragma once
 
 #include "collectives/algorithm.hpp"
+#include "collectives/trees.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,8 +17,21 @@ namespace railpass::collectives {
 /// Everybody reads what everybody writes: with more ranks the reading takes too long.
 inline constexpr preconditions shared_flat_needs{.shared_memory = true, .max_ranks = 8};
 
-inline constexpr std::string_view shared_flat_source =
+/// A place for each rank: a ring has 16 cells.
+inline constexpr preconditions shared_blocks_needs{.shared_memory = true, .max_ranks = 16};
+/// One place each is enough, so that many ranks may read.
+inline constexpr preconditions shared_reads_needs{.shared_memory = true, .max_ranks = 64};
+/// Where flat is too much: parents read what their children have written, and the reverse.
+inline constexpr preconditions shared_tree_needs{
+    .shared_memory = true, .min_ranks = shared_flat_needs.max_ranks + 1, .max_ranks = 256};
+inline constexpr parameter shared_fan_out_parameter{"fan_out", {4, 2, 8, 16}};
+
+inline constexpr std::string_view shared_source =
     "Graham and Shipman 2008, doi:10.1007/978-3-540-87475-1_21";
+
+inline tree_place shared_tree_of(const shape& s, const parameters& values) {
+  return range_tree(s.rank, s.num_ranks, int(values[0]));
+}
 
 inline block_range block_of(int rank, int num_ranks) { return {.parts = num_ranks, .first = rank}; }
 
@@ -53,6 +67,21 @@ inline step_id combine_own_block(builder& b, const shape& s, buffer to) {
   return combine_down(b, r - 1, 0, r, to, own, sum);
 }
 
+/// Adds up a rank's subtree in scratch0, in rank order: what the children have published at
+/// `place`, and its own input. Returns the last step.
+inline step_id sum_of_subtree(builder& b, const tree_place& tree, int place) {
+  step_id sum = b.fetch(tree.children.back(), place, buffer::scratch0, {}, {}, by_segments);
+  for (std::size_t k = tree.children.size() - 1; k-- > 0;)
+    sum = b.combine(tree.children[k], place, buffer::scratch0, {}, {each(sum)}, by_segments);
+  return b.reduce(buffer::input, buffer::scratch0, {}, {each(sum)}, by_segments);
+}
+
+/// Passes a message on in output, from the parent to the children, behind `given`.
+inline void fetch_and_pass_on(builder& b, const tree_place& tree, int place, step_id given) {
+  const step_id got = b.fetch(tree.parent, place, buffer::output, {}, {each(given)}, by_segments);
+  if (!tree.children.empty()) b.publish(buffer::output, {}, place, {each(got)}, by_segments);
+}
+
 // --- closed forms: of `bytes` that each rank gives or gets in pieces as long as a cell
 
 inline double pieces_of(double bytes) { return std::max(1.0, std::ceil(bytes / cell_bytes)); }
@@ -68,5 +97,27 @@ inline double shared_s(const cost_query& q, double bytes, double given, double f
       given * m.publish_s(piece) + fetched * m.fetch_s(piece) + combined * m.combine_s(piece);
   return m.publish_s(piece) * (given > 0 ? 0 : 1) + pieces_of(bytes) * busy_s;
 }
+
+/// A tree's first piece, and what the busiest rank does for each further one.
+struct shared_tree_times {
+  double up_first_s = 0, up_s = 0, down_first_s = 0, down_s = 0;
+
+  shared_tree_times(const cost_query& q, const parameters& values, double bytes) {
+    const machine_model& m = q.machine;
+    const double piece = piece_bytes(bytes), fan_out = double(values[0]);
+    down_s = m.fetch_s(piece) + m.publish_s(piece);
+    down_first_s = m.publish_s(piece);
+    // The largest subtree of each level.
+    for (double ranks = q.num_ranks; ranks > 1;) {
+      const double children = std::min(fan_out, ranks - 1);
+      const double summing_s = m.fetch_s(piece) + (children - 1) * m.combine_s(piece) +
+                               m.reduce.time_s(piece) + m.publish_s(piece);
+      up_s = std::max(up_s, summing_s);
+      up_first_s += summing_s;
+      ranks = std::ceil((ranks - 1) / children);
+      down_first_s += ranks > 1 ? down_s : m.fetch_s(piece);
+    }
+  }
+};
 
 }  // namespace railpass::collectives

@@ -47,6 +47,12 @@ inline tree_place range_tree(int rank, int num_ranks, int fan_out) {
   return place;
 }
 
+/// The end of the range that begins with `rank` there.
+inline int range_end(int rank, int num_ranks, int fan_out) {
+  const std::vector<int> children = range_tree(rank, num_ranks, fan_out).children;
+  return children.empty() ? rank + 1 : range_end(children.back(), num_ranks, fan_out);
+}
+
 /// The parent of v is v without its lowest bit. p = 8: 0 has 1, 2 and 4; 2 has 3; 4 has 5 and 6; 6
 /// has 7.
 inline tree_place binomial_tree(int rank, int num_ranks) {

@@ -2,13 +2,15 @@
 //
 // What it brings that schedules know nodes, by simulation on generic constants: for each collective
 // and size the fastest arm with ranks as they are, the fastest with ranks in the order of nodes,
-// and the fastest of those that know nodes.
+// and the fastest of those that know nodes. Of one node the fastest arm that sends messages and the
+// fastest in shared memory.
 //
 //   nodes_table NODES RANKS_PER_NODE
 //
 // Of each algorithm the arm is played that is predicted to be the fastest.
 #include "railpass/predict/predict.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iomanip>
 #include <iostream>
@@ -16,6 +18,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 using namespace railpass;
 
@@ -57,17 +60,59 @@ std::string ratio(const fastest& before, const fastest& after) {
   return text.str();
 }
 
+void print_one_node(const profile& known, int p) {
+  const node_layout nodes = node_layout::blocks(p, p);
+  simulator play;
+  std::cout << "| collective | message | by messages | | in shared memory | | gain |\n"
+               "|---|--:|--:|---|--:|---|--:|\n";
+  for (const collective op : all_collectives)
+    for (const std::int64_t bytes : {8 << 0, 1 << 10, 16 << 10, 256 << 10, 4 << 20}) {
+      const bool barrier = describe(op).what == promise::all_arrive;
+      if (barrier && bytes > 8) continue;
+      const std::int64_t whole =
+          traits_of(op).blocks ? std::max<std::int64_t>(8, bytes / p) * p : bytes;
+      if (whole > bytes && bytes > 8) continue;
+      const std::int64_t unit = unit_bytes_of(op, whole);
+      const message_size size{whole / unit, unit};
+      std::vector<arm_prediction> arms;
+      for (const arm& a : arms_of(op))
+        if (!a.base->is_native() &&
+            eligible(*a.base, {.num_ranks = p, .units = size.units, .shared_memory = true}))
+          arms.push_back({a, a.base->cost_s({.machine = known.machine,
+                                             .num_ranks = p,
+                                             .ranks_per_node = p,
+                                             .bytes = double(whole),
+                                             .unit_bytes = double(unit)},
+                                            a.values)});
+      std::ranges::stable_sort(arms, {}, [](const arm_prediction& x) { return *x.seconds; });
+      fastest messages, shared;
+      for (const arm_prediction& x : arms) {
+        fastest& mine = x.what.base->needs.shared_memory ? shared : messages;
+        if (mine.wants(x))
+          mine.add(x.what, simulate_arm(play, known.machine, x.what, nodes, size).time_s);
+      }
+      if (shared.seconds > 0)
+        std::cout << "| " << name_of(op) << " | " << (barrier ? "" : format_bytes(whole)) << " | "
+                  << cell(messages) << " | " << cell(shared) << " | " << ratio(messages, shared)
+                  << " |" << std::endl;
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const int num_nodes = argc > 2 ? std::atoi(argv[1]) : 0, each = argc > 2 ? std::atoi(argv[2]) : 0;
-  if (num_nodes < 2 || each < 2) {
-    std::cerr << "usage: nodes_table NODES RANKS_PER_NODE, at least 2 of both\n";
+  if (num_nodes < 1 || each < 2) {
+    std::cerr << "usage: nodes_table NODES RANKS_PER_NODE, at least 1 and 2\n";
     return 2;
   }
-  const int p = num_nodes * each;
   profile known;
   known.machine = select::generic_machine();
+  if (num_nodes == 1) {
+    print_one_node(known, each);
+    return 0;
+  }
+  const int p = num_nodes * each;
   node_layout blocks = node_layout::blocks(p, each), by_turns = blocks;
   for (int r = 0; r < p; ++r) by_turns.node_of_rank[std::size_t(r)] = r % num_nodes;
   simulator play;

@@ -12,8 +12,8 @@ namespace railpass::collectives::all_gatherv {
 
 inline constexpr algorithm shared_flat{.op = collective::all_gatherv,
                                        .name = "shared_flat",
-                                       .source = shared_flat_source,
-                                       .needs = shared_flat_needs,
+                                       .source = shared_source,
+                                       .needs = shared_reads_needs,
                                        .build = all_gather::build_shared_flat,
                                        .cost_s = all_gather::cost_shared_flat};
 

@@ -5,7 +5,9 @@
 //
 // Cost: that of reduce postal_tree within a node, of recursive_doubling across nodes, and of
 // broadcast postal_tree within a node.
-// Goodell, Gropp, Thakur: Hierarchical collectives in MPICH2, EuroPVM/MPI 2009,
+// Good when: messages are short. Poor when: they are long.
+// Needs: several nodes, and ranks that share one; rank order is kept.
+// Source: Zhu, Goodell, Gropp, Thakur: Hierarchical collectives in MPICH2, EuroPVM/MPI 2009,
 // doi:10.1007/978-3-642-03770-2_41; lanes: Traeff, doi:10.48550/arXiv.1910.13373.
 #ifdef RAILPASS_LIST_ALGORITHM
 RAILPASS_LIST_ALGORITHM(all_reduce, nodes_recursive_doubling)

@@ -7,7 +7,7 @@
 //
 // Cost: two lines from cache to cache and more, and 2 n of copies and n gamma on every rank.
 // Good when: messages are long. Poor when: they are short against p steps.
-// Needs: memory that all ranks share; at most 8 ranks; rank order is kept.
+// Needs: memory that all ranks share; at most 16 ranks; rank order is kept.
 // Source: Graham, Shipman: MPI support for multi-core architectures: optimized shared memory
 // collectives, EuroPVM/MPI 2008, doi:10.1007/978-3-540-87475-1_21.
 #ifdef RAILPASS_LIST_ALGORITHM
@@ -43,8 +43,8 @@ inline double cost_shared_direct(const cost_query& q, const parameters&) {
 
 inline constexpr algorithm shared_direct{.op = collective::all_reduce,
                                          .name = "shared_direct",
-                                         .source = shared_flat_source,
-                                         .needs = shared_flat_needs,
+                                         .source = shared_source,
+                                         .needs = shared_blocks_needs,
                                          .scratch = {.blocks = 1},
                                          .build = build_shared_direct,
                                          .cost_s = cost_shared_direct};

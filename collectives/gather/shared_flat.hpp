@@ -5,7 +5,7 @@
 //
 // Cost: p - 1 lines from cache to cache, and the message copied at the root.
 // Good when: all ranks are on one node. Poor when: they are many.
-// Needs: memory that all ranks share; at most 8 ranks.
+// Needs: memory that all ranks share; at most 64 ranks.
 // Source: Graham, Shipman: MPI support for multi-core architectures: optimized shared memory
 // collectives, EuroPVM/MPI 2008, doi:10.1007/978-3-540-87475-1_21.
 #ifdef RAILPASS_LIST_ALGORITHM
@@ -37,8 +37,8 @@ inline double cost_shared_flat(const cost_query& q, const parameters&) {
 
 inline constexpr algorithm shared_flat{.op = collective::gather,
                                        .name = "shared_flat",
-                                       .source = shared_flat_source,
-                                       .needs = shared_flat_needs,
+                                       .source = shared_source,
+                                       .needs = shared_reads_needs,
                                        .build = build_shared_flat,
                                        .cost_s = cost_shared_flat};
 

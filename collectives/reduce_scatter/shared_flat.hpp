@@ -13,8 +13,8 @@ namespace railpass::collectives::reduce_scatter {
 
 inline constexpr algorithm shared_flat{.op = collective::reduce_scatter,
                                        .name = "shared_flat",
-                                       .source = shared_flat_source,
-                                       .needs = shared_flat_needs,
+                                       .source = shared_source,
+                                       .needs = shared_blocks_needs,
                                        .build = reduce_scatter_block::build_shared_flat,
                                        .cost_s = reduce_scatter_block::cost_shared_flat};
 

@@ -6,7 +6,7 @@
 //
 // Cost: p - 1 lines from cache to cache, n of copies and n gamma on every rank.
 // Good when: all ranks are on one node. Poor when: they are many.
-// Needs: memory that all ranks share; at most 8 ranks; rank order is kept.
+// Needs: memory that all ranks share; at most 16 ranks; rank order is kept.
 // Source: Graham, Shipman: MPI support for multi-core architectures: optimized shared memory
 // collectives, EuroPVM/MPI 2008, doi:10.1007/978-3-540-87475-1_21.
 #ifdef RAILPASS_LIST_ALGORITHM
@@ -32,8 +32,8 @@ inline double cost_shared_flat(const cost_query& q, const parameters&) {
 
 inline constexpr algorithm shared_flat{.op = collective::reduce_scatter_block,
                                        .name = "shared_flat",
-                                       .source = shared_flat_source,
-                                       .needs = shared_flat_needs,
+                                       .source = shared_source,
+                                       .needs = shared_blocks_needs,
                                        .build = build_shared_flat,
                                        .cost_s = cost_shared_flat};
 

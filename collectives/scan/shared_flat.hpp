@@ -31,7 +31,7 @@ inline double cost_shared_flat(const cost_query& q, const parameters&) {
 
 inline constexpr algorithm shared_flat{.op = collective::scan,
                                        .name = "shared_flat",
-                                       .source = shared_flat_source,
+                                       .source = shared_source,
                                        .needs = shared_flat_needs,
                                        .build = build_shared_flat,
                                        .cost_s = cost_shared_flat};

@@ -23,6 +23,12 @@ std::vector<arm> shared_arms() {
   std::vector<arm> arms;
   for (const algorithm* a : all_algorithms)
     if (a->needs.shared_memory) arms.push_back(default_arm(*a));
+  // Trees of up to 4 ranks that are not flat.
+  for (const algorithm* a : all_algorithms)
+    if (a->needs.shared_memory && a->num_parameters() > 0) {
+      arms.push_back(default_arm(*a));
+      arms.back().values[0] = 2;
+    }
   return arms;
 }
 
@@ -95,6 +101,14 @@ TEST_CASE(
     cell_protocol protocol(most_places(calls) + random() % 3);
     REQUIRE(protocol.set(in_row(calls)) == "");
     for (int k = 0; k < 5; ++k) REQUIRE(protocol.play(random) == "");
+  }
+}
+
+TEST_CASE("as many ranks as an algorithm is for have places in the rings") {
+  for (const arm& a : shared_arms()) {
+    CAPTURE(name_of(a.base->op), name_of(a));
+    const std::int32_t most = std::min(a.base->needs.max_ranks, 1000);
+    CHECK(cell_executor::fits(a.base->build({.rank = 0, .num_ranks = most}, a.values)));
   }
 }
 

@@ -26,6 +26,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -99,26 +100,38 @@ class cell_protocol {
 
   /// One interleaving at random; some ranks are drawn more often than others.
   std::string play(std::mt19937& random) {
-    state now(ranks_.size(), 0);
-    std::vector<double> weights(ranks_.size());
-    for (double& w : weights) w = random() % 4 == 0 ? 0.02 : 1;
-    std::discrete_distribution<std::size_t> draw(weights.begin(), weights.end());
-    std::size_t left = 0, waited = 0;
-    for (const program& p : ranks_) left += p.actions.size();
-    while (left > 0) {
-      // After many who cannot go on each is looked at in turn.
-      const std::size_t r = waited < 64 ? draw(random) : waited % ranks_.size();
-      std::string wrong;
-      if (now[r] < ranks_[r].actions.size() && may_act(now, r, wrong)) {
-        ++now[r];
-        --left;
-        waited = 0;
-      } else if (!wrong.empty()) {
-        return wrong;
-      } else if (++waited > 64 + ranks_.size()) {
-        return explain(now);
-      }
+    const std::size_t p = ranks_.size();
+    state now(p, 0);
+    std::vector<bool> slow;
+    std::vector<std::size_t> ready;
+    // Those that wait for what a rank writes; the last ones, for acknowledgements.
+    std::vector<std::vector<std::size_t>> waiting(p + 1);
+    for (std::size_t r = 0; r < p; ++r) {
+      slow.push_back(random() % 4 == 0);
+      if (!ranks_[r].actions.empty()) ready.push_back(r);
     }
+    const auto wake = [&](std::vector<std::size_t>& ranks) {
+      ready.insert(ready.end(), ranks.begin(), ranks.end());
+      ranks.clear();
+    };
+    while (!ready.empty()) {
+      const std::size_t k = random() % ready.size(), r = ready[k];
+      if (slow[r] && random() % 16 != 0) continue;
+      const action& a = ranks_[r].actions[now[r]];
+      std::string wrong;
+      const bool acts = may_act(now, r, wrong);
+      if (!wrong.empty()) return wrong;
+      if (acts) ++now[r];
+      if (!acts) waiting[a.what == deed::read ? std::size_t(a.peer) : p].push_back(r);
+      if (!acts || now[r] == ranks_[r].actions.size()) {
+        ready[k] = ready.back();
+        ready.pop_back();
+      }
+      if (acts && a.what == deed::written) wake(waiting[r]);
+      if (acts && a.what == deed::acknowledge) wake(waiting[p]);
+    }
+    for (std::size_t r = 0; r < p; ++r)
+      if (now[r] < ranks_[r].actions.size()) return explain(now);
     return {};
   }
 
@@ -201,9 +214,35 @@ class cell_protocol {
     return {};
   }
 
+  // What is read of one rank's cells, and where in its program it is written.
+  struct reading {
+    std::size_t rank;
+    std::uint64_t number;
+    std::size_t ends;  // in the reader's program
+  };
+  struct readings {
+    std::vector<std::vector<reading>> by_cell;
+    std::unordered_map<std::uint64_t, std::size_t> written;
+  };
+  std::vector<readings> all_readings() const {
+    std::vector<readings> of(ranks_.size());
+    for (readings& r : of) r.by_cell.resize(std::size_t(cells_));
+    for (std::size_t q = 0; q < ranks_.size(); ++q)
+      for (std::size_t i = 0; i < ranks_[q].actions.size(); ++i) {
+        const action& a = ranks_[q].actions[i];
+        if (a.what == deed::has_read)
+          of[std::size_t(a.peer)].by_cell[std::size_t(a.number % cells_)].push_back(
+              {q, a.number, i});
+        else if (a.what == deed::written)
+          of[q].written.emplace(a.number, i);
+      }
+    return of;
+  }
+
   // Vector clocks: clock[q] actions of rank q happened before, by what was released and acquired.
   std::string check_ordering() const {
     const std::size_t p = ranks_.size();
+    const std::vector<readings> of = all_readings();
     using clock = std::vector<std::size_t>;
     std::vector<std::vector<clock>> after(p);  // of each action
     state now(p, 0);
@@ -223,28 +262,21 @@ class cell_protocol {
           }
           clock c = now[r] == 0 ? clock(p, 0) : after[r].back();
           if (a.what == deed::read) {
-            const auto& theirs = ranks_[std::size_t(a.peer)].actions;
-            const auto released = std::find_if(theirs.begin(), theirs.end(), [&](const action& b) {
-              return b.what == deed::written && b.number == a.number;
-            });
-            join(c, after[std::size_t(a.peer)][std::size_t(released - theirs.begin())]);
+            const std::size_t released = of[std::size_t(a.peer)].written.at(a.number);
+            join(c, after[std::size_t(a.peer)][released]);
           } else if (a.what == deed::write) {
             for (std::size_t q = 0; q < p; ++q) {
-              const program& other = ranks_[q];
-              const auto enough = std::find_if(
-                  other.acknowledged.begin(), other.acknowledged.end(),
-                  [&](std::uint64_t value) { return value >= before_(a.number, cells_); });
-              if (q != r && enough != other.acknowledged.begin())
-                join(c, after[q][std::size_t(enough - other.acknowledged.begin()) - 1]);
-              for (std::size_t i = 0; i < other.actions.size(); ++i) {
-                const action& b = other.actions[i];
-                if (b.what == deed::has_read && std::size_t(b.peer) == r && b.number < a.number &&
-                    b.number % cells_ == a.number % cells_ && c[q] <= i)
-                  return "rank " + std::to_string(r) + " writes number " +
-                         std::to_string(a.number) + " without having heard that rank " +
-                         std::to_string(q) + " has read number " + std::to_string(b.number);
-              }
+              const std::vector<std::uint64_t>& theirs = ranks_[q].acknowledged;
+              const auto enough =
+                  std::lower_bound(theirs.begin(), theirs.end(), before_(a.number, cells_));
+              if (q != r && enough != theirs.begin())
+                join(c, after[q][std::size_t(enough - theirs.begin()) - 1]);
             }
+            for (const reading& b : of[r].by_cell[std::size_t(a.number % cells_)])
+              if (b.number < a.number && c[b.rank] <= b.ends)
+                return "rank " + std::to_string(r) + " writes number " + std::to_string(a.number) +
+                       " without having heard that rank " + std::to_string(b.rank) +
+                       " has read number " + std::to_string(b.number);
           }
           c[r] = now[r] + 1;
           after[r].push_back(std::move(c));
