@@ -72,21 +72,14 @@ void print_one_node(const profile& known, int p) {
       const std::int64_t whole =
           traits_of(op).blocks ? std::max<std::int64_t>(8, bytes / p) * p : bytes;
       if (whole > bytes && bytes > 8) continue;
-      const std::int64_t unit = unit_bytes_of(op, whole);
-      const message_size size{whole / unit, unit};
-      std::vector<arm_prediction> arms;
-      for (const arm& a : arms_of(op))
-        if (!a.base->is_native() &&
-            eligible(*a.base, {.num_ranks = p, .units = size.units, .shared_memory = true}))
-          arms.push_back({a, a.base->cost_s({.machine = known.machine,
-                                             .num_ranks = p,
-                                             .ranks_per_node = p,
-                                             .bytes = double(whole),
-                                             .unit_bytes = double(unit)},
-                                            a.values)});
-      std::ranges::stable_sort(arms, {}, [](const arm_prediction& x) { return *x.seconds; });
+      const prediction_query q{.op = op,
+                               .num_ranks = p,
+                               .ranks_per_node = p,
+                               .bytes = whole,
+                               .unit_bytes = unit_bytes_of(op, whole)};
+      const message_size size{whole / q.unit_bytes, q.unit_bytes};
       fastest messages, shared;
-      for (const arm_prediction& x : arms) {
+      for (const arm_prediction& x : predict_arms(known, q)) {
         fastest& mine = x.what.base->needs.shared_memory ? shared : messages;
         if (mine.wants(x))
           mine.add(x.what, simulate_arm(play, known.machine, x.what, nodes, size).time_s);

@@ -29,7 +29,7 @@ double time_of(const profile& p, prediction_query q, const arm& a, std::int64_t 
 
 TEST_CASE("every eligible arm is predicted, the fastest first") {
   const auto all = predict_arms(cluster_profile(), eight);
-  // Nothing is known yet of what ranks share, and each is on a node of its own.
+  // Each is on a node of its own.
   const std::vector<arm> arms = arms_of(collective::broadcast);
   CHECK(std::ptrdiff_t(all.size()) == std::ranges::count_if(arms, [](const arm& a) {
           return !a.base->needs.shared_memory && a.base->needs.max_nodes == 0;
@@ -45,6 +45,21 @@ TEST_CASE("every eligible arm is predicted, the fastest first") {
   const auto rest = predict_arms(cluster_profile(), ordered);
   CHECK(rest.size() < commutative);
   for (const arm_prediction& a : rest) CHECK_FALSE(a.what.base->needs.commutative);
+}
+
+TEST_CASE("ranks of one node may share memory, of which no profile knows the speed") {
+  prediction_query q = eight;
+  q.ranks_per_node = 8;
+  const auto all = predict_arms(cluster_profile(), q);
+  const auto flat = std::ranges::find_if(
+      all, [](const arm_prediction& x) { return x.what.base->needs.shared_memory; });
+  REQUIRE(flat != all.end());
+  CHECK(flat->seconds.value() > 0);
+  CHECK(flat->spread >= unsampled_spread);
+  q.unit_bytes = cell_bytes + 1;  // which no cell has room for
+  CHECK(std::ranges::none_of(predict_arms(cluster_profile(), q), [](const arm_prediction& x) {
+    return x.what.base->needs.shared_memory;
+  }));
 }
 
 TEST_CASE("corrections and measured native times enter") {

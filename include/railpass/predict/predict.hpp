@@ -79,17 +79,20 @@ inline arm_prediction predict_arm(const profile& p, const arm& a, const predicti
                         .unit_bytes = double(q.unit_bytes),
                         .bytes = double(std::max<std::int64_t>(1, q.bytes))});
   if (prior.measured_only) return {.what = a, .seconds = {}, .spread = 0};
-  return {
-      .what = a,
-      .seconds = std::exp(prior.log_seconds),
-      .spread = a.base->is_native() ? prior.spread : std::sqrt(variance_of(p, a, q, prior.spread))};
+  double spread =
+      a.base->is_native() ? prior.spread : std::sqrt(variance_of(p, a, q, prior.spread));
+  // No profile measures what lines of a cache take.
+  if (a.base->needs.shared_memory) spread = std::max(spread, unsampled_spread);
+  return {.what = a, .seconds = std::exp(prior.log_seconds), .spread = spread};
 }
 
 inline bool eligible_at(const arm& a, const prediction_query& q) {
-  return eligible(*a.base, {.num_ranks = q.num_ranks,
-                            .units = q.bytes / q.unit_bytes,
-                            .commutative = q.commutative,
-                            .nodes = node_facts::blocks(q.num_ranks, q.ranks_per_node)});
+  return eligible(*a.base,
+                  {.num_ranks = q.num_ranks,
+                   .units = q.bytes / q.unit_bytes,
+                   .commutative = q.commutative,
+                   .shared_memory = q.num_ranks <= q.ranks_per_node && q.unit_bytes <= cell_bytes,
+                   .nodes = node_facts::blocks(q.num_ranks, q.ranks_per_node)});
 }
 
 }  // namespace detail
