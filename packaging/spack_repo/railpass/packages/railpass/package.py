@@ -16,6 +16,7 @@ class Railpass(CMakePackage):
     license("BSL-1.0")
 
     version("main", branch="main")
+    version("0.1.0", tag="v0.1.0")
 
     variant("boost_mpi", default=True, description="Boost.MPI's signatures")
 
