@@ -21,7 +21,8 @@ inline constexpr preconditions shared_flat_needs{.shared_memory = true, .max_ran
 inline constexpr preconditions shared_blocks_needs{.shared_memory = true, .max_ranks = 16};
 /// One place each is enough, so that many ranks may read.
 inline constexpr preconditions shared_reads_needs{.shared_memory = true, .max_ranks = 64};
-/// Where flat is too much: parents read what their children have written, and the reverse.
+/// Where flat is too much: parents read what their children have written, and the reverse. More
+/// ranks hardly share a node.
 inline constexpr preconditions shared_tree_needs{
     .shared_memory = true, .min_ranks = shared_flat_needs.max_ranks + 1, .max_ranks = 256};
 inline constexpr parameter shared_fan_out_parameter{"fan_out", {4, 2, 8, 16}};

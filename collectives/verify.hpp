@@ -188,8 +188,9 @@ inline std::string protocol_fault(const std::vector<schedule>& schedules, const 
     if (rooted && c.commutative) call.root = std::int32_t(random() % std::uint32_t(p));
     calls.push_back(call);
   }
-  for (const std::int32_t more : {0, 1, schedules[0].places}) {
-    if (many && more != 1) continue;
+  const std::vector<std::int32_t> spare =
+      many ? std::vector{1} : std::vector{0, 1, schedules[0].places};
+  for (const std::int32_t more : spare) {
     cell_protocol protocol(std::uint64_t(schedules[0].places + more));
     std::string wrong = protocol.set(calls);
     for (int k = 0; k < (many ? 1 : 4) && wrong.empty(); ++k) wrong = protocol.play(random);

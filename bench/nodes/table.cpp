@@ -60,6 +60,14 @@ std::string ratio(const fastest& before, const fastest& after) {
   return text.str();
 }
 
+prediction_query question(collective op, int num_ranks, int ranks_per_node, std::int64_t bytes) {
+  return {.op = op,
+          .num_ranks = num_ranks,
+          .ranks_per_node = ranks_per_node,
+          .bytes = bytes,
+          .unit_bytes = unit_bytes_of(op, bytes)};
+}
+
 void print_one_node(const profile& known, int p) {
   const node_layout nodes = node_layout::blocks(p, p);
   simulator play;
@@ -72,11 +80,7 @@ void print_one_node(const profile& known, int p) {
       const std::int64_t whole =
           traits_of(op).blocks ? std::max<std::int64_t>(8, bytes / p) * p : bytes;
       if (whole > bytes && bytes > 8) continue;
-      const prediction_query q{.op = op,
-                               .num_ranks = p,
-                               .ranks_per_node = p,
-                               .bytes = whole,
-                               .unit_bytes = unit_bytes_of(op, whole)};
+      const prediction_query q = question(op, p, p, whole);
       const message_size size{whole / q.unit_bytes, q.unit_bytes};
       fastest messages, shared;
       for (const arm_prediction& x : predict_arms(known, q)) {
@@ -124,11 +128,7 @@ int main(int argc, char** argv) {
       // Of blocks all ranks' together; short ones are a byte each.
       const std::int64_t whole = has_blocks ? std::max<std::int64_t>(1, bytes / p) * p : bytes;
       if (has_blocks && bytes <= p && bytes > 8) continue;
-      const prediction_query q{.op = op,
-                               .num_ranks = p,
-                               .ranks_per_node = each,
-                               .bytes = whole,
-                               .unit_bytes = unit_bytes_of(op, whole)};
+      const prediction_query q = question(op, p, each, whole);
       const message_size size{whole / q.unit_bytes, q.unit_bytes};
       fastest shuffled, ordered, composed;
       for (const arm_prediction& x : predict_arms(known, q)) {

@@ -12,6 +12,7 @@ Counted is the summary's verdict on the whole run.
 import argparse
 import os
 import platform
+import re
 import shlex
 import subprocess
 import sys
@@ -30,7 +31,12 @@ def main():
     options.add_argument("--mpiexec", default="mpiexec --bind-to core",
                          help="more ranks than cores need an MPI that yields when it is idle")
     o = options.parse_args()
-    gains = [float(g) for g in o.gains.split(",")]
+    if o.launches < 1 or o.calls < 1 or o.microseconds < 1 or o.ranks < 1:
+        options.error("expected at least 1 launch, 1 call, 1 us and 1 rank")
+    try:
+        gains = [float(g) for g in o.gains.split(",")]
+    except ValueError:
+        options.error(f"--gains {o.gains}: expected percentages, such as 10,0,-3")
     program = os.path.join(os.path.abspath(o.build), "bench/worth_planted")
     environment = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS")}
     environment.update(RAILPASS_SUMMARY="1", RAILPASS_KNOWLEDGE="off")
@@ -42,10 +48,10 @@ def main():
                               stdin=subprocess.DEVNULL, check=False)
         if done.returncode != 0:
             sys.exit(f"{o.mpiexec} failed: {done.stderr}")
-        said = [v for v in VERDICTS if f"{v}" in done.stderr.split("railpass", maxsplit=1)[-1]]
+        said = re.search(rf"^railpass: ({'|'.join(VERDICTS)})", done.stderr, re.MULTILINE)
         if not said:
             sys.exit(f"no verdict in: {done.stderr}")
-        return said[0]
+        return said[1]
 
     counts = {g: dict.fromkeys(VERDICTS, 0) for g in gains}
     for i in range(o.launches):

@@ -60,19 +60,17 @@ std::array<way, 2> both_ways(const options& o, const std::vector<std::string>& c
     return quoted(all);
   };
   // A program that calls railpass itself does so both ways.
-  const std::pair<std::string, std::string> off{"RAILPASS_ENABLE", "off"},
-      preload{"LD_PRELOAD", value};
-  way without{
-      "without",
-      {.line = line(passing_options(kind, {{off}})), .environment = {}, .limit_s = limit_s}};
+  const std::vector<std::pair<std::string, std::string>> off{{"RAILPASS_ENABLE", "off"}};
+  way without{"without",
+              {.line = line(passing_options(kind, off)), .environment = {}, .limit_s = limit_s}};
   way with{"with",
            {.line = line(preloading_options(kind, value, words)),
             .environment = {},
             .limit_s = limit_s}};
   // Whatever starts the ranks passes it on.
   if (kind == launcher_kind::unknown) {
-    without.command.environment.push_back(off);
-    with.command.environment.push_back(preload);
+    without.command.environment = off;
+    with.command.environment.emplace_back("LD_PRELOAD", value);
   }
   return {without, with};
 }
@@ -115,10 +113,10 @@ double spread_of(const std::vector<double>& seconds) {
   return robust_spread(seconds) / median(seconds);
 }
 
-report::tone tone_of(const median_bounds& ratio) {
-  if (ratio.confidence < 0.95) return report::tone::plain;
-  if (ratio.bounds.high < 1) return report::tone::good;
-  return ratio.bounds.low > 1 ? report::tone::bad : report::tone::plain;
+report::tone tone_of(files::shown_gain shown) {
+  return shown == files::shown_gain::faster   ? report::tone::good
+         : shown == files::shown_gain::slower ? report::tone::bad
+                                              : report::tone::plain;
 }
 
 int run(const options& o) {
@@ -173,7 +171,7 @@ int run(const options& o) {
             << printed(lines) << "with / without, pair by pair: " << fixed(median(ratios), 3)
             << ", " << fixed(ratio.bounds.low, 3) << " .. " << fixed(ratio.bounds.high, 3)
             << " with " << percent(ratio.confidence, 0) << " confidence\n"
-            << toned(tone_of(ratio), found.verdict()) << '\n'
+            << toned(tone_of(found.shown()), found.verdict()) << '\n'
             << (same_output        ? "All runs wrote the same on standard output.\n"
                 : same_but_numbers ? "All runs wrote the same on standard output but for numbers.\n"
                                    : "What the runs wrote on standard output differs.\n");

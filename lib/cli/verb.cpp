@@ -72,14 +72,18 @@ std::string find_terminal(int descriptor) {
   return {};
 }
 
+bool is_on_terminal() {
+  static const bool seen = !find_terminal(STDOUT_FILENO).empty();
+  return seen;
+}
+
 // As no-color.org has it: any value but an empty one.
 bool shows_colours() {
   const auto value = [](const char* variable) {
     const char* const text = std::getenv(variable);
     return std::string_view(text ? text : "");
   };
-  return value("NO_COLOR").empty() && value("TERM") != "dumb" &&
-         !find_terminal(STDOUT_FILENO).empty();
+  return value("NO_COLOR").empty() && value("TERM") != "dumb" && is_on_terminal();
 }
 
 }  // namespace
@@ -96,8 +100,7 @@ std::string toned(report::tone how, const std::string& text) {
 std::string printed(const report::table& lines, const std::string& title) {
   constexpr std::size_t terminal_columns = 80;
   if (!tables.csv)
-    return lines.text(tables.wide || find_terminal(STDOUT_FILENO).empty() ? 0 : terminal_columns,
-                      shows_colours());
+    return lines.text(tables.wide || !is_on_terminal() ? 0 : terminal_columns, shows_colours());
   // One header for tables of one kind, an empty line between kinds.
   static std::string last;
   const std::string text = lines.csv(title), header = text.substr(0, text.find('\n') + 1);

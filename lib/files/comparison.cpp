@@ -26,14 +26,20 @@ std::vector<double> comparison::ratios() const {
   return all;
 }
 
+shown_gain comparison::shown() const {
+  const median_bounds ratio = bounds_of_median(ratios());
+  if (ratio.confidence < 0.95) return shown_gain::nothing;
+  if (ratio.bounds.high < 1) return shown_gain::faster;
+  return ratio.bounds.low > 1 ? shown_gain::slower : shown_gain::nothing;
+}
+
 std::string comparison::verdict() const {
   const median_bounds ratio = bounds_of_median(ratios());
   if (ratio.confidence < 0.95)
     return "So few runs show nothing: an interval of 95 % takes at least 6 repetitions.";
-  const std::string sure = percent(ratio.confidence, 0) + " confidence.";
-  if (ratio.bounds.high < 1) return "The program is faster with railpass, with " + sure;
-  if (ratio.bounds.low > 1) return "The program is slower with railpass, with " + sure;
-  return "No difference can be told from noise.";
+  if (shown() == shown_gain::nothing) return "No difference can be told from noise.";
+  return std::string("The program is ") + (shown() == shown_gain::faster ? "faster" : "slower") +
+         " with railpass, with " + percent(ratio.confidence, 0) + " confidence.";
 }
 
 std::string to_json(const comparison& c) {

@@ -12,6 +12,9 @@
 
 namespace railpass::files {
 
+/// What is shown of railpass, with 95 % confidence and more.
+enum class shown_gain { nothing, faster, slower };
+
 struct comparison {
   fingerprint machine_id{};  ///< of the host that it was started on
   std::string host{};
@@ -23,7 +26,8 @@ struct comparison {
   bool same_output_but_numbers = false;
 
   std::vector<double> ratios() const;  ///< with / without, pair by pair
-  /// One sentence: faster, slower, or that nothing is shown.
+  shown_gain shown() const;
+  /// The same in one sentence.
   std::string verdict() const;
 };
 

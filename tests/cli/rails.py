@@ -98,24 +98,15 @@ class Rails(ProgramTest):
         self.assertIn("lo (127.0.0.2)", said)
 
     def test_a_program_that_runs(self):
-        mark = f"RAILS_TEST={os.getpid()}"
-
-        def is_mine(process):
-            try:
-                with open(f"/proc/{process}/environ", "rb") as file:
-                    return mark.encode() in file.read().split(b"\0")
-            except OSError:
-                return False
-
+        mark = f"railpass-rails-test-{os.getpid()}."
         def boards():
-            return [b for b in self.json_of("rails")["running"]
-                    if any(is_mine(r["pid"]) for r in b["rails"])]
+            said, mine = self.json_of("rails")["running"], self.running(mark)
+            return [b for b in said if any(r["pid"] in mine for r in b["rails"])]
 
-        settings = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS_")}
-        settings |= {"RAILPASS_RAILS": "127.0.0.2,127.0.0.3", **dict([mark.split("=")])}
         running = subprocess.Popen(
             [MPIEXEC, "-n", "2", PROGRAM, "bench", "--collectives",
-             "all_to_all,all_gather,all_reduce", "--bytes", "1MiB,4MiB,16MiB"], env=settings,
+             "all_to_all,all_gather,all_reduce", "--bytes", "1MiB,4MiB,16MiB"],
+            env=self.settings({"RAILPASS_RAILS": "127.0.0.2,127.0.0.3", "RAILS_TEST": mark}),
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(running.wait)
         self.addCleanup(running.terminate)

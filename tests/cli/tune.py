@@ -147,18 +147,6 @@ class Tune(ProgramTest):
                            "--extract", "lat: (.*)", "--journal", self.path("j"), status=1,
                            says=("no launch gave a value", "> 0"))
 
-    def running(self, mark):
-        """Processes that have the word in their environment."""
-        found = []
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/environ", "rb") as file:
-                    if mark.encode() in file.read() and int(pid) != os.getpid():
-                        found.append(int(pid))
-            except OSError:
-                pass
-        return found
-
     def test_children_do_not_outlive_their_launch(self):
         mark = f"MARK=railpass-tune-test-{os.getpid()}"
         children = """export %s
@@ -194,13 +182,6 @@ class Tune(ProgramTest):
                 process.wait(timeout=60)
                 self.wait_until(lambda: self.running(mark) == [])
                 self.assertEqual([n for n in os.listdir(self.path("temporary")) if "railpass" in n], [])
-
-    def wait_until(self, happens):
-        for _ in range(600):
-            if happens():
-                return
-            time.sleep(0.1)
-        self.fail("it does not happen within a minute")
 
     def test_killed_and_resumed(self):
         command = [PROGRAM, "tune", self.write("p.conf", SPACE), "--command",

@@ -6,7 +6,6 @@ import csv
 import os
 import signal
 import subprocess
-import time
 
 from support.program import MPIEXEC, PROGRAM, ProgramTest, main
 
@@ -48,40 +47,30 @@ class TunedProgram(ProgramTest):
         with open(f"{trace}.0", encoding="utf-8", newline="") as file:
             self.assertEqual(list(csv.DictReader(file)), [])
 
-    def ranks_that_share_memory(self, mark):
-        """Processes started with that variable whose collectives have memory in common."""
-        found = []
-        for process in filter(str.isdigit, os.listdir("/proc")):
-            with contextlib.suppress(OSError):  # it has ended, or is somebody else's
-                with open(f"/proc/{process}/environ", "rb") as file:
-                    if mark.encode() not in file.read().split(b"\0"):
-                        continue
-                with open(f"/proc/{process}/maps", encoding="utf-8") as file:
-                    if "memfd:railpass" in file.read():
-                        found.append(int(process))
-        return found
-
     def test_a_killed_rank_leaves_no_memory(self):
-        mark = f"TEST_MARK={self.folder}"
-        environment = {**os.environ, "RAILPASS_KNOWLEDGE": "off", **dict([mark.split("=")])}
-        with subprocess.Popen([MPIEXEC, "-n", "2", PROGRAM, "bench", "--bytes", "1KiB", "--budget",
-                               "60s", "--arms", "native,tuned"], env=environment,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                              stdin=subprocess.DEVNULL, start_new_session=True) as job:
+        mark = f"railpass-memory-test-{os.getpid()}."
+
+        def sharing():
+            found = []
+            for process in self.running(mark):
+                with contextlib.suppress(OSError):  # it has ended
+                    with open(f"/proc/{process}/maps", encoding="utf-8") as file:
+                        if "memfd:railpass" in file.read():
+                            found.append(process)
+            return found
+
+        # With all arms of all collectives it takes longer than anybody waits here.
+        with subprocess.Popen([MPIEXEC, "-n", "2", PROGRAM, "bench", "--collectives", "all",
+                               "--budget", "600s"],
+                              env=self.settings({"MEMORY_TEST": mark}), stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL) as job:
             try:
-                ranks = []
-                for _ in range(300):
-                    ranks = self.ranks_that_share_memory(mark)
-                    if len(ranks) == 2 or job.poll() is not None:
-                        break
-                    time.sleep(0.1)
-                self.assertEqual(len(ranks), 2)
-                os.kill(ranks[0], signal.SIGKILL)
+                self.wait_until(lambda: len(sharing()) == 2)
+                os.kill(sharing()[0], signal.SIGKILL)
                 self.assertNotEqual(job.wait(timeout=60), 0)
             finally:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(job.pid, signal.SIGKILL)
-        self.assertEqual(self.ranks_that_share_memory(mark), [])  # it has no name, so it is gone
+                job.terminate()
+        self.wait_until(lambda: sharing() == [])  # it has no name, so it is gone
 
     def test_timeline(self):
         trace = self.path("trace")

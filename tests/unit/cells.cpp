@@ -21,14 +21,13 @@ namespace {
 
 std::vector<arm> shared_arms() {
   std::vector<arm> arms;
-  for (const algorithm* a : all_algorithms)
-    if (a->needs.shared_memory) arms.push_back(default_arm(*a));
-  // Trees of up to 4 ranks that are not flat.
-  for (const algorithm* a : all_algorithms)
-    if (a->needs.shared_memory && a->num_parameters() > 0) {
-      arms.push_back(default_arm(*a));
-      arms.back().values[0] = 2;
-    }
+  for (const algorithm* a : all_algorithms) {
+    if (!a->needs.shared_memory) continue;
+    arms.push_back(default_arm(*a));
+    if (a->num_parameters() == 0) continue;
+    arms.push_back(default_arm(*a));
+    arms.back().values[0] = 2;  // a tree of 4 ranks that is not flat
+  }
   return arms;
 }
 

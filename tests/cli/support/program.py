@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSL-1.0
 """Runs the railpass program as a user would. Every run is bounded in time."""
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PROGRAM = os.environ["RAILPASS"]
@@ -25,13 +27,33 @@ class ProgramTest(unittest.TestCase):
             file.write(text)
         return self.path(name)
 
-    def start(self, command, environment=None, timeout=300):
+    def settings(self, environment=None):
+        """The environment of what is tested."""
         settings = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS_")}
         settings["RAILPASS_KNOWLEDGE"] = "off"  # the user's own is not to be touched
         settings["RAILPASS_CONF"] = ""  # nor does the site decide what is tested
-        settings.update(environment or {})
-        return subprocess.run(command, env=settings, capture_output=True, text=True,
+        return settings | (environment or {})
+
+    def start(self, command, environment=None, timeout=300):
+        return subprocess.run(command, env=self.settings(environment), capture_output=True, text=True,
                               stdin=subprocess.DEVNULL, timeout=timeout, check=False)
+
+    def running(self, mark):
+        """Processes that have the word in their environment."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):  # it has ended, or is somebody else's
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    if mark.encode() in file.read() and int(pid) != os.getpid():
+                        found.append(int(pid))
+        return found
+
+    def wait_until(self, happens):
+        for _ in range(600):
+            if happens():
+                return
+            time.sleep(0.1)
+        self.fail("it does not happen within a minute")
 
     def run_railpass(self, *arguments, status=0, **options):
         """Runs one process and checks its exit status."""
