@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
+#include <vector>
 
 namespace railpass::collectives {
 
@@ -45,12 +46,16 @@ inline step_id combine_down(builder& b, int first, int last, int place, buffer t
   return sum;
 }
 
-/// Publishes the block of each other rank at the place of its number, the next rank's first.
-inline void publish_for_others(builder& b, const shape& s) {
+/// Publishes the block of each other rank at the place of its number, the next rank's first. The
+/// steps by rank.
+inline std::vector<step_id> publish_for_others(builder& b, const shape& s) {
+  std::vector<step_id> given(std::size_t(s.num_ranks), no_step);
   for (int k = 1; k < s.num_ranks; ++k) {
     const int to = wrap(s.rank + k, s.num_ranks);
-    b.publish(buffer::input, block_of(to, s.num_ranks), to, {}, by_segments);
+    given[std::size_t(to)] =
+        b.publish(buffer::input, block_of(to, s.num_ranks), to, {}, by_segments);
   }
+  return given;
 }
 
 /// Adds up in `to`, in rank order, this rank's block of all inputs: those of the others where they
@@ -66,6 +71,25 @@ inline step_id combine_own_block(builder& b, const shape& s, buffer to) {
   sum = combine_down(b, last - 1, r + 1, r, to, own, sum);
   sum = b.reduce(buffer::input, to, own, {each(sum)}, by_segments);
   return combine_down(b, r - 1, 0, r, to, own, sum);
+}
+
+/// Each rank adds up its block of all inputs, and `reads_all`: then has all blocks in output.
+inline schedule sum_of_blocks(const shape& s, bool reads_all, bool shows_own) {
+  const int p = s.num_ranks, r = s.rank;
+  builder b(s, cell_bytes, p);
+  const std::vector<step_id> given = publish_for_others(b, s);
+  // In place the own block of the input would be overwritten where it is still needed.
+  const buffer sum_at = buffer::scratch0;
+  const step_id sum = combine_own_block(b, s, sum_at);
+  if (shows_own) b.publish(sum_at, block_of(r, p), r, {each(sum)}, by_segments);
+  if (!reads_all) return b.finish();
+  b.copy(sum_at, buffer::output, block_of(r, p), {each(sum)}, by_segments);
+  for (int k = 1; k < p; ++k) {
+    const int from = wrap(r + k, p);
+    b.fetch(from, from, buffer::output, block_of(from, p), {each(given[std::size_t(from)])},
+            by_segments);
+  }
+  return b.finish();
 }
 
 /// Adds up a rank's subtree in scratch0, in rank order: what the children have published at

@@ -20,20 +20,7 @@ RAILPASS_LIST_ALGORITHM(all_reduce, shared_direct)
 namespace railpass::collectives::all_reduce {
 
 inline schedule build_shared_direct(const shape& s, const parameters&) {
-  const int p = s.num_ranks, r = s.rank;
-  builder b(s, cell_bytes, p);
-  const auto block = [&](int k) { return block_of(k, p); };
-  std::vector<step_id> given(std::size_t(p), no_step);
-  for (int k = 0; k < p; ++k)
-    if (k != r) given[std::size_t(k)] = b.publish(buffer::input, block(k), k, {}, by_segments);
-  // In place the own block of the input would be overwritten where it is still needed.
-  const buffer sum_at = buffer::scratch0;
-  const step_id sum = combine_own_block(b, s, sum_at);
-  b.publish(sum_at, block(r), r, {each(sum)}, by_segments);
-  b.copy(sum_at, buffer::output, block(r), {each(sum)}, by_segments);
-  for (int k = 0; k < p; ++k)
-    if (k != r) b.fetch(k, k, buffer::output, block(k), {each(given[std::size_t(k)])}, by_segments);
-  return b.finish();
+  return sum_of_blocks(s, true, true);
 }
 
 inline double cost_shared_direct(const cost_query& q, const parameters&) {

@@ -80,7 +80,7 @@ class bound_memory {
     const std::byte* from = unit_address(from_buffer, from_unit);
     std::byte* to = unit_address(to_buffer, to_unit);
     if (!hooks.pack) {
-      std::memcpy(to, from, static_cast<std::size_t>(units * binding_.size.unit_bytes));
+      copy_bytes(to, from, units * binding_.size.unit_bytes);
       return 0;
     }
     std::byte* packed = packed_address(to_buffer, to_unit);
@@ -188,9 +188,21 @@ class bound_memory {
   static void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
     if (bytes == 8)
       std::memcpy(to, from, 8);
-    else
+    else if (bytes <= short_copy_bytes || !follows_in_page(to, from))
       std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    else
+      for (; bytes > 0; to += short_copy_bytes, from += short_copy_bytes, bytes -= short_copy_bytes)
+        std::memcpy(to, from, static_cast<std::size_t>(std::min(bytes, short_copy_bytes)));
   }
+  // What AMD's processors (Zen 3 and 4) copy up to 30 times as slowly by the instruction that C
+  // libraries use for all but short copies (glibc's bug 30994; 2.9 us of 8 KiB instead of 0.1): the
+  // destination lies less than 32 bytes further on in its page than the source in its own.
+  static bool follows_in_page(const std::byte* to, const std::byte* from) {
+    const std::uintptr_t ahead =
+        reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
+    return ahead % 4096 - 1 < 31;
+  }
+  static constexpr std::int64_t short_copy_bytes = 2048;
 
   std::byte* unit_address(buffer b, std::int64_t unit) const {
     const std::int64_t distance =

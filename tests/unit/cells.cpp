@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/sanitized.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -31,12 +32,19 @@ std::vector<arm> shared_arms() {
   return arms;
 }
 
+// Whether a message that is no blocks of ranks is cut in as many.
+bool cuts_in_blocks(const arm& a, std::int64_t p) {
+  const std::int32_t ranks = std::int32_t(p);
+  return std::ranges::any_of(a.base->build({.rank = 0, .num_ranks = ranks}, a.values).steps,
+                             [&](const step& s) { return s.blocks.parts == ranks; });
+}
+
 // A message of so many segments: of blocks that are equal, or the last one shorter.
 message_size size_of_segments(const arm& a, std::int64_t p, std::int64_t segments) {
   const promise what = describe(a.base->op).what;
   if (what == promise::all_arrive) return {p, 1};
   const std::int64_t unit_bytes = 2048, most = cell_bytes / unit_bytes;
-  const bool in_blocks = traits_of(a.base->op).blocks || a.base->name == "shared_direct";
+  const bool in_blocks = traits_of(a.base->op).blocks || cuts_in_blocks(a, p);
   return {(segments * most - 1) * (in_blocks ? p : 1), unit_bytes};
 }
 
@@ -470,4 +478,29 @@ TEST_CASE("what does not fit in cells is refused before anything is published") 
   const schedule m = many.finish();
   CHECK_THROWS_AS(exec.run(m, {.output = message.data(), .size = {8, 1}}), error);
   CHECK(regions[0].shown(0).load() == 0);
+}
+
+TEST_CASE("copies are right wherever source and destination lie in their pages") {
+  constexpr std::size_t page = 4096, room = 5 * page;
+  std::vector<std::byte> memory(2 * room + 2 * page);
+  void* begin = memory.data();
+  std::size_t left = memory.size();
+  auto* const from = static_cast<std::byte*>(std::align(page, 2 * room, begin, left));
+  REQUIRE(from != nullptr);
+  std::byte* const to = from + room;
+  for (std::size_t k = 0; k < room; ++k) from[k] = std::byte(k * 7 + k / 251);
+  for (const std::size_t ahead : {0, 1, 16, 31, 32, 2048, 4095})
+    for (const std::size_t bytes : {1, 8, 2047, 2048, 2049, 4095, 4096, 4097, 8192, 10000}) {
+      CAPTURE(ahead, bytes);
+      std::fill_n(to, room, std::byte{0xee});
+      bound_memory copies;
+      copies.bind({.input = from,
+                   .output = to + ahead,
+                   .size = {.units = std::int64_t(bytes), .unit_bytes = 1}});
+      copies.place_input_and_output();
+      REQUIRE(copies.copy(buffer::input, 0, buffer::output, 0, std::int64_t(bytes)) == 0);
+      CHECK(std::equal(from, from + bytes, to + ahead));
+      CHECK(std::all_of(to, to + ahead, [](std::byte b) { return b == std::byte{0xee}; }));
+      CHECK(to[ahead + bytes] == std::byte{0xee});
+    }
 }
