@@ -165,13 +165,16 @@ const answers* find_answers(const void* caller) {
 std::mutex finding;
 std::atomic<const answers*> found{nullptr};
 
-const answers& answers_for(const void* caller) {
-  if (const answers* const known = found.load(std::memory_order_acquire)) [[likely]]
-    return *known;
+// Apart from the next one, which every call goes through.
+[[gnu::noinline, gnu::cold]] const answers& first_answers_for(const void* caller) {
   const std::lock_guard lock(finding);
   if (!found.load(std::memory_order_relaxed))
     found.store(find_answers(caller), std::memory_order_release);
   return *found.load(std::memory_order_relaxed);
+}
+const answers& answers_for(const void* caller) {
+  const answers* const known = found.load(std::memory_order_acquire);
+  return known ? *known : first_answers_for(caller);
 }
 
 }  // namespace

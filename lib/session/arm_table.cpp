@@ -85,10 +85,9 @@ arm_table::arm_table(const settings& values, process& owner) : process_(owner) {
   }
 }
 
-const arm* arm_table::pinned_by(const call_options& options, collective op) {
-  for (const pinned_arm& known : pinned_by_option_)
-    if (known.op == op && known.text == options.arm && known.segment_bytes == options.segment_bytes)
-      return &known.chosen;
+const arm_table::asked_arm& arm_table::asked_by(const call_options& options, collective op) {
+  const auto known = asked_.find({op, options.arm, options.segment_bytes});
+  if (known != asked_.end()) return known->second->asked;
   arm chosen = handlings_[std::size_t(op)].arms[select::native_arm];
   try {
     if (options.arm.empty())
@@ -100,9 +99,11 @@ const arm* arm_table::pinned_by(const call_options& options, collective op) {
   } catch (const error& problem) {
     process_.record(std::string(problem.what()) + "; the MPI library's own collective is used");
   }
-  if (pinned_by_option_.size() >= max_pinned_options) pinned_by_option_.pop_front();
-  pinned_by_option_.push_back({op, std::string(options.arm), options.segment_bytes, chosen});
-  return &pinned_by_option_.back().chosen;
+  if (asked_.size() >= max_asked) asked_.clear();
+  auto fresh = std::make_unique<answer>(
+      answer{std::string(options.arm), {.chosen = chosen, .number = ++num_asked_}});
+  const question as{op, fresh->text, options.segment_bytes};
+  return asked_.emplace(as, std::move(fresh)).first->second->asked;
 }
 
 }  // namespace railpass

@@ -10,9 +10,13 @@
 #include "railpass/select/context.hpp"
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace railpass {
@@ -53,24 +57,34 @@ class arm_table {
 
   const handling& operator[](collective op) const { return handlings_[std::size_t(op)]; }
 
+  struct asked_arm {
+    arm chosen;
+    std::uint64_t number = 0;  ///< no other one's, nor 0
+  };
   /// What the options `use` and `segment_bytes` ask for; native, and a record, if there is no such
-  /// arm. Valid until some dozens of others have been asked for.
-  const arm* pinned_by(const call_options& options, collective op);
+  /// arm. Valid until the next one is asked for.
+  const asked_arm& asked_by(const call_options& options, collective op);
 
  private:
-  static constexpr std::size_t max_pinned_options = 64;
+  static constexpr std::size_t max_asked = 1024;
 
-  struct pinned_arm {
+  // What the options say.
+  struct question {
     collective op;
-    std::string text;  // as the option said it
+    std::string_view text;
     std::int64_t segment_bytes;
-    arm chosen;
+    auto operator<=>(const question&) const = default;
+  };
+  struct answer {
+    std::string text;
+    asked_arm asked;
   };
 
   std::array<handling, num_collectives> handlings_{};
   process& process_;
   std::deque<arm> pinned_by_setting_;
-  std::deque<pinned_arm> pinned_by_option_;
+  std::map<question, std::unique_ptr<answer>> asked_;  // the questions' texts are the answers'
+  std::uint64_t num_asked_ = 0;
 };
 
 }  // namespace railpass

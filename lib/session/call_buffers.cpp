@@ -79,26 +79,27 @@ int unpack_block(const std::byte* from, const user_block& to) {
 
 }  // namespace
 
-int call_buffers::operation::apply(void* self, const std::byte* left, std::byte* right,
-                                   std::int64_t units) {
-  const auto& o = *static_cast<const operation*>(self);
+int element_operation::apply(void* self, const std::byte* left, std::byte* right,
+                             std::int64_t units) {
+  const auto& o = *static_cast<const element_operation*>(self);
   return in_portions(
       units, o.layout.size, o.layout.extent, [&](std::int64_t at, std::int64_t, int n, int) {
         return PMPI_Reduce_local(displaced(left, at), displaced(right, at), n, o.type, o.what);
       });
 }
-int call_buffers::operation::pack(void* self, const std::byte* memory, std::int64_t units,
-                                  std::byte* packed) {
-  const auto& o = *static_cast<const operation*>(self);
+int element_operation::pack(void* self, const std::byte* memory, std::int64_t units,
+                            std::byte* packed) {
+  const auto& o = *static_cast<const element_operation*>(self);
   return pack_elements(memory, units, o.type, o.layout.size, o.layout.extent, packed);
 }
-int call_buffers::operation::unpack(void* self, const std::byte* packed, std::int64_t units,
-                                    std::byte* memory) {
-  const auto& o = *static_cast<const operation*>(self);
+int element_operation::unpack(void* self, const std::byte* packed, std::int64_t units,
+                              std::byte* memory) {
+  const auto& o = *static_cast<const element_operation*>(self);
   return unpack_elements(packed, units, o.type, o.layout.size, o.layout.extent, memory);
 }
 
 std::byte* call_buffers::staging(std::size_t which, std::int64_t bytes) {
+  is_staged_ = true;
   if (staging_[which].size() < std::size_t(bytes)) staging_[which].resize(std::size_t(bytes));
   return staging_[which].data();
 }
@@ -108,7 +109,7 @@ int call_buffers::prepare(const call& c, const call_place& at, const schedule& s
   call_ = &c;
   at_ = at;
   nodes_ = nodes;
-  unpack_output_ = false;
+  unpack_output_ = is_staged_ = false;
   own_result_ = {};
   bound_ = {.root = root};
   if (nodes) bound_.ranks = nodes->physical();
@@ -118,12 +119,34 @@ int call_buffers::prepare(const call& c, const call_place& at, const schedule& s
       return prepare_message();
     case promise::all_arrive:
       bound_.size = {.units = at.num_ranks, .unit_bytes = 1};
-      bound_.input = staging(input, at.num_ranks);
-      bound_.output = staging(output, at.num_ranks);
+      arrivals_.resize(2 * std::size_t(at.num_ranks));
+      bound_.input = arrivals_.data();
+      bound_.output = arrivals_.data() + at.num_ranks;
       return MPI_SUCCESS;
     default:
       return prepare_blocks(s);
   }
+}
+
+std::optional<call_buffers::as_they_are> call_buffers::bound_directly() const {
+  const bool has_tables = !bound_.size.blocks.empty() || !bound_.input_blocks.empty() ||
+                          !bound_.output_blocks.empty() || !bound_.ranks.empty();
+  if (is_staged_ || has_tables) return std::nullopt;
+  return as_they_are{bound_, operation_, call_->send.memory, call_->receive.memory};
+}
+
+void call_buffers::prepare_again(const call& c, const as_they_are& known) {
+  call_ = &c;
+  nodes_ = nullptr;
+  unpack_output_ = is_staged_ = false;
+  own_result_ = {};
+  bound_ = known.bound;
+  operation_ = known.operation;
+  const std::int64_t sent = distance_of(c.send.memory, known.sent);
+  const std::int64_t received = distance_of(c.receive.memory, known.received);
+  if (bound_.input) bound_.input = displaced(bound_.input, c.send.in_place() ? received : sent);
+  if (bound_.output)
+    bound_.output = displaced(bound_.output, c.receive.in_place() ? sent : received);
 }
 
 int call_buffers::prepare_message() {
@@ -145,10 +168,10 @@ int call_buffers::prepare_reduction() {
   operation_.what = c.operation;
   datatype_layout& layout = operation_.layout;
   if (const int failure = layout_of(c.receive.type, at_.datatype_key, layout)) return failure;
-  bound_.hooks = {.user_data = &operation_, .reduce = operation::apply};
+  bound_.hooks = {.user_data = &operation_, .reduce = element_operation::apply};
   if (!layout.packed) {
-    bound_.hooks.pack = operation::pack;
-    bound_.hooks.unpack = operation::unpack;
+    bound_.hooks.pack = element_operation::pack;
+    bound_.hooks.unpack = element_operation::unpack;
     bound_.layout = {.extent_bytes = layout.extent,
                      .true_lower_bound_bytes = layout.true_lower_bound,
                      .true_extent_bytes = layout.true_extent};

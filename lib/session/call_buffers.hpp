@@ -8,6 +8,7 @@
 #include "lib/session/datatype.hpp"
 #include "railpass/schedule/nodes.hpp"
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,6 +43,16 @@ std::size_t packed_bytes(const std::vector<user_block>& blocks);
 int pack_blocks(const std::vector<user_block>& blocks, std::vector<std::byte>& packed);
 int unpack_blocks(const std::vector<std::byte>& packed, const std::vector<user_block>& blocks);
 
+/// What the executor is given for the elements of a reduction.
+struct element_operation {
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Op what = MPI_OP_NULL;
+  datatype_layout layout{};
+  static int apply(void* self, const std::byte* left, std::byte* right, std::int64_t units);
+  static int pack(void* self, const std::byte* memory, std::int64_t units, std::byte* packed);
+  static int unpack(void* self, const std::byte* packed, std::int64_t units, std::byte* memory);
+};
+
 /// Binds the buffers of a call. Directly where memory is the wire format and blocks lie as the
 /// schedule needs them; otherwise through packed copies: datatypes with holes, a root's blocks that
 /// wrap around, displacements. Other ranks may lay out the same data differently, so nothing here
@@ -55,19 +66,22 @@ class call_buffers {
               const node_order* nodes = nullptr);
   /// Of the call that was prepared last.
   const binding& bound() const { return bound_; }
+
+  /// A call whose buffers were bound as they are, without tables.
+  struct as_they_are {
+    binding bound{};
+    element_operation operation{};
+    const void *sent = nullptr, *received = nullptr;
+  };
+  /// The call that was prepared last, if it is such a one.
+  std::optional<as_they_are> bound_directly() const;
+  /// As prepare() for a call with the same arguments, whose buffers may lie elsewhere.
+  void prepare_again(const call& c, const as_they_are& known);
+
   /// Unpacks what was received, after the schedule has run. Returns an MPI error code.
   int finish();
 
  private:
-  // The elements of a reduction, for the executor.
-  struct operation {
-    MPI_Datatype type = MPI_DATATYPE_NULL;
-    MPI_Op what = MPI_OP_NULL;
-    datatype_layout layout{};
-    static int apply(void* self, const std::byte* left, std::byte* right, std::int64_t units);
-    static int pack(void* self, const std::byte* memory, std::int64_t units, std::byte* packed);
-    static int unpack(void* self, const std::byte* packed, std::int64_t units, std::byte* memory);
-  };
   // Of a call that has blocks.
   struct bound_side {
     std::byte* memory = nullptr;
@@ -93,13 +107,15 @@ class call_buffers {
   call_place at_{};
   const node_order* nodes_ = nullptr;
   binding bound_{};
-  operation operation_{};
+  element_operation operation_{};
   bound_side sides_[2];                // of input and output
   std::vector<extent> common_;         // blocks of all ranks
   std::vector<extent> tables_[2];      // the same, by virtual rank
   std::vector<extent> dense_;          // of a packed output, by virtual rank
   std::vector<user_block> blocks_[2];  // by physical rank; or only the rank's own
   std::vector<std::byte> staging_[2];
+  bool is_staged_ = false;           // some of it is in use
+  std::vector<std::byte> arrivals_;  // a byte of each rank's, and the same of a barrier's result
   bool unpack_output_ = false;
   user_block own_result_{};  // of a reduce_scatter in place
 };

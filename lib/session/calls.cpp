@@ -43,10 +43,12 @@ int run_on(MPI_Comm comm, int error_code, const Run& run, const Leave& leave) {
   return run_on(
       c.comm, MPI_ERR_INTERN,
       [&](communicator_state* state) {
-        if (!state || state->native() ||
-            judge(c, state->rank(), state->num_ranks()) != judgement::ours)
-          return run_native(c);
-        return state->run(c, options);
+        if (!state || state->native()) return run_native(c);
+        if (recent_call* const known = state->recent(c, options))
+          return state->run_again(c, *known);
+        return judge(c, state->rank(), state->num_ranks()) == judgement::ours
+                   ? state->run(c, options)
+                   : run_native(c);
       },
       [](communicator_state& state) { state.leave_others(); });
 }

@@ -69,27 +69,32 @@ bool communicator_state::is_particular() const {
   process* const owner = process::get();
   if (!owner || comm == MPI_COMM_NULL) return nullptr;
   const std::uint64_t now = frees.load(std::memory_order_acquire);
+  const remembered& seen = place_of(comm);
+  return seen.comm == comm && seen.frees == now ? seen.state : find_or_make(comm, *owner, code);
+}
+
+communicator_state* communicator_state::find_or_make(MPI_Comm comm, process& owner, int& code) {
+  const std::uint64_t now = frees.load(std::memory_order_acquire);
   remembered& seen = place_of(comm);
-  if (seen.comm == comm && seen.frees == now) return seen.state;
   // MPICH goes on to look at attributes that it has deleted, which may be another communicator's
   // by now: a communicator that is being freed is not asked for any.
   if (freeing::now(comm)) return nullptr;
   void* known = nullptr;
   int found = 0;
-  code = PMPI_Comm_get_attr(comm, owner->communicator_key(), &known, &found);
+  code = PMPI_Comm_get_attr(comm, owner.communicator_key(), &known, &found);
   if (code != MPI_SUCCESS) return nullptr;
   if (found) {
     seen = {comm, static_cast<communicator_state*>(known), now};
     return seen.state;
   }
   // A rank without a state would be native while the others are tuned, and not know it.
-  auto* const fresh = new communicator_state(comm, *owner);
+  auto* const fresh = new communicator_state(comm, owner);
   try {
-    owner->add(*fresh);
-    if (PMPI_Comm_set_attr(comm, owner->communicator_key(), fresh) != MPI_SUCCESS)
+    owner.add(*fresh);
+    if (PMPI_Comm_set_attr(comm, owner.communicator_key(), fresh) != MPI_SUCCESS)
       throw std::bad_alloc();
   } catch (const std::bad_alloc&) {
-    owner->remove(*fresh);
+    owner.remove(*fresh);
     delete fresh;
     throw;
   }

@@ -43,6 +43,11 @@ class communicator_state {
   /// Runs a call whose arguments have been checked. Returns an MPI error code after the error
   /// handler has been called.
   int run(const call& c, const call_options& options);
+  /// The same of a call that this finds to be known: its arguments need not be checked.
+  recent_call* recent(const call& c, const call_options& options) {
+    return session_ ? session_->recent(c, options) : nullptr;
+  }
+  int run_again(call& c, recent_call& known) { return session_->run_again(c, known); }
   /// Runs a call between neighbours, right or wrong.
   int run(const neighbor_call& c) { return neighbor_sets_[std::size_t(c.op)].run(c, *this); }
 
@@ -79,6 +84,9 @@ class communicator_state {
 
  private:
   communicator_state(MPI_Comm comm, process& owner);
+  // Apart from of(), which every call goes through.
+  [[gnu::noinline]] static communicator_state* find_or_make(MPI_Comm comm, process& owner,
+                                                            int& code);
   ~communicator_state() = default;
 
   /// Makes the session if all ranks find that it pays; see session::create. Collective.

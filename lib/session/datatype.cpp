@@ -23,6 +23,11 @@ int delete_layout(MPI_Datatype, int, void* value, void*) {
   return MPI_SUCCESS;
 }
 
+bool names_predefined(int combiner) {
+  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+         combiner == MPI_COMBINER_F90_INTEGER || combiner == MPI_COMBINER_F90_COMPLEX;
+}
+
 // What MPI says of how a type was made.
 struct description {
   int combiner = MPI_COMBINER_NAMED;
@@ -58,15 +63,6 @@ struct description {
   }
 
   static constexpr int unknown_combiner = -1;
-  static bool names_predefined(int combiner) {
-    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
-           combiner == MPI_COMBINER_F90_INTEGER || combiner == MPI_COMBINER_F90_COMPLEX;
-  }
-  static bool is_predefined(MPI_Datatype type) {
-    int ints = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
-    PMPI_Type_get_envelope(type, &ints, &addresses, &types, &combiner);
-    return names_predefined(combiner);
-  }
 };
 
 int measure(MPI_Datatype type, datatype_layout& layout) {
@@ -124,7 +120,7 @@ int is_one_run(MPI_Datatype type, const datatype_layout& layout, bool& one) {
   if (!one || layout.size == 0) return MPI_SUCCESS;
   description d;
   if (const int failure = d.read(type)) return failure;
-  if (description::names_predefined(d.combiner)) return MPI_SUCCESS;
+  if (names_predefined(d.combiner)) return MPI_SUCCESS;
   run all;
   const auto count = [&] { return std::size_t(d.ints[0]); };
   int code = MPI_SUCCESS;
@@ -187,6 +183,12 @@ int inspect(MPI_Datatype type, datatype_layout& layout) {
 }
 
 }  // namespace
+
+bool is_predefined(MPI_Datatype type) {
+  int ints = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
+  PMPI_Type_get_envelope(type, &ints, &addresses, &types, &combiner);
+  return names_predefined(combiner);
+}
 
 int create_datatype_key(int* key) {
   return PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, delete_layout, key, nullptr);

@@ -22,6 +22,9 @@ struct datatype_layout {
 /// Returns an MPI error code.
 int layout_of(MPI_Datatype type, int key, datatype_layout& layout);
 
+/// Whether the datatype is MPI's own, which always means the same.
+bool is_predefined(MPI_Datatype type);
+
 /// The keyval for layout_of. Returns an MPI error code.
 int create_datatype_key(int* key);
 

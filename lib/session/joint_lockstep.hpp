@@ -26,6 +26,15 @@ struct settings;
 std::string name_of_communicator(MPI_Comm comm);
 
 class joint_lockstep {
+  // As under guard(), but without a lock's own bookkeeping where there is none to take.
+  template <class Work>
+  auto guarded(const Work& work) {
+    if (!is_shared_) [[likely]]
+      return work();
+    const std::lock_guard lock(mutex_);
+    return work();
+  }
+
  public:
   /// `subject`: what records call whose calls these are. Makes all that can fail on one rank alone;
   /// connect() does not. `values` must outlive it.
@@ -53,13 +62,11 @@ class joint_lockstep {
 
   /// Counts it: whether steps of a merge are due in it, which merge_steps() makes.
   [[gnu::hot]] bool begin_call() {
-    const std::unique_lock lock = guard();
-    return steps_.begin_call();
+    return guarded([this] { return steps_.begin_call(); });
   }
   void merge_steps();
   [[gnu::hot]] select::timed_call next_call(const select::context_id& id) {
-    const std::unique_lock lock = guard();
-    return steps_.next_call(id);
+    return guarded([&] { return steps_.next_call(id); });
   }
   /// Where next_call() said that the context needs one: takes over the first plan, which is
   /// `message` on rank 0. Collective; returns an MPI error code.

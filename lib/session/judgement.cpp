@@ -2,6 +2,7 @@
 #include "lib/session/judgement.hpp"
 
 #include "lib/exec/binding.hpp"
+#include "lib/session/datatype.hpp"
 
 #include <algorithm>
 #include <initializer_list>
@@ -235,6 +236,13 @@ unsigned kinds_for(MPI_Op op) {
         MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP})
     if (op == builtin) return true;
   return false;
+}
+
+bool names_only_predefined(const call& c, int rank) {
+  if (c.is_reduction()) return is_builtin(c.operation) && is_predefined(c.receive.type);
+  return (sent_part(c, rank) == part::none || c.send.in_place() || is_predefined(c.send.type)) &&
+         (received_part(c, rank) == part::none || c.receive.in_place() ||
+          is_predefined(c.receive.type));
 }
 
 bool is_defined(MPI_Op op, MPI_Datatype type) {

@@ -39,6 +39,10 @@ bool is_defined(MPI_Op op, MPI_Datatype type);
 /// Whether the operation is one of MPI's own, or none at all.
 bool is_builtin(MPI_Op op);
 
+/// Whether what the call means on this rank is said by types and an operation of MPI's own alone:
+/// by none that may be freed, and its handle become another one's. The call must be ours. Local.
+bool names_only_predefined(const call& c, int rank);
+
 /// Whether ranks' elements may be combined in any order; all calls that combine none are.
 inline bool is_commutative(const call& c) {
   if (!c.is_reduction()) return true;

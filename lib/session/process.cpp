@@ -29,8 +29,6 @@ namespace railpass {
 namespace {
 
 std::mutex making;
-// Null before the first call, and from the beginning of MPI_Finalize on.
-std::atomic<process*> running{nullptr};
 std::atomic<bool> ended{false};
 // Lives for ever: communicators may be freed, and MPI finalized, after all destructors have run.
 process* made = nullptr;
@@ -73,8 +71,9 @@ constexpr double last_words_s = 0.02;
 
 }  // namespace
 
-[[gnu::hot]] process* process::get() {
-  if (process* const known = running.load(std::memory_order_acquire)) return known;
+constinit std::atomic<process*> process::running_{nullptr};
+
+process* process::make() {
   if (ended.load(std::memory_order_acquire)) return nullptr;
   int initialized = 0, finalized = 0;
   PMPI_Initialized(&initialized);
@@ -85,10 +84,10 @@ constexpr double last_words_s = 0.02;
     const std::lock_guard lock(making);
     if (!made) {
       made = new process(problems);
-      running.store(made, std::memory_order_release);
+      running_.store(made, std::memory_order_release);
     }
   }
-  process* const known = running.load(std::memory_order_acquire);
+  process* const known = running_.load(std::memory_order_acquire);
   if (known)
     for (const std::string& problem : problems) known->warn(problem);
   return known;
@@ -137,7 +136,7 @@ void process::end() {
   // From here on all calls are native, on this rank and on all others once they come to this: in
   // between there are none that would need both.
   ended.store(true, std::memory_order_release);
-  if (process* const mine = running.exchange(nullptr, std::memory_order_acq_rel)) mine->finalize();
+  if (process* const mine = running_.exchange(nullptr, std::memory_order_acq_rel)) mine->finalize();
 }
 
 void process::finalize() {

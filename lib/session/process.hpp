@@ -34,7 +34,10 @@ class process {
  public:
   /// The process' one object, made at the first call after MPI_Init and never destroyed; null while
   /// MPI is not initialised or has begun to finalize.
-  static process* get();
+  static process* get() {
+    process* const known = running_.load(std::memory_order_acquire);
+    return known ? known : make();
+  }
   /// MPI_Finalize begins: called by the preload library, and by MPI where that is not there, when
   /// it deletes the attributes of MPI_COMM_SELF. May be called again. Local.
   static void end();
@@ -99,6 +102,8 @@ class process {
   void note_hosts(int num_hosts);
 
  private:
+  // Apart from get(), which every call goes through.
+  [[gnu::noinline, gnu::cold]] static process* make();
   explicit process(std::vector<std::string>& problems);  // which the caller is to record
   process(std::vector<std::string>& problems, environment_settings read);
   static int on_finalize(MPI_Comm, int, void*, void*);
@@ -111,6 +116,9 @@ class process {
   knowledge::run_record learnt();
   void remember(const select::statistics_dump& learnt);
   void leave_rails();
+
+  // Null before the first call, and from the beginning of MPI_Finalize on.
+  static std::atomic<process*> running_;
 
   settings values_;
   clock_function clock_ = steady_clock_s;

@@ -46,22 +46,33 @@ long times_core_given() {
 
 }  // namespace
 
-[[gnu::hot]] int session::run(const call& c, const call_options& options) {
+[[gnu::hot]] bool session::begin_call() {
   ++call_number_;
   if (joint_.begin_call()) {
     weighing::give_up();  // merges have an account of their own
     joint_.merge_steps();
   }
-  if (joint_.is_gone()) return raise(c, MPI_ERR_OTHER);
+  return !joint_.is_gone();
+}
+
+[[gnu::hot]] int session::run(const call& c, const call_options& options) {
+  if (!begin_call()) return raise(c, MPI_ERR_OTHER);
   const arm_table::handling& how = arms_[c.op];
-  const bool has_option = !options.arm.empty() || options.segment_bytes >= 0;
   if (joint_.steps().native_for_good()) return run_arm(c, how.arms[select::native_arm]);
-  if (has_option) return run_arm(c, *arms_.pinned_by(options, c.op));
-  if (how.pinned) return times_pinned_ ? run_tuned(c, 0) : run_arm(c, *how.pinned);
+  if (asks_for_arm(options)) {
+    const arm_table::asked_arm& asked = arms_.asked_by(options, c.op);
+    return run_pinned(c, asked.chosen, asked.number);
+  }
+  if (how.pinned) return times_pinned_ ? run_tuned(c, 0) : run_pinned(c, *how.pinned, 0);
   if (!how.tuned || (c.has_size() && c.message_bytes < settings_.min_bytes))
     return run_arm(c, how.arms[select::native_arm]);
   if (settings_.reproducible && c.is_reduction()) return run_arm(c, reproducible_arm(c));
   return run_tuned(c, options.policy.empty() ? std::uint8_t{0} : policy_index(options.policy));
+}
+
+int session::run_pinned(const call& c, const arm& a, std::uint64_t asked) {
+  if (c.message_bytes <= short_message_bytes) recent_.keep(c, rank_, {}, asked, &a);
+  return run_arm(c, a);
 }
 
 [[gnu::hot]] int session::run_tuned(const call& c, std::uint8_t policy) {
@@ -77,9 +88,62 @@ long times_core_given() {
     chosen = joint_.next_call(id);
   }
   const arm& a = how.pinned ? *how.pinned : how.arms[chosen.arm];
-  return chosen.timed || chosen.notes_end || weighing::now() || process_.tracing()
-             ? run_watched(c, a, chosen)
-             : run_arm(c, a);
+  if (policy == 0 && !how.pinned && c.message_bytes <= short_message_bytes)
+    recent_.keep(c, rank_, id);
+  return is_watched(chosen) ? run_watched(c, a, chosen) : run_arm(c, a);
+}
+
+bool session::is_watched(const select::timed_call& chosen) const {
+  return chosen.timed || chosen.notes_end || weighing::now() || process_.tracing();
+}
+
+[[gnu::hot]] int session::run_again(call& c, recent_call& known) {
+  c.message_bytes = known.as.message_bytes;
+  c.element_bytes = known.as.element_bytes;
+  if (!begin_call()) return raise(c, MPI_ERR_OTHER);
+  if (known.pinned) {
+    const bool gave_up = joint_.steps().native_for_good();
+    return run_by(gave_up ? arms_[c.op].arms[select::native_arm] : *known.pinned, c, known);
+  }
+  const select::timed_call chosen = joint_.next_call(known.context);
+  const arm& a = arms_[c.op].arms[chosen.arm];
+  return is_watched(chosen) ? run_watched(c, a, chosen) : run_by(a, c, known);
+}
+
+int session::run_by(const arm& a, const call& c, recent_call& known) {
+  if (known.chosen != &a) prepare(known, c, a);
+  return known.is_ready ? run_ready(c, known) : run_arm(c, a);
+}
+
+void session::prepare(recent_call& known, const call& c, const arm& a) {
+  const bool native = a.base->is_native() || !eligible_here(*a.base, c);
+  known.chosen = &a;
+  known.runs = native ? &arms_[c.op].arms[select::native_arm] : &a;
+  known.plan = nullptr;
+  known.is_ready = native;
+  if (native) return;
+  const node_order* const order = order_for(c, *a.base);
+  try {
+    known.plan = schedules_.find_or_build(*a.base, a.values, shape_of(c, *a.base, order));
+    // Nodes may have been put in another order for the root of another call by then.
+    if (has_device_driver() || settings_.verify || order || c.message_bytes > short_message_bytes ||
+        buffers_.prepare(c, place(), *known.plan, first_of(c)) != MPI_SUCCESS)
+      return;
+  } catch (const std::exception&) {  // the call fails by that, too
+    return;
+  }
+  if (const std::optional<call_buffers::as_they_are> bound = buffers_.bound_directly()) {
+    known.buffers = *bound;
+    known.is_ready = true;
+  }
+}
+
+[[gnu::hot]] int session::run_ready(const call& c, const recent_call& known) {
+  last_arm_ = known.runs;
+  if (!known.plan) return run_native(c);
+  if (joint_.has_failed()) return raise(c, MPI_ERR_OTHER);
+  buffers_.prepare_again(c, known.buffers);
+  return raise(c, code_of([&] { return run_bound(*known.plan); }));
 }
 
 int session::begin_context(const select::context_key& key, int context, const call& c) {
@@ -87,20 +151,14 @@ int session::begin_context(const select::context_key& key, int context, const ca
                               rank_ == 0 ? first_plan(key, context, c) : select::plan_message{});
 }
 
-// Building its schedule is no part of the time that an arm's first call takes.
-void session::make_ready(const call& c, const arm& a) {
-  if (a.base->is_native() || !eligible_here(*a.base, c)) return;
-  try {
-    (void)schedules_.find_or_build(*a.base, a.values, shape_of(c, *a.base, order_for(c, *a.base)));
-  } catch (const std::exception&) {  // the call fails by that, too
-  }
-}
-
 int session::run_watched(const call& c, const arm& a, const select::timed_call& chosen) {
-  if (chosen.timed) make_ready(c, a);
+  // Building its schedule is no part of the time that an arm's first call takes, and a short call
+  // is timed as it runs once it is settled.
+  recent_call known;
+  if (chosen.timed) prepare(known, c, a);
   const long given_before = chosen.watches_core ? times_core_given() : 0;
   const double started_s = process_.clock()();
-  const int code = run_arm(c, a);
+  const int code = known.is_ready ? run_ready(c, known) : run_arm(c, a);
   const double ended_s = process_.clock()(), seconds = ended_s - started_s;
   if (code == MPI_SUCCESS) {
     const bool gave_core = chosen.watches_core && times_core_given() != given_before;
@@ -226,19 +284,23 @@ int session::run_schedule(const call& c, const arm& a) {
   const std::shared_ptr<const schedule> plan =
       schedules_.find_or_build(*a.base, a.values, shape_of(c, *a.base, order));
   if (const int failure = buffers_.prepare(c, place(), *plan, first_of(c), order)) return failure;
+  return run_bound(*plan);
+}
+
+int session::run_bound(const schedule& s) {
   const auto look = [](void* self) -> int {
     auto& mine = *static_cast<session*>(self);
     mine.joint_.keep_on();
     return mine.has_failed() ? MPI_ERR_OTHER : MPI_SUCCESS;
   };
   int code = MPI_SUCCESS;
-  if (plan->places > 0) {
-    code = execute(in_memory_->runs, *plan, buffers_.bound(), look);
+  if (s.places > 0) {
+    code = execute(in_memory_->runs, s, buffers_.bound(), look);
   } else if (over_rails_) {
-    code = execute(over_rails_->runs, *plan, buffers_.bound(), look);
+    code = execute(over_rails_->runs, s, buffers_.bound(), look);
     if (!over_rails_->rail.failure().empty()) record_failure_of_rails();
   } else {
-    code = execute(joint_.over_mpi(), *plan, buffers_.bound(), look);
+    code = execute(joint_.over_mpi(), s, buffers_.bound(), look);
   }
   return code == MPI_SUCCESS ? buffers_.finish() : code;
 }

@@ -16,6 +16,7 @@
 #include "lib/session/hosts.hpp"
 #include "lib/session/joint_lockstep.hpp"
 #include "lib/session/own_time.hpp"
+#include "lib/session/recent_calls.hpp"
 #include "models/profile.hpp"
 #include "railpass/knowledge/experience.hpp"
 #include "railpass/options.hpp"
@@ -60,6 +61,14 @@ class session {
   /// Runs a call that is ours (see judge). Returns an MPI error code after the error handler has
   /// been called.
   int run(const call& c, const call_options& options);
+
+  /// What is known of a call with these arguments, which then need not be judged; null: nothing.
+  recent_call* recent(const call& c, const call_options& options) {
+    if (!options.policy.empty()) return nullptr;
+    return recent_.find(c, asks_for_arm(options) ? arms_.asked_by(options, c.op).number : 0);
+  }
+  /// As run() for such a call.
+  int run_again(call& c, recent_call& known);
 
   /// The arm of the last call; null before the first.
   const arm* last_arm() const { return last_arm_; }
@@ -109,11 +118,21 @@ class session {
   // Where the settings name rails, schedules run over these. Collective over `user`.
   void open_rails(MPI_Comm user, bool all_name_rails, bool none_names_rails);
   void know_machine(double passed_s);
+  static bool asks_for_arm(const call_options& options) {
+    return !options.arm.empty() || options.segment_bytes >= 0;
+  }
+  // Counts it, and makes the steps of a merge that are due; false: no rank is to wait for others.
+  bool begin_call();
   int run_tuned(const call& c, std::uint8_t policy);
+  int run_pinned(const call& c, const arm& a, std::uint64_t asked);
+  int run_by(const arm& a, const call& c, recent_call& known);
+  bool is_watched(const select::timed_call& chosen) const;
+  // How a call by this arm runs, if that can be known beforehand.
+  [[gnu::noinline]] void prepare(recent_call& known, const call& c, const arm& a);
+  int run_ready(const call& c, const recent_call& known);
   // What is rare is not inlined: a settled call is to run through little code.
   // Asks the first plan of rank 0 and takes it over. Returns an MPI error code.
   [[gnu::noinline]] int begin_context(const select::context_key& key, int context, const call& c);
-  void make_ready(const call& c, const arm& a);
   // Takes the time, or when the call ended.
   [[gnu::noinline]] int run_watched(const call& c, const arm& a, const select::timed_call& chosen);
   void watch_own_time(const select::timed_call& chosen, double seconds);
@@ -125,6 +144,8 @@ class session {
   // The order of ranks that the call's schedule is for; null: from the root on.
   const node_order* order_for(const call& c, const algorithm& a);
   int run_schedule(const call& c, const arm& a);
+  // With the buffers that are bound.
+  int run_bound(const schedule& s);
   template <class Work>
   int code_of(const Work& work);
   template <class Over>
@@ -154,6 +175,8 @@ class session {
   void trace(const call& c, const select::timed_call& chosen, double started_s, double seconds);
   static void report_hang(void* self, std::span<const awaited_peer> peers);
 
+  // Of what is longer it does not show what is asked again for each call.
+  static constexpr std::int64_t short_message_bytes = 16 * 1024;
   // What contexts call an arm that is pinned, and may be none of known_arms().
   static constexpr int pinned_arm = select::native_arm + 1;
 
@@ -164,6 +187,7 @@ class session {
   process& process_;
   const settings& settings_;
   arm_table arms_;
+  recent_calls recent_;
   bool times_pinned_ = false;  // calls of pinned arms, now and then; the same on all ranks
   // Its guard is also that of what else add_statistics reads: policies_, first_bytes_, own_time_.
   joint_lockstep joint_;
