@@ -68,7 +68,7 @@ TEST_CASE("merges are made at once while much is to be learnt or where a plan is
     return pacing.next(demand_of(100, call_s, shortest_plan), 0, 0).pace;
   };
   const auto first_pace = [&](double call_s, bool all_wait) {
-    return pacing.after_first_plan(call_s, all_wait, 100).pace;
+    return pacing.after_first_plan(call_s, all_wait, 100, 0).pace;
   };
   CHECK(first_pace(1e-5, false) == 0);
   CHECK(first_pace(9e-6, false) == 1);
@@ -82,8 +82,8 @@ TEST_CASE("merges are made at once while much is to be learnt or where a plan is
 
 TEST_CASE("a merge is hastened for a context that begins unless merges have cost too much") {
   merge_pacing pacing(3, {.spread_s = 1e-6, .at_once_s = 1e-5});
-  const auto hastened = [&](int plan_length) {
-    return pacing.after_first_plan(1e-4, false, plan_length);
+  const auto hastened = [&](int plan_length, double calls_since = 0) {
+    return pacing.after_first_plan(1e-4, false, plan_length, calls_since);
   };
   CHECK(hastened(100).gap == 1);  // the very first one
   merge_demand rare = demand_of(1e4, 1e-4);
@@ -94,9 +94,11 @@ TEST_CASE("a merge is hastened for a context that begins unless merges have cost
   CHECK(hastened(longest_epoch).gap == longest_epoch);  // native for good wants none
   for (int merge = 0; merge < 40; ++merge) {
     pacing.charge(1, 1e-2, 0);
-    (void)pacing.next(demand_of(1, 1e-4), 0, 1);
+    (void)pacing.next(demand_of(1, 1e-4), 0, 1 + 1e-4 * (merge + 1));
   }
   CHECK(hastened(3).gap == longest_epoch);
+  CHECK(hastened(3, 1000).gap == longest_epoch);
+  CHECK(hastened(3, 1e6).gap == 3);  // which 100 s of calls have paid for since
 }
 
 TEST_CASE("where no tuned context is used merges become rare") {

@@ -87,6 +87,11 @@ class leader {
   merge_demand answer(std::span<const followed_context> contexts, std::int64_t calls,
                       std::int32_t reply_calls, merge_reply& reply);
 
+  /// Of the communicator, at least 1; `calls`: all so far.
+  double calls_since_answer(std::int64_t calls) const {
+    return double(std::max<std::int64_t>(1, calls - answered_at_));
+  }
+
   /// By how much calls beside a merge that is spread over calls take longer, in calls, where ranks
   /// share cores.
   double slowdown() const { return sharing_.is_usual() ? slowdown_.of_a_call() : 0; }
@@ -316,7 +321,7 @@ inline void leader::plan(std::span<const followed_context> contexts,
 
 inline merge_demand leader::answer(std::span<const followed_context> contexts, std::int64_t calls,
                                    std::int32_t reply_calls, merge_reply& reply) {
-  merge_demand demand{.calls = double(std::max<std::int64_t>(1, calls - answered_at_))};
+  merge_demand demand{.calls = calls_since_answer(calls)};
   answered_at_ = calls;
   for (std::size_t c = 0; c < led_.size(); ++c) {
     const followed_context& s = contexts[c];

@@ -48,14 +48,17 @@ class merge_pacing {
   double overlapped_share() const { return calls_s_ > 0 ? 1 - elapsed_s_ / calls_s_ : 0; }
 
   /// The merge before which a context begins whose calls are expected to take `call_s`, and whose
-  /// first plan is for so many of them: as soon as that is over, if merges have not cost too much.
-  hastened_merge after_first_plan(double call_s, bool all_wait, int plan_length) const {
+  /// first plan is for so many of them, `calls` after the last answer: as soon as that plan is
+  /// over, if merges have not cost too much. Where all else has settled the next one is far away.
+  hastened_merge after_first_plan(double call_s, bool all_wait, int plan_length,
+                                  double calls) const {
     if (merges_ == 0)
       return {
           .gap = 1,
           .pace = std::min(pace_for(call_s, all_wait ? first_all_wait_share : first_at_once_share),
                            pace_for(passed_s_, passed_at_once_share))};
-    return {.gap = spare_s_ >= 0 ? plan_length : longest_epoch, .pace = pace(call_s, plan_length)};
+    const double spare_s = spare_s_ + merge_share * calls * passed_per_call_s_;
+    return {.gap = spare_s >= 0 ? plan_length : longest_epoch, .pace = pace(call_s, plan_length)};
   }
 
   /// A merge of this pace is answered. `charged_s` is what the one before it cost the rank for
@@ -82,8 +85,10 @@ class merge_pacing {
   /// a context wants a plan, as late as the cost of merging asks.
   next_merge next(const merge_demand& demand, std::int32_t reply_calls, double now_s) {
     // Calls of different ranks may overlap, and the program may compute between them.
+    const double elapsed_s = std::min(demand.calls_s, now_s - answered_s_);
     calls_s_ += demand.calls_s;
-    elapsed_s_ += std::min(demand.calls_s, now_s - answered_s_);
+    elapsed_s_ += elapsed_s;
+    passed_per_call_s_ = elapsed_s / demand.calls;
     answered_s_ = now_s;
     mean_call_s_ = demand.call_s;
     double gap = demand.gap;
@@ -144,6 +149,7 @@ class merge_pacing {
   double others_spend_s_;
   std::int64_t merges_ = 0;             // answered before
   double mean_call_s_ = 0;              // of the calls between the last two answers
+  double passed_per_call_s_ = 0;        // the same: what went by in them
   double all_cost_s_ = 0;               // as measured, of the last one as expected
   std::int32_t charged_pace_ = -1;      // of the merge before this one; -1: there was none
   double expected_cost_s_ = 0;          // the same
