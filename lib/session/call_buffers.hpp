@@ -72,6 +72,10 @@ class call_buffers {
     binding bound{};
     element_operation operation{};
     const void *sent = nullptr, *received = nullptr;
+    /// Whether this call's are at the same place.
+    bool are_of(const call& c) const {
+      return c.send.memory == sent && c.receive.memory == received;
+    }
   };
   /// The call that was prepared last, if it is such a one.
   std::optional<as_they_are> bound_directly() const;

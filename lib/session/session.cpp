@@ -142,6 +142,9 @@ void session::prepare(recent_call& known, const call& c, const arm& a) {
   last_arm_ = known.runs;
   if (!known.plan) return run_native(c);
   if (joint_.has_failed()) return raise(c, MPI_ERR_OTHER);
+  // The driver of a GPU may have been loaded since, and only what was looked at is known to be the
+  // host's.
+  if (!known.buffers.are_of(c) && has_device_driver()) return run_arm(c, *known.runs);
   buffers_.prepare_again(c, known.buffers);
   return raise(c, code_of([&] { return run_bound(*known.plan); }));
 }

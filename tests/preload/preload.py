@@ -254,6 +254,16 @@ class Preloaded(unittest.TestCase):
             with open(dump, encoding="utf-8") as file:
                 self.assertEqual(json.load(file)["contexts"], [])
 
+    def test_a_driver_that_is_loaded_later(self):
+        # What was known of a call's buffers says nothing of where the next ones are.
+        driver = self.path("libcuda.so.1")
+        good, said = compile_with(MPICC, "fake_driver.c", driver, "-shared", "-fPIC", "-DCUDA",
+                                  "-Wl,-soname,libcuda.so.1")
+        self.assertTrue(good, said)
+        done = self.start(self.program("late_driver.c"), driver, preload=(PRELOAD,),
+                          RAILPASS_USE="broadcast:binomial", RAILPASS_LOG="stderr")
+        self.assertEqual((done.stdout, done.stderr), ("0 wrong\n", ""))
+
     def test_no_driver_is_searched_for(self):
         # A search asks the file system for every directory of the path, on every rank.
         done = self.start(self.program("all_collectives.c"), preload=(PRELOAD,), LD_DEBUG="libs",
