@@ -73,7 +73,8 @@ inline step_id combine_own_block(builder& b, const shape& s, buffer to) {
   return combine_down(b, r - 1, 0, r, to, own, sum);
 }
 
-/// Each rank adds up its block of all inputs, and `reads_all`: then has all blocks in output.
+/// Each rank adds up its block of all inputs. `shows_own`: it publishes that, at the place of its
+/// number; `reads_all`: it has all blocks in output then.
 inline schedule sum_of_blocks(const shape& s, bool reads_all, bool shows_own) {
   const int p = s.num_ranks, r = s.rank;
   builder b(s, cell_bytes, p);

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace railpass {
 
@@ -99,7 +100,8 @@ const arm_table::asked_arm& arm_table::asked_by(const call_options& options, col
   } catch (const error& problem) {
     process_.record(std::string(problem.what()) + "; the MPI library's own collective is used");
   }
-  if (asked_.size() >= max_asked) asked_.clear();
+  // Somebody may still name the last call's.
+  if (asked_.size() >= max_asked) asked_before_ = std::exchange(asked_, {});
   auto fresh = std::make_unique<answer>(
       answer{std::string(options.arm), {.chosen = chosen, .number = ++num_asked_}});
   const question as{op, fresh->text, options.segment_bytes};

@@ -62,7 +62,7 @@ class arm_table {
     std::uint64_t number = 0;  ///< no other one's, nor 0
   };
   /// What the options `use` and `segment_bytes` ask for; native, and a record, if there is no such
-  /// arm. Valid until the next one is asked for.
+  /// arm. Valid until some hundreds of others have been asked for.
   const asked_arm& asked_by(const call_options& options, collective op);
 
  private:
@@ -83,7 +83,8 @@ class arm_table {
   std::array<handling, num_collectives> handlings_{};
   process& process_;
   std::deque<arm> pinned_by_setting_;
-  std::map<question, std::unique_ptr<answer>> asked_;  // the questions' texts are the answers'
+  // The questions' texts are the answers'.
+  std::map<question, std::unique_ptr<answer>> asked_, asked_before_;
   std::uint64_t num_asked_ = 0;
 };
 

@@ -175,7 +175,7 @@ class session {
   void trace(const call& c, const select::timed_call& chosen, double started_s, double seconds);
   static void report_hang(void* self, std::span<const awaited_peer> peers);
 
-  // Of what is longer it does not show what is asked again for each call.
+  // In longer calls it does not show that all is asked again for each of them.
   static constexpr std::int64_t short_message_bytes = 16 * 1024;
   // What contexts call an arm that is pinned, and may be none of known_arms().
   static constexpr int pinned_arm = select::native_arm + 1;
