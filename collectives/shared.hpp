@@ -124,6 +124,12 @@ inline double shared_s(const cost_query& q, double bytes, double given, double f
   return m.publish_s(piece) * (given > 0 ? 0 : 1) + pieces_of(bytes) * busy_s;
 }
 
+/// sum_of_blocks, whoever reads all.
+inline double sum_of_blocks_s(const cost_query& q, const parameters&) {
+  const double p = q.num_ranks;
+  return shared_s(q, q.bytes / p, p, p, p - 1);
+}
+
 /// A tree's first piece, and what the busiest rank does for each further one.
 struct shared_tree_times {
   double up_first_s = 0, up_s = 0, down_first_s = 0, down_s = 0;

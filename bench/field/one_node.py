@@ -26,6 +26,8 @@ import statistics
 import subprocess
 import sys
 
+from field import size
+
 COLLECTIVES = ("broadcast", "reduce", "all_reduce", "gather", "scatter", "all_gather", "all_to_all")
 BYTES = (8, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304)
 
@@ -55,11 +57,6 @@ def time(seconds):
             return f"{seconds * factor:.3g} {unit}"
 
 
-def size(bytes_):
-    return next(f"{bytes_ >> shift} {unit}" for shift, unit in ((20, "MiB"), (10, "KiB"), (0, "B"))
-                if bytes_ % (1 << shift) == 0 and (bytes_ or shift == 0) or shift == 0)
-
-
 def table(launches, labels):
     first = labels[0]
     lines = [f"| | bytes | {first} |" + "".join(f" {label} | |" for label in labels[1:]),
@@ -82,6 +79,12 @@ def table(launches, labels):
     return "\n".join(lines)
 
 
+def positive(text):
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}': expected a number above 0")
+    return int(text)
+
+
 def way(text):
     label, colon, command = text.partition(":")
     if not colon or not command.strip():
@@ -95,7 +98,7 @@ def main():
     parser.add_argument("--way", type=way, action="append", required=True, metavar="LABEL:COMMAND")
     parser.add_argument("--collectives", type=lambda t: t.split(","), default=[*COLLECTIVES, "barrier"])
     parser.add_argument("--bytes", type=lambda t: [int(b) for b in t.split(",")], default=list(BYTES))
-    parser.add_argument("--launches", type=int, default=5)
+    parser.add_argument("--launches", type=positive, default=5)
     parser.add_argument("--timeout", type=float, default=600, help="of a launch, in seconds")
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()

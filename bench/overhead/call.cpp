@@ -63,10 +63,15 @@ extern "C" int PMPI_Neighbor_alltoall(const void* send, int send_count, MPI_Data
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   char value = 0;
+  std::array<char, 64> values{};
   MPI_Comm native = tuned_communicator("native");
   measure("the empty broadcast itself", [&] { PMPI_Bcast(&value, 1, MPI_CHAR, 0, native); });
   measure("native arm, settled, 1 in 64 calls timed",
           [&] { railpass::mpi::broadcast(&value, 1, MPI_CHAR, 0, native); });
+  unsigned call = 0;
+  measure("the same, other arguments each time", [&] {
+    railpass::mpi::broadcast(values.data(), 1 + int(call++ % values.size()), MPI_CHAR, 0, native);
+  });
   measure("native arm, pinned by an option", [&] {
     railpass::mpi::broadcast(&value, 1, MPI_CHAR, 0, native,
                              railpass::collect(railpass::use("native")));

@@ -23,18 +23,13 @@ inline schedule build_shared_direct(const shape& s, const parameters&) {
   return sum_of_blocks(s, true, true);
 }
 
-inline double cost_shared_direct(const cost_query& q, const parameters&) {
-  const double p = q.num_ranks;
-  return shared_s(q, q.bytes / p, p, p, p - 1);
-}
-
 inline constexpr algorithm shared_direct{.op = collective::all_reduce,
                                          .name = "shared_direct",
                                          .source = shared_source,
                                          .needs = shared_blocks_needs,
                                          .scratch = {.blocks = 1},
                                          .build = build_shared_direct,
-                                         .cost_s = cost_shared_direct};
+                                         .cost_s = sum_of_blocks_s};
 
 }  // namespace railpass::collectives::all_reduce
 

@@ -11,9 +11,9 @@
 #include "railpass/select/context.hpp"
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 namespace railpass {
 
@@ -40,30 +40,40 @@ class recent_calls {
  public:
   /// Null if the call is none of these.
   recent_call* find(const call& c, std::uint64_t asked) {
-    recent_call& known = calls_[place_of(c, asked)];
+    recent_call& known = place_of(mark_of(c, asked)).known;
     return known.asked == asked && is_same(known.as, c) ? &known : nullptr;
   }
 
-  /// A call that was judged to be ours on this rank. `pinned` outlives the communicator's last
-  /// call, or that by which another arm gets its number.
+  /// A call that was judged to be ours on this rank: kept if it was the last one that missed its
+  /// place, so that calls which are never made again cost nothing. `pinned` outlives the
+  /// communicator's last call, or that by which another arm gets its number.
   void keep(const call& c, int rank, const select::context_id& context, std::uint64_t asked = 0,
             const arm* pinned = nullptr) {
+    const std::uint64_t mark = mark_of(c, asked);
+    place& here = place_of(mark);
+    if (std::exchange(here.missed, mark) != mark) return;
     if (has_tables(c) || !names_only_predefined(c, rank)) return;
-    recent_call& place = calls_[place_of(c, asked)];
-    place = {};
-    place.as = c;
-    place.asked = asked;
-    place.pinned = pinned;
-    place.context = context;
+    here.known = {};
+    here.known.as = c;
+    here.known.asked = asked;
+    here.known.pinned = pinned;
+    here.known.context = context;
   }
 
  private:
-  static constexpr std::size_t num_places = 16;
+  struct place {
+    std::uint64_t missed = 0;
+    recent_call known;
+  };
 
-  static std::size_t place_of(const call& c, std::uint64_t asked) {
-    const auto n = std::uint64_t(c.receive.count + c.send.count) * 31 + std::uint64_t(c.op) + asked;
-    return (n * 0x9e3779b97f4a7c15u >> 32) % num_places;
+  // Equal for calls that are the same.
+  static std::uint64_t mark_of(const call& c, std::uint64_t asked) {
+    std::uint64_t n = std::uint64_t(c.receive.count + c.send.count) * 31 + std::uint64_t(c.op);
+    n = (n + asked) * 31 + std::uint64_t(c.root);
+    if (is_somewhere(c.send) && is_somewhere(c.receive)) n += 31 * distance(c.send, c.receive);
+    return n * 0x9e3779b97f4a7c15u;
   }
+  place& place_of(std::uint64_t mark) { return places_[mark >> 60]; }
   static bool has_tables(const call& c) {
     return c.send.counts || c.receive.counts || c.send.types || c.receive.types;
   }
@@ -87,7 +97,7 @@ class recent_calls {
     return reinterpret_cast<std::uintptr_t>(to.memory) -
            reinterpret_cast<std::uintptr_t>(from.memory);
   }
-  std::array<recent_call, num_places> calls_;
+  std::array<place, 16> places_;
 };
 
 }  // namespace railpass
