@@ -65,7 +65,7 @@ def table(launches, labels):
     last = None
     for cell in launches[0][first]:
         of = {label: [launch[label][cell]["median_s"] for launch in launches] for label in labels}
-        row = f"| {cell[0] if cell[0] != last else ''} | {size(cell[1])} | {time(statistics.median(of[first]))} |"
+        row = f"| {cell[0] if cell[0] != last else ''} | {size(cell[1]) if cell[1] else ''} | {time(statistics.median(of[first]))} |"
         for label in labels[1:]:
             each = [a / b for a, b in zip(of[label], of[first])]
             ratios[label].append(statistics.median(each))
