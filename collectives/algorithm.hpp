@@ -54,6 +54,7 @@ struct preconditions {
   bool power_of_two = false;   ///< only a power of two of ranks
   bool even_ranks = false;     ///< only an even number of ranks
   bool shared_memory = false;  ///< only where all ranks share memory, and a unit fits in a cell
+  bool single_copy = false;    ///< only where all ranks may copy from and to each other's memory
   int min_ranks = 2;
   int max_ranks = std::numeric_limits<int>::max();  ///< where schedules grow with the ranks
   std::int64_t min_units_per_rank = 0;              ///< message units >= this many times num_ranks

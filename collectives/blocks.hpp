@@ -28,6 +28,8 @@ struct mesh {
   constexpr int column(int rank) const { return rank % columns; }
 };
 
+inline block_range block_of(int rank, int num_ranks) { return {.parts = num_ranks, .first = rank}; }
+
 /// The blocks of `count` ranks from `first` on, around the end: one range or two.
 inline std::vector<block_range> around(int first, int count, int p) {
   const int begin = wrap(first, p), before_end = std::min(count, p - begin);

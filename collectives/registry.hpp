@@ -46,6 +46,7 @@ struct eligibility {
   std::int64_t units = 0;
   bool commutative = true;
   bool shared_memory = false;  ///< of all ranks, with cells as large as a unit
+  bool single_copy = false;    ///< between all ranks
   node_facts nodes{};
 };
 
@@ -60,6 +61,7 @@ constexpr bool eligible(const algorithm& a, const eligibility& e) {
   const preconditions& n = a.needs;
   return e.num_ranks >= n.min_ranks && e.num_ranks <= n.max_ranks &&
          (!n.commutative || e.commutative) && (!n.shared_memory || e.shared_memory) &&
+         (!n.single_copy || e.single_copy) &&
          (!n.power_of_two || (e.num_ranks & (e.num_ranks - 1)) == 0) &&
          (!n.even_ranks || e.num_ranks % 2 == 0) && e.units >= n.min_units_per_rank * e.num_ranks &&
          eligible_on_nodes(n, e.nodes, e.commutative);

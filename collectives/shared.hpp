@@ -5,7 +5,7 @@
 // segment follow one another, so that writing a segment and reading the one before overlap.
 #pragma once
 
-#include "collectives/algorithm.hpp"
+#include "collectives/blocks.hpp"
 #include "collectives/trees.hpp"
 
 #include <algorithm>
@@ -34,8 +34,6 @@ inline constexpr std::string_view shared_source =
 inline tree_place shared_tree_of(const shape& s, const parameters& values) {
   return range_tree(s.rank, s.num_ranks, int(values[0]));
 }
-
-inline block_range block_of(int rank, int num_ranks) { return {.parts = num_ranks, .first = rank}; }
 
 /// Combines what ranks `first` down to `last` have published at `place` in `to`, in rank order,
 /// behind what is there since `sum`.

@@ -185,6 +185,7 @@ inline std::string protocol_fault(const std::vector<schedule>& schedules, const 
     call_in_row call{.schedules = schedules, .size = c.size};
     call.size.units = m.units;
     call.size.blocks = m.blocks;
+    call.lengths = m.lengths;
     if (rooted && c.commutative) call.root = std::int32_t(random() % std::uint32_t(p));
     calls.push_back(call);
   }
@@ -268,6 +269,7 @@ inline std::vector<verification> verify(
                               .units = a.base->needs.min_units_per_rank * num_ranks,
                               .commutative = commutative,
                               .shared_memory = true,
+                              .single_copy = true,
                               .nodes = on_nodes}))
         continue;
       runs = true;

@@ -121,11 +121,13 @@ struct local_model {
 };
 
 /// Memory that the ranks of a node share: what a rank publishes there it copies, and so does who
-/// fetches it, after the first line has come over from the publisher's cache.
+/// fetches it, once it has seen that it is there. A single copy is made by the kernel instead. All
+/// ranks do so at once.
 struct shared_memory_model {
-  double line_s = 1e-7;
-  double start_s = 2e-8;  ///< of each step
-  double s_per_byte = 1e-10;
+  double seen_s = 1e-7;  ///< from when something is shown until another rank sees it
+  local_model copy{.alpha_s = 2e-8, .s_per_byte = 1e-10};  ///< to or from a cell
+  local_model single_copy{.alpha_s = 1e-6, .s_per_byte = 1.2e-10};
+  bool measured = false;
 };
 
 struct machine_model {
@@ -136,14 +138,17 @@ struct machine_model {
   shared_memory_model shared{};
   int rails_per_node = 1;
 
-  double publish_s(double bytes) const { return shared.start_s + bytes * shared.s_per_byte; }
-  /// Of what another rank has just published. Ranks without a core of their own wait for the others
-  /// as long as messages show that they do.
-  double fetch_s(double bytes) const {
-    return shared.start_s + std::max(shared.line_s, same_node.one_way_s(1) / 8) +
-           bytes * shared.s_per_byte;
-  }
+  double publish_s(double bytes) const { return shared.copy.time_s(bytes); }
+  /// Of what another rank has just published.
+  double fetch_s(double bytes) const { return seen_s() + shared.copy.time_s(bytes); }
   double combine_s(double bytes) const { return fetch_s(bytes) + bytes * reduce.s_per_byte; }
+  /// From or to memory that another rank has just opened.
+  double single_copy_s(double bytes) const { return seen_s() + shared.single_copy.time_s(bytes); }
+  /// Ranks without a core of their own wait for the others as long as messages show that they do,
+  /// where nobody has measured it.
+  double seen_s() const {
+    return shared.measured ? shared.seen_s : std::max(shared.seen_s, same_node.one_way_s(1) / 8);
+  }
 };
 
 /// What a closed form is asked.

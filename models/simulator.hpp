@@ -267,11 +267,11 @@ class simulator {
     readers_.assign(steps_.size(), {});
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const step& x = *steps_[i].what;
-      if (x.kind != step_kind::fetch && x.kind != step_kind::combine) continue;
+      if (!looks(x.kind)) continue;
       if (x.peer < 0 || x.peer >= p_) throw error("simulator: a step looks at a rank that is none");
       for (std::size_t k = first_step_[std::size_t(x.peer)];
            k < first_step_[std::size_t(x.peer) + 1]; ++k)
-        if (const step& y = *steps_[k].what; y.kind == step_kind::publish && y.place == x.place) {
+        if (finds(x, steps_[i].rank, *steps_[k].what)) {
           publisher_[i] = std::int32_t(k);
           readers_[k].push_back(std::int32_t(i));
         }
@@ -495,22 +495,29 @@ class simulator {
       --r.receives;
     else
       r.computing = false;
-    if (s.what->kind == step_kind::publish) wake_readers(index);
+    if (shows(s.what->kind)) wake_readers(index);
+    if (is_single_copy(s.what->kind)) close_memory(s.what->peer);
     for (std::size_t w = first_word_[std::size_t(s.rank)]; w < first_word_[std::size_t(s.rank) + 1];
          ++w)
       candidates_[w] |= std::exchange(starved_[w], 0);
     if (s.done != done_before) wake_successors(index);
     set(candidates_, s.rank, std::size_t(index) - first_step_[std::size_t(s.rank)]);
     run_rank(s.rank);
-    if (s.what->kind == step_kind::publish)
+    if (shows(s.what->kind))
       for (const std::int32_t reader : readers_[std::size_t(index)])
         run_rank(steps_[std::size_t(reader)].rank);
   }
 
-  // Whether what the next instance of a fetch or combine wants has been published.
+  // Whoever opened memory ends when it has heard that the peer is through with it.
+  void close_memory(std::int32_t rank) {
+    double& finish_s = ranks_[std::size_t(rank)].finish_s;
+    finish_s = std::max(finish_s, now_ + setup_machine_->seen_s());
+  }
+
+  // Whether what the next instance of a step looks for is there.
   bool is_shown(std::int32_t index) const {
     const step_state& s = steps_[std::size_t(index)];
-    if (s.what->kind != step_kind::fetch && s.what->kind != step_kind::combine) return true;
+    if (!looks(s.what->kind)) return true;
     const std::int32_t from = publisher_[std::size_t(index)];
     return from != none && steps_[std::size_t(from)].done > s.issued;
   }
@@ -613,6 +620,12 @@ class simulator {
         return own ? m.publish_s(bytes) : m.fetch_s(bytes);
       case step_kind::combine:
         return own ? m.reduce.time_s(bytes) : m.combine_s(bytes);
+      case step_kind::offer:
+      case step_kind::invite:
+        return m.publish_s(sizeof(std::uint64_t));
+      case step_kind::get:
+      case step_kind::put:
+        return m.single_copy_s(bytes);
       default:
         return m.reduce.time_s(bytes);
     }

@@ -38,9 +38,11 @@ inline std::string json_text(std::string_view text) {
 }  // namespace detail
 
 /// Whether a step gives data to other ranks, or brings data of theirs; else it works on its own.
-constexpr bool gives(step_kind k) { return k == step_kind::send || k == step_kind::publish; }
+constexpr bool gives(step_kind k) {
+  return k == step_kind::send || shows(k) || k == step_kind::put;
+}
 constexpr bool brings(step_kind k) {
-  return k == step_kind::receive || k == step_kind::fetch || k == step_kind::combine;
+  return k == step_kind::receive || (looks(k) && k != step_kind::put);
 }
 
 /// What a rank does, in words: "send 8KiB to 3".
@@ -61,6 +63,14 @@ inline std::string describe(const timeline_event& e) {
       return "fetch " + size + " from " + std::to_string(e.peer);
     case step_kind::combine:
       return "combine " + size + " from " + std::to_string(e.peer);
+    case step_kind::offer:
+      return "offer " + size + " to " + std::to_string(e.peer);
+    case step_kind::get:
+      return "get " + size + " from " + std::to_string(e.peer);
+    case step_kind::invite:
+      return "invite " + size + " of " + std::to_string(e.peer);
+    case step_kind::put:
+      return "put " + size + " to " + std::to_string(e.peer);
   }
   return {};
 }

@@ -19,6 +19,7 @@ std::vector<std::string> names_of(const preconditions& needs) {
   if (needs.min_ranks > 2)
     names.push_back("at least " + std::to_string(needs.min_ranks) + " ranks");
   if (needs.shared_memory) names.push_back("shared memory");
+  if (needs.single_copy) names.push_back("single copies");
   if (needs.max_nodes > 0)
     names.push_back(
         std::string("several nodes") +

@@ -133,6 +133,7 @@ int run(const options& o) {
   if (!eligible(*chosen.base, {.num_ranks = o.num_ranks,
                                .units = bytes / unit_bytes,
                                .shared_memory = o.ranks_per_node >= o.num_ranks,
+                               .single_copy = o.ranks_per_node >= o.num_ranks,
                                .nodes = node_facts::blocks(o.num_ranks, o.ranks_per_node)}))
     throw usage_error("'" + o.what + "' cannot run with " + std::to_string(o.num_ranks) +
                       " ranks, " + std::to_string(o.ranks_per_node) + " per node, and " +

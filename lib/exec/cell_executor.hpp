@@ -7,6 +7,7 @@
 
 #include "lib/exec/cells.hpp"
 #include "lib/exec/memory.hpp"
+#include "lib/exec/single_copy.hpp"
 #include "lib/exec/wait_watch.hpp"
 #include "railpass/base/error.hpp"
 #include "railpass/schedule/cells.hpp"
@@ -26,8 +27,8 @@ namespace railpass {
 /// no schedule may run any more on any rank.
 class cell_executor {
  public:
-  /// `regions` by physical rank, all zero; they stay the caller's. `own_core`: no other rank needs
-  /// this one's core, so that who waits may keep it for a while.
+  /// `regions` by physical rank, all zero but for their processes; they stay the caller's.
+  /// `own_core`: no other rank needs this one's core, so that who waits may keep it for a while.
   cell_executor(std::span<const cell_region> regions, std::int32_t rank, bool own_core)
       : regions_(regions), rank_(rank), own_core_(own_core) {}
   cell_executor(const cell_executor&) = delete;
@@ -38,6 +39,8 @@ class cell_executor {
 
   /// Runs the schedule to its end. Collective over the ranks of the regions. All memory is
   /// allocated before anything is published: std::bad_alloc is thrown before that or not at all.
+  /// Throws error if the kernel will not copy from or to a peer's memory; as with codes, that is
+  /// the end.
   int run(const schedule& s, const binding& b, const wait_watch& watch = {}) {
     bind(s, b);
     if (b.size.units == 0) return 0;
@@ -55,7 +58,7 @@ class cell_executor {
       regions_[std::size_t(rank_)].acknowledged().store(done, std::memory_order_release);
     }
     first_ += number_in_call(s, 0, segments_);
-    return 0;
+    return opens_memory_ ? wait_until_closed(watch) : 0;
   }
 
  private:
@@ -86,6 +89,7 @@ class cell_executor {
     memory_.bind(b);
     if (again) return memory_.place_input_and_output();
     serial_ = 0;
+    opens_memory_ = false;
     actions_.clear();
     if (b.size.units == 0) return;
     memory_.place(s);
@@ -96,8 +100,11 @@ class cell_executor {
     segments_ = shared_segments(s, b.size);
     segment_units_ = b.size.segment_units(s.segment_bytes);
     for (const step& x : s.steps)
-      for (std::int32_t round = 0; round < x.rounds; ++round)
+      for (std::int32_t round = 0; round < x.rounds; ++round) {
         actions_.push_back(action_of(s, x, round));
+        const action& a = actions_.back();
+        opens_memory_ = opens_memory_ || (opens_memory(a.kind) && a.end > a.begin);
+      }
     serial_ = s.serial;
   }
   static bool is_simple(const binding& b) {
@@ -119,8 +126,11 @@ class cell_executor {
     if (is_local(x.kind))
       a.from_distance = round_source(x, round, size_of(s, x.from, x.blocks.parts)) - whole.begin;
     const std::int64_t most = x.segmented ? std::min(segment_units_, whole.size()) : whole.size();
-    if (is_message(x.kind) || (is_shared(x.kind) && most * b.size.unit_bytes > cell_bytes))
+    const bool in_cells = is_shared(x.kind) && !opens_memory(x.kind) && !is_single_copy(x.kind);
+    if (is_message(x.kind) || (in_cells && most * b.size.unit_bytes > cell_bytes))
       throw error("a step of a schedule in shared memory is a message, or more than a cell holds");
+    if (is_shared(x.kind) && !in_cells && b.hooks.pack)
+      throw error("a step is a single copy of data that must be packed");
     if (x.kind == step_kind::copy && a.from_distance == 0 && memory_.same(x.from, x.to))
       a.end = a.begin;
     return a;
@@ -141,8 +151,14 @@ class cell_executor {
     switch (a.kind) {
       case step_kind::publish:
         return publish(a, number_of(a, segment), begin, units, watch);
+      case step_kind::offer:
+        return show(number_of(a, segment), memory_.opened(a.from, begin), watch);
+      case step_kind::invite:
+        return show(number_of(a, segment), memory_.opened(a.to, begin), watch);
       case step_kind::fetch:
       case step_kind::combine:
+      case step_kind::get:
+      case step_kind::put:
         return look_at(a, number_of(a, segment), begin, units, watch);
       case step_kind::reduce:
         return memory_.reduce(a.from, source, a.to, begin, units);
@@ -156,16 +172,23 @@ class cell_executor {
 
   int publish(const action& a, std::uint64_t number, std::int64_t begin, std::int64_t units,
               const wait_watch& watch) {
-    const std::uint64_t before = acknowledged_before(number, cell_region::num_cells);
-    if (before > all_acknowledged_)
-      if (const int code = wait_for_room(before, watch)) return code;
+    if (const int code = wait_for_room(number, watch)) return code;
     const cell_region& mine = regions_[std::size_t(rank_)];
     if (const int code = memory_.publish(a.from, begin, units, mine.content(number))) return code;
     mine.shown(number).store(number + 1, std::memory_order_release);
     return 0;
   }
+  int show(std::uint64_t number, std::byte* address, const wait_watch& watch) {
+    if (const int code = wait_for_room(number, watch)) return code;
+    const cell_region& mine = regions_[std::size_t(rank_)];
+    std::memcpy(mine.content(number), &address, sizeof address);
+    mine.shown(number).store(number + 1, std::memory_order_release);
+    return 0;
+  }
   // What all others have acknowledged is only looked up when it is needed, and then remembered.
-  int wait_for_room(std::uint64_t before, const wait_watch& watch) {
+  int wait_for_room(std::uint64_t number, const wait_watch& watch) {
+    const std::uint64_t before = acknowledged_before(number, cell_region::num_cells);
+    if (before <= all_acknowledged_) return 0;
     std::uint64_t least = ~std::uint64_t{0};
     for (std::size_t r = 0; r < regions_.size(); ++r) {
       if (r == std::size_t(rank_)) continue;
@@ -188,8 +211,27 @@ class cell_executor {
     };
     if (const int code = wait(is_there, a.peer, watch)) return code;
     const std::byte* cell = theirs.content(number);
-    return a.kind == step_kind::fetch ? memory_.fetch(cell, a.to, begin, units)
-                                      : memory_.combine(cell, a.to, begin, units);
+    if (a.kind == step_kind::fetch) return memory_.fetch(cell, a.to, begin, units);
+    if (a.kind == step_kind::combine) return memory_.combine(cell, a.to, begin, units);
+    std::byte* remote = nullptr;
+    std::memcpy(&remote, cell, sizeof remote);
+    const pid_t process = theirs.process();
+    const auto bytes = std::size_t(units * memory_.bound().size.unit_bytes);
+    if (a.kind == step_kind::get)
+      copy_from(process, remote, memory_.opened(a.to, begin), bytes);
+    else
+      copy_to(process, remote, memory_.opened(a.from, begin), bytes);
+    return 0;
+  }
+  // Those that have been let into this rank's memory must be through with the call.
+  int wait_until_closed(const wait_watch& watch) const {
+    for (const action& a : actions_) {
+      if (!opens_memory(a.kind) || a.end == a.begin) continue;
+      const std::atomic_ref<std::uint64_t> theirs = regions_[std::size_t(a.peer)].acknowledged();
+      const auto is_through = [&] { return theirs.load(std::memory_order_acquire) >= first_; };
+      if (const int code = wait(is_through, a.peer, watch)) return code;
+    }
+    return 0;
   }
 
   template <class Condition>
@@ -236,6 +278,7 @@ class cell_executor {
   // What the program below was made for.
   std::uint64_t serial_ = 0;
   std::vector<action> actions_;
+  bool opens_memory_ = false;
   std::uint64_t places_ = 0;
   std::int64_t segments_ = 0, segment_units_ = 1;
   std::uint64_t first_ = 0;             // number of the next call

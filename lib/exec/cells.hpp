@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <sys/types.h>
 
 namespace railpass {
 
@@ -33,6 +34,11 @@ class cell_region {
   std::atomic_ref<std::uint64_t> acknowledged() const { return word_at(0); }
   /// Ranks that have left a communicator in which they read this region, all together so far.
   std::atomic_ref<std::uint64_t> readers_left() const { return word_at(line_bytes); }
+  /// Of the rank, where others may copy from and to its memory; it is set once.
+  pid_t process() const { return pid_t(process_word().load(std::memory_order_relaxed)); }
+  void set_process(pid_t process) const {
+    process_word().store(std::uint64_t(process), std::memory_order_relaxed);
+  }
   /// 1 + the number of what is in a cell, once all of it is there.
   std::atomic_ref<std::uint64_t> shown(std::uint64_t number) const {
     return word_at(offset_of(number));
@@ -41,13 +47,16 @@ class cell_region {
     return memory_ + offset_of(number) + header_bytes;
   }
 
-  /// As at the beginning, but for readers_left. Only where nobody reads.
+  /// As at the beginning, but for readers_left and the process. Only where nobody reads.
   void reset() const {
     for (std::uint64_t n = 0; n < num_cells; ++n) shown(n).store(0, std::memory_order_relaxed);
     acknowledged().store(0, std::memory_order_seq_cst);
   }
 
  private:
+  std::atomic_ref<std::uint64_t> process_word() const {
+    return word_at(line_bytes + std::int64_t(sizeof(std::uint64_t)));
+  }
   static constexpr std::int64_t offset_of(std::uint64_t number) {
     return 2 * line_bytes + std::int64_t(number % num_cells) * cell_distance;
   }

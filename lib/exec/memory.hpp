@@ -4,11 +4,11 @@
 #pragma once
 
 #include "lib/exec/binding.hpp"
+#include "lib/exec/copies.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <new>
@@ -113,6 +113,9 @@ class bound_memory {
     return hooks.reduce(hooks.user_data, left, unit_address(b, begin), units);
   }
 
+  /// Where units are that need no packing, for others to copy.
+  std::byte* opened(buffer b, std::int64_t begin) const { return unit_address(b, begin); }
+
   int pack(buffer b, std::int64_t begin, std::int64_t units) const {
     return binding_.hooks.pack(binding_.hooks.user_data, unit_address(b, begin), units,
                                packed_address(b, begin));
@@ -185,25 +188,6 @@ class bound_memory {
     std::int64_t bytes = 0;
     return memory_bytes(b, units, &bytes) && visit(staging, false, 0, bytes);
   }
-  static void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
-    if (bytes == 8)
-      std::memcpy(to, from, 8);
-    else if (bytes <= short_copy_bytes || !follows_in_page(to, from))
-      std::memcpy(to, from, static_cast<std::size_t>(bytes));
-    else
-      for (; bytes > 0; to += short_copy_bytes, from += short_copy_bytes, bytes -= short_copy_bytes)
-        std::memcpy(to, from, static_cast<std::size_t>(std::min(bytes, short_copy_bytes)));
-  }
-  // What AMD's processors (Zen 3 and 4) copy up to 30 times as slowly by the instruction that C
-  // libraries use for all but short copies (glibc's bug 30994; 2.9 us of 8 KiB instead of 0.1): the
-  // destination lies less than 32 bytes further on in its page than the source in its own.
-  static bool follows_in_page(const std::byte* to, const std::byte* from) {
-    const std::uintptr_t ahead =
-        reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
-    return ahead % 4096 - 1 < 31;
-  }
-  static constexpr std::int64_t short_copy_bytes = 2048;
-
   std::byte* unit_address(buffer b, std::int64_t unit) const {
     const std::int64_t distance =
         binding_.hooks.pack ? binding_.layout.extent_bytes : binding_.size.unit_bytes;

@@ -35,6 +35,7 @@ std::vector<contestant> contestants_of(const std::vector<std::string>& arms, col
                          .units = has_size ? bytes / unit_bytes : 0,
                          .commutative = true,
                          .shared_memory = j.num_nodes() == 1,
+                         .single_copy = j.num_nodes() == 1,
                          .nodes = j.nodes()};
   const machine_model machine = knowledge ? knowledge->machine : select::generic_machine();
   const auto predicted_s = [&](const arm& a) {

@@ -56,20 +56,9 @@ class timeline_drawing {
   static constexpr std::string_view reached_colour = "#dbe6f7", tint = "#eef3fb";
 
   static std::string_view colour(step_kind kind) {
-    switch (kind) {
-      case step_kind::send:
-      case step_kind::publish:
-        return colours[1];
-      case step_kind::receive:
-      case step_kind::fetch:
-      case step_kind::combine:
-        return colours[2];
-      case step_kind::reduce:
-        return colours[0];
-      case step_kind::copy:
-        return colours[3];
-    }
-    return ink;
+    if (gives(kind)) return colours[1];
+    if (brings(kind)) return colours[2];
+    return colours[kind == step_kind::reduce ? 0 : 3];
   }
   double x(double seconds) const { return left + seconds * scale_; }
   double y(std::int32_t rank) const { return top + lane_ * lane_of_[std::size_t(rank)]; }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/node_memory.hpp"
 
+#include "lib/exec/single_copy.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
@@ -22,9 +24,14 @@ namespace railpass {
 
 namespace {
 
-// Each rank's part begins with the cores it may use.
+// What each rank's part begins with.
+struct head {
+  cpu_set_t cores;  // that it may use
+  single_copy_probe probe;
+  int copies;  // whether it can copy from and to all others
+};
 constexpr std::int64_t head_bytes = 4096;
-static_assert(sizeof(cpu_set_t) <= head_bytes);
+static_assert(sizeof(head) <= head_bytes);
 
 constexpr std::int64_t part_bytes(int num_slots) {
   return head_bytes + num_slots * cell_region::bytes;
@@ -183,28 +190,38 @@ struct node_memory::making::part {
     const std::int64_t own_bytes = part_bytes(made->num_slots_);
     if (exceeds_file_size()) return fail("ulimit -f", EFBIG);
     // Each rank its own part: the pages are near its core, then.
-    const std::int64_t own_offset = made->local_ * own_bytes;
-    if (::fallocate(memory.get(), 0, own_offset, own_bytes) != 0) return fail("fallocate", errno);
+    if (::fallocate(memory.get(), 0, made->local_ * own_bytes, own_bytes) != 0)
+      return fail("fallocate", errno);
     void* const place =
         ::mmap(nullptr, made->bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
     if (place == MAP_FAILED) return fail("mmap", errno);
     made->memory_ = static_cast<std::byte*>(place);
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    sched_getaffinity(0, sizeof cores, &cores);
-    std::memcpy(made->memory_ + own_offset, &cores, sizeof cores);
+    head& mine = *new (place_of(made->local_)) head{};
+    sched_getaffinity(0, sizeof mine.cores, &mine.cores);
+    mine.probe = single_copy_probe::of(made->word_);
+    for (int slot = 0; slot < made->num_slots_; ++slot)
+      made->region(made->local_, slot).set_process(mine.probe.process);
   }
   // All have mapped it.
-  void count_cores() {
+  void look_at_others() {
     cpu_set_t all;
     CPU_ZERO(&all);
+    bool copies = true;
     for (int r = 0; r < made->num_local_; ++r) {
-      cpu_set_t theirs;
-      std::memcpy(&theirs, made->memory_ + r * part_bytes(made->num_slots_), sizeof theirs);
-      CPU_OR(&all, &all, &theirs);
+      CPU_OR(&all, &all, &head_of(r).cores);
+      copies = copies && (r == made->local_ || head_of(r).probe.can_copy());
     }
     made->core_per_rank_ = CPU_COUNT(&all) >= made->num_local_;
+    head_of(made->local_).copies = copies;
   }
+  // All have looked.
+  void agree_on_copies() {
+    made->single_copy_ = true;
+    for (int r = 0; r < made->num_local_; ++r)
+      made->single_copy_ = made->single_copy_ && head_of(r).copies != 0;
+  }
+  std::byte* place_of(int local) { return made->memory_ + local * part_bytes(made->num_slots_); }
+  head& head_of(int local) { return *std::launder(reinterpret_cast<head*>(place_of(local))); }
 
   void open_socket(int flags) {
     socket = descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
@@ -230,6 +247,7 @@ node_memory::making::making(MPI_Comm comm, std::span<const host_run> hosts, std:
   mine_->fullest = *std::ranges::max_element(ranks_on);
   made.local_ = made.local_of_rank_[std::size_t(rank)];
   made.num_local_ = ranks_on[std::size_t(host)];
+  made.word_ = id + std::uint64_t(made.local_);  // on each rank another one
   if (!mine_->alone() && mine_->leads() && most_bytes > 0) mine_->listen();
 }
 
@@ -260,7 +278,9 @@ std::unique_ptr<node_memory> node_memory::making::finish(std::int64_t agreed_byt
   }
   problem = mine.problem;
   if (!well) return nullptr;
-  if (!mine.alone()) mine.count_cores();
+  if (!mine.alone()) mine.look_at_others();
+  if (!mine.all_well()) return nullptr;
+  if (!mine.alone()) mine.agree_on_copies();
   return std::move(mine.made);
 }
 

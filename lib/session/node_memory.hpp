@@ -35,6 +35,8 @@ class node_memory {
   int num_slots() const { return num_slots_; }
   /// Whether each rank of this host has a core, as far as the cores go that they may use.
   bool has_core_per_rank() const { return core_per_rank_; }
+  /// Whether each rank of this host may copy from and to the memory of all others there.
+  bool has_single_copy() const { return single_copy_; }
   /// Whether all these ranks of the base are on this host, in ascending order or not.
   bool has(const rank_map& ranks, int num_ranks) const;
 
@@ -77,12 +79,14 @@ class node_memory {
   int num_local_ = 0;
   int num_slots_ = 0;
   bool core_per_rank_ = false;
+  std::uint64_t word_ = 0;  // for others to try to copy
+  bool single_copy_ = false;
   std::byte* memory_ = nullptr;
   std::size_t bytes_ = 0;
   std::vector<usage> usage_;  // by slot
 };
 
-/// How the ranks of a communicator get such memory, all of them or none: with two reductions, and
+/// How the ranks of a communicator get such memory, all of them or none: with a few reductions, and
 /// without making anything of MPI's.
 class node_memory::making {
  public:

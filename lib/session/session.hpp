@@ -106,9 +106,11 @@ class session {
   struct memory_of_schedules {
     node_memory::use slot;
     cell_executor runs;
+    bool single_copy;
     memory_of_schedules(node_memory& of, const base_lane& lane, std::vector<cell_region> room)
         : slot(of, lane.number(), lane.ranks(), lane.num_ranks(), std::move(room)),
-          runs(slot.regions(), lane.rank(), of.has_core_per_rank()) {}
+          runs(slot.regions(), lane.rank(), of.has_core_per_rank()),
+          single_copy(of.has_single_copy()) {}
   };
 
   // Who shares a host with whom. Nothing fails.

@@ -168,14 +168,16 @@ class Verify(ProgramTest):
         algorithms = self.json_of("algorithms", "--collective", "broadcast")
         listed = {a["name"] for a in algorithms} - {"native"}
         on_nodes = {a["name"] for a in algorithms if needs_nodes(a)}
-        # In shared memory, of 8 ranks at most and of more.
-        flat, tree = {"shared_flat"}, {"shared_tree"}
+        # In shared memory, of 4 ranks at most, 8 at most and of more.
+        single, flat, tree = {"single_copy"}, {"shared_flat"}, {"shared_tree"}
         self.assertGreater(len(on_nodes), 0)
-        self.assertEqual({a["algorithm"] for a in found}, listed - on_nodes - flat)
-        few = ("verify", "--collective", "broadcast", "-p", 7, "--root", 3)
-        self.assertEqual({a["algorithm"] for a in self.json_of(*few)}, listed - on_nodes - tree)
-        self.assertEqual({a["algorithm"] for a in self.json_of(*few, "--ranks-per-node", 3)},
-                         listed - tree)
+        self.assertEqual({a["algorithm"] for a in found}, listed - on_nodes - flat - single)
+        few = ("verify", "--collective", "broadcast", "--root", 3, "-p")
+        self.assertEqual({a["algorithm"] for a in self.json_of(*few, 4)}, listed - on_nodes - tree)
+        self.assertEqual({a["algorithm"] for a in self.json_of(*few, 7)},
+                         listed - on_nodes - tree - single)
+        self.assertEqual({a["algorithm"] for a in self.json_of(*few, 7, "--ranks-per-node", 3)},
+                         listed - tree - single)
 
     def test_all_reduce(self):
         for ranks in (2, 7, 16):

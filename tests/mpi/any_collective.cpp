@@ -11,6 +11,7 @@
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
 #include "support/named_hosts.hpp"
+#include "support/single_copies.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -273,6 +274,8 @@ TEST_CASE("every algorithm of every collective does what the MPI library does") 
   };
   const communicator world(reversed()), apart(reversed());
   const node_facts hosts = test::facts_of_hosts(world);
+  const bool in_memory = hosts.num_nodes == 1 && !std::getenv("RAILPASS_RAILS");
+  const bool copies = in_memory && test::single_copies(world);
   REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
   const datatypes types;
   MPI_Op composition = MPI_OP_NULL;
@@ -310,13 +313,13 @@ TEST_CASE("every algorithm of every collective does what the MPI library does") 
         if (world.size() < 2 || (t.units == 0 && !always)) continue;
         const bool native_in_place =
             always && describe(op).what == promise::blocks_to_blocks && t.c.send.in_place();
-        const bool runs =
-            eligible(*a, {.num_ranks = world.size(),
-                          .units = always ? 0 : t.units,
-                          .commutative = t.commutative,
-                          .shared_memory = hosts.num_nodes == 1 && !std::getenv("RAILPASS_RAILS"),
-                          .nodes = hosts}) &&
-            !native_in_place;
+        const bool runs = eligible(*a, {.num_ranks = world.size(),
+                                        .units = always ? 0 : t.units,
+                                        .commutative = t.commutative,
+                                        .shared_memory = in_memory,
+                                        .single_copy = copies,
+                                        .nodes = hosts}) &&
+                          !native_in_place;
         CHECK(mpi::last_arm(world) == (runs ? name : "native"));
       }
     }

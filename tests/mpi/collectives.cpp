@@ -5,6 +5,7 @@
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
+#include "support/single_copies.hpp"
 
 #include <cstdint>
 #include <cstring>
@@ -39,11 +40,13 @@ std::vector<affine> random_maps(int count, std::uint32_t seed) {
 TEST_CASE("every arm of broadcast delivers the root's bytes to all, and is the arm that ran") {
   const communicator world = communicator::duplicate_of_world();
   REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  const bool copies = test::single_copies(world);
   for (const arm& a : arms_of(collective::broadcast)) {
     const std::string name = name_of(a);
     CAPTURE(name);
-    const bool runs =
-        eligible(*a.base, {.num_ranks = world.size(), .units = 1, .shared_memory = true});
+    const bool runs = eligible(
+        *a.base,
+        {.num_ranks = world.size(), .units = 1, .shared_memory = true, .single_copy = copies});
     for (const int count : {1, 5, 1000, 70001})
       for (int root = 0; root < world.size(); root += std::max(1, world.size() - 1)) {
         std::vector<char> buffer(std::size_t(count), char(-1));

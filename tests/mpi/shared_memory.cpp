@@ -9,6 +9,7 @@
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
 #include "support/records.hpp"
+#include "support/single_copies.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -145,13 +146,13 @@ TEST_CASE("a large message goes on while its sender waits in shared memory") {
   const int p = world->size(), rank = world->rank();
   if (p < 2) return;
   REQUIRE(mpi::start_tuning(*world) == MPI_SUCCESS);
+  const bool copies = test::single_copies(*world);
   constexpr int length = 8 << 20;
   std::vector<char> message(rank < 2 ? length : 0);
-  for (const collective op : all_collectives) {
-    const algorithm* const flat = find_algorithm(op, "shared_flat");
-    if (!flat) continue;
+  char last_mark = 0;
+  const auto play = [&](collective op, const std::string& name) {
     for (const int root : {0, p - 1}) {
-      CAPTURE(name_of(op), root);
+      CAPTURE(name_of(op), name, root);
       std::vector<std::int64_t> in(std::size_t(p), rank + 1), out(std::size_t(p), -1);
       std::vector<int> counts(std::size_t(p), 1), places(std::size_t(p), 0);
       for (int i = 0; i < p; ++i) places[std::size_t(i)] = i;
@@ -168,10 +169,10 @@ TEST_CASE("a large message goes on while its sender waits in shared memory") {
                    .root = root,
                    .comm = *world};
       const auto collective_call = [&] {
-        CHECK(call_railpass(c, collect(use("shared_flat"))) == MPI_SUCCESS);
-        CHECK(ran_in_memory(*world));
+        CHECK(call_railpass(c, collect(use(name))) == MPI_SUCCESS);
+        CHECK(mpi::last_arm(*world) == name);
       };
-      const char mark = char(int(op) * 2 + (root == 0 ? 1 : 0));
+      const char mark = ++last_mark;
       if (rank == 0) {
         std::ranges::fill(message, mark);
         MPI_Request request = MPI_REQUEST_NULL;
@@ -186,5 +187,14 @@ TEST_CASE("a large message goes on while its sender waits in shared memory") {
         collective_call();
       }
     }
+  };
+  for (const collective op : all_collectives) {
+    if (find_algorithm(op, "shared_flat")) play(op, "shared_flat");
+    // Who opens its memory waits for the others.
+    const algorithm* const single = find_algorithm(op, "single_copy");
+    if (!single || !copies || p > single->needs.max_ranks ||
+        describe(op).lengths == block_lengths::of_pair)
+      continue;
+    for (const char* name : {"single_copy", "single_copy+giver_writes=1"}) play(op, name);
   }
 }

@@ -62,8 +62,8 @@ std::vector<std::vector<Value>> run(const std::vector<schedule>& all, const mess
     const std::int64_t segments = segments_per_round(s, segment_units, size);
     return instance_extent(s, std::int32_t(i / segments), i % segments, segment_units, size);
   };
-  // What is published, by rank, place and segment.
-  std::map<std::array<std::int64_t, 3>, std::vector<Value>> published;
+  // What is shown, by rank, place and segment: the values, and the step.
+  std::map<std::array<std::int64_t, 3>, std::pair<std::vector<Value>, const step*>> shown;
   const auto place_of = [&](buffer b) {
     return in_place && b == buffer::input ? std::size_t(1) : std::size_t(b);
   };
@@ -80,8 +80,8 @@ std::vector<std::vector<Value>> run(const std::vector<schedule>& all, const mess
       if ((d.lag == dependency::posted ? other.started : other.first_done()) < awaited)
         return false;
     }
-    return (s.kind != step_kind::fetch && s.kind != step_kind::combine) ||
-           published.contains({s.peer, s.place, mine.started});
+    return !looks(s.kind) || extent_of(s, mine.started).size() == 0 ||
+           shown.contains({s.peer, s.place, mine.started});
   };
   for (;;) {
     // What can happen: a step starts an instance, or the oldest message of a pair is received.
@@ -110,20 +110,28 @@ std::vector<std::vector<Value>> run(const std::vector<schedule>& all, const mess
         continue;
       }
       mine.done[std::size_t(k)] = true;
-      if (s.kind == step_kind::publish)
-        published[{std::int64_t(v), s.place, k}] = {from.begin() + e.begin, from.begin() + e.end};
-      const std::vector<Value>* shown = nullptr;
-      if (s.kind == step_kind::fetch || s.kind == step_kind::combine)
-        shown = &published[{s.peer, s.place, k}];
+      if (shows(s.kind))
+        shown[{std::int64_t(v), s.place, k}] = {{from.begin() + e.begin, from.begin() + e.end}, &s};
+      const std::vector<Value>* seen = nullptr;
+      Value* opened = nullptr;  // in the peer's memory
+      if (looks(s.kind) && e.size() > 0) {
+        const auto& [values, other] = shown[{s.peer, s.place, k}];
+        REQUIRE(values.size() == std::size_t(e.size()));
+        if (is_single_copy(s.kind)) REQUIRE(other->peer == std::int32_t(v));
+        seen = &values;
+        opened = memory[peer][place_of(other->from)].data() + extent_of(*other, k).begin;
+      }
       if (s.kind == step_kind::send && e.size() > 0)
         sent[{v, peer}].emplace_back(from.begin() + e.begin, from.begin() + e.end);
       for (std::int64_t u = e.begin; u < e.end; ++u) {
         if (s.kind == step_kind::copy) to[std::size_t(u)] = from[std::size_t(u)];
         if (s.kind == step_kind::reduce)
           to[std::size_t(u)] = add(from[std::size_t(u)], to[std::size_t(u)]);
-        if (s.kind == step_kind::fetch) to[std::size_t(u)] = (*shown)[std::size_t(u - e.begin)];
+        if (s.kind == step_kind::fetch) to[std::size_t(u)] = (*seen)[std::size_t(u - e.begin)];
         if (s.kind == step_kind::combine)
-          to[std::size_t(u)] = add((*shown)[std::size_t(u - e.begin)], to[std::size_t(u)]);
+          to[std::size_t(u)] = add((*seen)[std::size_t(u - e.begin)], to[std::size_t(u)]);
+        if (s.kind == step_kind::get) to[std::size_t(u)] = opened[u - e.begin];
+        if (s.kind == step_kind::put) opened[u - e.begin] = from[std::size_t(u)];
       }
     }
     for (const auto& pair : pairs) {
@@ -257,8 +265,10 @@ TEST_CASE("no schedule takes more than 64 KiB, whatever the number of ranks") {
       std::size_t largest = 0;
       for (std::int32_t p : {4095, 4096}) {
         p = std::min(p, a.base->needs.max_ranks);
-        if (!eligible(*a.base,
-                      {.num_ranks = p, .units = std::int64_t{1} << 40, .shared_memory = true}))
+        if (!eligible(*a.base, {.num_ranks = p,
+                                .units = std::int64_t{1} << 40,
+                                .shared_memory = true,
+                                .single_copy = true}))
           continue;
         for (std::int32_t v = 0; v < p; v += !test::sanitized && v < 64 ? 1 : 63)
           largest = std::max(largest,

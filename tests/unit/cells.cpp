@@ -15,6 +15,7 @@
 #include <memory>
 #include <random>
 #include <thread>
+#include <unistd.h>
 
 using namespace railpass;
 
@@ -27,7 +28,8 @@ std::vector<arm> shared_arms() {
     arms.push_back(default_arm(*a));
     if (a->num_parameters() == 0) continue;
     arms.push_back(default_arm(*a));
-    arms.back().values[0] = 2;  // a tree of 4 ranks that is not flat
+    // A tree of 4 ranks that is not flat; givers that write.
+    arms.back().values[0] = a->parameter_list[0].values[1];
   }
   return arms;
 }
@@ -165,6 +167,59 @@ TEST_CASE("wrong uses of cells are found out") {
     cell_protocol protocol(4);
     CHECK_THAT(protocol.set(in_row(one)), ContainsSubstring("runs before step"));
   }
+}
+
+TEST_CASE("a call that ends while a peer may be in opened memory is found out") {
+  for (const char* name : {"single_copy", "single_copy+giver_writes=1"}) {
+    const arm a = parse_arm(collective::scatter, name);
+    const std::vector<prepared_call> calls{prepare(a, 3, 1, 0), prepare(a, 3, 1, 2)};
+    CAPTURE(name);
+    CHECK(cell_protocol(3).set(in_row(calls)) == "");
+    CHECK_THAT(cell_protocol(3, acknowledged_before, 3).set(in_row(calls)),
+               ContainsSubstring("ends a call without having heard"));
+  }
+}
+
+TEST_CASE("the checker rejects what single copies must not do") {
+  const auto verdict = [&](const char* name, auto change) {
+    const arm a = parse_arm(collective::all_to_all, name);
+    std::vector<schedule> all = build_all(a, 3, true);
+    change(all);
+    return checker{}.check(all, {.what = promise::blocks_to_blocks, .size = {9, 1}}).message;
+  };
+  const auto nothing = [](auto&) {};
+  // Steps are: two that open memory, the copy of the own block, two single copies.
+  for (const char* name : {"single_copy", "single_copy+giver_writes=1"}) {
+    CAPTURE(name);
+    CHECK(verdict(name, nothing) == "");
+    CHECK_THAT(verdict(name, [](auto& all) { all[1].steps[1].place = all[1].steps[0].place; }),
+               ContainsSubstring("shows something at the same place"));
+    CHECK_THAT(verdict(name, [](auto& all) { all[1].steps[0].peer = 1; }),
+               ContainsSubstring("is the rank itself"));
+    // Opened to another one than who comes.
+    CHECK_THAT(verdict(name, [](auto& all) { all[1].steps[0].peer = 0; }),
+               ContainsSubstring("does not start"));
+    CHECK_THAT(verdict(name, [](auto& all) { all[1].steps[3].place = 0; }),
+               ContainsSubstring("does not start"));
+    CHECK_THAT(verdict(name, [](auto& all) { all[1].steps[0].blocks.count = 2; }),
+               ContainsSubstring("expected equal lengths") ||
+                   ContainsSubstring("beyond the end of the message") || ContainsSubstring("race"));
+  }
+  CHECK_THAT(verdict("single_copy", [](auto& all) { all[1].steps[3].kind = step_kind::fetch; }),
+             ContainsSubstring("does not start"));
+  // What a peer may be writing, or reading, until the end of the call.
+  CHECK_THAT(verdict("single_copy+giver_writes=1",
+                     [](auto& all) { all[1].steps[2].blocks = all[1].steps[0].blocks; }),
+             ContainsSubstring("race"));
+  CHECK_THAT(verdict("single_copy",
+                     [](auto& all) {
+                       // Offers what it is going to fetch.
+                       for (schedule& s : all) {
+                         s.steps[0].from = s.steps[0].to = buffer::output;
+                         s.steps[0].blocks = s.steps[3].blocks;
+                       }
+                     }),
+             ContainsSubstring("race"));
 }
 
 TEST_CASE("the checker rejects what steps in shared memory must not do") {
@@ -375,7 +430,10 @@ std::unique_ptr<std::byte, freed> zeroed_regions(int p) {
 }
 std::vector<cell_region> regions_of(std::byte* memory, int p) {
   std::vector<cell_region> regions;
-  for (int r = 0; r < p; ++r) regions.emplace_back(memory + r * cell_region::bytes);
+  for (int r = 0; r < p; ++r) {
+    regions.emplace_back(memory + r * cell_region::bytes);
+    regions.back().set_process(::getpid());
+  }
   return regions;
 }
 
@@ -464,6 +522,42 @@ TEST_CASE("who waits for long says for whom") {
   CHECK(awaited == 0);
 }
 
+TEST_CASE("what the kernel does not copy is an error that names the process") {
+  const auto memory = zeroed_regions(2);
+  const std::vector<cell_region> regions = regions_of(memory.get(), 2);
+  std::byte* const nowhere = nullptr;
+  for (const bool writes : {false, true}) {
+    // The root reads what rank 1 offers at place 0, or rank 1 writes what the root invites at 1.
+    const arm a =
+        parse_arm(collective::gather, writes ? "single_copy+giver_writes=1" : "single_copy");
+    const int rank = writes ? 1 : 0;
+    const schedule s = a.base->build({.rank = rank, .num_ranks = 2}, a.values);
+    const cell_region& theirs = regions[std::size_t(1 - rank)];
+    std::memcpy(theirs.content(std::uint64_t(rank)), &nowhere, sizeof nowhere);
+    theirs.shown(std::uint64_t(rank)).store(std::uint64_t(rank) + 1);
+    cell_executor exec(regions, rank, true);
+    std::vector<std::byte> in(16), out(16);
+    CHECK_THROWS_WITH(exec.run(s, {.input = in.data(), .output = out.data(), .size = {16, 1}}),
+                      ContainsSubstring(std::to_string(::getpid())) &&
+                          ContainsSubstring(writes ? "writing 8 bytes" : "reading 8 bytes"));
+  }
+}
+
+TEST_CASE("a process is asked for its memory only if it can be had") {
+  std::uint64_t word = 4711;
+  single_copy_probe probe = single_copy_probe::of(word);
+  CHECK(probe.can_copy());
+  ++probe.word;  // another process has that number here
+  CHECK(!probe.can_copy());
+  probe = single_copy_probe::of(word);
+  probe.address = 8;
+  CHECK(!probe.can_copy());
+  probe = single_copy_probe::of(word);
+  probe.process = 0x7ffffff0;  // none has it
+  CHECK(!probe.can_copy());
+  CHECK(word == 4711);
+}
+
 TEST_CASE("what does not fit in cells is refused before anything is published") {
   const auto memory = zeroed_regions(2);
   const std::vector<cell_region> regions = regions_of(memory.get(), 2);
@@ -503,4 +597,28 @@ TEST_CASE("copies are right wherever source and destination lie in their pages")
       CHECK(std::all_of(to, to + ahead, [](std::byte b) { return b == std::byte{0xee}; }));
       CHECK(to[ahead + bytes] == std::byte{0xee});
     }
+}
+
+TEST_CASE("single copies are right wherever source and destination lie in their pages") {
+  constexpr std::size_t page = 4096, room = 30 * page;
+  std::vector<std::byte> memory(2 * room + 2 * page);
+  void* begin = memory.data();
+  std::size_t left = memory.size();
+  auto* const from = static_cast<std::byte*>(std::align(page, 2 * room, begin, left));
+  REQUIRE(from != nullptr);
+  std::byte* const to = from + room;
+  for (std::size_t k = 0; k < room; ++k) from[k] = std::byte(k * 7 + k / 251);
+  for (const std::size_t ahead : {0, 1, 16, 31, 32, 2048})
+    for (const std::size_t bytes : {1, 8, 4096, 32767, 32768, 32769, 100'000})
+      for (const bool writes : {false, true}) {
+        CAPTURE(ahead, bytes, writes);
+        std::fill_n(to, room, std::byte{0xee});
+        if (writes)
+          copy_to(::getpid(), to + ahead, from, bytes);
+        else
+          copy_from(::getpid(), from, to + ahead, bytes);
+        CHECK(std::equal(from, from + bytes, to + ahead));
+        CHECK(std::all_of(to, to + ahead, [](std::byte b) { return b == std::byte{0xee}; }));
+        CHECK(to[ahead + bytes] == std::byte{0xee});
+      }
 }

@@ -81,18 +81,19 @@ inline arm_prediction predict_arm(const profile& p, const arm& a, const predicti
   if (prior.measured_only) return {.what = a, .seconds = {}, .spread = 0};
   double spread =
       a.base->is_native() ? prior.spread : std::sqrt(variance_of(p, a, q, prior.spread));
-  // No profile measures what lines of a cache take.
-  if (a.base->needs.shared_memory) spread = std::max(spread, unsampled_spread);
+  if (a.base->needs.shared_memory && !p.machine.shared.measured)
+    spread = std::max(spread, unsampled_spread);
   return {.what = a, .seconds = std::exp(prior.log_seconds), .spread = spread};
 }
 
 inline bool eligible_at(const arm& a, const prediction_query& q) {
-  return eligible(*a.base,
-                  {.num_ranks = q.num_ranks,
-                   .units = q.bytes / q.unit_bytes,
-                   .commutative = q.commutative,
-                   .shared_memory = q.num_ranks <= q.ranks_per_node && q.unit_bytes <= cell_bytes,
-                   .nodes = node_facts::blocks(q.num_ranks, q.ranks_per_node)});
+  const bool one_node = q.num_ranks <= q.ranks_per_node;
+  return eligible(*a.base, {.num_ranks = q.num_ranks,
+                            .units = q.bytes / q.unit_bytes,
+                            .commutative = q.commutative,
+                            .shared_memory = one_node && q.unit_bytes <= cell_bytes,
+                            .single_copy = one_node,
+                            .nodes = node_facts::blocks(q.num_ranks, q.ranks_per_node)});
 }
 
 }  // namespace detail

@@ -128,6 +128,31 @@ class builder {
                waits, l);
   }
 
+  /// Lets `peer` get `blocks` of `from`.
+  step_id offer(buffer from, const block_range& blocks, std::int32_t peer, std::int32_t place,
+                wait_list waits = {}, loop l = once) {
+    return add({.kind = step_kind::offer, .from = from, .to = from, .place = place}, blocks, peer,
+               waits, l);
+  }
+  /// to = what `peer` offers
+  step_id get(std::int32_t peer, std::int32_t place, buffer to, const block_range& blocks,
+              wait_list waits = {}, loop l = once) {
+    return add({.kind = step_kind::get, .from = to, .to = to, .place = place}, blocks, peer, waits,
+               l);
+  }
+  /// Lets `peer` put something in `blocks` of `to`.
+  step_id invite(buffer to, const block_range& blocks, std::int32_t peer, std::int32_t place,
+                 wait_list waits = {}, loop l = once) {
+    return add({.kind = step_kind::invite, .from = to, .to = to, .place = place}, blocks, peer,
+               waits, l);
+  }
+  /// what `peer` invites = `blocks` of `from`
+  step_id put(std::int32_t peer, std::int32_t place, buffer from, const block_range& blocks,
+              wait_list waits = {}, loop l = once) {
+    return add({.kind = step_kind::put, .from = from, .to = from, .place = place}, blocks, peer,
+               waits, l);
+  }
+
   /// The finished schedule; the builder is empty afterwards.
   schedule finish() {
     pass_result_on();

@@ -10,6 +10,9 @@
 // the rank is through with. A cell is used again once all ranks have acknowledged what is in it. So
 // no call ends with a barrier, a publisher waits only for who is a whole ring behind, and it makes
 // no difference who is the root.
+//
+// Of memory that a rank opens to a peer, the cell says where it is. At the end of the call the rank
+// waits, behind its own acknowledgement, for the peer's.
 #pragma once
 
 #include "railpass/schedule/schedule.hpp"

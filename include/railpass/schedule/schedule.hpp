@@ -20,7 +20,19 @@ namespace railpass {
 enum class buffer : std::uint8_t { input, output, scratch0, scratch1, scratch2, scratch3 };
 inline constexpr int max_buffers = 6;
 
-enum class step_kind : std::uint8_t { send, receive, reduce, copy, publish, fetch, combine };
+enum class step_kind : std::uint8_t {
+  send,
+  receive,
+  reduce,
+  copy,
+  publish,
+  fetch,
+  combine,
+  offer,
+  get,
+  invite,
+  put
+};
 
 /// Steps with a peer that must post its end of a message.
 constexpr bool is_message(step_kind k) { return k == step_kind::send || k == step_kind::receive; }
@@ -28,8 +40,22 @@ constexpr bool is_message(step_kind k) { return k == step_kind::send || k == ste
 constexpr bool is_local(step_kind k) { return k == step_kind::reduce || k == step_kind::copy; }
 /// Steps on memory that the ranks of a node share.
 constexpr bool is_shared(step_kind k) { return k >= step_kind::publish; }
+/// Of these, the ones that open this rank's own memory to a peer until the end of the call.
+constexpr bool opens_memory(step_kind k) { return k == step_kind::offer || k == step_kind::invite; }
+/// The ones that copy from or to the memory that a peer has opened.
+constexpr bool is_single_copy(step_kind k) { return k == step_kind::get || k == step_kind::put; }
+/// The ones that show something at a place; all others look at what a peer shows there.
+constexpr bool shows(step_kind k) { return k == step_kind::publish || opens_memory(k); }
+constexpr bool looks(step_kind k) { return is_shared(k) && !shows(k); }
+/// Whether a step reads this rank's own memory, or lets it be read.
+constexpr bool reads_memory(step_kind k) {
+  return k != step_kind::receive && k != step_kind::fetch && k != step_kind::get &&
+         k != step_kind::invite;
+}
+/// Whether it writes there, or lets it be written.
 constexpr bool writes_memory(step_kind k) {
-  return k != step_kind::send && k != step_kind::publish;
+  return k != step_kind::send && k != step_kind::publish && k != step_kind::offer &&
+         k != step_kind::put;
 }
 
 /// The most bytes that an instance of a publish may have: what a cell holds.
@@ -77,13 +103,19 @@ inline constexpr std::int32_t max_window = 64;
 /// publish  shows `blocks` of `from`, as they are now, to all ranks of the node
 /// fetch    `blocks` of `to` = what `peer` has published at `place`
 /// combine  `blocks` of `to` = what `peer` has published at `place` op `blocks` of `to`
+/// offer    lets `peer` read `blocks` of `from` where they are, until the end of the call
+/// get      `blocks` of `to` = what `peer` offers at `place`
+/// invite   lets `peer` write `blocks` of `to` where they are, until the end of the call
+/// put      what `peer` invites at `place` = `blocks` of `from`
 ///
-/// The last three are for ranks that share memory (see lib/exec/cells.hpp). What is published stays
-/// until all ranks are done with it, and so the publisher waits for nobody, unless it is far ahead.
-/// A rank publishes at each of the schedule's `places` once at most per segment, and any rank may
-/// look there, itself included, as often as it likes. These steps have one round and as many
-/// segments on all ranks; a schedule that has any has no messages, and its steps can run one after
-/// the other, segment by segment.
+/// From publish on they are for ranks that share memory (see lib/exec/cells.hpp). What is published
+/// stays until all ranks are done with it, and so the publisher waits for nobody, unless it is far
+/// ahead. What is offered or invited is one copy instead of two, from one process' memory to
+/// another's; who offers or invites ends when the peer has. A rank shows something at each of the
+/// schedule's `places` once at most per segment; what is published there any rank may look at,
+/// itself included, as often as it likes. These steps have one round and as many segments on all
+/// ranks; a schedule that has any has no messages, and its steps can run one after the other,
+/// segment by segment.
 ///
 /// The range of `from` that a reduce or copy reads may be another one than `blocks` of `to`: as
 /// many of as many blocks, beginning with block (from_first + round * from_stride) mod parts.
@@ -109,13 +141,21 @@ struct step {
   block_range blocks{};
   std::int32_t from_first = 0;  ///< reduce and copy
   std::int32_t from_stride = 0;
-  std::int32_t place = 0;             ///< publish, fetch and combine
+  std::int32_t place = 0;             ///< publish and all behind it
   std::int32_t first_dependency = 0;  ///< index into schedule::dependencies
   std::int32_t num_dependencies = 0;
   std::int32_t first_successor = 0;  ///< index into schedule::successors
   std::int32_t num_successors = 0;
   friend bool operator==(const step&, const step&) = default;
 };
+
+/// Whether `x`, a step of rank `rank` that looks at another one, finds there what `y` shows.
+constexpr bool finds(const step& x, std::int32_t rank, const step& y) {
+  if (x.place != y.place) return false;
+  if (x.kind == step_kind::get) return y.kind == step_kind::offer && y.peer == rank;
+  if (x.kind == step_kind::put) return y.kind == step_kind::invite && y.peer == rank;
+  return y.kind == step_kind::publish;
+}
 
 /// What an instance of a step waits for.
 struct dependency {
@@ -154,7 +194,8 @@ struct schedule {
   std::int32_t rank = 0;  ///< virtual
   std::int32_t num_ranks = 1;
   std::int64_t segment_bytes = 0;  ///< 0: segmented steps have one segment per round
-  /// Where ranks publish, per segment; the same number on all of them. 0: they share no memory.
+  /// Where ranks show something, per segment; the same number on all of them. 0: they share no
+  /// memory.
   std::int32_t places = 0;
   std::array<buffer_use, max_buffers> used{};  ///< by buffer
   std::vector<step> steps;  ///< in an order in which they can run one after the other

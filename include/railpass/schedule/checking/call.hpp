@@ -95,6 +95,18 @@ class checked_call : public check_case {
       case step_kind::combine:
         return "combine into " + buffer_text(s.to) + " from " + rank_text(peer) + " at " +
                std::to_string(s.place);
+      case step_kind::offer:
+        return "offer of " + buffer_text(s.from) + " to " + rank_text(peer) + " at " +
+               std::to_string(s.place);
+      case step_kind::get:
+        return "get into " + buffer_text(s.to) + " from " + rank_text(peer) + " at " +
+               std::to_string(s.place);
+      case step_kind::invite:
+        return "invite into " + buffer_text(s.to) + " of " + rank_text(peer) + " at " +
+               std::to_string(s.place);
+      case step_kind::put:
+        return "put of " + buffer_text(s.from) + " to " + rank_text(peer) + " at " +
+               std::to_string(s.place);
       default:
         return "copy of " + buffer_text(s.from) + " to " + buffer_text(s.to);
     }

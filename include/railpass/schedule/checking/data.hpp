@@ -49,7 +49,7 @@ class symbolic_data {
     }
   }
 
-  // A message; false: what is sent has not been written.
+  // A message, or a single copy; false: what is sent has not been written.
   bool move(index send, index receive) {
     const instance &from = steps_.instances[std::size_t(send)],
                    &to = steps_.instances[std::size_t(receive)];
@@ -92,11 +92,13 @@ class symbolic_data {
       if (!is_written(from[u], i, t.what->from, u)) return false;
     return true;
   }
-  // A fetch or combine; `published` by another instance.
-  bool look(index i, index published) {
+  // What looks at what `other` shows.
+  bool look(index i, index other) {
     const instance& x = steps_.instances[std::size_t(i)];
     const task& t = steps_.tasks[std::size_t(x.owner)];
-    const std::vector<symbol>& shown = published_[published];
+    if (t.what->kind == step_kind::get) return move(other, i);
+    if (t.what->kind == step_kind::put) return move(i, other);
+    const std::vector<symbol>& shown = published_[other];
     symbol* to = memory(t.rank, t.what->to);
     for (index u = x.begin; u < x.end; ++u) {
       const symbol& left = shown[std::size_t(u - x.begin)];

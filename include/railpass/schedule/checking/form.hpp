@@ -49,7 +49,7 @@ inline bool knows_lengths(const checked_call& call, const step& x, index v) {
   return true;
 }
 
-// Of a publish, fetch or combine.
+// Of a publish or what comes behind it.
 inline bool check_shared_step(checked_call& call, index v, std::size_t number) {
   const schedule& s = call.schedules[std::size_t(v)];
   const step& x = s.steps[number];
@@ -68,19 +68,20 @@ inline bool check_shared_step(checked_call& call, index v, std::size_t number) {
   if (other != first.end() && segments(v, x) != segments(0, *other))
     return wrong("has " + std::to_string(segments(v, x)) + " segments, a step of " +
                  call.rank_text(0) + " has " + std::to_string(segments(0, *other)));
-  if (x.kind != step_kind::publish) {
-    if (x.peer < 0 || x.peer >= call.num_ranks) return wrong("there is no such rank");
-    return true;
-  }
+  if (x.peer < 0 || x.peer >= call.num_ranks) return wrong("there is no such rank");
+  if ((opens_memory(x.kind) || is_single_copy(x.kind)) && x.peer == v)
+    return wrong("the peer is the rank itself");
+  if (looks(x.kind)) return true;
+  for (std::size_t i = 0; i < number; ++i)
+    if (shows(s.steps[i].kind) && s.steps[i].place == x.place)
+      return wrong("step " + std::to_string(i) + " shows something at the same place");
+  if (x.kind != step_kind::publish) return true;
   const std::int64_t whole = longest_range(x.blocks.count, x.blocks.parts, call.size_of(v, x.to));
   const std::int64_t units =
       x.segmented ? std::min(whole, call.size.segment_units(s.segment_bytes)) : whole;
   if (units * call.size.unit_bytes > cell_bytes)
     return wrong("has " + std::to_string(units * call.size.unit_bytes) +
                  " bytes at once, a cell holds " + std::to_string(cell_bytes));
-  for (std::size_t i = 0; i < number; ++i)
-    if (s.steps[i].kind == step_kind::publish && s.steps[i].place == x.place)
-      return wrong("step " + std::to_string(i) + " publishes at the same place");
   return true;
 }
 
@@ -151,7 +152,7 @@ inline bool check_form(checked_call& call) {
     if (s.places > 0 &&
         std::ranges::none_of(s.steps, [](const step& x) { return is_shared(x.kind); }))
       return call.fail(call.rank_text(v) + ": has no step in shared memory, and so does not know " +
-                       "how many segments the others publish");
+                       "how many segments the others show");
     for (std::size_t i = 0; i < s.steps.size(); ++i)
       if (!check_step(call, v, i)) return false;
     call.found.memory_bytes = std::max(call.found.memory_bytes, s.memory_bytes());

@@ -75,7 +75,7 @@ class order_checks {
     return true;
   }
 
-  // A barrier; `met` says for each receive which send it met, and for each fetch which publish. Who
+  // A barrier; `met` says for each receive which send it met, and for who looks what it saw. Who
   // has surely begun when a rank ends: what its instances wait for, and what the senders of its
   // messages waited for. Found in rounds until nothing changes; schedules of barriers are short.
   bool check_arrival(const std::vector<index>& met) {
@@ -147,10 +147,12 @@ class order_checks {
         if (awaited == 0) continue;
         // What awaited instances waited for is done as well.
         join(now, clock(other, awaited - 1));
-        if (d.lag != dependency::posted) now[other.number] = std::max(now[other.number], awaited);
+        // A peer may be in opened memory until the end of the call.
+        if (d.lag != dependency::posted && !opens_memory(other.what->kind))
+          now[other.number] = std::max(now[other.number], awaited);
       }
       // Local instances run one after the other; messages are only posted so.
-      if (!message) now[t.number] = i;
+      if (!message && !opens_memory(t.what->kind)) now[t.number] = i;
     }
   }
 
@@ -161,7 +163,7 @@ class order_checks {
     const instance& x = steps_.instances[std::size_t(t.first + i)];
     const std::size_t from = call_.place(t.rank, s.from), to = call_.place(t.rank, s.to);
     if (s.kind == step_kind::copy && from == to && x.from == x.begin) return true;
-    const bool from_read = s.kind != step_kind::receive && s.kind != step_kind::fetch;
+    const bool from_read = reads_memory(s.kind);
     const bool to_written = writes_memory(s.kind), local = is_local(s.kind);
     for (index u = x.begin; u < x.end; ++u) {
       if (from_read && !read_after_write(t, i, from, local ? x.from + u - x.begin : u))

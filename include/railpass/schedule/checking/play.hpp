@@ -137,19 +137,18 @@ class play {
 
   // --- shared memory
 
-  // Whether what the next instance of a fetch or combine wants has been published.
+  // Whether what the next instance of a step looks for is there.
   bool is_shown(const played_task& t, index number) const {
-    if (!is_shared(t.what->kind) || t.what->kind == step_kind::publish ||
-        steps_.instances[std::size_t(t.first + t.next)].empty())
+    if (!looks(t.what->kind) || steps_.instances[std::size_t(t.first + t.next)].empty())
       return true;
     const index from = publisher_[std::size_t(number)];
     return from != none && tasks_[std::size_t(from)].next > t.next;
   }
   bool do_at_once(const played_task& t, index i, index number) {
     if (!is_shared(t.what->kind)) return !data_ || data_->work_locally(t, i);
-    if (t.what->kind == step_kind::publish) {
+    if (shows(t.what->kind)) {
       for (const index reader : readers_[std::size_t(number)]) enqueue(reader);
-      return !data_ || data_->publish(i);
+      return !data_ || t.what->kind != step_kind::publish || data_->publish(i);
     }
     const index from = publisher_[std::size_t(number)];
     const instance& mine = steps_.instances[std::size_t(i)];
@@ -168,11 +167,10 @@ class play {
     readers_.assign(tasks_.size(), {});
     for (index reader = 0; reader < index(tasks_.size()); ++reader) {
       const step& x = *tasks_[std::size_t(reader)].what;
-      if (x.kind != step_kind::fetch && x.kind != step_kind::combine) continue;
+      if (!looks(x.kind)) continue;
       for (index t = steps_.first_task[std::size_t(x.peer)];
            t < steps_.first_task[std::size_t(x.peer) + 1]; ++t)
-        if (const step& y = *tasks_[std::size_t(t)].what;
-            y.kind == step_kind::publish && y.place == x.place) {
+        if (finds(x, tasks_[std::size_t(reader)].rank, *tasks_[std::size_t(t)].what)) {
           publisher_[std::size_t(reader)] = t;
           readers_[std::size_t(t)].push_back(reader);
         }
@@ -282,8 +280,8 @@ class play {
   std::vector<std::deque<index>> starved_;
   std::vector<pair_queue> pairs_;            // of each ordered pair of ranks
   std::vector<index> behind_;                // per instance: the next one in the queue of its pair
-  std::vector<index> publisher_;             // per fetch and combine: the task that publishes
-  std::vector<std::vector<index>> readers_;  // per publish
+  std::vector<index> publisher_;             // per step that looks: the task that shows it
+  std::vector<std::vector<index>> readers_;  // per step that shows something
   std::vector<index> queue_;
   std::size_t queue_begin_ = 0, queue_end_ = 0;
   std::size_t unfinished_ = 0;

@@ -9,9 +9,9 @@
 //   reading  what is read is what was meant, whole: in every state that the ranks can reach no cell
 //            is written while it is read, or before all have read it.
 //   ordering by release and acquire alone, without regard to the timing: whoever writes a cell
-//   again
-//            has acquired an acknowledgement that each earlier reader released after its reading
-//            (vector clocks), so that memory models weaker than the machine at hand will do.
+//            again has acquired an acknowledgement that each earlier reader released after its
+//            reading (vector clocks), so that memory models weaker than the machine at hand will
+//            do. So has who leaves a call in which it opened its memory to others.
 //   ending   from every such state some rank goes on until all have ended.
 //
 // explore() looks at all interleavings, play() at one drawn from a seed; both look at all
@@ -36,7 +36,8 @@ namespace railpass {
 struct call_in_row {
   std::span<const schedule> schedules;  ///< by virtual rank
   message_size size{};
-  std::int32_t root = 0;  ///< the physical rank of virtual rank 0
+  std::int32_t root = 0;                    ///< the physical rank of virtual rank 0
+  std::span<const std::int64_t> lengths{};  ///< see check_case
 };
 
 class cell_protocol {
@@ -45,9 +46,11 @@ class cell_protocol {
   /// one is found out.
   using rule = std::uint64_t (*)(std::uint64_t number, std::uint64_t cells);
 
-  /// `cells` in each rank's ring.
-  explicit cell_protocol(std::uint64_t cells, rule before = acknowledged_before)
-      : cells_(cells), before_(before) {}
+  /// `cells` in each rank's ring. `ends_early`: by how many acknowledgements a rank ends too soon a
+  /// call in which it has opened its memory, which shows that this is found out.
+  explicit cell_protocol(std::uint64_t cells, rule before = acknowledged_before,
+                         std::uint64_t ends_early = 0)
+      : cells_(cells), before_(before), ends_early_(ends_early) {}
 
   /// The calls that the next proofs are of; what is wrong, or nothing.
   std::string set(std::span<const call_in_row> calls) {
@@ -136,11 +139,12 @@ class cell_protocol {
   }
 
  private:
-  enum class deed : std::uint8_t { write, written, read, has_read, acknowledge };
+  enum class deed : std::uint8_t { write, written, read, has_read, acknowledge, close };
   struct action {
     deed what;
-    std::int32_t peer = 0;     // read, has_read: whose cell
+    std::int32_t peer = 0;     // read, has_read: whose cell; close: who has been let in
     std::uint64_t number = 0;  // or the acknowledgement
+    std::uint64_t until = 0;   // close: what the peer must have acknowledged
   };
   // Of one cell of a rank: what it says that it holds, and whether it is being written.
   struct cell_state {
@@ -174,6 +178,10 @@ class cell_protocol {
     program& mine = ranks_[std::size_t(physical_rank(v, c.root, p))];
     const std::int64_t segments = shared_segments(s, c.size);
     const std::int64_t units = c.size.segment_units(s.segment_bytes);
+    checking::checked_call sizes;
+    sizes.set(c.schedules, {.size = c.size, .lengths = c.lengths});
+    const std::uint64_t end = first + number_in_call(s, 0, segments) - ends_early_;
+    std::vector<action> closings;
     std::vector<std::vector<bool>> done;
     for (const step& x : s.steps)
       done.emplace_back(std::size_t(x.rounds * segments_per_round(x, units, c.size)), false);
@@ -197,12 +205,14 @@ class cell_protocol {
                      std::to_string(d.step) + ", which it waits for";
           }
           done[i][std::size_t(round * own_segments + segment)] = true;
-          if (instance_extent(x, round, segment, units, c.size).size() == 0) continue;
+          const message_size size = sizes.size_of(v, x.to);
+          if (instance_extent(x, round, segment, units, size).size() == 0) continue;
           const std::uint64_t number = first + number_in_call(s, x.place, segment);
           const std::int32_t peer = physical_rank(x.peer, c.root, p);
-          if (x.kind == step_kind::publish) {
+          if (shows(x.kind)) {
             mine.actions.push_back({deed::write, 0, number});
             mine.actions.push_back({deed::written, 0, number});
+            if (opens_memory(x.kind)) closings.push_back({deed::close, peer, number, end});
           } else if (is_shared(x.kind) && &ranks_[std::size_t(peer)] != &mine) {
             mine.actions.push_back({deed::read, peer, number});
             mine.actions.push_back({deed::has_read, peer, number});
@@ -211,6 +221,7 @@ class cell_protocol {
       }
       mine.actions.push_back({deed::acknowledge, 0, first + number_in_call(s, s.places, segment)});
     }
+    mine.actions.insert(mine.actions.end(), closings.begin(), closings.end());
     return {};
   }
 
@@ -261,22 +272,31 @@ class cell_protocol {
             break;
           }
           clock c = now[r] == 0 ? clock(p, 0) : after[r].back();
+          // What was released with the acknowledgement that this rank has waited for.
+          const auto join_acknowledgement = [&](std::size_t q, std::uint64_t awaited) {
+            const std::vector<std::uint64_t>& theirs = ranks_[q].acknowledged;
+            const auto enough = std::lower_bound(theirs.begin(), theirs.end(), awaited);
+            if (enough != theirs.begin())
+              join(c, after[q][std::size_t(enough - theirs.begin()) - 1]);
+          };
           if (a.what == deed::read) {
             const std::size_t released = of[std::size_t(a.peer)].written.at(a.number);
             join(c, after[std::size_t(a.peer)][released]);
           } else if (a.what == deed::write) {
-            for (std::size_t q = 0; q < p; ++q) {
-              const std::vector<std::uint64_t>& theirs = ranks_[q].acknowledged;
-              const auto enough =
-                  std::lower_bound(theirs.begin(), theirs.end(), before_(a.number, cells_));
-              if (q != r && enough != theirs.begin())
-                join(c, after[q][std::size_t(enough - theirs.begin()) - 1]);
-            }
+            for (std::size_t q = 0; q < p; ++q)
+              if (q != r) join_acknowledgement(q, before_(a.number, cells_));
             for (const reading& b : of[r].by_cell[std::size_t(a.number % cells_)])
               if (b.number < a.number && c[b.rank] <= b.ends)
                 return "rank " + std::to_string(r) + " writes number " + std::to_string(a.number) +
                        " without having heard that rank " + std::to_string(b.rank) +
                        " has read number " + std::to_string(b.number);
+          } else if (a.what == deed::close) {
+            join_acknowledgement(std::size_t(a.peer), a.until);
+            for (const reading& b : of[r].by_cell[std::size_t(a.number % cells_)])
+              if (b.number == a.number && c[b.rank] <= b.ends)
+                return "rank " + std::to_string(r) +
+                       " ends a call without having heard that rank " + std::to_string(b.rank) +
+                       " is done with what it opened as number " + std::to_string(b.number);
           }
           c[r] = now[r] + 1;
           after[r].push_back(std::move(c));
@@ -307,6 +327,8 @@ class cell_protocol {
       }
       return wrong.empty();
     }
+    if (a.what == deed::close)
+      return ranks_[std::size_t(a.peer)].acknowledged[now[std::size_t(a.peer)]] >= a.until;
     if (a.what == deed::read) {
       const program& other = ranks_[std::size_t(a.peer)];
       const cell_state& cell = other.own[now[std::size_t(a.peer)]][a.number % cells_];
@@ -325,7 +347,9 @@ class cell_protocol {
       const action& a = ranks_[r].actions[now[r]];
       text += " rank " + std::to_string(r) +
               (a.what == deed::write ? " to write number " : " for rank ") +
-              (a.what == deed::write ? "" : std::to_string(a.peer) + "'s number ") +
+              (a.what == deed::write   ? ""
+               : a.what == deed::close ? std::to_string(a.peer) + " to be done with number "
+                                       : std::to_string(a.peer) + "'s number ") +
               std::to_string(a.number) + ";";
     }
     return text;
@@ -344,6 +368,7 @@ class cell_protocol {
 
   std::uint64_t cells_;
   rule before_;
+  std::uint64_t ends_early_;
   std::vector<program> ranks_;  // physical
   std::size_t num_states_ = 0;
 };

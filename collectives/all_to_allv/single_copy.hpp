@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The schedules of collectives/all_to_all/single_copy.hpp, with blocks of any lengths; see there.
+#ifdef RAILPASS_LIST_ALGORITHM
+RAILPASS_LIST_ALGORITHM(all_to_allv, single_copy)
+#elif !defined(RAILPASS_COLLECTIVES_ALL_TO_ALLV_SINGLE_COPY)
+#define RAILPASS_COLLECTIVES_ALL_TO_ALLV_SINGLE_COPY
+
+#include "collectives/all_to_all/single_copy.hpp"
+
+namespace railpass::collectives::all_to_allv {
+
+inline constexpr algorithm single_copy{.op = collective::all_to_allv,
+                                       .name = "single_copy",
+                                       .source = single_copy_source,
+                                       .needs = single_copy_needs,
+                                       .parameter_list = {giver_writes_parameter},
+                                       .build = all_to_all::build_single_copy,
+                                       .cost_s = all_to_all::cost_single_copy};
+
+}  // namespace railpass::collectives::all_to_allv
+
+#endif

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Single copies, flat: the root reads the block of each other rank in its memory, or they write it
+// to the root's. p = 8: 0 gets from 1 to 7; or 1 to 7 put to 0.
+//
+// Cost: a system call and one copy of a block, one after the other or, where all write, at once.
+// Good when: blocks are long. Poor when: they are short.
+// Needs: processes that may copy from each other's memory; at most 16 ranks.
+// Source: Ma, Bosilca, Bouteiller, Dongarra: Kernel-assisted and topology-aware MPI collective
+// communications on multicore/many-core platforms, JPDC 73 (2013), doi:10.1016/j.jpdc.2013.01.015.
+#ifdef RAILPASS_LIST_ALGORITHM
+RAILPASS_LIST_ALGORITHM(gather, single_copy)
+#elif !defined(RAILPASS_COLLECTIVES_GATHER_SINGLE_COPY)
+#define RAILPASS_COLLECTIVES_GATHER_SINGLE_COPY
+
+#include "collectives/single_copy.hpp"
+
+namespace railpass::collectives::gather {
+
+inline schedule build_single_copy(const shape& s, const parameters& values) {
+  const int p = s.num_ranks;
+  if (s.rank != 0) return hand_over(s, values, buffer::input, {{0, block_of(s.rank, p)}}, {});
+  std::vector<handover> takes;
+  for (int k = 1; k < p; ++k) takes.push_back({k, block_of(k, p)});
+  return hand_over(s, values, buffer::input, {}, takes, {block_of(0, p)});
+}
+
+inline double cost_single_copy(const cost_query& q, const parameters& values) {
+  const double others = q.num_ranks - 1, block = q.bytes / q.num_ranks;
+  return values[0] != 0 ? hand_over_s(q, others, 1, block) : hand_over_s(q, 1, others, block);
+}
+
+inline constexpr algorithm single_copy{.op = collective::gather,
+                                       .name = "single_copy",
+                                       .source = single_copy_source,
+                                       .needs = single_copy_needs,
+                                       .parameter_list = {giver_writes_parameter},
+                                       .build = build_single_copy,
+                                       .cost_s = cost_single_copy};
+
+}  // namespace railpass::collectives::gather
+
+#endif
