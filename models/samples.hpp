@@ -38,7 +38,7 @@ struct stream_sample {
   double busy_s = 0;  ///< time per message
 };
 
-/// Work on a rank's own memory.
+/// Work on a rank's own memory, or what all ranks of a node pass on at once.
 struct local_sample {
   std::int64_t bytes = 0;
   double seconds = 0;
@@ -52,6 +52,10 @@ struct measurements {
   std::map<link_class, std::int64_t> eager_limits_bytes{};
   std::vector<local_sample> copies{};
   std::vector<local_sample> reductions{};
+  /// Each rank of a node has shown the next one something in a cell, which has copied it.
+  std::vector<local_sample> handovers{};
+  /// Each has opened its memory to the next one, which has copied it, and has heard so.
+  std::vector<local_sample> single_copies{};
   std::vector<collective_time> collectives{};
 
   void append(const measurements& more) {
@@ -60,6 +64,8 @@ struct measurements {
     streams.insert(streams.end(), more.streams.begin(), more.streams.end());
     copies.insert(copies.end(), more.copies.begin(), more.copies.end());
     reductions.insert(reductions.end(), more.reductions.begin(), more.reductions.end());
+    handovers.insert(handovers.end(), more.handovers.begin(), more.handovers.end());
+    single_copies.insert(single_copies.end(), more.single_copies.begin(), more.single_copies.end());
     collectives.insert(collectives.end(), more.collectives.begin(), more.collectives.end());
   }
 };

@@ -106,6 +106,12 @@ void print(const profile& p, const measurements& m) {
   };
   if (!m.copies.empty()) local("copy", p.machine.copy);
   if (!m.reductions.empty()) local("reduce", p.machine.reduce);
+  if (const shared_memory_model& shared = p.machine.shared; shared.measured) {
+    words() << "a rank of a node sees what another has shown: " << format_seconds(shared.seen_s)
+            << '\n';
+    local("copy to or from a cell", shared.copy);
+    if (!m.single_copies.empty()) local("single copy", shared.single_copy);
+  }
   if (!p.corrections.empty()) {
     report::table lines({"collective", "algorithm", "factor", "off by up to", "times measured"});
     for (const algorithm_correction& c : p.corrections) {

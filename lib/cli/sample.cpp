@@ -50,6 +50,13 @@ void print(const sample_set& samples) {
                format_seconds(samples.measured.reductions[i].seconds)});
   words() << printed(lines);
 
+  report::table handovers({"bytes", "handed over through a cell", "by a single copy"});
+  for (const local_sample& s : samples.measured.handovers)
+    handovers.add({format_bytes(s.bytes), format_seconds(s.seconds), "-"});
+  for (const local_sample& s : samples.measured.single_copies)
+    handovers.add({format_bytes(s.bytes), "-", format_seconds(s.seconds)});
+  if (!handovers.empty()) words() << '\n' << printed(handovers);
+
   report::table natives({"the MPI library's own", "bytes", "median"});
   for (const collective_time& t : samples.measured.collectives)
     natives.add({t.collective, format_bytes(t.bytes), format_seconds(t.median_s)});

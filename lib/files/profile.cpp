@@ -156,6 +156,38 @@ algorithm_correction::point read_point(const json_reader& r) {
   return point;
 }
 
+json machine_json(const machine_model& m) {
+  json machine{{"same_node", link_json(m.same_node)},
+               {"across_nodes", link_json(m.across_nodes)},
+               {"copy", local_json(m.copy)},
+               {"reduce", local_json(m.reduce)},
+               {"rails_per_node", m.rails_per_node}};
+  if (m.shared.measured)
+    machine["shared_memory"] = {{"seen_s", m.shared.seen_s},
+                                {"copy", local_json(m.shared.copy)},
+                                {"single_copy", local_json(m.shared.single_copy)}};
+  return machine;
+}
+
+machine_model read_machine(const json_reader& r) {
+  r.expect_fields(
+      {"same_node", "across_nodes", "copy", "reduce", "shared_memory", "rails_per_node"});
+  machine_model m;
+  m.same_node = read_link(r.field("same_node"));
+  m.across_nodes = read_link(r.field("across_nodes"));
+  m.copy = read_local(r.field("copy"));
+  m.reduce = read_local(r.field("reduce"));
+  m.rails_per_node = int(r.integer("rails_per_node", 1, 1024));
+  if (!r.has("shared_memory")) return m;
+  const json_reader shared = r.field("shared_memory");
+  shared.expect_fields({"seen_s", "copy", "single_copy"});
+  m.shared = {.seen_s = shared.number("seen_s"),
+              .copy = read_local(shared.field("copy")),
+              .single_copy = read_local(shared.field("single_copy")),
+              .measured = true};
+  return m;
+}
+
 }  // namespace
 
 std::string to_json(const profile& p) {
@@ -173,12 +205,7 @@ std::string to_json(const profile& p) {
                         {"version", version},
                         {"machine_id", fingerprint_json(p.machine_id)},
                         {"sampled_at", p.sampled_at},
-                        {"machine",
-                         {{"same_node", link_json(p.machine.same_node)},
-                          {"across_nodes", link_json(p.machine.across_nodes)},
-                          {"copy", local_json(p.machine.copy)},
-                          {"reduce", local_json(p.machine.reduce)},
-                          {"rails_per_node", p.machine.rails_per_node}}},
+                        {"machine", machine_json(p.machine)},
                         {"corrections", std::move(corrections)},
                         {"measured", std::move(measured)}});
 }
@@ -195,13 +222,7 @@ profile parse_profile(std::string_view text, const std::string& name) {
   profile p;
   p.machine_id = read_fingerprint(top.field("machine_id"));
   p.sampled_at = top.text("sampled_at");
-  const json_reader machine = top.field("machine");
-  machine.expect_fields({"same_node", "across_nodes", "copy", "reduce", "rails_per_node"});
-  p.machine.same_node = read_link(machine.field("same_node"));
-  p.machine.across_nodes = read_link(machine.field("across_nodes"));
-  p.machine.copy = read_local(machine.field("copy"));
-  p.machine.reduce = read_local(machine.field("reduce"));
-  p.machine.rails_per_node = int(machine.integer("rails_per_node", 1, 1024));
+  p.machine = read_machine(top.field("machine"));
   for (const json_reader& c : top.list("corrections")) {
     c.expect_fields({"collective", "algorithm", "factor", "points"});
     algorithm_correction correction{.collective = c.name("collective"),

@@ -61,23 +61,28 @@ std::string to_json(const sample_set& s) {
   json collectives = json::array();
   for (const collective_time& t : s.measured.collectives)
     collectives.push_back(collective_time_json(t));
-  return document_text({{"format", format},
-                        {"version", version},
-                        {"machine_id", fingerprint_json(s.machine_id)},
-                        {"sampled_at", s.sampled_at},
-                        {"links", std::move(links)},
-                        {"streams", std::move(streams)},
-                        {"eager_limits_bytes", std::move(eager)},
-                        {"copies", local_json(s.measured.copies)},
-                        {"reductions", local_json(s.measured.reductions)},
-                        {"collectives", std::move(collectives)}});
+  json document{{"format", format},
+                {"version", version},
+                {"machine_id", fingerprint_json(s.machine_id)},
+                {"sampled_at", s.sampled_at},
+                {"links", std::move(links)},
+                {"streams", std::move(streams)},
+                {"eager_limits_bytes", std::move(eager)},
+                {"copies", local_json(s.measured.copies)},
+                {"reductions", local_json(s.measured.reductions)},
+                {"collectives", std::move(collectives)}};
+  if (!s.measured.handovers.empty()) document["handovers"] = local_json(s.measured.handovers);
+  if (!s.measured.single_copies.empty())
+    document["single_copies"] = local_json(s.measured.single_copies);
+  return document_text(document);
 }
 
 sample_set parse_samples(std::string_view text, const std::string& name) {
   const json_document document(text, name);
   const json_reader top = document.expect(format, version);
   top.expect_fields({"format", "version", "machine_id", "sampled_at", "links", "streams",
-                     "eager_limits_bytes", "copies", "reductions", "collectives"});
+                     "eager_limits_bytes", "copies", "reductions", "handovers", "single_copies",
+                     "collectives"});
   sample_set s;
   s.machine_id = read_fingerprint(top.field("machine_id"));
   s.sampled_at = top.text("sampled_at");
@@ -108,6 +113,8 @@ sample_set parse_samples(std::string_view text, const std::string& name) {
       s.measured.eager_limits_bytes[link] = eager.integer(name_of(link));
   s.measured.copies = read_local(top, "copies");
   s.measured.reductions = read_local(top, "reductions");
+  if (top.has("handovers")) s.measured.handovers = read_local(top, "handovers");
+  if (top.has("single_copies")) s.measured.single_copies = read_local(top, "single_copies");
   for (const json_reader& t : top.list("collectives"))
     s.measured.collectives.push_back(read_collective_time(t));
   return s;

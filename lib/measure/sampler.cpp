@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/measure/sampler.hpp"
 
+#include "lib/measure/handovers.hpp"
 #include "lib/measure/links.hpp"
 #include "lib/measure/workload.hpp"
 #include "railpass/base/clock.hpp"
@@ -102,19 +103,20 @@ void sample_natives(const job& j, std::span<const collective> natives, measureme
 
 measurements sample_machine(const job& j, const std::string& rails, double budget_s,
                             std::span<const collective> natives, const progress_report& progress) {
-  constexpr double memory_share = 0.05, native_share = 0.35;
-  constexpr double links_share = 1 - memory_share - native_share;
-  measurements all = sample_links(
-      j, rails, links_share * budget_s,
-      [&](double fraction, const std::string& doing) { progress(links_share * fraction, doing); });
-  sample_natives(j, natives, all, native_share * budget_s,
-                 [&](double fraction, const std::string& doing) {
-                   progress(links_share + native_share * std::min(1.0, fraction), doing);
-                 });
+  constexpr double memory_share = 0.05, native_share = 0.35, handover_share = 0.05;
+  constexpr double links_share = 1 - memory_share - native_share - handover_share;
+  // Progress of a part that begins where so much is done.
+  const auto part = [&](double begin, double share) {
+    return [&progress, begin, share](double fraction, const std::string& doing) {
+      progress(begin + share * std::min(1.0, fraction), doing);
+    };
+  };
+  measurements all = sample_links(j, rails, links_share * budget_s, part(0, links_share));
+  sample_natives(j, natives, all, native_share * budget_s, part(links_share, native_share));
+  sample_handovers(j, all, handover_share * budget_s,
+                   part(links_share + native_share, handover_share));
   if (j.rank == 0)
-    sample_memory(all, memory_share * budget_s, [&](double fraction, const std::string& doing) {
-      progress(1 - memory_share + memory_share * fraction, doing);
-    });
+    sample_memory(all, memory_share * budget_s, part(1 - memory_share, memory_share));
   quiet_barrier(MPI_COMM_WORLD);
   return all;
 }

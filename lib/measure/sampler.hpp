@@ -12,8 +12,9 @@
 
 namespace railpass::measure {
 
-/// Measures the machine for about `budget_s`: links, copies and reductions, and the MPI library's
-/// own collectives `natives`. As sample_links (links.hpp) otherwise.
+/// Measures the machine for about `budget_s`: links, copies and reductions, what ranks of a node
+/// hand over, and the MPI library's own collectives `natives`. As sample_links (links.hpp)
+/// otherwise.
 measurements sample_machine(const job& j, const std::string& rails, double budget_s,
                             std::span<const collective> natives, const progress_report& progress);
 

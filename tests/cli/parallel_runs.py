@@ -26,6 +26,9 @@ class Sample(ProgramTest):
         self.assertGreaterEqual(found["eager_limits_bytes"]["same_node"], 0)
         self.assertGreater(len(found["copies"]), 3)
         self.assertGreater(len(found["reductions"]), 3)
+        self.assertGreater(len(found["handovers"]), 3)
+        for sample in found["handovers"] + found.get("single_copies", []):
+            self.assertGreater(sample["seconds"], 0)
         natives = {c["collective"] for c in found["collectives"]}
         self.assertLessEqual({"broadcast", "all_reduce", "all_to_all", "scan", "barrier"}, natives)
 

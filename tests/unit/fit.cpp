@@ -351,6 +351,31 @@ TEST_CASE("local work is a line, whatever the noise of single values") {
   CHECK(fit_local({}).s_per_byte == local_model{}.s_per_byte);
 }
 
+TEST_CASE("what handing over takes is found, and what was not measured is generic") {
+  const shared_memory_model generic{}, known{.seen_s = 3e-7,
+                                             .copy = {.alpha_s = 2e-8, .s_per_byte = 2e-10},
+                                             .single_copy = {.alpha_s = 8e-7, .s_per_byte = 3e-10}};
+  machine_model machine;
+  machine.shared = known;
+  machine.shared.measured = true;
+  measurements m;
+  CHECK_FALSE(fit_shared_memory(m, generic).measured);
+  for (std::int64_t bytes = 8; bytes <= 8192; bytes *= 2)
+    m.handovers.push_back(
+        {bytes, machine.publish_s(double(bytes)) + machine.fetch_s(double(bytes))});
+  const shared_memory_model cells = fit_shared_memory(m, generic);
+  CHECK(cells.measured);
+  CHECK(cells.seen_s == Approx(known.seen_s).epsilon(0.02));
+  CHECK(cells.copy.s_per_byte == Approx(known.copy.s_per_byte).epsilon(0.02));
+  CHECK(cells.single_copy.alpha_s == generic.single_copy.alpha_s);
+  for (std::int64_t bytes = 4096; bytes <= 1 << 20; bytes *= 4)
+    m.single_copies.push_back(
+        {bytes, machine.publish_s(0) + machine.single_copy_s(double(bytes)) + machine.seen_s()});
+  const shared_memory_model both = fit_shared_memory(m, generic);
+  CHECK(both.single_copy.alpha_s == Approx(known.single_copy.alpha_s).epsilon(0.02));
+  CHECK(both.single_copy.s_per_byte == Approx(known.single_copy.s_per_byte).epsilon(0.02));
+}
+
 TEST_CASE("times of 1 KiB to 256 KiB on 8 hosts predict 1 MiB within 15 %, without link samples") {
   std::vector<double> errors;
   for (unsigned seed = 0; seed < (test::sanitized ? 1 : 8); ++seed) {

@@ -36,6 +36,10 @@ profile example_profile() {
   p.machine.across_nodes.flow.pieces = {{0, 15e-6, 6e-8}};
   p.machine.across_nodes.crowd.pieces = {{0, 16e-6, 7e-8}};
   p.machine.reduce = {.alpha_s = 1e-7, .s_per_byte = 2e-10};
+  p.machine.shared = {.seen_s = 1.5e-7,
+                      .copy = {.alpha_s = 1e-8, .s_per_byte = 1e-10},
+                      .single_copy = {.alpha_s = 9e-7, .s_per_byte = 2e-10},
+                      .measured = true};
   p.corrections = {{"broadcast",
                     "binomial",
                     1.17,
@@ -61,6 +65,8 @@ sample_set example_samples() {
   s.measured.eager_limits_bytes = {{link_class::across_nodes, 65536}};
   s.measured.copies = {{0, 0}, {4096, 3e-7}};
   s.measured.reductions = {{4096, 9e-7}};
+  s.measured.handovers = {{8, 3e-7}, {8192, 2e-6}};
+  s.measured.single_copies = {{65536, 9e-6}};
   return s;
 }
 
@@ -228,6 +234,10 @@ TEST_CASE("what is written is read back equal, to the last bit but of what predi
   CHECK(p.machine.across_nodes.crowd_s(1000) == 16e-6 + 1000 * 7e-8);
   CHECK(p.machine.same_node.flow_s(1000) == 0);
   CHECK(p.machine.across_nodes.shift_s(4096) == p.machine.across_nodes.one_way_s(4096));
+  CHECK(p.machine.shared.measured);
+  CHECK(p.machine.shared.seen_s == 1.5e-7);
+  CHECK(p.machine.shared.copy.s_per_byte == 1e-10);
+  CHECK(p.machine.shared.single_copy.alpha_s == 9e-7);
   CHECK(p.correction("broadcast", "binomial")->factor == 1.17);
   CHECK(p.correction("broadcast", "binomial")->points.at(0).place.segments == 1);
   CHECK(p.correction("broadcast", "binomial")->points.at(0).weight == -0.25);
@@ -247,6 +257,8 @@ TEST_CASE("what is written is read back equal, to the last bit but of what predi
   CHECK(s.measured.links[1].flow_s == 41e-3);
   CHECK(s.measured.links[1].crowd_s == 43e-3);
   CHECK(s.measured.eager_limits_bytes.at(link_class::across_nodes) == 65536);
+  CHECK(s.measured.handovers.at(1).seconds == 2e-6);
+  CHECK(s.measured.single_copies.at(0).bytes == 65536);
   const bench_results b = files::parse_bench(files::to_json(example_bench()), "f");
   CHECK(b.results[1].bytes == std::int64_t{1} << 40);
   CHECK_FALSE(b.results[1].ratio_to_native);
@@ -268,6 +280,18 @@ TEST_CASE("what is written is read back equal, to the last bit but of what predi
   CHECK(d.contexts[0].arms[1].pairs->deviation == 0.02);
   CHECK(d.contexts[0].arms[2].pairs->gain == -0.2);
   CHECK_FALSE(d.contexts[0].arms[2].pairs->deviation);
+}
+
+TEST_CASE("what an earlier railpass measured has nothing of shared memory") {
+  sample_set s = example_samples();
+  s.measured.handovers.clear();
+  s.measured.single_copies.clear();
+  const std::string text = files::to_json(s);
+  CHECK(text.find("handovers") == std::string::npos);
+  CHECK(files::parse_samples(text, "f").measured.handovers.empty());
+  profile p = example_profile();
+  p.machine.shared = {};
+  CHECK_FALSE(files::parse_profile(files::to_json(p), "f").machine.shared.measured);
 }
 
 TEST_CASE("no slower means by no more than 2 %, 100 ns or three standard errors") {

@@ -9,6 +9,7 @@
 #include "railpass/base/statistics.hpp"
 #include "railpass/fit/collectives.hpp"
 #include "railpass/fit/links.hpp"
+#include "railpass/fit/shared_memory.hpp"
 #include "railpass/predict/predict.hpp"
 #include "railpass/select/prior.hpp"
 
@@ -31,6 +32,7 @@ inline profile fit_profile(const measurements& m, const fingerprint& machine_id,
   result.machine = select::generic_machine();
   if (!m.copies.empty()) result.machine.copy = fit_local(m.copies);
   if (!m.reductions.empty()) result.machine.reduce = fit_local(m.reductions);
+  result.machine.shared = fit_shared_memory(m, result.machine.shared);
 
   const auto sampled = [&](link_class link) {
     return std::any_of(m.links.begin(), m.links.end(),

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/measure/handovers.hpp"
+
+#include "lib/exec/cell_executor.hpp"
+#include "lib/exec/single_copy.hpp"
+#include "railpass/base/clock.hpp"
+#include "railpass/base/statistics.hpp"
+#include "railpass/base/units.hpp"
+#include "railpass/schedule/builder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace railpass::measure {
+namespace {
+
+enum class way { through_a_cell, by_single_copy };
+
+// Each rank to the one before it.
+schedule ring(way how, int rank, int num_ranks) {
+  builder b({.rank = rank, .num_ranks = num_ranks}, 0, 1);
+  const int taker = wrap(rank - 1, num_ranks), giver = wrap(rank + 1, num_ranks);
+  if (how == way::through_a_cell) {
+    b.publish(buffer::input, {}, 0);
+    b.fetch(giver, 0, buffer::output, {});
+  } else {
+    b.offer(buffer::input, {}, taker, 0);
+    b.get(giver, 0, buffer::output, {});
+  }
+  return b.finish();
+}
+
+// The ranks of this rank's node, and cells in memory that MPI lets them share.
+class node_ranks {
+ public:
+  explicit node_ranks(const job& j) {
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, j.rank, MPI_INFO_NULL, &comm_);
+    MPI_Comm_rank(comm_, &rank_);
+    MPI_Comm_size(comm_, &size_);
+    if (size_ < 2) return;
+    MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+    void* own = nullptr;
+    int made = MPI_Win_allocate_shared(cell_region::bytes + cell_region::line_bytes, 1,
+                                       MPI_INFO_NULL, comm_, &own, &window_) == MPI_SUCCESS;
+    MPI_Allreduce(MPI_IN_PLACE, &made, 1, MPI_INT, MPI_MIN, comm_);
+    if (made == 0) return;
+    for (int r = 0; r < size_; ++r) regions_.push_back(region_of(r));
+    const cell_region& mine = regions_[std::size_t(rank_)];
+    std::memset(mine.memory(), 0, std::size_t(cell_region::bytes));
+    mine.set_process(::getpid());
+    find_out_single_copies();
+    MPI_Barrier(comm_);
+    runs_.emplace(regions_, rank_, std::thread::hardware_concurrency() >= unsigned(size_));
+  }
+  ~node_ranks() {
+    if (window_ != MPI_WIN_NULL) MPI_Win_free(&window_);
+    MPI_Comm_free(&comm_);
+  }
+  node_ranks(const node_ranks&) = delete;
+  node_ranks& operator=(const node_ranks&) = delete;
+
+  bool can(way how) const { return runs_ && (how == way::through_a_cell || single_copies_); }
+
+  // Of one handover. Collective over the node.
+  double handover_s(way how, std::int64_t bytes, int repetitions) {
+    const schedule s = ring(how, rank_, size_);
+    in_.resize(std::size_t(bytes));
+    out_.resize(std::size_t(bytes));
+    const binding b{.input = in_.data(), .output = out_.data(), .size = {.units = bytes}};
+    runs_->run(s, b);
+    MPI_Barrier(comm_);
+    const double begin_s = steady_clock_s();
+    for (int i = 0; i < repetitions; ++i) runs_->run(s, b);
+    return (steady_clock_s() - begin_s) / repetitions;
+  }
+
+ private:
+  // Mappings begin with pages, so that it is the same place on all ranks.
+  cell_region region_of(int r) const {
+    MPI_Aint bytes = 0;
+    int unit = 1;
+    void* memory = nullptr;
+    MPI_Win_shared_query(window_, r, &bytes, &unit, &memory);
+    auto room = std::size_t(bytes);
+    std::align(std::size_t(cell_region::line_bytes), std::size_t(cell_region::bytes), memory, room);
+    return cell_region(static_cast<std::byte*>(memory));
+  }
+  void find_out_single_copies() {
+    word_ = std::uint64_t(::getpid()) << 32 | std::uint64_t(rank_);
+    const single_copy_probe mine = single_copy_probe::of(word_);
+    std::vector<single_copy_probe> all(static_cast<std::size_t>(size_));
+    MPI_Allgather(&mine, int(sizeof mine), MPI_BYTE, all.data(), int(sizeof mine), MPI_BYTE, comm_);
+    int can = all[std::size_t((rank_ + 1) % size_)].can_copy() ? 1 : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &can, 1, MPI_INT, MPI_MIN, comm_);
+    single_copies_ = can != 0;
+  }
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  MPI_Win window_ = MPI_WIN_NULL;
+  int rank_ = 0, size_ = 1;
+  std::vector<cell_region> regions_;
+  std::uint64_t word_ = 0;
+  bool single_copies_ = false;
+  std::optional<cell_executor> runs_;
+  std::vector<std::byte> in_, out_;
+};
+
+}  // namespace
+
+void sample_handovers(const job& j, measurements& all, double budget_s,
+                      const progress_report& progress) {
+  struct sampled {
+    way how;
+    std::vector<std::int64_t> sizes;
+    std::vector<local_sample>& into;
+  };
+  const std::array<sampled, 2> both{
+      {{way::through_a_cell, {8, 64, 512, 1 << 10, 2 << 10, 4 << 10, cell_bytes}, all.handovers},
+       {way::by_single_copy,
+        {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20},
+        all.single_copies}}};
+  constexpr int most_passes = 30, fewest_passes = 3;
+  node_ranks node(j);
+  std::map<std::pair<way, std::int64_t>, std::vector<double>> values;
+  const double begin_s = steady_clock_s();
+  for (int pass = 0; pass < most_passes; ++pass) {
+    const double spent_s = steady_clock_s() - begin_s;
+    if (agreed(pass < fewest_passes || spent_s < budget_s ? 1 : 0) == 0) break;
+    progress(std::max(spent_s / budget_s, double(pass) / most_passes), "memory of a node");
+    for (const sampled& what : both)
+      for (const std::int64_t bytes : what.sizes)
+        if (node.can(what.how))
+          values[{what.how, bytes}].push_back(node.handover_s(
+              what.how, bytes, int(std::clamp<std::int64_t>((256 << 10) / bytes, 2, 256))));
+  }
+  if (j.rank != 0) return;
+  for (const sampled& what : both)
+    for (const std::int64_t bytes : what.sizes)
+      if (const auto found = values.find({what.how, bytes}); found != values.end())
+        what.into.push_back({bytes, median(without_outliers(found->second))});
+}
+
+}  // namespace railpass::measure
