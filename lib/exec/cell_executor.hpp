@@ -13,6 +13,7 @@
 #include "railpass/schedule/cells.hpp"
 
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <sched.h>
 #include <span>
@@ -39,8 +40,8 @@ class cell_executor {
 
   /// Runs the schedule to its end. Collective over the ranks of the regions. All memory is
   /// allocated before anything is published: std::bad_alloc is thrown before that or not at all.
-  /// Throws error if the kernel will not copy from or to a peer's memory; as with codes, that is
-  /// the end.
+  /// Throws error if the kernel will not copy from or to a peer's memory, or more is given there
+  /// than the other rank has room for; as with codes, that is the end.
   int run(const schedule& s, const binding& b, const wait_watch& watch = {}) {
     bind(s, b);
     if (b.size.units == 0) return 0;
@@ -62,6 +63,11 @@ class cell_executor {
   }
 
  private:
+  // What a cell says of memory that is opened to a peer.
+  struct opened_memory {
+    std::byte* address = nullptr;
+    std::int64_t bytes = 0;
+  };
   // A round of a step.
   struct action {
     step_kind kind = step_kind::publish;
@@ -152,9 +158,8 @@ class cell_executor {
       case step_kind::publish:
         return publish(a, number_of(a, segment), begin, units, watch);
       case step_kind::offer:
-        return show(number_of(a, segment), memory_.opened(a.from, begin), watch);
       case step_kind::invite:
-        return show(number_of(a, segment), memory_.opened(a.to, begin), watch);
+        return show(a, number_of(a, segment), begin, units, watch);
       case step_kind::fetch:
       case step_kind::combine:
       case step_kind::get:
@@ -178,12 +183,17 @@ class cell_executor {
     mine.shown(number).store(number + 1, std::memory_order_release);
     return 0;
   }
-  int show(std::uint64_t number, std::byte* address, const wait_watch& watch) {
+  int show(const action& a, std::uint64_t number, std::int64_t begin, std::int64_t units,
+           const wait_watch& watch) {
     if (const int code = wait_for_room(number, watch)) return code;
     const cell_region& mine = regions_[std::size_t(rank_)];
-    std::memcpy(mine.content(number), &address, sizeof address);
+    const opened_memory what{.address = memory_.opened(a.to, begin), .bytes = bytes_of(units)};
+    std::memcpy(mine.content(number), &what, sizeof what);
     mine.shown(number).store(number + 1, std::memory_order_release);
     return 0;
+  }
+  std::int64_t bytes_of(std::int64_t units) const {
+    return units * memory_.bound().size.unit_bytes;
   }
   // What all others have acknowledged is only looked up when it is needed, and then remembered.
   int wait_for_room(std::uint64_t number, const wait_watch& watch) {
@@ -213,14 +223,21 @@ class cell_executor {
     const std::byte* cell = theirs.content(number);
     if (a.kind == step_kind::fetch) return memory_.fetch(cell, a.to, begin, units);
     if (a.kind == step_kind::combine) return memory_.combine(cell, a.to, begin, units);
-    std::byte* remote = nullptr;
-    std::memcpy(&remote, cell, sizeof remote);
-    const pid_t process = theirs.process();
-    const auto bytes = std::size_t(units * memory_.bound().size.unit_bytes);
-    if (a.kind == step_kind::get)
-      copy_from(process, remote, memory_.opened(a.to, begin), bytes);
+    opened_memory there;
+    std::memcpy(&there, cell, sizeof there);
+    std::byte* const here = memory_.opened(a.to, begin);
+    // Where only the two know lengths, as with a message: no more is taken than is given.
+    const bool gets = a.kind == step_kind::get;
+    const std::int64_t mine = bytes_of(units), given = gets ? there.bytes : mine;
+    if (const std::int64_t room = gets ? mine : there.bytes; given > room)
+      throw error("rank " + std::to_string(gets ? a.peer : rank_) + " gives " +
+                  std::to_string(given) + " bytes to rank " +
+                  std::to_string(gets ? rank_ : a.peer) + ", which has room for " +
+                  std::to_string(room));
+    if (gets)
+      copy_from(theirs.process(), there.address, here, std::size_t(given));
     else
-      copy_to(process, remote, memory_.opened(a.from, begin), bytes);
+      copy_to(theirs.process(), there.address, here, std::size_t(given));
     return 0;
   }
   // Those that have been let into this rank's memory must be through with the call.

@@ -525,7 +525,10 @@ TEST_CASE("who waits for long says for whom") {
 TEST_CASE("what the kernel does not copy is an error that names the process") {
   const auto memory = zeroed_regions(2);
   const std::vector<cell_region> regions = regions_of(memory.get(), 2);
-  std::byte* const nowhere = nullptr;
+  struct {
+    std::byte* address = nullptr;
+    std::int64_t bytes = 8;
+  } const nowhere;
   for (const bool writes : {false, true}) {
     // The root reads what rank 1 offers at place 0, or rank 1 writes what the root invites at 1.
     const arm a =
@@ -541,6 +544,47 @@ TEST_CASE("what the kernel does not copy is an error that names the process") {
                       ContainsSubstring(std::to_string(::getpid())) &&
                           ContainsSubstring(writes ? "writing 8 bytes" : "reading 8 bytes"));
   }
+}
+
+TEST_CASE("no more goes in a single copy than is given, and too much is an error") {
+  for (const bool writes : {false, true})
+    for (const std::int64_t theirs : {4, 8, 12}) {
+      CAPTURE(writes, theirs);
+      const std::int64_t mine = 8, given = writes ? mine : theirs, room = writes ? theirs : mine;
+      const auto memory = zeroed_regions(2);
+      const std::vector<cell_region> regions = regions_of(memory.get(), 2);
+      const arm a =
+          parse_arm(collective::gatherv, writes ? "single_copy+giver_writes=1" : "single_copy");
+      const int rank = writes ? 1 : 0;
+      std::vector<std::byte> own(16, std::byte{1}), peers(16, std::byte{2});
+      const struct {
+        std::byte* address;
+        std::int64_t bytes;
+      } opened{peers.data(), theirs};
+      const cell_region& region = regions[std::size_t(1 - rank)];
+      std::memcpy(region.content(std::uint64_t(rank)), &opened, sizeof opened);
+      region.shown(std::uint64_t(rank)).store(std::uint64_t(rank) + 1);
+      const std::vector<extent> blocks{{0, 0}, {0, mine}};
+      cell_executor exec(regions, rank, true);
+      const schedule s = a.base->build({.rank = rank, .num_ranks = 2}, a.values);
+      const binding b{.input = own.data(),
+                      .output = own.data(),
+                      .size = {1, 1},
+                      .input_blocks = blocks,
+                      .output_blocks = blocks};
+      if (given > room) {
+        CHECK_THROWS_WITH(exec.run(s, b),
+                          ContainsSubstring("gives " + std::to_string(given)) &&
+                              ContainsSubstring("room for " + std::to_string(room)));
+        continue;
+      }
+      REQUIRE(exec.run(s, b) == 0);
+      const std::vector<std::byte>& to = writes ? peers : own;
+      const std::byte was = writes ? std::byte{2} : std::byte{1};
+      const std::byte is = writes ? std::byte{1} : std::byte{2};
+      CHECK(std::all_of(to.begin(), to.begin() + given, [&](std::byte x) { return x == is; }));
+      CHECK(std::all_of(to.begin() + given, to.end(), [&](std::byte x) { return x == was; }));
+    }
 }
 
 TEST_CASE("a process is asked for its memory only if it can be had") {

@@ -11,8 +11,8 @@
 // no call ends with a barrier, a publisher waits only for who is a whole ring behind, and it makes
 // no difference who is the root.
 //
-// Of memory that a rank opens to a peer, the cell says where it is. At the end of the call the rank
-// waits, behind its own acknowledgement, for the peer's.
+// Of memory that a rank opens to a peer, the cell says where it is, and how long. At the end of the
+// call the rank waits, behind its own acknowledgement, for the peer's.
 #pragma once
 
 #include "railpass/schedule/schedule.hpp"
