@@ -2,6 +2,7 @@
 #include "lib/cli/environment.hpp"
 #include "lib/cli/parallel.hpp"
 #include "lib/cli/verb.hpp"
+#include "lib/exec/single_copy.hpp"
 #include "lib/files/files.hpp"
 #include "lib/preload/mpi_of_build.hpp"
 #include "railpass/base/units.hpp"
@@ -13,6 +14,7 @@
 #include <iostream>
 #include <memory>
 #include <stdlib.h>
+#include <unistd.h>
 
 namespace railpass::cli {
 namespace {
@@ -132,8 +134,28 @@ finding check_load(int ranks_here, const fingerprint& here) {
   return f;
 }
 
+// Whether a rank may copy from and to the memory of one that it has not started: what forbids it is
+// seen without a second one.
+finding check_single_copies() {
+  finding f{.check = "copies between processes", .message = "allowed"};
+  const std::uint64_t word = 1;
+  int scope = 0;
+  std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
+  if (!single_copy_probe::of(word).can_copy())
+    f.message = "refused (process_vm_readv)";
+  else if (scope > 0 && geteuid() != 0)
+    f.message =
+        "refused, kernel.yama.ptrace_scope is " + std::to_string(scope) + " (0 allows them)";
+  else
+    return f;
+  f.ok = false;
+  f.message += ": long messages within a host are copied twice";
+  return f;
+}
+
 std::vector<finding> examine_host(int ranks_here, const fingerprint& here) {
-  return {check_ranks(ranks_here, here), check_governor(), check_load(ranks_here, here)};
+  return {check_ranks(ranks_here, here), check_governor(), check_load(ranks_here, here),
+          check_single_copies()};
 }
 
 std::vector<finding> examine_job(const options& o, const fingerprint& here) {

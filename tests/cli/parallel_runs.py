@@ -238,6 +238,22 @@ class Bench(ProgramTest):
                                  says="missing.json")
 
 
+# Runs what follows where the kernel refuses process_vm_readv, as a container's profile may. Exit
+# status 77: there are no such filters here.
+REFUSING = """
+import ctypes, os, platform, struct, sys
+number = {"x86_64": 310, "aarch64": 270}.get(platform.machine())
+steps = [(0x20, 0, 0, 0), (0x15, 0, 1, number or 0), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *s) for s in steps))
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
+program, prctl = Program(len(steps), ctypes.addressof(code)), ctypes.CDLL(None).prctl
+if number is None or prctl(38, 1, 0, 0, 0) or prctl(22, 2, ctypes.byref(program)):
+    sys.exit(77)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
 class Doctor(ProgramTest):
     def checks(self, result):
         found = json.loads(result.stdout)
@@ -276,6 +292,15 @@ class Doctor(ProgramTest):
         wrong = self.alone("--profile", other)["profile"]
         self.assertFalse(wrong["ok"])
         self.assertIn("Imaginary 9000", wrong["message"])
+
+    def test_copies_that_the_kernel_refuses(self):
+        refused = self.start([sys.executable, "-c", REFUSING, os.environ["RAILPASS"], "doctor",
+                              "--json", "-"])
+        if refused.returncode == 77:
+            self.skipTest("no seccomp filter here")
+        found = self.checks(refused)["copies between processes"]
+        self.assertFalse(found["ok"])
+        self.assertIn("refused (process_vm_readv)", found["message"])
 
     def test_more_ranks_than_cores(self):
         ranks = 2 * os.cpu_count()
