@@ -80,35 +80,31 @@ class checked_call : public check_case {
   index physical(index v) const { return physical_rank(v, rotation_, num_ranks); }
   std::string rank_text(index v) const { return "rank " + std::to_string(physical(v)); }
   std::string step_text(const step& s, index peer) const {
+    const std::string from = buffer_text(s.from), to = buffer_text(s.to), who = rank_text(peer);
+    const std::string place = " at " + std::to_string(s.place);
     switch (s.kind) {
       case step_kind::send:
-        return "send of " + buffer_text(s.from) + " to " + rank_text(peer);
+        return "send of " + from + " to " + who;
       case step_kind::receive:
-        return "receive into " + buffer_text(s.to) + " from " + rank_text(peer);
+        return "receive into " + to + " from " + who;
       case step_kind::reduce:
-        return "reduce of " + buffer_text(s.from) + " into " + buffer_text(s.to);
+        return "reduce of " + from + " into " + to;
       case step_kind::publish:
-        return "publish of " + buffer_text(s.from) + " at " + std::to_string(s.place);
+        return "publish of " + from + place;
       case step_kind::fetch:
-        return "fetch into " + buffer_text(s.to) + " from " + rank_text(peer) + " at " +
-               std::to_string(s.place);
+        return "fetch into " + to + " from " + who + place;
       case step_kind::combine:
-        return "combine into " + buffer_text(s.to) + " from " + rank_text(peer) + " at " +
-               std::to_string(s.place);
+        return "combine into " + to + " from " + who + place;
       case step_kind::offer:
-        return "offer of " + buffer_text(s.from) + " to " + rank_text(peer) + " at " +
-               std::to_string(s.place);
+        return "offer of " + from + " to " + who + place;
       case step_kind::get:
-        return "get into " + buffer_text(s.to) + " from " + rank_text(peer) + " at " +
-               std::to_string(s.place);
+        return "get into " + to + " from " + who + place;
       case step_kind::invite:
-        return "invite into " + buffer_text(s.to) + " of " + rank_text(peer) + " at " +
-               std::to_string(s.place);
+        return "invite into " + to + " of " + who + place;
       case step_kind::put:
-        return "put of " + buffer_text(s.from) + " to " + rank_text(peer) + " at " +
-               std::to_string(s.place);
+        return "put of " + from + " to " + who + place;
       default:
-        return "copy of " + buffer_text(s.from) + " to " + buffer_text(s.to);
+        return "copy of " + from + " to " + to;
     }
   }
   std::string form_text(index rank, std::size_t number) const {
