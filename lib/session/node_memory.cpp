@@ -4,6 +4,7 @@
 #include "lib/exec/single_copy.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
@@ -28,8 +29,9 @@ namespace {
 struct head {
   cpu_set_t cores;  // that it may use
   single_copy_probe probe;
-  int copies;  // whether it can copy from and to all others
+  std::uint32_t copies;  // from and to all others, as below
 };
+enum : std::uint32_t { not_tried, cannot_copy, can_copy };
 constexpr std::int64_t head_bytes = 4096;
 static_assert(sizeof(head) <= head_bytes);
 
@@ -212,15 +214,19 @@ struct node_memory::making::part {
       copies = copies && (r == made->local_ || head_of(r).probe.can_copy());
     }
     made->core_per_rank_ = CPU_COUNT(&all) >= made->num_local_;
-    head_of(made->local_).copies = copies;
-  }
-  // All have looked.
-  void agree_on_copies() {
+    verdict_of(made->local_).store(copies ? can_copy : cannot_copy, std::memory_order_release);
+    // All others are about to say so, too, and wait for nobody before.
     made->single_copy_ = true;
-    for (int r = 0; r < made->num_local_; ++r)
-      made->single_copy_ = made->single_copy_ && head_of(r).copies != 0;
+    for (int r = 0; r < made->num_local_; ++r) {
+      std::uint32_t theirs = not_tried;
+      while ((theirs = verdict_of(r).load(std::memory_order_acquire)) == not_tried) sched_yield();
+      made->single_copy_ = made->single_copy_ && theirs == can_copy;
+    }
   }
   std::byte* place_of(int local) { return made->memory_ + local * part_bytes(made->num_slots_); }
+  std::atomic_ref<std::uint32_t> verdict_of(int local) {
+    return std::atomic_ref(head_of(local).copies);
+  }
   head& head_of(int local) { return *std::launder(reinterpret_cast<head*>(place_of(local))); }
 
   void open_socket(int flags) {
@@ -279,8 +285,6 @@ std::unique_ptr<node_memory> node_memory::making::finish(std::int64_t agreed_byt
   problem = mine.problem;
   if (!well) return nullptr;
   if (!mine.alone()) mine.look_at_others();
-  if (!mine.all_well()) return nullptr;
-  if (!mine.alone()) mine.agree_on_copies();
   return std::move(mine.made);
 }
 

@@ -86,7 +86,7 @@ class node_memory {
   std::vector<usage> usage_;  // by slot
 };
 
-/// How the ranks of a communicator get such memory, all of them or none: with a few reductions, and
+/// How the ranks of a communicator get such memory, all of them or none: with two reductions, and
 /// without making anything of MPI's.
 class node_memory::making {
  public:
