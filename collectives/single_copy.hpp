@@ -7,6 +7,7 @@
 
 #include "collectives/blocks.hpp"
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -33,7 +34,7 @@ struct handover {
 /// order; `own`, if any, are those that it copies from input to output meanwhile.
 inline schedule hand_over(const shape& s, const parameters& values, buffer from,
                           const std::vector<handover>& gives, const std::vector<handover>& takes,
-                          const std::vector<block_range>& own = {}) {
+                          const std::optional<block_range>& own = {}) {
   builder b(s, 0, s.num_ranks);
   const bool writes = values[0] != 0;
   // At the place of whom it is for.
@@ -41,7 +42,7 @@ inline schedule hand_over(const shape& s, const parameters& values, buffer from,
     for (const handover& t : takes) b.invite(buffer::output, t.blocks, t.peer, t.peer);
   else
     for (const handover& g : gives) b.offer(from, g.blocks, g.peer, g.peer);
-  for (const block_range& blocks : own) b.copy(buffer::input, buffer::output, blocks);
+  if (own) b.copy(buffer::input, buffer::output, *own);
   if (writes)
     for (const handover& g : gives) b.put(g.peer, s.rank, from, g.blocks);
   else
@@ -49,11 +50,25 @@ inline schedule hand_over(const shape& s, const parameters& values, buffer from,
   return b.finish();
 }
 
+// --- closed forms
+
 /// `shown` pieces of memory are opened by the busiest rank, `copies` of `bytes` made one after the
 /// other; whose memory it is hears the end.
 inline double hand_over_s(const cost_query& q, double shown, double copies, double bytes) {
   const machine_model& m = q.machine;
   return shown * m.publish_s(8) + copies * m.single_copy_s(bytes) + m.seen_s();
+}
+
+/// Between rank 0 and each other one, `bytes` each, copied by the one or by the others.
+inline double rooted_hand_over_s(const cost_query& q, bool root_copies, double bytes) {
+  const double others = q.num_ranks - 1;
+  return root_copies ? hand_over_s(q, 1, others, bytes) : hand_over_s(q, others, 1, bytes);
+}
+
+/// From each rank to each other one, whoever copies.
+inline double all_hand_over_s(const cost_query& q, const parameters&) {
+  const double others = q.num_ranks - 1, block = q.bytes / q.num_ranks;
+  return hand_over_s(q, others, others, block) + q.machine.copy.time_s(block);
 }
 
 }  // namespace railpass::collectives

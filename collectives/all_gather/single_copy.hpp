@@ -28,18 +28,13 @@ inline schedule build_single_copy(const shape& s, const parameters& values) {
   return hand_over(s, values, buffer::input, gives, takes, {block_of(r, p)});
 }
 
-inline double cost_single_copy(const cost_query& q, const parameters&) {
-  const double others = q.num_ranks - 1, block = q.bytes / q.num_ranks;
-  return hand_over_s(q, others, others, block) + q.machine.copy.time_s(block);
-}
-
 inline constexpr algorithm single_copy{.op = collective::all_gather,
                                        .name = "single_copy",
                                        .source = single_copy_source,
                                        .needs = single_copy_needs,
                                        .parameter_list = {giver_writes_parameter},
                                        .build = build_single_copy,
-                                       .cost_s = cost_single_copy};
+                                       .cost_s = all_hand_over_s};
 
 }  // namespace railpass::collectives::all_gather
 

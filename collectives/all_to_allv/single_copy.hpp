@@ -16,7 +16,7 @@ inline constexpr algorithm single_copy{.op = collective::all_to_allv,
                                        .needs = single_copy_needs,
                                        .parameter_list = {giver_writes_parameter},
                                        .build = all_to_all::build_single_copy,
-                                       .cost_s = all_to_all::cost_single_copy};
+                                       .cost_s = all_hand_over_s};
 
 }  // namespace railpass::collectives::all_to_allv
 

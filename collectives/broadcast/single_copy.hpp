@@ -20,18 +20,14 @@ RAILPASS_LIST_ALGORITHM(broadcast, single_copy)
 namespace railpass::collectives::broadcast {
 
 inline schedule build_single_copy(const shape& s, const parameters& values) {
-  const auto to_all = [&] {
-    std::vector<handover> gives;
-    for (int k = 1; k < s.num_ranks; ++k) gives.push_back({k, {}});
-    return gives;
-  };
-  if (s.rank == 0) return hand_over(s, values, buffer::output, to_all(), {});
-  return hand_over(s, values, buffer::output, {}, {{0, {}}});
+  if (s.rank != 0) return hand_over(s, values, buffer::output, {}, {{0, {}}});
+  std::vector<handover> gives;
+  for (int k = 1; k < s.num_ranks; ++k) gives.push_back({k, {}});
+  return hand_over(s, values, buffer::output, gives, {});
 }
 
 inline double cost_single_copy(const cost_query& q, const parameters& values) {
-  const double others = q.num_ranks - 1;
-  return values[0] != 0 ? hand_over_s(q, 1, others, q.bytes) : hand_over_s(q, others, 1, q.bytes);
+  return rooted_hand_over_s(q, values[0] != 0, q.bytes);
 }
 
 inline constexpr algorithm single_copy{.op = collective::broadcast,

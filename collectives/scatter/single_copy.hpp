@@ -26,8 +26,7 @@ inline schedule build_single_copy(const shape& s, const parameters& values) {
 }
 
 inline double cost_single_copy(const cost_query& q, const parameters& values) {
-  const double others = q.num_ranks - 1, block = q.bytes / q.num_ranks;
-  return values[0] != 0 ? hand_over_s(q, 1, others, block) : hand_over_s(q, others, 1, block);
+  return rooted_hand_over_s(q, values[0] != 0, q.bytes / q.num_ranks);
 }
 
 inline constexpr algorithm single_copy{.op = collective::scatter,

@@ -54,7 +54,7 @@ class node_ranks {
     const cell_region& mine = regions_[std::size_t(rank_)];
     std::memset(mine.memory(), 0, std::size_t(cell_region::bytes));
     mine.set_process(::getpid());
-    find_out_single_copies();
+    single_copies_ = can_copy_to_each_other(comm_);
     MPI_Barrier(comm_);
     runs_.emplace(regions_, rank_, std::thread::hardware_concurrency() >= unsigned(size_));
   }
@@ -73,10 +73,10 @@ class node_ranks {
     in_.resize(std::size_t(bytes));
     out_.resize(std::size_t(bytes));
     const binding b{.input = in_.data(), .output = out_.data(), .size = {.units = bytes}};
-    runs_->run(s, b);
+    run(s, b);
     MPI_Barrier(comm_);
     const double begin_s = steady_clock_s();
-    for (int i = 0; i < repetitions; ++i) runs_->run(s, b);
+    for (int i = 0; i < repetitions; ++i) run(s, b);
     return (steady_clock_s() - begin_s) / repetitions;
   }
 
@@ -91,27 +91,39 @@ class node_ranks {
     std::align(std::size_t(cell_region::line_bytes), std::size_t(cell_region::bytes), memory, room);
     return cell_region(static_cast<std::byte*>(memory));
   }
-  void find_out_single_copies() {
-    word_ = std::uint64_t(::getpid()) << 32 | std::uint64_t(rank_);
-    const single_copy_probe mine = single_copy_probe::of(word_);
-    std::vector<single_copy_probe> all(static_cast<std::size_t>(size_));
-    MPI_Allgather(&mine, int(sizeof mine), MPI_BYTE, all.data(), int(sizeof mine), MPI_BYTE, comm_);
-    int can = all[std::size_t((rank_ + 1) % size_)].can_copy() ? 1 : 0;
-    MPI_Allreduce(MPI_IN_PLACE, &can, 1, MPI_INT, MPI_MIN, comm_);
-    single_copies_ = can != 0;
+  // Who waits in memory lets MPI go on: others may wait for what it has of this rank.
+  void run(const schedule& s, const binding& b) {
+    const auto look = [](void* self) {
+      int ignored = 0;
+      return MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, static_cast<node_ranks*>(self)->comm_,
+                        &ignored, MPI_STATUS_IGNORE);
+    };
+    runs_->run(s, b, {.look = look, .user_data = this});
   }
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   MPI_Win window_ = MPI_WIN_NULL;
   int rank_ = 0, size_ = 1;
   std::vector<cell_region> regions_;
-  std::uint64_t word_ = 0;
   bool single_copies_ = false;
   std::optional<cell_executor> runs_;
   std::vector<std::byte> in_, out_;
 };
 
 }  // namespace
+
+bool can_copy_to_each_other(MPI_Comm ranks) {
+  int rank = 0, size = 1;
+  MPI_Comm_rank(ranks, &rank);
+  MPI_Comm_size(ranks, &size);
+  const std::uint64_t word = std::uint64_t(::getpid()) << 32 | std::uint64_t(rank);
+  const single_copy_probe mine = single_copy_probe::of(word);
+  std::vector<single_copy_probe> all(static_cast<std::size_t>(size));
+  MPI_Allgather(&mine, int(sizeof mine), MPI_BYTE, all.data(), int(sizeof mine), MPI_BYTE, ranks);
+  int can = std::ranges::all_of(all, &single_copy_probe::can_copy) ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &can, 1, MPI_INT, MPI_MIN, ranks);
+  return can != 0;
+}
 
 void sample_handovers(const job& j, measurements& all, double budget_s,
                       const progress_report& progress) {

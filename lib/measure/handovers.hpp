@@ -8,6 +8,10 @@
 
 namespace railpass::measure {
 
+/// Whether all these ranks, which are on one host, may copy from and to each other's memory.
+/// Collective over them.
+bool can_copy_to_each_other(MPI_Comm ranks);
+
 /// Measures for about `budget_s`, with the executor that collectives use: each rank of a node hands
 /// over to the next one, all at once, through cells and, where the kernel lets them, by single
 /// copies. Rank 0 adds to `all` what its own node takes; nothing if it is alone there. Collective

@@ -215,11 +215,15 @@ struct node_memory::making::part {
     }
     made->core_per_rank_ = CPU_COUNT(&all) >= made->num_local_;
     verdict_of(made->local_).store(copies ? can_copy : cannot_copy, std::memory_order_release);
-    // All others are about to say so, too, and wait for nobody before.
+    // All others are about to say so, too. Some may still wait for what MPI has of this rank.
     made->single_copy_ = true;
     for (int r = 0; r < made->num_local_; ++r) {
       std::uint32_t theirs = not_tried;
-      while ((theirs = verdict_of(r).load(std::memory_order_acquire)) == not_tried) sched_yield();
+      while ((theirs = verdict_of(r).load(std::memory_order_acquire)) == not_tried) {
+        int ignored = 0;
+        PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &ignored, MPI_STATUS_IGNORE);
+        sched_yield();
+      }
       made->single_copy_ = made->single_copy_ && theirs == can_copy;
     }
   }

@@ -294,13 +294,18 @@ class Doctor(ProgramTest):
         self.assertIn("Imaginary 9000", wrong["message"])
 
     def test_copies_that_the_kernel_refuses(self):
-        refused = self.start([sys.executable, "-c", REFUSING, os.environ["RAILPASS"], "doctor",
-                              "--json", "-"])
-        if refused.returncode == 77:
-            self.skipTest("no seccomp filter here")
-        found = self.checks(refused)["copies between processes"]
-        self.assertFalse(found["ok"])
-        self.assertIn("refused (process_vm_readv)", found["message"])
+        doctor = [os.environ["RAILPASS"], "doctor", "--json", "-"]
+        two = [os.environ["MPIEXEC"], "-n", "2"]
+        for launcher in [], two:
+            refused = self.start([*launcher, sys.executable, "-c", REFUSING, *doctor])
+            if refused.returncode == 77:
+                self.skipTest("no seccomp filter here")
+            found = self.checks(refused)["copies between processes"]
+            self.assertFalse(found["ok"])
+            self.assertIn("refused (process_vm_readv)", found["message"])
+        self.assertIn("not tried", self.alone()["copies between processes"]["message"])
+        self.assertRegex(self.checks(self.start([*two, *doctor]))["copies between processes"]
+                         ["message"], "^allowed|^refused")
 
     def test_more_ranks_than_cores(self):
         ranks = 2 * os.cpu_count()

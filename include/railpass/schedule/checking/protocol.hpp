@@ -60,8 +60,10 @@ class cell_protocol {
       const call_in_row& c = calls[n];
       if (c.schedules.size() != ranks_.size()) return "the calls are of different ranks";
       const schedule& one = c.schedules[0];
+      checking::checked_call sizes;
+      sizes.set(c.schedules, {.size = c.size, .lengths = c.lengths});
       for (std::size_t v = 0; v < ranks_.size(); ++v)
-        if (std::string wrong = add(c, std::int32_t(v), first); !wrong.empty())
+        if (std::string wrong = add(c, sizes, std::int32_t(v), first); !wrong.empty())
           return "call " + std::to_string(n) + ": " + wrong;
       first += std::uint64_t(one.places) * std::uint64_t(shared_segments(one, c.size));
     }
@@ -172,14 +174,13 @@ class cell_protocol {
   };
   using state = std::vector<std::size_t>;  // by rank: actions done
 
-  std::string add(const call_in_row& c, std::int32_t v, std::uint64_t first) {
+  std::string add(const call_in_row& c, const checking::checked_call& sizes, std::int32_t v,
+                  std::uint64_t first) {
     const schedule& s = c.schedules[std::size_t(v)];
     const auto p = std::int32_t(ranks_.size());
     program& mine = ranks_[std::size_t(physical_rank(v, c.root, p))];
     const std::int64_t segments = shared_segments(s, c.size);
     const std::int64_t units = c.size.segment_units(s.segment_bytes);
-    checking::checked_call sizes;
-    sizes.set(c.schedules, {.size = c.size, .lengths = c.lengths});
     const std::uint64_t end = first + number_in_call(s, 0, segments) - ends_early_;
     std::vector<action> closings;
     std::vector<std::vector<bool>> done;
