@@ -13,9 +13,9 @@
 
 namespace railpass::collectives {
 
-/// A rank shows something at a place for each other one, and a ring has 16 cells.
+/// A rank shows something at one or two places for each other one, of 128.
 inline constexpr preconditions single_copy_needs{
-    .shared_memory = true, .single_copy = true, .max_ranks = 16};
+    .shared_memory = true, .single_copy = true, .max_ranks = 64};
 /// Who reads the same memory waits for the others in the kernel.
 inline constexpr preconditions few_single_copies_needs{
     .shared_memory = true, .single_copy = true, .max_ranks = 4};
@@ -50,6 +50,56 @@ inline schedule hand_over(const shape& s, const parameters& values, buffer from,
   return b.finish();
 }
 
+/// The whole schedule of a rank that adds up its block of all inputs, which it reads in the others'
+/// memory one after the other, and then either goes to `root` or, if that is nobody, to all.
+inline schedule sum_of_opened(const shape& s, const parameters& values,
+                              const std::optional<int>& root) {
+  const int p = s.num_ranks, r = s.rank;
+  const block_range own = block_of(r, p);
+  const buffer sum_at = buffer::scratch0, taken = buffer::scratch1;
+  const bool writes = values[0] != 0, takes = !root || r == *root;
+  builder b(s, 0, 2 * p);
+  // At the place of whom it is for; sums behind all of them.
+  for (int k = 1; k < p; ++k) {
+    const int peer = wrap(r + k, p);
+    b.offer(buffer::input, block_of(peer, p), peer, peer);
+  }
+  if (takes && writes)
+    for (int k = 1; k < p; ++k) {
+      const int peer = wrap(r + k, p);
+      b.invite(buffer::output, block_of(peer, p), peer, p + peer);
+    }
+  // In rank order, from the last one on; else each from its own on, so that not all read in the
+  // memory of one.
+  step_id sum = no_step;
+  for (int k = 0; k < p; ++k) {
+    const int peer = s.commutative ? wrap(r + k, p) : p - 1 - k;
+    if (peer == r)
+      sum = k == 0 ? b.copy(buffer::input, sum_at, own)
+                   : b.reduce(buffer::input, sum_at, own, {whole(sum)});
+    else if (k == 0)
+      sum = b.get(peer, r, sum_at, own);
+    else
+      sum = b.reduce(taken, sum_at, own, {whole(b.get(peer, r, taken, own, {whole(sum)}))});
+  }
+  for (int k = 1; k < p; ++k) {
+    const int peer = wrap(r + k, p);
+    if (root && peer != *root) continue;
+    if (writes)
+      b.put(peer, p + r, sum_at, own, {whole(sum)});
+    else
+      b.offer(sum_at, own, peer, p + peer, {whole(sum)});
+  }
+  if (!takes) return b.finish();
+  b.copy(sum_at, buffer::output, own, {whole(sum)});
+  if (!writes)
+    for (int k = 1; k < p; ++k) {
+      const int peer = wrap(r + k, p);
+      b.get(peer, p + r, buffer::output, block_of(peer, p));
+    }
+  return b.finish();
+}
+
 // --- closed forms
 
 /// `shown` pieces of memory are opened by the busiest rank, `copies` of `bytes` made one after the
@@ -69,6 +119,13 @@ inline double rooted_hand_over_s(const cost_query& q, bool root_copies, double b
 inline double all_hand_over_s(const cost_query& q, const parameters&) {
   const double others = q.num_ranks - 1, block = q.bytes / q.num_ranks;
   return hand_over_s(q, others, others, block) + q.machine.copy.time_s(block);
+}
+
+/// sum_of_opened; `last_copies` of a block are made by one rank behind the sum.
+inline double sum_of_opened_s(const cost_query& q, double last_copies) {
+  const double others = q.num_ranks - 1, block = q.bytes / q.num_ranks;
+  return hand_over_s(q, 2 * others, others + last_copies, block) +
+         others * q.machine.reduce.time_s(block) + 2 * q.machine.copy.time_s(block);
 }
 
 }  // namespace railpass::collectives

@@ -35,8 +35,15 @@ class cell_executor {
   cell_executor(const cell_executor&) = delete;
   cell_executor& operator=(const cell_executor&) = delete;
 
-  /// Whether a schedule of this many places fits in the rings.
-  static constexpr bool fits(const schedule& s) { return s.places <= cell_region::num_cells; }
+  /// How many places a schedule may have: as many as fit in the rings that it uses.
+  static constexpr std::uint64_t most_places(const schedule& s) {
+    const bool publishes =
+        std::ranges::any_of(s.steps, [](const step& x) { return x.kind == step_kind::publish; });
+    return cell_region::num_cells[publishes ? 0 : 1];
+  }
+  static constexpr bool fits(const schedule& s) {
+    return std::uint64_t(s.places) <= most_places(s);
+  }
 
   /// Runs the schedule to its end. Collective over the ranks of the regions. All memory is
   /// allocated before anything is published: std::bad_alloc is thrown before that or not at all.
@@ -101,7 +108,7 @@ class cell_executor {
     memory_.place(s);
     if (!fits(s))
       throw error("a schedule has " + std::to_string(s.places) + " places in shared memory, of " +
-                  std::to_string(cell_region::num_cells));
+                  std::to_string(most_places(s)));
     places_ = std::uint64_t(s.places);
     segments_ = shared_segments(s, b.size);
     segment_units_ = b.size.segment_units(s.segment_bytes);
@@ -132,11 +139,9 @@ class cell_executor {
     if (is_local(x.kind))
       a.from_distance = round_source(x, round, size_of(s, x.from, x.blocks.parts)) - whole.begin;
     const std::int64_t most = x.segmented ? std::min(segment_units_, whole.size()) : whole.size();
-    const bool in_cells = is_shared(x.kind) && !opens_memory(x.kind) && !is_single_copy(x.kind);
+    const bool in_cells = is_shared(x.kind) && ring_of(x.kind) == cell_ring::published;
     if (is_message(x.kind) || (in_cells && most * b.size.unit_bytes > cell_bytes))
       throw error("a step of a schedule in shared memory is a message, or more than a cell holds");
-    if (is_shared(x.kind) && !in_cells && b.hooks.pack)
-      throw error("a step is a single copy of data that must be packed");
     if (x.kind == step_kind::copy && a.from_distance == 0 && memory_.same(x.from, x.to))
       a.end = a.begin;
     return a;
@@ -177,27 +182,33 @@ class cell_executor {
 
   int publish(const action& a, std::uint64_t number, std::int64_t begin, std::int64_t units,
               const wait_watch& watch) {
-    if (const int code = wait_for_room(number, watch)) return code;
+    constexpr cell_ring ring = cell_ring::published;
+    if (const int code = wait_for_room(ring, number, watch)) return code;
     const cell_region& mine = regions_[std::size_t(rank_)];
-    if (const int code = memory_.publish(a.from, begin, units, mine.content(number))) return code;
-    mine.shown(number).store(number + 1, std::memory_order_release);
+    if (const int code = memory_.publish(a.from, begin, units, mine.content(ring, number)))
+      return code;
+    mine.shown(ring, number).store(number + 1, std::memory_order_release);
     return 0;
   }
   int show(const action& a, std::uint64_t number, std::int64_t begin, std::int64_t units,
            const wait_watch& watch) {
-    if (const int code = wait_for_room(number, watch)) return code;
+    constexpr cell_ring ring = cell_ring::opened;
+    if (const int code = wait_for_room(ring, number, watch)) return code;
     const cell_region& mine = regions_[std::size_t(rank_)];
+    if (a.kind == step_kind::offer)
+      if (const int code = memory_.pack_opened(a.from, begin, units)) return code;
     const opened_memory what{.address = memory_.opened(a.to, begin), .bytes = bytes_of(units)};
-    std::memcpy(mine.content(number), &what, sizeof what);
-    mine.shown(number).store(number + 1, std::memory_order_release);
+    std::memcpy(mine.content(ring, number), &what, sizeof what);
+    mine.shown(ring, number).store(number + 1, std::memory_order_release);
     return 0;
   }
   std::int64_t bytes_of(std::int64_t units) const {
     return units * memory_.bound().size.unit_bytes;
   }
   // What all others have acknowledged is only looked up when it is needed, and then remembered.
-  int wait_for_room(std::uint64_t number, const wait_watch& watch) {
-    const std::uint64_t before = acknowledged_before(number, cell_region::num_cells);
+  int wait_for_room(cell_ring ring, std::uint64_t number, const wait_watch& watch) {
+    const std::uint64_t before =
+        acknowledged_before(number, cell_region::num_cells[std::size_t(ring)]);
     if (before <= all_acknowledged_) return 0;
     std::uint64_t least = ~std::uint64_t{0};
     for (std::size_t r = 0; r < regions_.size(); ++r) {
@@ -216,11 +227,12 @@ class cell_executor {
   int look_at(const action& a, std::uint64_t number, std::int64_t begin, std::int64_t units,
               const wait_watch& watch) {
     const cell_region& theirs = regions_[std::size_t(a.peer)];
+    const cell_ring ring = ring_of(a.kind);
     const auto is_there = [&] {
-      return theirs.shown(number).load(std::memory_order_acquire) == number + 1;
+      return theirs.shown(ring, number).load(std::memory_order_acquire) == number + 1;
     };
     if (const int code = wait(is_there, a.peer, watch)) return code;
-    const std::byte* cell = theirs.content(number);
+    const std::byte* cell = theirs.content(ring, number);
     if (a.kind == step_kind::fetch) return memory_.fetch(cell, a.to, begin, units);
     if (a.kind == step_kind::combine) return memory_.combine(cell, a.to, begin, units);
     opened_memory there;
@@ -234,10 +246,12 @@ class cell_executor {
                   std::to_string(given) + " bytes to rank " +
                   std::to_string(gets ? rank_ : a.peer) + ", which has room for " +
                   std::to_string(room));
-    if (gets)
+    if (gets) {
       copy_from(theirs.process(), there.address, here, std::size_t(given));
-    else
-      copy_to(theirs.process(), there.address, here, std::size_t(given));
+      return memory_.unpack_opened(a.to, begin, units);
+    }
+    if (const int code = memory_.pack_opened(a.from, begin, units)) return code;
+    copy_to(theirs.process(), there.address, here, std::size_t(given));
     return 0;
   }
   // Those that have been let into this rank's memory must be through with the call.
@@ -248,6 +262,9 @@ class cell_executor {
       const auto is_through = [&] { return theirs.load(std::memory_order_acquire) >= first_; };
       if (const int code = wait(is_through, a.peer, watch)) return code;
     }
+    for (const action& a : actions_)
+      if (a.kind == step_kind::invite)
+        if (const int code = memory_.unpack_opened(a.to, a.begin, a.end - a.begin)) return code;
     return 0;
   }
 

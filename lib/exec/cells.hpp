@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The memory that a rank writes and the other ranks of its node read: its acknowledgement, and a
-// ring of cells. How ranks take turns with it is in railpass/schedule/cells.hpp.
+// The memory that a rank writes and the other ranks of its node read: its acknowledgement, and two
+// rings of cells. How ranks take turns with it is in railpass/schedule/cells.hpp.
 #pragma once
 
-#include "railpass/schedule/schedule.hpp"
+#include "railpass/schedule/cells.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -17,14 +17,17 @@ namespace railpass {
 /// What is of another rank may be read only, but for readers_left.
 class cell_region {
  public:
-  static constexpr int num_cells = 16;
+  /// By cell_ring: what is opened takes a line.
+  static constexpr std::uint64_t num_cells[] = {16, 128};
   /// The largest alignment that the units of a message can need is kept.
   static constexpr std::int64_t header_bytes = 16, line_bytes = 64;
   /// From one cell to the next: not a power of two, as caches would put all of them in one set.
   static constexpr std::int64_t cell_distance = cell_bytes + line_bytes;
   /// Whole pages.
   static constexpr std::int64_t bytes =
-      (2 * line_bytes + num_cells * cell_distance + 4095) / 4096 * 4096;
+      (2 * line_bytes + std::int64_t(num_cells[0]) * cell_distance +
+       std::int64_t(num_cells[1]) * line_bytes + 4095) /
+      4096 * 4096;
 
   cell_region() = default;
   explicit cell_region(std::byte* memory) : memory_(memory) {}
@@ -40,16 +43,18 @@ class cell_region {
     process_word().store(std::uint64_t(process), std::memory_order_relaxed);
   }
   /// 1 + the number of what is in a cell, once all of it is there.
-  std::atomic_ref<std::uint64_t> shown(std::uint64_t number) const {
-    return word_at(offset_of(number));
+  std::atomic_ref<std::uint64_t> shown(cell_ring ring, std::uint64_t number) const {
+    return word_at(offset_of(ring, number));
   }
-  std::byte* content(std::uint64_t number) const {
-    return memory_ + offset_of(number) + header_bytes;
+  std::byte* content(cell_ring ring, std::uint64_t number) const {
+    return memory_ + offset_of(ring, number) + header_bytes;
   }
 
   /// As at the beginning, but for readers_left and the process. Only where nobody reads.
   void reset() const {
-    for (std::uint64_t n = 0; n < num_cells; ++n) shown(n).store(0, std::memory_order_relaxed);
+    for (const cell_ring ring : {cell_ring::published, cell_ring::opened})
+      for (std::uint64_t n = 0; n < num_cells[std::size_t(ring)]; ++n)
+        shown(ring, n).store(0, std::memory_order_relaxed);
     acknowledged().store(0, std::memory_order_seq_cst);
   }
 
@@ -57,8 +62,11 @@ class cell_region {
   std::atomic_ref<std::uint64_t> process_word() const {
     return word_at(line_bytes + std::int64_t(sizeof(std::uint64_t)));
   }
-  static constexpr std::int64_t offset_of(std::uint64_t number) {
-    return 2 * line_bytes + std::int64_t(number % num_cells) * cell_distance;
+  static constexpr std::int64_t offset_of(cell_ring ring, std::uint64_t number) {
+    const auto n = std::int64_t(number % num_cells[std::size_t(ring)]);
+    return ring == cell_ring::published
+               ? 2 * line_bytes + n * cell_distance
+               : 2 * line_bytes + std::int64_t(num_cells[0]) * cell_distance + n * line_bytes;
   }
   std::atomic_ref<std::uint64_t> word_at(std::int64_t offset) const {
     return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory_ + offset));

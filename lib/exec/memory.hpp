@@ -16,8 +16,8 @@
 namespace railpass {
 
 /// The user's buffers, and one arena for all else: scratch buffers, and a twin of packed bytes of
-/// each buffer that messages or copies fill, if data must be packed. Units are those of the
-/// message; codes are 0 or what a hook returned.
+/// each buffer that messages, copies or other ranks fill, if data must be packed. Units are those
+/// of the message; codes are 0 or what a hook returned.
 class bound_memory {
  public:
   bound_memory() = default;
@@ -113,8 +113,17 @@ class bound_memory {
     return hooks.reduce(hooks.user_data, left, unit_address(b, begin), units);
   }
 
-  /// Where units are that need no packing, for others to copy.
-  std::byte* opened(buffer b, std::int64_t begin) const { return unit_address(b, begin); }
+  /// Where other ranks copy from or to: at the units, or at their twins.
+  std::byte* opened(buffer b, std::int64_t begin) const {
+    return binding_.hooks.pack ? packed_address(b, begin) : unit_address(b, begin);
+  }
+  /// Between units and their twins, if they have such.
+  int pack_opened(buffer b, std::int64_t begin, std::int64_t units) const {
+    return binding_.hooks.pack ? pack(b, begin, units) : 0;
+  }
+  int unpack_opened(buffer b, std::int64_t begin, std::int64_t units) const {
+    return binding_.hooks.unpack ? unpack(b, begin, units) : 0;
+  }
 
   int pack(buffer b, std::int64_t begin, std::int64_t units) const {
     return binding_.hooks.pack(binding_.hooks.user_data, unit_address(b, begin), units,
@@ -157,7 +166,8 @@ class bound_memory {
     unsigned mask = 0;
     if (b.hooks.pack)
       for (const step& x : s.steps)
-        if (is_message(x.kind) || x.kind == step_kind::copy)
+        if (is_message(x.kind) || x.kind == step_kind::copy || opens_memory(x.kind) ||
+            is_single_copy(x.kind))
           mask |= 1u << static_cast<unsigned>(x.to);
     return mask;
   }

@@ -3,7 +3,7 @@
 // How ranks that share memory take turns with it: what the executor does and the checker proves.
 //
 // Each rank has a ring of cells that it alone writes, and a word, its acknowledgement. All that is
-// published has a number, which all ranks know without asking: calls take numbers one behind the
+// shown has a number, which all ranks know without asking: calls take numbers one behind the
 // other, as many as they have places times segments, on all ranks alike, used or not. Number n is
 // in cell n mod `cells` of its publisher, and the cell says so once it is there. Nobody reads
 // numbers below a rank's acknowledgement any more on that rank; it grows with every segment that
@@ -11,8 +11,9 @@
 // no call ends with a barrier, a publisher waits only for who is a whole ring behind, and it makes
 // no difference who is the root.
 //
-// Of memory that a rank opens to a peer, the cell says where it is, and how long. At the end of the
-// call the rank waits, behind its own acknowledgement, for the peer's.
+// Memory that a rank opens to a peer has a ring of its own, of cells that only say where the memory
+// is, and how long: so they can be many. At the end of the call the rank waits, behind its own
+// acknowledgement, for the peer's.
 #pragma once
 
 #include "railpass/schedule/schedule.hpp"
@@ -20,6 +21,13 @@
 #include <cstdint>
 
 namespace railpass {
+
+/// A rank's two rings: of what it publishes, and of memory that it opens.
+enum class cell_ring : std::uint8_t { published, opened };
+/// The one that a step in shared memory uses.
+constexpr cell_ring ring_of(step_kind k) {
+  return opens_memory(k) || is_single_copy(k) ? cell_ring::opened : cell_ring::published;
+}
 
 /// What the acknowledgements of all ranks must have reached before `number` may be written.
 constexpr std::uint64_t acknowledged_before(std::uint64_t number, std::uint64_t cells) {

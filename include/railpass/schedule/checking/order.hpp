@@ -58,6 +58,7 @@ class order_checks {
     for (index v = 0; v < call_.num_ranks; ++v) {
       const std::span<const task> mine = steps_.tasks_of(v);
       if (mine.empty()) continue;
+      find_closed(mine);
       clock_base_ = mine.front().first;
       clock_width_ = mine.size();
       const task& last = mine.back();
@@ -123,6 +124,53 @@ class order_checks {
   }
 
  private:
+  // Which steps that open memory to a peer are surely over when another step of the rank touches
+  // memory: it looks at what the peer shows after its own copy, or is where the peer puts something
+  // after that. Of steps with one instance.
+  void find_closed(std::span<const task> mine) {
+    closed_.assign(mine.size(), {});
+    for (const task& t : mine) {
+      const step& x = *t.what;
+      if (t.total != 1 || steps_.instances[std::size_t(t.first)].empty()) continue;
+      if (!looks(x.kind) && x.kind != step_kind::invite) continue;
+      const std::span<const task> theirs = steps_.tasks_of(x.peer);
+      const auto copies = [&](const task& y, const step& opened) {
+        return is_single_copy(y.what->kind) && y.what->peer == t.rank &&
+               finds(*y.what, x.peer, opened);
+      };
+      const auto their_part = std::ranges::find_if(theirs, [&](const task& y) {
+        return looks(x.kind) ? finds(x, t.rank, *y.what) : copies(y, x);
+      });
+      if (their_part == theirs.end()) continue;
+      const std::vector<bool> earlier = done_before(*their_part, theirs);
+      for (const task& o : mine)
+        if (o.total == 1 && opens_memory(o.what->kind) && o.what->peer == x.peer &&
+            std::ranges::none_of(theirs, [&](const task& y) {
+              return copies(y, *o.what) && !earlier[std::size_t(y.number)];
+            }))
+          closed_[std::size_t(t.number)].push_back(o.number);
+    }
+  }
+  // By step of a rank: whether it has ended when `t` begins.
+  std::vector<bool> done_before(const task& t, std::span<const task> all) const {
+    std::vector<bool> done(all.size(), false);
+    std::vector<index> open{t.number};
+    while (!open.empty()) {
+      const task& x = all[std::size_t(open.back())];
+      open.pop_back();
+      for (const dependency& d : steps_.dependencies_of(x)) {
+        if (d.lag == dependency::posted || d.lag == dependency::in_turn) continue;
+        if (!done[std::size_t(d.step)]) open.push_back(d.step);
+        done[std::size_t(d.step)] = true;
+      }
+    }
+    return done;
+  }
+  bool is_closed_by(const task& t, index opening) const {
+    const std::vector<index>& closed = closed_[std::size_t(t.number)];
+    return std::ranges::find(closed, opening) != closed.end();
+  }
+
   // clock(t, i)[u]: how many instances of step u are surely done when instance i of step t starts.
   // Dependencies are all of the kind "the first k instances of u are done", so these numbers say
   // everything about order.
@@ -147,12 +195,15 @@ class order_checks {
         if (awaited == 0) continue;
         // What awaited instances waited for is done as well.
         join(now, clock(other, awaited - 1));
-        // A peer may be in opened memory until the end of the call.
+        // A peer may be in opened memory until the end of the call, or until it shows that it is
+        // not.
         if (d.lag != dependency::posted && !opens_memory(other.what->kind))
           now[other.number] = std::max(now[other.number], awaited);
       }
       // Local instances run one after the other; messages are only posted so.
       if (!message && !opens_memory(t.what->kind)) now[t.number] = i;
+      if (looks(t.what->kind))
+        for (const index o : closed_[std::size_t(t.number)]) now[o] = 1;
     }
   }
 
@@ -174,7 +225,7 @@ class order_checks {
   }
   bool ordered_before(index earlier, const task& t, index i) {
     const task& e = steps_.tasks[std::size_t(steps_.instances[std::size_t(earlier)].owner)];
-    return clock(t, i)[e.number] > earlier - e.first;
+    return clock(t, i)[e.number] > earlier - e.first || is_closed_by(t, e.number);
   }
   bool race(const task& t, index i, index earlier, index unit) {
     return call_.fail("race on unit " + std::to_string(unit) + ": " +
@@ -213,6 +264,7 @@ class order_checks {
   const unrolled& steps_;
   std::vector<index> latest_;
   std::vector<index> clocks_;
+  std::vector<std::vector<index>> closed_;  // of the rank, by step
   index clock_base_ = 0;
   std::size_t clock_width_ = 0;
   std::vector<index> writers_, readers_;        // per memory and unit

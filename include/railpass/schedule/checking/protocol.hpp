@@ -46,8 +46,8 @@ class cell_protocol {
   /// one is found out.
   using rule = std::uint64_t (*)(std::uint64_t number, std::uint64_t cells);
 
-  /// `cells` in each rank's ring. `ends_early`: by how many acknowledgements a rank ends too soon a
-  /// call in which it has opened its memory, which shows that this is found out.
+  /// `cells` in each ring of each rank. `ends_early`: by how many acknowledgements a rank ends too
+  /// soon a call in which it has opened its memory, which shows that this is found out.
   explicit cell_protocol(std::uint64_t cells, rule before = acknowledged_before,
                          std::uint64_t ends_early = 0)
       : cells_(cells), before_(before), ends_early_(ends_early) {}
@@ -146,8 +146,14 @@ class cell_protocol {
     deed what;
     std::int32_t peer = 0;     // read, has_read: whose cell; close: who has been let in
     std::uint64_t number = 0;  // or the acknowledgement
-    std::uint64_t until = 0;   // close: what the peer must have acknowledged
+    cell_ring ring = cell_ring::published;
+    std::uint64_t until = 0;  // close: what the peer must have acknowledged
   };
+  // Of a rank's two rings, one behind the other.
+  static std::size_t cell_of(const action& a, std::uint64_t cells) {
+    return std::size_t(a.number % cells + (a.ring == cell_ring::opened ? cells : 0));
+  }
+  std::size_t cell_of(const action& a) const { return cell_of(a, cells_); }
   // Of one cell of a rank: what it says that it holds, and whether it is being written.
   struct cell_state {
     std::uint64_t shown = 0;  // number + 1; 0: nothing
@@ -161,12 +167,12 @@ class cell_protocol {
 
     void note_states(std::uint64_t cells) {
       acknowledged.assign(1, 0);
-      own.assign(1, std::vector<cell_state>(cells));
+      own.assign(1, std::vector<cell_state>(2 * cells));
       for (const action& a : actions) {
         acknowledged.push_back(a.what == deed::acknowledge ? a.number : acknowledged.back());
         own.push_back(own.back());
         if (a.what != deed::write && a.what != deed::written) continue;
-        cell_state& mine = own.back()[a.number % cells];
+        cell_state& mine = own.back()[cell_of(a, cells)];
         mine.is_written = a.what == deed::write;
         mine.shown = a.number + 1;
       }
@@ -211,12 +217,13 @@ class cell_protocol {
           const std::uint64_t number = first + number_in_call(s, x.place, segment);
           const std::int32_t peer = physical_rank(x.peer, c.root, p);
           if (shows(x.kind)) {
-            mine.actions.push_back({deed::write, 0, number});
-            mine.actions.push_back({deed::written, 0, number});
-            if (opens_memory(x.kind)) closings.push_back({deed::close, peer, number, end});
+            mine.actions.push_back({deed::write, 0, number, ring_of(x.kind)});
+            mine.actions.push_back({deed::written, 0, number, ring_of(x.kind)});
+            if (opens_memory(x.kind))
+              closings.push_back({deed::close, peer, number, ring_of(x.kind), end});
           } else if (is_shared(x.kind) && &ranks_[std::size_t(peer)] != &mine) {
-            mine.actions.push_back({deed::read, peer, number});
-            mine.actions.push_back({deed::has_read, peer, number});
+            mine.actions.push_back({deed::read, peer, number, ring_of(x.kind)});
+            mine.actions.push_back({deed::has_read, peer, number, ring_of(x.kind)});
           }
         }
       }
@@ -238,13 +245,12 @@ class cell_protocol {
   };
   std::vector<readings> all_readings() const {
     std::vector<readings> of(ranks_.size());
-    for (readings& r : of) r.by_cell.resize(std::size_t(cells_));
+    for (readings& r : of) r.by_cell.resize(std::size_t(2 * cells_));
     for (std::size_t q = 0; q < ranks_.size(); ++q)
       for (std::size_t i = 0; i < ranks_[q].actions.size(); ++i) {
         const action& a = ranks_[q].actions[i];
         if (a.what == deed::has_read)
-          of[std::size_t(a.peer)].by_cell[std::size_t(a.number % cells_)].push_back(
-              {q, a.number, i});
+          of[std::size_t(a.peer)].by_cell[cell_of(a)].push_back({q, a.number, i});
         else if (a.what == deed::written)
           of[q].written.emplace(a.number, i);
       }
@@ -286,14 +292,14 @@ class cell_protocol {
           } else if (a.what == deed::write) {
             for (std::size_t q = 0; q < p; ++q)
               if (q != r) join_acknowledgement(q, before_(a.number, cells_));
-            for (const reading& b : of[r].by_cell[std::size_t(a.number % cells_)])
+            for (const reading& b : of[r].by_cell[cell_of(a)])
               if (b.number < a.number && c[b.rank] <= b.ends)
                 return "rank " + std::to_string(r) + " writes number " + std::to_string(a.number) +
                        " without having heard that rank " + std::to_string(b.rank) +
                        " has read number " + std::to_string(b.number);
           } else if (a.what == deed::close) {
             join_acknowledgement(std::size_t(a.peer), a.until);
-            for (const reading& b : of[r].by_cell[std::size_t(a.number % cells_)])
+            for (const reading& b : of[r].by_cell[cell_of(a)])
               if (b.number == a.number && c[b.rank] <= b.ends)
                 return "rank " + std::to_string(r) +
                        " ends a call without having heard that rank " + std::to_string(b.rank) +
@@ -320,8 +326,7 @@ class cell_protocol {
       for (std::size_t q = 0; q < ranks_.size(); ++q) {
         if (now[q] == ranks_[q].actions.size()) continue;
         const action& b = ranks_[q].actions[now[q]];
-        if (b.what == deed::has_read && std::size_t(b.peer) == r &&
-            b.number % cells_ == a.number % cells_)
+        if (b.what == deed::has_read && std::size_t(b.peer) == r && cell_of(b) == cell_of(a))
           wrong = "rank " + std::to_string(r) + " writes number " + std::to_string(a.number) +
                   " while rank " + std::to_string(q) + " reads number " + std::to_string(b.number) +
                   " in the same cell";
@@ -332,7 +337,7 @@ class cell_protocol {
       return ranks_[std::size_t(a.peer)].acknowledged[now[std::size_t(a.peer)]] >= a.until;
     if (a.what == deed::read) {
       const program& other = ranks_[std::size_t(a.peer)];
-      const cell_state& cell = other.own[now[std::size_t(a.peer)]][a.number % cells_];
+      const cell_state& cell = other.own[now[std::size_t(a.peer)]][cell_of(a)];
       if (cell.shown > a.number + 1)
         wrong = "rank " + std::to_string(a.peer) + " has overwritten number " +
                 std::to_string(a.number) + " before rank " + std::to_string(r) + " has read it";
