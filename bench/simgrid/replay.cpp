@@ -31,12 +31,12 @@
 //
 // CELLS: {"cells": [{"collective", "bytes", "ranks", "ranks_per_node", "merge", "merge_at_once",
 // "first_plan_s", "arms": [{"arm", "seconds"}]}]}; a merge {"adds_s", "charged_s"}: what it adds to
-// the calls, and what the leader is told. Times are totals of what the played arms take without
-// their noise, plus merges and the first plan; noise only misleads the policies. p95 is over the
-// seeds. The default policy also plays under adversities ("default, ..."). `recovery`: after 1000
-// calls the arm in use becomes three times slower, or another one twice as fast as the best was;
-// how many calls until what is played, and until the arm in use, is within 2 % of the new best, per
-// seed, or null if that takes more than 3000.
+// the calls, and what the leader is told, as expected where they are missing. Times are totals of
+// what the played arms take without their noise, plus merges and the first plan; noise only
+// misleads the policies. p95 is over the seeds. The default policy also plays under adversities
+// ("default, ..."). `recovery`: after 1000 calls the arm in use becomes three times slower, or
+// another one twice as fast as the best was; how many calls until what is played, and until the arm
+// in use, is within 2 % of the new best, per seed, or null if that takes more than 3000.
 #include "lib/files/files.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/knowledge/joined.hpp"
@@ -114,10 +114,12 @@ cell read_cell(const profile* known, const ordered_json& j) {
   c.op_name = j.at("collective");
   c.bytes = j.at("bytes");
   c.num_ranks = j.at("ranks");
-  c.merge = read_merge(j.at("merge"));
-  c.merge_at_once = read_merge(j.at("merge_at_once"));
-  c.first_plan_s = j.at("first_plan_s");
   c.expected_merges = select::expected_merge_costs(machine, c.num_ranks, j.at("ranks_per_node"));
+  const auto [spread_s, at_once_s] = c.expected_merges;
+  c.merge = j.contains("merge") ? read_merge(j["merge"]) : merge_time{spread_s, spread_s};
+  c.merge_at_once = j.contains("merge_at_once") ? read_merge(j["merge_at_once"])
+                                                : merge_time{at_once_s, at_once_s};
+  c.first_plan_s = j.value("first_plan_s", 0.0);
   const auto op = find_collective(c.op_name);
   if (!op) throw error("there is no collective '" + c.op_name + "'");
   c.key = {.op = *op, .size_class = select::size_class_of(c.bytes)};
