@@ -119,7 +119,7 @@ inline double shared_s(const cost_query& q, double bytes, double given, double f
   const double piece = piece_bytes(bytes);
   const double busy_s =
       given * m.publish_s(piece) + fetched * m.fetch_s(piece) + combined * m.combine_s(piece);
-  return m.publish_s(piece) * (given > 0 ? 0 : 1) + pieces_of(bytes) * busy_s;
+  return m.publish_s(piece) * (given > 0 ? 0 : 1) + m.line_s() + pieces_of(bytes) * busy_s;
 }
 
 /// sum_of_blocks, whoever reads all.
@@ -135,7 +135,8 @@ struct shared_tree_times {
   shared_tree_times(const cost_query& q, const parameters& values, double bytes) {
     const machine_model& m = q.machine;
     const double piece = piece_bytes(bytes), fan_out = double(values[0]);
-    down_s = m.fetch_s(piece) + m.publish_s(piece);
+    const bool passes_on = fan_out < q.num_ranks - 1;
+    down_s = m.fetch_s(piece) + (passes_on ? m.publish_s(piece) : 0);
     down_first_s = m.publish_s(piece);
     // The largest subtree of each level.
     for (double ranks = q.num_ranks; ranks > 1;) {
@@ -143,9 +144,9 @@ struct shared_tree_times {
       const double summing_s = m.fetch_s(piece) + (children - 1) * m.combine_s(piece) +
                                m.reduce.time_s(piece) + m.publish_s(piece);
       up_s = std::max(up_s, summing_s);
-      up_first_s += summing_s;
+      up_first_s += m.line_s() + summing_s;
       ranks = std::ceil((ranks - 1) / children);
-      down_first_s += ranks > 1 ? down_s : m.fetch_s(piece);
+      down_first_s += m.line_s() + (ranks > 1 ? down_s : m.fetch_s(piece));
     }
   }
 };

@@ -50,25 +50,19 @@ inline schedule hand_over(const shape& s, const parameters& values, buffer from,
   return b.finish();
 }
 
-/// The whole schedule of a rank that adds up its block of all inputs, which it reads in the others'
-/// memory one after the other, and then either goes to `root` or, if that is nobody, to all.
-inline schedule sum_of_opened(const shape& s, const parameters& values,
-                              const std::optional<int>& root) {
+/// Offers the block of each other rank at the place of its number, the next rank's first.
+inline void offer_to_others(builder& b, const shape& s) {
+  for (int k = 1; k < s.num_ranks; ++k) {
+    const int peer = wrap(s.rank + k, s.num_ranks);
+    b.offer(buffer::input, block_of(peer, s.num_ranks), peer, peer);
+  }
+}
+
+/// Adds up in `sum_at` this rank's block of all inputs, those of the others where they offer it,
+/// one after the other by way of `taken`. Returns the last step.
+inline step_id sum_of_offered(builder& b, const shape& s, buffer sum_at, buffer taken) {
   const int p = s.num_ranks, r = s.rank;
   const block_range own = block_of(r, p);
-  const buffer sum_at = buffer::scratch0, taken = buffer::scratch1;
-  const bool writes = values[0] != 0, takes = !root || r == *root;
-  builder b(s, 0, 2 * p);
-  // At the place of whom it is for; sums behind all of them.
-  for (int k = 1; k < p; ++k) {
-    const int peer = wrap(r + k, p);
-    b.offer(buffer::input, block_of(peer, p), peer, peer);
-  }
-  if (takes && writes)
-    for (int k = 1; k < p; ++k) {
-      const int peer = wrap(r + k, p);
-      b.invite(buffer::output, block_of(peer, p), peer, p + peer);
-    }
   // In rank order, from the last one on; else each from its own on, so that not all read in the
   // memory of one.
   step_id sum = no_step;
@@ -82,6 +76,26 @@ inline schedule sum_of_opened(const shape& s, const parameters& values,
     else
       sum = b.reduce(taken, sum_at, own, {whole(b.get(peer, r, taken, own, {whole(sum)}))});
   }
+  return sum;
+}
+
+/// The whole schedule of a rank whose sum goes to `root` or, if that is nobody, to all: each reads
+/// it, or the rank that has it writes.
+inline schedule sum_of_opened(const shape& s, const parameters& values,
+                              const std::optional<int>& root) {
+  const int p = s.num_ranks, r = s.rank;
+  const block_range own = block_of(r, p);
+  const buffer sum_at = buffer::scratch0;
+  const bool writes = values[0] != 0, takes = !root || r == *root;
+  // Sums are behind all inputs, at the place of whom they are for as well.
+  builder b(s, 0, 2 * p);
+  offer_to_others(b, s);
+  if (takes && writes)
+    for (int k = 1; k < p; ++k) {
+      const int peer = wrap(r + k, p);
+      b.invite(buffer::output, block_of(peer, p), peer, p + peer);
+    }
+  const step_id sum = sum_of_offered(b, s, sum_at, buffer::scratch1);
   for (int k = 1; k < p; ++k) {
     const int peer = wrap(r + k, p);
     if (root && peer != *root) continue;
@@ -104,28 +118,31 @@ inline schedule sum_of_opened(const shape& s, const parameters& values,
 
 /// `shown` pieces of memory are opened by the busiest rank, `copies` of `bytes` made one after the
 /// other; whose memory it is hears the end.
-inline double hand_over_s(const cost_query& q, double shown, double copies, double bytes) {
+inline double hand_over_s(const cost_query& q, double shown, double copies, double bytes,
+                          bool meet = false) {
   const machine_model& m = q.machine;
-  return shown * m.publish_s(8) + copies * m.single_copy_s(bytes) + m.seen_s();
+  return shown * m.publish_s(8) + m.line_s() + copies * m.single_copy_s(bytes, meet) + m.seen_s();
 }
 
-/// Between rank 0 and each other one, `bytes` each, copied by the one or by the others.
+/// Between rank 0 and each other one, `bytes` each, copied by the one or by the others. The kernel
+/// makes copies in one process' memory one after the other, whoever wants them; but what one rank
+/// copies alone comes out of another one's cache each time (docs/experiments/
+/// 2026_11_27_ranks_of_a_node.md).
 inline double rooted_hand_over_s(const cost_query& q, bool root_copies, double bytes) {
   const double others = q.num_ranks - 1;
-  return root_copies ? hand_over_s(q, 1, others, bytes) : hand_over_s(q, others, 1, bytes);
+  return (root_copies && others > 1 ? 1.5 : 1) * hand_over_s(q, others, others, bytes);
 }
 
 /// From each rank to each other one, whoever copies.
 inline double all_hand_over_s(const cost_query& q, const parameters&) {
   const double others = q.num_ranks - 1, block = q.bytes / q.num_ranks;
-  return hand_over_s(q, others, others, block) + q.machine.copy.time_s(block);
+  return hand_over_s(q, others, others, block, others > 1) + q.machine.copy.time_s(block);
 }
 
-/// sum_of_opened; `last_copies` of a block are made by one rank behind the sum.
-inline double sum_of_opened_s(const cost_query& q, double last_copies) {
+/// sum_of_offered.
+inline double sum_of_offered_s(const cost_query& q) {
   const double others = q.num_ranks - 1, block = q.bytes / q.num_ranks;
-  return hand_over_s(q, 2 * others, others + last_copies, block) +
-         others * q.machine.reduce.time_s(block) + 2 * q.machine.copy.time_s(block);
+  return all_hand_over_s(q, {}) + others * q.machine.reduce.time_s(block);
 }
 
 }  // namespace railpass::collectives

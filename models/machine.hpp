@@ -139,11 +139,17 @@ struct machine_model {
   int rails_per_node = 1;
 
   double publish_s(double bytes) const { return shared.copy.time_s(bytes); }
-  /// Of what another rank has just published.
-  double fetch_s(double bytes) const { return seen_s() + shared.copy.time_s(bytes); }
+  /// What a rank sees takes so long until it may look, and as long again when it does: of what it
+  /// looks at one after the other only the first one is waited for.
+  double line_s() const { return seen_s() / 2; }
+  /// Of what another rank has published.
+  double fetch_s(double bytes) const { return line_s() + shared.copy.time_s(bytes); }
   double combine_s(double bytes) const { return fetch_s(bytes) + bytes * reduce.s_per_byte; }
-  /// From or to memory that another rank has just opened.
-  double single_copy_s(double bytes) const { return seen_s() + shared.single_copy.time_s(bytes); }
+  /// From or to memory that another rank has opened. `meet`: ranks copy from one process after
+  /// the other, as others do from theirs, and wait for each other in the kernel.
+  double single_copy_s(double bytes, bool meet = false) const {
+    return line_s() + (meet ? 2 : 1) * shared.single_copy.time_s(bytes);
+  }
   /// Ranks without a core of their own wait for the others as long as messages show that they do,
   /// where nobody has measured it.
   double seen_s() const {

@@ -126,9 +126,12 @@ class simulator {
     std::int64_t done = 0;    // all instances before this one are done
     std::uint64_t later = 0;  // bit k: instance done + k is done
     std::int64_t instances = 0;
+    std::int64_t seen = 0;  // by others: all shown instances before this one
   };
   struct rank_state {
     double cpu_free_s = 0;
+    double memory_free_s = 0;  // for other ranks' single copies
+    bool meets = false;        // see machine_model::single_copy_s
     double finish_s = 0;
     double received_s = 0;  // end of the last receive drawn
     std::int32_t sends = 0;
@@ -168,7 +171,15 @@ class simulator {
     std::int32_t last = none;
     bool same_node = false;
   };
-  enum class happening : std::uint32_t { send_ready, sent, head, arrived, received, computed };
+  enum class happening : std::uint32_t {
+    send_ready,
+    sent,
+    head,
+    arrived,
+    received,
+    computed,
+    seen
+  };
   struct event {
     double time_s;
     std::uint64_t order;  // sequence number, then what happens to which task
@@ -223,6 +234,9 @@ class simulator {
       if (s.rank != v || s.num_ranks != p_)
         throw error("simulator: schedule " + std::to_string(v) + " is of rank " +
                     std::to_string(s.rank) + " of " + std::to_string(s.num_ranks));
+      ranks_[std::size_t(v)].meets =
+          std::ranges::count_if(s.steps, [](const step& x) { return opens_memory(x.kind); }) > 1 &&
+          std::ranges::count_if(s.steps, [](const step& x) { return is_single_copy(x.kind); }) > 1;
       const std::int64_t segment_units = size_.segment_units(s.segment_bytes);
       local_.resize(first_word_.back() + (s.steps.size() + 63) / 64, 0);
       first_word_.push_back(local_.size());
@@ -346,6 +360,16 @@ class simulator {
     rank_state& r = ranks_[std::size_t(rank)];
     const double begin = std::max(now_, r.cpu_free_s);
     r.cpu_free_s = begin + seconds;
+    return begin;
+  }
+
+  // In the memory of another rank, which the kernel lets one at a time do.
+  double copy_at(std::int32_t peer, std::int32_t rank, double seconds) {
+    double& memory_free_s = ranks_[std::size_t(peer)].memory_free_s;
+    double& cpu_free_s = ranks_[std::size_t(rank)].cpu_free_s;
+    cpu_free_s = std::max(cpu_free_s, memory_free_s);
+    const double begin = compute(rank, seconds);
+    memory_free_s = cpu_free_s;
     return begin;
   }
 
@@ -495,17 +519,36 @@ class simulator {
       --r.receives;
     else
       r.computing = false;
-    if (shows(s.what->kind)) wake_readers(index);
     if (is_single_copy(s.what->kind)) close_memory(s.what->peer);
     for (std::size_t w = first_word_[std::size_t(s.rank)]; w < first_word_[std::size_t(s.rank) + 1];
          ++w)
       candidates_[w] |= std::exchange(starved_[w], 0);
     if (s.done != done_before) wake_successors(index);
     set(candidates_, s.rank, std::size_t(index) - first_step_[std::size_t(s.rank)]);
+    if (shows(s.what->kind)) show(index, instance);
     run_rank(s.rank);
-    if (shows(s.what->kind))
-      for (const std::int32_t reader : readers_[std::size_t(index)])
-        run_rank(steps_[std::size_t(reader)].rank);
+  }
+
+  // The rank sees it itself, others do later.
+  void show(std::int32_t index, std::int64_t instance) {
+    const std::int32_t rank = steps_[std::size_t(index)].rank;
+    for (const std::int32_t reader : readers_[std::size_t(index)])
+      if (steps_[std::size_t(reader)].rank == rank) look_again(reader);
+    const std::int32_t number = new_task();
+    tasks_[std::size_t(number)].send_step = index;
+    tasks_[std::size_t(number)].send_instance = instance;
+    push(now_ + setup_machine_->line_s(), happening::seen, number);
+  }
+  void be_seen(std::int32_t index, std::int64_t instance) {
+    steps_[std::size_t(index)].seen = instance + 1;
+    for (const std::int32_t reader : readers_[std::size_t(index)]) {
+      look_again(reader);
+      run_rank(steps_[std::size_t(reader)].rank);
+    }
+  }
+  void look_again(std::int32_t index) {
+    const std::int32_t rank = steps_[std::size_t(index)].rank;
+    set(candidates_, rank, std::size_t(index) - first_step_[std::size_t(rank)]);
   }
 
   // Whoever opened memory ends when it has heard that the peer is through with it.
@@ -519,13 +562,9 @@ class simulator {
     const step_state& s = steps_[std::size_t(index)];
     if (!looks(s.what->kind)) return true;
     const std::int32_t from = publisher_[std::size_t(index)];
-    return from != none && steps_[std::size_t(from)].done > s.issued;
-  }
-  void wake_readers(std::int32_t index) {
-    for (const std::int32_t reader : readers_[std::size_t(index)]) {
-      const std::int32_t rank = steps_[std::size_t(reader)].rank;
-      set(candidates_, rank, std::size_t(reader) - first_step_[std::size_t(rank)]);
-    }
+    if (from == none) return false;
+    const step_state& shown = steps_[std::size_t(from)];
+    return (shown.rank == s.rank ? shown.done : shown.seen) > s.issued;
   }
 
   std::int32_t channel_of_instance(step_state& s) {
@@ -596,7 +635,8 @@ class simulator {
     const bool free = in_place_ && what.kind == step_kind::copy && is_message(what.from) &&
                       is_message(what.to) && what.from_first == what.blocks.first;
     const double seconds = free ? 0 : working_s(what, s.rank, double(bytes));
-    const double begin = compute(s.rank, seconds);
+    const double begin =
+        is_single_copy(what.kind) ? copy_at(what.peer, s.rank, seconds) : compute(s.rank, seconds);
     ranks_[std::size_t(s.rank)].computing = true;
     const std::int32_t number = new_task();
     task& t = tasks_[std::size_t(number)];
@@ -625,7 +665,7 @@ class simulator {
         return m.publish_s(sizeof(std::uint64_t));
       case step_kind::get:
       case step_kind::put:
-        return m.single_copy_s(bytes);
+        return m.single_copy_s(bytes, ranks_[std::size_t(rank)].meets);
       default:
         return m.reduce.time_s(bytes);
     }
@@ -653,6 +693,11 @@ class simulator {
         return end(number, t.send_ended, t.receive_step, t.receive_instance);
       case happening::computed:
         return end(number, true, t.send_step, t.send_instance);
+      case happening::seen: {
+        const auto [shown, instance] = std::pair(t.send_step, t.send_instance);
+        free_task(number);
+        return be_seen(shown, instance);
+      }
     }
   }
 

@@ -23,7 +23,7 @@ inline schedule build_single_copy(const shape& s, const parameters& values) {
 }
 
 inline double cost_single_copy(const cost_query& q, const parameters&) {
-  return sum_of_opened_s(q, q.num_ranks - 1);
+  return sum_of_offered_s(q) + all_hand_over_s(q, {});
 }
 
 inline constexpr algorithm single_copy{.op = collective::all_reduce,

@@ -24,7 +24,7 @@ inline schedule build_single_copy(const shape& s, const parameters& values) {
 }
 
 inline double cost_single_copy(const cost_query& q, const parameters& values) {
-  return sum_of_opened_s(q, values[0] != 0 ? 1 : q.num_ranks - 1);
+  return sum_of_offered_s(q) + rooted_hand_over_s(q, values[0] == 0, q.bytes / q.num_ranks);
 }
 
 inline constexpr algorithm single_copy{.op = collective::reduce,

@@ -361,16 +361,16 @@ TEST_CASE("what handing over takes is found, and what was not measured is generi
   measurements m;
   CHECK_FALSE(fit_shared_memory(m, generic).measured);
   for (std::int64_t bytes = 8; bytes <= 8192; bytes *= 2)
-    m.handovers.push_back(
-        {bytes, machine.publish_s(double(bytes)) + machine.fetch_s(double(bytes))});
+    m.handovers.push_back({bytes, machine.publish_s(double(bytes)) + machine.line_s() +
+                                      machine.fetch_s(double(bytes))});
   const shared_memory_model cells = fit_shared_memory(m, generic);
   CHECK(cells.measured);
   CHECK(cells.seen_s == Approx(known.seen_s).epsilon(0.02));
   CHECK(cells.copy.s_per_byte == Approx(known.copy.s_per_byte).epsilon(0.02));
   CHECK(cells.single_copy.alpha_s == generic.single_copy.alpha_s);
   for (std::int64_t bytes = 4096; bytes <= 1 << 20; bytes *= 4)
-    m.single_copies.push_back(
-        {bytes, machine.publish_s(0) + machine.single_copy_s(double(bytes)) + machine.seen_s()});
+    m.single_copies.push_back({bytes, machine.publish_s(0) + machine.line_s() +
+                                          machine.single_copy_s(double(bytes)) + machine.seen_s()});
   const shared_memory_model both = fit_shared_memory(m, generic);
   CHECK(both.single_copy.alpha_s == Approx(known.single_copy.alpha_s).epsilon(0.02));
   CHECK(both.single_copy.s_per_byte == Approx(known.single_copy.s_per_byte).epsilon(0.02));
