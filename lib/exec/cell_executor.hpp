@@ -12,6 +12,7 @@
 #include "railpass/base/error.hpp"
 #include "railpass/schedule/cells.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <new>

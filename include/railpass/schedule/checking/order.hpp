@@ -151,7 +151,7 @@ class order_checks {
           closed_[std::size_t(t.number)].push_back(o.number);
     }
   }
-  // By step of a rank: whether it has ended when `t` begins.
+  // By step of a rank: whether all of it has surely ended when `t` begins.
   std::vector<bool> done_before(const task& t, std::span<const task> all) const {
     std::vector<bool> done(all.size(), false);
     std::vector<index> open{t.number};
@@ -159,7 +159,8 @@ class order_checks {
       const task& x = all[std::size_t(open.back())];
       open.pop_back();
       for (const dependency& d : steps_.dependencies_of(x)) {
-        if (d.lag == dependency::posted || d.lag == dependency::in_turn) continue;
+        const bool single = x.total == 1 && all[std::size_t(d.step)].total == 1;
+        if (d.lag != dependency::all && !(d.lag == 0 && single)) continue;
         if (!done[std::size_t(d.step)]) open.push_back(d.step);
         done[std::size_t(d.step)] = true;
       }
