@@ -92,6 +92,7 @@ TEST_CASE("every arm of all_reduce gives the exact sum to all, and is the arm th
 TEST_CASE("an operation that does not commute is applied in rank order by every arm") {
   const communicator world = communicator::duplicate_of_world();
   REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  const bool copies = test::single_copies(world);
   MPI_Op op = MPI_OP_NULL;
   MPI_Datatype type = MPI_DATATYPE_NULL;
   MPI_Op_create(compose, 0, &op);
@@ -116,9 +117,11 @@ TEST_CASE("an operation that does not commute is applied in rank order by every 
       for (std::size_t i = 0; i < result.size(); ++i)
         same = same && result[i].a == expected[i].a && result[i].b == expected[i].b;
       CHECK(same);
-      const bool may_run = eligible(
-          *a.base,
-          {.num_ranks = world.size(), .units = count, .commutative = false, .shared_memory = true});
+      const bool may_run = eligible(*a.base, {.num_ranks = world.size(),
+                                              .units = count,
+                                              .commutative = false,
+                                              .shared_memory = true,
+                                              .single_copy = copies});
       if (world.size() > 1) CHECK(mpi::last_arm(world) == (may_run ? name : "native"));
     }
   }
