@@ -33,8 +33,8 @@ inline machine_model generic_machine() {
   machine_model m;
   m.same_node = link(0.4e-6, 0.2e-6, 1.0 / 6e9);
   // Processors copy what is sent within a node, so both ways at once take twice as long.
-  m.same_node.exchange.pieces = m.same_node.shift.pieces = {
-      {.alpha_s = 0.8e-6, .s_per_byte = 2.0 / 6e9}};
+  m.same_node.exchange.pieces =
+      m.same_node.shift.pieces = {{.alpha_s = 0.8e-6, .s_per_byte = 2.0 / 6e9}};
   m.same_node.flow.pieces = {{.alpha_s = 0.4e-6, .s_per_byte = 2.0 / 6e9}};
   m.across_nodes = link(4e-6, 1e-6, 1.0 / 2.5e9);
   m.copy = {.alpha_s = 5e-8, .s_per_byte = 1.0 / 10e9};
