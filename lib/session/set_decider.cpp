@@ -89,17 +89,17 @@ void set_decider::know_machine() {
     joint_->steps().expect({.spread_s = 0, .at_once_s = 0});
     return;
   }
-  machine_model machine = select::generic_machine();
+  select::merge_costs expected;
   try {
     const base_lane& lane = joint_->lane();
     hosts_ = count_hosts(lane.of().hosts, lane.ranks(), joint_->num_ranks());
     process_.note_hosts(hosts_.num_hosts);
-    if (const profile* const known = process_.read_profile(settings_.profile, hosts_.num_hosts, ""))
-      machine = known->machine;
+    const profile* const known = process_.read_profile(settings_.profile, hosts_.num_hosts, "");
+    expected = select::expected_merge_costs(known ? known->machine : select::generic_machine(),
+                                            joint_->num_ranks(), hosts_.ranks_per_host);
   } catch (const std::bad_alloc&) {  // nothing is known of it, then
   }
-  joint_->steps().expect(
-      select::expected_merge_costs(machine, joint_->num_ranks(), hosts_.ranks_per_host));
+  joint_->steps().expect(expected);
 }
 
 // ---- calls
