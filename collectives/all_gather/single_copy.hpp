@@ -5,7 +5,7 @@
 //
 // Cost: p - 1 system calls and one copy of the message on every rank.
 // Good when: blocks are long. Poor when: they are short, or many ranks read one process' memory.
-// Needs: processes that may copy from each other's memory; at most 16 ranks.
+// Needs: processes that may copy from each other's memory; at most 64 ranks.
 // Source: Ma, Bosilca, Bouteiller, Dongarra: Kernel-assisted and topology-aware MPI collective
 // communications on multicore/many-core platforms, JPDC 73 (2013), doi:10.1016/j.jpdc.2013.01.015.
 #ifdef RAILPASS_LIST_ALGORITHM

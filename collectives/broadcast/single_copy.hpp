@@ -3,8 +3,8 @@
 // Single copies, flat: the root's memory is read by all others, or it writes to theirs. p = 4: 1,
 // 2, 3 get from 0; or 0 puts to 1, 2, 3.
 //
-// Cost: a system call and one copy of the message for each other rank, at once or, where the root
-// writes, one after the other.
+// Cost: a system call and one copy of the message for each other rank, which follow one another in
+// the root's memory, whoever makes them.
 // Good when: messages are long and ranks few. Poor when: many read one process' memory, which the
 // kernel serialises.
 // Needs: processes that may copy from each other's memory; at most 4 ranks.

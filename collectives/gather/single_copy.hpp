@@ -3,9 +3,10 @@
 // Single copies, flat: the root reads the block of each other rank in its memory, or they write it
 // to the root's. p = 8: 0 gets from 1 to 7; or 1 to 7 put to 0.
 //
-// Cost: a system call and one copy of a block, one after the other or, where all write, at once.
-// Good when: blocks are long. Poor when: they are short.
-// Needs: processes that may copy from each other's memory; at most 16 ranks.
+// Cost: a system call and one copy of a block for each other rank, which follow one another in the
+// root's memory, whoever makes them.
+// Good when: blocks are long. Poor when: they are short, or ranks are many.
+// Needs: processes that may copy from each other's memory; at most 64 ranks.
 // Source: Ma, Bosilca, Bouteiller, Dongarra: Kernel-assisted and topology-aware MPI collective
 // communications on multicore/many-core platforms, JPDC 73 (2013), doi:10.1016/j.jpdc.2013.01.015.
 #ifdef RAILPASS_LIST_ALGORITHM

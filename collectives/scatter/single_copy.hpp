@@ -3,11 +3,12 @@
 // Single copies, flat: each other rank reads its block in the root's memory, or the root writes it
 // there. p = 8: 1 to 7 get from 0; or 0 puts to each.
 //
-// Cost: a system call and one copy of a block, at once or, where the root writes, one after the
-// other. Good when: blocks are long. Poor when: they are short. Needs: processes that may copy from
-// each other's memory; at most 16 ranks. Source: Ma, Bosilca, Bouteiller, Dongarra: Kernel-assisted
-// and topology-aware MPI collective communications on multicore/many-core platforms, JPDC 73
-// (2013), doi:10.1016/j.jpdc.2013.01.015.
+// Cost: a system call and one copy of a block for each other rank, which follow one another in the
+// root's memory, whoever makes them.
+// Good when: blocks are long. Poor when: they are short, or ranks are many.
+// Needs: processes that may copy from each other's memory; at most 64 ranks.
+// Source: Ma, Bosilca, Bouteiller, Dongarra: Kernel-assisted and topology-aware MPI collective
+// communications on multicore/many-core platforms, JPDC 73 (2013), doi:10.1016/j.jpdc.2013.01.015.
 #ifdef RAILPASS_LIST_ALGORITHM
 RAILPASS_LIST_ALGORITHM(scatter, single_copy)
 #elif !defined(RAILPASS_COLLECTIVES_SCATTER_SINGLE_COPY)

@@ -80,6 +80,7 @@ class cell_executor {
   struct action {
     step_kind kind = step_kind::publish;
     bool segmented = false;
+    bool is_packed = false;  // the action before gives the same to another peer
     buffer from = buffer::output;
     buffer to = buffer::output;
     std::int32_t peer = 0;  // physical
@@ -145,6 +146,12 @@ class cell_executor {
       throw error("a step of a schedule in shared memory is a message, or more than a cell holds");
     if (x.kind == step_kind::copy && a.from_distance == 0 && memory_.same(x.from, x.to))
       a.end = a.begin;
+    // A peer may be reading the packed bytes already.
+    if (!actions_.empty()) {
+      const action& before = actions_.back();
+      a.is_packed = before.kind == a.kind && before.from == a.from && before.begin == a.begin &&
+                    before.end == a.end && before.segmented == a.segmented;
+    }
     return a;
   }
   // With the blocks where they are in that buffer.
@@ -196,7 +203,7 @@ class cell_executor {
     constexpr cell_ring ring = cell_ring::opened;
     if (const int code = wait_for_room(ring, number, watch)) return code;
     const cell_region& mine = regions_[std::size_t(rank_)];
-    if (a.kind == step_kind::offer)
+    if (a.kind == step_kind::offer && !a.is_packed)
       if (const int code = memory_.pack_opened(a.from, begin, units)) return code;
     const opened_memory what{.address = memory_.opened(a.to, begin), .bytes = bytes_of(units)};
     std::memcpy(mine.content(ring, number), &what, sizeof what);
@@ -251,7 +258,8 @@ class cell_executor {
       copy_from(theirs.process(), there.address, here, std::size_t(given));
       return memory_.unpack_opened(a.to, begin, units);
     }
-    if (const int code = memory_.pack_opened(a.from, begin, units)) return code;
+    if (!a.is_packed)
+      if (const int code = memory_.pack_opened(a.from, begin, units)) return code;
     copy_to(theirs.process(), there.address, here, std::size_t(given));
     return 0;
   }
