@@ -327,7 +327,9 @@ int reduce_elements(void*, const std::byte* left, std::byte* right, std::int64_t
   }
   return 0;
 }
+thread_local int packings = 0;
 int pack_elements(void*, const std::byte* memory, std::int64_t units, std::byte* packed) {
+  ++packings;
   for (std::int64_t i = 0; i < units; ++i)
     std::memcpy(packed + i * std::int64_t(sizeof(affine)),
                 memory + i * std::int64_t(sizeof(with_gaps)) + offsetof(with_gaps, value),
@@ -556,6 +558,33 @@ TEST_CASE("who waits for long says for whom") {
       .user_data = &awaited};
   CHECK(exec.run(s, {.output = message.data(), .size = {8, 1}}, watch) == 7);
   CHECK(awaited == 0);
+}
+
+TEST_CASE("what a rank gives to several others is packed once") {
+  constexpr int p = 4;
+  for (const char* name : {"single_copy", "single_copy+giver_writes=1"}) {
+    CAPTURE(name);
+    const auto memory = zeroed_regions(p);
+    const planned_call c{
+        .a = parse_arm(collective::all_reduce, name), .units = 40, .with_holes = true};
+    std::array<int, p> packed{};
+    std::array<std::atomic<bool>, p> right{};
+    std::vector<std::thread> ranks;
+    for (int r = 0; r < p; ++r)
+      ranks.emplace_back([&, r] {
+        const std::vector<cell_region> regions = regions_of(memory.get(), p);
+        cell_executor exec(regions, r, false);
+        schedule_cache cache(2);
+        right[std::size_t(r)] = run_call<with_gaps>(exec, cache, c, r, p);
+        packed[std::size_t(r)] = packings;
+      });
+    for (std::thread& t : ranks) t.join();
+    for (int r = 0; r < p; ++r) {
+      CHECK(right[std::size_t(r)]);
+      // A block for each other one; the own one and its sum, where they are copied; the sum.
+      CHECK(packed[std::size_t(r)] == p - 1 + 2 + 1);
+    }
+  }
 }
 
 TEST_CASE("what the kernel does not copy is an error that names the process") {
