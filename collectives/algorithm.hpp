@@ -50,11 +50,13 @@ inline constexpr int any_nodes = std::numeric_limits<int>::max();
 
 /// What must hold before an algorithm is chosen. All of it is known equally on all ranks.
 struct preconditions {
-  bool commutative = false;    ///< only commutative operations
-  bool power_of_two = false;   ///< only a power of two of ranks
-  bool even_ranks = false;     ///< only an even number of ranks
-  bool shared_memory = false;  ///< only where all ranks share memory, and a unit fits in a cell
-  bool single_copy = false;    ///< only where all ranks may copy from and to each other's memory
+  bool commutative = false;   ///< only commutative operations
+  bool power_of_two = false;  ///< only a power of two of ranks
+  bool even_ranks = false;    ///< only an even number of ranks
+  /// Only where all ranks share memory, and a unit fits in a cell; of algorithms that know nodes:
+  /// where those of each node do.
+  bool shared_memory = false;
+  bool single_copy = false;  ///< only where all ranks may copy from and to each other's memory
   int min_ranks = 2;
   int max_ranks = std::numeric_limits<int>::max();  ///< where schedules grow with the ranks
   std::int64_t min_units_per_rank = 0;              ///< message units >= this many times num_ranks
@@ -62,6 +64,7 @@ struct preconditions {
   /// that share one; reductions that do not commute only if a node's ranks follow one another.
   int max_nodes = 0;
   bool equal_nodes = false;  ///< only nodes with as many ranks each
+  int max_ranks_per_node = std::numeric_limits<int>::max();
 };
 
 /// Scratch memory that a rank may need, at most; the same bound on all ranks, so that all agree on

@@ -40,6 +40,12 @@ inline constexpr int most_nodes_written_out = 64;
 /// For the same reason.
 inline constexpr int most_lanes = 32;
 
+/// Within nodes in their memory.
+inline constexpr preconditions nodes_in_memory_needs{.shared_memory = true, .max_nodes = any_nodes};
+inline constexpr std::string_view nodes_in_memory_source =
+    "Zhu et al. 2009, doi:10.1007/978-3-642-03770-2_41; Graham and Shipman 2008, "
+    "doi:10.1007/978-3-540-87475-1_21";
+
 /// The ranks as a rank of them sees them.
 class ranks_on_nodes {
  public:
@@ -118,8 +124,8 @@ constexpr buffer_map next_buffers(buffer input, buffer output) {
 }
 
 template <const algorithm& Across, const algorithm& Inside>
-schedule build_broadcast_on_nodes(const shape& s, std::int64_t leaders,
-                                  std::int64_t segment_bytes) {
+schedule build_broadcast_on_nodes(const shape& s, std::int64_t leaders, std::int64_t segment_bytes,
+                                  const parameters& inside = Inside.default_values()) {
   composer c(s, segment_bytes);
   const ranks_on_nodes ranks(s);
   const int lanes = ranks.lanes(leaders), nodes = ranks.num_nodes();
@@ -132,50 +138,53 @@ schedule build_broadcast_on_nodes(const shape& s, std::int64_t leaders,
     if (from_root) {  // the root has it, and the lane's leader waits for it
       std::erase(node.members, 0);
       node.members.insert(node.members.begin(), 0);
-      c.add(Inside, node);
+      c.add(Inside, inside, node);
     }
     if (nodes > 1) c.add(Across, across);
-    if (!from_root) c.add(Inside, node);
+    if (!from_root) c.add(Inside, inside, node);
   }
   return c.finish();
 }
 
 template <const algorithm& Up, const algorithm& Across, const algorithm& Down>
-schedule build_all_reduce_on_nodes(const shape& s, std::int64_t leaders,
-                                   std::int64_t segment_bytes) {
+schedule build_all_reduce_on_nodes(const shape& s, std::int64_t leaders, std::int64_t segment_bytes,
+                                   const parameters& up = Up.default_values(),
+                                   const parameters& down = Down.default_values()) {
   composer c(s, segment_bytes);
   const ranks_on_nodes ranks(s);
   // In rank order a node's sum begins with its first rank.
   const int lanes = s.commutative ? ranks.lanes(leaders) : 1, nodes = ranks.num_nodes();
   const std::int32_t cuts = lanes == 1 || nodes == 1 ? 1 : cuts_of(Across, nodes, s.commutative);
   for (int lane = 0; lane < lanes; ++lane)
-    c.add(Up, {.members = ranks.node(lane), .blocks = lane_of(lane, lanes, cuts)});
+    c.add(Up, up, {.members = ranks.node(lane), .blocks = lane_of(lane, lanes, cuts)});
   if (nodes > 1)
     for (int lane = 0; lane < lanes; ++lane)
       c.add(Across, {.members = ranks.leaders(lane),
                      .blocks = lane_of(lane, lanes, cuts),
                      .buffers = next_buffers(buffer::output, buffer::output)});
   for (int lane = 0; lane < lanes; ++lane)
-    c.add(Down, {.members = ranks.node(lane), .blocks = lane_of(lane, lanes, cuts)});
+    c.add(Down, down, {.members = ranks.node(lane), .blocks = lane_of(lane, lanes, cuts)});
   return c.finish();
 }
 
 template <const algorithm& Inside, const algorithm& Across>
-schedule build_reduce_on_nodes(const shape& s, std::int64_t segment_bytes) {
+schedule build_reduce_on_nodes(const shape& s, std::int64_t segment_bytes,
+                               const parameters& up = Inside.default_values()) {
   composer c(s, segment_bytes);
   const ranks_on_nodes ranks(s);
   // Only the root has memory for an output.
   const buffer sum = ranks.mine() == 0 ? buffer::output : buffer::scratch2;
   buffer_map inside = same_buffers;
   inside[std::size_t(buffer::output)] = sum;
-  c.add(Inside, {.members = ranks.node(), .buffers = inside});
+  c.add(Inside, up, {.members = ranks.node(), .buffers = inside});
   if (ranks.num_nodes() > 1)
     c.add(Across, {.members = ranks.leaders(0), .buffers = next_buffers(sum, buffer::output)});
   return c.finish();
 }
 
 template <const algorithm& Up, const algorithm& Across, const algorithm& Down>
-schedule build_all_gather_on_nodes(const shape& s, std::int64_t segment_bytes) {
+schedule build_all_gather_on_nodes(const shape& s, std::int64_t segment_bytes,
+                                   const parameters& down = Down.default_values()) {
   composer c(s, segment_bytes);
   const ranks_on_nodes ranks(s);
   c.add(Up, {.members = ranks.node(), .blocks = ranks.blocks_of_node()});
@@ -183,7 +192,7 @@ schedule build_all_gather_on_nodes(const shape& s, std::int64_t segment_bytes) {
     c.add(Across, {.members = ranks.leaders(0),
                    .blocks = ranks.blocks_of_nodes(),
                    .buffers = next_buffers(buffer::output, buffer::output)});
-  c.add(Down, {.members = ranks.node()});
+  c.add(Down, down, {.members = ranks.node()});
   return c.finish();
 }
 
@@ -241,6 +250,45 @@ schedule build_barrier_on_nodes(const shape& s) {
     c.add(Across, {.members = ranks.leaders(0), .blocks = first_blocks}, c.all_so_far());
   }
   if (others.rounds > 0) c.send(buffer::input, block(s.rank), s.rank + 1, others, c.all_so_far());
+  return c.finish();
+}
+
+/// All ranks of equal nodes drive their share, in memory within nodes: each adds up its block of
+/// the node's inputs, goes on with those who have its place on the other nodes, and shows the sum.
+template <const algorithm& Up, const algorithm& Across, const algorithm& Down>
+schedule build_all_reduce_in_memory_lanes(const shape& s) {
+  composer c(s, 0);
+  const ranks_on_nodes ranks(s);
+  const int lanes = ranks.fewest(), nodes = ranks.num_nodes();
+  const std::int32_t cuts = nodes == 1 ? 1 : cuts_of(Across, nodes, s.commutative);
+  std::vector<std::int32_t> borders;
+  for (int lane = 0; lane <= lanes; ++lane) borders.push_back(lane * cuts);
+  const block_map blocks = block_map::between(lanes * cuts, borders);
+  // In place the own block of the input would be overwritten where it is still needed.
+  constexpr buffer sum = buffer::scratch2;
+  buffer_map up = same_buffers, down = same_buffers;
+  up[std::size_t(buffer::output)] = down[std::size_t(buffer::input)] = sum;
+  c.add(Up, {.members = ranks.node(), .blocks = blocks, .buffers = up});
+  if (nodes > 1)
+    for (int lane = 0; lane < lanes; ++lane)
+      c.add(Across, {.members = ranks.leaders(lane),
+                     .blocks = lane_of(lane, lanes, cuts),
+                     .buffers = next_buffers(sum, sum)});
+  c.add(Down, {.members = ranks.node(), .blocks = blocks, .buffers = down});
+  return c.finish();
+}
+
+/// Ranks meet in the memory of their node, and hear there that all have come.
+template <const algorithm& Up, const algorithm& Across, const algorithm& Down>
+schedule build_barrier_in_memory(const shape& s, const parameters& inside) {
+  composer c(s, 0);
+  const ranks_on_nodes ranks(s);
+  block_map firsts{.parts = s.num_ranks, .begins = ranks.leaders(0)};
+  for (const std::int32_t leader : firsts.begins) firsts.ends.push_back(leader + 1);
+  c.add(Up, inside, {.members = ranks.node(), .blocks = ranks.blocks_of_node()});
+  if (ranks.num_nodes() > 1) c.add(Across, {.members = ranks.leaders(0), .blocks = firsts});
+  const std::vector<std::int32_t> own{ranks.leader(), ranks.leader() + 1};
+  c.add(Down, inside, {.members = ranks.node(), .blocks = block_map::between(s.num_ranks, own)});
   return c.finish();
 }
 
@@ -307,6 +355,11 @@ class levels {
   void inside_once(const algorithm& a, double bytes) {
     if (per_node_ > 1) add(a, query_.machine, per_node_, per_node_, bytes, 0);
   }
+  /// As a phase of its own, with these parameters.
+  void inside_in_memory(const algorithm& a, const parameters& values, double bytes) {
+    end_overlap();
+    if (per_node_ > 1) before_s_ += time_s(a, values, query_.machine, per_node_, per_node_, bytes);
+  }
   /// Across nodes, for each lane a part of `bytes`.
   void across(const algorithm& a, double bytes) {
     if (nodes_ > 1) add(a, machine_, nodes_, 1, bytes / lanes_, 0);
@@ -334,24 +387,28 @@ class levels {
                               &machine_.across_nodes.flow, &machine_.across_nodes.crowd})
       for (time_curve::piece& piece : curve->pieces) piece.s_per_byte *= sharing;
   }
+  double time_s(const algorithm& a, const parameters& values, const machine_model& machine,
+                int num_ranks, int per_node, double bytes) const {
+    return a.cost_s({.machine = machine,
+                     .num_ranks = num_ranks,
+                     .ranks_per_node = per_node,
+                     .bytes = bytes,
+                     .unit_bytes = query_.unit_bytes},
+                    values);
+  }
   void add(const algorithm& a, const machine_model& machine, int num_ranks, int per_node,
            double bytes, double others_s) {
-    const auto time_s = [&](double of_bytes) {
-      return a.cost_s({.machine = machine,
-                       .num_ranks = num_ranks,
-                       .ranks_per_node = per_node,
-                       .bytes = of_bytes,
-                       .unit_bytes = query_.unit_bytes},
-                      values_of(a));
+    const auto part_s = [&](double of_bytes) {
+      return time_s(a, values_of(a), machine, num_ranks, per_node, of_bytes);
     };
-    const double all_s = time_s(bytes) + others_s;
+    const double all_s = part_s(bytes) + others_s;
     const double first_bytes = std::max(segment_bytes_, query_.unit_bytes);
     if (segment_bytes_ == 0 || first_bytes >= bytes || segment_place(a) < 0) {
       end_overlap();
       before_s_ += all_s;
       return;
     }
-    const double first_s = std::min(all_s, time_s(first_bytes));
+    const double first_s = std::min(all_s, part_s(first_bytes));
     before_s_ += first_s;
     longest_rest_s_ = std::max(longest_rest_s_, all_s - first_s);
   }

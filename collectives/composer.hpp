@@ -2,7 +2,8 @@
 //
 // Makes one schedule of several: each is one that some of the ranks run among themselves, on a part
 // of the message. What a step of a later one waits for follows from the memory it touches. Where
-// both cut the same blocks in segments it waits for its own segment alone, so levels overlap.
+// both cut the same blocks in segments it waits for its own segment alone, so levels overlap. Parts
+// in shared memory and parts of messages are phases, one behind the other.
 #pragma once
 
 #include "collectives/algorithm.hpp"
@@ -61,20 +62,30 @@ struct placing {
 
 class composer {
  public:
-  composer(const shape& s, std::int64_t segment_bytes) : shape_(s), builder_(s, segment_bytes) {}
+  /// Segments of messages are so long; those in shared memory as a cell.
+  composer(const shape& s, std::int64_t segment_bytes)
+      : shape_(s), segment_bytes_(segment_bytes), builder_(s, segment_bytes) {}
 
-  /// What this rank does in the part, behind what was added before; nothing if it is no member.
-  /// `waits`: what else all of it waits for. Segments are as long as the composer's.
+  /// What this rank does in the part, behind what was added before; nothing if it is no member. All
+  /// ranks add the same parts in the same order if any of them is in shared memory. `waits`: what
+  /// else all of it waits for.
   void add(const algorithm& what, const placing& where, const std::vector<after>& waits = {}) {
+    add(what, what.default_values(), where, waits);
+  }
+  void add(const algorithm& what, const parameters& values, const placing& where,
+           const std::vector<after>& waits = {}) {
+    enter_phase(what.needs.shared_memory);
     const auto me = std::ranges::find(where.members, shape_.rank);
     if (me == where.members.end()) return;
     if (where.members.size() == 1) return add_alone(what, where);
     part now{.built = what.build({.rank = std::int32_t(me - where.members.begin()),
                                   .num_ranks = std::int32_t(where.members.size()),
                                   .commutative = shape_.commutative},
-                                 what.default_values()),
+                                 values),
              .where = where,
-             .first = step_id(steps_.size())};
+             .first = step_id(steps_.size()),
+             .first_place = places_};
+    places_ += now.built.places;
     now.unrolled = must_be_unrolled(now);
     for (const step& x : now.built.steps) {
       std::vector<std::vector<after>>& rounds = now.stand_for.emplace_back();
@@ -127,13 +138,23 @@ class composer {
     return all;
   }
 
-  schedule finish() { return builder_.finish(); }
+  schedule finish() {
+    schedule last = builder_.finish();
+    if (phases_.empty() && !in_memory_) return last;
+    end_phase(std::move(last));
+    schedule all = builder(shape_, cell_bytes).finish_phase();
+    for (const schedule& phase : phases_)
+      for (std::size_t b = 0; b < all.used.size(); ++b) all.used[b].include(phase.used[b]);
+    all.phases = std::move(phases_);
+    return all;
+  }
 
  private:
   struct part {
     schedule built;
     const placing& where;
     step_id first;  // of its steps here
+    std::int32_t first_place = 0;
     bool unrolled = false;
     // By step and round: what waits for that waits for these.
     std::vector<std::vector<std::vector<after>>> stand_for{};
@@ -156,6 +177,22 @@ class composer {
     bool segmented;
     std::vector<bool> ended;  // by step: whether it has when an instance of this one starts
   };
+
+  void enter_phase(bool in_memory) {
+    if (in_memory != in_memory_) {
+      if (any_part_) end_phase(builder_.finish_phase());
+      in_memory_ = in_memory;
+      builder_ = builder(shape_, in_memory ? cell_bytes : segment_bytes_);
+    }
+    any_part_ = true;
+  }
+  void end_phase(schedule ended) {
+    // A rank that is alone on its node shows nothing, but others do.
+    if (in_memory_) ended.places = std::max(1, places_);
+    phases_.push_back(std::move(ended));
+    steps_.clear();
+    places_ = 0;
+  }
 
   // A message among one rank.
   void add_alone(const algorithm& what, const placing& where) {
@@ -205,7 +242,6 @@ class composer {
   }
 
   placed_step place(const part& p, const step& x, std::int32_t r) const {
-    if (is_shared(x.kind)) throw error("composer: a part has steps in shared memory");
     placed_step y{.what = x, .from = {}, .to = {}};
     const auto range = [&](std::int32_t first, std::int32_t stride) {
       const block_range b{
@@ -217,7 +253,8 @@ class composer {
     y.what.from = p.where.buffers[std::size_t(x.from)];
     y.what.to = p.where.buffers[std::size_t(x.to)];
     if (p.unrolled) y.what.rounds = 1;
-    if (!is_message(x.kind)) return y;
+    y.what.place += p.first_place;
+    if (is_local(x.kind)) return y;
     y.what.peer = p.where.members[std::size_t(peer_of(x, r, p.built.num_ranks))];
     y.what.peer_stride = p.unrolled || x.peer_stride == 0 ? 0 : x.peer_stride * spacing(p.where);
     return y;
@@ -229,8 +266,7 @@ class composer {
   }
   static std::vector<access> accesses(const placed_step& y) {
     const step& x = y.what;
-    if (x.kind == step_kind::send) return {{memory_of(x.from), y.to, false}};
-    if (x.kind == step_kind::receive) return {{memory_of(x.to), y.to, true}};
+    if (!is_local(x.kind)) return {{memory_of(x.to), y.to, writes_memory(x.kind)}};
     return {{memory_of(x.from), y.from, false}, {memory_of(x.to), y.to, true}};
   }
   // Different cuts of the message are taken to overlap.
@@ -289,14 +325,27 @@ class composer {
         return builder_.receive(y.what.to, y.to, y.what.peer, waits, l);
       case step_kind::reduce:
         return builder_.reduce(y.what.from, y.from, y.what.to, y.to, waits, l);
-      default:
+      case step_kind::copy:
         return builder_.copy(y.what.from, y.from, y.what.to, y.to, waits, l);
+      case step_kind::publish:
+        return builder_.publish(y.what.from, y.to, y.what.place, waits, l);
+      case step_kind::fetch:
+        return builder_.fetch(y.what.peer, y.what.place, y.what.to, y.to, waits, l);
+      case step_kind::combine:
+        return builder_.combine(y.what.peer, y.what.place, y.what.to, y.to, waits, l);
+      default:
+        throw error("composer: a part has single copies");
     }
   }
 
   shape shape_;
+  std::int64_t segment_bytes_;
+  // Of the phase that parts are added to.
   builder builder_;
   std::vector<known_step> steps_;
+  bool in_memory_ = false, any_part_ = false;
+  std::int32_t places_ = 0;
+  std::vector<schedule> phases_;  // those before
 };
 
 }  // namespace railpass::collectives

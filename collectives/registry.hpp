@@ -45,22 +45,24 @@ struct eligibility {
   int num_ranks = 1;
   std::int64_t units = 0;
   bool commutative = true;
-  bool shared_memory = false;  ///< of all ranks, with cells as large as a unit
-  bool single_copy = false;    ///< between all ranks
+  bool shared_memory = false;  ///< of all ranks of each node, with cells as large as a unit
+  bool single_copy = false;    ///< between all ranks of each node
   node_facts nodes{};
 };
 
 constexpr bool eligible_on_nodes(const preconditions& n, const node_facts& nodes,
                                  bool commutative) {
-  return n.max_nodes == 0 || (nodes.matter() && nodes.num_nodes <= n.max_nodes &&
-                              (!n.equal_nodes || nodes.fewest_ranks == nodes.most_ranks) &&
-                              (commutative || nodes.in_rank_order));
+  return n.max_nodes == 0 ||
+         (nodes.matter() && nodes.num_nodes <= n.max_nodes &&
+          (!n.equal_nodes || nodes.fewest_ranks == nodes.most_ranks) &&
+          nodes.most_ranks <= n.max_ranks_per_node && (commutative || nodes.in_rank_order));
 }
 
 constexpr bool eligible(const algorithm& a, const eligibility& e) {
   const preconditions& n = a.needs;
   return e.num_ranks >= n.min_ranks && e.num_ranks <= n.max_ranks &&
-         (!n.commutative || e.commutative) && (!n.shared_memory || e.shared_memory) &&
+         (!n.commutative || e.commutative) &&
+         (!n.shared_memory || (e.shared_memory && (n.max_nodes > 0 || e.nodes.num_nodes == 1))) &&
          (!n.single_copy || e.single_copy) &&
          (!n.power_of_two || (e.num_ranks & (e.num_ranks - 1)) == 0) &&
          (!n.even_ranks || e.num_ranks % 2 == 0) && e.units >= n.min_units_per_rank * e.num_ranks &&

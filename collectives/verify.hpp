@@ -62,11 +62,11 @@ struct verification {
 namespace verify_detail {
 
 inline bool same_steps(const std::vector<schedule>& a, const std::vector<schedule>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const schedule& x, const schedule& y) {
-                      return x.used == y.used && x.steps == y.steps &&
-                             x.dependencies == y.dependencies && x.successors == y.successors;
-                    });
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(), [](const schedule& x, const schedule& y) {
+        return x.used == y.used && x.steps == y.steps && x.dependencies == y.dependencies &&
+               x.successors == y.successors && same_steps(x.phases, y.phases);
+      });
 }
 
 // One message: its length, and the lengths of its blocks if they are not equal.
@@ -171,32 +171,76 @@ inline std::vector<message_to_check> messages_to_check(collective op, std::int64
   return messages;
 }
 
+// Phase number k of the ranks of one node, from virtual rank `first` on, as theirs alone.
+inline std::vector<schedule> phase_on_node(const std::vector<schedule>& schedules, std::size_t k,
+                                           std::int32_t first, std::int32_t end) {
+  std::vector<schedule> phase;
+  for (std::int32_t v = first; v < end; ++v) {
+    phase.push_back(phases_of(schedules[std::size_t(v)])[k]);
+    for (step& x : phase.back().steps)
+      if (is_shared(x.kind)) x.peer -= first;
+  }
+  return phase;
+}
+
 // What is wrong with the use of shared memory over calls whose roots and sizes change, in rings of
-// as few cells as the schedules can do with and of some more; else nothing.
+// as few cells as the phases can do with and of some more, on a node from virtual rank `first` on;
+// else nothing.
 inline std::string protocol_fault(const std::vector<schedule>& schedules, const check_case& c,
-                                  const std::vector<message_to_check>& messages, bool rooted) {
-  const auto p = std::int32_t(schedules.size());
-  std::mt19937 random(std::uint32_t(p) * 1000u + std::uint32_t(schedules[0].steps.size()));
+                                  const std::vector<message_to_check>& messages, bool rooted,
+                                  std::int32_t first, std::int32_t end) {
+  const auto p = end - first;
+  std::vector<std::vector<schedule>> phases;
+  std::int32_t places = 0;
+  std::size_t steps = 0;
+  for (std::size_t k = 0; k < phases_of(schedules[0]).size(); ++k) {
+    if (phases_of(schedules[0])[k].places == 0) continue;
+    phases.push_back(phase_on_node(schedules, k, first, end));
+    places = std::max(places, phases.back()[0].places);
+    steps += phases.back()[0].steps.size();
+  }
+  std::mt19937 random(std::uint32_t(p) * 1000u + std::uint32_t(steps));
   // What many ranks do differs little from what some do, and takes long.
   const bool many = p > 16;
   std::vector<call_in_row> calls;
   for (std::size_t i = 0; i < messages.size(); i += many ? 1 + messages.size() / 6 : 1) {
     const message_to_check& m = messages[i];
-    call_in_row call{.schedules = schedules, .size = c.size};
+    call_in_row call{.schedules = {}, .size = c.size};
     call.size.units = m.units;
     call.size.blocks = m.blocks;
     call.lengths = m.lengths;
     if (rooted && c.commutative) call.root = std::int32_t(random() % std::uint32_t(p));
-    calls.push_back(call);
+    for (const std::vector<schedule>& phase : phases) {
+      call.schedules = phase;
+      calls.push_back(call);
+    }
   }
-  const std::vector<std::int32_t> spare =
-      many ? std::vector{1} : std::vector{0, 1, schedules[0].places};
+  const std::vector<std::int32_t> spare = many ? std::vector{1} : std::vector{0, 1, places};
   for (const std::int32_t more : spare) {
-    cell_protocol protocol(std::uint64_t(schedules[0].places + more));
+    cell_protocol protocol(std::uint64_t(places + more));
     std::string wrong = protocol.set(calls);
     for (int k = 0; k < (many ? 1 : 4) && wrong.empty(); ++k) wrong = protocol.play(random);
-    if (!wrong.empty())
-      return "with " + std::to_string(schedules[0].places + more) + " cells: " + wrong;
+    if (!wrong.empty()) return "with " + std::to_string(places + more) + " cells: " + wrong;
+  }
+  return {};
+}
+
+// Of all nodes that differ in the number of their ranks, the root's first: `nodes` as shape has
+// them.
+inline std::string protocol_fault_on_nodes(const std::vector<schedule>& schedules,
+                                           const check_case& c,
+                                           const std::vector<message_to_check>& messages,
+                                           bool rooted, std::span<const std::int32_t> nodes) {
+  const std::vector<std::int32_t> one{0, std::int32_t(schedules.size())};
+  if (nodes.empty()) nodes = one;
+  std::vector<std::int32_t> proved{1};
+  for (std::size_t n = 0; n + 1 < nodes.size(); ++n) {
+    const std::int32_t ranks = nodes[n + 1] - nodes[n];
+    if (n > 0 && std::ranges::find(proved, ranks) != proved.end()) continue;
+    proved.push_back(ranks);
+    if (std::string wrong = protocol_fault(schedules, c, messages, rooted, nodes[n], nodes[n + 1]);
+        !wrong.empty())
+      return nodes.size() == 2 ? wrong : "node " + std::to_string(n) + ", " + wrong;
   }
   return {};
 }
@@ -284,8 +328,11 @@ inline std::vector<verification> verify(
       check_case c{.what = describe(op).what,
                    .root = root,
                    .commutative = commutative,
+                   .nodes = nodes,
                    .lengths_of_pair = describe(op).lengths == block_lengths::of_pair};
-      c.size.unit_bytes = std::max<std::int64_t>(1, segment_bytes / units_per_segment);
+      // A barrier's units are bytes.
+      if (c.what != promise::all_arrive)
+        c.size.unit_bytes = std::max<std::int64_t>(1, segment_bytes / units_per_segment);
       const std::int64_t segment_units = segment_bytes > 0 ? units_per_segment : 0;
       std::vector<verify_detail::message_to_check> messages =
           verify_detail::messages_to_check(op, num_ranks, segment_units);
@@ -317,8 +364,10 @@ inline std::vector<verification> verify(
                       (in_place ? ", in place" : "") + ": " + wrong;
         }
       }
-      if (v.ok && schedules[0].places > 0) {
-        v.message = verify_detail::protocol_fault(schedules, c, messages, traits.rooted);
+      if (v.ok && std::ranges::any_of(phases_of(schedules[0]),
+                                      [](const schedule& s) { return s.places > 0; })) {
+        v.message =
+            verify_detail::protocol_fault_on_nodes(schedules, c, messages, traits.rooted, nodes);
         v.ok = v.message.empty();
       }
       if (!seen) proved.emplace_back(a.base, std::move(schedules));

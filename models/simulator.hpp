@@ -13,6 +13,7 @@
 //            Between ranks of one node each rank has such a port of its own, and no NIC is used.
 //   message  larger than the eager limit waits until its receiver has posted; the hand-shake itself
 //            is in the latency of the link's pieces for these sizes, as it was measured there.
+//   phases   of a schedule: a rank begins one when it has ended the one before.
 //   shared   memory of a node: publishing takes the rank as long as a copy; from then on others can
 //            fetch it, which takes a line's way between two caches and another copy. The ring of
 //            cells is taken to be long enough.
@@ -58,7 +59,7 @@ struct timeline_event {
   step_kind kind = step_kind::send;
   std::int32_t rank = 0;  ///< physical
   std::int32_t peer = 0;  ///< physical; the rank itself for reduce, copy and publish
-  std::int32_t step = 0;  ///< index into the schedule of the rank
+  std::int32_t step = 0;  ///< index into the schedule of the rank, through all phases
   std::int32_t round = 0;
   std::int64_t segment = 0;
   std::int64_t bytes = 0;
@@ -95,13 +96,16 @@ class simulator {
   /// arguments do not fit together or the schedules cannot end (a rank waits for ever).
   const simulation& run(const simulation_setup& setup) {
     prepare(setup);
-    for (std::int32_t v = 0; v < p_; ++v) run_rank(v);
-    while (!heap_.empty()) {
-      const event e = pop();
-      now_ = e.time_s;
-      handle(e);
+    const std::size_t phases = phases_of(setup.schedules[0]).size();
+    for (std::size_t k = 0; k < phases; ++k) {
+      begin_phase(setup.schedules, k);
+      while (!heap_.empty()) {
+        const event e = pop();
+        now_ = e.time_s;
+        handle(e);
+      }
+      check_ended();
     }
-    check_ended();
     for (std::int32_t v = 0; v < p_; ++v) {
       const double t = ranks_[std::size_t(v)].finish_s;
       result_.finish_s[std::size_t(physical(v))] = t;
@@ -147,7 +151,7 @@ class simulator {
   };
   // A message from its first end being posted to both ends being done, or a local operation.
   struct task {
-    std::int32_t send_step = none;
+    std::int32_t send_step = none;  // or the rank that begins
     std::int32_t receive_step = none;
     std::int64_t send_instance = 0;
     std::int64_t receive_instance = 0;
@@ -172,6 +176,7 @@ class simulator {
     bool same_node = false;
   };
   enum class happening : std::uint32_t {
+    begins,
     send_ready,
     sent,
     head,
@@ -224,13 +229,40 @@ class simulator {
     last_cost_[0].bytes = last_cost_[1].bytes = -1;
 
     ranks_.assign(std::size_t(p_), {});
+    steps_before_.assign(std::size_t(p_), 0);
+    heap_.clear();
+    sequence_ = 0;
+    now_ = 0;
+    result_.time_s = 0;
+    result_.messages = 0;
+    result_.finish_s.assign(std::size_t(p_), 0);
+    result_.events.clear();
+  }
+
+  // Each rank begins when it has ended the phase before.
+  void begin_phase(std::span<const schedule> schedules, std::size_t number) {
+    schedules_ = schedules;
+    if (!schedules[0].phases.empty()) {
+      phase_.clear();
+      for (const schedule& s : schedules) {
+        if (s.phases.size() != schedules[0].phases.size())
+          throw error("simulator: expected as many phases on all ranks");
+        phase_.push_back(s.phases[number]);
+      }
+      schedules_ = phase_;
+    }
     steps_.clear();
     first_step_.assign(1, 0);
     first_word_.assign(1, 0);
     local_.clear();
     std::size_t pairs = 0;
     for (std::int32_t v = 0; v < p_; ++v) {
-      const schedule& s = setup.schedules[std::size_t(v)];
+      const schedule& s = schedules_[std::size_t(v)];
+      const rank_state& before = ranks_[std::size_t(v)];
+      ranks_[std::size_t(v)] = {.cpu_free_s = before.finish_s, .finish_s = before.finish_s};
+      if (number > 0)
+        steps_before_[std::size_t(v)] +=
+            std::int32_t(schedules[std::size_t(v)].phases[number - 1].steps.size());
       if (s.rank != v || s.num_ranks != p_)
         throw error("simulator: schedule " + std::to_string(v) + " is of rank " +
                     std::to_string(s.rank) + " of " + std::to_string(s.num_ranks));
@@ -253,7 +285,6 @@ class simulator {
       }
       first_step_.push_back(steps_.size());
     }
-    schedules_ = setup.schedules;
     candidates_.assign(local_.size(), 0);
     starved_.assign(local_.size(), 0);
     for (const step_state& state : steps_)
@@ -264,13 +295,16 @@ class simulator {
 
     tasks_.clear();
     free_task_ = none;
-    heap_.clear();
-    sequence_ = 0;
-    now_ = 0;
-    result_.time_s = 0;
-    result_.messages = 0;
-    result_.finish_s.assign(std::size_t(p_), 0);
-    result_.events.clear();
+    for (std::int32_t v = 0; v < p_; ++v) {
+      const double begin_s = ranks_[std::size_t(v)].finish_s;
+      if (number == 0) {
+        run_rank(v);
+        continue;
+      }
+      const std::int32_t beginning = new_task();
+      tasks_[std::size_t(beginning)].send_step = v;
+      push(begin_s, happening::begins, beginning);
+    }
   }
 
   void find_publishers() {
@@ -677,6 +711,11 @@ class simulator {
     const auto number = std::int32_t(e.order & ((1u << 28) - 1));
     task& t = tasks_[std::size_t(number)];
     switch (happening((e.order >> 28) & 15)) {
+      case happening::begins: {
+        const std::int32_t rank = t.send_step;
+        free_task(number);
+        return run_rank(rank);
+      }
       case happening::send_ready:
         return depart(number);
       case happening::head:
@@ -770,7 +809,8 @@ class simulator {
     result_.events.push_back({.kind = kind,
                               .rank = physical(s.rank),
                               .peer = physical(peer),
-                              .step = std::int32_t(index - first_step_[std::size_t(s.rank)]),
+                              .step = steps_before_[std::size_t(s.rank)] +
+                                      std::int32_t(index - first_step_[std::size_t(s.rank)]),
                               .round = std::int32_t(instance / s.segments),
                               .segment = instance % s.segments,
                               .bytes = bytes,
@@ -794,7 +834,9 @@ class simulator {
   std::span<const std::int32_t> physical_;  // by virtual rank; empty: counted from the root on
   const machine_model* setup_machine_ = nullptr;
   message_size size_;
-  std::span<const schedule> schedules_;
+  std::span<const schedule> schedules_;                 // of the phase
+  std::vector<schedule> phase_;                         // if they are not the whole schedules
+  std::vector<std::int32_t> steps_before_;              // of earlier phases, by virtual rank
   std::vector<std::int32_t> node_of_rank_;              // by virtual rank
   std::vector<double> nic_out_free_s_, nic_in_free_s_;  // node * rails + rail
   std::vector<double> own_out_free_s_, own_in_free_s_;  // by virtual rank

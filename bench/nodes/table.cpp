@@ -2,7 +2,8 @@
 //
 // What it brings that schedules know nodes, by simulation on generic constants: for each collective
 // and size the fastest arm with ranks as they are, the fastest with ranks in the order of nodes,
-// and the fastest of those that know nodes. Of one node the fastest arm that sends messages and the
+// the fastest of those that know nodes and send messages, and the fastest of those that go through
+// the memory of nodes. Of one node the fastest arm that sends messages and the
 // fastest in shared memory.
 //
 //   nodes_table NODES RANKS_PER_NODE
@@ -114,8 +115,9 @@ int main(int argc, char** argv) {
   for (int r = 0; r < p; ++r) by_turns.node_of_rank[std::size_t(r)] = r % num_nodes;
   simulator play;
   std::cout << "| collective | message | ranks by turns, as they are | | in the order of nodes | | "
-               "that know nodes | | gain of the order | of knowing nodes |\n"
-               "|---|--:|--:|---|--:|---|--:|---|--:|--:|\n";
+               "that know nodes | | in their memory | | gain of the order | of knowing nodes | of "
+               "their memory |\n"
+               "|---|--:|--:|---|--:|---|--:|---|--:|---|--:|--:|--:|\n";
   for (const collective op :
        {collective::broadcast, collective::reduce, collective::all_reduce, collective::all_gather,
         collective::gather, collective::scatter, collective::all_to_all, collective::barrier})
@@ -130,9 +132,10 @@ int main(int argc, char** argv) {
       if (has_blocks && bytes <= p && bytes > 8) continue;
       const prediction_query q = question(op, p, each, whole);
       const message_size size{whole / q.unit_bytes, q.unit_bytes};
-      fastest shuffled, ordered, composed;
+      fastest shuffled, ordered, composed, in_memory;
       for (const arm_prediction& x : predict_arms(known, q)) {
-        fastest& mine = x.what.base->needs.max_nodes > 0 ? composed : ordered;
+        const preconditions& needs = x.what.base->needs;
+        fastest& mine = needs.max_nodes == 0 ? ordered : needs.shared_memory ? in_memory : composed;
         if (mine.wants(x))
           mine.add(x.what, simulate_arm(play, known.machine, x.what, by_turns, size).time_s);
       }
@@ -145,7 +148,8 @@ int main(int argc, char** argv) {
       }
       std::cout << "| " << name_of(op) << " | " << (barrier ? "" : format_bytes(whole)) << " | "
                 << cell(shuffled) << " | " << cell(ordered) << " | " << cell(composed) << " | "
-                << ratio(shuffled, ordered) << " | " << ratio(ordered, composed) << " |"
+                << cell(in_memory) << " | " << ratio(shuffled, ordered) << " | "
+                << ratio(ordered, composed) << " | " << ratio(composed, in_memory) << " |"
                 << std::endl;
     }
 }

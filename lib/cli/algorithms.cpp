@@ -18,13 +18,17 @@ std::vector<std::string> names_of(const preconditions& needs) {
   if (needs.even_ranks) names.emplace_back("even number of ranks");
   if (needs.min_ranks > 2)
     names.push_back("at least " + std::to_string(needs.min_ranks) + " ranks");
-  if (needs.shared_memory) names.push_back("shared memory");
+  if (needs.shared_memory)
+    names.push_back(needs.max_nodes > 0 ? "memory shared within nodes" : "shared memory");
   if (needs.single_copy) names.push_back("single copies");
   if (needs.max_nodes > 0)
     names.push_back(
         std::string("several nodes") +
         (needs.max_nodes < any_nodes ? ", at most " + std::to_string(needs.max_nodes) : "") +
-        (needs.equal_nodes ? ", of as many ranks each" : ""));
+        (needs.equal_nodes ? ", of as many ranks each" : "") +
+        (needs.max_ranks_per_node < std::numeric_limits<int>::max()
+             ? ", of at most " + std::to_string(needs.max_ranks_per_node) + " ranks each"
+             : ""));
   if (needs.max_ranks < std::numeric_limits<int>::max())
     names.push_back("at most " + std::to_string(needs.max_ranks) + " ranks");
   if (needs.min_units_per_rank > 0)

@@ -132,7 +132,7 @@ int run(const options& o) {
     throw usage_error("'" + o.what + "': the MPI library's own collective has no schedule to show");
   if (!eligible(*chosen.base, {.num_ranks = o.num_ranks,
                                .units = bytes / unit_bytes,
-                               .shared_memory = o.ranks_per_node >= o.num_ranks,
+                               .shared_memory = unit_bytes <= cell_bytes,
                                .single_copy = o.ranks_per_node >= o.num_ranks,
                                .nodes = node_facts::blocks(o.num_ranks, o.ranks_per_node)}))
     throw usage_error("'" + o.what + "' cannot run with " + std::to_string(o.num_ranks) +

@@ -7,6 +7,7 @@
 #include "railpass/schedule/schedule.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -58,6 +59,9 @@ struct binding {
   /// Where virtual ranks are in the order of nodes: the physical ranks of all of them, which follow
   /// from the root.
   std::span<const std::int32_t> ranks{};
+  /// Scratch buffers of the caller's, what phases pass on: where unit 0 would be. Null: the
+  /// executor's own.
+  std::array<std::byte*, max_buffers - 2> scratch{};
   data_hooks hooks{};
   unit_layout layout{};  ///< only looked at if there is a pack hook
 };
@@ -65,10 +69,12 @@ struct binding {
 /// Whether a step names several blocks of the buffer at once: they must lie one behind the other
 /// then.
 inline bool spans_blocks(const schedule& s, buffer b) {
-  return std::ranges::any_of(s.steps, [&](const step& x) {
-    const bool local = is_local(x.kind);
-    return (x.blocks.count > 1 || x.blocks.parts != s.num_ranks) &&
-           (x.to == b || (local && x.from == b));
+  return std::ranges::any_of(phases_of(s), [&](const schedule& phase) {
+    return std::ranges::any_of(phase.steps, [&](const step& x) {
+      const bool local = is_local(x.kind);
+      return (x.blocks.count > 1 || x.blocks.parts != s.num_ranks) &&
+             (x.to == b || (local && x.from == b));
+    });
   });
 }
 

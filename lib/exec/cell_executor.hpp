@@ -2,7 +2,8 @@
 //
 // Runs schedules whose ranks share memory (schedule::places > 0): as a straight program, segment by
 // segment and in each the steps one after the other, which the checker proves to be an order in
-// which they can run. So nothing is looked up or queued while it runs.
+// which they can run. So nothing is looked up or queued while it runs. Where ranks are on several
+// nodes such schedules are phases, among the ranks of each.
 #pragma once
 
 #include "lib/exec/cells.hpp"
@@ -13,6 +14,8 @@
 #include "railpass/schedule/cells.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <new>
@@ -29,10 +32,16 @@ namespace railpass {
 /// no schedule may run any more on any rank.
 class cell_executor {
  public:
-  /// `regions` by physical rank, all zero but for their processes; they stay the caller's.
-  /// `own_core`: no other rank needs this one's core, so that who waits may keep it for a while.
+  /// `regions` by physical rank, all zero but for their processes; they stay the caller's. Those
+  /// of other nodes have no memory, nor has this rank's if it is alone on its node. `own_core`: no
+  /// other rank needs this one's core, so that who waits may keep it for a while.
   cell_executor(std::span<const cell_region> regions, std::int32_t rank, bool own_core)
-      : regions_(regions), rank_(rank), own_core_(own_core) {}
+      : regions_(regions), rank_(rank), own_core_(own_core) {
+    const auto shared = [](const cell_region& r) { return r.memory() != nullptr; };
+    const auto first = std::ranges::find_if(regions, shared);
+    while (end_ > std::size_t(first - regions.begin()) && !shared(regions[end_ - 1])) --end_;
+    begin_ = std::size_t(first - regions.begin());
+  }
   cell_executor(const cell_executor&) = delete;
   cell_executor& operator=(const cell_executor&) = delete;
 
@@ -46,28 +55,40 @@ class cell_executor {
     return std::uint64_t(s.places) <= most_places(s);
   }
 
-  /// Runs the schedule to its end. Collective over the ranks of the regions. All memory is
-  /// allocated before anything is published: std::bad_alloc is thrown before that or not at all.
-  /// Throws error if the kernel will not copy from or to a peer's memory, or more is given there
-  /// than the other rank has room for; as with codes, that is the end.
-  int run(const schedule& s, const binding& b, const wait_watch& watch = {}) {
+  /// Programs at once, as phases of a schedule take turns.
+  static constexpr std::size_t num_programs = 2;
+
+  /// Allocates what a call of this schedule and size needs, as that program.
+  void prepare(const schedule& s, const binding& b, std::size_t number = 0) {
+    now_ = &programs_[number];
     bind(s, b);
+  }
+
+  /// Runs the schedule to its end. Collective over the ranks of a node. All memory is allocated
+  /// before anything is published: std::bad_alloc is thrown before that or not at all.
+  /// Throws error if the kernel will not copy from or to a peer's memory, or more is given there
+  /// than the other rank has room for; as with codes, that is the end. `number`: what it is
+  /// prepared as.
+  int run(const schedule& s, const binding& b, const wait_watch& watch = {},
+          std::size_t number = 0) {
+    prepare(s, b, number);
     if (b.size.units == 0) return 0;
-    for (std::int64_t segment = 0; segment < segments_; ++segment) {
-      for (const action& a : actions_) {
+    const cell_region& mine = regions_[std::size_t(rank_)];
+    for (std::int64_t segment = 0; segment < now_->segments; ++segment) {
+      for (const action& a : now_->actions) {
         if (segment > 0 && !a.segmented) continue;
-        const std::int64_t skipped = segment * segment_units_;
+        const std::int64_t skipped = segment * now_->segment_units;
         const std::int64_t begin = a.begin + skipped;
         const std::int64_t units =
-            a.segmented ? std::min(segment_units_, a.end - begin) : a.end - begin;
+            a.segmented ? std::min(now_->segment_units, a.end - begin) : a.end - begin;
         if (units <= 0) continue;
         if (const int code = act(a, segment, begin, units, watch)) return code;
       }
       const std::uint64_t done = first_ + number_in_call(s, s.places, segment);
-      regions_[std::size_t(rank_)].acknowledged().store(done, std::memory_order_release);
+      if (mine.memory()) mine.acknowledged().store(done, std::memory_order_release);
     }
-    first_ += number_in_call(s, 0, segments_);
-    return opens_memory_ ? wait_until_closed(watch) : 0;
+    first_ += number_in_call(s, 0, now_->segments);
+    return now_->opens_memory ? wait_until_closed(watch) : 0;
   }
 
  private:
@@ -88,6 +109,15 @@ class cell_executor {
     std::int64_t begin = 0, end = 0;  // units, of all segments
     std::int64_t from_distance = 0;   // local work: the unit read for unit u is u + from_distance
   };
+  // What a schedule, of that serial number, is for a size.
+  struct program {
+    std::uint64_t serial = 0;
+    bound_memory memory;
+    std::vector<action> actions;
+    bool opens_memory = false;
+    std::uint64_t places = 0;
+    std::int64_t segments = 0, segment_units = 1;
+  };
   // Polls before anything else is thought of.
   static constexpr int polls_on_own_core = 64, polls_on_shared_core = 4;
   static constexpr unsigned polls_per_look = 1024;  // whatever the clock says
@@ -96,31 +126,33 @@ class cell_executor {
                           look_interval_on_shared_core_s = 20e-6;
 
   void bind(const schedule& s, const binding& b) {
-    const bool again = s.serial != 0 && s.serial == serial_ && b.root == memory_.bound().root &&
-                       b.size.units == memory_.bound().size.units &&
-                       b.size.unit_bytes == memory_.bound().size.unit_bytes &&
-                       (b.input == b.output) == memory_.same(buffer::input, buffer::output) &&
-                       is_simple(b) && is_simple(memory_.bound());
-    memory_.bind(b);
-    if (again) return memory_.place_input_and_output();
-    serial_ = 0;
-    opens_memory_ = false;
-    actions_.clear();
+    program& p = *now_;
+    const binding& before = p.memory.bound();
+    const bool again = s.serial != 0 && s.serial == p.serial && b.root == before.root &&
+                       b.size.units == before.size.units &&
+                       b.size.unit_bytes == before.size.unit_bytes &&
+                       (b.input == b.output) == p.memory.same(buffer::input, buffer::output) &&
+                       is_simple(b) && is_simple(before);
+    p.memory.bind(b);
+    if (again) return p.memory.place_given();
+    p.serial = 0;
+    p.opens_memory = false;
+    p.actions.clear();
     if (b.size.units == 0) return;
-    memory_.place(s);
+    p.memory.place(s);
     if (!fits(s))
       throw error("a schedule has " + std::to_string(s.places) + " places in shared memory, of " +
                   std::to_string(most_places(s)));
-    places_ = std::uint64_t(s.places);
-    segments_ = shared_segments(s, b.size);
-    segment_units_ = b.size.segment_units(s.segment_bytes);
+    p.places = std::uint64_t(s.places);
+    p.segments = shared_segments(s, b.size);
+    p.segment_units = b.size.segment_units(s.segment_bytes);
     for (const step& x : s.steps)
       for (std::int32_t round = 0; round < x.rounds; ++round) {
-        actions_.push_back(action_of(s, x, round));
-        const action& a = actions_.back();
-        opens_memory_ = opens_memory_ || (opens_memory(a.kind) && a.end > a.begin);
+        p.actions.push_back(action_of(s, x, round));
+        const action& a = p.actions.back();
+        p.opens_memory = p.opens_memory || (opens_memory(a.kind) && a.end > a.begin);
       }
-    serial_ = s.serial;
+    p.serial = s.serial;
   }
   static bool is_simple(const binding& b) {
     return !b.hooks.pack && b.size.blocks.empty() && b.input_blocks.empty() &&
@@ -128,27 +160,28 @@ class cell_executor {
   }
 
   action action_of(const schedule& s, const step& x, std::int32_t round) const {
-    const binding& b = memory_.bound();
+    const binding& b = now_->memory.bound();
     const extent whole = round_extent(x.blocks, round, size_of(s, x.to, x.blocks.parts));
     action a{.kind = x.kind,
              .segmented = x.segmented,
              .from = x.from,
              .to = x.to,
-             .peer = physical_rank(x.peer, b.root, s.num_ranks),
+             .peer = physical_rank(x.peer, b.root, s.num_ranks, b.ranks),
              .place = x.place,
              .begin = whole.begin,
              .end = whole.end};
     if (is_local(x.kind))
       a.from_distance = round_source(x, round, size_of(s, x.from, x.blocks.parts)) - whole.begin;
-    const std::int64_t most = x.segmented ? std::min(segment_units_, whole.size()) : whole.size();
+    const std::int64_t most =
+        x.segmented ? std::min(now_->segment_units, whole.size()) : whole.size();
     const bool in_cells = is_shared(x.kind) && ring_of(x.kind) == cell_ring::published;
     if (is_message(x.kind) || (in_cells && most * b.size.unit_bytes > cell_bytes))
       throw error("a step of a schedule in shared memory is a message, or more than a cell holds");
-    if (x.kind == step_kind::copy && a.from_distance == 0 && memory_.same(x.from, x.to))
+    if (x.kind == step_kind::copy && a.from_distance == 0 && now_->memory.same(x.from, x.to))
       a.end = a.begin;
     // A peer may be reading the packed bytes already.
-    if (!actions_.empty()) {
-      const action& before = actions_.back();
+    if (!now_->actions.empty()) {
+      const action& before = now_->actions.back();
       a.is_packed = before.kind == a.kind && before.from == a.from && before.begin == a.begin &&
                     before.end == a.end && before.segmented == a.segmented;
     }
@@ -156,7 +189,7 @@ class cell_executor {
   }
   // With the blocks where they are in that buffer.
   message_size size_of(const schedule& s, buffer of, std::int32_t parts) const {
-    const binding& b = memory_.bound();
+    const binding& b = now_->memory.bound();
     message_size size = b.size;
     if (parts != s.num_ranks) return size;
     if (of == buffer::input && !b.input_blocks.empty()) size.blocks = b.input_blocks;
@@ -179,13 +212,13 @@ class cell_executor {
       case step_kind::put:
         return look_at(a, number_of(a, segment), begin, units, watch);
       case step_kind::reduce:
-        return memory_.reduce(a.from, source, a.to, begin, units);
+        return now_->memory.reduce(a.from, source, a.to, begin, units);
       default:
-        return memory_.copy(a.from, source, a.to, begin, units);
+        return now_->memory.copy(a.from, source, a.to, begin, units);
     }
   }
   std::uint64_t number_of(const action& a, std::int64_t segment) const {
-    return first_ + std::uint64_t(segment) * places_ + std::uint64_t(a.place);
+    return first_ + std::uint64_t(segment) * now_->places + std::uint64_t(a.place);
   }
 
   int publish(const action& a, std::uint64_t number, std::int64_t begin, std::int64_t units,
@@ -193,7 +226,7 @@ class cell_executor {
     constexpr cell_ring ring = cell_ring::published;
     if (const int code = wait_for_room(ring, number, watch)) return code;
     const cell_region& mine = regions_[std::size_t(rank_)];
-    if (const int code = memory_.publish(a.from, begin, units, mine.content(ring, number)))
+    if (const int code = now_->memory.publish(a.from, begin, units, mine.content(ring, number)))
       return code;
     mine.shown(ring, number).store(number + 1, std::memory_order_release);
     return 0;
@@ -204,14 +237,14 @@ class cell_executor {
     if (const int code = wait_for_room(ring, number, watch)) return code;
     const cell_region& mine = regions_[std::size_t(rank_)];
     if (a.kind == step_kind::offer && !a.is_packed)
-      if (const int code = memory_.pack_opened(a.from, begin, units)) return code;
-    const opened_memory what{.address = memory_.opened(a.to, begin), .bytes = bytes_of(units)};
+      if (const int code = now_->memory.pack_opened(a.from, begin, units)) return code;
+    const opened_memory what{.address = now_->memory.opened(a.to, begin), .bytes = bytes_of(units)};
     std::memcpy(mine.content(ring, number), &what, sizeof what);
     mine.shown(ring, number).store(number + 1, std::memory_order_release);
     return 0;
   }
   std::int64_t bytes_of(std::int64_t units) const {
-    return units * memory_.bound().size.unit_bytes;
+    return units * now_->memory.bound().size.unit_bytes;
   }
   // What all others have acknowledged is only looked up when it is needed, and then remembered.
   int wait_for_room(cell_ring ring, std::uint64_t number, const wait_watch& watch) {
@@ -219,8 +252,8 @@ class cell_executor {
         acknowledged_before(number, cell_region::num_cells[std::size_t(ring)]);
     if (before <= all_acknowledged_) return 0;
     std::uint64_t least = ~std::uint64_t{0};
-    for (std::size_t r = 0; r < regions_.size(); ++r) {
-      if (r == std::size_t(rank_)) continue;
+    for (std::size_t r = begin_; r < end_; ++r) {
+      if (r == std::size_t(rank_) || !regions_[r].memory()) continue;
       std::uint64_t theirs = 0;
       const auto enough = [&] {
         theirs = regions_[r].acknowledged().load(std::memory_order_acquire);
@@ -241,11 +274,11 @@ class cell_executor {
     };
     if (const int code = wait(is_there, a.peer, watch)) return code;
     const std::byte* cell = theirs.content(ring, number);
-    if (a.kind == step_kind::fetch) return memory_.fetch(cell, a.to, begin, units);
-    if (a.kind == step_kind::combine) return memory_.combine(cell, a.to, begin, units);
+    if (a.kind == step_kind::fetch) return now_->memory.fetch(cell, a.to, begin, units);
+    if (a.kind == step_kind::combine) return now_->memory.combine(cell, a.to, begin, units);
     opened_memory there;
     std::memcpy(&there, cell, sizeof there);
-    std::byte* const here = memory_.opened(a.to, begin);
+    std::byte* const here = now_->memory.opened(a.to, begin);
     // Where only the two know lengths, as with a message: no more is taken than is given.
     const bool gets = a.kind == step_kind::get;
     const std::int64_t mine = bytes_of(units), given = gets ? there.bytes : mine;
@@ -256,24 +289,25 @@ class cell_executor {
                   std::to_string(room));
     if (gets) {
       copy_from(theirs.process(), there.address, here, std::size_t(given));
-      return memory_.unpack_opened(a.to, begin, units);
+      return now_->memory.unpack_opened(a.to, begin, units);
     }
     if (!a.is_packed)
-      if (const int code = memory_.pack_opened(a.from, begin, units)) return code;
+      if (const int code = now_->memory.pack_opened(a.from, begin, units)) return code;
     copy_to(theirs.process(), there.address, here, std::size_t(given));
     return 0;
   }
   // Those that have been let into this rank's memory must be through with the call.
   int wait_until_closed(const wait_watch& watch) const {
-    for (const action& a : actions_) {
+    for (const action& a : now_->actions) {
       if (!opens_memory(a.kind) || a.end == a.begin) continue;
       const std::atomic_ref<std::uint64_t> theirs = regions_[std::size_t(a.peer)].acknowledged();
       const auto is_through = [&] { return theirs.load(std::memory_order_acquire) >= first_; };
       if (const int code = wait(is_through, a.peer, watch)) return code;
     }
-    for (const action& a : actions_)
+    for (const action& a : now_->actions)
       if (a.kind == step_kind::invite)
-        if (const int code = memory_.unpack_opened(a.to, a.begin, a.end - a.begin)) return code;
+        if (const int code = now_->memory.unpack_opened(a.to, a.begin, a.end - a.begin))
+          return code;
     return 0;
   }
 
@@ -317,13 +351,10 @@ class cell_executor {
   std::span<const cell_region> regions_;
   std::int32_t rank_;
   bool own_core_;
-  bound_memory memory_;
-  // What the program below was made for.
-  std::uint64_t serial_ = 0;
-  std::vector<action> actions_;
-  bool opens_memory_ = false;
-  std::uint64_t places_ = 0;
-  std::int64_t segments_ = 0, segment_units_ = 1;
+  // The ranks of the node are among these.
+  std::size_t begin_ = 0, end_ = regions_.size();
+  std::array<program, num_programs> programs_;
+  program* now_ = nullptr;
   std::uint64_t first_ = 0;             // number of the next call
   std::uint64_t all_acknowledged_ = 0;  // at least, by all others
 };

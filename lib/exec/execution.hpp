@@ -54,7 +54,7 @@ class execution {
     bound_serial_ = 0;
     if (b.size.units == 0) return;  // every extent is empty, at all ranks
     if (again) {
-      memory_.place_input_and_output();
+      memory_.place_given();
       reset_steps();
     } else {
       memory_.place(s);

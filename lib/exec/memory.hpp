@@ -38,7 +38,7 @@ class bound_memory {
           ::operator new (static_cast<std::size_t>(needed), std::align_val_t{cache_line})));
       arena_bytes_ = needed;
     }
-    place_input_and_output();
+    place_given();
     if (needed == 0) return;
     const bool packs = binding_.hooks.pack != nullptr;
     const std::int64_t shift = packs ? binding_.layout.true_lower_bound_bytes : 0;
@@ -54,11 +54,19 @@ class bound_memory {
                           return true;
                         });
   }
-  /// The same schedule and size with other data: only the user's buffers have moved.
-  void place_input_and_output() {
+  /// The same schedule and size with other data: only the caller's buffers have moved.
+  void place_given() {
     // The input is only ever read: the builder's steps write to `to`, which is never it.
     memory_[0] = const_cast<std::byte*>(binding_.input);
     memory_[1] = binding_.output;
+    for (std::size_t k = 0; k < binding_.scratch.size(); ++k)
+      if (binding_.scratch[k]) memory_[first_scratch + k] = binding_.scratch[k];
+  }
+  /// The scratch buffers, for whoever goes on with them.
+  std::array<std::byte*, max_buffers - 2> scratch() const {
+    std::array<std::byte*, max_buffers - 2> all{};
+    std::copy_n(memory_ + first_scratch, all.size(), all.begin());
+    return all;
   }
 
   bool same(buffer a, buffer b) const {
@@ -146,6 +154,7 @@ class bound_memory {
   }
 
  private:
+  static constexpr unsigned first_scratch = unsigned(buffer::scratch0);
   static constexpr unsigned staging = max_buffers;  // of what is combined and has holes
   static constexpr std::int64_t cache_line = 64;
   static constexpr std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max();
@@ -182,7 +191,7 @@ class bound_memory {
       if (u.last == 0) continue;
       const extent used = blocks_extent(u.first, u.last - u.first, u.parts, b.size);
       std::int64_t bytes = 0;
-      if (i >= unsigned(buffer::scratch0))
+      if (i >= first_scratch && !b.scratch[i - first_scratch])
         if (!memory_bytes(b, used.size(), &bytes) || !visit(i, false, used.begin, bytes))
           return false;
       if ((mirrors >> i & 1) == 0) continue;

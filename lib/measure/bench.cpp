@@ -34,7 +34,7 @@ std::vector<contestant> contestants_of(const std::vector<std::string>& arms, col
   const eligibility here{.num_ranks = j.num_ranks,
                          .units = has_size ? bytes / unit_bytes : 0,
                          .commutative = true,
-                         .shared_memory = j.num_nodes() == 1,
+                         .shared_memory = true,
                          .single_copy = j.num_nodes() == 1,
                          .nodes = j.nodes()};
   const machine_model machine = knowledge ? knowledge->machine : select::generic_machine();

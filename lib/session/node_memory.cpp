@@ -301,15 +301,9 @@ cell_region node_memory::region(int local, int slot) const {
                      slot * cell_region::bytes);
 }
 
-bool node_memory::has(const rank_map& ranks, int num_ranks) const {
-  for (int r = 0; r < num_ranks; ++r)
-    if (local_of_rank_[std::size_t(ranks[r])] < 0) return false;
-  return memory_ != nullptr;
-}
-
 bool node_memory::is_free(int slot) {
   usage& u = usage_[std::size_t(slot)];
-  if (!u.used) return true;
+  if (!u.used || !memory_) return true;
   const cell_region mine = region(local_, slot);
   if (mine.readers_left().load(std::memory_order_acquire) != u.readers) return false;
   mine.reset();
@@ -320,24 +314,31 @@ bool node_memory::is_free(int slot) {
 node_memory::use::use(node_memory& of, int slot, const rank_map& ranks, int num_ranks,
                       std::vector<cell_region> room)
     : regions_(std::move(room)) {
+  std::uint64_t readers = 0;
   for (int r = 0; r < num_ranks; ++r) {
     const int local = of.local_of_rank_[std::size_t(ranks[r])];
-    regions_.push_back(of.region(local, slot));
-    if (local == of.local_) rank_ = r;
+    const bool here = local >= 0 && of.memory_;
+    regions_.push_back(here ? of.region(local, slot) : cell_region());
+    if (local == of.local_)
+      rank_ = r;
+    else if (here)
+      ++readers;
   }
   // The first calls are not to be slower than all later ones; where the kernel does not know it
   // they are.
   for (std::size_t r = 0; r < regions_.size(); ++r)
-    ::madvise(regions_[r].memory(), std::size_t(cell_region::bytes),
-              r == std::size_t(rank_) ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+    if (regions_[r].memory())
+      ::madvise(regions_[r].memory(), std::size_t(cell_region::bytes),
+                r == std::size_t(rank_) ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
   usage& u = of.usage_[std::size_t(slot)];
   u.used = true;
-  u.readers += std::uint64_t(num_ranks - 1);
+  u.readers += readers;
 }
 
 node_memory::use::~use() {
   for (std::size_t r = 0; r < regions_.size(); ++r)
-    if (r != std::size_t(rank_)) regions_[r].readers_left().fetch_add(1, std::memory_order_release);
+    if (r != std::size_t(rank_) && regions_[r].memory())
+      regions_[r].readers_left().fetch_add(1, std::memory_order_release);
 }
 
 }  // namespace railpass

@@ -37,9 +37,6 @@ class node_memory {
   bool has_core_per_rank() const { return core_per_rank_; }
   /// Whether each rank of this host may copy from and to the memory of all others there.
   bool has_single_copy() const { return single_copy_; }
-  /// Whether all these ranks of the base are on this host, in ascending order or not.
-  bool has(const rank_map& ranks, int num_ranks) const;
-
   /// Whether nobody reads this rank's region of the slot any more; it is all zero then. Before
   /// others hear that the lane is free.
   bool is_free(int slot);
@@ -48,14 +45,15 @@ class node_memory {
   /// more of what the others write.
   class use {
    public:
-    /// `ranks` are the base's, on all of which the slot is_free(). `room` for as many regions has
-    /// been reserved, as nothing may fail here on one rank alone.
+    /// `ranks` are the base's, on all of which the slot is_free(), on any hosts. `room` for as many
+    /// regions has been reserved, as nothing may fail here on one rank alone.
     use(node_memory& of, int slot, const rank_map& ranks, int num_ranks,
         std::vector<cell_region> room);
     ~use();
     use(const use&) = delete;
     use& operator=(const use&) = delete;
-    /// By rank of the communicator.
+    /// By rank of the communicator. Without memory: those on other hosts, and this one's if it is
+    /// the base's only rank here.
     const std::vector<cell_region>& regions() const { return regions_; }
 
    private:

@@ -200,7 +200,7 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
   // Reductions are cut between elements, everything else between bytes.
   const std::int64_t units = c.is_reduction() ? c.message_bytes / c.element_bytes : c.message_bytes;
   const std::int64_t unit_bytes = c.is_reduction() ? c.element_bytes : 1;
-  const bool in_memory = in_memory_ && !over_rails_;
+  const bool in_memory = in_memory_ && (!over_rails_ || nodes_.facts().num_nodes > 1);
   return eligible(a, {.num_ranks = num_ranks_,
                       .units = units,
                       .commutative = is_commutative(c),
@@ -298,26 +298,27 @@ int session::run_bound(const schedule& s) {
     mine.joint_.keep_on();
     return mine.has_failed() ? MPI_ERR_OTHER : MPI_SUCCESS;
   };
-  int code = MPI_SUCCESS;
-  if (s.places > 0) {
-    code = execute(in_memory_->runs, s, buffers_.bound(), look);
-  } else if (over_rails_) {
-    code = execute(over_rails_->runs, s, buffers_.bound(), look);
-    if (!over_rails_->rail.failure().empty()) record_failure_of_rails();
-  } else {
-    code = execute(joint_.over_mpi(), s, buffers_.bound(), look);
-  }
-  return code == MPI_SUCCESS ? buffers_.finish() : code;
-}
-
-template <class Over>
-int session::execute(Over& over, const schedule& s, const binding& b, int (*look)(void*)) {
   const wait_watch watch{.clock = process_.clock(),
                          .after_s = settings_.hang_report,
                          .report = report_hang,
                          .look = look,
                          .user_data = this};
-  return over.run(s, b, watch);
+  int code = MPI_SUCCESS;
+  if (s.places > 0) {
+    code = in_memory_->runs.run(s, buffers_.bound(), watch);
+  } else if (over_rails_) {
+    code = run_over_messages(over_rails_->runs, s, watch);
+    if (!over_rails_->rail.failure().empty()) record_failure_of_rails();
+  } else {
+    code = run_over_messages(joint_.over_mpi(), s, watch);
+  }
+  return code == MPI_SUCCESS ? buffers_.finish() : code;
+}
+
+template <class Messages>
+int session::run_over_messages(Messages& messages, const schedule& s, const wait_watch& watch) {
+  if (s.phases.empty()) return messages.run(s, buffers_.bound(), watch);
+  return in_memory_->phases.run(s, buffers_.bound(), messages, in_memory_->runs, watch);
 }
 
 bool session::keep_rails_on() {

@@ -7,6 +7,7 @@
 
 #include "collectives/registry.hpp"
 #include "lib/exec/cell_executor.hpp"
+#include "lib/exec/phases.hpp"
 #include "lib/exec/schedule_cache.hpp"
 #include "lib/exec/transport_executor.hpp"
 #include "lib/session/arm_table.hpp"
@@ -106,7 +107,8 @@ class session {
   struct memory_of_schedules {
     node_memory::use slot;
     cell_executor runs;
-    bool single_copy;
+    phases_executor phases;
+    bool single_copy;  // on this host
     memory_of_schedules(node_memory& of, const base_lane& lane, std::vector<cell_region> room)
         : slot(of, lane.number(), lane.ranks(), lane.num_ranks(), std::move(room)),
           runs(slot.regions(), lane.rank(), of.has_core_per_rank()),
@@ -115,7 +117,8 @@ class session {
 
   // Who shares a host with whom. Nothing fails.
   void know_nodes();
-  // Schedules may run in the memory that all ranks share, if there is any. Nothing fails.
+  // Schedules may run in the memory that the ranks of each host share, if there is any. Nothing
+  // fails.
   void share_memory();
   // Where the settings name rails, schedules run over these. Collective over `user`.
   void open_rails(MPI_Comm user, bool all_name_rails, bool none_names_rails);
@@ -150,8 +153,8 @@ class session {
   int run_bound(const schedule& s);
   template <class Work>
   int code_of(const Work& work);
-  template <class Over>
-  int execute(Over& over, const schedule& s, const binding& b, int (*look)(void* self));
+  template <class Messages>
+  int run_over_messages(Messages& messages, const schedule& s, const wait_watch& watch);
   int raise(const call& c, int code);
   call_place place() const;
   std::uint8_t policy_index(std::string_view name);

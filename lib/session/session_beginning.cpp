@@ -87,7 +87,8 @@ void session::share_memory() {
   const base_lane& mine = joint_.lane();
   node_memory* const memory = mine.of().shared.get();
   // All ranks know alike where they are.
-  if (memory && mine.number() < memory->num_slots() && memory->has(mine.ranks(), num_ranks_))
+  const node_facts& nodes = nodes_.facts();
+  if (memory && mine.number() < memory->num_slots() && nodes.most_ranks > 1)
     in_memory_.emplace(*memory, mine, std::move(room_for_regions_));
 }
 

@@ -97,6 +97,9 @@ class Launch:
             if draw.random() < chance:
                 self.settings[name] = value
         self.is_traced = self.is_traced and "USE" not in self.settings  # pinned calls are not
+        # A digit for the host of each rank; none: all are on one.
+        hosts = "".join(draw.choice("0012") for _ in range(self.ranks))
+        self.hosts = hosts if draw.random() < 0.4 else ""
         if options.rails:
             self.settings["RAILS"] = draw.choice(("mpi", "127.0.0.2", "127.0.0.2,127.0.0.3",
                                                   "mpi,127.0.0.2"))
@@ -106,7 +109,8 @@ class Launch:
 
     def __str__(self):
         settings = " ".join(f"RAILPASS_{k}={v}" for k, v in self.settings.items())
-        return (f"seeds {self.first}-{self.first + self.lives - 1}, {self.ranks} ranks, threads "
+        where = f" on hosts {self.hosts}" if self.hosts else ""
+        return (f"seeds {self.first}-{self.first + self.lives - 1}, {self.ranks} ranks{where}, threads "
                 f"{self.threads}, ending {self.ending} {settings}")
 
 
@@ -136,6 +140,8 @@ class Outcome:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS")}
         environment["RAILPASS_KNOWLEDGE"] = "off"  # what a seed finds depends on nothing else
         environment.update(LIFE_ENDING=launch.ending, LIFE_THREADS=launch.threads)
+        if launch.hosts:
+            environment["TEST_HOSTS"] = launch.hosts
         if options.preload:
             environment.update({f"RAILPASS_{k}": v for k, v in launch.settings.items()},
                                LD_PRELOAD=preloaded(options.preload),

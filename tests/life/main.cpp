@@ -3,9 +3,11 @@
 // life RECORDS SEED LIVES WITHOUT: programs drawn from the seeds SEED, SEED + 1, ... and then one
 // end. It knows nothing of railpass. RECORDS is a folder for a file of each rank, WITHOUT a list of
 // groups of operations or "". LIFE_ENDING names the end, LIFE_THREADS=multiple asks for threads:
-// both are needed before main() where MPI is initialized by a global object. lives.py starts it.
+// both are needed before main() where MPI is initialized by a global object. TEST_HOSTS places
+// ranks on hosts. lives.py starts it.
 #include "life.hpp"
 #include "record.hpp"
+#include "support/named_hosts.hpp"
 
 #include <csignal>
 #include <cstdio>

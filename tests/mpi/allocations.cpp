@@ -5,6 +5,7 @@
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
+#include "support/host_facts.hpp"
 #include "support/replaced_new.hpp"
 
 #include <atomic>
@@ -36,6 +37,9 @@ bool life_with_failure(const communicator& world, int victim, int n, failing_in 
   const communicator comm(copy);
   if (where == failing_in::learning)
     mpi::configure(comm, "policy", "round_robin");
+  else if (test::facts_of_hosts(comm).matter())
+    mpi::configure(comm, "use",
+                   "broadcast:nodes_shared_postal_tree,all_reduce:nodes_shared_recursive_doubling");
   else
     mpi::configure(comm, "use", "broadcast:binomial,all_reduce:ring");
   std::vector<int> data(3000), sum(data.size());

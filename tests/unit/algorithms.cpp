@@ -27,12 +27,15 @@ struct affine {
 double add(double a, double b) { return a + b; }
 affine add(const affine& a, const affine& b) { return a * b; }
 
-// Runs the schedules of all ranks; which instance that may start does so next is random. Sends are
-// buffered. Outputs by virtual rank.
+// The buffers of each rank.
 template <class Value>
-std::vector<std::vector<Value>> run(const std::vector<schedule>& all, const message_size& size,
-                                    bool in_place, const std::vector<std::vector<Value>>& inputs,
-                                    bool is_broadcast, std::mt19937& random) {
+using memory_of_ranks = std::vector<std::array<std::vector<Value>, max_buffers>>;
+
+// Runs one phase of the schedules of all ranks; which instance that may start does so next is
+// random. Sends are buffered.
+template <class Value>
+void run_phase(const std::vector<schedule>& all, const message_size& size, bool in_place,
+               memory_of_ranks<Value>& memory, std::mt19937& random) {
   struct place {
     std::int64_t started = 0;
     std::vector<bool> done;
@@ -41,23 +44,17 @@ std::vector<std::vector<Value>> run(const std::vector<schedule>& all, const mess
     }
   };
   const std::size_t p = all.size();
-  const std::int64_t units = size.units;
   const auto segment_units = size.segment_units(all[0].segment_bytes);
-  std::vector<std::array<std::vector<Value>, max_buffers>> memory(p);
   std::vector<std::vector<place>> places(p);
   // Messages in the order of posting, and receives that wait for theirs: (step, instance).
   std::map<std::pair<std::size_t, std::size_t>, std::vector<std::vector<Value>>> sent;
   std::map<std::pair<std::size_t, std::size_t>, std::vector<std::pair<std::size_t, std::int64_t>>>
       waiting;
-  for (std::size_t v = 0; v < p; ++v) {
-    for (auto& m : memory[v]) m.resize(std::size_t(units));
-    memory[v][0] = inputs[v];
-    if (in_place || (is_broadcast && v == 0)) memory[v][1] = inputs[v];
+  for (std::size_t v = 0; v < p; ++v)
     for (const step& s : all[v].steps)
       places[v].push_back(
           {0, std::vector<bool>(std::size_t(s.rounds * segments_per_round(s, segment_units, size)),
                                 false)});
-  }
   const auto extent_of = [&](const step& s, std::int64_t i) {
     const std::int64_t segments = segments_per_round(s, segment_units, size);
     return instance_extent(s, std::int32_t(i / segments), i % segments, segment_units, size);
@@ -146,11 +143,29 @@ std::vector<std::vector<Value>> run(const std::vector<schedule>& all, const mess
       sent[pair].erase(sent[pair].begin());
     }
   }
-  std::vector<std::vector<Value>> outputs;
-  for (std::size_t v = 0; v < p; ++v) {
+  for (std::size_t v = 0; v < p; ++v)
     for (const place& x : places[v]) REQUIRE(x.first_done() == std::int64_t(x.done.size()));
-    outputs.push_back(memory[v][1]);
+}
+
+// All phases, one after the other. Outputs by virtual rank.
+template <class Value>
+std::vector<std::vector<Value>> run(const std::vector<schedule>& all, const message_size& size,
+                                    bool in_place, const std::vector<std::vector<Value>>& inputs,
+                                    bool is_broadcast, std::mt19937& random) {
+  const std::size_t p = all.size();
+  memory_of_ranks<Value> memory(p);
+  for (std::size_t v = 0; v < p; ++v) {
+    for (auto& m : memory[v]) m.resize(std::size_t(size.units));
+    memory[v][0] = inputs[v];
+    if (in_place || (is_broadcast && v == 0)) memory[v][1] = inputs[v];
   }
+  for (std::size_t k = 0; k < phases_of(all[0]).size(); ++k) {
+    std::vector<schedule> phase;
+    for (const schedule& s : all) phase.push_back(phases_of(s)[k]);
+    run_phase(phase, size, in_place, memory, random);
+  }
+  std::vector<std::vector<Value>> outputs;
+  for (std::size_t v = 0; v < p; ++v) outputs.push_back(memory[v][1]);
   return outputs;
 }
 
@@ -170,9 +185,8 @@ std::vector<arm> some_arms(collective op, bool commutative) {
 
 // First ranks of nodes that ranks stand on somehow, at least one on each, and their number. Half of
 // the time nodes have as many, which some arms need.
-std::vector<std::int32_t> some_nodes(std::int32_t p, std::mt19937& random) {
+std::vector<std::int32_t> some_nodes(std::int32_t p, std::mt19937& random, bool equal) {
   std::vector<std::int32_t> begins{0};
-  const bool equal = random() % 2 == 0;
   const auto most = std::int32_t(1 + random() % std::uint32_t(p));
   std::int32_t each = most;
   while (p % each != 0) --each;
@@ -185,7 +199,8 @@ std::vector<std::int32_t> some_nodes(std::int32_t p, std::mt19937& random) {
 // The schedules of all ranks, which stand on some nodes.
 std::vector<schedule> build_somewhere(const arm& a, std::int32_t p, bool commutative,
                                       std::mt19937& random) {
-  return build_all(a, p, commutative, 0, some_nodes(p, random));
+  const bool equal = a.base->needs.equal_nodes || random() % 2 == 0;
+  return build_all(a, p, commutative, 0, some_nodes(p, random, equal));
 }
 
 }  // namespace
@@ -232,7 +247,7 @@ TEST_CASE("every arm that knows nodes is proved on nodes of any numbers of ranks
     // The first nodes are some on which every arm may run.
     const auto p = k == 0 ? 6 : std::int32_t(2 + random() % (k % 10 == 0 ? 47 : 15));
     const std::vector<std::int32_t> nodes =
-        k == 0 ? std::vector<std::int32_t>{0, 3, 6} : some_nodes(p, random);
+        k == 0 ? std::vector<std::int32_t>{0, 3, 6} : some_nodes(p, random, random() % 2 == 0);
     CAPTURE(p, nodes);
     for (const collective op : all_collectives)
       for (const verification& v :
@@ -276,13 +291,15 @@ TEST_CASE("no schedule takes more than 64 KiB, whatever the number of ranks") {
       }
       CHECK(largest <= max_schedule_bytes);
     }
-  for (const auto& [num_nodes, ranks] : {std::pair{64, 64}, {4, 256}, {2048, 2}})
+  for (const auto& [num_nodes, ranks] : {std::pair{64, 64}, {64, 16}, {4, 256}, {2048, 2}})
     for (const collective op : all_collectives)
       for (const arm& a : arms_of(op)) {
         const std::int32_t p = num_nodes * ranks;
         const node_facts facts = node_facts::blocks(p, ranks);
-        if (a.base->needs.max_nodes == 0 ||
-            !eligible(*a.base, {.num_ranks = p, .units = std::int64_t{1} << 40, .nodes = facts}))
+        if (a.base->needs.max_nodes == 0 || !eligible(*a.base, {.num_ranks = p,
+                                                                .units = std::int64_t{1} << 40,
+                                                                .shared_memory = true,
+                                                                .nodes = facts}))
           continue;
         CAPTURE(name_of(op), name_of(a), num_nodes, ranks);
         // As even as may be, and not so at all.

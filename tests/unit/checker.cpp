@@ -321,3 +321,63 @@ TEST_CASE("what is ready at the start needs nobody to advance it") {
   REQUIRE_FALSE(ready("binomial", 8));
   REQUIRE_FALSE(ready("pipeline", 3));
 }
+
+TEST_CASE("damaged phases are found out, and the message says where") {
+  // Two nodes: ranks 0 to 2, and 3 and 4.
+  const std::vector<std::int32_t> nodes{0, 3, 5};
+  check_case c = case_of(collective::all_reduce, 5000, 8);
+  c.nodes = nodes;
+  const std::vector<schedule> right = build_all(
+      named(collective::all_reduce, "nodes_shared_recursive_doubling"), 5, true, 0, nodes);
+  REQUIRE(right[0].phases.size() == 3);
+  REQUIRE(checked(right, c).message == "");
+  const auto message_of = [&](const auto& damage) {
+    std::vector<schedule> all = right;
+    damage(all);
+    const check_result r = checked(all, c);
+    CHECK_FALSE(r.ok);
+    return r.message;
+  };
+  CHECK_THAT(message_of([](auto& all) { find(all[4].phases[0], step_kind::publish).place = 1; }),
+             ContainsSubstring("rank 4 phase 0 step 0"));
+  CHECK_THAT(message_of([](auto& all) { find(all[3].phases[2], step_kind::publish).place = 7; }),
+             ContainsSubstring("rank 3 phase 2 step 0") && ContainsSubstring("the place is 7"));
+  CHECK_THAT(
+      message_of([](auto& all) { find(all[4].phases[2], step_kind::fetch).peer = 0; }),
+      ContainsSubstring("rank 4 phase 2") && ContainsSubstring("the peer is on another node"));
+  CHECK_THAT(message_of([](auto& all) { all[2].phases.pop_back(); }),
+             ContainsSubstring("rank 2: there are 2 phases, rank 0 has 3"));
+  CHECK_THAT(message_of([](auto& all) { std::swap(all[1].phases[0], all[1].phases[1]); }),
+             ContainsSubstring("rank 1 phase 0: is not in shared memory, unlike that of rank 0"));
+  CHECK_THAT(message_of([](auto& all) { all[0].steps = all[0].phases[0].steps; }),
+             ContainsSubstring("rank 0: has steps beside its phases"));
+  CHECK_THAT(message_of([](auto& all) { all[0].phases[1] = all[0]; }),
+             ContainsSubstring("rank 0 phase 1: has phases itself"));
+  // The sum goes down before it is complete.
+  CHECK_THAT(message_of([](auto& all) {
+               for (schedule& s : all) std::swap(s.phases[1], s.phases[2]);
+             }),
+             ContainsSubstring("phase 1") || ContainsSubstring("of output"));
+  // Without a phase across nodes each has a sum of its own.
+  CHECK_THAT(message_of([](auto& all) {
+               for (schedule& s : all) s.phases.erase(s.phases.begin() + 1);
+             }),
+             ContainsSubstring("expected the contributions of ranks 0 to 4 once each"));
+}
+
+TEST_CASE("of a barrier each phase is needed") {
+  const std::vector<std::int32_t> nodes{0, 3, 5};
+  check_case c = case_of(collective::barrier, 5);
+  c.nodes = nodes;
+  const std::vector<schedule> right =
+      build_all(named(collective::barrier, "nodes_shared_dissemination"), 5, true, 0, nodes);
+  REQUIRE(checked(right, c).message == "");
+  for (std::size_t k = 0; k < right[0].phases.size(); ++k) {
+    std::vector<schedule> all = right;
+    for (schedule& s : all) s.phases.erase(s.phases.begin() + std::ptrdiff_t(k));
+    const check_result r = checked(all, c);
+    CAPTURE(k, r.message);
+    CHECK_FALSE(r.ok);
+    CHECK((contains(r.message, "may end before") || contains(r.message, "nobody has written")));
+  }
+}

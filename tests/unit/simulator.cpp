@@ -33,10 +33,12 @@ machine_model rich_machine() {
   return m;
 }
 
-std::vector<schedule> schedules_of(const arm& a, std::int32_t p) {
+std::vector<schedule> schedules_of(const arm& a, std::int32_t p,
+                                   const std::vector<std::int32_t>& nodes = {}) {
   std::vector<schedule> all;
   for (std::int32_t r = 0; r < p; ++r)
-    all.push_back(a.base->build({.rank = r, .num_ranks = p, .commutative = true}, a.values));
+    all.push_back(
+        a.base->build({.rank = r, .num_ranks = p, .commutative = true, .nodes = nodes}, a.values));
   return all;
 }
 
@@ -512,22 +514,55 @@ TEST_CASE("closed forms of collectives in shared memory are about what is simula
   simulator s;
   for (const algorithm* a : all_algorithms) {
     if (!a->needs.shared_memory) continue;
-    for (const int p : {2, 3, 8})
+    for (const int per_node : {2, 3, 8})
       for (std::int64_t bytes : {8, 4096, 1 << 20}) {
-        CAPTURE(name_of(a->op), a->name, p, bytes);
+        const int num_nodes = a->needs.max_nodes > 0 ? 4 : 1, p = num_nodes * per_node;
+        CAPTURE(name_of(a->op), a->name, per_node, bytes);
         const bool barrier = describe(a->op).what == promise::all_arrive;
         if (traits_of(a->op).blocks) bytes *= p;
         const message_size size = barrier ? message_size{p, 1} : message_size{bytes / 8, 8};
         const arm chosen = default_arm(*a);
-        const std::vector<schedule> all = schedules_of(chosen, p);
-        const auto nodes = node_layout::blocks(p, p);
+        const std::vector<std::int32_t> begins{0, per_node, 2 * per_node, 3 * per_node, p};
+        const std::vector<schedule> all =
+            schedules_of(chosen, p, num_nodes > 1 ? begins : std::vector<std::int32_t>{});
+        const auto nodes = node_layout::blocks(p, per_node);
         const double played_s =
             s.run({.machine = m, .nodes = nodes, .schedules = all, .size = size}).time_s;
-        const double closed_s = a->cost_s(
-            {.machine = m, .num_ranks = p, .ranks_per_node = p, .bytes = double(size.bytes())},
-            chosen.values);
+        const double closed_s = a->cost_s({.machine = m,
+                                           .num_ranks = p,
+                                           .ranks_per_node = per_node,
+                                           .bytes = double(size.bytes())},
+                                          chosen.values);
         CHECK(closed_s > 0.5 * played_s);
         CHECK(closed_s < 2 * played_s);
       }
   }
+}
+
+TEST_CASE("a rank begins a phase when it has ended the one before") {
+  const machine_model m = hockney_machine();
+  const auto nodes = node_layout::blocks(3, 1);
+  const auto phases_of_rank = [&](std::int32_t r) {
+    const shape of{.rank = r, .num_ranks = 3};
+    // 0 sends to 1, and then 1 to 2, which has nothing to do before.
+    builder first(of), second(of);
+    if (r == 0) first.send(buffer::output, {}, 1);
+    if (r == 1) first.receive(buffer::output, {}, 0);
+    if (r == 1) second.send(buffer::output, {}, 2);
+    if (r == 2) second.receive(buffer::output, {}, 1);
+    schedule s = builder(of).finish();
+    s.phases = {first.finish(), second.finish()};
+    return s;
+  };
+  const std::vector<schedule> all{phases_of_rank(0), phases_of_rank(1), phases_of_rank(2)};
+  simulator s;
+  const simulation& r =
+      s.run({.machine = m, .nodes = nodes, .schedules = all, .size = {1000, 1}, .record = true});
+  const double one_s = alpha_s + 1000 * beta_s_per_byte;
+  CHECK(r.time_s == Approx(2 * one_s));
+  CHECK(r.finish_s[2] == Approx(2 * one_s));
+  CHECK(r.messages == 2);
+  REQUIRE(r.events.size() == 4);
+  for (const timeline_event& e : r.events)
+    CHECK(e.step == (e.rank == 1 && e.kind == step_kind::send));
 }

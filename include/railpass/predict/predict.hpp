@@ -91,7 +91,7 @@ inline bool eligible_at(const arm& a, const prediction_query& q) {
   return eligible(*a.base, {.num_ranks = q.num_ranks,
                             .units = q.bytes / q.unit_bytes,
                             .commutative = q.commutative,
-                            .shared_memory = one_node && q.unit_bytes <= cell_bytes,
+                            .shared_memory = q.unit_bytes <= cell_bytes,
                             .single_copy = one_node,
                             .nodes = node_facts::blocks(q.num_ranks, q.ranks_per_node)});
 }

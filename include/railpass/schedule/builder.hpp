@@ -156,6 +156,10 @@ class builder {
   /// The finished schedule; the builder is empty afterwards.
   schedule finish() {
     pass_result_on();
+    return finish_phase();
+  }
+  /// As finish(), of what is not the end of the collective.
+  schedule finish_phase() {
     link_successors();
     result_.steps.shrink_to_fit();
     result_.dependencies.shrink_to_fit();
@@ -214,7 +218,6 @@ class builder {
   // Memory is only made for the blocks that are used; where steps cut the message differently, for
   // all of it.
   void note_use(buffer b, const block_range& blocks, std::int32_t rounds) {
-    buffer_use& use = result_.used[std::size_t(b)];
     buffer_use more{blocks.parts, blocks.parts, 0};
     const std::int32_t distinct = blocks.stride == 0 ? 1 : std::min(rounds, blocks.parts);
     for (std::int32_t r = 0; r < distinct; ++r) {
@@ -222,12 +225,7 @@ class builder {
       more.first = std::min(more.first, first);
       more.last = std::max(more.last, first + blocks.count);
     }
-    if (use.last == 0)
-      use = more;
-    else if (use.parts != more.parts)
-      use = {1, 0, 1};
-    else
-      use = {use.parts, std::min(use.first, more.first), std::max(use.last, more.last)};
+    result_.used[std::size_t(b)].include(more);
   }
 
   // Where ranks share memory, whoever gets the result sees all that is published.

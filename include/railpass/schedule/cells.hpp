@@ -34,11 +34,16 @@ constexpr std::uint64_t acknowledged_before(std::uint64_t number, std::uint64_t 
   return number < cells ? 0 : number - cells + 1;
 }
 
-/// Segments of the steps in shared memory, equal on all ranks; 0: there is no such step.
+/// Turns of a schedule in shared memory: segments of the steps that are, equal on all ranks. Of a
+/// rank that is alone on its node, those of its local work.
 constexpr std::int64_t shared_segments(const schedule& s, const message_size& size) {
-  for (const step& x : s.steps)
-    if (is_shared(x.kind)) return segments_per_round(x, size.segment_units(s.segment_bytes), size);
-  return 0;
+  std::int64_t most = 0;
+  for (const step& x : s.steps) {
+    const std::int64_t segments = segments_per_round(x, size.segment_units(s.segment_bytes), size);
+    if (is_shared(x.kind)) return segments;
+    most = std::max(most, segments);
+  }
+  return s.places > 0 ? most : 0;
 }
 
 /// The number of what is published at a place, counted from the call's first one.

@@ -27,6 +27,9 @@
 //   memory    of a schedule is at most 64 KiB up to 64 ranks. It cannot grow with the number of
 //             segments, which building a schedule does not know.
 //
+// Phases are proved one by one, each with the data that the one before has left: a rank begins one
+// when it has ended the one before, so if all of them end on their own, they do one behind another.
+//
 // By what: checking/form.hpp looks at each schedule alone, also for its memory; unrolled.hpp writes
 // out the instances of all steps; order.hpp has what comes before what (order of messages, races,
 // arrival); play.hpp lets messages meet and looks for the end; data.hpp has the symbols.
@@ -46,6 +49,7 @@
 #include <cstdint>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace railpass {
 
@@ -59,21 +63,39 @@ class checker {
   /// Checks the schedules of all ranks, in the order of their virtual ranks.
   check_result check(std::span<const schedule> schedules, const check_case& c) {
     call_.set(schedules, c);
-    const bool ok = checking::check_form(call_) && steps_.expand() &&
-                    order_.check_posting_order() && order_.check_races() && play_all();
-    call_.found.ok = ok;
+    call_.found.ok = check_all();
     return std::move(call_.found);
   }
 
  private:
   static constexpr std::int32_t max_in_flight = 64;
 
-  bool play_all() {
+  bool check_all() {
+    const std::span<const schedule> all = call_.schedules;
+    if (all.empty()) return call_.fail("no schedules");
+    if (!checking::check_memory(call_) || !checking::check_phases(call_)) return false;
+    for (const schedule& s : all)
+      if (call_.found.all_ready_at_start)
+        call_.found.all_ready_at_start = all_ready_at_start(s, call_.size);
+    const bool arrival = call_.what == promise::all_arrive;
     data_.put();
-    return play_.run(max_in_flight, &data_) &&
-           (call_.what == promise::all_arrive ? order_.check_arrival(play_.met())
-                                              : data_.check()) &&
-           (!call_.prove_ending || play_.run(1, nullptr));
+    order_.forget_arrivals();
+    for (std::size_t k = 0; k < phases_of(all[0]).size(); ++k) {
+      set_phase(all, k);
+      if (!checking::check_form(call_) || !steps_.expand() || !order_.check_posting_order() ||
+          !order_.check_races() || !play_.run(max_in_flight, &data_))
+        return false;
+      if (arrival) order_.note_arrivals(play_.met());
+      if (call_.prove_ending && !play_.run(1, nullptr)) return false;
+    }
+    return arrival ? order_.check_arrivals() : data_.check();
+  }
+  void set_phase(std::span<const schedule> all, std::size_t number) {
+    if (all[0].phases.empty()) return;
+    phase_.clear();
+    for (const schedule& s : all) phase_.push_back(s.phases[number]);
+    call_.schedules = phase_;
+    call_.phase_text = " phase " + std::to_string(number);
   }
 
   checking::checked_call call_;
@@ -81,6 +103,7 @@ class checker {
   checking::order_checks order_{call_, steps_};
   checking::symbolic_data data_{call_, steps_};
   checking::play play_{call_, steps_};
+  std::vector<schedule> phase_;  // of all ranks
 };
 
 }  // namespace railpass

@@ -115,7 +115,8 @@ inline constexpr std::int32_t max_window = 64;
 /// schedule's `places` once at most per segment; what is published there any rank may look at,
 /// itself included, as often as it likes. These steps have one round and as many segments on all
 /// ranks; a schedule that has any has no messages, and its steps can run one after the other,
-/// segment by segment.
+/// segment by segment. Where only the ranks of a node share memory, phases of such steps and phases
+/// of messages follow one another (schedule::phases).
 ///
 /// The range of `from` that a reduce or copy reads may be another one than `blocks` of `to`: as
 /// many of as many blocks, beginning with block (from_first + round * from_stride) mod parts.
@@ -183,6 +184,15 @@ struct buffer_use {
   std::int32_t first = 0;
   std::int32_t last = 0;
   friend bool operator==(const buffer_use&, const buffer_use&) = default;
+  /// The smallest part that has both; all of the buffer where they cut it differently.
+  constexpr void include(const buffer_use& more) {
+    if (last == 0)
+      *this = more;
+    else if (more.last != 0 && parts != more.parts)
+      *this = {1, 0, 1};
+    else if (more.last != 0)
+      *this = {parts, std::min(first, more.first), std::max(last, more.last)};
+  }
 };
 
 /// What one rank does. Independent of the message's size, the root and the buffers: those are
@@ -201,6 +211,11 @@ struct schedule {
   std::vector<step> steps;  ///< in an order in which they can run one after the other
   std::vector<dependency> dependencies;
   std::vector<std::int32_t> successors;  ///< steps to look at again when a step moves on
+  /// What this rank does instead of steps of its own, one behind the other: the next one begins
+  /// when the rank is through with the one before. Phases have no phases themselves. All ranks have
+  /// as many of them, each of which is of messages for all or in shared memory for all (places > 0,
+  /// as many on all ranks of a node); there, ranks look at those of their own node only.
+  std::vector<schedule> phases;
 
   std::span<const dependency> dependencies_of(const step& s) const {
     return {dependencies.data() + s.first_dependency, std::size_t(s.num_dependencies)};
@@ -210,11 +225,18 @@ struct schedule {
   }
   const buffer_use& use_of(buffer b) const { return used[std::size_t(b)]; }
   std::size_t memory_bytes() const {
-    return sizeof(*this) + steps.capacity() * sizeof(step) +
-           dependencies.capacity() * sizeof(dependency) +
-           successors.capacity() * sizeof(std::int32_t);
+    std::size_t sum = sizeof(*this) + steps.capacity() * sizeof(step) +
+                      dependencies.capacity() * sizeof(dependency) +
+                      successors.capacity() * sizeof(std::int32_t);
+    for (const schedule& phase : phases) sum += phase.memory_bytes();
+    return sum;
   }
 };
+
+/// The phases of a schedule: itself, if it has no others.
+inline std::span<const schedule> phases_of(const schedule& s) {
+  return s.phases.empty() ? std::span(&s, 1) : std::span<const schedule>(s.phases);
+}
 
 /// First unit of block k when `units` are cut in `parts` blocks.
 constexpr std::int64_t block_begin(std::int64_t units, std::int64_t parts, std::int64_t k) {

@@ -7,6 +7,7 @@
 #include "railpass/schedule/promise.hpp"
 #include "railpass/schedule/schedule.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -26,6 +27,9 @@ struct check_case {
   bool in_place = false;    ///< input and output are the same memory where the promise allows that
   message_size size{};
   bool prove_ending = true;  ///< false where it is known: it does not depend on where data are
+  /// The first virtual rank of each node that share memory, and num_ranks; empty: all of them do.
+  /// Borrowed.
+  std::span<const std::int32_t> nodes{};
   /// Only the two ranks that exchange a block know its length: steps may name single blocks of
   /// their own or of a peer only.
   bool lengths_of_pair = false;
@@ -61,12 +65,14 @@ class checked_call : public check_case {
   index num_ranks = 0;
   promise_traits traits{};
   index first_root = 0;  // with the root's memory
+  std::string phase_text;
   check_result found;
 
   void set(std::span<const schedule> all, const check_case& c) {
     check_case::operator=(c);
     found = {};
     schedules = all;
+    phase_text.clear();
     num_ranks = index(all.size());
     traits = traits_of(c.what);
     // Reductions in rank order have physical ranks.
@@ -109,11 +115,21 @@ class checked_call : public check_case {
   }
   std::string form_text(index rank, std::size_t number) const {
     const step& s = schedules[std::size_t(rank)].steps[number];
-    return rank_text(rank) + " step " + std::to_string(number) + " (" + step_text(s, s.peer) + ")";
+    return rank_text(rank) + phase_text + " step " + std::to_string(number) + " (" +
+           step_text(s, s.peer) + ")";
   }
   bool fail(std::string text) {
     if (found.message.empty()) found.message = std::move(text);
     return false;
+  }
+
+  // The first rank of a rank's node.
+  index first_on_node(index v) const {
+    return nodes.empty() ? 0 : *(std::ranges::upper_bound(nodes, v) - 1);
+  }
+  bool is_alone(index v) const {
+    return nodes.empty() ? num_ranks == 1
+                         : *std::ranges::upper_bound(nodes, v) == first_on_node(v) + 1;
   }
 
   // --- the memory of each rank

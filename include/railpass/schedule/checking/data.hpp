@@ -19,14 +19,13 @@ class symbolic_data {
  public:
   symbolic_data(checked_call& call, const unrolled& steps) : call_(call), steps_(steps) {}
 
-  // What is there at the start: every rank's input.
+  // What is there at the start: every rank's input. What follows are phases.
   void put() {
     data_.assign(std::size_t(call_.num_ranks) * max_buffers * std::size_t(call_.size.units), {});
     // Expression 1 + v: the contribution of virtual rank v.
     operands_.assign(std::size_t(call_.num_ranks) + 1, {0, 0});
     known_.clear();
     judged_.clear();
-    published_.clear();
     for (index v = 0; v < call_.num_ranks; ++v) {
       const buffer b = call_.what == promise::root_to_all ? buffer::output : buffer::input;
       extent mine{0, call_.size_of(v, b).units};
@@ -48,6 +47,8 @@ class symbolic_data {
         s[u] = {std::uint32_t(v) + 1, std::uint32_t(u)};
     }
   }
+
+  void begin_phase() { published_.clear(); }
 
   // A message, or a single copy; false: what is sent has not been written.
   bool move(index send, index receive) {

@@ -19,6 +19,7 @@ inline constexpr std::int32_t max_ranks_for_schedule_bytes = 64;
 /// in the executor's window.
 inline bool all_ready_at_start(const schedule& s, const message_size& size,
                                std::int64_t window = 64) {
+  if (!s.phases.empty()) return false;
   std::int64_t sends = 0, receives = 0;
   for (const step& x : s.steps) {
     for (const dependency& d : s.dependencies_of(x))
@@ -63,12 +64,14 @@ inline bool check_shared_step(checked_call& call, index v, std::size_t number) {
     return segments_per_round(y, call.size.segment_units(s.segment_bytes),
                               call.size_of(rank, y.to));
   };
-  const auto& first = call.schedules[0].steps;
+  const index leader = call.first_on_node(v);
+  const auto& first = call.schedules[std::size_t(leader)].steps;
   const auto other = std::ranges::find_if(first, [](const step& y) { return is_shared(y.kind); });
-  if (other != first.end() && segments(v, x) != segments(0, *other))
+  if (other != first.end() && segments(v, x) != segments(leader, *other))
     return wrong("has " + std::to_string(segments(v, x)) + " segments, a step of " +
-                 call.rank_text(0) + " has " + std::to_string(segments(0, *other)));
+                 call.rank_text(leader) + " has " + std::to_string(segments(leader, *other)));
   if (x.peer < 0 || x.peer >= call.num_ranks) return wrong("there is no such rank");
+  if (call.first_on_node(x.peer) != leader) return wrong("the peer is on another node");
   if ((opens_memory(x.kind) || is_single_copy(x.kind)) && x.peer == v)
     return wrong("the peer is the rank itself");
   if (looks(x.kind)) return true;
@@ -133,8 +136,41 @@ inline bool check_step(checked_call& call, index v, std::size_t number) {
   return true;
 }
 
+// That all of a rank's schedule is small.
+inline bool check_memory(checked_call& call) {
+  for (const schedule& s : call.schedules)
+    call.found.memory_bytes = std::max(call.found.memory_bytes, s.memory_bytes());
+  return call.num_ranks > max_ranks_for_schedule_bytes ||
+         call.found.memory_bytes <= max_schedule_bytes ||
+         call.fail("a schedule takes " + std::to_string(call.found.memory_bytes) +
+                   " bytes, expected at most " + std::to_string(max_schedule_bytes));
+}
+
+// That all ranks have the same phases, if any.
+inline bool check_phases(checked_call& call) {
+  const std::span<const schedule> first = phases_of(call.schedules[0]);
+  for (index v = 0; v < call.num_ranks; ++v) {
+    const schedule& s = call.schedules[std::size_t(v)];
+    if (phases_of(s).size() != first.size())
+      return call.fail(call.rank_text(v) + ": there are " + std::to_string(phases_of(s).size()) +
+                       " phases, " + call.rank_text(0) + " has " + std::to_string(first.size()));
+    if (s.phases.empty()) continue;
+    if (!s.steps.empty() || s.places > 0)
+      return call.fail(call.rank_text(v) + ": has steps beside its phases");
+    for (std::size_t k = 0; k < first.size(); ++k) {
+      const schedule& phase = s.phases[k];
+      const std::string where = call.rank_text(v) + " phase " + std::to_string(k);
+      if (!phase.phases.empty()) return call.fail(where + ": has phases itself");
+      if ((phase.places > 0) != (first[k].places > 0))
+        return call.fail(where + ": is " + (phase.places > 0 ? "" : "not ") +
+                         "in shared memory, unlike that of " + call.rank_text(0));
+    }
+  }
+  return true;
+}
+
+// Of one phase.
 inline bool check_form(checked_call& call) {
-  if (call.num_ranks < 1) return call.fail("no schedules");
   for (index v = 0; v < call.num_ranks; ++v) {
     const schedule& s = call.schedules[std::size_t(v)];
     if (s.rank != v || s.num_ranks != call.num_ranks)
@@ -145,24 +181,18 @@ inline bool check_form(checked_call& call) {
       return call.fail(call.rank_text(v) + ": segment_bytes is " + std::to_string(s.segment_bytes) +
                        ", rank " + std::to_string(call.physical(0)) + " has " +
                        std::to_string(call.schedules[0].segment_bytes));
-    if (s.places != call.schedules[0].places)
+    const index leader = call.first_on_node(v);
+    if (s.places != call.schedules[std::size_t(leader)].places)
       return call.fail(call.rank_text(v) + ": there are " + std::to_string(s.places) +
-                       " places, rank " + std::to_string(call.physical(0)) + " has " +
-                       std::to_string(call.schedules[0].places));
-    if (s.places > 0 &&
+                       " places, rank " + std::to_string(call.physical(leader)) + " has " +
+                       std::to_string(call.schedules[std::size_t(leader)].places));
+    if (s.places > 0 && !call.is_alone(v) &&
         std::ranges::none_of(s.steps, [](const step& x) { return is_shared(x.kind); }))
       return call.fail(call.rank_text(v) + ": has no step in shared memory, and so does not know " +
                        "how many segments the others show");
     for (std::size_t i = 0; i < s.steps.size(); ++i)
       if (!check_step(call, v, i)) return false;
-    call.found.memory_bytes = std::max(call.found.memory_bytes, s.memory_bytes());
-    if (call.found.all_ready_at_start)
-      call.found.all_ready_at_start = all_ready_at_start(s, call.size);
   }
-  if (call.num_ranks <= max_ranks_for_schedule_bytes &&
-      call.found.memory_bytes > max_schedule_bytes)
-    return call.fail("a schedule takes " + std::to_string(call.found.memory_bytes) +
-                     " bytes, expected at most " + std::to_string(max_schedule_bytes));
   return true;
 }
 

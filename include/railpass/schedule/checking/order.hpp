@@ -76,18 +76,26 @@ class order_checks {
     return true;
   }
 
-  // A barrier; `met` says for each receive which send it met, and for who looks what it saw. Who
-  // has surely begun when a rank ends: what its instances wait for, and what the senders of its
-  // messages waited for. Found in rounds until nothing changes; schedules of barriers are short.
-  bool check_arrival(const std::vector<index>& met) {
-    const std::size_t words = (std::size_t(call_.num_ranks) + 63) / 64;
+  // A barrier: who has surely begun when a rank begins the first phase, all before the end of the
+  // last.
+  void forget_arrivals() {
+    const std::size_t words = arrival_words();
+    come_.assign(std::size_t(call_.num_ranks) * words, 0);
+    for (index v = 0; v < call_.num_ranks; ++v)
+      come_[std::size_t(v) * words + std::size_t(v) / 64] |= std::uint64_t{1} << (v % 64);
+  }
+  // Who has when it ends this one; `met` says for each receive which send it met, and for who looks
+  // what it saw: what its instances wait for, and what the senders of its messages waited for.
+  // Found in rounds until nothing changes; schedules of barriers are short.
+  void note_arrivals(const std::vector<index>& met) {
+    const std::size_t words = arrival_words();
     arrived_.assign(steps_.instances.size() * words, 0);
     const auto of = [&](index i) { return arrived_.data() + std::size_t(i) * words; };
     bool changed = true;
-    const auto join = [&](index into, const std::uint64_t* from) {
+    const auto join = [&](std::uint64_t* into, const std::uint64_t* from) {
       for (std::size_t w = 0; w < words; ++w) {
-        changed = changed || (from[w] & ~of(into)[w]) != 0;
-        of(into)[w] |= from[w];
+        changed = changed || (from[w] & ~into[w]) != 0;
+        into[w] |= from[w];
       }
     };
     while (changed) {
@@ -95,35 +103,35 @@ class order_checks {
       for (const task& t : steps_.tasks)
         for (index i = 0; i < t.total; ++i) {
           const index self = t.first + i;
-          const auto mine = std::uint64_t{1} << (t.rank % 64);
-          changed = changed || (of(self)[std::size_t(t.rank) / 64] & mine) == 0;
-          of(self)[std::size_t(t.rank) / 64] |= mine;
-          if (met[std::size_t(self)] != none) join(self, of(met[std::size_t(self)]));
+          join(of(self), come_.data() + std::size_t(t.rank) * words);
+          if (met[std::size_t(self)] != none) join(of(self), of(met[std::size_t(self)]));
           for (const dependency& d : steps_.dependencies_of(t)) {
             if (d.lag == dependency::posted) continue;
             const task& other =
                 steps_.tasks[std::size_t(steps_.first_task[std::size_t(t.rank)] + d.step)];
             const auto awaited = index(instances_awaited(
                 d, i / t.segments, i % t.segments, t.segments, other.what->rounds, other.total));
-            for (index k = 0; k < awaited; ++k) join(self, of(other.first + k));
+            for (index k = 0; k < awaited; ++k) join(of(self), of(other.first + k));
           }
         }
     }
-    for (index v = 0; v < call_.num_ranks; ++v) {
-      std::vector<std::uint64_t> all(words, 0);
-      all[std::size_t(v) / 64] |= std::uint64_t{1} << (v % 64);
-      for (const task& t : steps_.tasks_of(v))
-        for (index i = 0; i < t.total; ++i)
-          for (std::size_t w = 0; w < words; ++w) all[w] |= of(t.first + i)[w];
+    for (const task& t : steps_.tasks)
+      for (index i = 0; i < t.total; ++i)
+        join(come_.data() + std::size_t(t.rank) * words, of(t.first + i));
+  }
+  bool check_arrivals() {
+    const std::size_t words = arrival_words();
+    for (index v = 0; v < call_.num_ranks; ++v)
       for (index other = 0; other < call_.num_ranks; ++other)
-        if (!(all[std::size_t(other) / 64] >> (other % 64) & 1))
+        if (!(come_[std::size_t(v) * words + std::size_t(other) / 64] >> (other % 64) & 1))
           return call_.fail(call_.rank_text(v) + " may end before " + call_.rank_text(other) +
                             " has begun");
-    }
     return true;
   }
 
  private:
+  std::size_t arrival_words() const { return (std::size_t(call_.num_ranks) + 63) / 64; }
+
   // Which steps that open memory to a peer are surely over when another step of the rank touches
   // memory: it looks at what the peer shows after its own copy, or is where the peer puts something
   // after that. Of steps with one instance.
@@ -270,7 +278,7 @@ class order_checks {
   std::size_t clock_width_ = 0;
   std::vector<index> writers_, readers_;        // per memory and unit
   std::vector<std::pair<index, index>> reads_;  // instance, next reader of the unit
-  std::vector<std::uint64_t> arrived_;          // per instance: a bit per rank
+  std::vector<std::uint64_t> arrived_, come_;   // per instance, per rank: a bit per rank
 };
 
 }  // namespace railpass::checking

@@ -23,7 +23,10 @@ class play {
   // With so many messages of a rank in flight each way; where there are data, they are moved.
   bool run(index window, symbolic_data* data) {
     data_ = data;
-    if (data) met_.assign(steps_.instances.size(), none);
+    if (data) {
+      met_.assign(steps_.instances.size(), none);
+      data->begin_phase();
+    }
     failed_ = false;
     free_.assign(std::size_t(call_.num_ranks) * 2, window);
     starved_.resize(std::size_t(call_.num_ranks) * 2);

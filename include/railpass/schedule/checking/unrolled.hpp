@@ -98,8 +98,8 @@ class unrolled {
     const instance& x = instances[std::size_t(i)];
     const task& t = tasks[std::size_t(x.owner)];
     const index k = i - t.first;
-    std::string text = call_.rank_text(t.rank) + " step " + std::to_string(t.number) + " (" +
-                       call_.step_text(*t.what, x.peer);
+    std::string text = call_.rank_text(t.rank) + call_.phase_text + " step " +
+                       std::to_string(t.number) + " (" + call_.step_text(*t.what, x.peer);
     if (t.what->rounds > 1) text += ", round " + std::to_string(k / t.segments);
     if (t.segments > 1) text += ", segment " + std::to_string(k % t.segments);
     return text + ") units [" + std::to_string(x.begin) + ", " + std::to_string(x.end) + ")";
