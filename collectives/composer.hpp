@@ -103,6 +103,7 @@ class composer {
 
   step_id send(buffer from, const block_range& blocks, std::int32_t peer, const loop& l,
                std::vector<after> waits = {}) {
+    enter_phase(false);
     return append({{.kind = step_kind::send,
                     .from = from,
                     .to = from,
@@ -114,6 +115,7 @@ class composer {
                   std::move(waits), step_id(steps_.size()));
   }
   step_id receive(buffer to, const block_range& blocks, std::int32_t peer, const loop& l) {
+    enter_phase(false);
     return append({{.kind = step_kind::receive,
                     .from = to,
                     .to = to,
@@ -126,6 +128,7 @@ class composer {
   }
   step_id copy(buffer from, const block_range& from_blocks, buffer to, const block_range& blocks,
                std::int32_t rounds = 1) {
+    enter_phase(false);
     return append(
         {{.kind = step_kind::copy, .from = from, .to = to, .rounds = rounds}, from_blocks, blocks},
         {}, step_id(steps_.size()));

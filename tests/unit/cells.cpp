@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Schedules in shared memory: the use of cells over several calls, in all interleavings and at
-// random, and the executor itself, run by threads that share its memory.
+// random, and the executor itself, run by threads that share its memory, also in phases.
 #include "collectives/verify.hpp"
 #include "lib/exec/cell_executor.hpp"
+#include "lib/exec/executor.hpp"
+#include "lib/exec/phases.hpp"
 #include "lib/exec/schedule_cache.hpp"
 #include "support/catch.hpp"
 #include "support/sanitized.hpp"
@@ -12,7 +14,10 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <deque>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <thread>
 #include <unistd.h>
@@ -357,9 +362,11 @@ affine contribution(const planned_call& c, int rank, std::int64_t unit) {
           std::uint32_t((c.salt * 31u + std::uint32_t(rank) * 17u + std::uint32_t(unit)) % 1000)};
 }
 
-// Runs the call on one rank, and compares. Physical ranks, as MPI has them.
-template <class Element>
-bool run_call(cell_executor& exec, schedule_cache& cache, const planned_call& c, int rank, int p) {
+// Runs the call on one rank by `run(schedule, binding)`, and compares. Physical ranks, as MPI has
+// them. `nodes`: see shape; the root is rank 0 then.
+template <class Element, class Run>
+bool run_call_by(const Run& run, schedule_cache& cache, const planned_call& c, int rank, int p,
+                 const std::vector<std::int32_t>& nodes = {}) {
   const promise_traits traits = traits_of(c.a.base->op);
   const promise what = describe(c.a.base->op).what;
   const bool in_order = traits.reduces && !c.commutative;
@@ -369,12 +376,13 @@ bool run_call(cell_executor& exec, schedule_cache& cache, const planned_call& c,
                                         {.rank = v,
                                          .num_ranks = p,
                                          .commutative = c.commutative,
-                                         .result_rank = traits.rooted && in_order ? c.root : 0});
+                                         .result_rank = traits.rooted && in_order ? c.root : 0,
+                                         .nodes = nodes});
   const schedule& s = *plan;
   if (what == promise::all_arrive) {
     const auto n = static_cast<std::size_t>(p);
     std::vector<std::byte> in(n, std::byte{1}), out(n, std::byte{0});
-    return exec.run(s, {.input = in.data(), .output = out.data(), .size = {p, 1}}) == 0;
+    return run(s, {.input = in.data(), .output = out.data(), .size = {p, 1}}) == 0;
   }
   const std::int64_t all = c.units * (traits.blocks ? p : 1);
   const auto n = static_cast<std::size_t>(all);
@@ -401,7 +409,7 @@ bool run_call(cell_executor& exec, schedule_cache& cache, const planned_call& c,
     b.hooks.unpack = unpack_elements;
     b.layout = {sizeof(with_gaps), offsetof(with_gaps, value), sizeof(affine)};
   }
-  if (exec.run(s, b) != 0) return false;
+  if (run(s, b) != 0) return false;
 
   // Blocks are those of virtual ranks.
   const auto block_of = [&](std::int64_t u) { return int(u / c.units); };
@@ -454,6 +462,12 @@ bool run_call(cell_executor& exec, schedule_cache& cache, const planned_call& c,
     for (const Element& e : output)
       if (e.gap0 != 0xeeeeeeee || e.gap1 != 0xdddddddd) return false;
   return true;
+}
+
+template <class Element>
+bool run_call(cell_executor& exec, schedule_cache& cache, const planned_call& c, int rank, int p) {
+  const auto run = [&](const schedule& s, const binding& b) { return exec.run(s, b); };
+  return run_call_by<Element>(run, cache, c, rank, p);
 }
 
 struct freed {
@@ -519,6 +533,134 @@ TEST_CASE("threads that share cells get what collectives promise, whatever follo
       if (first > 0) {
         const planned_call& c = calls[std::size_t(first - 1)];
         CAPTURE(name_of(c.a.base->op), name_of(c.a), c.units, c.root, c.commutative, c.in_place,
+                c.with_holes);
+        CHECK(first == 0);
+      }
+    }
+  }
+}
+
+namespace {
+
+// Messages between threads, which are there as soon as they are sent.
+class thread_rail {
+ public:
+  struct mail {
+    std::mutex mutex;
+    std::map<std::array<int, 3>, std::deque<std::vector<std::byte>>> sent;  // from, to, tag
+  };
+  static constexpr int large_messages_at_once = 1;
+
+  thread_rail(mail& all, int rank) : mail_(all), rank_(rank) {}
+  void reserve(std::size_t) {}
+  post_result post_send(std::int32_t peer, std::int32_t tag, const std::byte* from,
+                        std::int64_t bytes, rail_token) {
+    const std::lock_guard lock(mail_.mutex);
+    mail_.sent[{rank_, peer, tag}].emplace_back(from, from + bytes);
+    return post_result::done;
+  }
+  post_result post_receive(std::int32_t peer, std::int32_t tag, std::byte* to, std::int64_t bytes,
+                           rail_token token) {
+    waiting_.push_back({{peer, rank_, tag}, to, bytes, token});
+    return post_result::pending;
+  }
+  int poll(std::span<rail_token> completed) {
+    const std::lock_guard lock(mail_.mutex);
+    std::size_t ended = 0;
+    for (std::size_t i = 0; i < waiting_.size() && ended < completed.size();) {
+      const awaited w = waiting_[i];
+      auto& sent = mail_.sent[w.pair];
+      if (sent.empty()) {
+        ++i;
+        continue;
+      }
+      if (std::int64_t(sent.front().size()) != w.bytes) return -1;
+      std::ranges::copy(sent.front(), w.to);
+      sent.pop_front();
+      completed[ended++] = w.token;
+      waiting_.erase(waiting_.begin() + std::ptrdiff_t(i));
+    }
+    return int(ended);
+  }
+  int pending() const { return int(waiting_.size()); }
+  void give_way() { std::this_thread::yield(); }
+  int error_code() const { return 1; }
+  void abandon() { waiting_.clear(); }
+
+ private:
+  struct awaited {
+    std::array<int, 3> pair;
+    std::byte* to;
+    std::int64_t bytes;
+    rail_token token;
+  };
+  mail& mail_;
+  int rank_;
+  std::vector<awaited> waiting_;
+};
+
+}  // namespace
+
+TEST_CASE("threads on several nodes get what collectives promise, phase by phase") {
+  const unsigned seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  // One rank alone, and nodes of as many ranks, which some arms need.
+  for (const std::vector<std::int32_t>& nodes :
+       {std::vector<std::int32_t>{0, 2, 3}, {0, 1, 5, 7}, {0, 3, 6}}) {
+    const int p = nodes.back();
+    const auto facts = verify_detail::facts_of(nodes, p);
+    std::vector<arm> arms;
+    for (const collective op : all_collectives)
+      for (const arm& a : arms_of(op))
+        if (a.base->needs.shared_memory && a.base->needs.max_nodes > 0 &&
+            eligible(*a.base, {.num_ranks = p, .shared_memory = true, .nodes = facts}))
+          arms.push_back(a);
+    std::vector<planned_call> calls;
+    for (int k = 0; k < (test::sanitized ? 100 : 600); ++k) {
+      planned_call c{.a = arms[random() % arms.size()]};
+      c.units = random() % 2 == 0 ? 1 + random() % 8 : 1 + random() % 3000;
+      c.commutative = c.a.base->needs.commutative || random() % 2 == 0;
+      if (k > 0 && random() % 2 == 0) c = calls.back();
+      c.in_place = random() % 2 == 0;
+      c.with_holes = traits_of(c.a.base->op).reduces && random() % 3 == 0;
+      c.salt = std::uint32_t(random());
+      calls.push_back(c);
+    }
+    const auto memory = zeroed_regions(p);
+    thread_rail::mail mail;
+    std::vector<std::atomic<int>> wrong(static_cast<std::size_t>(p));
+    std::vector<std::thread> ranks;
+    for (int r = 0; r < p; ++r)
+      ranks.emplace_back([&, r] {
+        const auto end = std::ranges::upper_bound(nodes, r);
+        const bool alone = *end - *(end - 1) == 1;
+        std::vector<cell_region> regions = regions_of(memory.get(), p);
+        for (int other = 0; other < p; ++other)
+          if (other < *(end - 1) || other >= *end || alone)
+            regions[std::size_t(other)] = cell_region();
+        cell_executor cells(regions, r, false);
+        thread_rail rail(mail, r);
+        executor<thread_rail> messages(rail, {}, 4);
+        phases_executor phases;
+        schedule_cache cache(2);
+        const auto run = [&](const schedule& s, const binding& b) {
+          return phases.run(s, b, messages, cells);
+        };
+        for (std::size_t k = 0; k < calls.size(); ++k) {
+          const planned_call& c = calls[k];
+          const bool right = c.with_holes ? run_call_by<with_gaps>(run, cache, c, r, p, nodes)
+                                          : run_call_by<affine>(run, cache, c, r, p, nodes);
+          if (!right && wrong[std::size_t(r)] == 0) wrong[std::size_t(r)] = int(k) + 1;
+        }
+      });
+    for (std::thread& t : ranks) t.join();
+    for (int r = 0; r < p; ++r) {
+      const int first = wrong[std::size_t(r)];
+      CAPTURE(p, r, first);
+      if (first > 0) {
+        const planned_call& c = calls[std::size_t(first - 1)];
+        CAPTURE(name_of(c.a.base->op), name_of(c.a), c.units, c.commutative, c.in_place,
                 c.with_holes);
         CHECK(first == 0);
       }
