@@ -42,7 +42,11 @@ struct unit_layout {
   std::int64_t extent_bytes = 0;  ///< from one unit to the next, not negative
   std::int64_t true_lower_bound_bytes = 0;
   std::int64_t true_extent_bytes = 0;
+  friend bool operator==(const unit_layout&, const unit_layout&) = default;
 };
+
+/// By their number.
+using scratch_buffers = std::array<std::byte*, max_buffers - 2>;
 
 /// What a schedule is run with. The memory stays the caller's. A rank that has memory for a part of
 /// the message only gives the address where unit 0 would be.
@@ -59,9 +63,9 @@ struct binding {
   /// Where virtual ranks are in the order of nodes: the physical ranks of all of them, which follow
   /// from the root.
   std::span<const std::int32_t> ranks{};
-  /// Scratch buffers of the caller's, what phases pass on: where unit 0 would be. Null: the
-  /// executor's own.
-  std::array<std::byte*, max_buffers - 2> scratch{};
+  /// Scratch buffers of the caller's, which phases pass on: where unit 0 of each would be.
+  /// Borrowed; null: the executor has its own.
+  const scratch_buffers* scratch = nullptr;
   data_hooks hooks{};
   unit_layout layout{};  ///< only looked at if there is a pack hook
 };

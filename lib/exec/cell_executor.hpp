@@ -60,8 +60,7 @@ class cell_executor {
 
   /// Allocates what a call of this schedule and size needs, as that program.
   void prepare(const schedule& s, const binding& b, std::size_t number = 0) {
-    now_ = &programs_[number];
-    bind(s, b);
+    bind(programs_[number], s, b);
   }
 
   /// Runs the schedule to its end. Collective over the ranks of a node. All memory is allocated
@@ -71,24 +70,25 @@ class cell_executor {
   /// prepared as.
   int run(const schedule& s, const binding& b, const wait_watch& watch = {},
           std::size_t number = 0) {
-    prepare(s, b, number);
+    program& p = programs_[number];
+    bind(p, s, b);
     if (b.size.units == 0) return 0;
     const cell_region& mine = regions_[std::size_t(rank_)];
-    for (std::int64_t segment = 0; segment < now_->segments; ++segment) {
-      for (const action& a : now_->actions) {
+    for (std::int64_t segment = 0; segment < p.segments; ++segment) {
+      for (const action& a : p.actions) {
         if (segment > 0 && !a.segmented) continue;
-        const std::int64_t skipped = segment * now_->segment_units;
+        const std::int64_t skipped = segment * p.segment_units;
         const std::int64_t begin = a.begin + skipped;
         const std::int64_t units =
-            a.segmented ? std::min(now_->segment_units, a.end - begin) : a.end - begin;
+            a.segmented ? std::min(p.segment_units, a.end - begin) : a.end - begin;
         if (units <= 0) continue;
-        if (const int code = act(a, segment, begin, units, watch)) return code;
+        if (const int code = act(p, a, segment, begin, units, watch)) return code;
       }
       const std::uint64_t done = first_ + number_in_call(s, s.places, segment);
       if (mine.memory()) mine.acknowledged().store(done, std::memory_order_release);
     }
-    first_ += number_in_call(s, 0, now_->segments);
-    return now_->opens_memory ? wait_until_closed(watch) : 0;
+    first_ += number_in_call(s, 0, p.segments);
+    return p.opens_memory ? wait_until_closed(p, watch) : 0;
   }
 
  private:
@@ -125,8 +125,7 @@ class cell_executor {
   static constexpr double first_look_s = 2e-6, look_interval_s = 2e-6,
                           look_interval_on_shared_core_s = 20e-6;
 
-  void bind(const schedule& s, const binding& b) {
-    program& p = *now_;
+  void bind(program& p, const schedule& s, const binding& b) {
     const binding& before = p.memory.bound();
     const bool again = s.serial != 0 && s.serial == p.serial && b.root == before.root &&
                        b.size.units == before.size.units &&
@@ -148,7 +147,7 @@ class cell_executor {
     p.segment_units = b.size.segment_units(s.segment_bytes);
     for (const step& x : s.steps)
       for (std::int32_t round = 0; round < x.rounds; ++round) {
-        p.actions.push_back(action_of(s, x, round));
+        p.actions.push_back(action_of(p, s, x, round));
         const action& a = p.actions.back();
         p.opens_memory = p.opens_memory || (opens_memory(a.kind) && a.end > a.begin);
       }
@@ -159,9 +158,9 @@ class cell_executor {
            b.output_blocks.empty();
   }
 
-  action action_of(const schedule& s, const step& x, std::int32_t round) const {
-    const binding& b = now_->memory.bound();
-    const extent whole = round_extent(x.blocks, round, size_of(s, x.to, x.blocks.parts));
+  action action_of(const program& p, const schedule& s, const step& x, std::int32_t round) const {
+    const binding& b = p.memory.bound();
+    const extent whole = round_extent(x.blocks, round, size_of(p, s, x.to, x.blocks.parts));
     action a{.kind = x.kind,
              .segmented = x.segmented,
              .from = x.from,
@@ -171,25 +170,24 @@ class cell_executor {
              .begin = whole.begin,
              .end = whole.end};
     if (is_local(x.kind))
-      a.from_distance = round_source(x, round, size_of(s, x.from, x.blocks.parts)) - whole.begin;
-    const std::int64_t most =
-        x.segmented ? std::min(now_->segment_units, whole.size()) : whole.size();
+      a.from_distance = round_source(x, round, size_of(p, s, x.from, x.blocks.parts)) - whole.begin;
+    const std::int64_t most = x.segmented ? std::min(p.segment_units, whole.size()) : whole.size();
     const bool in_cells = is_shared(x.kind) && ring_of(x.kind) == cell_ring::published;
     if (is_message(x.kind) || (in_cells && most * b.size.unit_bytes > cell_bytes))
       throw error("a step of a schedule in shared memory is a message, or more than a cell holds");
-    if (x.kind == step_kind::copy && a.from_distance == 0 && now_->memory.same(x.from, x.to))
+    if (x.kind == step_kind::copy && a.from_distance == 0 && p.memory.same(x.from, x.to))
       a.end = a.begin;
     // A peer may be reading the packed bytes already.
-    if (!now_->actions.empty()) {
-      const action& before = now_->actions.back();
+    if (!p.actions.empty()) {
+      const action& before = p.actions.back();
       a.is_packed = before.kind == a.kind && before.from == a.from && before.begin == a.begin &&
                     before.end == a.end && before.segmented == a.segmented;
     }
     return a;
   }
   // With the blocks where they are in that buffer.
-  message_size size_of(const schedule& s, buffer of, std::int32_t parts) const {
-    const binding& b = now_->memory.bound();
+  message_size size_of(const program& p, const schedule& s, buffer of, std::int32_t parts) const {
+    const binding& b = p.memory.bound();
     message_size size = b.size;
     if (parts != s.num_ranks) return size;
     if (of == buffer::input && !b.input_blocks.empty()) size.blocks = b.input_blocks;
@@ -197,54 +195,54 @@ class cell_executor {
     return size;
   }
 
-  int act(const action& a, std::int64_t segment, std::int64_t begin, std::int64_t units,
-          const wait_watch& watch) {
+  int act(const program& p, const action& a, std::int64_t segment, std::int64_t begin,
+          std::int64_t units, const wait_watch& watch) {
     const std::int64_t source = begin + a.from_distance;
     switch (a.kind) {
       case step_kind::publish:
-        return publish(a, number_of(a, segment), begin, units, watch);
+        return publish(p, a, number_of(p, a, segment), begin, units, watch);
       case step_kind::offer:
       case step_kind::invite:
-        return show(a, number_of(a, segment), begin, units, watch);
+        return show(p, a, number_of(p, a, segment), begin, units, watch);
       case step_kind::fetch:
       case step_kind::combine:
       case step_kind::get:
       case step_kind::put:
-        return look_at(a, number_of(a, segment), begin, units, watch);
+        return look_at(p, a, number_of(p, a, segment), begin, units, watch);
       case step_kind::reduce:
-        return now_->memory.reduce(a.from, source, a.to, begin, units);
+        return p.memory.reduce(a.from, source, a.to, begin, units);
       default:
-        return now_->memory.copy(a.from, source, a.to, begin, units);
+        return p.memory.copy(a.from, source, a.to, begin, units);
     }
   }
-  std::uint64_t number_of(const action& a, std::int64_t segment) const {
-    return first_ + std::uint64_t(segment) * now_->places + std::uint64_t(a.place);
+  std::uint64_t number_of(const program& p, const action& a, std::int64_t segment) const {
+    return first_ + std::uint64_t(segment) * p.places + std::uint64_t(a.place);
   }
 
-  int publish(const action& a, std::uint64_t number, std::int64_t begin, std::int64_t units,
-              const wait_watch& watch) {
+  int publish(const program& p, const action& a, std::uint64_t number, std::int64_t begin,
+              std::int64_t units, const wait_watch& watch) {
     constexpr cell_ring ring = cell_ring::published;
     if (const int code = wait_for_room(ring, number, watch)) return code;
     const cell_region& mine = regions_[std::size_t(rank_)];
-    if (const int code = now_->memory.publish(a.from, begin, units, mine.content(ring, number)))
+    if (const int code = p.memory.publish(a.from, begin, units, mine.content(ring, number)))
       return code;
     mine.shown(ring, number).store(number + 1, std::memory_order_release);
     return 0;
   }
-  int show(const action& a, std::uint64_t number, std::int64_t begin, std::int64_t units,
-           const wait_watch& watch) {
+  int show(const program& p, const action& a, std::uint64_t number, std::int64_t begin,
+           std::int64_t units, const wait_watch& watch) {
     constexpr cell_ring ring = cell_ring::opened;
     if (const int code = wait_for_room(ring, number, watch)) return code;
     const cell_region& mine = regions_[std::size_t(rank_)];
     if (a.kind == step_kind::offer && !a.is_packed)
-      if (const int code = now_->memory.pack_opened(a.from, begin, units)) return code;
-    const opened_memory what{.address = now_->memory.opened(a.to, begin), .bytes = bytes_of(units)};
+      if (const int code = p.memory.pack_opened(a.from, begin, units)) return code;
+    const opened_memory what{.address = p.memory.opened(a.to, begin), .bytes = bytes_of(p, units)};
     std::memcpy(mine.content(ring, number), &what, sizeof what);
     mine.shown(ring, number).store(number + 1, std::memory_order_release);
     return 0;
   }
-  std::int64_t bytes_of(std::int64_t units) const {
-    return units * now_->memory.bound().size.unit_bytes;
+  std::int64_t bytes_of(const program& p, std::int64_t units) const {
+    return units * p.memory.bound().size.unit_bytes;
   }
   // What all others have acknowledged is only looked up when it is needed, and then remembered.
   int wait_for_room(cell_ring ring, std::uint64_t number, const wait_watch& watch) {
@@ -265,8 +263,8 @@ class cell_executor {
     all_acknowledged_ = least;
     return 0;
   }
-  int look_at(const action& a, std::uint64_t number, std::int64_t begin, std::int64_t units,
-              const wait_watch& watch) {
+  int look_at(const program& p, const action& a, std::uint64_t number, std::int64_t begin,
+              std::int64_t units, const wait_watch& watch) {
     const cell_region& theirs = regions_[std::size_t(a.peer)];
     const cell_ring ring = ring_of(a.kind);
     const auto is_there = [&] {
@@ -274,14 +272,14 @@ class cell_executor {
     };
     if (const int code = wait(is_there, a.peer, watch)) return code;
     const std::byte* cell = theirs.content(ring, number);
-    if (a.kind == step_kind::fetch) return now_->memory.fetch(cell, a.to, begin, units);
-    if (a.kind == step_kind::combine) return now_->memory.combine(cell, a.to, begin, units);
+    if (a.kind == step_kind::fetch) return p.memory.fetch(cell, a.to, begin, units);
+    if (a.kind == step_kind::combine) return p.memory.combine(cell, a.to, begin, units);
     opened_memory there;
     std::memcpy(&there, cell, sizeof there);
-    std::byte* const here = now_->memory.opened(a.to, begin);
+    std::byte* const here = p.memory.opened(a.to, begin);
     // Where only the two know lengths, as with a message: no more is taken than is given.
     const bool gets = a.kind == step_kind::get;
-    const std::int64_t mine = bytes_of(units), given = gets ? there.bytes : mine;
+    const std::int64_t mine = bytes_of(p, units), given = gets ? there.bytes : mine;
     if (const std::int64_t room = gets ? mine : there.bytes; given > room)
       throw error("rank " + std::to_string(gets ? a.peer : rank_) + " gives " +
                   std::to_string(given) + " bytes to rank " +
@@ -289,25 +287,24 @@ class cell_executor {
                   std::to_string(room));
     if (gets) {
       copy_from(theirs.process(), there.address, here, std::size_t(given));
-      return now_->memory.unpack_opened(a.to, begin, units);
+      return p.memory.unpack_opened(a.to, begin, units);
     }
     if (!a.is_packed)
-      if (const int code = now_->memory.pack_opened(a.from, begin, units)) return code;
+      if (const int code = p.memory.pack_opened(a.from, begin, units)) return code;
     copy_to(theirs.process(), there.address, here, std::size_t(given));
     return 0;
   }
   // Those that have been let into this rank's memory must be through with the call.
-  int wait_until_closed(const wait_watch& watch) const {
-    for (const action& a : now_->actions) {
+  int wait_until_closed(const program& p, const wait_watch& watch) const {
+    for (const action& a : p.actions) {
       if (!opens_memory(a.kind) || a.end == a.begin) continue;
       const std::atomic_ref<std::uint64_t> theirs = regions_[std::size_t(a.peer)].acknowledged();
       const auto is_through = [&] { return theirs.load(std::memory_order_acquire) >= first_; };
       if (const int code = wait(is_through, a.peer, watch)) return code;
     }
-    for (const action& a : now_->actions)
+    for (const action& a : p.actions)
       if (a.kind == step_kind::invite)
-        if (const int code = now_->memory.unpack_opened(a.to, a.begin, a.end - a.begin))
-          return code;
+        if (const int code = p.memory.unpack_opened(a.to, a.begin, a.end - a.begin)) return code;
     return 0;
   }
 
@@ -354,7 +351,6 @@ class cell_executor {
   // The ranks of the node are among these.
   std::size_t begin_ = 0, end_ = regions_.size();
   std::array<program, num_programs> programs_;
-  program* now_ = nullptr;
   std::uint64_t first_ = 0;             // number of the next call
   std::uint64_t all_acknowledged_ = 0;  // at least, by all others
 };

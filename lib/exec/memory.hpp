@@ -59,12 +59,11 @@ class bound_memory {
     // The input is only ever read: the builder's steps write to `to`, which is never it.
     memory_[0] = const_cast<std::byte*>(binding_.input);
     memory_[1] = binding_.output;
-    for (std::size_t k = 0; k < binding_.scratch.size(); ++k)
-      if (binding_.scratch[k]) memory_[first_scratch + k] = binding_.scratch[k];
+    if (binding_.scratch) std::ranges::copy(*binding_.scratch, memory_ + first_scratch);
   }
   /// The scratch buffers, for whoever goes on with them.
-  std::array<std::byte*, max_buffers - 2> scratch() const {
-    std::array<std::byte*, max_buffers - 2> all{};
+  scratch_buffers scratch() const {
+    scratch_buffers all{};
     std::copy_n(memory_ + first_scratch, all.size(), all.begin());
     return all;
   }
@@ -191,7 +190,7 @@ class bound_memory {
       if (u.last == 0) continue;
       const extent used = blocks_extent(u.first, u.last - u.first, u.parts, b.size);
       std::int64_t bytes = 0;
-      if (i >= first_scratch && !b.scratch[i - first_scratch])
+      if (i >= first_scratch && !b.scratch)
         if (!memory_bytes(b, used.size(), &bytes) || !visit(i, false, used.begin, bytes))
           return false;
       if ((mirrors >> i & 1) == 0) continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "lib/exec/binding.hpp"
 #include "lib/exec/cell_executor.hpp"
 #include "lib/exec/memory.hpp"
 #include "lib/exec/wait_watch.hpp"
@@ -24,11 +25,13 @@ class phases_executor {
   template <class Messages>
   int run(const schedule& s, const binding& b, Messages& messages, cell_executor& cells,
           const wait_watch& watch = {}) {
+    const bool prepared = s.serial != 0 && s.serial == serial_ && needs_as_much(b);
     memory_.bind(b);
     memory_.place(s);
+    scratch_ = memory_.scratch();
     binding of_phase = b;
-    of_phase.scratch = memory_.scratch();
-    if (s.serial != serial_ || b.size.units != units_ || b.size.unit_bytes != unit_bytes_) {
+    of_phase.scratch = &scratch_;
+    if (!prepared) {
       serial_ = 0;
       in_turn(s, [&](const schedule& phase, std::size_t program) {
         if (phase.places > 0)
@@ -38,8 +41,6 @@ class phases_executor {
         return 0;
       });
       serial_ = s.serial;
-      units_ = b.size.units;
-      unit_bytes_ = b.size.unit_bytes;
     }
     return in_turn(s, [&](const schedule& phase, std::size_t program) {
       return phase.places > 0 ? cells.run(phase, of_phase, watch, program)
@@ -59,10 +60,16 @@ class phases_executor {
     return 0;
   }
 
+  // As the last call.
+  bool needs_as_much(const binding& b) const {
+    const binding& before = memory_.bound();
+    return b.size.units == before.size.units && b.size.unit_bytes == before.size.unit_bytes &&
+           (b.hooks.pack != nullptr) == (before.hooks.pack != nullptr) && b.layout == before.layout;
+  }
+
   bound_memory memory_;
-  // What all memory has been allocated for.
-  std::uint64_t serial_ = 0;
-  std::int64_t units_ = 0, unit_bytes_ = 0;
+  scratch_buffers scratch_{};
+  std::uint64_t serial_ = 0;  // of the schedule that all memory has been allocated for
 };
 
 }  // namespace railpass
