@@ -63,8 +63,8 @@ struct preconditions {
   /// 0: nodes do not matter. Otherwise only where there are several, at most so many, and ranks
   /// that share one; reductions that do not commute only if a node's ranks follow one another.
   int max_nodes = 0;
-  bool equal_nodes = false;  ///< only nodes with as many ranks each
-  int max_ranks_per_node = std::numeric_limits<int>::max();
+  bool equal_nodes = false;                                  ///< only nodes with as many ranks each
+  int max_ranks_per_node = std::numeric_limits<int>::max();  ///< as max_ranks
 };
 
 /// Scratch memory that a rank may need, at most; the same bound on all ranks, so that all agree on

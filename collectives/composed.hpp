@@ -349,20 +349,16 @@ class levels {
     // Beyond one lane each rank is as busy as any.
     const double others_s = std::max(0.0, lanes_ * (per_node_ - 1.0) / per_node_ - 1) *
                             (r.near.stage_s(1, 1) + reducing_s(a, part));
-    add(a, query_.machine, per_node_, per_node_, part, others_s);
+    add(a, a.default_values(), query_.machine, per_node_, per_node_, part, others_s);
   }
   /// Within nodes, for all lanes at once.
-  void inside_once(const algorithm& a, double bytes) {
-    if (per_node_ > 1) add(a, query_.machine, per_node_, per_node_, bytes, 0);
-  }
-  /// As a phase of its own, with these parameters.
-  void inside_in_memory(const algorithm& a, const parameters& values, double bytes) {
-    end_overlap();
-    if (per_node_ > 1) before_s_ += time_s(a, values, query_.machine, per_node_, per_node_, bytes);
+  void inside_once(const algorithm& a, double bytes) { inside_once(a, a.default_values(), bytes); }
+  void inside_once(const algorithm& a, const parameters& values, double bytes) {
+    if (per_node_ > 1) add(a, values, query_.machine, per_node_, per_node_, bytes, 0);
   }
   /// Across nodes, for each lane a part of `bytes`.
   void across(const algorithm& a, double bytes) {
-    if (nodes_ > 1) add(a, machine_, nodes_, 1, bytes / lanes_, 0);
+    if (nodes_ > 1) add(a, a.default_values(), machine_, nodes_, 1, bytes / lanes_, 0);
   }
   void local(double seconds) { before_s_ += seconds; }
 
@@ -387,28 +383,24 @@ class levels {
                               &machine_.across_nodes.flow, &machine_.across_nodes.crowd})
       for (time_curve::piece& piece : curve->pieces) piece.s_per_byte *= sharing;
   }
-  double time_s(const algorithm& a, const parameters& values, const machine_model& machine,
-                int num_ranks, int per_node, double bytes) const {
-    return a.cost_s({.machine = machine,
-                     .num_ranks = num_ranks,
-                     .ranks_per_node = per_node,
-                     .bytes = bytes,
-                     .unit_bytes = query_.unit_bytes},
-                    values);
-  }
-  void add(const algorithm& a, const machine_model& machine, int num_ranks, int per_node,
-           double bytes, double others_s) {
-    const auto part_s = [&](double of_bytes) {
-      return time_s(a, values_of(a), machine, num_ranks, per_node, of_bytes);
+  void add(const algorithm& a, const parameters& values, const machine_model& machine,
+           int num_ranks, int per_node, double bytes, double others_s) {
+    const auto time_s = [&](double of_bytes) {
+      return a.cost_s({.machine = machine,
+                       .num_ranks = num_ranks,
+                       .ranks_per_node = per_node,
+                       .bytes = of_bytes,
+                       .unit_bytes = query_.unit_bytes},
+                      in_segments(a, values));
     };
-    const double all_s = part_s(bytes) + others_s;
+    const double all_s = time_s(bytes) + others_s;
     const double first_bytes = std::max(segment_bytes_, query_.unit_bytes);
     if (segment_bytes_ == 0 || first_bytes >= bytes || segment_place(a) < 0) {
       end_overlap();
       before_s_ += all_s;
       return;
     }
-    const double first_s = std::min(all_s, part_s(first_bytes));
+    const double first_s = std::min(all_s, time_s(first_bytes));
     before_s_ += first_s;
     longest_rest_s_ = std::max(longest_rest_s_, all_s - first_s);
   }
@@ -421,8 +413,7 @@ class levels {
       if (a.parameter_list[std::size_t(i)].name == segment_bytes_parameter.name) return i;
     return -1;
   }
-  parameters values_of(const algorithm& a) const {
-    parameters values = a.default_values();
+  parameters in_segments(const algorithm& a, parameters values) const {
     if (const int i = segment_place(a); i >= 0)
       values[std::size_t(i)] = std::int64_t(segment_bytes_);
     return values;

@@ -46,7 +46,7 @@ struct eligibility {
   std::int64_t units = 0;
   bool commutative = true;
   bool shared_memory = false;  ///< of all ranks of each node, with cells as large as a unit
-  bool single_copy = false;    ///< between all ranks of each node
+  bool single_copy = false;    ///< between all ranks, on one node
   node_facts nodes{};
 };
 

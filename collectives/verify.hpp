@@ -225,8 +225,8 @@ inline std::string protocol_fault(const std::vector<schedule>& schedules, const 
   return {};
 }
 
-// Of all nodes that differ in the number of their ranks, the root's first: `nodes` as shape has
-// them.
+// Of the first node, which is the root's, and of one for each other number of ranks; who is alone
+// shows nothing. `nodes`: see shape.
 inline std::string protocol_fault_on_nodes(const std::vector<schedule>& schedules,
                                            const check_case& c,
                                            const std::vector<message_to_check>& messages,
@@ -236,7 +236,7 @@ inline std::string protocol_fault_on_nodes(const std::vector<schedule>& schedule
   std::vector<std::int32_t> proved{1};
   for (std::size_t n = 0; n + 1 < nodes.size(); ++n) {
     const std::int32_t ranks = nodes[n + 1] - nodes[n];
-    if (n > 0 && std::ranges::find(proved, ranks) != proved.end()) continue;
+    if (std::ranges::find(proved, ranks) != proved.end()) continue;
     proved.push_back(ranks);
     if (std::string wrong = protocol_fault(schedules, c, messages, rooted, nodes[n], nodes[n + 1]);
         !wrong.empty())

@@ -3,8 +3,8 @@
 // What it brings that schedules know nodes, by simulation on generic constants: for each collective
 // and size the fastest arm with ranks as they are, the fastest with ranks in the order of nodes,
 // the fastest of those that know nodes and send messages, and the fastest of those that go through
-// the memory of nodes. Of one node the fastest arm that sends messages and the
-// fastest in shared memory.
+// the memory of nodes. Of one node the fastest arm that sends messages and the fastest in shared
+// memory.
 //
 //   nodes_table NODES RANKS_PER_NODE
 //

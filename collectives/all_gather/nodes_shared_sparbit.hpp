@@ -30,9 +30,9 @@ inline schedule build_nodes_shared_sparbit(const shape& s, const parameters& val
 
 inline double cost_nodes_shared_sparbit(const cost_query& q, const parameters& values) {
   levels all(q, 1, 0);
-  all.inside_in_memory(gather::shared_flat, {}, q.bytes * all.per_node() / q.num_ranks);
+  all.inside_once(gather::shared_flat, q.bytes * all.per_node() / q.num_ranks);
   all.across(sparbit, q.bytes);
-  all.inside_in_memory(broadcast::shared_tree, values, q.bytes);
+  all.inside_once(broadcast::shared_tree, values, q.bytes);
   return all.total_s();
 }
 

@@ -30,9 +30,9 @@ inline schedule build_nodes_shared_recursive_doubling(const shape& s, const para
 
 inline double cost_nodes_shared_recursive_doubling(const cost_query& q, const parameters& values) {
   levels all(q, 1, 0);
-  all.inside_in_memory(reduce::shared_tree, values, q.bytes);
+  all.inside_once(reduce::shared_tree, values, q.bytes);
   all.across(recursive_doubling, q.bytes);
-  all.inside_in_memory(broadcast::shared_tree, values, q.bytes);
+  all.inside_once(broadcast::shared_tree, values, q.bytes);
   return all.total_s();
 }
 

@@ -33,9 +33,9 @@ inline schedule build_shared_lanes_ring(const shape& s, const parameters&) {
 
 inline double cost_shared_lanes_ring(const cost_query& q, const parameters&) {
   levels all(q, 0, 0);
-  all.inside_in_memory(reduce_scatter_block::shared_flat, {}, q.bytes);
+  all.inside_once(reduce_scatter_block::shared_flat, q.bytes);
   all.across(ring, q.bytes);
-  all.inside_in_memory(all_gather::shared_flat, {}, q.bytes);
+  all.inside_once(all_gather::shared_flat, q.bytes);
   return all.total_s();
 }
 

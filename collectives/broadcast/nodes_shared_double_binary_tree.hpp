@@ -29,7 +29,7 @@ inline schedule build_nodes_shared_double_binary_tree(const shape& s, const para
 inline double cost_nodes_shared_double_binary_tree(const cost_query& q, const parameters& values) {
   levels all(q, 1, values[0]);
   all.across(double_binary_tree, q.bytes);
-  all.inside_in_memory(shared_tree, shared_tree.default_values(), q.bytes);
+  all.inside_once(shared_tree, q.bytes);
   return all.total_s();
 }
 

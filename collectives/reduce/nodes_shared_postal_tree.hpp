@@ -26,7 +26,7 @@ inline schedule build_nodes_shared_postal_tree(const shape& s, const parameters&
 
 inline double cost_nodes_shared_postal_tree(const cost_query& q, const parameters& values) {
   levels all(q, 1, 0);
-  all.inside_in_memory(shared_tree, values, q.bytes);
+  all.inside_once(shared_tree, values, q.bytes);
   all.across(postal_tree, q.bytes);
   return all.total_s();
 }

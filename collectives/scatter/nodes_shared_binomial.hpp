@@ -28,7 +28,7 @@ inline schedule build_nodes_shared_binomial(const shape& s, const parameters&) {
 inline double cost_nodes_shared_binomial(const cost_query& q, const parameters&) {
   levels all(q, 1, 0);
   all.across(binomial, q.bytes);
-  all.inside_in_memory(shared_flat, {}, q.bytes * all.per_node() / q.num_ranks);
+  all.inside_once(shared_flat, q.bytes * all.per_node() / q.num_ranks);
   return all.total_s();
 }
 

@@ -200,12 +200,13 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
   // Reductions are cut between elements, everything else between bytes.
   const std::int64_t units = c.is_reduction() ? c.message_bytes / c.element_bytes : c.message_bytes;
   const std::int64_t unit_bytes = c.is_reduction() ? c.element_bytes : 1;
-  const bool in_memory = in_memory_ && (!over_rails_ || nodes_.facts().num_nodes > 1);
+  const bool one_node = nodes_.facts().num_nodes == 1;
+  const bool in_memory = in_memory_ && !(over_rails_ && one_node);
   return eligible(a, {.num_ranks = num_ranks_,
                       .units = units,
                       .commutative = is_commutative(c),
                       .shared_memory = in_memory && unit_bytes <= cell_bytes,
-                      .single_copy = in_memory && in_memory_->single_copy,
+                      .single_copy = in_memory && one_node && in_memory_->single_copy,
                       .nodes = nodes_.facts()}) &&
          a.scratch.bytes(double(c.message_bytes),
                          a.scratch.blocks > 0 ? longest_block_bytes(c, num_ranks_) : 0) <=

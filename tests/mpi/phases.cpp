@@ -9,6 +9,7 @@
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
 #include "support/host_facts.hpp"
+#include "support/large_message.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -100,9 +101,7 @@ TEST_CASE("a large message goes on while its sender waits in a phase") {
   stand_on_hosts(world);
   if (!test::facts_of_hosts(world).matter()) return;
   const int p = world.size(), rank = world.rank();
-  constexpr int length = 8 << 20;
-  std::vector<char> message(rank < 2 ? length : 0);
-  char last_mark = 0;
+  test::large_message message(world);
   for (const algorithm* a : all_algorithms) {
     if (!a->needs.shared_memory || a->needs.max_nodes == 0 || a->needs.equal_nodes) continue;
     for (const int root : {0, p - 1}) {
@@ -114,24 +113,10 @@ TEST_CASE("a large message goes on while its sender waits in a phase") {
                    .operation = MPI_SUM,
                    .root = root,
                    .comm = world};
-      const auto collective_call = [&] {
+      message.goes_on_during([&] {
         CHECK(call_railpass(c, collect(use(std::string(a->name)))) == MPI_SUCCESS);
         CHECK(mpi::last_arm(world) == a->name);
-      };
-      const char mark = ++last_mark;
-      if (rank == 0) {
-        std::ranges::fill(message, mark);
-        MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Isend(message.data(), length, MPI_CHAR, 1, 5, world, &request);
-        collective_call();
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-      } else {
-        if (rank == 1) {
-          MPI_Recv(message.data(), length, MPI_CHAR, 0, 5, world, MPI_STATUS_IGNORE);
-          CHECK(std::ranges::all_of(message, [&](char x) { return x == mark; }));
-        }
-        collective_call();
-      }
+      });
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "support/call_railpass.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
+#include "support/large_message.hpp"
 #include "support/records.hpp"
 #include "support/single_copies.hpp"
 
@@ -147,9 +148,7 @@ TEST_CASE("a large message goes on while its sender waits in shared memory") {
   if (p < 2) return;
   REQUIRE(mpi::start_tuning(*world) == MPI_SUCCESS);
   const bool copies = test::single_copies(*world);
-  constexpr int length = 8 << 20;
-  std::vector<char> message(rank < 2 ? length : 0);
-  char last_mark = 0;
+  test::large_message message(*world);
   const auto play = [&](collective op, const std::string& name) {
     for (const int root : {0, p - 1}) {
       CAPTURE(name_of(op), name, root);
@@ -172,20 +171,7 @@ TEST_CASE("a large message goes on while its sender waits in shared memory") {
         CHECK(call_railpass(c, collect(use(name))) == MPI_SUCCESS);
         CHECK(mpi::last_arm(*world) == name);
       };
-      const char mark = ++last_mark;
-      if (rank == 0) {
-        std::ranges::fill(message, mark);
-        MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Isend(message.data(), length, MPI_CHAR, 1, 5, *world, &request);
-        collective_call();
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-      } else {
-        if (rank == 1) {
-          MPI_Recv(message.data(), length, MPI_CHAR, 0, 5, *world, MPI_STATUS_IGNORE);
-          CHECK(std::ranges::all_of(message, [&](char x) { return x == mark; }));
-        }
-        collective_call();
-      }
+      message.goes_on_during(collective_call);
     }
   };
   for (const collective op : all_collectives) {

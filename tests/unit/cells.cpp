@@ -662,6 +662,53 @@ TEST_CASE("threads on several nodes get what collectives promise, phase by phase
   }
 }
 
+TEST_CASE("whichever rank fails in a phase, those who wait in any other end when they hear of it") {
+  const std::vector<std::int32_t> nodes{0, 2, 4};
+  constexpr int p = 4, own_code = 7, heard_code = 9;
+  const arm a = parse_arm(collective::all_reduce, "nodes_shared_recursive_doubling");
+  // Leaders alone add up, of their nodes and then of all.
+  for (const int failing : {0, 2}) {
+    const auto memory = zeroed_regions(p);
+    thread_rail::mail mail;
+    std::atomic<bool> told{false};
+    std::array<int, p> codes{};
+    std::vector<std::thread> ranks;
+    for (int r = 0; r < p; ++r)
+      ranks.emplace_back([&, r] {
+        std::vector<cell_region> regions = regions_of(memory.get(), p);
+        for (int other = 0; other < p; ++other)
+          if (other / 2 != r / 2) regions[std::size_t(other)] = cell_region();
+        cell_executor cells(regions, r, false);
+        thread_rail rail(mail, r);
+        executor<thread_rail> messages(rail, {}, 4);
+        phases_executor phases;
+        const schedule s = a.base->build({.rank = r, .num_ranks = p, .nodes = nodes}, a.values);
+        std::vector<affine> in(100), out(in.size());
+        binding b{.input = reinterpret_cast<const std::byte*>(in.data()),
+                  .output = reinterpret_cast<std::byte*>(out.data()),
+                  .size = {std::int64_t(in.size()), sizeof(affine)}};
+        b.hooks.reduce = reduce_elements<affine, add>;
+        if (r == failing)
+          b.hooks.reduce = [](void*, const std::byte*, std::byte*, std::int64_t) {
+            return own_code;
+          };
+        const wait_watch watch{.look =
+                                   [](void* flag) {
+                                     const bool failed = *static_cast<std::atomic<bool>*>(flag);
+                                     return failed ? heard_code : 0;
+                                   },
+                               .user_data = &told};
+        codes[std::size_t(r)] = phases.run(s, b, messages, cells, watch);
+        if (r == failing) told = true;
+      });
+    for (std::thread& t : ranks) t.join();
+    for (int r = 0; r < p; ++r) {
+      CAPTURE(failing, r);
+      CHECK(codes[std::size_t(r)] == (r == failing ? own_code : heard_code));
+    }
+  }
+}
+
 TEST_CASE("who waits in shared memory is asked to look around, and may be told to stop") {
   const auto memory = zeroed_regions(2);
   const std::vector<cell_region> regions = regions_of(memory.get(), 2);
