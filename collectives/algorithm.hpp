@@ -63,9 +63,17 @@ struct preconditions {
   /// 0: nodes do not matter. Otherwise only where there are several, at most so many, and ranks
   /// that share one; reductions that do not commute only if a node's ranks follow one another.
   int max_nodes = 0;
+  /// Only where the ranks of one node use several caches, and some of them the same; reductions
+  /// that do not commute only if a cache's ranks follow one another.
+  bool several_caches = false;
   bool equal_nodes = false;                                  ///< only nodes with as many ranks each
   int max_ranks_per_node = std::numeric_limits<int>::max();  ///< as max_ranks
 };
+
+/// Whether schedules are of ranks in groups, see shape::nodes.
+constexpr bool knows_groups(const preconditions& needs) {
+  return needs.max_nodes > 0 || needs.several_caches;
+}
 
 /// Scratch memory that a rank may need, at most; the same bound on all ranks, so that all agree on
 /// what does not fit.

@@ -48,6 +48,7 @@ struct eligibility {
   bool shared_memory = false;  ///< of all ranks of each node, with cells as large as a unit
   bool single_copy = false;    ///< between all ranks, on one node
   node_facts nodes{};
+  node_facts caches{};  ///< of ranks on one node, see shape::nodes
 };
 
 constexpr bool eligible_on_nodes(const preconditions& n, const node_facts& nodes,
@@ -58,6 +59,11 @@ constexpr bool eligible_on_nodes(const preconditions& n, const node_facts& nodes
           nodes.most_ranks <= n.max_ranks_per_node && (commutative || nodes.in_rank_order));
 }
 
+constexpr bool eligible_on_caches(const preconditions& n, const eligibility& e) {
+  return !n.several_caches ||
+         (e.nodes.num_nodes == 1 && e.caches.matter() && (e.commutative || e.caches.in_rank_order));
+}
+
 constexpr bool eligible(const algorithm& a, const eligibility& e) {
   const preconditions& n = a.needs;
   return e.num_ranks >= n.min_ranks && e.num_ranks <= n.max_ranks &&
@@ -66,7 +72,7 @@ constexpr bool eligible(const algorithm& a, const eligibility& e) {
          (!n.single_copy || e.single_copy) &&
          (!n.power_of_two || (e.num_ranks & (e.num_ranks - 1)) == 0) &&
          (!n.even_ranks || e.num_ranks % 2 == 0) && e.units >= n.min_units_per_rank * e.num_ranks &&
-         eligible_on_nodes(n, e.nodes, e.commutative);
+         eligible_on_nodes(n, e.nodes, e.commutative) && eligible_on_caches(n, e);
 }
 
 /// "pipeline+segment_bytes=8KiB": the algorithm's name, then each parameter that is not at its

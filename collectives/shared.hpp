@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace railpass::collectives {
@@ -26,13 +27,28 @@ inline constexpr preconditions shared_reads_needs{.shared_memory = true, .max_ra
 /// ranks hardly share a node.
 inline constexpr preconditions shared_tree_needs{
     .shared_memory = true, .min_ranks = shared_flat_needs.max_ranks + 1, .max_ranks = 256};
+/// The same where caches are known.
+inline constexpr preconditions shared_caches_needs = [] {
+  preconditions needs = shared_tree_needs;
+  needs.several_caches = true;
+  return needs;
+}();
 inline constexpr parameter shared_fan_out_parameter{"fan_out", {4, 2, 8, 16}};
 
 inline constexpr std::string_view shared_source =
     "Graham and Shipman 2008, doi:10.1007/978-3-540-87475-1_21";
 
+inline constexpr std::string_view shared_caches_source =
+    "Katevenis et al. 2023, doi:10.1145/3605573.3605616";
+
+/// Ranks in the memory of a node as a rank of them sees them.
 inline tree_place shared_tree_of(const shape& s, const parameters& values) {
   return range_tree(s.rank, s.num_ranks, int(values[0]));
+}
+/// The same in a tree that follows caches.
+inline tree_place shared_caches_of(const shape& s, const parameters& values) {
+  if (s.nodes.empty()) return shared_tree_of(s, values);
+  return grouped_range_tree(s.rank, s.nodes, int(values[0]));
 }
 
 /// Combines what ranks `first` down to `last` have published at `place` in `to`, in rank order,
@@ -92,12 +108,24 @@ inline schedule sum_of_blocks(const shape& s, bool reads_all, bool shows_own) {
 }
 
 /// Adds up a rank's subtree in scratch0, in rank order: what the children have published at
-/// `place`, and its own input. Returns the last step.
-inline step_id sum_of_subtree(builder& b, const tree_place& tree, int place) {
-  step_id sum = b.fetch(tree.children.back(), place, buffer::scratch0, {}, {}, by_segments);
-  for (std::size_t k = tree.children.size() - 1; k-- > 0;)
-    sum = b.combine(tree.children[k], place, buffer::scratch0, {}, {each(sum)}, by_segments);
-  return b.reduce(buffer::input, buffer::scratch0, {}, {each(sum)}, by_segments);
+/// `place`, and its own input. If the order does not matter, those under other caches come last, as
+/// they take longest. Returns the last step.
+inline step_id sum_of_subtree(builder& b, const shape& s, const tree_place& tree, int place) {
+  const std::vector<int>& all = tree.children;
+  std::size_t first = all.size();
+  if (s.commutative && !s.nodes.empty()) {
+    const int cache_end = *std::ranges::upper_bound(s.nodes, s.rank);
+    first = std::size_t(std::ranges::lower_bound(all, cache_end) - all.begin());
+    if (first == 0) first = all.size();
+  }
+  step_id sum = b.fetch(all[first - 1], place, buffer::scratch0, {}, {}, by_segments);
+  const auto combine = [&](int child) {
+    sum = b.combine(child, place, buffer::scratch0, {}, {each(sum)}, by_segments);
+  };
+  for (std::size_t k = first - 1; k-- > 0;) combine(all[k]);
+  sum = b.reduce(buffer::input, buffer::scratch0, {}, {each(sum)}, by_segments);
+  for (std::size_t k = first; k < all.size(); ++k) combine(all[k]);
+  return sum;
 }
 
 /// Passes a message on in output, from the parent to the children, behind `given`.
@@ -129,26 +157,53 @@ inline double sum_of_blocks_s(const cost_query& q, const parameters&) {
 }
 
 /// A tree's first piece, and what the busiest rank does for each further one.
-struct shared_tree_times {
+class shared_tree_times {
+ public:
   double up_first_s = 0, up_s = 0, down_first_s = 0, down_s = 0;
 
-  shared_tree_times(const cost_query& q, const parameters& values, double bytes) {
-    const machine_model& m = q.machine;
-    const double piece = piece_bytes(bytes), fan_out = double(values[0]);
-    const bool passes_on = fan_out < q.num_ranks - 1;
-    down_s = m.fetch_s(piece) + (passes_on ? m.publish_s(piece) : 0);
-    down_first_s = m.publish_s(piece);
+  shared_tree_times(const cost_query& q, const parameters& values, double bytes)
+      : shared_tree_times(q, double(values[0]), piece_bytes(bytes)) {
+    go_down(q.num_ranks, reach::node, 1);
+  }
+  /// Of a tree that follows caches.
+  static shared_tree_times by_caches(const cost_query& q, const parameters& values, double bytes) {
+    shared_tree_times t(q, double(values[0]), piece_bytes(bytes));
+    const double under_each = q.ranks_per_cache > 0 ? q.ranks_per_cache : q.num_ranks;
+    t.go_down(std::ceil(q.num_ranks / under_each), reach::node, under_each);
+    const double across_s = std::exchange(t.up_s, 0);
+    t.go_down(under_each, reach::cache, 1);
+    t.up_s += across_s;  // a cache's first rank adds up both
+    return t;
+  }
+
+ private:
+  shared_tree_times(const cost_query& q, double fan_out, double piece)
+      : machine_(q.machine), fan_out_(fan_out), piece_(piece) {
+    down_first_s = machine_.publish_s(piece);
+  }
+  // Levels of a tree of so many ranks. Under each of them are `below` ranks, itself among them,
+  // which have been added up before, and to which it passes on.
+  void go_down(double num_ranks, reach r, double below) {
+    const machine_model& m = machine_;
+    const double fetch_s = m.fetch_s(piece_, r), combine_s = m.combine_s(piece_, r);
+    const auto passes_on_s = [&](bool passes) { return passes ? m.publish_s(piece_) : 0; };
+    if (num_ranks > 1)
+      down_s = std::max(down_s, fetch_s + passes_on_s(below > 1 || fan_out_ < num_ranks - 1));
     // The largest subtree of each level.
-    for (double ranks = q.num_ranks; ranks > 1;) {
-      const double children = std::min(fan_out, ranks - 1);
-      const double summing_s = m.fetch_s(piece) + (children - 1) * m.combine_s(piece) +
-                               m.reduce.time_s(piece) + m.publish_s(piece);
+    for (double ranks = num_ranks; ranks > 1;) {
+      const double children = std::min(fan_out_, ranks - 1);
+      const double own_s = below > 1 ? combine_s : fetch_s + m.reduce.time_s(piece_);
+      const double summing_s =
+          own_s + (children - 1) * combine_s + passes_on_s(below == 1 || ranks < num_ranks);
       up_s = std::max(up_s, summing_s);
-      up_first_s += m.line_s() + summing_s;
+      up_first_s += m.line_s(r) + summing_s;
       ranks = std::ceil((ranks - 1) / children);
-      down_first_s += m.line_s() + (ranks > 1 ? down_s : m.fetch_s(piece));
+      down_first_s += m.line_s(r) + fetch_s + passes_on_s(below > 1 || ranks > 1);
     }
   }
+
+  const machine_model& machine_;
+  double fan_out_, piece_;
 };
 
 }  // namespace railpass::collectives

@@ -6,6 +6,9 @@
 
 #include "collectives/parts.hpp"
 
+#include <algorithm>
+#include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -47,10 +50,30 @@ inline tree_place range_tree(int rank, int num_ranks, int fan_out) {
   return place;
 }
 
-/// The end of the range that begins with `rank` there.
-inline int range_end(int rank, int num_ranks, int fan_out) {
-  const std::vector<int> children = range_tree(rank, num_ranks, fan_out).children;
-  return children.empty() ? rank + 1 : range_end(children.back(), num_ranks, fan_out);
+/// A range tree within each group of ranks, and one of the groups' first ranks. `begins`: the first
+/// rank of each group, and the number of ranks.
+/// Groups of 3 ranks, fan_out 2: 0 has 1, 2, 3 and 6; 3 has 4 and 5; 6 has 7 and 8.
+inline tree_place grouped_range_tree(int rank, std::span<const std::int32_t> begins, int fan_out) {
+  const auto end = std::ranges::upper_bound(begins, rank);
+  const int group = int(end - begins.begin()) - 1, first = *(end - 1);
+  tree_place place = range_tree(rank - first, *end - first, fan_out);
+  for (int& child : place.children) child += first;
+  if (rank != first) {
+    place.parent += first;
+    return place;
+  }
+  const tree_place among_firsts = range_tree(group, int(begins.size()) - 1, fan_out);
+  if (group > 0) place.parent = begins[std::size_t(among_firsts.parent)];
+  for (const int child : among_firsts.children)
+    place.children.push_back(begins[std::size_t(child)]);
+  return place;
+}
+
+/// The end of the range that is a rank's subtree; `tree_of(rank)` is a rank's place.
+template <class TreeOf>
+int range_end(int rank, const TreeOf& tree_of) {
+  const std::vector<int> children = tree_of(rank).children;
+  return children.empty() ? rank + 1 : range_end(children.back(), tree_of);
 }
 
 /// The parent of v is v without its lowest bit. p = 8: 0 has 1, 2 and 4; 2 has 3; 4 has 5 and 6; 6

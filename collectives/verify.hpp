@@ -19,6 +19,18 @@
 
 namespace railpass {
 
+/// The groups that some algorithms know ranks by, as shape::nodes has them; at most one is given.
+struct rank_groups {
+  std::span<const std::int32_t> nodes{};
+  std::span<const std::int32_t> caches{};  ///< of one node
+
+  std::span<const std::int32_t> given() const { return nodes.empty() ? caches : nodes; }
+  /// Whether an algorithm is for these groups, or for none if none are given.
+  bool are_for(const preconditions& needs) const {
+    return (needs.max_nodes > 0) != nodes.empty() && needs.several_caches != caches.empty();
+  }
+};
+
 /// The schedules of all virtual ranks. `result_rank`, `nodes`: see shape.
 inline std::vector<schedule> build_all(const arm& a, std::int32_t num_ranks, bool commutative,
                                        std::int32_t result_rank = 0,
@@ -265,8 +277,8 @@ inline node_facts facts_of(std::span<const std::int32_t> nodes, std::int32_t num
 /// checker.hpp.
 ///
 /// Segments are made of a few units by checking with large units, so that small messages have many.
-/// `nodes`, as shape has them: only the algorithms that know nodes are proved, for these; without,
-/// only the others. Nodes of reductions in rank order are taken to keep it.
+/// `groups`: only the algorithms that know such groups are proved, for these; without, only those
+/// that know none. Groups of reductions in rank order are taken to keep it.
 ///
 /// `progress` is told before each arm what share of them is done. Arms with the same schedules, up
 /// to the length of a segment, are the same proof: the first of them gets all sizes, the others one
@@ -274,7 +286,7 @@ inline node_facts facts_of(std::span<const std::int32_t> nodes, std::int32_t num
 inline std::vector<verification> verify(
     collective op, std::int32_t num_ranks, std::span<const std::int32_t> roots,
     const std::function<void(double, const std::string&)>& progress = {},
-    std::span<const std::int32_t> nodes = {}) {
+    const rank_groups& groups = {}) {
   if (num_ranks < 1)
     throw error("verify: the number of ranks is " + std::to_string(num_ranks) +
                 ", expected at least 1");
@@ -283,7 +295,8 @@ inline std::vector<verification> verify(
     if (root < 0 || root >= num_ranks)
       throw error("verify: the root is " + std::to_string(root) + ", expected a rank from 0 to " +
                   std::to_string(num_ranks - 1));
-  const node_facts on_nodes = verify_detail::facts_of(nodes, num_ranks);
+  const node_facts on_nodes = verify_detail::facts_of(groups.nodes, num_ranks),
+                   on_caches = verify_detail::facts_of(groups.caches, num_ranks);
   constexpr std::int64_t units_per_segment = 2;
   const promise_traits traits = traits_of(op);
   struct operation {
@@ -300,7 +313,7 @@ inline std::vector<verification> verify(
   const std::vector<arm> arms = arms_of(op);
   for (std::size_t number = 0; number < arms.size(); ++number) {
     const arm& a = arms[number];
-    if (a.base->is_native() || (a.base->needs.max_nodes > 0) == nodes.empty()) continue;
+    if (a.base->is_native() || !groups.are_for(a.base->needs)) continue;
     if (progress) progress(double(number) / double(arms.size()), name_of(a));
     verification v;
     v.algorithm = a.base->name;
@@ -314,11 +327,12 @@ inline std::vector<verification> verify(
                               .commutative = commutative,
                               .shared_memory = true,
                               .single_copy = true,
-                              .nodes = on_nodes}))
+                              .nodes = on_nodes,
+                              .caches = on_caches}))
         continue;
       runs = true;
-      std::vector<schedule> schedules =
-          build_all(a, num_ranks, commutative, result_rank_of(op, root, commutative), nodes);
+      std::vector<schedule> schedules = build_all(
+          a, num_ranks, commutative, result_rank_of(op, root, commutative), groups.given());
       const std::int64_t segment_bytes = schedules[0].segment_bytes;
       const bool seen = std::any_of(proved.begin(), proved.end(), [&](const auto& other) {
         return other.first == a.base &&
@@ -328,7 +342,7 @@ inline std::vector<verification> verify(
       check_case c{.what = describe(op).what,
                    .root = root,
                    .commutative = commutative,
-                   .nodes = nodes,
+                   .nodes = groups.nodes,
                    .lengths_of_pair = describe(op).lengths == block_lengths::of_pair};
       // A barrier's units are bytes.
       if (c.what != promise::all_arrive)
@@ -366,8 +380,8 @@ inline std::vector<verification> verify(
       }
       if (v.ok && std::ranges::any_of(phases_of(schedules[0]),
                                       [](const schedule& s) { return s.places > 0; })) {
-        v.message =
-            verify_detail::protocol_fault_on_nodes(schedules, c, messages, traits.rooted, nodes);
+        v.message = verify_detail::protocol_fault_on_nodes(schedules, c, messages, traits.rooted,
+                                                           groups.nodes);
         v.ok = v.message.empty();
       }
       if (!seen) proved.emplace_back(a.base, std::move(schedules));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -120,11 +121,16 @@ struct local_model {
   double time_s(double bytes) const { return alpha_s + bytes * s_per_byte; }
 };
 
+/// Two ranks of a node that share memory: anywhere, or under one cache.
+enum class reach : std::uint8_t { node, cache };
+
 /// Memory that the ranks of a node share: what a rank publishes there it copies, and so does who
 /// fetches it, once it has seen that it is there. A single copy is made by the kernel instead. All
 /// ranks do so at once.
 struct shared_memory_model {
   double seen_s = 1e-7;  ///< from when something is shown until another rank sees it
+  /// The same of two ranks that share a cache, where ranks of a node use several; 0: not known.
+  double near_seen_s = 0;
   local_model copy{.alpha_s = 2e-8, .s_per_byte = 1e-10};  ///< to or from a cell
   local_model single_copy{.alpha_s = 1e-6, .s_per_byte = 1.2e-10};
   bool measured = false;
@@ -141,10 +147,14 @@ struct machine_model {
   double publish_s(double bytes) const { return shared.copy.time_s(bytes); }
   /// What a rank sees takes so long until it may look, and as long again when it does: of what it
   /// looks at one after the other only the first one is waited for.
-  double line_s() const { return seen_s() / 2; }
+  double line_s(reach r = reach::node) const { return seen_s(r) / 2; }
   /// Of what another rank has published.
-  double fetch_s(double bytes) const { return line_s() + shared.copy.time_s(bytes); }
-  double combine_s(double bytes) const { return fetch_s(bytes) + bytes * reduce.s_per_byte; }
+  double fetch_s(double bytes, reach r = reach::node) const {
+    return line_s(r) + shared.copy.time_s(bytes);
+  }
+  double combine_s(double bytes, reach r = reach::node) const {
+    return fetch_s(bytes, r) + bytes * reduce.s_per_byte;
+  }
   /// From or to memory that another rank has opened. `meet`: ranks copy from one process after
   /// the other, as others do from theirs, and wait for each other in the kernel.
   double single_copy_s(double bytes, bool meet = false) const {
@@ -152,8 +162,11 @@ struct machine_model {
   }
   /// Ranks without a core of their own wait for the others as long as messages show that they do,
   /// where nobody has measured it.
-  double seen_s() const {
-    return shared.measured ? shared.seen_s : std::max(shared.seen_s, same_node.one_way_s(1) / 8);
+  double seen_s(reach r = reach::node) const {
+    if (r == reach::cache && shared.near_seen_s > 0) return shared.near_seen_s;
+    const double in_node_s =
+        shared.measured ? shared.seen_s : std::max(shared.seen_s, same_node.one_way_s(1) / 8);
+    return r == reach::cache ? in_node_s / 3 : in_node_s;
   }
 };
 
@@ -162,8 +175,9 @@ struct cost_query {
   const machine_model& machine;
   int num_ranks = 1;
   int ranks_per_node = 1;
-  double bytes = 0;       ///< message size per rank
-  double unit_bytes = 1;  ///< smallest piece that can be sent alone
+  int ranks_per_cache = 0;  ///< of one node, the most; 0: they share one
+  double bytes = 0;         ///< message size per rank
+  double unit_bytes = 1;    ///< smallest piece that can be sent alone
 
   /// The link the slowest messages of a collective over all ranks go by.
   const link_model& slowest_link() const {

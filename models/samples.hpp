@@ -54,6 +54,8 @@ struct measurements {
   std::vector<local_sample> reductions{};
   /// Each rank of a node has shown the next one something in a cell, which has copied it.
   std::vector<local_sample> handovers{};
+  /// The same among the ranks under each cache, where a node's ranks use several.
+  std::vector<local_sample> near_handovers{};
   /// Each has opened its memory to the next one, which has copied it, and has heard so.
   std::vector<local_sample> single_copies{};
   std::vector<collective_time> collectives{};
@@ -65,6 +67,8 @@ struct measurements {
     copies.insert(copies.end(), more.copies.begin(), more.copies.end());
     reductions.insert(reductions.end(), more.reductions.begin(), more.reductions.end());
     handovers.insert(handovers.end(), more.handovers.begin(), more.handovers.end());
+    near_handovers.insert(near_handovers.end(), more.near_handovers.begin(),
+                          more.near_handovers.end());
     single_copies.insert(single_copies.end(), more.single_copies.begin(), more.single_copies.end());
     collectives.insert(collectives.end(), more.collectives.begin(), more.collectives.end());
   }

@@ -15,8 +15,8 @@
 //            is in the latency of the link's pieces for these sizes, as it was measured there.
 //   phases   of a schedule: a rank begins one when it has ended the one before.
 //   shared   memory of a node: publishing takes the rank as long as a copy; from then on others can
-//            fetch it, which takes a line's way between two caches and another copy. The ring of
-//            cells is taken to be long enough.
+//            fetch it, which takes a line's way between two caches, or within one, and another
+//            copy. The ring of cells is taken to be long enough.
 // Not modelled: contention inside the network or a node's memory, noise, and what the closed forms
 // take from link_model::exchange, shift, flow and crowd: messages that hinder one another.
 //
@@ -40,12 +40,17 @@ namespace railpass {
 /// Which node each (physical) rank runs on, nodes numbered from 0.
 struct node_layout {
   std::vector<std::int32_t> node_of_rank;
+  std::vector<std::int32_t> cache_of_rank{};  ///< empty: those of a node share one
 
-  /// Ranks 0 .. ranks_per_node-1 on node 0, the next ones on node 1, and so on.
-  static node_layout blocks(std::int32_t num_ranks, std::int32_t ranks_per_node) {
+  /// Ranks 0 .. ranks_per_node-1 on node 0, the next ones on node 1, and so on; the same of caches,
+  /// if ranks_per_cache is not 0.
+  static node_layout blocks(std::int32_t num_ranks, std::int32_t ranks_per_node,
+                            std::int32_t ranks_per_cache = 0) {
     node_layout result;
-    for (std::int32_t r = 0; r < num_ranks; ++r)
+    for (std::int32_t r = 0; r < num_ranks; ++r) {
       result.node_of_rank.push_back(r / std::max(1, ranks_per_node));
+      if (ranks_per_cache > 0) result.cache_of_rank.push_back(r / ranks_per_cache);
+    }
     return result;
   }
   std::int32_t num_nodes() const {
@@ -130,7 +135,8 @@ class simulator {
     std::int64_t done = 0;    // all instances before this one are done
     std::uint64_t later = 0;  // bit k: instance done + k is done
     std::int64_t instances = 0;
-    std::int64_t seen = 0;  // by others: all shown instances before this one
+    // By others, and by those under the same cache: all shown instances before this one.
+    std::int64_t seen = 0, seen_near = 0;
   };
   struct rank_state {
     double cpu_free_s = 0;
@@ -183,6 +189,7 @@ class simulator {
     arrived,
     received,
     computed,
+    seen_near,
     seen
   };
   struct event {
@@ -206,6 +213,9 @@ class simulator {
       throw error("simulator: the node layout has " +
                   std::to_string(setup.nodes.node_of_rank.size()) + " ranks, expected " +
                   std::to_string(p_));
+    const std::vector<std::int32_t>& caches = setup.nodes.cache_of_rank;
+    if (!caches.empty() && caches.size() != std::size_t(p_))
+      throw error("simulator: expected the caches of all ranks, or of none");
     if (root_ < 0 || root_ >= p_) throw error("simulator: expected a root below the rank count");
     if (!physical_.empty() && physical_.size() != std::size_t(p_))
       throw error("simulator: expected the physical ranks of all virtual ones, or of none");
@@ -220,6 +230,9 @@ class simulator {
     node_of_rank_.resize(std::size_t(p_));
     for (std::int32_t v = 0; v < p_; ++v)
       node_of_rank_[std::size_t(v)] = setup.nodes.node_of_rank[std::size_t(physical(v))];
+    cache_of_rank_.clear();
+    for (std::size_t v = 0; v < caches.size(); ++v)
+      cache_of_rank_.push_back(caches[std::size_t(physical(std::int32_t(v)))]);
     rails_ = setup.machine.rails_per_node;
     const auto nics = std::size_t(setup.nodes.num_nodes()) * std::size_t(rails_);
     nic_out_free_s_.assign(nics, 0);
@@ -568,13 +581,19 @@ class simulator {
     const std::int32_t rank = steps_[std::size_t(index)].rank;
     for (const std::int32_t reader : readers_[std::size_t(index)])
       if (steps_[std::size_t(reader)].rank == rank) look_again(reader);
+    if (!cache_of_rank_.empty()) be_seen_after(reach::cache, index, instance);
+    be_seen_after(reach::node, index, instance);
+  }
+  void be_seen_after(reach r, std::int32_t index, std::int64_t instance) {
     const std::int32_t number = new_task();
     tasks_[std::size_t(number)].send_step = index;
     tasks_[std::size_t(number)].send_instance = instance;
-    push(now_ + setup_machine_->line_s(), happening::seen, number);
+    push(now_ + setup_machine_->line_s(r),
+         r == reach::cache ? happening::seen_near : happening::seen, number);
   }
-  void be_seen(std::int32_t index, std::int64_t instance) {
-    steps_[std::size_t(index)].seen = instance + 1;
+  void be_seen(std::int32_t index, std::int64_t instance, reach r) {
+    step_state& shown = steps_[std::size_t(index)];
+    (r == reach::cache ? shown.seen_near : shown.seen) = instance + 1;
     for (const std::int32_t reader : readers_[std::size_t(index)]) {
       look_again(reader);
       run_rank(steps_[std::size_t(reader)].rank);
@@ -598,7 +617,16 @@ class simulator {
     const std::int32_t from = publisher_[std::size_t(index)];
     if (from == none) return false;
     const step_state& shown = steps_[std::size_t(from)];
-    return (shown.rank == s.rank ? shown.done : shown.seen) > s.issued;
+    const std::int64_t seen = shown.rank == s.rank                           ? shown.done
+                              : reach_of(shown.rank, s.rank) == reach::cache ? shown.seen_near
+                                                                             : shown.seen;
+    return seen > s.issued;
+  }
+  reach reach_of(std::int32_t a, std::int32_t b) const {
+    return !cache_of_rank_.empty() &&
+                   cache_of_rank_[std::size_t(a)] == cache_of_rank_[std::size_t(b)]
+               ? reach::cache
+               : reach::node;
   }
 
   std::int32_t channel_of_instance(step_state& s) {
@@ -691,9 +719,9 @@ class simulator {
       case step_kind::publish:
         return m.publish_s(bytes);
       case step_kind::fetch:
-        return own ? m.publish_s(bytes) : m.fetch_s(bytes);
+        return own ? m.publish_s(bytes) : m.fetch_s(bytes, reach_of(what.peer, rank));
       case step_kind::combine:
-        return own ? m.reduce.time_s(bytes) : m.combine_s(bytes);
+        return own ? m.reduce.time_s(bytes) : m.combine_s(bytes, reach_of(what.peer, rank));
       case step_kind::offer:
       case step_kind::invite:
         return m.publish_s(sizeof(std::uint64_t));
@@ -707,10 +735,11 @@ class simulator {
 
   // --- what happens to a message
 
+  static happening what_happens(const event& e) { return happening((e.order >> 28) & 15); }
   void handle(const event& e) {
     const auto number = std::int32_t(e.order & ((1u << 28) - 1));
     task& t = tasks_[std::size_t(number)];
-    switch (happening((e.order >> 28) & 15)) {
+    switch (what_happens(e)) {
       case happening::begins: {
         const std::int32_t rank = t.send_step;
         free_task(number);
@@ -732,10 +761,12 @@ class simulator {
         return end(number, t.send_ended, t.receive_step, t.receive_instance);
       case happening::computed:
         return end(number, true, t.send_step, t.send_instance);
+      case happening::seen_near:
       case happening::seen: {
         const auto [shown, instance] = std::pair(t.send_step, t.send_instance);
         free_task(number);
-        return be_seen(shown, instance);
+        return be_seen(shown, instance,
+                       what_happens(e) == happening::seen_near ? reach::cache : reach::node);
       }
     }
   }
@@ -838,6 +869,7 @@ class simulator {
   std::vector<schedule> phase_;                         // if they are not the whole schedules
   std::vector<std::int32_t> steps_before_;              // of earlier phases, by virtual rank
   std::vector<std::int32_t> node_of_rank_;              // by virtual rank
+  std::vector<std::int32_t> cache_of_rank_;             // virtual; empty: no caches are known
   std::vector<double> nic_out_free_s_, nic_in_free_s_;  // node * rails + rail
   std::vector<double> own_out_free_s_, own_in_free_s_;  // by virtual rank
   message_cost last_cost_[2];                           // same node, across nodes

@@ -20,11 +20,10 @@ RAILPASS_LIST_ALGORITHM(all_reduce, shared_tree)
 
 namespace railpass::collectives::all_reduce {
 
-inline schedule build_shared_tree(const shape& s, const parameters& values) {
+inline schedule build_in_shared_tree(const shape& s, const tree_place& tree) {
   builder b(s, cell_bytes, 2);
-  const tree_place tree = shared_tree_of(s, values);
   if (s.rank == 0) {
-    const step_id sum = sum_of_subtree(b, tree, 0);
+    const step_id sum = sum_of_subtree(b, s, tree, 0);
     b.publish(buffer::scratch0, {}, 1, {each(sum)}, by_segments);
     b.copy(buffer::scratch0, buffer::output, {}, {each(sum)}, by_segments);
     return b.finish();
@@ -32,14 +31,19 @@ inline schedule build_shared_tree(const shape& s, const parameters& values) {
   const step_id given =
       tree.children.empty()
           ? b.publish(buffer::input, {}, 0, {}, by_segments)
-          : b.publish(buffer::scratch0, {}, 0, {each(sum_of_subtree(b, tree, 0))}, by_segments);
+          : b.publish(buffer::scratch0, {}, 0, {each(sum_of_subtree(b, s, tree, 0))}, by_segments);
   fetch_and_pass_on(b, tree, 1, given);
   return b.finish();
 }
+inline schedule build_shared_tree(const shape& s, const parameters& values) {
+  return build_in_shared_tree(s, shared_tree_of(s, values));
+}
 
+inline double time_up_and_down_s(const shared_tree_times& t, double bytes) {
+  return pieces_of(bytes) * (t.up_first_s + t.down_first_s);
+}
 inline double cost_shared_tree(const cost_query& q, const parameters& values) {
-  const shared_tree_times t(q, values, q.bytes);
-  return pieces_of(q.bytes) * (t.up_first_s + t.down_first_s);
+  return time_up_and_down_s(shared_tree_times(q, values, q.bytes), q.bytes);
 }
 
 inline constexpr algorithm shared_tree{.op = collective::all_reduce,

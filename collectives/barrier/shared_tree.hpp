@@ -19,13 +19,18 @@ RAILPASS_LIST_ALGORITHM(barrier, shared_tree)
 
 namespace railpass::collectives::barrier {
 
-inline schedule build_shared_tree(const shape& s, const parameters& values) {
+inline schedule build_in_shared_tree(const shape& s, const parameters& values,
+                                     tree_place (*tree_of)(const shape&, const parameters&)) {
   builder b(s, 0, 2);
-  const tree_place tree = shared_tree_of(s, values);
+  const tree_place tree = tree_of(s, values);
   const auto bytes_of = [&](int first, int end) {
     return block_range{.parts = s.num_ranks, .first = first, .count = end - first};
   };
-  const int end = range_end(s.rank, s.num_ranks, int(values[0]));
+  const int end = range_end(s.rank, [&](int rank) {
+    shape other = s;
+    other.rank = rank;
+    return tree_of(other, values);
+  });
   std::vector<after> come{
       each(b.copy(buffer::input, buffer::output, bytes_of(s.rank, s.rank + 1)))};
   for (std::size_t k = 0; k < tree.children.size(); ++k) {
@@ -42,6 +47,9 @@ inline schedule build_shared_tree(const shape& s, const parameters& values) {
   const step_id heard = b.fetch(tree.parent, 1, buffer::output, all, {each(told)});
   if (!tree.children.empty()) b.publish(buffer::output, all, 1, {each(heard)});
   return b.finish();
+}
+inline schedule build_shared_tree(const shape& s, const parameters& values) {
+  return build_in_shared_tree(s, values, shared_tree_of);
 }
 
 inline double cost_shared_tree(const cost_query& q, const parameters& values) {

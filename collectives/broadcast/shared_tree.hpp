@@ -19,18 +19,23 @@ RAILPASS_LIST_ALGORITHM(broadcast, shared_tree)
 
 namespace railpass::collectives::broadcast {
 
-inline schedule build_shared_tree(const shape& s, const parameters& values) {
+inline schedule build_in_shared_tree(const shape& s, const tree_place& tree) {
   builder b(s, cell_bytes, 1);
   if (s.rank == 0)
     b.publish(buffer::output, {}, 0, {}, by_segments);
   else
-    fetch_and_pass_on(b, shared_tree_of(s, values), 0, no_step);
+    fetch_and_pass_on(b, tree, 0, no_step);
   return b.finish();
 }
+inline schedule build_shared_tree(const shape& s, const parameters& values) {
+  return build_in_shared_tree(s, shared_tree_of(s, values));
+}
 
+inline double time_down_s(const shared_tree_times& t, double bytes) {
+  return t.down_first_s + (pieces_of(bytes) - 1) * t.down_s;
+}
 inline double cost_shared_tree(const cost_query& q, const parameters& values) {
-  const shared_tree_times t(q, values, q.bytes);
-  return t.down_first_s + (pieces_of(q.bytes) - 1) * t.down_s;
+  return time_down_s(shared_tree_times(q, values, q.bytes), q.bytes);
 }
 
 inline constexpr algorithm shared_tree{.op = collective::broadcast,

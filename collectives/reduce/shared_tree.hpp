@@ -20,15 +20,14 @@ RAILPASS_LIST_ALGORITHM(reduce, shared_tree)
 
 namespace railpass::collectives::reduce {
 
-inline schedule build_shared_tree(const shape& s, const parameters& values) {
+inline schedule build_in_shared_tree(const shape& s, const tree_place& tree) {
   builder b(s, cell_bytes, 1);
-  const tree_place tree = shared_tree_of(s, values);
   step_id given = no_step;
   if (tree.children.empty()) {
     given = b.publish(buffer::input, {}, 0, {}, by_segments);
   } else {
     // In place the root's input would be overwritten where it is still needed.
-    const step_id sum = sum_of_subtree(b, tree, 0);
+    const step_id sum = sum_of_subtree(b, s, tree, 0);
     if (s.rank != 0 || s.result_rank != 0)
       given = b.publish(buffer::scratch0, {}, 0, {each(sum)}, by_segments);
     else
@@ -38,10 +37,15 @@ inline schedule build_shared_tree(const shape& s, const parameters& values) {
     b.fetch(0, 0, buffer::output, {}, {each(given)}, by_segments);
   return b.finish();
 }
+inline schedule build_shared_tree(const shape& s, const parameters& values) {
+  return build_in_shared_tree(s, shared_tree_of(s, values));
+}
 
+inline double time_up_s(const shared_tree_times& t, double bytes) {
+  return t.up_first_s + (pieces_of(bytes) - 1) * t.up_s;
+}
 inline double cost_shared_tree(const cost_query& q, const parameters& values) {
-  const shared_tree_times t(q, values, q.bytes);
-  return t.up_first_s + (pieces_of(q.bytes) - 1) * t.up_s;
+  return time_up_s(shared_tree_times(q, values, q.bytes), q.bytes);
 }
 
 inline constexpr algorithm shared_tree{.op = collective::reduce,

@@ -122,7 +122,8 @@ MPI library's own collective. The first value of a parameter is what it has wher
 none. Scratch memory is in messages (n) and blocks (b).
 
 `railpass schedule broadcast:binomial -p 8 --svg picture.svg` draws one; the site shows a picture of each that sends
-messages. `railpass verify --collective broadcast -p 8 --ranks-per-node 4` proves them, also those that need nodes.
+messages. `railpass verify --collective broadcast -p 12 --ranks-per-node 4 --ranks-per-cache 4` proves them, also those
+that need nodes or caches.
 """
     last = None
     for one in list_of_algorithms(program):

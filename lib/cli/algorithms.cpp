@@ -20,6 +20,7 @@ std::vector<std::string> names_of(const preconditions& needs) {
     names.push_back("at least " + std::to_string(needs.min_ranks) + " ranks");
   if (needs.shared_memory)
     names.push_back(needs.max_nodes > 0 ? "memory shared within nodes" : "shared memory");
+  if (needs.several_caches) names.emplace_back("several caches");
   if (needs.single_copy) names.push_back("single copies");
   if (needs.max_nodes > 0)
     names.push_back(

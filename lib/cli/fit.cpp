@@ -108,7 +108,9 @@ void print(const profile& p, const measurements& m) {
   if (!m.reductions.empty()) local("reduce", p.machine.reduce);
   if (const shared_memory_model& shared = p.machine.shared; shared.measured) {
     words() << "a rank of a node sees what another has shown: " << format_seconds(shared.seen_s)
-            << '\n';
+            << (shared.near_seen_s > 0
+                    ? ", within a cache " + format_seconds(shared.near_seen_s) + '\n'
+                    : "\n");
     local("copy to or from a cell", shared.copy);
     if (!m.single_copies.empty()) local("single copy", shared.single_copy);
   }

@@ -15,11 +15,9 @@
 namespace railpass::cli {
 namespace {
 
-struct options {
+struct options : placed_ranks {
   std::string profile;
   std::string collective_name;
-  int num_ranks = 0;
-  int ranks_per_node = 1;
   std::string bytes = "1KiB,64KiB,1MiB";
   std::string arms;
   bool simulate = false;
@@ -46,7 +44,8 @@ int run(const options& o) {
 
   auto predictions = nlohmann::ordered_json::array();
   simulator sim;
-  const node_layout nodes = node_layout::blocks(o.simulate ? o.num_ranks : 1, o.ranks_per_node);
+  const node_layout nodes =
+      node_layout::blocks(o.simulate ? o.num_ranks : 1, o.ranks_per_node, o.ranks_per_cache);
   const auto show = [](const std::optional<double>& s) {
     return s ? format_seconds(*s) : std::string("unknown");
   };
@@ -72,6 +71,7 @@ int run(const options& o) {
     const prediction_query q{.op = op,
                              .num_ranks = o.num_ranks,
                              .ranks_per_node = o.ranks_per_node,
+                             .ranks_per_cache = o.ranks_per_cache,
                              .bytes = bytes,
                              .unit_bytes = unit_bytes_of(op, bytes)};
     std::vector<arm_prediction> arms;
@@ -126,6 +126,7 @@ int run(const options& o) {
                                  {.op = op,
                                   .num_ranks = o.num_ranks,
                                   .ranks_per_node = o.ranks_per_node,
+                                  .ranks_per_cache = o.ranks_per_cache,
                                   .unit_bytes = unit_bytes_of(op, *most)},
                                  std::max<std::int64_t>(1, *least), *most);
     report::table lines({"from bytes", o.profile.empty() ? "the fastest arm by generic constants"
@@ -139,6 +140,7 @@ int run(const options& o) {
   o.json.write({{"collective", name_of(op)},
                 {"num_ranks", o.num_ranks},
                 {"ranks_per_node", o.ranks_per_node},
+                {"ranks_per_cache", o.ranks_per_cache},
                 {"profile", o.profile},
                 {"predictions", predictions},
                 {"crossovers", changes}});
@@ -161,7 +163,7 @@ const verb predict_verb{
       app.add_option("--collective", o->collective_name, "which one")
           ->type_name("NAME")
           ->required();
-      declare_ranks(app, o->num_ranks, o->ranks_per_node, most_ranks);
+      declare_ranks(app, *o, most_ranks);
       app.add_option("--bytes", o->bytes, "message sizes")
           ->type_name("SIZES")
           ->capture_default_str();

@@ -50,11 +50,16 @@ void print(const sample_set& samples) {
                format_seconds(samples.measured.reductions[i].seconds)});
   words() << printed(lines);
 
-  report::table handovers({"bytes", "handed over through a cell", "by a single copy"});
-  for (const local_sample& s : samples.measured.handovers)
-    handovers.add({format_bytes(s.bytes), format_seconds(s.seconds), "-"});
+  report::table handovers(
+      {"bytes", "handed over through a cell", "within a cache", "by a single copy"});
+  for (const local_sample& s : samples.measured.handovers) {
+    std::optional<double> near_s;
+    for (const local_sample& near : samples.measured.near_handovers)
+      if (near.bytes == s.bytes) near_s = near.seconds;
+    handovers.add({format_bytes(s.bytes), format_seconds(s.seconds), optional_time(near_s), "-"});
+  }
   for (const local_sample& s : samples.measured.single_copies)
-    handovers.add({format_bytes(s.bytes), "-", format_seconds(s.seconds)});
+    handovers.add({format_bytes(s.bytes), "-", "-", format_seconds(s.seconds)});
   if (!handovers.empty()) words() << '\n' << printed(handovers);
 
   report::table natives({"the MPI library's own", "bytes", "median"});

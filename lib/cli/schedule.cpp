@@ -17,11 +17,9 @@
 namespace railpass::cli {
 namespace {
 
-struct options {
+struct options : placed_ranks {
   std::string what;
-  int num_ranks = 0;
   int root = 0;
-  int ranks_per_node = 1;
   std::string bytes = "1MiB";
   std::string profile;
   std::string trace;
@@ -130,11 +128,14 @@ int run(const options& o) {
   const std::int64_t unit_bytes = unit_bytes_of(op, bytes);
   if (chosen.base->is_native())
     throw usage_error("'" + o.what + "': the MPI library's own collective has no schedule to show");
-  if (!eligible(*chosen.base, {.num_ranks = o.num_ranks,
-                               .units = bytes / unit_bytes,
-                               .shared_memory = unit_bytes <= cell_bytes,
-                               .single_copy = o.ranks_per_node >= o.num_ranks,
-                               .nodes = node_facts::blocks(o.num_ranks, o.ranks_per_node)}))
+  if (!eligible(*chosen.base,
+                {.num_ranks = o.num_ranks,
+                 .units = bytes / unit_bytes,
+                 .shared_memory = unit_bytes <= cell_bytes,
+                 .single_copy = o.ranks_per_node >= o.num_ranks,
+                 .nodes = node_facts::blocks(o.num_ranks, o.ranks_per_node),
+                 .caches = node_facts::blocks(
+                     o.num_ranks, o.ranks_per_cache > 0 ? o.ranks_per_cache : o.num_ranks)}))
     throw usage_error("'" + o.what + "' cannot run with " + std::to_string(o.num_ranks) +
                       " ranks, " + std::to_string(o.ranks_per_node) + " per node, and " +
                       format_bytes(bytes) + " (railpass algorithms says what it needs)");
@@ -150,9 +151,9 @@ int run(const options& o) {
                   std::to_string(std::int64_t(messages_of(chosen, o.num_ranks, bytes))) +
                   " messages");
   simulator sim;
-  const simulation& played =
-      simulate_arm(sim, machine, chosen, node_layout::blocks(o.num_ranks, o.ranks_per_node),
-                   {.units = bytes / unit_bytes, .unit_bytes = unit_bytes}, o.root, true);
+  const simulation& played = simulate_arm(
+      sim, machine, chosen, node_layout::blocks(o.num_ranks, o.ranks_per_node, o.ranks_per_cache),
+      {.units = bytes / unit_bytes, .unit_bytes = unit_bytes}, o.root, true);
   const timeline_caption caption{.collective = std::string(name_of(op)),
                                  .arm = name_of(chosen),
                                  .bytes = bytes,
@@ -205,6 +206,7 @@ int run(const options& o) {
                 {"arm", name_of(chosen)},
                 {"num_ranks", o.num_ranks},
                 {"ranks_per_node", o.ranks_per_node},
+                {"ranks_per_cache", o.ranks_per_cache},
                 {"root", o.root},
                 {"bytes", bytes},
                 {"profile", o.profile},
@@ -227,7 +229,7 @@ const verb schedule_verb{
       app.add_option("arm", o->what, "collective:arm, such as broadcast:chain+segment_bytes=8KiB")
           ->type_name("ARM")
           ->required();
-      declare_ranks(app, o->num_ranks, o->ranks_per_node, 4096);
+      declare_ranks(app, *o, 4096);
       app.add_option("--root", o->root, "root of the collective")
           ->type_name("RANK")
           ->capture_default_str();

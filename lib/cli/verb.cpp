@@ -15,14 +15,19 @@
 
 namespace railpass::cli {
 
-void declare_ranks(CLI::App& app, int& num_ranks, int& ranks_per_node, int most) {
-  app.add_option("-p,--ranks", num_ranks, "number of ranks")
+void declare_ranks(CLI::App& app, placed_ranks& ranks, int most) {
+  app.add_option("-p,--ranks", ranks.num_ranks, "number of ranks")
       ->type_name("RANKS")
       ->required()
       ->check(CLI::Range(1, most));
-  app.add_option("--ranks-per-node", ranks_per_node, "ranks on each node")
+  app.add_option("--ranks-per-node", ranks.ranks_per_node, "ranks on each node")
       ->type_name("RANKS")
       ->check(CLI::Range(1, most))
+      ->capture_default_str();
+  app.add_option("--ranks-per-cache", ranks.ranks_per_cache,
+                 "ranks under each last-level cache, if all are on one node; 0: they share one")
+      ->type_name("RANKS")
+      ->check(CLI::Range(0, most))
       ->capture_default_str();
 }
 

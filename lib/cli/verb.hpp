@@ -31,9 +31,16 @@ struct verb {
 #include "lib/cli/verbs.def"
 #undef RAILPASS_VERB
 
-/// -p and --ranks-per-node of a verb that works on paper, for at most so many ranks. Both must live
-/// until the verb runs.
-void declare_ranks(CLI::App& app, int& num_ranks, int& ranks_per_node, int most);
+/// The ranks of a verb that works on paper.
+struct placed_ranks {
+  int num_ranks = 0;
+  int ranks_per_node = 1;
+  int ranks_per_cache = 0;  ///< of one node; 0: they share one
+};
+
+/// -p, --ranks-per-node and --ranks-per-cache, for at most so many ranks. They must live until the
+/// verb runs.
+void declare_ranks(CLI::App& app, placed_ranks& ranks, int most);
 
 /// "; did you mean '--ranks'?" if the first word that the verb does not know is like an option.
 std::string meant_option(const CLI::App& verb);

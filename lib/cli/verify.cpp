@@ -12,11 +12,9 @@
 namespace railpass::cli {
 namespace {
 
-struct options {
+struct options : placed_ranks {
   std::string collective_name;
-  int num_ranks = 0;
   int root = 0;
-  int ranks_per_node = 1;
   json_output json;
 };
 
@@ -25,6 +23,16 @@ std::string show(const verification& v) {
   for (const auto& [name, value] : v.parameters)
     text += (text.empty() ? "" : " ") + name + "=" + std::to_string(value);
   return text;
+}
+
+// The first ranks of groups of so many, and the number of ranks; none if these groups do not
+// matter.
+std::vector<std::int32_t> begins_of_blocks(std::int32_t num_ranks, std::int32_t of_each) {
+  std::vector<std::int32_t> begins;
+  if (of_each < 1 || !node_facts::blocks(num_ranks, of_each).matter()) return begins;
+  for (std::int32_t first = 0; first < num_ranks; first += of_each) begins.push_back(first);
+  begins.push_back(num_ranks);
+  return begins;
 }
 
 // All arms of an algorithm, which with many ranks are a line.
@@ -51,14 +59,14 @@ int run(const options& o) {
     bar.show(fraction, doing);
   };
   std::vector<verification> results = verify(op, o.num_ranks, {{o.root}}, progress);
-  if (node_facts::blocks(o.num_ranks, o.ranks_per_node).matter()) {
-    std::vector<std::int32_t> nodes;
-    for (std::int32_t first = 0; first < o.num_ranks; first += o.ranks_per_node)
-      nodes.push_back(first);
-    nodes.push_back(o.num_ranks);
-    std::ranges::move(verify(op, o.num_ranks, {{o.root}}, progress, nodes),
+  const auto add_on = [&](const rank_groups& groups) {
+    std::ranges::move(verify(op, o.num_ranks, {{o.root}}, progress, groups),
                       std::back_inserter(results));
-  }
+  };
+  const std::vector<std::int32_t> nodes = begins_of_blocks(o.num_ranks, o.ranks_per_node),
+                                  caches = begins_of_blocks(o.num_ranks, o.ranks_per_cache);
+  if (!nodes.empty()) add_on({.nodes = nodes});
+  if (!caches.empty()) add_on({.caches = caches});
   bar.hide();
   auto list = nlohmann::ordered_json::array();
   report::table lines({"algorithm", "parameters", "steps", "ok", "message"});
@@ -108,7 +116,7 @@ const verb verify_verb{
       app.add_option("--collective", o->collective_name, "which one")
           ->type_name("NAME")
           ->required();
-      declare_ranks(app, o->num_ranks, o->ranks_per_node, 4096);
+      declare_ranks(app, *o, 4096);
       app.add_option("--root", o->root, "root of the collective")
           ->type_name("RANK")
           ->capture_default_str();

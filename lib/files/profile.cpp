@@ -166,6 +166,7 @@ json machine_json(const machine_model& m) {
     machine["shared_memory"] = {{"seen_s", m.shared.seen_s},
                                 {"copy", local_json(m.shared.copy)},
                                 {"single_copy", local_json(m.shared.single_copy)}};
+  if (m.shared.near_seen_s > 0) machine["shared_memory"]["near_seen_s"] = m.shared.near_seen_s;
   return machine;
 }
 
@@ -180,8 +181,9 @@ machine_model read_machine(const json_reader& r) {
   m.rails_per_node = int(r.integer("rails_per_node", 1, 1024));
   if (!r.has("shared_memory")) return m;
   const json_reader shared = r.field("shared_memory");
-  shared.expect_fields({"seen_s", "copy", "single_copy"});
+  shared.expect_fields({"seen_s", "near_seen_s", "copy", "single_copy"});
   m.shared = {.seen_s = shared.number("seen_s"),
+              .near_seen_s = shared.optional_number("near_seen_s").value_or(0),
               .copy = read_local(shared.field("copy")),
               .single_copy = read_local(shared.field("single_copy")),
               .measured = true};

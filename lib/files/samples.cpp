@@ -72,6 +72,8 @@ std::string to_json(const sample_set& s) {
                 {"reductions", local_json(s.measured.reductions)},
                 {"collectives", std::move(collectives)}};
   if (!s.measured.handovers.empty()) document["handovers"] = local_json(s.measured.handovers);
+  if (!s.measured.near_handovers.empty())
+    document["near_handovers"] = local_json(s.measured.near_handovers);
   if (!s.measured.single_copies.empty())
     document["single_copies"] = local_json(s.measured.single_copies);
   return document_text(document);
@@ -81,8 +83,8 @@ sample_set parse_samples(std::string_view text, const std::string& name) {
   const json_document document(text, name);
   const json_reader top = document.expect(format, version);
   top.expect_fields({"format", "version", "machine_id", "sampled_at", "links", "streams",
-                     "eager_limits_bytes", "copies", "reductions", "handovers", "single_copies",
-                     "collectives"});
+                     "eager_limits_bytes", "copies", "reductions", "handovers", "near_handovers",
+                     "single_copies", "collectives"});
   sample_set s;
   s.machine_id = read_fingerprint(top.field("machine_id"));
   s.sampled_at = top.text("sampled_at");
@@ -114,6 +116,7 @@ sample_set parse_samples(std::string_view text, const std::string& name) {
   s.measured.copies = read_local(top, "copies");
   s.measured.reductions = read_local(top, "reductions");
   if (top.has("handovers")) s.measured.handovers = read_local(top, "handovers");
+  if (top.has("near_handovers")) s.measured.near_handovers = read_local(top, "near_handovers");
   if (top.has("single_copies")) s.measured.single_copies = read_local(top, "single_copies");
   for (const json_reader& t : top.list("collectives"))
     s.measured.collectives.push_back(read_collective_time(t));

@@ -14,24 +14,29 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
 namespace railpass::measure {
 namespace {
 
-enum class way { through_a_cell, by_single_copy };
+enum class way { through_a_cell, within_a_cache, by_single_copy };
 
-// Each rank to the one before it.
-schedule ring(way how, int rank, int num_ranks) {
+// Each of `ring` to the one before it. All ranks of the node run one.
+schedule handover(way how, int rank, int num_ranks, std::span<const int> ring) {
   builder b({.rank = rank, .num_ranks = num_ranks}, 0, 1);
-  const int taker = wrap(rank - 1, num_ranks), giver = wrap(rank + 1, num_ranks);
-  if (how == way::through_a_cell) {
-    b.publish(buffer::input, {}, 0);
-    b.fetch(giver, 0, buffer::output, {});
-  } else {
+  const auto size = int(ring.size());
+  const int place = int(std::ranges::find(ring, rank) - ring.begin());
+  const int taker = ring[std::size_t(wrap(place - 1, size))],
+            giver = ring[std::size_t(wrap(place + 1, size))];
+  if (how == way::by_single_copy) {
     b.offer(buffer::input, {}, taker, 0);
     b.get(giver, 0, buffer::output, {});
+  } else {
+    // Whoever is alone under its cache counts and acknowledges cells, too.
+    b.publish(buffer::input, {}, 0);
+    if (size > 1) b.fetch(giver, 0, buffer::output, {});
   }
   return b.finish();
 }
@@ -44,6 +49,7 @@ class node_ranks {
     MPI_Comm_rank(comm_, &rank_);
     MPI_Comm_size(comm_, &size_);
     if (size_ < 2) return;
+    find_rings(j);
     MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
     void* own = nullptr;
     int made = MPI_Win_allocate_shared(cell_region::bytes + cell_region::line_bytes, 1,
@@ -65,11 +71,15 @@ class node_ranks {
   node_ranks(const node_ranks&) = delete;
   node_ranks& operator=(const node_ranks&) = delete;
 
-  bool can(way how) const { return runs_ && (how == way::through_a_cell || single_copies_); }
+  bool can(way how) const {
+    if (how == way::by_single_copy) return runs_ && single_copies_;
+    return runs_ && (how == way::through_a_cell || several_caches_);
+  }
 
   // Of one handover. Collective over the node.
   double handover_s(way how, std::int64_t bytes, int repetitions) {
-    const schedule s = ring(how, rank_, size_);
+    const schedule s =
+        handover(how, rank_, size_, how == way::within_a_cache ? under_cache_ : on_node_);
     in_.resize(std::size_t(bytes));
     out_.resize(std::size_t(bytes));
     const binding b{.input = in_.data(), .output = out_.data(), .size = {.units = bytes}};
@@ -81,6 +91,16 @@ class node_ranks {
   }
 
  private:
+  void find_rings(const job& j) {
+    const int mine = j.cache_of_rank.empty() ? 0 : j.cache_of_rank[std::size_t(j.rank)];
+    std::vector<int> caches(std::size_t(size_), mine);
+    MPI_Allgather(&mine, 1, MPI_INT, caches.data(), 1, MPI_INT, comm_);
+    for (int r = 0; r < size_; ++r) {
+      on_node_.push_back(r);
+      if (caches[std::size_t(r)] == mine) under_cache_.push_back(r);
+    }
+    several_caches_ = node_order(caches).facts().matter();
+  }
   // Mappings begin with pages, so that it is the same place on all ranks.
   cell_region region_of(int r) const {
     MPI_Aint bytes = 0;
@@ -104,6 +124,8 @@ class node_ranks {
   MPI_Comm comm_ = MPI_COMM_NULL;
   MPI_Win window_ = MPI_WIN_NULL;
   int rank_ = 0, size_ = 1;
+  std::vector<int> on_node_, under_cache_;  // ranks of comm_
+  bool several_caches_ = false;             // and ranks that share one
   std::vector<cell_region> regions_;
   bool single_copies_ = false;
   std::optional<cell_executor> runs_;
@@ -132,11 +154,12 @@ void sample_handovers(const job& j, measurements& all, double budget_s,
     std::vector<std::int64_t> sizes;
     std::vector<local_sample>& into;
   };
-  const std::array<sampled, 2> both{
-      {{way::through_a_cell, {8, 64, 512, 1 << 10, 2 << 10, 4 << 10, cell_bytes}, all.handovers},
-       {way::by_single_copy,
-        {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20},
-        all.single_copies}}};
+  const std::vector<std::int64_t> cell_sizes{8, 64, 512, 1 << 10, 2 << 10, 4 << 10, cell_bytes};
+  const std::array<sampled, 3> ways{{{way::through_a_cell, cell_sizes, all.handovers},
+                                     {way::within_a_cache, cell_sizes, all.near_handovers},
+                                     {way::by_single_copy,
+                                      {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20},
+                                      all.single_copies}}};
   constexpr int most_passes = 30, fewest_passes = 3;
   node_ranks node(j);
   std::map<std::pair<way, std::int64_t>, std::vector<double>> values;
@@ -145,14 +168,14 @@ void sample_handovers(const job& j, measurements& all, double budget_s,
     const double spent_s = steady_clock_s() - begin_s;
     if (agreed(pass < fewest_passes || spent_s < budget_s ? 1 : 0) == 0) break;
     progress(std::max(spent_s / budget_s, double(pass) / most_passes), "memory of a node");
-    for (const sampled& what : both)
+    for (const sampled& what : ways)
       for (const std::int64_t bytes : what.sizes)
         if (node.can(what.how))
           values[{what.how, bytes}].push_back(node.handover_s(
               what.how, bytes, int(std::clamp<std::int64_t>((256 << 10) / bytes, 2, 256))));
   }
   if (j.rank != 0) return;
-  for (const sampled& what : both)
+  for (const sampled& what : ways)
     for (const std::int64_t bytes : what.sizes)
       if (const auto found = values.find({what.how, bytes}); found != values.end())
         what.into.push_back({bytes, median(without_outliers(found->second))});

@@ -4,6 +4,7 @@
 #include "lib/files/files.hpp"
 #include "lib/rails/agreement.hpp"
 #include "lib/rails/registry.hpp"
+#include "lib/session/caches.hpp"
 #include "lib/session/settings_in_force.hpp"
 
 #include <algorithm>
@@ -31,6 +32,11 @@ job job_of_world() {
     if (is_new) j.hosts.emplace_back(here);
     j.node_of_rank.push_back(place->second);
   }
+  const std::int64_t cores = place_of_cores().packed();
+  std::vector<std::int64_t> cores_of_rank(std::size_t(j.num_ranks));
+  MPI_Allgather(&cores, 1, MPI_INT64_T, cores_of_rank.data(), 1, MPI_INT64_T, MPI_COMM_WORLD);
+  const std::vector<std::int64_t> nodes(j.node_of_rank.begin(), j.node_of_rank.end());
+  j.cache_of_rank = find_caches(nodes, cores_of_rank);
   return j;
 }
 

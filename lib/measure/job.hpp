@@ -21,9 +21,15 @@ struct job {
   int num_ranks = 1;
   std::vector<int> node_of_rank;   ///< nodes numbered from 0 in order of their first rank
   std::vector<std::string> hosts;  ///< name of each node
+  std::vector<int> cache_of_rank;  ///< see find_caches; empty: those of each node share one
   int num_nodes() const { return int(hosts.size()); }
   int most_ranks_per_node() const { return nodes().most_ranks; }
   node_facts nodes() const { return node_order(node_of_rank).facts(); }
+  /// Of one node.
+  node_facts caches() const {
+    return cache_of_rank.empty() || num_nodes() > 1 ? node_facts{}
+                                                    : node_order(cache_of_rank).facts();
+  }
 };
 
 /// Equal on all ranks but for `rank`. Collective over MPI_COMM_WORLD, as all that follows but for

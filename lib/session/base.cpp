@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/base.hpp"
 
+#include "lib/session/caches.hpp"
 #include "lib/session/merge_messages.hpp"
 #include "lib/session/private_communicator.hpp"
 
@@ -133,8 +134,8 @@ bases::materials bases::prepare(int num_ranks, std::int64_t shared_bytes) {
   std::random_device random;
   const auto number = std::int64_t(std::uint64_t{random()} << 32 | random() | 1);
   return {std::make_unique<base>(),
-          {mark_of_host(), number},
-          std::vector<std::int64_t>(2 * std::size_t(num_ranks)),
+          {mark_of_host(), place_of_cores().packed(), number},
+          std::vector<std::int64_t>(3 * std::size_t(num_ranks)),
           shared_bytes};
 }
 
@@ -144,17 +145,22 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
   base& made = *from.made;
   made.comm = comm.handle;
   PMPI_Comm_group(comm.handle, &made.group);
-  if (const int failure = PMPI_Allgather(from.mine.data(), 2, MPI_INT64_T, from.all.data(), 2,
-                                         MPI_INT64_T, comm.handle))
+  constexpr int words = int(std::tuple_size_v<decltype(from.mine)>);
+  if (const int failure = PMPI_Allgather(from.mine.data(), words, MPI_INT64_T, from.all.data(),
+                                         words, MPI_INT64_T, comm.handle))
     return failure;
-  made.id = std::uint64_t(from.all[1]);  // rank 0's number
-  const auto n = std::size_t(comm.num_ranks);
-  for (std::size_t r = 1; r < n; ++r) from.all[r] = from.all[2 * r];
+  made.id = std::uint64_t(from.all[2]);  // rank 0's number
   // If memory is short on one rank, none uses it.
   std::array<std::int64_t, 2> agreed{1, 0};
   std::optional<node_memory::making> shared;
   try {
-    made.hosts = find_hosts(std::span(from.all).first(n));
+    std::vector<std::int64_t> hosts, cores;
+    for (std::size_t i = 0; i < from.all.size(); i += words) {
+      hosts.push_back(from.all[i]);
+      cores.push_back(from.all[i + 1]);
+    }
+    made.hosts = find_hosts(hosts);
+    made.cache_of_rank = find_caches(hosts, cores);
     place = place_in(made, user);
     shared.emplace(comm.handle, made.hosts, made.id, from.shared_bytes);
     agreed[1] = shared->offered_bytes();

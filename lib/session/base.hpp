@@ -37,8 +37,9 @@ struct base {
   MPI_Group group = MPI_GROUP_NULL;
   std::uint64_t id = 0;  ///< the same on all its ranks, where no other base has it; not 0
   std::vector<host_run> hosts;
-  std::unique_ptr<node_memory> shared;  ///< of its first lanes, on all ranks alike; null: none
-  std::string why_not_shared;           ///< on a rank that knows
+  std::vector<std::int32_t> cache_of_rank;  ///< see find_caches
+  std::unique_ptr<node_memory> shared;      ///< of its first lanes, on all ranks alike; null: none
+  std::string why_not_shared;               ///< on a rank that knows
 };
 
 /// A bit for each lane.
@@ -118,7 +119,7 @@ class bases {
   /// What make() needs, allocated before others may wait for this rank.
   struct materials {
     std::unique_ptr<base> made;
-    std::array<std::int64_t, 2> mine{};  // this rank's host, and a random number
+    std::array<std::int64_t, 3> mine{};  // this rank's host and cores, and a random number
     std::vector<std::int64_t> all;       // of all ranks
     std::int64_t shared_bytes = 0;       // see node_memory::make
   };

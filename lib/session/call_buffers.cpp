@@ -129,10 +129,17 @@ int call_buffers::prepare(const call& c, const call_place& at, const schedule& s
 }
 
 std::optional<call_buffers::as_they_are> call_buffers::bound_directly() const {
-  const bool has_tables = !bound_.size.blocks.empty() || !bound_.input_blocks.empty() ||
-                          !bound_.output_blocks.empty() || !bound_.ranks.empty();
-  if (is_staged_ || has_tables) return std::nullopt;
-  return as_they_are{bound_, operation_, call_->send.memory, call_->receive.memory};
+  const bool has_tables =
+      !bound_.size.blocks.empty() || !bound_.input_blocks.empty() || !bound_.output_blocks.empty();
+  if (is_staged_ || has_tables || bound_.ranks.size() > as_they_are::most_ranks)
+    return std::nullopt;
+  as_they_are result{.bound = bound_,
+                     .ranks = {bound_.ranks.begin(), bound_.ranks.end()},
+                     .operation = operation_,
+                     .sent = call_->send.memory,
+                     .received = call_->receive.memory};
+  result.bound.ranks = {};
+  return result;
 }
 
 void call_buffers::prepare_again(const call& c, const as_they_are& known) {
@@ -141,6 +148,7 @@ void call_buffers::prepare_again(const call& c, const as_they_are& known) {
   unpack_output_ = is_staged_ = false;
   own_result_ = {};
   bound_ = known.bound;
+  bound_.ranks = known.ranks;
   operation_ = known.operation;
   const std::int64_t sent = distance_of(c.send.memory, known.sent);
   const std::int64_t received = distance_of(c.receive.memory, known.received);

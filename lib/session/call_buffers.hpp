@@ -67,9 +67,11 @@ class call_buffers {
   /// Of the call that was prepared last.
   const binding& bound() const { return bound_; }
 
-  /// A call whose buffers were bound as they are, without tables.
+  /// A call whose buffers were bound as they are, without tables of blocks.
   struct as_they_are {
-    binding bound{};
+    static constexpr std::size_t most_ranks = 1024;  ///< in an order of nodes or caches
+    binding bound{};                                 ///< without `ranks`
+    std::vector<std::int32_t> ranks{};               ///< see binding::ranks
     element_operation operation{};
     const void *sent = nullptr, *received = nullptr;
     /// Whether this call's are at the same place.
@@ -77,9 +79,10 @@ class call_buffers {
       return c.send.memory == sent && c.receive.memory == received;
     }
   };
-  /// The call that was prepared last, if it is such a one.
+  /// The call that was prepared last, if it is such a one. Throws std::bad_alloc.
   std::optional<as_they_are> bound_directly() const;
-  /// As prepare() for a call with the same arguments, whose buffers may lie elsewhere.
+  /// As prepare() for a call with the same arguments, whose buffers may lie elsewhere. `known` must
+  /// live until finish().
   void prepare_again(const call& c, const as_they_are& known);
 
   /// Unpacks what was received, after the schedule has run. Returns an MPI error code.

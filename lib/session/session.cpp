@@ -125,16 +125,14 @@ void session::prepare(recent_call& known, const call& c, const arm& a) {
   const node_order* const order = order_for(c, *a.base);
   try {
     known.plan = schedules_.find_or_build(*a.base, a.values, shape_of(c, *a.base, order));
-    // Nodes may have been put in another order for the root of another call by then.
-    if (has_device_driver() || settings_.verify || order || c.message_bytes > short_message_bytes ||
-        buffers_.prepare(c, place(), *known.plan, first_of(c)) != MPI_SUCCESS)
+    if (has_device_driver() || settings_.verify || c.message_bytes > short_message_bytes ||
+        buffers_.prepare(c, place(), *known.plan, first_of(c), order) != MPI_SUCCESS)
       return;
+    if (std::optional<call_buffers::as_they_are> bound = buffers_.bound_directly()) {
+      known.buffers = std::move(*bound);
+      known.is_ready = true;
+    }
   } catch (const std::exception&) {  // the call fails by that, too
-    return;
-  }
-  if (const std::optional<call_buffers::as_they_are> bound = buffers_.bound_directly()) {
-    known.buffers = *bound;
-    known.is_ready = true;
   }
 }
 
@@ -207,7 +205,8 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
                       .commutative = is_commutative(c),
                       .shared_memory = in_memory && unit_bytes <= cell_bytes,
                       .single_copy = in_memory && one_node && in_memory_->single_copy,
-                      .nodes = nodes_.facts()}) &&
+                      .nodes = nodes_.facts(),
+                      .caches = caches_.facts()}) &&
          a.scratch.bytes(double(c.message_bytes),
                          a.scratch.blocks > 0 ? longest_block_bytes(c, num_ranks_) : 0) <=
              double(settings_.scratch_limit);
@@ -261,8 +260,13 @@ int session::first_of(const call& c) const {
 
 // Ranks in the order of nodes, beginning with the root's: algorithms take neighbours to be near,
 // and ranks that are only shifted would tear nodes apart, or be dealt out to them in turn. A
-// reproducible result does not depend on where ranks are.
+// reproducible result does not depend on where ranks are. In the order of caches only for those who
+// know these: the others' blocks would be copied for little.
 const node_order* session::order_for(const call& c, const algorithm& a) {
+  if (a.needs.several_caches) {
+    caches_.begin_with(first_of(c));
+    return &caches_;
+  }
   const node_facts& nodes = nodes_.facts();
   if (!nodes.matter()) return nullptr;
   const int first = first_of(c);
@@ -282,7 +286,7 @@ shape session::shape_of(const call& c, const algorithm& a, const node_order* ord
           .num_ranks = num_ranks_,
           .commutative = commutative,
           .result_rank = traits.rooted && traits.reduces && !commutative ? c.root : 0,
-          .nodes = a.needs.max_nodes > 0 ? order->begins() : std::span<const std::int32_t>{}};
+          .nodes = knows_groups(a.needs) ? order->begins() : std::span<const std::int32_t>{}};
 }
 
 int session::run_schedule(const call& c, const arm& a) {

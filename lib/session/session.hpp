@@ -198,6 +198,7 @@ class session {
   joint_lockstep joint_;
   int rank_ = 0, num_ranks_ = 1;
   node_order nodes_;
+  node_order caches_;  // of one node
   std::string name_;
   machine_model machine_;                           // rank 0 only, as the next one
   const profile* profile_ = nullptr;                // none: machine_ holds generic constants

@@ -73,6 +73,7 @@ session::session(const settings& values, process& owner, int rank, int num_ranks
     throw error("RAILPASS_GPU='" + values.gpu + "': expected stage or native");
   room_for_regions_.reserve(std::size_t(num_ranks));
   nodes_.reserve(num_ranks);
+  caches_.reserve(num_ranks);
   if (rank == 0) machine_ = select::generic_machine();
   joint_.accompany([this] { return !over_rails_ || keep_rails_on(); });
 }
@@ -81,6 +82,10 @@ void session::know_nodes() {
   const base_lane& mine = joint_.lane();
   nodes_.set([&](int rank) { return host_of(mine.of().hosts, mine.ranks()[rank]); });
   if (!nodes_.facts().matter()) nodes_.forget_order();
+  const std::vector<std::int32_t>& caches = mine.of().cache_of_rank;
+  if (!caches.empty() && nodes_.facts().num_nodes == 1)
+    caches_.set([&](int rank) { return caches[std::size_t(mine.ranks()[rank])]; });
+  if (!caches_.facts().matter()) caches_.forget_order();
 }
 
 void session::share_memory() {

@@ -144,8 +144,8 @@ class Tables(ProgramTest):
         self.check_refused("settings", "--csv", "--json", "-", says="--csv")
 
 
-def needs_nodes(algorithm):
-    return any(need.startswith("several nodes") for need in algorithm["needs"])
+def needs(algorithm, groups):
+    return any(need.startswith(f"several {groups}") for need in algorithm["needs"])
 
 
 class Verify(ProgramTest):
@@ -154,7 +154,8 @@ class Verify(ProgramTest):
         listed = self.json_of("algorithms", "--collective", "barrier")
         self.assertEqual([line.split()[0] for line in said[1:said.index("")]],
                          [a["name"] for a in listed
-                          if a["name"] not in ("native", "shared_flat") and not needs_nodes(a)])
+                          if a["name"] not in ("native", "shared_flat")
+                          and not needs(a, "nodes") and not needs(a, "caches")])
         self.assertGreater(len(self.json_of("verify", "--collective", "barrier", "-p", 33)),
                            len(said) - 4)
 
@@ -166,8 +167,9 @@ class Verify(ProgramTest):
             self.assertTrue(arm["ok"], arm)
             self.assertGreater(arm["steps"], 0)
         algorithms = self.json_of("algorithms", "--collective", "broadcast")
-        listed = {a["name"] for a in algorithms} - {"native"}
-        on_nodes = {a["name"] for a in algorithms if needs_nodes(a)}
+        by_caches = {a["name"] for a in algorithms if needs(a, "caches")}
+        listed = {a["name"] for a in algorithms} - {"native"} - by_caches
+        on_nodes = {a["name"] for a in algorithms if needs(a, "nodes")}
         # In shared memory, of 4 ranks at most, 8 at most and of more.
         single, flat, tree = {"single_copy"}, {"shared_flat"}, {"shared_tree"}
         self.assertGreater(len(on_nodes), 0)
@@ -178,6 +180,10 @@ class Verify(ProgramTest):
                          listed - on_nodes - tree - single)
         self.assertEqual({a["algorithm"] for a in self.json_of(*few, 7, "--ranks-per-node", 3)},
                          listed - tree - single)
+        self.assertEqual({a["algorithm"] for a in self.json_of(
+            "verify", "--collective", "broadcast", "-p", 12, "--ranks-per-cache", 5)},
+            (listed | by_caches) - on_nodes - flat - single)
+        self.assertEqual(by_caches, {"shared_caches"})
 
     def test_all_reduce(self):
         for ranks in (2, 7, 16):
@@ -198,6 +204,7 @@ class Verify(ProgramTest):
             self.check_refused(*verify, "-p", 8, "--root", root, says=("--root", "0 to 7"))
         self.check_refused("verify", "--collective", "", "-p", 8, says="--collective")
         self.check_refused(*verify, "-p", 8, "--ranks-per-node", 0, says="--ranks-per-node")
+        self.check_refused(*verify, "-p", 8, "--ranks-per-cache", -1, says="--ranks-per-cache")
 
 
 class Settings(ProgramTest):

@@ -273,7 +273,7 @@ TEST_CASE("every algorithm of every collective does what the MPI library does") 
     return comm;
   };
   const communicator world(reversed()), apart(reversed());
-  const node_facts hosts = test::facts_of_hosts(world);
+  const node_facts hosts = test::facts_of_hosts(world), caches = test::facts_of_caches(world);
   // Over rails ranks of one host share no memory, those of several hosts do within each.
   const bool one_host = hosts.num_nodes == 1;
   const bool in_memory = one_host ? !std::getenv("RAILPASS_RAILS") : hosts.most_ranks > 1;
@@ -320,7 +320,8 @@ TEST_CASE("every algorithm of every collective does what the MPI library does") 
                                         .commutative = t.commutative,
                                         .shared_memory = in_memory,
                                         .single_copy = copies,
-                                        .nodes = hosts}) &&
+                                        .nodes = hosts,
+                                        .caches = caches}) &&
                           !native_in_place;
         CHECK(mpi::last_arm(world) == (runs ? name : "native"));
       }

@@ -2,12 +2,15 @@
 //
 // What measures (lib/measure), called as verbs and simulated machines call it.
 #include "lib/measure/bench.hpp"
+#include "lib/measure/handovers.hpp"
 #include "lib/measure/job.hpp"
 #include "lib/measure/workload.hpp"
 #include "support/catch.hpp"
+#include "support/fake_cores.hpp"
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -22,6 +25,25 @@ TEST_CASE("a job knows its ranks and their nodes, and ranks tell each other text
   const auto texts = measure::gather_texts(j, std::string(std::size_t(j.rank), 'x'));
   CHECK(texts.size() == std::size_t(j.rank == 0 ? j.num_ranks : 0));
   for (std::size_t r = 0; r < texts.size(); ++r) CHECK(texts[r] == std::string(r, 'x'));
+}
+
+TEST_CASE("handovers are measured among all ranks of a node, and within its caches") {
+  const int p = measure::job_of_world().num_ranks;
+  for (const bool several : {false, true}) {
+    std::string caches(std::size_t(p), '0');
+    for (int r = p / 2; several && r < p; ++r) caches[std::size_t(r)] = '1';
+    ::setenv("TEST_CACHES", caches.c_str(), 1);
+    const measure::job j = measure::job_of_world();
+    const bool matter = several && p > 2;
+    CHECK(j.caches().matter() == matter);
+    measurements all;
+    measure::sample_handovers(j, all, 0, [](double, const std::string&) {});
+    CHECK(all.handovers.empty() == (j.rank > 0 || p < 2));
+    CHECK(all.near_handovers.size() == (matter ? all.handovers.size() : 0));
+    for (const auto* samples : {&all.handovers, &all.near_handovers})
+      for (const local_sample& s : *samples) CHECK(s.seconds > 0);
+  }
+  ::unsetenv("TEST_CACHES");
 }
 
 TEST_CASE("the MPI library's own result of every workload is right") {

@@ -6,6 +6,7 @@
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
+#include "support/host_facts.hpp"
 
 #include <algorithm>
 #include <string>
@@ -40,6 +41,7 @@ void again_and_again(collective op, const One& one) {
     const std::string name = name_of(a);
     // One arm of each algorithm will do.
     if (name != name_of(default_arm(*a.base))) continue;
+    if (std::getenv("TEST_SHARED_ONLY") && !a.base->needs.shared_memory) continue;
     CAPTURE(name);
     const communicator by_setting = communicator::duplicate_of_world();
     mpi::configure(by_setting, "use", std::string(describe(op).name) + ":" + name);
@@ -209,6 +211,7 @@ TEST_CASE("what options ask for holds for their calls alone") {
   mpi::configure(comm, "policy", "native");
   REQUIRE(mpi::start_tuning(comm) == MPI_SUCCESS);
   if (comm.size() < 2) return;
+  const node_facts hosts = test::facts_of_hosts(comm), caches = test::facts_of_caches(comm);
   std::string text = "linear";
   for (int i = 0; i < 20; ++i) {
     int word = comm.rank() == 0 ? i : -1;
@@ -226,7 +229,11 @@ TEST_CASE("what options ask for holds for their calls alone") {
       int word = comm.rank() == 0 ? round : -1;
       mpi::broadcast(&word, 1, MPI_INT, 0, comm, collect(use(name_of(a))));
       CHECK(word == round);
-      if (eligible(*a.base, {.num_ranks = comm.size(), .units = 4, .shared_memory = true}))
+      if (eligible(*a.base, {.num_ranks = comm.size(),
+                             .units = 4,
+                             .shared_memory = true,
+                             .nodes = hosts,
+                             .caches = caches}))
         CHECK(mpi::last_arm(comm) == name_of(a));
     }
 }

@@ -2,22 +2,31 @@
 #pragma once
 
 #include "railpass/schedule/nodes.hpp"
+#include "support/fake_cores.hpp"
 #include "support/named_hosts.hpp"
 
 #include <vector>
 
 namespace railpass::test {
 
-/// Of the ranks of `comm`. Collective.
-inline node_facts facts_of_hosts(MPI_Comm comm) {
-  int rank = 0, num_ranks = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+/// Of groups of the ranks of `comm`, of which this one is in number `mine`. Collective.
+inline node_facts facts_of_groups(MPI_Comm comm, int mine) {
+  int num_ranks = 0;
   MPI_Comm_size(comm, &num_ranks);
-  const char* const hosts = std::getenv("TEST_HOSTS");
-  const int mine = hosts ? hosts[rank] : 0;
   std::vector<int> all(std::size_t(num_ranks), 0);
   MPI_Allgather(&mine, 1, MPI_INT, all.data(), 1, MPI_INT, comm);
   return node_order(all).facts();
 }
+
+/// Of hosts with the names of TEST_HOSTS.
+inline node_facts facts_of_hosts(MPI_Comm comm) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const char* const hosts = std::getenv("TEST_HOSTS");
+  return facts_of_groups(comm, hosts ? hosts[rank] : 0);
+}
+
+/// Of the caches of TEST_CACHES; without it all ranks are taken to share one.
+inline node_facts facts_of_caches(MPI_Comm comm) { return facts_of_groups(comm, fake_cache()); }
 
 }  // namespace railpass::test

@@ -232,12 +232,12 @@ TEST_CASE("every arm is proved at every number of ranks up to 64") {
     }
   }
   for (const algorithm* a : all_algorithms)
-    if (!a->is_native() && a->needs.max_nodes == 0) ++expected;
+    if (!a->is_native() && !knows_groups(a->needs)) ++expected;
   REQUIRE(arms >= expected);
   REQUIRE(steps > least_steps);
 }
 
-TEST_CASE("every arm that knows nodes is proved on nodes of any numbers of ranks") {
+TEST_CASE("every arm that knows nodes or caches is proved with any numbers of ranks on them") {
   const unsigned seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -246,18 +246,19 @@ TEST_CASE("every arm that knows nodes is proved on nodes of any numbers of ranks
   for (int k = 0; k < (test::sanitized ? 20 : 120); ++k) {
     // The first nodes are some on which every arm may run.
     const auto p = k == 0 ? 6 : std::int32_t(2 + random() % (k % 10 == 0 ? 47 : 15));
-    const std::vector<std::int32_t> nodes =
+    const std::vector<std::int32_t> groups =
         k == 0 ? std::vector<std::int32_t>{0, 3, 6} : some_nodes(p, random, random() % 2 == 0);
-    CAPTURE(p, nodes);
-    for (const collective op : all_collectives)
-      for (const verification& v :
-           verify(op, p, {{0, std::int32_t(random() % std::uint32_t(p)), p - 1}}, {}, nodes)) {
-        CAPTURE(name_of(op), v.algorithm, v.parameters, v.message);
-        CHECK(v.ok);
-        proved.emplace(op, v.algorithm);
-      }
+    CAPTURE(p, groups);
+    for (const rank_groups& given : {rank_groups{.nodes = groups}, {.caches = groups}})
+      for (const collective op : all_collectives)
+        for (const verification& v :
+             verify(op, p, {{0, std::int32_t(random() % std::uint32_t(p)), p - 1}}, {}, given)) {
+          CAPTURE(name_of(op), v.algorithm, v.parameters, v.message);
+          CHECK(v.ok);
+          proved.emplace(op, v.algorithm);
+        }
   }
-  for (const algorithm* a : all_algorithms) expected += a->needs.max_nodes > 0 ? 1 : 0;
+  for (const algorithm* a : all_algorithms) expected += knows_groups(a->needs) ? 1 : 0;
   CHECK(proved.size() == expected);
 }
 

@@ -39,6 +39,12 @@ std::vector<arm> shared_arms() {
   return arms;
 }
 
+// Two, for those that know caches; else none.
+std::vector<std::int32_t> caches_for(const arm& a, std::int32_t p) {
+  if (!a.base->needs.several_caches) return {};
+  return {0, p / 2, p};
+}
+
 // Whether a message that is no blocks of ranks is cut in as many.
 bool cuts_in_blocks(const arm& a, std::int64_t p) {
   const std::int32_t ranks = std::int32_t(p);
@@ -62,7 +68,7 @@ struct prepared_call {
   call_in_row in_row() const { return {schedules, size, root}; }
 };
 prepared_call prepare(const arm& a, std::int32_t p, std::int64_t segments, std::int32_t root) {
-  return {build_all(a, p, true), size_of_segments(a, p, segments),
+  return {build_all(a, p, true, 0, caches_for(a, p)), size_of_segments(a, p, segments),
           traits_of(a.base->op).rooted ? root : 0};
 }
 
@@ -363,7 +369,7 @@ affine contribution(const planned_call& c, int rank, std::int64_t unit) {
 }
 
 // Runs the call on one rank by `run(schedule, binding)`, and compares. Physical ranks, as MPI has
-// them. `nodes`: see shape; the root is rank 0 then.
+// them. `nodes`: see shape; where regions are of nodes the root is rank 0.
 template <class Element, class Run>
 bool run_call_by(const Run& run, schedule_cache& cache, const planned_call& c, int rank, int p,
                  const std::vector<std::int32_t>& nodes = {}) {
@@ -467,7 +473,7 @@ bool run_call_by(const Run& run, schedule_cache& cache, const planned_call& c, i
 template <class Element>
 bool run_call(cell_executor& exec, schedule_cache& cache, const planned_call& c, int rank, int p) {
   const auto run = [&](const schedule& s, const binding& b) { return exec.run(s, b); };
-  return run_call_by<Element>(run, cache, c, rank, p);
+  return run_call_by<Element>(run, cache, c, rank, p, caches_for(c.a, p));
 }
 
 // `wrong`: by rank, 1 + the number of the first call that gave it something else; 0: none did.

@@ -368,6 +368,13 @@ TEST_CASE("what handing over takes is found, and what was not measured is generi
   CHECK(cells.seen_s == Approx(known.seen_s).epsilon(0.02));
   CHECK(cells.copy.s_per_byte == Approx(known.copy.s_per_byte).epsilon(0.02));
   CHECK(cells.single_copy.alpha_s == generic.single_copy.alpha_s);
+  CHECK(cells.near_seen_s == 0);
+  machine.shared.near_seen_s = 6e-8;
+  for (const local_sample& far : m.handovers)
+    m.near_handovers.push_back(
+        {far.bytes, far.seconds - machine.seen_s() + machine.seen_s(reach::cache)});
+  CHECK(fit_shared_memory(m, generic).near_seen_s == Approx(6e-8).epsilon(0.02));
+  CHECK(fit_shared_memory(m, generic).seen_s == Approx(known.seen_s).epsilon(0.02));
   for (std::int64_t bytes = 4096; bytes <= 1 << 20; bytes *= 4)
     m.single_copies.push_back({bytes, machine.publish_s(0) + machine.line_s() +
                                           machine.single_copy_s(double(bytes)) + machine.seen_s()});

@@ -332,6 +332,27 @@ TEST_CASE("ranks are played in the order of nodes, wherever they are and whoever
       played += x.what.base->needs.max_nodes > 0;
     }
   CHECK(played > 0);
+  // Caches in the same way: on one node, by turns and with the root in the middle.
+  node_layout under_caches = node_layout::blocks(p, p, each), mixed = under_caches;
+  for (std::int32_t r = 0; r < p; ++r) mixed.cache_of_rank[std::size_t(r)] = r % (p / each);
+  std::size_t by_caches = 0;
+  for (const collective op : all_collectives)
+    for (const arm_prediction& x : predict_arms({.machine = m}, {.op = op,
+                                                                .num_ranks = p,
+                                                                .ranks_per_node = p,
+                                                                .ranks_per_cache = each,
+                                                                .bytes = 96 * 1024,
+                                                                .unit_bytes = 8})) {
+      if (!x.what.base->needs.several_caches) continue;
+      CAPTURE(name_of(op), name_of(x.what));
+      const message_size size{12 * 1024, 8};
+      const double seconds = simulate_arm(s, m, x.what, under_caches, size).time_s;
+      const int root = traits_of(op).rooted ? 7 : 0;
+      CHECK(simulate_arm(s, m, x.what, mixed, size).time_s == seconds);
+      CHECK(simulate_arm(s, m, x.what, mixed, size, root).time_s == seconds);
+      ++by_caches;
+    }
+  CHECK(by_caches > 0);
   const arm linear = parse_arm(collective::scan, "linear");  // whose ranks keep their order
   const double in_blocks_s = simulate_arm(s, m, linear, blocks, {1024, 8}).time_s;
   CHECK(simulate_arm(s, m, linear, by_turns, {1024, 8}).time_s > in_blocks_s);

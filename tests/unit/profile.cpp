@@ -37,6 +37,7 @@ profile example_profile() {
   p.machine.across_nodes.crowd.pieces = {{0, 16e-6, 7e-8}};
   p.machine.reduce = {.alpha_s = 1e-7, .s_per_byte = 2e-10};
   p.machine.shared = {.seen_s = 1.5e-7,
+                      .near_seen_s = 3e-8,
                       .copy = {.alpha_s = 1e-8, .s_per_byte = 1e-10},
                       .single_copy = {.alpha_s = 9e-7, .s_per_byte = 2e-10},
                       .measured = true};
@@ -66,6 +67,7 @@ sample_set example_samples() {
   s.measured.copies = {{0, 0}, {4096, 3e-7}};
   s.measured.reductions = {{4096, 9e-7}};
   s.measured.handovers = {{8, 3e-7}, {8192, 2e-6}};
+  s.measured.near_handovers = {{8, 1e-7}};
   s.measured.single_copies = {{65536, 9e-6}};
   return s;
 }
@@ -236,6 +238,7 @@ TEST_CASE("what is written is read back equal, to the last bit but of what predi
   CHECK(p.machine.across_nodes.shift_s(4096) == p.machine.across_nodes.one_way_s(4096));
   CHECK(p.machine.shared.measured);
   CHECK(p.machine.shared.seen_s == 1.5e-7);
+  CHECK(p.machine.shared.near_seen_s == 3e-8);
   CHECK(p.machine.shared.copy.s_per_byte == 1e-10);
   CHECK(p.machine.shared.single_copy.alpha_s == 9e-7);
   CHECK(p.correction("broadcast", "binomial")->factor == 1.17);
@@ -258,6 +261,7 @@ TEST_CASE("what is written is read back equal, to the last bit but of what predi
   CHECK(s.measured.links[1].crowd_s == 43e-3);
   CHECK(s.measured.eager_limits_bytes.at(link_class::across_nodes) == 65536);
   CHECK(s.measured.handovers.at(1).seconds == 2e-6);
+  CHECK(s.measured.near_handovers.at(0).seconds == 1e-7);
   CHECK(s.measured.single_copies.at(0).bytes == 65536);
   const bench_results b = files::parse_bench(files::to_json(example_bench()), "f");
   CHECK(b.results[1].bytes == std::int64_t{1} << 40);
@@ -285,6 +289,7 @@ TEST_CASE("what is written is read back equal, to the last bit but of what predi
 TEST_CASE("what an earlier railpass measured has nothing of shared memory") {
   sample_set s = example_samples();
   s.measured.handovers.clear();
+  s.measured.near_handovers.clear();
   s.measured.single_copies.clear();
   const std::string text = files::to_json(s);
   CHECK(text.find("handovers") == std::string::npos);

@@ -154,6 +154,18 @@ TEST_CASE("preconditions are checked one by one") {
   CHECK(eligible(on_nodes, on(by_turns)));
   CHECK_FALSE(eligible(on_nodes, on(by_turns, false)));
   CHECK(eligible(with({}), on(by_turns, false)));
+  const algorithm on_caches = with({.several_caches = true});
+  const auto under = [](const node_facts& caches, bool commutative = true, int num_nodes = 1) {
+    return eligibility{.num_ranks = 8,
+                       .commutative = commutative,
+                       .nodes = {.num_nodes = num_nodes, .most_ranks = 8},
+                       .caches = caches};
+  };
+  CHECK(eligible(on_caches, under(by_turns)));
+  CHECK_FALSE(eligible(on_caches, under(by_turns, false)));
+  CHECK_FALSE(eligible(on_caches, under(by_turns, true, 2)));
+  CHECK_FALSE(eligible(on_caches, under({})));
+  CHECK(eligible(on_caches, under({.num_nodes = 2, .most_ranks = 7}, false)));
   const algorithm on_equal_nodes = with({.max_nodes = any_nodes, .equal_nodes = true});
   CHECK(eligible(on_equal_nodes, on(by_turns)));
   CHECK_FALSE(eligible(on_equal_nodes, on({.num_nodes = 2, .fewest_ranks = 3, .most_ranks = 5})));

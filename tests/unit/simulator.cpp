@@ -516,27 +516,58 @@ TEST_CASE("closed forms of collectives in shared memory are about what is simula
     if (!a->needs.shared_memory) continue;
     for (const int per_node : {2, 3, 8})
       for (std::int64_t bytes : {8, 4096, 1 << 20}) {
-        const int num_nodes = a->needs.max_nodes > 0 ? 4 : 1, p = num_nodes * per_node;
+        const bool on_nodes = a->needs.max_nodes > 0, under_caches = a->needs.several_caches;
+        const int p = (knows_groups(a->needs) ? 4 : 1) * per_node;
         CAPTURE(name_of(a->op), a->name, per_node, bytes);
         const bool barrier = describe(a->op).what == promise::all_arrive;
         if (traits_of(a->op).blocks) bytes *= p;
         const message_size size = barrier ? message_size{p, 1} : message_size{bytes / 8, 8};
         const arm chosen = default_arm(*a);
         const std::vector<std::int32_t> begins{0, per_node, 2 * per_node, 3 * per_node, p};
-        const std::vector<schedule> all =
-            schedules_of(chosen, p, num_nodes > 1 ? begins : std::vector<std::int32_t>{});
-        const auto nodes = node_layout::blocks(p, per_node);
+        const std::vector<schedule> all = schedules_of(
+            chosen, p, on_nodes || under_caches ? begins : std::vector<std::int32_t>{});
+        const auto nodes =
+            node_layout::blocks(p, under_caches ? p : per_node, under_caches ? per_node : 0);
         const double played_s =
             s.run({.machine = m, .nodes = nodes, .schedules = all, .size = size}).time_s;
         const double closed_s = a->cost_s({.machine = m,
                                            .num_ranks = p,
-                                           .ranks_per_node = per_node,
+                                           .ranks_per_node = under_caches ? p : per_node,
+                                           .ranks_per_cache = under_caches ? per_node : 0,
                                            .bytes = double(size.bytes())},
                                           chosen.values);
         CHECK(closed_s > 0.5 * played_s);
         CHECK(closed_s < 2 * played_s);
       }
   }
+}
+
+TEST_CASE("what is shown is seen earlier under the same cache, if caches are known") {
+  machine_model m = rich_machine();
+  m.shared = {.seen_s = 2e-7, .near_seen_s = 4e-8, .measured = true};
+  const std::int64_t bytes = 64;
+  const std::vector<schedule> all =
+      schedules_of(parse_arm(collective::broadcast, "shared_flat"), 4);
+  simulator s;
+  const auto finish = [&](const node_layout& where) {
+    return s.run({.machine = m, .nodes = where, .schedules = all, .size = {bytes, 1}}).finish_s;
+  };
+  const double near_s =
+      m.publish_s(bytes) + m.line_s(reach::cache) + m.fetch_s(bytes, reach::cache);
+  const double far_s = m.publish_s(bytes) + m.line_s() + m.fetch_s(bytes);
+  CHECK(far_s - near_s == Approx(m.shared.seen_s - m.shared.near_seen_s));
+  const std::vector<double> together = finish(node_layout::blocks(4, 4));
+  const std::vector<double> apart = finish(node_layout::blocks(4, 4, 2));
+  for (const std::size_t r : {1, 2, 3}) {
+    CHECK(together[r] == Approx(far_s));
+    CHECK(apart[r] == Approx(r == 1 ? near_s : far_s));
+  }
+  // Where nobody has measured it, near is nearer.
+  m.shared.near_seen_s = 0;
+  CHECK(m.line_s(reach::cache) < m.line_s());
+  node_layout wrong = node_layout::blocks(4, 4, 2);
+  wrong.cache_of_rank.pop_back();
+  CHECK_THROWS_AS(finish(wrong), error);
 }
 
 TEST_CASE("a rank begins a phase when it has ended the one before") {

@@ -17,9 +17,12 @@ inline shared_memory_model fit_shared_memory(const measurements& m,
   if (m.handovers.empty()) return result;
   // It is published, seen and fetched. Nothing tells the two short copies from the waiting.
   const local_model handover = fit_local(m.handovers);
-  result.copy = {.alpha_s = std::min(generic.copy.alpha_s, handover.alpha_s / 4),
+  const double near_s =
+      m.near_handovers.empty() ? handover.alpha_s : fit_local(m.near_handovers).alpha_s;
+  result.copy = {.alpha_s = std::min(generic.copy.alpha_s, std::min(handover.alpha_s, near_s) / 4),
                  .s_per_byte = handover.s_per_byte / 2};
   result.seen_s = handover.alpha_s - 2 * result.copy.alpha_s;
+  if (!m.near_handovers.empty()) result.near_seen_s = near_s - 2 * result.copy.alpha_s;
   result.measured = true;
   if (m.single_copies.empty()) return result;
   // It is shown, seen and copied, and that this is done is seen.

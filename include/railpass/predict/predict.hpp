@@ -26,6 +26,7 @@ struct prediction_query {
   collective op = collective::broadcast;
   int num_ranks = 2;
   int ranks_per_node = 1;
+  int ranks_per_cache = 0;  ///< of one node; 0: they share one
   std::int64_t bytes = 1;
   std::int64_t unit_bytes = 1;  ///< smallest piece that can be sent alone
   bool commutative = true;      ///< reductions: the operands may be exchanged
@@ -60,6 +61,7 @@ inline double variance_of(const profile& p, const arm& a, const prediction_query
         select::misfit_place_of(a, {.machine = p.machine,
                                     .num_ranks = q.num_ranks,
                                     .ranks_per_node = q.ranks_per_node,
+                                    .ranks_per_cache = q.ranks_per_cache,
                                     .bytes = double(std::max<std::int64_t>(1, q.bytes)),
                                     .unit_bytes = double(q.unit_bytes)});
     variance = std::max(variance, std::pow(select::misfit_at(*c, place).spread, 2));
@@ -76,6 +78,7 @@ inline arm_prediction predict_arm(const profile& p, const arm& a, const predicti
                         .key = {.op = q.op, .size_class = select::size_class_of(q.bytes)},
                         .num_ranks = q.num_ranks,
                         .ranks_per_node = q.ranks_per_node,
+                        .ranks_per_cache = q.ranks_per_cache,
                         .unit_bytes = double(q.unit_bytes),
                         .bytes = double(std::max<std::int64_t>(1, q.bytes))});
   if (prior.measured_only) return {.what = a, .seconds = {}, .spread = 0};
@@ -88,12 +91,14 @@ inline arm_prediction predict_arm(const profile& p, const arm& a, const predicti
 
 inline bool eligible_at(const arm& a, const prediction_query& q) {
   const bool one_node = q.num_ranks <= q.ranks_per_node;
+  const int per_cache = q.ranks_per_cache > 0 ? q.ranks_per_cache : q.num_ranks;
   return eligible(*a.base, {.num_ranks = q.num_ranks,
                             .units = q.bytes / q.unit_bytes,
                             .commutative = q.commutative,
                             .shared_memory = q.unit_bytes <= cell_bytes,
                             .single_copy = one_node,
-                            .nodes = node_facts::blocks(q.num_ranks, q.ranks_per_node)});
+                            .nodes = node_facts::blocks(q.num_ranks, q.ranks_per_node),
+                            .caches = node_facts::blocks(q.num_ranks, per_cache)});
 }
 
 }  // namespace detail
@@ -195,7 +200,8 @@ inline const simulation& simulate_arm(simulator& s, const machine_model& machine
   const auto p = std::int32_t(nodes.node_of_rank.size());
   schedules.reserve(std::size_t(p));
   if (root < 0 || root >= p) throw error("predict: expected a root below the rank count");
-  node_order order(nodes.node_of_rank);
+  const bool by_caches = a.base->needs.several_caches && !nodes.cache_of_rank.empty();
+  node_order order(by_caches ? nodes.cache_of_rank : nodes.node_of_rank);
   order.begin_with(root);
   const bool as_calls_do = takes_any_order(a.base->op, true);
   for (std::int32_t rank = 0; rank < p; ++rank)

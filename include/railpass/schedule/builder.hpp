@@ -21,7 +21,8 @@ struct shape {
   /// with steps in shared memory bring it there themselves.
   std::int32_t result_rank = 0;
   /// For algorithms that know nodes (see nodes.hpp): the first virtual rank of each node, and
-  /// num_ranks; empty: all ranks are on one. Borrowed.
+  /// num_ranks; empty: all ranks are on one. The same of caches for those that know these.
+  /// Borrowed.
   std::span<const std::int32_t> nodes{};
 };
 

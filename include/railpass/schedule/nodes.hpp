@@ -3,6 +3,8 @@
 // Ranks and the nodes they stand on. Algorithms that know nodes see virtual ranks in an order in
 // which those of a node stand together, whatever the placement: the root's node comes first, and
 // the root is its first rank. So a schedule needs to know only how many ranks each node has.
+// Algorithms that know caches see those of one node in the same way: a cache's ranks stand
+// together.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +14,8 @@
 
 namespace railpass {
 
-/// What decides whether such algorithms may run. Equal on all ranks.
+/// What decides whether such algorithms may run: of nodes, or of the caches of one. Equal on all
+/// ranks.
 struct node_facts {
   std::int32_t num_nodes = 1;
   std::int32_t fewest_ranks = 1;  ///< on any node, as the next one

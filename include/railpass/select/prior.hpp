@@ -49,8 +49,9 @@ struct prior_query {
   context_key key{};
   int num_ranks = 2;
   int ranks_per_node = 1;
-  double unit_bytes = 1;  ///< smallest piece that can be sent alone
-  double bytes = 0;       ///< 0: the middle of the size class
+  int ranks_per_cache = 0;  ///< see cost_query
+  double unit_bytes = 1;    ///< smallest piece that can be sent alone
+  double bytes = 0;         ///< 0: the middle of the size class
 
   double message_bytes() const {
     return bytes > 0 ? bytes
@@ -129,6 +130,7 @@ inline arm_prior prior_of(const arm& a, int number, const prior_query& q) {
   const cost_query call{.machine = q.machine,
                         .num_ranks = q.num_ranks,
                         .ranks_per_node = q.ranks_per_node,
+                        .ranks_per_cache = q.ranks_per_cache,
                         .bytes = q.message_bytes(),
                         .unit_bytes = q.unit_bytes};
   const double seconds = a.base->cost_s(call, a.values);

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/session/caches.hpp"
+
+#include "support/catch.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <map>
+#include <sched.h>
+#include <string>
+#include <vector>
+
+using namespace railpass;
+
+namespace {
+
+// What the kernel is made to say: the cores that this process may use, and files.
+std::vector<int> allowed;
+std::map<std::string, std::string> files_there;
+
+// Two sockets, two NUMA nodes on each, two caches on each of these, of four cores each.
+std::string cores(int first, int count) {
+  return std::to_string(first) + "-" + std::to_string(first + count - 1) + "\n";
+}
+void make_machine() {
+  files_there.clear();
+  const std::string cpus = "/sys/devices/system/cpu/cpu", nodes = "/sys/devices/system/node/node";
+  for (int core = 0; core < 32; ++core) {
+    const std::string about = cpus + std::to_string(core);
+    for (int k = 0; k < 4; ++k) {
+      // Data, instructions, L2, L3.
+      const std::string cache = about + "/cache/index" + std::to_string(k);
+      files_there[cache + "/level"] = k < 2 ? "1\n" : std::to_string(k) + "\n";
+      files_there[cache + "/shared_cpu_list"] =
+          k < 3 ? std::to_string(core) + "\n" : cores(core / 4 * 4, 4);
+    }
+    files_there[about + "/topology/core_siblings_list"] = cores(core / 16 * 16, 16);
+  }
+  for (int node = 0; node < 4; ++node)
+    files_there[nodes + std::to_string(node) + "/cpulist"] =
+        cores(node * 8, 4).substr(0, cores(node * 8, 4).size() - 1) + "," + cores(node * 8 + 4, 4);
+}
+
+cores_place place_on(std::vector<int> may_use) {
+  allowed = std::move(may_use);
+  return place_of_cores();
+}
+
+std::vector<std::int32_t> caches_of(const std::vector<std::int64_t>& hosts,
+                                    const std::vector<cores_place>& places) {
+  std::vector<std::int64_t> packed;
+  for (const cores_place& p : places) packed.push_back(p.packed());
+  return find_caches(hosts, packed);
+}
+
+constexpr int anywhere = cores_place::anywhere;
+
+}  // namespace
+
+extern "C" int sched_getaffinity(pid_t, std::size_t bytes, cpu_set_t* set) noexcept {
+  if (allowed.empty()) return -1;
+  CPU_ZERO_S(bytes, set);
+  for (const int core : allowed) CPU_SET_S(std::size_t(core), bytes, set);
+  return 0;
+}
+
+extern "C" std::FILE* fopen(const char* path, const char* mode) {
+  const std::string name = path;
+  if (name.rfind("/sys/", 0) != 0)
+    return reinterpret_cast<decltype(&fopen)>(dlsym(RTLD_NEXT, "fopen"))(path, mode);
+  const auto found = files_there.find(name);
+  if (found == files_there.end()) return nullptr;
+  return fmemopen(found->second.data(), found->second.size(), "r");
+}
+
+TEST_CASE("a process is where all the cores are that it may use") {
+  make_machine();
+  CHECK(place_on({5}) == cores_place{4, 0, 0});
+  CHECK(place_on({22, 23}) == cores_place{20, 16, 16});
+  CHECK(place_on({11, 12}) == cores_place{anywhere, 8, 0});
+  CHECK(place_on({16, 31}) == cores_place{anywhere, anywhere, 16});
+  CHECK(place_on({15, 16}) == cores_place{});
+  CHECK(place_on({}) == cores_place{});
+}
+
+TEST_CASE("what the kernel does not tell, or not as expected, is not known") {
+  make_machine();
+  files_there["/sys/devices/system/cpu/cpu5/cache/index3/shared_cpu_list"] = "four to seven\n";
+  files_there["/sys/devices/system/node/node0/cpulist"] = "0-3,4-";
+  CHECK(place_on({5}) == cores_place{anywhere, anywhere, 0});
+  files_there["/sys/devices/system/cpu/cpu5/topology/core_siblings_list"] = "-4,99999999,5\n";
+  CHECK(place_on({5}) == cores_place{anywhere, anywhere, 5});
+  files_there.clear();
+  CHECK(place_on({5}) == cores_place{});
+}
+
+TEST_CASE("a place in one word is the same place") {
+  for (const cores_place& p :
+       {cores_place{}, {0, 0, 0}, {1023, 512, 0}, {anywhere, 8, 0}, {7, anywhere, anywhere}}) {
+    CHECK(p.packed() >= 0);
+    CHECK(cores_place::unpacked(p.packed()) == p);
+  }
+}
+
+TEST_CASE("ranks of a host are told apart by the closest thing that all of them are in") {
+  const cores_place a{0, 0, 0}, b{4, 0, 0}, c{8, 8, 0}, far{16, 16, 16};
+  const cores_place in_node{anywhere, 0, 0}, in_socket{anywhere, anywhere, 16};
+  using numbers = std::vector<std::int32_t>;
+  CHECK(caches_of({1, 1, 1, 1}, {a, b, a, far}) == numbers{0, 1, 0, 2});
+  // Hosts have caches of their own.
+  CHECK(caches_of({1, 2, 1, 2}, {a, a, b, b}) == numbers{0, 1, 2, 3});
+  // One that may use both caches of a NUMA node, then one that may use a whole socket.
+  CHECK(caches_of({1, 1, 1, 1}, {in_node, b, c, far}) == numbers{0, 0, 1, 2});
+  CHECK(caches_of({1, 1, 1, 1}, {a, b, in_node, in_socket}) == numbers{0, 0, 0, 1});
+  CHECK(caches_of({1, 2, 1}, {a, {}, b}) == numbers{0, 1, 2});
+  // All in one, or nobody knows.
+  CHECK(caches_of({1, 1, 2}, {a, a, b}).empty());
+  CHECK(caches_of({1, 1, 1}, {a, far, {}}).empty());
+  CHECK(caches_of({}, {}).empty());
+}
