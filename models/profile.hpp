@@ -90,8 +90,9 @@ struct collective_time {
   int ranks_per_node = 1;
   std::int64_t bytes = 0;
   double median_s = 0;
-  std::int64_t runs = 0;  ///< 0: enough, as far as anybody knows
-  double run_spread = 0;  ///< standard deviation of ln(seconds) of one run, rare slow ones apart
+  std::int64_t runs = 0;    ///< 0: enough, as far as anybody knows
+  double run_spread = 0;    ///< standard deviation of ln(seconds) of one run, rare slow ones apart
+  int ranks_per_cache = 0;  ///< see cost_query; known of a bench alone
 };
 
 struct profile {

@@ -136,6 +136,7 @@ struct bench_results {
   std::string measured_at{};  ///< UTC, as profile::sampled_at
   int num_ranks = 0;
   int ranks_per_node = 1;
+  int ranks_per_cache = 0;                     ///< see cost_query
   std::map<std::string, std::string> notes{};  ///< more about the environment
   std::vector<bench_result> results{};
   std::vector<learning_result> learning{};

@@ -17,6 +17,7 @@ std::string to_json(const bench_results& b) {
                    {"num_ranks", b.num_ranks},
                    {"ranks_per_node", b.ranks_per_node},
                    {"notes", b.notes}};
+  if (b.ranks_per_cache > 0) environment["ranks_per_cache"] = b.ranks_per_cache;
   if (b.notes.empty()) environment["notes"] = json::object();
   json results = json::array();
   for (const bench_result& r : b.results) {
@@ -66,12 +67,15 @@ bench_results parse_bench(std::string_view text, const std::string& name) {
   const json_reader top = document.expect(format, version);
   top.expect_fields({"format", "version", "environment", "results", "learning"});
   const json_reader environment = top.field("environment");
-  environment.expect_fields({"machine_id", "measured_at", "num_ranks", "ranks_per_node", "notes"});
+  environment.expect_fields(
+      {"machine_id", "measured_at", "num_ranks", "ranks_per_node", "ranks_per_cache", "notes"});
   bench_results b;
   b.machine_id = read_fingerprint(environment.field("machine_id"));
   b.measured_at = environment.text("measured_at");
   b.num_ranks = int(environment.integer("num_ranks", 1, largest_count));
   b.ranks_per_node = int(environment.integer("ranks_per_node", 1, largest_count));
+  if (environment.has("ranks_per_cache"))
+    b.ranks_per_cache = int(environment.integer("ranks_per_cache", 1, largest_count));
   b.notes = environment.texts("notes");
   for (const json_reader& r : top.list("results")) {
     r.expect_fields({"collective", "bytes", "arm", "median_s", "p90_s", "runs", "ratio_to_native",

@@ -36,7 +36,8 @@ std::vector<collective_time> times_of(const bench_results& bench) {
                         .bytes = r.bytes,
                         .median_s = r.median_s,
                         .runs = r.runs,
-                        .run_spread = std::max(usual, r.spread_s.value_or(0) / r.median_s)});
+                        .run_spread = std::max(usual, r.spread_s.value_or(0) / r.median_s),
+                        .ranks_per_cache = bench.ranks_per_cache});
   return result;
 }
 

@@ -40,15 +40,14 @@ std::vector<contestant> contestants_of(const std::vector<std::string>& arms, col
                          .caches = j.caches()};
   const machine_model machine = knowledge ? knowledge->machine : select::generic_machine();
   const auto predicted_s = [&](const arm& a) {
-    const select::prior_query q{
-        .machine = machine,
-        .knowledge = knowledge,
-        .key = {.op = op, .size_class = select::size_class_of(bytes)},
-        .num_ranks = j.num_ranks,
-        .ranks_per_node = j.most_ranks_per_node(),
-        .ranks_per_cache = here.caches.matter() ? here.caches.most_ranks : 0,
-        .unit_bytes = double(unit_bytes),
-        .bytes = double(std::max<std::int64_t>(1, bytes))};
+    const select::prior_query q{.machine = machine,
+                                .knowledge = knowledge,
+                                .key = {.op = op, .size_class = select::size_class_of(bytes)},
+                                .num_ranks = j.num_ranks,
+                                .ranks_per_node = j.most_ranks_per_node(),
+                                .ranks_per_cache = here.caches.most_ranks_or_0(),
+                                .unit_bytes = double(unit_bytes),
+                                .bytes = double(std::max<std::int64_t>(1, bytes))};
     return std::exp(select::prior_of(a, 0, q).log_seconds);
   };
   std::vector<contestant> all;
@@ -95,6 +94,7 @@ bench_results begin_bench(const job& j) {
   all.measured_at = files::utc_now();
   all.num_ranks = j.num_ranks;
   all.ranks_per_node = j.most_ranks_per_node();
+  all.ranks_per_cache = j.caches().most_ranks_or_0();
   return all;
 }
 

@@ -50,15 +50,14 @@ knowledge::problem session::problem_of(const select::context_key& key, std::int6
 
 std::vector<select::arm_prior> session::priors(const select::context_key& key, const call& c,
                                                double bytes) const {
-  const select::prior_query query{
-      .machine = machine_,
-      .knowledge = profile_,
-      .key = key,
-      .num_ranks = num_ranks_,
-      .ranks_per_node = nodes_.facts().most_ranks,
-      .ranks_per_cache = caches_.facts().matter() ? caches_.facts().most_ranks : 0,
-      .unit_bytes = c.is_reduction() ? double(c.element_bytes) : 1.0,
-      .bytes = bytes};
+  const select::prior_query query{.machine = machine_,
+                                  .knowledge = profile_,
+                                  .key = key,
+                                  .num_ranks = num_ranks_,
+                                  .ranks_per_node = nodes_.facts().most_ranks,
+                                  .ranks_per_cache = caches_.facts().most_ranks_or_0(),
+                                  .unit_bytes = c.is_reduction() ? double(c.element_bytes) : 1.0,
+                                  .bytes = bytes};
   return select::priors_of(known_arms()[std::size_t(c.op)], query,
                            [&](const arm& a) { return eligible_here(*a.base, c); });
 }

@@ -77,6 +77,7 @@ bench_results example_bench() {
                   .measured_at = "2026-11-21T04:00:00Z",
                   .num_ranks = 8,
                   .ranks_per_node = 1,
+                  .ranks_per_cache = 4,
                   .notes = {{"network", "200 Mbit"}},
                   .results = {},
                   .learning = {{.collective = "broadcast",
@@ -264,6 +265,7 @@ TEST_CASE("what is written is read back equal, to the last bit but of what predi
   CHECK(s.measured.near_handovers.at(0).seconds == 1e-7);
   CHECK(s.measured.single_copies.at(0).bytes == 65536);
   const bench_results b = files::parse_bench(files::to_json(example_bench()), "f");
+  CHECK(b.ranks_per_cache == 4);
   CHECK(b.results[1].bytes == std::int64_t{1} << 40);
   CHECK_FALSE(b.results[1].ratio_to_native);
   CHECK_FALSE(b.results[0].best_low);

@@ -59,6 +59,7 @@ struct known_time {
     return {.machine = machine,
             .num_ranks = measured->num_ranks,
             .ranks_per_node = measured->ranks_per_node,
+            .ranks_per_cache = measured->ranks_per_cache,
             .bytes = double(measured->bytes),
             .unit_bytes = double(unit_bytes_of(what.base->op, measured->bytes))};
   }

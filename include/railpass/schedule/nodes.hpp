@@ -23,6 +23,8 @@ struct node_facts {
   bool in_rank_order = true;  ///< each node's ranks follow one another
   /// There are nodes to go between, and ranks that share one.
   constexpr bool matter() const { return num_nodes > 1 && most_ranks > 1; }
+  /// Of caches, as closed forms are told.
+  constexpr std::int32_t most_ranks_or_0() const { return matter() ? most_ranks : 0; }
 
   /// Ranks 0 .. ranks_per_node-1 on the first node, the next ones on another one, and so on.
   static constexpr node_facts blocks(std::int32_t num_ranks, std::int32_t ranks_per_node) {
