@@ -21,7 +21,7 @@ struct file_closer {
 using file = std::unique_ptr<std::FILE, file_closer>;
 file opened(const std::string& path) { return file(std::fopen(path.c_str(), "re")); }
 
-// "0-3,8-11"; none if it is something else.
+// "0-3,8-11", as far as it reads like that.
 cpu_set_t read_list(const std::string& path) {
   cpu_set_t all;
   CPU_ZERO(&all);
