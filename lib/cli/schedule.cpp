@@ -128,14 +128,12 @@ int run(const options& o) {
   const std::int64_t unit_bytes = unit_bytes_of(op, bytes);
   if (chosen.base->is_native())
     throw usage_error("'" + o.what + "': the MPI library's own collective has no schedule to show");
-  if (!eligible(*chosen.base,
-                {.num_ranks = o.num_ranks,
-                 .units = bytes / unit_bytes,
-                 .shared_memory = unit_bytes <= cell_bytes,
-                 .single_copy = o.ranks_per_node >= o.num_ranks,
-                 .nodes = node_facts::blocks(o.num_ranks, o.ranks_per_node),
-                 .caches = node_facts::blocks(
-                     o.num_ranks, o.ranks_per_cache > 0 ? o.ranks_per_cache : o.num_ranks)}))
+  if (!detail::eligible_at(chosen, {.op = op,
+                                    .num_ranks = o.num_ranks,
+                                    .ranks_per_node = o.ranks_per_node,
+                                    .ranks_per_cache = o.ranks_per_cache,
+                                    .bytes = bytes,
+                                    .unit_bytes = unit_bytes}))
     throw usage_error("'" + o.what + "' cannot run with " + std::to_string(o.num_ranks) +
                       " ranks, " + std::to_string(o.ranks_per_node) + " per node, and " +
                       format_bytes(bytes) + " (railpass algorithms says what it needs)");
