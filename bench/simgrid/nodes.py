@@ -60,7 +60,8 @@ def row_of(m, known, collective, size, seconds):
         kind = kind_of(collective, predicted["arm"], known)
         if kind and len(some[kind]) < ARMS_OF_A_KIND:
             some[kind].append(predicted["arm"])
-    timed = m.times(collective, size, ["native", *sum(some.values(), [])], seconds)["arms"]
+    # The MPI library's own last: it may take all the time.
+    timed = m.times(collective, size, [*sum(some.values(), []), "native"], seconds)["arms"]
     by_arm = {a["arm"]: a["seconds"] for a in timed}
     row = {"collective": collective, "bytes": size, "native_s": by_arm.pop("native", None)}
     for kind in KINDS:
@@ -86,6 +87,8 @@ def main():
     parser.add_argument("--build", default="build/release", help="with railpass")
     parser.add_argument("--machine", default="nodes8x16", help="one of machines/*.cpp")
     parser.add_argument("--collectives", default=",".join(COLLECTIVES))
+    parser.add_argument("--bytes", type=lambda t: [int(b) for b in t.split(",")],
+                        help="only messages of these sizes")
     parser.add_argument("--seconds", type=float, default=120, help="real time for a cell")
     o = parser.parse_args()
     machine.find_programs(o)
@@ -97,6 +100,8 @@ def main():
               "flat / best |\n|---|--:|--:|--:|---|--:|---|--:|---|--:|--:|")
         for collective in o.collectives.split(","):
             for size in COLLECTIVES[collective]:
+                if o.bytes and size not in o.bytes:
+                    continue
                 try:
                     print(line_of(row_of(m, known, collective, size, o.seconds)), flush=True)
                 except machine.Failure as problem:

@@ -672,6 +672,23 @@ TEST_CASE("a context that begins while merges are rare does not wait for the nex
   }
 }
 
+TEST_CASE(
+    "a context of long calls pays for its merge where short ones have not paid for the last") {
+  ranks all(4, {}, "pass", 4, {.spread_s = 1e-4});  // always wants the next plan
+  const auto call = [&](int size_class, double scale) {
+    return all.call(key_of(collective::all_reduce, size_class),
+                    [&](int arm) { return arm_seconds(arm, scale); });
+  };
+  for (int i = 0; i < 20000; ++i) call(3, 1e-2);
+  const lockstep& leader = all.steps()[0];
+  for (const std::int64_t merges = leader.merges(); leader.merges() == merges;) call(3, 1e-2);
+  // The next merge is thousands of short calls away, and the program has made the last of them.
+  const std::int64_t merges = leader.merges();
+  for (int i = 0; i < 400; ++i) call(20, 1);
+  CHECK(leader.merges() - merges >= 2);
+  CHECK(all.mismatches() == 0);
+}
+
 TEST_CASE("a list with a period starts again, one without runs once") {
   struct scripted final : policy {
     epoch_plan next;

@@ -68,7 +68,7 @@ TEST_CASE("merges are made at once while much is to be learnt or where a plan is
     return pacing.next(demand_of(100, call_s, shortest_plan), 0, 0).pace;
   };
   const auto first_pace = [&](double call_s, bool all_wait) {
-    return pacing.after_first_plan(call_s, all_wait, 100, 0).pace;
+    return pacing.after_first_plan(call_s, call_s, all_wait, 100, 0).pace;
   };
   CHECK(first_pace(1e-5, false) == 0);
   CHECK(first_pace(9e-6, false) == 1);
@@ -80,10 +80,10 @@ TEST_CASE("merges are made at once while much is to be learnt or where a plan is
   CHECK(pace_of(1e-3, 6) == 1);
 }
 
-TEST_CASE("a merge is hastened for a context that begins unless merges have cost too much") {
+TEST_CASE("a merge is hastened for a context that begins, as soon as its calls can pay for it") {
   merge_pacing pacing(3, {.spread_s = 1e-6, .at_once_s = 1e-5});
-  const auto hastened = [&](int plan_length, double calls_since = 0) {
-    return pacing.after_first_plan(1e-4, false, plan_length, calls_since);
+  const auto hastened = [&](int plan_length, double calls_since = 0, double least_s = 1e-4) {
+    return pacing.after_first_plan(1e-4, least_s, false, plan_length, calls_since);
   };
   CHECK(hastened(100).gap == 1);  // the very first one
   merge_demand rare = demand_of(1e4, 1e-4);
@@ -96,9 +96,12 @@ TEST_CASE("a merge is hastened for a context that begins unless merges have cost
     pacing.charge(1, 1e-2, 0);
     (void)pacing.next(demand_of(1, 1e-4), 0, 1 + 1e-4 * (merge + 1));
   }
-  CHECK(hastened(3).gap == longest_epoch);
-  CHECK(hastened(3, 1000).gap == longest_epoch);
+  const auto paid_after = double(hastened(3).gap);
+  CHECK(paid_after > 1000);
+  CHECK(hastened(3, 1000).gap == Approx(paid_after - 1000).margin(1));
+  CHECK(hastened(3, 0, 1e-2).gap == Approx(paid_after / 100).margin(1));  // longer calls pay sooner
   CHECK(hastened(3, 1e6).gap == 3);  // which 100 s of calls have paid for since
+  CHECK(hastened(3, 0, 0).gap == longest_epoch);
 }
 
 TEST_CASE("where no tuned context is used merges become rare") {

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <new>
 #include <optional>
@@ -100,6 +101,15 @@ class leader {
   std::optional<double> expected_s(int context, int arm) const {
     const led_context& led = led_[std::size_t(context)];
     return led.chosen ? led.believed_s(arm) : std::nullopt;
+  }
+  /// The same by the fastest arm of which somebody can; 0 if there is none.
+  double least_expected_s(int context) const {
+    const led_context& led = led_[std::size_t(context)];
+    double least_s = std::numeric_limits<double>::infinity();
+    if (led.chosen)
+      for (const arm_prior& a : led.chosen->arms())
+        least_s = std::min(least_s, led.believed_s(a.arm).value_or(least_s));
+    return std::isfinite(least_s) ? least_s : 0;
   }
   /// Null if the context is native for good.
   const policy* policy_of(int context) const { return led_[std::size_t(context)].chosen.get(); }

@@ -47,10 +47,12 @@ class merge_pacing {
   /// two merges do is not seen where the program computes between others.
   double overlapped_share() const { return calls_s_ > 0 ? 1 - elapsed_s_ / calls_s_ : 0; }
 
-  /// The merge before which a context begins whose calls are expected to take `call_s`, and whose
-  /// first plan is for so many of them, `calls` after the last answer: as soon as that plan is
-  /// over, if merges have not cost too much. Where all else has settled the next one is far away.
-  hastened_merge after_first_plan(double call_s, bool all_wait, int plan_length,
+  /// The merge before which a context begins whose calls are expected to take `call_s`, 0 if nobody
+  /// can say, and at least `least_s`, and whose first plan is for so many of them, `calls` after
+  /// the last answer: as soon as that plan is over and its calls have paid for what merges have
+  /// cost too much. Where all else has settled the next one is far away, and was to be paid by
+  /// calls that may be much shorter.
+  hastened_merge after_first_plan(double call_s, double least_s, bool all_wait, int plan_length,
                                   double calls) const {
     if (merges_ == 0)
       return {
@@ -58,7 +60,9 @@ class merge_pacing {
           .pace = std::min(pace_for(call_s, all_wait ? first_all_wait_share : first_at_once_share),
                            pace_for(passed_s_, passed_at_once_share))};
     const double spare_s = spare_s_ + merge_share * calls * passed_per_call_s_;
-    return {.gap = spare_s >= 0 ? plan_length : longest_epoch, .pace = pace(call_s, plan_length)};
+    const double paid_after = spare_s >= 0 ? 0 : -spare_s / (merge_share * least_s);
+    return {.gap = std::int32_t(std::clamp<double>(paid_after, plan_length, longest_epoch)),
+            .pace = pace(call_s, plan_length)};
   }
 
   /// A merge of this pace is answered. `charged_s` is what the one before it cost the rank for
