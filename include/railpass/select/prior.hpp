@@ -38,7 +38,7 @@ inline machine_model generic_machine() {
   m.same_node.flow.pieces = {{.alpha_s = 0.4e-6, .s_per_byte = 2.0 / 6e9}};
   m.across_nodes = link(4e-6, 1e-6, 1.0 / 2.5e9);
   m.copy = {.alpha_s = 5e-8, .s_per_byte = 1.0 / 10e9};
-  m.reduce = {.alpha_s = 1e-7, .s_per_byte = 1.0 / 6e9};
+  m.reduce = {.alpha_s = 5e-8, .s_per_byte = 1.0 / 30e9};  // Zen 3: 37 GB/s, Emerald Rapids: 56
   return m;
 }
 
