@@ -102,14 +102,14 @@ class leader {
     const led_context& led = led_[std::size_t(context)];
     return led.chosen ? led.believed_s(arm) : std::nullopt;
   }
-  /// The same by the fastest arm of which somebody can; 0 if there is none.
-  double least_expected_s(int context) const {
-    const led_context& led = led_[std::size_t(context)];
-    double least_s = std::numeric_limits<double>::infinity();
-    if (led.chosen)
-      for (const arm_prior& a : led.chosen->arms())
-        least_s = std::min(least_s, led.believed_s(a.arm).value_or(least_s));
-    return std::isfinite(least_s) ? least_s : 0;
+  /// What the arm takes that was predicted to be the fastest; 0 if none was.
+  double least_predicted_s(int context) const {
+    const policy* chosen = policy_of(context);
+    double log_s = std::numeric_limits<double>::infinity();
+    if (chosen)
+      for (const arm_prior& a : chosen->arms())
+        if (!a.measured_only) log_s = std::min(log_s, a.log_seconds);
+    return std::isfinite(log_s) ? std::exp(log_s) : 0;
   }
   /// Null if the context is native for good.
   const policy* policy_of(int context) const { return led_[std::size_t(context)].chosen.get(); }

@@ -424,7 +424,7 @@ inline plan_message lockstep::lead(int context, std::unique_ptr<policy> chosen) 
   plan_message message{};
   message[first_plan_words::key] = std::int32_t(id.number & 0x7fffffff);
   message[first_plan_words::call] = std::int32_t(calls() & 0x7fffffff);
-  const hastened_merge next = pacing_.after_first_plan(call_s, leader_.least_expected_s(context),
+  const hastened_merge next = pacing_.after_first_plan(call_s, leader_.least_predicted_s(context),
                                                        id.waits == waiting::for_all, p.length,
                                                        leader_.calls_since_answer(calls()));
   message[first_plan_words::gap] = std::max(1, next.gap);
