@@ -81,14 +81,20 @@ def line_of(row):
     return "| " + " | ".join(cells) + " |"
 
 
+def sizes(text):
+    known = set(sum(COLLECTIVES.values(), []))
+    if any(not b.isdecimal() or int(b) not in known for b in text.split(",")):
+        raise argparse.ArgumentTypeError(f"'{text}': expected some of {sorted(known)}")
+    return [int(b) for b in text.split(",")]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/release", help="with railpass")
     parser.add_argument("--machine", default="nodes8x16", help="one of machines/*.cpp")
     parser.add_argument("--collectives", default=",".join(COLLECTIVES))
-    parser.add_argument("--bytes", type=lambda t: [int(b) for b in t.split(",")],
-                        help="only messages of these sizes")
+    parser.add_argument("--bytes", type=sizes, help="only messages of these sizes")
     parser.add_argument("--seconds", type=float, default=120, help="real time for a cell")
     o = parser.parse_args()
     machine.find_programs(o)
