@@ -32,7 +32,7 @@ namespace railpass {
 /// no schedule may run any more on any rank.
 class cell_executor {
  public:
-  /// `regions` by physical rank, all zero but for their processes; they stay the caller's. Those
+  /// `regions` by physical rank, new to this communicator; they stay the caller's. Those
   /// of other nodes have no memory, nor has this rank's if it is alone on its node. `own_core`: no
   /// other rank needs this one's core, so that who waits may keep it for a while.
   cell_executor(std::span<const cell_region> regions, std::int32_t rank, bool own_core)
@@ -85,7 +85,7 @@ class cell_executor {
         if (const int code = act(p, a, segment, begin, units, watch)) return code;
       }
       const std::uint64_t done = first_ + number_in_call(s, s.places, segment);
-      if (mine.memory()) mine.acknowledged().store(done, std::memory_order_release);
+      if (mine.memory()) mine.acknowledge(done);
     }
     first_ += number_in_call(s, 0, p.segments);
     return p.opens_memory ? wait_until_closed(p, watch) : 0;
@@ -226,7 +226,7 @@ class cell_executor {
     const cell_region& mine = regions_[std::size_t(rank_)];
     if (const int code = p.memory.publish(a.from, begin, units, mine.content(ring, number)))
       return code;
-    mine.shown(ring, number).store(number + 1, std::memory_order_release);
+    mine.show(ring, number);
     return 0;
   }
   int show(const program& p, const action& a, std::uint64_t number, std::int64_t begin,
@@ -238,7 +238,7 @@ class cell_executor {
       if (const int code = p.memory.pack_opened(a.from, begin, units)) return code;
     const opened_memory what{.address = p.memory.opened(a.to, begin), .bytes = bytes_of(p, units)};
     std::memcpy(mine.content(ring, number), &what, sizeof what);
-    mine.shown(ring, number).store(number + 1, std::memory_order_release);
+    mine.show(ring, number);
     return 0;
   }
   std::int64_t bytes_of(const program& p, std::int64_t units) const {
@@ -254,7 +254,7 @@ class cell_executor {
       if (r == std::size_t(rank_) || !regions_[r].memory()) continue;
       std::uint64_t theirs = 0;
       const auto enough = [&] {
-        theirs = regions_[r].acknowledged().load(std::memory_order_acquire);
+        theirs = regions_[r].first_needed();
         return theirs >= before;
       };
       if (const int code = wait(enough, std::int32_t(r), watch)) return code;
@@ -267,9 +267,7 @@ class cell_executor {
               std::int64_t units, const wait_watch& watch) {
     const cell_region& theirs = regions_[std::size_t(a.peer)];
     const cell_ring ring = ring_of(a.kind);
-    const auto is_there = [&] {
-      return theirs.shown(ring, number).load(std::memory_order_acquire) == number + 1;
-    };
+    const auto is_there = [&] { return theirs.shows(ring, number); };
     if (const int code = wait(is_there, a.peer, watch)) return code;
     const std::byte* cell = theirs.content(ring, number);
     if (a.kind == step_kind::fetch) return p.memory.fetch(cell, a.to, begin, units);
@@ -298,8 +296,8 @@ class cell_executor {
   int wait_until_closed(const program& p, const wait_watch& watch) const {
     for (const action& a : p.actions) {
       if (!opens_memory(a.kind) || a.end == a.begin) continue;
-      const std::atomic_ref<std::uint64_t> theirs = regions_[std::size_t(a.peer)].acknowledged();
-      const auto is_through = [&] { return theirs.load(std::memory_order_acquire) >= first_; };
+      const cell_region& theirs = regions_[std::size_t(a.peer)];
+      const auto is_through = [&] { return theirs.first_needed() >= first_; };
       if (const int code = wait(is_through, a.peer, watch)) return code;
     }
     for (const action& a : p.actions)

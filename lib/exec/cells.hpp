@@ -2,6 +2,10 @@
 //
 // The memory that a rank writes and the other ranks of its node read: its acknowledgement, and two
 // rings of cells. How ranks take turns with it is in railpass/schedule/cells.hpp.
+//
+// Communicators use it one after the other. The numbers of each begin behind those of the one
+// before, so that nothing in the memory has to be cleared, and what is left of a communicator is
+// nothing that another one waits for.
 #pragma once
 
 #include "railpass/schedule/cells.hpp"
@@ -14,7 +18,8 @@
 namespace railpass {
 
 /// One rank's part of some shared memory, which stays somebody else's. All zero at the beginning.
-/// What is of another rank may be read only, but for readers_left.
+/// What is of another rank may be read only, but for readers_left. Numbers are those of the
+/// communicator that has the memory when this is made, from 0 on.
 class cell_region {
  public:
   /// By cell_ring: what is opened takes a line.
@@ -30,11 +35,17 @@ class cell_region {
       4096 * 4096;
 
   cell_region() = default;
-  explicit cell_region(std::byte* memory) : memory_(memory) {}
+  explicit cell_region(std::byte* memory) : memory_(memory), begins_at_(beginning().load()) {}
   std::byte* memory() const { return memory_; }
 
   /// Numbers below are not read any more by this rank.
-  std::atomic_ref<std::uint64_t> acknowledged() const { return word_at(0); }
+  void acknowledge(std::uint64_t number) const {
+    acknowledged().store(begins_at_ + number, std::memory_order_release);
+  }
+  /// The first number that may still be read by the rank.
+  std::uint64_t first_needed() const {
+    return acknowledged().load(std::memory_order_acquire) - begins_at_;
+  }
   /// Ranks that have left a communicator in which they read this region, all together so far.
   std::atomic_ref<std::uint64_t> readers_left() const { return word_at(line_bytes); }
   /// Of the rank, where others may copy from and to its memory; it is set once.
@@ -42,25 +53,33 @@ class cell_region {
   void set_process(pid_t process) const {
     process_word().store(std::uint64_t(process), std::memory_order_relaxed);
   }
-  /// 1 + the number of what is in a cell, once all of it is there.
-  std::atomic_ref<std::uint64_t> shown(cell_ring ring, std::uint64_t number) const {
-    return word_at(offset_of(ring, number));
+  /// All of what has that number is in its cell.
+  void show(cell_ring ring, std::uint64_t number) const {
+    shown(ring, number).store(begins_at_ + number + 1, std::memory_order_release);
+  }
+  bool shows(cell_ring ring, std::uint64_t number) const {
+    return shown(ring, number).load(std::memory_order_acquire) == begins_at_ + number + 1;
   }
   std::byte* content(cell_ring ring, std::uint64_t number) const {
     return memory_ + offset_of(ring, number) + header_bytes;
   }
 
-  /// As at the beginning, but for readers_left and the process. Only where nobody reads.
-  void reset() const {
-    for (const cell_ring ring : {cell_ring::published, cell_ring::opened})
-      for (std::uint64_t n = 0; n < num_cells[std::size_t(ring)]; ++n)
-        shown(ring, n).store(0, std::memory_order_relaxed);
-    acknowledged().store(0, std::memory_order_seq_cst);
-  }
+  /// For another communicator. By the rank itself, where nobody reads; the next cell_region has the
+  /// new numbers, on all ranks.
+  void begin_anew() const { beginning().store(acknowledged().load()); }
 
  private:
   std::atomic_ref<std::uint64_t> process_word() const {
     return word_at(line_bytes + std::int64_t(sizeof(std::uint64_t)));
+  }
+  std::atomic_ref<std::uint64_t> acknowledged() const { return word_at(0); }
+  // What numbers of the present communicator are counted from.
+  std::atomic_ref<std::uint64_t> beginning() const {
+    return word_at(line_bytes + 2 * std::int64_t(sizeof(std::uint64_t)));
+  }
+  // 1 + the number of what is in a cell.
+  std::atomic_ref<std::uint64_t> shown(cell_ring ring, std::uint64_t number) const {
+    return word_at(offset_of(ring, number));
   }
   static constexpr std::int64_t offset_of(cell_ring ring, std::uint64_t number) {
     const auto n = std::int64_t(number % num_cells[std::size_t(ring)]);
@@ -73,6 +92,7 @@ class cell_region {
   }
 
   std::byte* memory_ = nullptr;
+  std::uint64_t begins_at_ = 0;
 };
 static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
 

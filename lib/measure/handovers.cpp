@@ -56,12 +56,12 @@ class node_ranks {
                                        MPI_INFO_NULL, comm_, &own, &window_) == MPI_SUCCESS;
     MPI_Allreduce(MPI_IN_PLACE, &made, 1, MPI_INT, MPI_MIN, comm_);
     if (made == 0) return;
-    for (int r = 0; r < size_; ++r) regions_.push_back(region_of(r));
-    const cell_region& mine = regions_[std::size_t(rank_)];
-    std::memset(mine.memory(), 0, std::size_t(cell_region::bytes));
-    mine.set_process(::getpid());
+    std::byte* const mine = memory_of(rank_);
+    std::memset(mine, 0, std::size_t(cell_region::bytes));
+    cell_region(mine).set_process(::getpid());
     single_copies_ = can_copy_to_each_other(comm_);
     MPI_Barrier(comm_);
+    for (int r = 0; r < size_; ++r) regions_.emplace_back(memory_of(r));
     runs_.emplace(regions_, rank_, std::thread::hardware_concurrency() >= unsigned(size_));
   }
   ~node_ranks() {
@@ -102,14 +102,14 @@ class node_ranks {
     several_caches_ = node_order(caches).facts().matter();
   }
   // Mappings begin with pages, so that it is the same place on all ranks.
-  cell_region region_of(int r) const {
+  std::byte* memory_of(int r) const {
     MPI_Aint bytes = 0;
     int unit = 1;
     void* memory = nullptr;
     MPI_Win_shared_query(window_, r, &bytes, &unit, &memory);
     auto room = std::size_t(bytes);
     std::align(std::size_t(cell_region::line_bytes), std::size_t(cell_region::bytes), memory, room);
-    return cell_region(static_cast<std::byte*>(memory));
+    return static_cast<std::byte*>(memory);
   }
   // Who waits in memory lets MPI go on: others may wait for what it has of this rank.
   void run(const schedule& s, const binding& b) {

@@ -7,6 +7,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -49,15 +50,19 @@ class agreement {
     return is_equal(settings) || (words_[settings] & words_[settings + 1]) == ~std::uint64_t{0};
   }
 
-  /// The base in which this rank would have its lane, and the lanes that are free there.
-  void offer(std::uint64_t base_id, const lane_set& free) {
+  /// The base in which this rank would have its lane, and the lanes and slots that are free there.
+  void offer(std::uint64_t base_id, const place_book::lane_set& free,
+             const place_book::slot_set& free_slots) {
     set_pair(base_id_word, base_id);
-    for (std::size_t i = 0; i < free.size(); ++i) words_[lanes + i] = free[i];
+    words_[slots] = free_slots.words()[0];
+    std::ranges::copy(free.words(), words_.begin() + lanes);
   }
   bool same_base() const { return is_equal(base_id_word); }
   bool no_base() const { return same_base() && words_[base_id_word] == 0; }
   /// The first lane that is free on all ranks; -1: there is none.
   int common_lane() const;
+  /// A bit for each slot that is free on all ranks.
+  std::uint64_t free_slots() const { return words_[slots]; }
 
   /// Collective over `comm`. Returns an MPI error code.
   int agree(MPI_Comm comm) {
@@ -72,6 +77,7 @@ class agreement {
     settings,
     base_id_word = settings + 2,
     flags = base_id_word + 2,
+    slots,
     lanes
   };
   void set_pair(std::size_t first, std::uint64_t value) {
@@ -80,7 +86,7 @@ class agreement {
   }
   bool is_equal(std::size_t first) const { return words_[first] == ~words_[first + 1]; }
 
-  std::array<std::uint64_t, std::size_t(lanes) + lane_set{}.size()> words_{};
+  std::array<std::uint64_t, std::size_t(lanes) + place_book::lane_set::num_words> words_{};
 };
 
 inline int agreement::common_lane() const {

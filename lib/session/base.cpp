@@ -42,12 +42,6 @@ base_place place_in(base& of, MPI_Comm user) {
   return place;
 }
 
-void set(lane_set& lanes, int number, bool value) {
-  const std::uint64_t bit = std::uint64_t{1} << (number % 64);
-  std::uint64_t& word = lanes[std::size_t(number) / 64];
-  word = value ? word | bit : word & ~bit;
-}
-
 }  // namespace
 
 base_lane::~base_lane() {
@@ -175,14 +169,15 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
     place = {};
     return failure != MPI_SUCCESS ? failure : MPI_ERR_NO_MEM;
   }
-  made.shared = shared->finish(agreed[1], made.why_not_shared);
+  entry added;
+  made.shared = shared->finish(agreed[1], added.why_not_shared);
+  for (int n = 0; made.shared && n < made.shared->num_slots(); ++n)
+    added.places.add_slot(made.shared->own_region(n));
+  added.made = std::move(from.made);
   const std::lock_guard lock(mutex_);
-  lane_set free;
-  free.fill(~std::uint64_t{0});
-  set(free, base::told_tag / base::tags_per_lane, false);
   const auto behind =
       std::ranges::upper_bound(all_, made.id, {}, [](const entry& e) { return e.made->id; });
-  all_.insert(behind, {std::move(from.made), free});
+  all_.insert(behind, std::move(added));
   return MPI_SUCCESS;
 }
 
@@ -209,25 +204,51 @@ bases::entry& bases::entry_of(const base& b) {
   return *std::ranges::find(all_, &b, [](const entry& e) { return e.made.get(); });
 }
 
-lane_set bases::free_lanes(const base& b) {
+std::string bases::why_not_shared(const base& b) {
   const std::lock_guard lock(mutex_);
-  lane_set free = entry_of(b).free;
-  for (int n = 0; b.shared && n < b.shared->num_slots(); ++n)
-    if ((free[0] >> n & 1) != 0 && !b.shared->is_free(n)) set(free, n, false);
-  return free;
+  return std::exchange(entry_of(b).why_not_shared, {});
 }
 
-bool bases::take(const base& b, int number) {
+place_book::lane_set bases::free_lanes(const base& b) {
   const std::lock_guard lock(mutex_);
-  lane_set& free = entry_of(b).free;
-  if ((free[std::size_t(number) / 64] >> (number % 64) & 1) == 0) return false;
-  set(free, number, false);
-  return true;
+  return entry_of(b).places.free_lanes();
 }
 
-void bases::give_back(const base& b, int number) {
+bool bases::take(const base& b, int lane) {
   const std::lock_guard lock(mutex_);
-  set(entry_of(b).free, number, true);
+  return entry_of(b).places.take_lane(lane);
+}
+
+void bases::give_back(const base& b, int lane) {
+  const std::lock_guard lock(mutex_);
+  entry_of(b).places.give_back_lane(lane);
+}
+
+place_book::slot_set bases::free_slots(const base& b) {
+  const std::lock_guard lock(mutex_);
+  return entry_of(b).places.free_slots();
+}
+
+bool bases::take_slot(const base& b, int slot, bool all_have_left) {
+  const std::lock_guard lock(mutex_);
+  return entry_of(b).places.take_slot(slot, all_have_left);
+}
+
+void bases::give_back_slot(const base& b, int slot, std::uint64_t readers) {
+  const std::lock_guard lock(mutex_);
+  entry& of = entry_of(b);
+  of.places.give_back_slot(slot, readers);
+  of.tenants.of_slot[std::size_t(slot)] = {};
+}
+
+void bases::settle_in(const base& b, int slot, const slot_tenants::entry& tenant) {
+  const std::lock_guard lock(mutex_);
+  entry_of(b).tenants.of_slot[std::size_t(slot)] = tenant;
+}
+
+slot_tenants& bases::tenants(const base& b) {
+  const std::lock_guard lock(mutex_);
+  return entry_of(b).tenants;
 }
 
 void bases::keep(std::unique_ptr<merge_messages> left) {

@@ -3,13 +3,16 @@
 // Bases: the few communicators of railpass' own over which the messages of many of the user's
 // communicators travel. The first communicator of some ranks that is to be tuned gets a base of
 // exactly these ranks; all later ones whose ranks are among them are numbered lanes of it, which
-// costs MPI nothing. A lane's number is its messages' tags.
+// costs MPI nothing. A lane's number is its messages' tags. place_book.hpp says who has which
+// place.
 #pragma once
 
 #include "lib/rails/mpi/place.hpp"
 #include "lib/rails/mpi/rank_map.hpp"
 #include "lib/session/hosts.hpp"
+#include "lib/session/memory_slot.hpp"
 #include "lib/session/node_memory.hpp"
+#include "lib/session/place_book.hpp"
 
 #include <mpi.h>
 
@@ -29,7 +32,7 @@ class merge_messages;
 /// One communicator of railpass' own. Never freed: freeing would be collective.
 struct base {
   /// MPI guarantees tags to 32767.
-  static constexpr int num_lanes = 1024, tags_per_lane = 32;
+  static constexpr int num_lanes = place_book::num_lanes, tags_per_lane = 32;
   /// Of what leaders tell (leaders.hpp): the last lane is nobody's.
   static constexpr int told_tag = (num_lanes - 1) * tags_per_lane;
 
@@ -38,12 +41,8 @@ struct base {
   std::uint64_t id = 0;  ///< the same on all its ranks, where no other base has it; not 0
   std::vector<host_run> hosts;
   std::vector<std::int32_t> cache_of_rank;  ///< see find_caches
-  std::unique_ptr<node_memory> shared;      ///< of its first lanes, on all ranks alike; null: none
-  std::string why_not_shared;               ///< on a rank that knows
+  std::unique_ptr<node_memory> shared;      ///< on all ranks alike; null: none
 };
-
-/// A bit for each lane.
-using lane_set = std::array<std::uint64_t, base::num_lanes / 64>;
 
 /// Where a communicator stands in a base that has all its ranks.
 struct base_place {
@@ -132,11 +131,20 @@ class bases {
   /// MPI_COMM_WORLD.
   bool make_for_world(bool wanted, std::int64_t shared_bytes);
 
-  /// The lanes of a base on which nothing is left on this rank, nor read that it has shared there.
-  lane_set free_lanes(const base& b);
-  /// Takes one of them, if it is still free.
-  bool take(const base& b, int number);
-  void give_back(const base& b, int number);
+  /// Why the ranks of a base share no memory, once, on a rank that knows; empty: nothing new.
+  std::string why_not_shared(const base& b);
+
+  /// See place_book.
+  place_book::lane_set free_lanes(const base& b);
+  bool take(const base& b, int lane);
+  void give_back(const base& b, int lane);
+  place_book::slot_set free_slots(const base& b);
+  bool take_slot(const base& b, int slot, bool all_have_left = false);
+  void give_back_slot(const base& b, int slot, std::uint64_t readers);
+  /// Who has it now, until it is given back.
+  void settle_in(const base& b, int slot, const slot_tenants::entry& tenant);
+  /// Only while no other thread calls MPI.
+  slot_tenants& tenants(const base& b);
 
   /// Keeps messages of a communicator that is gone until they have come and left. Throws
   /// std::bad_alloc.
@@ -151,7 +159,9 @@ class bases {
  private:
   struct entry {
     std::unique_ptr<base> made;
-    lane_set free;
+    place_book places;
+    std::string why_not_shared;
+    slot_tenants tenants;
   };
   entry& entry_of(const base& b);
 

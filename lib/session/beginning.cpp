@@ -53,6 +53,11 @@ void beginning::refuse(std::string_view why, std::optional<int> number,
   }
 }
 
+void beginning::offer_places() {
+  const base& of = *place_.of;
+  agreed.offer(of.id, all_bases_.free_lanes(of), all_bases_.free_slots(of));
+}
+
 void beginning::make_part(bool pays, bool asked_for, const std::function<void()>& own_part) {
   all_bases_.settle();
   int num_ranks = 0;
@@ -78,7 +83,7 @@ void beginning::make_part(bool pays, bool asked_for, const std::function<void()>
       own_part();
       place_ = all_bases_.find(user_);
       if (place_.of) {
-        agreed.offer(place_.of->id, all_bases_.free_lanes(*place_.of));
+        offer_places();
       } else {
         agreed.set(agreement::one_world, bases::is_one_world(user_));
         for_base_ = bases::prepare(num_ranks, values_.shared_memory);
@@ -133,8 +138,7 @@ std::optional<beginning::refusal> beginning::take_place(joint_lockstep& joint) {
       refuse(": MPI makes none for its messages, error ", failure);
       return refusal{};
     }
-    // All lanes of a new one are free.
-    agreed.offer(place_.of->id, all_bases_.free_lanes(*place_.of));
+    offer_places();  // all of a new one are free
   } else if (!agreed.same_base()) {
     return refusal{MPI_SUCCESS, true};  // another thread of some ranks is just making one
   }
@@ -144,10 +148,8 @@ std::optional<beginning::refusal> beginning::take_place(joint_lockstep& joint) {
   }
   const int number = take_lane(agreed, place_, user_);
   if (number < 0) return refusal{MPI_SUCCESS, true};
-  if (std::string& why = place_.of->why_not_shared; !why.empty()) {
+  if (const std::string why = all_bases_.why_not_shared(*place_.of); !why.empty())
     owner_.record("collectives do not use shared memory: " + why);
-    why.clear();
-  }
   joint.connect(std::move(place_), number);
   return std::nullopt;
 }

@@ -49,6 +49,7 @@ class beginning {
   /// Says it, if there is memory for that: `why`, a number if there is one, and the rest.
   void refuse(std::string_view why, std::optional<int> number = {},
               std::string_view rest = {}) const;
+  void offer_places();
 
   MPI_Comm user_;
   const settings& values_;

@@ -246,7 +246,6 @@ node_memory::making::making(MPI_Comm comm, std::span<const host_run> hosts, std:
   const int host = host_of(hosts, rank);
   mine_ = std::make_unique<part>(comm, socket_name(id, host), most_bytes);
   node_memory& made = *mine_->made;
-  made.usage_.resize(most_slots);
   made.local_of_rank_.assign(std::size_t(num_ranks), -1);
   std::vector<int> ranks_on(std::size_t(num_ranks), 0);
   for (int r = 0; r < num_ranks; ++r) {
@@ -301,28 +300,14 @@ cell_region node_memory::region(int local, int slot) const {
                      slot * cell_region::bytes);
 }
 
-bool node_memory::is_free(int slot) {
-  usage& u = usage_[std::size_t(slot)];
-  if (!u.used || !memory_) return true;
-  const cell_region mine = region(local_, slot);
-  if (mine.readers_left().load(std::memory_order_acquire) != u.readers) return false;
-  mine.reset();
-  u.used = false;
-  return true;
-}
-
 node_memory::use::use(node_memory& of, int slot, const rank_map& ranks, int num_ranks,
                       std::vector<cell_region> room)
     : regions_(std::move(room)) {
-  std::uint64_t readers = 0;
   for (int r = 0; r < num_ranks; ++r) {
     const int local = of.local_of_rank_[std::size_t(ranks[r])];
     const bool here = local >= 0 && of.memory_;
     regions_.push_back(here ? of.region(local, slot) : cell_region());
-    if (local == of.local_)
-      rank_ = r;
-    else if (here)
-      ++readers;
+    if (local == of.local_) rank_ = r;
   }
   // The first calls are not to be slower than all later ones; where the kernel does not know it
   // they are.
@@ -330,15 +315,16 @@ node_memory::use::use(node_memory& of, int slot, const rank_map& ranks, int num_
     if (regions_[r].memory())
       ::madvise(regions_[r].memory(), std::size_t(cell_region::bytes),
                 r == std::size_t(rank_) ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
-  usage& u = of.usage_[std::size_t(slot)];
-  u.used = true;
-  u.readers += readers;
 }
 
-node_memory::use::~use() {
-  for (std::size_t r = 0; r < regions_.size(); ++r)
-    if (r != std::size_t(rank_) && regions_[r].memory())
-      regions_[r].readers_left().fetch_add(1, std::memory_order_release);
+std::uint64_t node_memory::use::leave() {
+  std::uint64_t others = 0;
+  for (std::size_t r = 0; r < regions_.size(); ++r) {
+    if (r == std::size_t(rank_) || !regions_[r].memory()) continue;
+    regions_[r].readers_left().fetch_add(1, std::memory_order_release);
+    ++others;
+  }
+  return others;
 }
 
 }  // namespace railpass

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Memory that the ranks of a base share within each host: made once, with the base, for all the
-// communicators that get a lane there. It has slots, one for each of the first lanes, and in each
-// slot a region for each rank of the host.
+// communicators that get a slot there (memory_slot.hpp). In each slot is a region for each rank of
+// the host.
 #pragma once
 
 #include "lib/exec/cells.hpp"
 #include "lib/session/hosts.hpp"
+#include "lib/session/place_book.hpp"
 
 #include <mpi.h>
 
@@ -25,7 +26,7 @@ namespace railpass {
 class node_memory {
  public:
   /// Communicators at once that may use it: more need memory that few programs would use.
-  static constexpr int most_slots = 8;
+  static constexpr int most_slots = place_book::most_slots;
 
   class making;
   ~node_memory();
@@ -37,21 +38,22 @@ class node_memory {
   bool has_core_per_rank() const { return core_per_rank_; }
   /// Whether each rank of this host may copy from and to the memory of all others there.
   bool has_single_copy() const { return single_copy_; }
-  /// Whether nobody reads this rank's region of the slot any more; it is all zero then. Before
-  /// others hear that the lane is free.
-  bool is_free(int slot);
+  /// What this rank shows in a slot; without memory if it is the base's only rank of its host.
+  cell_region own_region(int slot) const { return memory_ ? region(local_, slot) : cell_region(); }
 
   /// A communicator's use of a slot, from when all have agreed on it until this rank reads nothing
   /// more of what the others write.
   class use {
    public:
-    /// `ranks` are the base's, on all of which the slot is_free(), on any hosts. `room` for as many
+    /// `ranks` are the base's, which all have taken the slot, on any hosts. `room` for as many
     /// regions has been reserved, as nothing may fail here on one rank alone.
     use(node_memory& of, int slot, const rank_map& ranks, int num_ranks,
         std::vector<cell_region> room);
-    ~use();
     use(const use&) = delete;
     use& operator=(const use&) = delete;
+    /// The end: what others show is not read any more. Returns how many ranks will say that of what
+    /// this one has shown.
+    std::uint64_t leave();
     /// By rank of the communicator. Without memory: those on other hosts, and this one's if it is
     /// the base's only rank here.
     const std::vector<cell_region>& regions() const { return regions_; }
@@ -62,13 +64,6 @@ class node_memory {
   };
 
  private:
-  // Of one slot, on this rank: how many will have left its region once all have, and whether it has
-  // been used since it was all zero.
-  struct usage {
-    std::uint64_t readers = 0;
-    bool used = false;
-  };
-
   node_memory() = default;
   cell_region region(int local, int slot) const;
 
@@ -81,7 +76,6 @@ class node_memory {
   bool single_copy_ = false;
   std::byte* memory_ = nullptr;
   std::size_t bytes_ = 0;
-  std::vector<usage> usage_;  // by slot
 };
 
 /// How the ranks of a communicator get such memory, all of them or none: with two reductions, and

@@ -60,6 +60,11 @@ class recent_calls {
     here.known.context = context;
   }
 
+  /// What calls come to has changed.
+  void forget() {
+    for (place& p : places_) p.known.chosen = nullptr;
+  }
+
  private:
   struct place {
     std::uint64_t missed = 0;

@@ -46,8 +46,9 @@ long times_core_given() {
 
 }  // namespace
 
-[[gnu::hot]] bool session::begin_call() {
+[[gnu::hot]] bool session::begin_call(const call& c) {
   ++call_number_;
+  if (call_number_ == asks_for_memory_at_) ask_for_memory(c.comm);
   if (joint_.begin_call()) {
     weighing::give_up();  // merges have an account of their own
     joint_.merge_steps();
@@ -56,7 +57,7 @@ long times_core_given() {
 }
 
 [[gnu::hot]] int session::run(const call& c, const call_options& options) {
-  if (!begin_call()) return raise(c, MPI_ERR_OTHER);
+  if (!begin_call(c)) return raise(c, MPI_ERR_OTHER);
   const arm_table::handling& how = arms_[c.op];
   if (joint_.steps().native_for_good()) return run_arm(c, how.arms[select::native_arm]);
   if (asks_for_arm(options)) {
@@ -100,7 +101,7 @@ bool session::is_watched(const select::timed_call& chosen) const {
 [[gnu::hot]] int session::run_again(call& c, recent_call& known) {
   c.message_bytes = known.as.message_bytes;
   c.element_bytes = known.as.element_bytes;
-  if (!begin_call()) return raise(c, MPI_ERR_OTHER);
+  if (!begin_call(c)) return raise(c, MPI_ERR_OTHER);
   if (known.pinned) {
     const bool gave_up = joint_.steps().native_for_good();
     return run_by(gave_up ? arms_[c.op].arms[select::native_arm] : *known.pinned, c, known);

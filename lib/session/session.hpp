@@ -16,6 +16,7 @@
 #include "lib/session/device_memory.hpp"
 #include "lib/session/hosts.hpp"
 #include "lib/session/joint_lockstep.hpp"
+#include "lib/session/memory_slot.hpp"
 #include "lib/session/own_time.hpp"
 #include "lib/session/recent_calls.hpp"
 #include "models/profile.hpp"
@@ -36,7 +37,7 @@ namespace railpass {
 class process;
 struct settings;
 
-class session {
+class session final : slot_tenant {
  public:
   /// A session, or none: the communicator stays native, until it is asked again if that is
   /// `postponed`, else for good, or, if `error_code` is not MPI_SUCCESS, the user's call fails with
@@ -105,21 +106,27 @@ class session {
   };
 
   struct memory_of_schedules {
-    node_memory::use slot;
+    memory_slot slot;
     cell_executor runs;
     phases_executor phases;
     bool single_copy;  // on this host
-    memory_of_schedules(node_memory& of, const base_lane& lane, std::vector<cell_region> room)
-        : slot(of, lane.number(), lane.ranks(), lane.num_ranks(), std::move(room)),
-          runs(slot.regions(), lane.rank(), of.has_core_per_rank()),
-          single_copy(of.has_single_copy()) {}
+    memory_of_schedules(const base_lane& lane, int number, slot_tenant& tenant,
+                        std::vector<cell_region> room)
+        : slot(lane, number, tenant, std::move(room)),
+          runs(slot.regions(), lane.rank(), lane.of().shared->has_core_per_rank()),
+          single_copy(lane.of().shared->has_single_copy()) {}
   };
 
   // Who shares a host with whom. Nothing fails.
   void know_nodes();
-  // Schedules may run in the memory that the ranks of each host share, if there is any. Nothing
-  // fails.
-  void share_memory();
+  // Schedules may run in the memory that the ranks of each host share, if there is any and a slot
+  // of it; else this is asked again. Collective over `user`; nothing fails.
+  void share_memory(MPI_Comm user, const slot_request& request);
+  [[gnu::noinline]] void ask_for_memory(MPI_Comm user);
+  void stay_without_memory();
+  std::uint64_t calls() const override { return std::uint64_t(call_number_); }
+  bool may_give_up_slot() const override { return !joint_.has_failed(); }
+  void give_up_slot() override;
   // Where the settings name rails, schedules run over these. Collective over `user`.
   void open_rails(MPI_Comm user, bool all_name_rails, bool none_names_rails);
   void know_machine(double passed_s);
@@ -127,7 +134,7 @@ class session {
     return !options.arm.empty() || options.segment_bytes >= 0;
   }
   // Counts it, and makes the steps of a merge that are due; false: no rank is to wait for others.
-  bool begin_call();
+  bool begin_call(const call& c);
   int run_tuned(const call& c, std::uint8_t policy);
   int run_pinned(const call& c, const arm& a, std::uint64_t asked);
   int run_by(const arm& a, const call& c, recent_call& known);
@@ -180,6 +187,7 @@ class session {
   void trace(const call& c, const select::timed_call& chosen, double started_s, double seconds);
   static void report_hang(void* self, std::span<const awaited_peer> peers);
 
+  static constexpr std::int64_t first_calls_without_memory = 1000;
   // In longer calls it does not show that all is asked again for each of them.
   static constexpr std::int64_t short_message_bytes = 16 * 1024;
   // What contexts call an arm that is pinned, and may be none of known_arms().
@@ -188,6 +196,7 @@ class session {
   // What every call reads comes first, on few cache lines: other work empties the cache between
   // calls.
   std::int64_t call_number_ = 0;
+  std::int64_t asks_for_memory_at_ = 0;  // the number of a call; 0: never again
   const arm* last_arm_ = nullptr;
   process& process_;
   const settings& settings_;
@@ -205,6 +214,8 @@ class session {
   std::unique_ptr<rails_of_schedules> over_rails_;  // none: over MPI's messages
   std::vector<cell_region> room_for_regions_;       // what the next one needs
   std::optional<memory_of_schedules> in_memory_;    // if all ranks share some
+  std::int64_t calls_without_memory_ = first_calls_without_memory;  // before it is asked for again
+  bool one_thread_ = false, was_evicted_ = false;                   // on all ranks
   schedule_cache schedules_;
   std::vector<std::string> policies_;  // 0: the setting's; the others were named by calls
   call_buffers buffers_;

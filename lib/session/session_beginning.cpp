@@ -36,7 +36,10 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   if (native) return {nullptr, native->error_code, native->postponed};
   made->times_pinned_ = b.agreed.all(agreement::says_worth);
   made->know_nodes();
-  made->share_memory();
+  made->one_thread_ = b.agreed.all(agreement::one_thread);
+  made->share_memory(
+      user,
+      {.free_on_all = b.agreed.free_slots(), .one_thread = made->one_thread_, .may_evict = true});
   made->open_rails(user, b.agreed.all(agreement::names_rails),
                    b.agreed.all(agreement::names_no_rails));
   made->know_machine(passed_s);
@@ -88,13 +91,43 @@ void session::know_nodes() {
   if (!caches_.facts().matter()) caches_.forget_order();
 }
 
-void session::share_memory() {
+void session::share_memory(MPI_Comm user, const slot_request& request) {
   const base_lane& mine = joint_.lane();
-  node_memory* const memory = mine.of().shared.get();
   // All ranks know alike where they are.
-  const node_facts& nodes = nodes_.facts();
-  if (memory && mine.number() < memory->num_slots() && nodes.most_ranks > 1)
-    in_memory_.emplace(*memory, mine, std::move(room_for_regions_));
+  if (!mine.of().shared || nodes_.facts().most_ranks < 2) return;
+  const int slot = take_memory_slot(mine, user, request);
+  if (slot < 0) return stay_without_memory();
+  in_memory_.emplace(mine, slot, static_cast<slot_tenant&>(*this), std::move(room_for_regions_));
+  recent_.forget();  // what calls come to
+}
+
+// Others may end, or be idle, meanwhile.
+void session::stay_without_memory() {
+  asks_for_memory_at_ = call_number_ + calls_without_memory_;
+  calls_without_memory_ *= 2;
+}
+
+void session::ask_for_memory(MPI_Comm user) {
+  if (joint_.is_gone()) return;
+  bool ready = true;
+  try {
+    room_for_regions_.reserve(std::size_t(num_ranks_));
+  } catch (const std::bad_alloc&) {
+    ready = false;
+  }
+  share_memory(user, {.free_on_all = free_slots_on_all(joint_.lane(), user, ready),
+                      .one_thread = one_thread_,
+                      .may_evict = !std::exchange(was_evicted_, false),
+                      .ready = ready});
+}
+
+// Who loses it to another one asks for it in its next call, and then goes without for a while.
+void session::give_up_slot() {
+  in_memory_.reset();
+  recent_.forget();
+  was_evicted_ = true;
+  calls_without_memory_ = first_calls_without_memory;
+  asks_for_memory_at_ = call_number_ + 1;
 }
 
 void session::run_over(std::shared_ptr<lane> messages) {

@@ -4,6 +4,7 @@
 // goes on while somebody waits in it.
 #include "collectives/registry.hpp"
 #include "lib/session/base.hpp"
+#include "railpass/function_set.hpp"
 #include "railpass/mpi.hpp"
 #include "support/call_railpass.hpp"
 #include "support/catch.hpp"
@@ -13,9 +14,11 @@
 #include "support/single_copies.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <sys/resource.h>
+#include <thread>
 #include <vector>
 
 using namespace railpass;
@@ -112,6 +115,77 @@ TEST_CASE("the first communicators share memory, later ones do once there is a s
     for (int i = 0; i < 4; ++i) add();
     CHECK(in_memory() == most);
   }
+}
+
+TEST_CASE("what uses no shared memory takes no slot of it") {
+  if (world_size() < 2) return;
+  std::vector<std::unique_ptr<function_set<void()>>> sets;
+  const owned world = copy_of_world();
+  for (int i = 0; i < 2 * node_memory::most_slots; ++i) {
+    sets.push_back(std::make_unique<function_set<void()>>("set" + std::to_string(i), *world));
+    sets.back()->add("first", [] {});
+    sets.back()->add("second", [] {});
+    (*sets.back())();
+  }
+  REQUIRE(mpi::start_tuning(*world) == MPI_SUCCESS);
+  CHECK(adds_up(*world, 1));
+  CHECK(ran_in_memory(*world));
+}
+
+TEST_CASE("an idle communicator gives its slot up, and asks for one when it calls again") {
+  int threads = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&threads);
+  if (world_size() < 2 || threads == MPI_THREAD_MULTIPLE) return;
+  std::vector<owned> live;
+  const auto add = [&] {
+    live.push_back(copy_of_world());
+    REQUIRE(mpi::start_tuning(*live.back()) == MPI_SUCCESS);
+    CHECK(adds_up(*live.back(), 5));
+    return ran_in_memory(*live.back());
+  };
+  const auto calls = [&](std::size_t i) {
+    CHECK(adds_up(*live[i], 3));
+    return ran_in_memory(*live[i]);
+  };
+  for (int i = 0; i < node_memory::most_slots; ++i) CHECK(add());
+  CHECK(!add());  // nobody is known to be idle
+  CHECK(calls(0));
+  CHECK(add());      // the second one has made no call meanwhile
+  CHECK(!calls(1));  // and finds none for now
+  for (int i = 0; i < 1100; ++i) CHECK(adds_up(*live[1], i));
+  CHECK(calls(1));  // another one was idle all the time
+  live.erase(live.begin() + 2, live.end());
+  CHECK(add());
+}
+
+TEST_CASE("threads whose communicators come and go in different orders share no data") {
+  int threads = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&threads);
+  if (world_size() < 2 || threads != MPI_THREAD_MULTIPLE) return;
+  // So few slots are left that all want the same.
+  std::vector<owned> live;
+  for (int i = 0; i + 1 < node_memory::most_slots; ++i) {
+    live.push_back(copy_of_world());
+    REQUIRE(mpi::start_tuning(*live.back()) == MPI_SUCCESS);
+  }
+  constexpr int num_threads = 3;
+  std::vector<owned> parents;
+  for (int t = 0; t < num_threads; ++t) parents.push_back(copy_of_world());
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> running;
+  for (int t = 0; t < num_threads; ++t)
+    running.emplace_back([&, t] {
+      for (int round = 0; round < 40; ++round) {
+        MPI_Comm made = MPI_COMM_NULL;
+        MPI_Comm_dup(*parents[std::size_t(t)], &made);
+        const communicator here(made);
+        mpi::start_tuning(here);
+        for (int k = 0; k < 3; ++k)
+          if (!adds_up(here, 1000 * t + 10 * round + k)) ++wrong;
+      }
+    });
+  for (std::thread& t : running) t.join();
+  CHECK(wrong == 0);
 }
 
 TEST_CASE(
