@@ -4,10 +4,13 @@
 #include "lib/session/communicator_state.hpp"
 #include "lib/session/inside.hpp"
 #include "lib/session/judgement.hpp"
+#include "lib/session/own_errors.hpp"
 #include "lib/session/own_time.hpp"
+#include "lib/session/process.hpp"
 #include "railpass/mpi.hpp"
 
 #include <new>
+#include <string>
 
 namespace railpass {
 
@@ -16,22 +19,24 @@ constinit thread_local detail::thread_block detail::of_thread;
 namespace {
 
 // `run` and `leave` get the communicator's state, null if it has none. What this rank throws is a
-// failure of its own, and the others are told; `error_code`: of an error.
-template <class Run, class Leave>
-int run_on(MPI_Comm comm, int error_code, const Run& run, const Leave& leave) {
+// failure of its own, and the others are told; `of_errors`: what an error is.
+template <class Call, class Run, class Leave>
+int run_on(const Call& c, own_error of_errors, const Run& run, const Leave& leave) {
   communicator_state* state = nullptr;
   int code = MPI_ERR_NO_MEM;
+  std::string reason = "memory is short";
   try {
     int invalid = MPI_SUCCESS;
-    state = communicator_state::of(comm, invalid);
+    state = communicator_state::of(c.comm, invalid);
     return invalid == MPI_SUCCESS ? run(state) : invalid;
   } catch (const std::bad_alloc&) {
   } catch (const error& problem) {
-    code = error_code;
-    if (process* const owner = process::get()) owner->record(problem.what());
+    code = code_of(of_errors);
+    reason = problem.what();
   }
   if (state) leave(*state);
-  PMPI_Comm_call_errhandler(comm, code);
+  if (process* const owner = process::get()) owner->complain(c.comm, name_of(c.op), reason);
+  PMPI_Comm_call_errhandler(c.comm, code);
   return code;
 }
 
@@ -41,7 +46,7 @@ int run_on(MPI_Comm comm, int error_code, const Run& run, const Leave& leave) {
   const inside here;
   const weighing own_part;
   return run_on(
-      c.comm, MPI_ERR_INTERN,
+      c, own_error::internal,
       [&](communicator_state* state) {
         if (!state || state->native()) return run_native(c);
         if (recent_call* const known = state->recent(c, options))
@@ -57,7 +62,7 @@ int run_on(MPI_Comm comm, int error_code, const Run& run, const Leave& leave) {
 [[gnu::hot]] int run_call(neighbor_call& c) {
   const inside here;
   return run_on(
-      c.comm, MPI_ERR_OTHER,
+      c, own_error::rank_failed,
       [&](communicator_state* state) {
         return state && !state->native() ? state->run(c) : run_native(c);
       },

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/device_memory.hpp"
 
+#include "lib/session/own_errors.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -177,7 +179,7 @@ int host_copies::copy_side(copied_side& side, call_side& user, bool read) {
   for (const user_block& b : side.blocks)
     if (read || !b.layout.packed)
       if (!gpu.copy(side.memory.data() + (begin_of(b) - begin), begin_of(b), span_of(b)))
-        return MPI_ERR_OTHER;
+        return code_of(own_error::internal);
   user.memory =
       displaced(side.memory.data(), std::int64_t(reinterpret_cast<std::uintptr_t>(user.memory) -
                                                  reinterpret_cast<std::uintptr_t>(begin)));
@@ -209,7 +211,7 @@ int host_copies::finish() {
   for (const user_block& b : receive_.blocks)
     if (b.bytes() > 0 &&
         !gpu.copy(begin_of(b), receive_.memory.data() + (begin_of(b) - receive_.begin), span_of(b)))
-      return MPI_ERR_OTHER;
+      return code_of(own_error::internal);
   return MPI_SUCCESS;
 }
 

@@ -2,6 +2,7 @@
 #include "lib/session/joint_lockstep.hpp"
 
 #include "collectives/registry.hpp"
+#include "lib/session/own_errors.hpp"
 #include "lib/session/process.hpp"
 #include "railpass/base/settings.hpp"
 
@@ -75,7 +76,7 @@ int joint_lockstep::receive(select::plan_message& message) {
                          .look = [](void* self) -> int {
                            auto& mine = *static_cast<joint_lockstep*>(self);
                            mine.keep_on();
-                           return mine.gone_ ? MPI_ERR_OTHER : MPI_SUCCESS;
+                           return mine.gone_ ? code_of(own_error::rank_failed) : MPI_SUCCESS;
                          },
                          .user_data = this};
   return over_mpi_->runs.run(plan_broadcast_, binding_of(message), watch);
@@ -153,7 +154,7 @@ int joint_lockstep::wait_for(MPI_Request& request, MPI_Status& status) {
     if (done) return MPI_SUCCESS;
     if (++tests % tests_per_look == 0) {
       keep_on();
-      if (gone_) return MPI_ERR_OTHER;
+      if (gone_) return code_of(own_error::rank_failed);
     }
     sched_yield();
   }

@@ -2,6 +2,7 @@
 #include "lib/session/merge_messages.hpp"
 
 #include "lib/exec/execution.hpp"
+#include "lib/session/own_errors.hpp"
 
 #include <algorithm>
 
@@ -63,7 +64,7 @@ int merge_messages::receive(MPI_Request& request, const wait_function& wait) {
   if (const int failure = wait(request, status)) return failure;
   int count = 0;
   PMPI_Get_count(&status, MPI_INT32_T, &count);
-  return count > 0 ? MPI_SUCCESS : MPI_ERR_OTHER;
+  return count > 0 ? MPI_SUCCESS : code_of(own_error::rank_failed);
 }
 
 int merge_messages::make(merge_step step, lockstep& ls, std::mutex* guarded,

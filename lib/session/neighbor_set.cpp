@@ -6,6 +6,7 @@
 #include "lib/session/communicator_state.hpp"
 #include "lib/session/judgement.hpp"
 #include "lib/session/neighbor_versions.hpp"
+#include "lib/session/own_errors.hpp"
 #include "lib/session/process.hpp"
 
 #include <algorithm>
@@ -162,7 +163,7 @@ int neighbor_set::tuned::run(const neighbor_call& c) {
   const std::size_t version = call.version();
   if (version == native || decider().joint().steps().native_for_good()) return run_native(c);
   if (version == nonblocking) return run_nonblocking(c);
-  if (decider().has_failed()) return raise(c, MPI_ERR_OTHER);
+  if (decider().has_failed()) return raise(c, code_of(own_error::rank_failed));
   const auto by = neighbor_version(version);
   return state_.values().verify ? run_verified(by, c) : raise(c, versions_.run(by, c));
 }
@@ -176,6 +177,8 @@ int neighbor_set::tuned::run_nonblocking(const neighbor_call& c) {
 int neighbor_set::tuned::raise(const neighbor_call& c, int code) {
   if (code == MPI_SUCCESS) return code;
   request_state_->fail();
+  if (const std::string_view told = text_of(code); !told.empty())
+    owner_.complain(c.comm, name_of(c.op), told);
   PMPI_Comm_call_errhandler(c.comm, code);
   return code;
 }

@@ -2,6 +2,7 @@
 #include "lib/session/neighbor_versions.hpp"
 
 #include "lib/rails/mpi/rail.hpp"
+#include "lib/session/own_errors.hpp"
 
 #include <algorithm>
 #include <map>
@@ -171,7 +172,7 @@ int neighbor_versions::wait(std::size_t first, std::size_t count) {
     sched_yield();
     if (tests % tests_per_look == 0) {
       joint_.keep_on();
-      if (joint_.has_failed()) return MPI_ERR_OTHER;
+      if (joint_.has_failed()) return code_of(own_error::rank_failed);
     }
     if (!watches || tests % tests_per_clock != 0) continue;
     const double now_s = clock_();

@@ -266,6 +266,15 @@ void process::note_set(const std::string& name) {
 void process::record(std::string_view text) { record(text, false); }
 void process::warn(std::string_view text) { record(text, world_rank_ == 0); }
 
+void process::complain(MPI_Comm comm, std::string_view call, std::string_view reason) {
+  try {
+    std::string text = "communicator '" + name_of_communicator(comm) + "', ";
+    text.append(call).append(": ").append(reason);
+    record(text, true);
+  } catch (const std::bad_alloc&) {  // as below
+  }
+}
+
 void process::record(std::string_view text, bool for_user) {
   try {
     std::string kept(text);

@@ -57,7 +57,7 @@ long times_core_given() {
 }
 
 [[gnu::hot]] int session::run(const call& c, const call_options& options) {
-  if (!begin_call(c)) return raise(c, MPI_ERR_OTHER);
+  if (!begin_call(c)) return raise(c, own_error::rank_failed);
   const arm_table::handling& how = arms_[c.op];
   if (joint_.steps().native_for_good()) return run_arm(c, how.arms[select::native_arm]);
   if (asks_for_arm(options)) {
@@ -101,7 +101,7 @@ bool session::is_watched(const select::timed_call& chosen) const {
 [[gnu::hot]] int session::run_again(call& c, recent_call& known) {
   c.message_bytes = known.as.message_bytes;
   c.element_bytes = known.as.element_bytes;
-  if (!begin_call(c)) return raise(c, MPI_ERR_OTHER);
+  if (!begin_call(c)) return raise(c, own_error::rank_failed);
   if (known.pinned) {
     const bool gave_up = joint_.steps().native_for_good();
     return run_by(gave_up ? arms_[c.op].arms[select::native_arm] : *known.pinned, c, known);
@@ -140,7 +140,7 @@ void session::prepare(recent_call& known, const call& c, const arm& a) {
 [[gnu::hot]] int session::run_ready(const call& c, const recent_call& known) {
   last_arm_ = known.runs;
   if (!known.plan) return run_native(c);
-  if (joint_.has_failed()) return raise(c, MPI_ERR_OTHER);
+  if (joint_.has_failed()) return raise(c, own_error::rank_failed);
   // The driver of a GPU may have been loaded since, and only what was looked at is known to be the
   // host's.
   if (!known.buffers.are_of(c) && has_device_driver()) return run_arm(c, *known.runs);
@@ -191,6 +191,10 @@ void session::add_own_time(double seconds) {
 int session::raise(const call& c, int code) {
   if (code == MPI_SUCCESS) return code;
   joint_.fail();
+  const std::string_view told = text_of(code);
+  if (!reason_.empty() || !told.empty())
+    process_.complain(c.comm, name_of(c.op), reason_.empty() ? told : reason_);
+  reason_.clear();
   PMPI_Comm_call_errhandler(c.comm, code);
   return code;
 }
@@ -219,7 +223,7 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
   const arm& runs = native ? arms_[c.op].arms[select::native_arm] : a;
   last_arm_ = &runs;
   if (native) return run_native(c);
-  if (joint_.has_failed()) return raise(c, MPI_ERR_OTHER);
+  if (joint_.has_failed()) return raise(c, own_error::rank_failed);
   if (!has_device_driver()) return run_on_host(c, runs);
   if (const int failure = code_of([&] { return host_copies_.prepare(c, place()); }))
     return raise(c, failure);
@@ -244,13 +248,21 @@ int session::code_of(const Work& work) {
   } catch (const std::bad_alloc&) {
   } catch (const std::length_error&) {
   } catch (const error& problem) {
-    process_.record(problem.what());
-    return MPI_ERR_INTERN;
+    explain(problem.what());
+    return railpass::code_of(own_error::internal);
   } catch (...) {
     joint_.fail();
     throw;
   }
+  explain("memory is short");
   return MPI_ERR_NO_MEM;
+}
+
+void session::explain(std::string_view reason) {
+  try {
+    reason_ = reason;
+  } catch (const std::bad_alloc&) {  // the code says less
+  }
 }
 
 // In rank order virtual ranks are the physical ones, and the result is passed on to the root.
@@ -302,7 +314,7 @@ int session::run_bound(const schedule& s) {
   const auto look = [](void* self) -> int {
     auto& mine = *static_cast<session*>(self);
     mine.joint_.keep_on();
-    return mine.has_failed() ? MPI_ERR_OTHER : MPI_SUCCESS;
+    return mine.has_failed() ? railpass::code_of(own_error::rank_failed) : MPI_SUCCESS;
   };
   const wait_watch watch{.clock = process_.clock(),
                          .after_s = settings_.hang_report,
@@ -314,7 +326,11 @@ int session::run_bound(const schedule& s) {
     code = in_memory_->runs.run(s, buffers_.bound(), watch);
   } else if (over_rails_) {
     code = run_over_messages(over_rails_->runs, s, watch);
-    if (!over_rails_->rail.failure().empty()) record_failure_of_rails();
+    if (!over_rails_->rail.failure().empty()) {
+      record_failure_of_rails();
+      explain("its rails have failed: " + over_rails_->rail.failure());
+      if (code != MPI_SUCCESS) code = railpass::code_of(own_error::internal);
+    }
   } else {
     code = run_over_messages(joint_.over_mpi(), s, watch);
   }

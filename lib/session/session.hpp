@@ -17,6 +17,7 @@
 #include "lib/session/hosts.hpp"
 #include "lib/session/joint_lockstep.hpp"
 #include "lib/session/memory_slot.hpp"
+#include "lib/session/own_errors.hpp"
 #include "lib/session/own_time.hpp"
 #include "lib/session/recent_calls.hpp"
 #include "models/profile.hpp"
@@ -160,9 +161,11 @@ class session final : slot_tenant {
   int run_bound(const schedule& s);
   template <class Work>
   int code_of(const Work& work);
+  void explain(std::string_view reason);
   template <class Messages>
   int run_over_messages(Messages& messages, const schedule& s, const wait_watch& watch);
   int raise(const call& c, int code);
+  int raise(const call& c, own_error e) { return raise(c, railpass::code_of(e)); }
   call_place place() const;
   std::uint8_t policy_index(std::string_view name);
   select::plan_message first_plan(const select::context_key& key, int context, const call& c);
@@ -209,11 +212,12 @@ class session final : slot_tenant {
   node_order nodes_;
   node_order caches_;  // of one node
   std::string name_;
-  machine_model machine_;                           // rank 0 only, as the next one
-  const profile* profile_ = nullptr;                // none: machine_ holds generic constants
-  std::unique_ptr<rails_of_schedules> over_rails_;  // none: over MPI's messages
-  std::vector<cell_region> room_for_regions_;       // what the next one needs
-  std::optional<memory_of_schedules> in_memory_;    // if all ranks share some
+  std::string reason_;                // of the last failure, where more is known than its code says
+  machine_model machine_;             // rank 0 only, as the next one
+  const profile* profile_ = nullptr;  // none: machine_ holds generic constants
+  std::unique_ptr<rails_of_schedules> over_rails_;                  // none: over MPI's messages
+  std::vector<cell_region> room_for_regions_;                       // what the next one needs
+  std::optional<memory_of_schedules> in_memory_;                    // if all ranks share some
   std::int64_t calls_without_memory_ = first_calls_without_memory;  // before it is asked for again
   bool one_thread_ = false, was_evicted_ = false;                   // on all ranks
   schedule_cache schedules_;

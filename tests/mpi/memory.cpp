@@ -5,10 +5,13 @@
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
+#include "support/records.hpp"
 #include "support/replaced_new.hpp"
 
+#include <array>
 #include <atomic>
 #include <numeric>
+#include <string>
 #include <vector>
 
 namespace {
@@ -54,6 +57,19 @@ struct counting_handler {
   counting_handler(const counting_handler&) = delete;
   counting_handler& operator=(const counting_handler&) = delete;
 };
+
+std::string text_of(int code) {
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  return text.data();
+}
+std::string name_of(MPI_Comm comm) {
+  std::array<char, MPI_MAX_OBJECT_NAME> text{};
+  int length = 0;
+  MPI_Comm_get_name(comm, text.data(), &length);
+  return text.data();
+}
 
 bool is_no_memory(int code) {
   int kind = MPI_SUCCESS;
@@ -119,12 +135,18 @@ TEST_CASE("what one rank has no memory for is an error on all that need it, and 
                              collect(use(arm)));
     };
     int code = MPI_SUCCESS;
+    const test::records log;
     {
       const shortage only(last ? 40'000 : std::size_t(-1));
       code = call();
     }
     CHECK(is_no_memory(code) == last);
     CHECK(code != MPI_SUCCESS);  // in these everybody waits for everybody
+    // The line for the user names communicator, collective and reason, and MPI has a text, too.
+    const std::string reason = last ? "memory is short" : "another rank has failed in a call";
+    CHECK(log.any_has("communicator '" + name_of(world) + "', all_reduce: "));
+    CHECK(log.any_has(reason));
+    if (!last) CHECK(text_of(code).starts_with("railpass: " + reason));
     check_that_calls_become_native(world, [&] {
       if (call() != MPI_SUCCESS) return false;
       CHECK(sum == std::vector<double>(sum.size(), double(world.size())));
