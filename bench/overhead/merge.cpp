@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
 
   const auto wait = [](MPI_Request& r, MPI_Status& s) { return PMPI_Wait(&r, &s); };
   bases& all = bases::of_process();
-  if (num_ranks > 1) all.make_for_world(true, 0);
+  if (bool on_all = false; num_ranks > 1) all.make_for_world(true, 0, on_all);
   std::vector<double> native_us, tuned_us, merging_us, tuned_ratio, merging_ratio, merge_us;
   for (int repetition = 0; repetition < repetitions; ++repetition) {
     // Fresh ones: the merges of a stream's beginning are in its time.

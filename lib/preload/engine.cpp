@@ -54,9 +54,14 @@ constexpr auto Init = [](const auto& go_on, auto...) {
   const int code = go_on();
   if (code != MPI_SUCCESS) return code;
   const inside here;
-  if (process* const mine = process::get(); mine && mine->values().all_ranks)
-    if (bases::of_process().make_for_world(mine->values().enable, mine->values().shared_memory))
+  if (process* const mine = process::get(); mine && mine->values().all_ranks) {
+    const settings& values = mine->values();
+    bool at_first_calls = values.first_call;
+    if (bases::of_process().make_for_world(values.enable, values.shared_memory, at_first_calls)) {
       mine->share_knowledge();
+      if (at_first_calls) mine->begin_at_first_calls();
+    }
+  }
   return code;
 };
 constexpr auto Init_thread = Init;

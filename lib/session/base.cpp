@@ -181,7 +181,7 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
   return MPI_SUCCESS;
 }
 
-bool bases::make_for_world(bool wanted, std::int64_t shared_bytes) {
+bool bases::make_for_world(bool wanted, std::int64_t shared_bytes, bool& on_all) {
   int num_ranks = 1;
   PMPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
   MPI_Comm parent = MPI_COMM_NULL;  // nobody knows what the program has started besides
@@ -192,10 +192,13 @@ bool bases::make_for_world(bool wanted, std::int64_t shared_bytes) {
     from = prepare(num_ranks, shared_bytes);
   } catch (const std::exception&) {  // seen by all below
   }
-  int ok = wanted && from.made ? 1 : 0;
+  std::array<int, 2> ok{wanted && from.made ? 1 : 0, on_all ? 1 : 0};
   base_place place;
-  if (PMPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) != MPI_SUCCESS || !ok)
+  if (PMPI_Allreduce(MPI_IN_PLACE, ok.data(), int(ok.size()), MPI_INT, MPI_MIN, MPI_COMM_WORLD) !=
+          MPI_SUCCESS ||
+      !ok[0])
     return false;
+  on_all = ok[1] != 0;
   make(MPI_COMM_WORLD, std::move(from), place);  // without one the first agreement tries again
   return true;
 }

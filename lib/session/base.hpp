@@ -127,9 +127,9 @@ class bases {
   /// none.
   int make(MPI_Comm user, materials from, base_place& place);
   /// One for all ranks there are, before the program has begun, if it is `wanted` on all of them.
-  /// Only where all of them run railpass. Whether it was, and all have come here. Collective over
-  /// MPI_COMM_WORLD.
-  bool make_for_world(bool wanted, std::int64_t shared_bytes);
+  /// Only where all of them run railpass. Whether it was, and all have come here; then `on_all` is
+  /// what it was on all ranks. Collective over MPI_COMM_WORLD.
+  bool make_for_world(bool wanted, std::int64_t shared_bytes, bool& on_all);
 
   /// Why the ranks of a base share no memory, once, on a rank that knows; empty: nothing new.
   std::string why_not_shared(const base& b);

@@ -239,10 +239,12 @@ void neighbor_set::look(MPI_Comm comm) {
   if (phase_ == phase::native || (around_ && judge(c, *around_) != judgement::ours))
     return run_native(c);
   if (phase_ == phase::counting) {
-    const clock_function clock = process::get()->clock();
-    if (beginning_.count(0, false, clock))
-      if (const int failure = agree(c, state, state.is_particular() || beginning_.pays(clock())))
-        return failure;
+    const process& owner = *process::get();
+    const bool at_once = owner.begins_at_first_calls();
+    if (beginning_.count(0, false, owner.clock()) || at_once) {
+      const bool pays = at_once || state.is_particular() || beginning_.pays(owner.clock()());
+      if (const int failure = agree(c, state, pays)) return failure;
+    }
   }
   return phase_ == phase::tuned ? tuned_->run(c) : run_native(c);
 }

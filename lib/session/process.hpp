@@ -68,6 +68,10 @@ class process {
   /// Hands out what the rank 0 of MPI_COMM_WORLD has read. Collective over that, before any call.
   void share_knowledge() { known_ = hand_out(std::move(known_), MPI_COMM_WORLD); }
 
+  /// From now on communicators agree in their first call. On all ranks before any call, or on none.
+  void begin_at_first_calls() { begins_at_first_calls_ = true; }
+  bool begins_at_first_calls() const { return begins_at_first_calls_; }
+
   /// There is a function set of that name.
   void note_set(const std::string& name);
 
@@ -147,6 +151,7 @@ class process {
   leaders leaders_;
   select::statistics_dump freed_;  // of communicators that are gone
   int num_hosts_ = 1;
+  bool begins_at_first_calls_ = false;
 };
 
 }  // namespace railpass

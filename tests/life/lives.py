@@ -89,6 +89,7 @@ class Launch:
             self.settings["POLICY"] = how
         for name, chance, values in (
                 ("ALL_RANKS", 0.6, ("on",)),  # without it nothing is tuned with threads
+                ("FIRST_CALL", 0.4, ("on",)),
                 ("CONTEXTS", 0.15, ("1", "3")), ("MIN_BYTES", 0.1, ("8", "1KiB")),
                 ("SCRATCH_LIMIT", 0.1, ("0", "4KiB")), ("REPRODUCIBLE", 0.1, ("1",)),
                 ("VERIFY", 0.1, ("1",)), ("SUMMARY", 0.3, ("1",)), ("SEED", 0.3, ("7",)),

@@ -200,6 +200,19 @@ class Preloaded(unittest.TestCase):
                        f'exec {program} plain', preload=(PRELOAD,), RAILPASS_ALL_RANKS="on",
                        RAILPASS_POLICY="round_robin").stdout, self.start(program, "plain").stdout)
 
+    def test_tuned_from_the_first_call_on(self):
+        program = self.program("all_collectives.c")
+        _, later = self.tuned(program)
+        always = {"RAILPASS_ALL_RANKS": "on", "RAILPASS_FIRST_CALL": "on"}
+        plain = self.start(program).stdout
+        output, calls = self.tuned(program, **always)
+        self.assertEqual(output, plain)
+        self.assertGreater(sum(calls.values()), sum(later.values()))
+        # Not all ranks say so: none does it, and nobody waits.
+        differs = ["sh", "-c", f'[ "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" = 1 ] && '
+                   f'export RAILPASS_FIRST_CALL=off; exec {program}']
+        self.assertEqual(self.start(*differs, preload=(PRELOAD,), **always).stdout, plain)
+
     def test_lifetimes(self):
         program = self.program("lifetimes.c")
         for mode in ("atexit", "self", "free", "free_first", "outstanding", "wrong_operation",

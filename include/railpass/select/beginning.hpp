@@ -31,8 +31,11 @@ class beginning {
 
   bool has_calls() const { return calls_ > 0; }
 
-  /// In an agreement, how much time has passed per call on this rank, in the mean.
-  double passed_s(double now_s) const { return (now_s - began_s_) / double(calls_ - 2); }
+  /// In an agreement, how much time has passed per call on this rank, in the mean; 0 before there
+  /// are calls to tell.
+  double passed_s(double now_s) const {
+    return calls_ > 2 ? (now_s - began_s_) / double(calls_ - 2) : 0;
+  }
 
   /// Whether to begin pays, as far as this rank knows: calls take long, or have taken long.
   bool pays(double now_s) const {
