@@ -4,9 +4,12 @@
 #include "lib/session/arguments.hpp"
 #include "lib/session/base.hpp"
 #include "lib/session/communicator_state.hpp"
+#include "lib/session/hang_watch.hpp"
 #include "lib/session/inside.hpp"
 #include "lib/session/process.hpp"
 
+#include <array>
+#include <cstdio>
 #include <string_view>
 #include <type_traits>
 
@@ -67,10 +70,15 @@ constexpr auto Init = [](const auto& go_on, auto...) {
 constexpr auto Init_thread = Init;
 
 constexpr auto Finalize = [](const auto& go_on) {
+  int rank = 0;
   {
     const inside here;
     process::end();
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   }
+  std::array<char, 64> doing{};
+  std::snprintf(doing.data(), doing.size(), "rank %d is inside MPI_Finalize", rank);
+  const hang_watch::wait in_mpi(doing.data());
   return go_on();
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/beginning.hpp"
 
+#include "lib/session/hang_watch.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/text_hash.hpp"
 #include "railpass/base/settings.hpp"
@@ -78,6 +79,11 @@ void beginning::make_part(bool pays, bool asked_for, const std::function<void()>
   agreed.set(agreement::may_make_communicators,
              asked_for || !(has_threads || all_bases_.none_inside()));
   try {
+    int rank = 0;
+    PMPI_Comm_rank(user_, &rank);
+    waiting_ = "rank " + std::to_string(rank) + " of " + std::to_string(num_ranks) + " of '" +
+               name_of_communicator(user_) + "' waits for the others to agree whether " + subject_ +
+               " is tuned,";
     agreed.set_settings(hash_of_settings(values_));
     if (values_.enable && pays) {
       own_part();
@@ -97,6 +103,7 @@ void beginning::make_part(bool pays, bool asked_for, const std::function<void()>
 }
 
 std::optional<beginning::refusal> beginning::agree() {
+  const hang_watch::wait in_mpi(waiting_.c_str());
   if (const int failure = agreed.agree(user_)) return refusal{failure};
   if (!agreed.same_settings()) {
     owner_.record(
@@ -123,6 +130,7 @@ std::optional<beginning::refusal> beginning::agree() {
 }
 
 std::optional<beginning::refusal> beginning::take_place(joint_lockstep& joint) {
+  const hang_watch::wait in_mpi(waiting_.c_str());
   if (agreed.no_base()) {
     if (!agreed.all(agreement::may_make_communicators) ||
         !agreed.all(agreement::has_room_for_base)) {

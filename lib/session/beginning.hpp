@@ -55,6 +55,7 @@ class beginning {
   const settings& values_;
   process& owner_;
   std::string subject_;
+  std::string waiting_;  // what a report of a hang says of the agreement
   bases& all_bases_ = bases::of_process();
   base_place place_;
   bases::materials for_base_;

@@ -171,8 +171,8 @@ int communicator_state::agree(MPI_Comm comm, bool pays, bool asked_for, double p
     if (beginning_.count(c.message_bytes, at_once, process_.clock()) ||
         process_.begins_at_first_calls()) {
       const double now_s = process_.clock()();
-      const bool pays = at_once || is_particular() || process_.begins_at_first_calls() ||
-                        beginning_.pays(now_s);
+      const bool pays =
+          at_once || is_particular() || process_.begins_at_first_calls() || beginning_.pays(now_s);
       if (const int failure = agree(c.comm, pays, false, beginning_.passed_s(now_s)))
         return failure;
     }

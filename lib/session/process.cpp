@@ -8,6 +8,7 @@
 #include "lib/session/communicator_rails.hpp"
 #include "lib/session/communicator_state.hpp"
 #include "lib/session/datatype.hpp"
+#include "lib/session/hang_watch.hpp"
 #include "lib/session/log.hpp"
 #include "lib/session/setting_values.hpp"
 #include "lib/session/shared_rails.hpp"
@@ -104,6 +105,7 @@ process::process(std::vector<std::string>& problems, environment_settings read)
       keep_after_s_(world_rank_ == 0 ? first_keeping_s : first_telling_s),
       kept_(values_.enable ? values_.knowledge : "off") {
   problems = std::move(read.problems);
+  if (values_.enable) hang_watch::begin(values_.hang_report, values_.log);
 
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, communicator_state::on_free, &communicator_key_,
                           nullptr);

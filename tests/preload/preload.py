@@ -213,6 +213,16 @@ class Preloaded(unittest.TestCase):
                    f'export RAILPASS_FIRST_CALL=off; exec {program}']
         self.assertEqual(self.start(*differs, preload=(PRELOAD,), **always).stdout, plain)
 
+    def test_waits_inside_the_mpi_library_are_reported(self):
+        log = self.path("log")
+        self.start(self.program("late.c"), log, preload=(PRELOAD,), RAILPASS_ALL_RANKS="on",
+                   RAILPASS_FIRST_CALL="on", RAILPASS_HANG_REPORT=0.1, RAILPASS_LOG=log)
+        with open(log, encoding="utf-8") as file:
+            said = file.read()
+        self.assertRegex(said, r"rank 0 of \d of 'MPI_COMM_WORLD' waits for the others to agree "
+                               r"whether a communicator is tuned, for more than 0.1 s")
+        self.assertIn("rank 0 is inside MPI_Finalize for more than 0.1 s", said)
+
     def test_lifetimes(self):
         program = self.program("lifetimes.c")
         for mode in ("atexit", "self", "free", "free_first", "outstanding", "wrong_operation",
