@@ -306,7 +306,7 @@ int call_buffers::bind_side(std::size_t which, const call_side& user, bool all, 
     if (const int failure = blocks_of(user, false, at_, blocks)) return failure;
     const user_block& own = blocks[0];
     dense_.push_back({0, own.bytes()});
-    side.staged = !own.layout.packed;
+    side.staged = !own.is_packed();
     side.memory = side.staged ? staging(which, own.bytes()) : own.memory;
     if (of_pair) {
       table.assign(p, {0, 0});
@@ -336,9 +336,9 @@ int call_buffers::bind_side(std::size_t which, const call_side& user, bool all, 
         blocks[std::size_t(physical_rank(int(k), bound_.root, int(p), bound_.ranks))];
     dense_.push_back({end, end + block.bytes()});
     end = dense_.back().end;
-    const std::int64_t begin = block.count > 0 ? distance_of(block.memory, user.memory) : 0;
+    const std::int64_t begin = block.bytes() > 0 ? distance_of(block.memory, user.memory) : 0;
     table.push_back({begin, begin + block.bytes()});
-    packed = packed && (block.count == 0 || block.layout.packed);
+    packed = packed && block.is_packed();
     dense = dense && (block.bytes() == 0 || table.back() == dense_.back());
   }
   const buffer named = which == input ? buffer::input : buffer::output;

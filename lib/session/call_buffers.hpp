@@ -21,6 +21,8 @@ struct user_block {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   datatype_layout layout{};
   std::int64_t bytes() const { return count * layout.size; }
+  /// Whether it lies in memory as it is packed. A block without bytes does, whatever its datatype.
+  bool is_packed() const { return bytes() == 0 || layout.packed; }
 };
 
 /// Where a rank stands in a call.

@@ -16,11 +16,12 @@ namespace railpass {
 
 /// `size` packed bytes and `extent` bytes in memory each. Calls f(memory offset, packed offset,
 /// elements, their packed bytes) for as many at once as ints can count, at least one; stops at the
-/// first error code and returns it.
+/// first error code and returns it. Elements without bytes, for which there may be no memory to
+/// point to, are never handed to f.
 template <class F>
 int in_portions(std::int64_t elements, std::int64_t size, std::int64_t extent, F f) {
-  const std::int64_t most =
-      std::max<std::int64_t>(1, std::numeric_limits<int>::max() / std::max<std::int64_t>(1, size));
+  if (size == 0) return MPI_SUCCESS;
+  const std::int64_t most = std::max<std::int64_t>(1, std::numeric_limits<int>::max() / size);
   for (std::int64_t first = 0; first < elements; first += most) {
     const std::int64_t n = std::min(most, elements - first);
     if (const int failure = f(first * extent, first * size, int(n), int(n * size))) return failure;

@@ -67,11 +67,17 @@ class buffer {
   std::vector<char> memory_;
 };
 
-/// What MPI is told of some elements: their datatype, or one made for this call.
+/// What MPI is told of some elements: their datatype, or one made for this call, or what stands for
+/// none of them.
 class description {
  public:
-  description(const element& what, int length, bool fresh, std::uint64_t h)
+  description(const element& what, int length, bool fresh, std::uint64_t h, bool is_nothing = false)
       : type(what.type), count(length) {
+    if (is_nothing) {
+      type = nothing(h >> 9 & 1);
+      count = 1;
+      return;
+    }
     const int together = std::array{0, 1, 2, 4, length}[h % 5];
     if (!fresh || together == 0 || length % together != 0) return;
     if (h >> 8 & 1)
@@ -94,6 +100,10 @@ class description {
  private:
   bool is_own_ = false;
 };
+
+/// Whether all ranks say that a call of length 0 moves nothing by one element without data: Open
+/// MPI's own calls send an empty message to a rank that waits for none if only some ranks say it.
+bool is_nothing(const call& c) { return c.nothing && c.length == 0; }
 
 std::uint64_t of_rank(std::uint64_t key, int rank) {
   return mix(key ^ static_cast<std::uint64_t>(rank + 1) << 32);
@@ -160,7 +170,7 @@ std::string broadcast(const call& c, const place& at) {
   buffer data(c.length * what.extent_bytes), expected(c.length * what.extent_bytes);
   fill(expected, 0, c.length, c, what, root);
   if (at.rank == root) fill(data, 0, c.length, c, what, root);
-  const description d(what, c.length, c.fresh, of_rank(c.key, at.rank));
+  const description d(what, c.length, c.fresh, of_rank(c.key, at.rank), is_nothing(c));
   const int code = MPI_Bcast(data.at(), d.count, d.type, root, at.comm);
   return verdict(code, data == expected, true);
 }
@@ -251,8 +261,8 @@ std::string gather(const call& c, const place& at) {
   if (has_output)
     for (int rank = 0; rank < at.size; ++rank)
       fill(expected, rank * c.length, c.length, c, what, rank);
-  const description s(what, c.length, c.fresh, of_rank(c.key, at.rank));
-  const description r(what, c.length, c.fresh, of_rank(c.key, at.rank + at.size));
+  const description s(what, c.length, c.fresh, of_rank(c.key, at.rank), is_nothing(c));
+  const description r(what, c.length, c.fresh, of_rank(c.key, at.rank + at.size), is_nothing(c));
   const void* const input = in_place ? MPI_IN_PLACE : in.at();
   const int code = to_all
                        ? MPI_Allgather(input, s.count, s.type, out.at(), r.count, r.type, at.comm)
@@ -272,8 +282,8 @@ std::string scatter(const call& c, const place& at) {
     for (int rank = 0; rank < at.size; ++rank) fill(in, rank * c.length, c.length, c, what, rank);
   buffer kept = in;
   if (!in_place) fill(expected, 0, c.length, c, what, at.rank);
-  const description s(what, c.length, c.fresh, of_rank(c.key, at.rank));
-  const description r(what, c.length, c.fresh, of_rank(c.key, at.rank + at.size));
+  const description s(what, c.length, c.fresh, of_rank(c.key, at.rank), is_nothing(c));
+  const description r(what, c.length, c.fresh, of_rank(c.key, at.rank + at.size), is_nothing(c));
   const int code = MPI_Scatter(is_root ? in.at() : nullptr, s.count, s.type,
                                in_place ? MPI_IN_PLACE : out.at(), r.count, r.type, root, at.comm);
   return verdict(code, out == expected, in == kept);
@@ -330,13 +340,22 @@ std::string all_to_all(const call& c, const place& at) {
     fill(expected, rank * c.length, c.length, c, what, pair_of(rank, at.rank));
   }
   buffer kept = in;
-  const description s(what, c.length, c.fresh, of_rank(c.key, at.rank));
-  const description r(what, c.length, c.fresh, of_rank(c.key, at.rank + at.size));
+  const description s(what, c.length, c.fresh, of_rank(c.key, at.rank), is_nothing(c));
+  const description r(what, c.length, c.fresh, of_rank(c.key, at.rank + at.size), is_nothing(c));
   const int code =
       c.in_place
           ? MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, out.at(), r.count, r.type, at.comm)
           : MPI_Alltoall(in.at(), s.count, s.type, out.at(), r.count, r.type, at.comm);
   return verdict(code, out == expected, in == kept);
+}
+
+/// Some of the blocks of MPI_Alltoallw that have no elements get one without data.
+void stand_for_none(std::vector<int>& counts, std::vector<MPI_Datatype>& types, std::uint64_t h) {
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    if (const std::uint64_t mine = of_rank(h, static_cast<int>(i)); counts[i] == 0 && mine & 1) {
+      counts[i] = 1;
+      types[i] = nothing(mine >> 1 & 1);
+    }
 }
 
 std::string all_to_allv(const call& c, const place& at) {
@@ -385,6 +404,10 @@ std::string all_to_allv(const call& c, const place& at) {
   buffer kept = in;
   const description d(*c.what, 1, c.fresh, of_rank(c.key, at.rank) | 1 << 8);
   int code = MPI_SUCCESS;
+  if (is_w && c.nothing && !c.in_place) {
+    stand_for_none(sent.counts, send_types, of_rank(c.key, at.rank + 3000));
+    stand_for_none(received.counts, receive_types, of_rank(c.key, at.rank + 4000));
+  }
   if (is_w)
     code = c.in_place ? MPI_Alltoallw(MPI_IN_PLACE, nullptr, nullptr, nullptr, out.at(),
                                       received.counts.data(), received.places.data(),
@@ -424,6 +447,7 @@ std::string call::describe(const place& at) const {
   if (in_place) text += ", in place";
   if (fresh) text += ", types of this call";
   if (null_types) text += ", null types";
+  if (nothing) text += ", elements without data";
   return text;
 }
 
@@ -459,6 +483,7 @@ call draw_call(stream& shared, const groups& on) {
     break;
   }
   c.key = shared.next();
+  c.nothing = mix(c.key) % 3 == 0 && on.has(group::nothing);
   return c;
 }
 

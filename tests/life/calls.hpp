@@ -53,6 +53,8 @@ struct call {
   bool fresh;         ///< ranks describe their elements by datatypes made for this call
   bool null_types;    ///< MPI_DATATYPE_NULL where a rank's count is 0, if MPI takes that
   std::uint64_t key;  ///< all values, the root and all counts follow from it
+  /// What is empty is one element of a datatype without data, where MPI libraries take that.
+  bool nothing = false;
 
   std::string describe(const place& at) const;
 };

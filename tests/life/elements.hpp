@@ -52,6 +52,8 @@ enum class operation {
 /// Makes the datatypes and operations; after MPI_Init. They live until MPI is finalized.
 void make_elements();
 const std::vector<element>& elements();
+/// A datatype without data, with an extent or without.
+MPI_Datatype nothing(bool has_extent);
 MPI_Op mpi_operation(operation op);
 
 /// Whether MPI defines the operation for the element.

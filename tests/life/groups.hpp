@@ -29,6 +29,7 @@ enum class group {
   user_ops,     ///< operations of the program
   in_place,     ///< MPI_IN_PLACE
   null_types,   ///< MPI_DATATYPE_NULL where a count is 0, where MPI takes it
+  nothing,      ///< one element of a datatype without data where nothing is sent
   free_order,   ///< communicators freed in another order on some ranks, and messages between
   many,         ///< hundreds of communicators at once
   skew,         ///< ranks that come late
@@ -36,9 +37,9 @@ enum class group {
 };
 
 constexpr std::string_view group_names[] = {
-    "threads",  "comms",    "idup",       "nonblocking", "attributes", "callbacks",
-    "self",     "errors",   "wrong_ops",  "lone_errors", "derived",    "fresh",
-    "user_ops", "in_place", "null_types", "free_order",  "many",       "skew"};
+    "threads",    "comms",     "idup",        "nonblocking", "attributes", "callbacks", "self",
+    "errors",     "wrong_ops", "lone_errors", "derived",     "fresh",      "user_ops",  "in_place",
+    "null_types", "nothing",   "free_order",  "many",        "skew"};
 static_assert(std::size(group_names) == static_cast<std::size_t>(group::count));
 
 class groups {

@@ -7,6 +7,7 @@
 #include "support/call_railpass.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
+#include "support/records.hpp"
 
 #include <algorithm>
 #include <array>
@@ -64,6 +65,97 @@ void add_pairs(void* left, void* right, int* length, MPI_Datatype* type) {
 }
 
 int value_of(int rank, int block) { return 1000 * (rank + 1) + block; }
+
+// A datatype without data, with an extent or without.
+class nothing {
+ public:
+  explicit nothing(MPI_Aint extent) {
+    MPI_Datatype none = MPI_DATATYPE_NULL;
+    MPI_Type_contiguous(0, MPI_INT, &none);
+    MPI_Type_create_resized(none, 0, extent, &type_);
+    MPI_Type_commit(&type_);
+    MPI_Type_free(&none);
+  }
+  ~nothing() { MPI_Type_free(&type_); }
+  nothing(const nothing&) = delete;
+  nothing& operator=(const nothing&) = delete;
+  operator MPI_Datatype() const { return type_; }
+
+ private:
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+};
+
+// An int and a hole.
+class int_with_gap {
+ public:
+  int_with_gap() {
+    MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &type_);
+    MPI_Type_commit(&type_);
+  }
+  ~int_with_gap() { MPI_Type_free(&type_); }
+  int_with_gap(const int_with_gap&) = delete;
+  int_with_gap& operator=(const int_with_gap&) = delete;
+  operator MPI_Datatype() const { return type_; }
+
+ private:
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+};
+
+// A rank's part of a call in which every second rank has three ints for each that has some, too.
+// The others have nothing, and call it one element of `none`.
+struct sparse_call {
+  static constexpr int ints = 3, block = 2 * ints;
+  call c{};
+  std::vector<int> in, out, expected, sent, received, places;
+  std::vector<MPI_Datatype> sent_types, received_types;
+
+  sparse_call(collective op, const communicator& comm, MPI_Datatype none, MPI_Datatype gap)
+      : in(std::size_t(block * comm.size())), out(in.size(), -1), expected(out) {
+    const int p = comm.size(), rank = comm.rank(), root = p - 1;
+    const promise what = describe(op).what;
+    const bool pairs = what == promise::blocks_to_blocks, by_type = op == collective::all_to_allw;
+    const auto has = [](int r) { return r % 2 == 1; };
+    for (int i = 0; i < block * p; ++i) in[std::size_t(i)] = value_of(rank, i);
+    for (int i = 0; i < p; ++i) {
+      const bool moves = has(i) && (!pairs || has(rank));
+      received.push_back(moves ? ints : 0);
+      sent.push_back(moves ? ints : by_type || !has(rank) ? 1 : 0);
+      places.push_back(block * i * (by_type ? int(sizeof(int)) : 1));
+      sent_types.push_back(moves ? gap : none);
+      received_types.push_back(MPI_INT);
+      if (by_type && !moves && i % 4 == 0) {
+        received.back() = 1;
+        received_types.back() = none;
+      }
+    }
+    const call_side own{.count = has(rank) ? ints : 1, .type = has(rank) ? gap : none};
+    const call_side all{.type = MPI_INT, .counts = received.data(), .displacements = places.data()};
+    c = {.op = op, .send = own, .receive = all, .root = root, .comm = comm};
+    if (what == promise::root_to_blocks) std::swap(c.send, c.receive);
+    if (pairs) {
+      c.send = c.receive;
+      if (by_type || !has(rank)) c.send.counts = sent.data();
+      if (!has(rank)) c.send.type = none;
+    }
+    if (by_type) c.send.types = sent_types.data(), c.receive.types = received_types.data();
+    c.send.memory = in.data();
+    c.receive.memory = out.data();
+    if (!traits_of(op).rooted) c.root = 0;
+
+    const auto expect = [&](int place, int from, int first, int step) {
+      for (int k = 0; k < ints; ++k)
+        expected[std::size_t(place + k * (what == promise::root_to_blocks ? 2 : 1))] =
+            value_of(from, first + k * step);
+    };
+    if (what == promise::root_to_blocks && has(rank)) expect(0, root, block * rank, 1);
+    for (int i = 0; i < p; ++i) {
+      if (!has(i)) continue;
+      if (what == promise::blocks_to_all || (what == promise::blocks_to_root && rank == root))
+        expect(block * i, i, 0, 2);
+      if (pairs && has(rank)) expect(block * i, i, block * rank, by_type ? 2 : 1);
+    }
+  }
+};
 
 }  // namespace
 
@@ -187,4 +279,57 @@ TEST_CASE("datatypes without data, and no elements of those that have some") {
     for (int k = 0; k < p; ++k) CHECK(other[std::size_t(k)] == (rank == p - 1 ? 5 : 6));
   }
   MPI_Type_free(&empty);
+}
+
+TEST_CASE("every algorithm moves data past ranks that have one element of nothing") {
+  const std::string verify = GENERATE("off", "on");
+  const test::records said;
+  const communicator world = communicator::duplicate_of_world();
+  mpi::configure(world, "verify", verify);
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  const int_with_gap gap;
+  for (const algorithm* a : all_algorithms) {
+    if (describe(a->op).lengths == block_lengths::equal || traits_of(a->op).reduces ||
+        a->is_native() || a->needs.max_nodes > 0 || world.size() < a->needs.min_ranks)
+      continue;
+    // Open MPI's own calls, which VERIFY makes, too, wait for messages without bytes that nobody
+    // sends unless both sides say the same.
+    if (verify == "on" && a->op != collective::gatherv && a->op != collective::all_to_allw)
+      continue;
+    const std::string name = name_of(default_arm(*a));
+    for (const MPI_Aint extent : {0, 8}) {
+      CAPTURE(name_of(a->op), name, extent);
+      const nothing none(extent);
+      sparse_call s(a->op, world, none, gap);
+      CHECK(call_railpass(s.c, collect(use(name))) == MPI_SUCCESS);
+      CHECK(s.out == s.expected);
+    }
+  }
+  CHECK(said.texts.empty());
+}
+
+TEST_CASE("results without bytes are compared with the MPI library's") {
+  const test::records said;
+  const communicator world = communicator::duplicate_of_world();
+  mpi::configure(world, "verify", "on");
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  const auto p = std::size_t(world.size());
+  const std::vector<int> ones(p, 1), zeros(p, 0);
+  std::vector<int> in(p, 5), out(p, 6);
+  const std::vector<int> untouched = out;
+  for (const MPI_Aint extent : {0, 8}) {
+    const nothing none(extent);
+    const std::vector<MPI_Datatype> types(p, none);
+    CHECK(mpi::gatherv(in.data(), 1, none, out.data(), ones.data(), zeros.data(), none, 0, world,
+                       collect(use("linear"))) == MPI_SUCCESS);
+    CHECK(mpi::scatterv(in.data(), ones.data(), zeros.data(), none, out.data(), 1, none, 0, world,
+                        collect(use("linear"))) == MPI_SUCCESS);
+    CHECK(mpi::all_to_allv(in.data(), ones.data(), zeros.data(), none, out.data(), ones.data(),
+                           zeros.data(), none, world, collect(use("scattered"))) == MPI_SUCCESS);
+    CHECK(mpi::all_to_allw(in.data(), ones.data(), zeros.data(), types.data(), out.data(),
+                           ones.data(), zeros.data(), types.data(), world,
+                           collect(use("scattered"))) == MPI_SUCCESS);
+  }
+  CHECK(out == untouched);
+  CHECK(said.texts.empty());
 }

@@ -469,6 +469,39 @@ TEST_CASE("results are compared with those of the MPI library where that is aske
   CHECK(said.texts.empty());
 }
 
+TEST_CASE("blocks that are one element of a datatype without data") {
+  const test::records said;
+  int p = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &p);
+  MPI_Datatype none = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(0, MPI_INT, &none);
+  MPI_Type_commit(&none);
+  const int ones[2] = {1, 1}, places[2] = {0, 1};
+  const MPI_Aint places_bytes[2] = {0, 4};
+  const MPI_Datatype types[2] = {none, none};
+  const int in[2] = {1, 2};
+  int out[2] = {3, 4};
+  for (const char* verify : {"off", "on"}) {
+    const communicator comm(grid({p}, {1}));
+    mpi::configure(comm, "policy", "round_robin");
+    mpi::configure(comm, "verify", verify);
+    bool right = true;
+    const auto note = [&](int code) { right = right && code == MPI_SUCCESS; };
+    for (int n = 0; n < 40; ++n) {
+      note(mpi::neighbor_all_to_all(in, 1, none, out, 1, none, comm));
+      note(mpi::neighbor_all_to_allv(in, ones, places, none, out, ones, places, none, comm));
+      note(mpi::neighbor_all_to_allw(in, ones, places_bytes, types, out, ones, places_bytes, types,
+                                     comm));
+      note(mpi::neighbor_all_gather(in, 1, none, out, 1, none, comm));
+      note(mpi::neighbor_all_gatherv(in, 1, none, out, ones, places, none, comm));
+    }
+    CHECK(right);
+  }
+  CHECK((out[0] == 3 && out[1] == 4));
+  CHECK(said.texts.empty());
+  MPI_Type_free(&none);
+}
+
 TEST_CASE("settings leave calls to the MPI library") {
   const datatypes types;
   struct setting {
