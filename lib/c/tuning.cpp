@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/c/calls.hpp"
+#include "lib/session/datatype.hpp"
 #include "railpass/cartesian.hpp"
 #include "railpass/detail/set_call.hpp"
 #include "railpass/halo_exchange.hpp"
@@ -71,15 +72,12 @@ void require_dimensions(int dimensions, const char* what) {
 // Row by row, without gaps.
 array_layout layout_of(void* data, std::span<const std::int64_t> interior,
                        std::span<const std::int64_t> width, MPI_Datatype type) {
-  MPI_Aint lower = 0, extent = 0;
-  int bytes = 0;
-  MPI_Type_get_extent(type, &lower, &extent);
-  MPI_Type_size(type, &bytes);
-  int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
-  MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+  MPI_Count lower = 0, extent = 0, bytes = 0;
+  PMPI_Type_get_extent_x(type, &lower, &extent);
+  PMPI_Type_size_x(type, &bytes);
   array_layout layout{.data = data, .element_bytes = extent};
   // Elements without gaps are copied as they are.
-  if (combiner != MPI_COMBINER_NAMED || lower != 0 || extent != bytes) layout.element = type;
+  if (!is_predefined(type) || lower != 0 || extent != bytes) layout.element = type;
   layout.extents.resize(interior.size());
   layout.strides_bytes.resize(interior.size());
   std::int64_t stride_bytes = extent;

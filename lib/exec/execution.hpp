@@ -553,7 +553,7 @@ class execution {
         if (direction == sending && s.next - s.done >= R::large_messages_at_once &&
             s.peer_stride == 0 && is_large(s))
           break;
-        const unsigned bit = s.next % max_in_flight;
+        const auto bit = static_cast<unsigned>(s.next % max_in_flight);
         const rail_token token = first_token_ + std::uint64_t(index) * max_in_flight + bit;
         std::byte* bytes = displaced(memory, s.begin * unit_bytes);
         post_result posted;

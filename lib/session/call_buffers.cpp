@@ -235,7 +235,7 @@ int call_buffers::prepare_blocks(const schedule& s) {
     common_.clear();
     std::int64_t end = 0;
     for (int i = 0; i < p; ++i) {
-      const int count = c.receive.counts[physical_rank(i, bound_.root, p, bound_.ranks)];
+      const std::int64_t count = c.receive.counts[physical_rank(i, bound_.root, p, bound_.ranks)];
       common_.push_back({end, end + count * layout.size});
       end = common_.back().end;
     }

@@ -12,7 +12,7 @@ namespace {
 
 // Types with more numbers in their description count as not packed: programs may make one for each
 // call, and looking at it must cost less than making it did.
-constexpr std::size_t longest_description = 4096;
+constexpr std::int64_t longest_description = 4096;
 
 // Two threads may meet a datatype for the first time at once. Setting an attribute again would
 // delete what a third one is reading.
@@ -28,11 +28,35 @@ bool names_predefined(int combiner) {
          combiner == MPI_COMBINER_F90_INTEGER || combiner == MPI_COMBINER_F90_COMPLEX;
 }
 
+// How much MPI has to say of how a type was made.
+struct envelope {
+  int combiner = MPI_COMBINER_NAMED;
+  std::int64_t ints = 0, addresses = 0, counts = 0, types = 0;
+
+  int read(MPI_Datatype type) {
+#if MPI_VERSION >= 4  // the other form refuses types that were made by large-count forms
+    MPI_Count num_ints = 0, num_addresses = 0, num_counts = 0, num_types = 0;
+    const int code = PMPI_Type_get_envelope_c(type, &num_ints, &num_addresses, &num_counts,
+                                              &num_types, &combiner);
+    counts = num_counts;
+#else
+    int num_ints = 0, num_addresses = 0, num_types = 0;
+    const int code = PMPI_Type_get_envelope(type, &num_ints, &num_addresses, &num_types, &combiner);
+#endif
+    ints = num_ints;
+    addresses = num_addresses;
+    types = num_types;
+    return code;
+  }
+};
+
 // What MPI says of how a type was made.
 struct description {
   int combiner = MPI_COMBINER_NAMED;
-  std::vector<int> ints;
-  std::vector<MPI_Aint> addresses;
+  bool is_large = false;  // by a large-count form
+  // Ints, then addresses, then counts. A large-count form has counts in place of the other two, in
+  // the same order; but one of a subarray has the order of the dimensions before their lengths.
+  std::vector<std::int64_t> numbers;
   std::vector<MPI_Datatype> types;
 
   description() = default;
@@ -44,23 +68,35 @@ struct description {
       if (!is_predefined(type)) PMPI_Type_free(&type);
   }
 
-  int read(MPI_Datatype type) {
-    int num_ints = 0, num_addresses = 0, num_types = 0;
-    if (const int failure =
-            PMPI_Type_get_envelope(type, &num_ints, &num_addresses, &num_types, &combiner))
-      return failure;
+  // Reads no more than the combiner if there are more than `longest` numbers: it is unknown then.
+  int read(MPI_Datatype type, std::int64_t longest) {
+    envelope e;
+    if (const int failure = e.read(type)) return failure;
+    combiner = e.combiner;
     if (names_predefined(combiner)) return MPI_SUCCESS;
-    if (std::size_t(num_ints) + std::size_t(num_addresses) > longest_description)
-      return combiner = unknown_combiner, MPI_SUCCESS;
-    ints.resize(std::size_t(num_ints));
-    addresses.resize(std::size_t(num_addresses));
-    std::vector<MPI_Datatype> made(std::size_t(num_types), MPI_DATATYPE_NULL);
-    if (const int failure = PMPI_Type_get_contents(type, num_ints, num_addresses, num_types,
-                                                   ints.data(), addresses.data(), made.data()))
-      return failure;
+    if (e.ints + e.addresses + e.counts > longest) return combiner = unknown_combiner, MPI_SUCCESS;
+    is_large = e.counts > 0;
+    std::vector<int> ints(std::size_t(e.ints));
+    std::vector<MPI_Aint> addresses(std::size_t(e.addresses));
+    std::vector<MPI_Count> counts(std::size_t(e.counts));
+    std::vector<MPI_Datatype> made(std::size_t(e.types), MPI_DATATYPE_NULL);
+#if MPI_VERSION >= 4
+    const int code =
+        PMPI_Type_get_contents_c(type, e.ints, e.addresses, e.counts, e.types, ints.data(),
+                                 addresses.data(), counts.data(), made.data());
+#else
+    const int code = PMPI_Type_get_contents(type, int(e.ints), int(e.addresses), int(e.types),
+                                            ints.data(), addresses.data(), made.data());
+#endif
+    if (code != MPI_SUCCESS) return code;
     types.swap(made);
+    numbers.assign(ints.begin(), ints.end());
+    numbers.insert(numbers.end(), addresses.begin(), addresses.end());
+    numbers.insert(numbers.end(), counts.begin(), counts.end());
     return MPI_SUCCESS;
   }
+
+  std::int64_t number(std::int64_t i) const { return numbers[std::size_t(i)]; }
 
   static constexpr int unknown_combiner = -1;
 };
@@ -119,10 +155,10 @@ int is_one_run(MPI_Datatype type, const datatype_layout& layout, bool& one) {
   one = layout.size == layout.true_extent && layout.true_lower_bound == 0;
   if (!one || layout.size == 0) return MPI_SUCCESS;
   description d;
-  if (const int failure = d.read(type)) return failure;
+  if (const int failure = d.read(type, longest_description)) return failure;
   if (names_predefined(d.combiner)) return MPI_SUCCESS;
   run all;
-  const auto count = [&] { return std::size_t(d.ints[0]); };
+  const auto n = [&] { return d.number(0); };
   int code = MPI_SUCCESS;
   switch (d.combiner) {
     case MPI_COMBINER_DUP:
@@ -130,40 +166,41 @@ int is_one_run(MPI_Datatype type, const datatype_layout& layout, bool& one) {
       code = all.add(0, 1, d.types[0]);
       break;
     case MPI_COMBINER_CONTIGUOUS:
-      code = all.add(0, d.ints[0], d.types[0]);
+      code = all.add(0, n(), d.types[0]);
       break;
     // Two blocks of a vector show how all lie.
     case MPI_COMBINER_VECTOR:
-      for (std::int64_t i = 0; i < std::min(d.ints[0], 2) && code == MPI_SUCCESS; ++i)
-        code = all.add_by_elements(i * d.ints[2], d.ints[1], d.types[0]);
+      for (std::int64_t i = 0; i < std::min<std::int64_t>(n(), 2) && code == MPI_SUCCESS; ++i)
+        code = all.add_by_elements(i * d.number(2), d.number(1), d.types[0]);
       break;
     case MPI_COMBINER_HVECTOR:
-      for (std::int64_t i = 0; i < std::min(d.ints[0], 2) && code == MPI_SUCCESS; ++i)
-        code = all.add(i * d.addresses[0], d.ints[1], d.types[0]);
+      for (std::int64_t i = 0; i < std::min<std::int64_t>(n(), 2) && code == MPI_SUCCESS; ++i)
+        code = all.add(i * d.number(2), d.number(1), d.types[0]);
       break;
     case MPI_COMBINER_INDEXED:
-      for (std::size_t i = 0; i < count() && code == MPI_SUCCESS; ++i)
-        code = all.add_by_elements(d.ints[1 + count() + i], d.ints[1 + i], d.types[0]);
+      for (std::int64_t i = 0; i < n() && code == MPI_SUCCESS; ++i)
+        code = all.add_by_elements(d.number(1 + n() + i), d.number(1 + i), d.types[0]);
       break;
     case MPI_COMBINER_HINDEXED:
-      for (std::size_t i = 0; i < count() && code == MPI_SUCCESS; ++i)
-        code = all.add(d.addresses[i], d.ints[1 + i], d.types[0]);
+      for (std::int64_t i = 0; i < n() && code == MPI_SUCCESS; ++i)
+        code = all.add(d.number(1 + n() + i), d.number(1 + i), d.types[0]);
       break;
     case MPI_COMBINER_INDEXED_BLOCK:
-      for (std::size_t i = 0; i < count() && code == MPI_SUCCESS; ++i)
-        code = all.add_by_elements(d.ints[2 + i], d.ints[1], d.types[0]);
+      for (std::int64_t i = 0; i < n() && code == MPI_SUCCESS; ++i)
+        code = all.add_by_elements(d.number(2 + i), d.number(1), d.types[0]);
       break;
     case MPI_COMBINER_HINDEXED_BLOCK:
-      for (std::size_t i = 0; i < count() && code == MPI_SUCCESS; ++i)
-        code = all.add(d.addresses[i], d.ints[1], d.types[0]);
+      for (std::int64_t i = 0; i < n() && code == MPI_SUCCESS; ++i)
+        code = all.add(d.number(2 + i), d.number(1), d.types[0]);
       break;
     case MPI_COMBINER_STRUCT:
-      for (std::size_t i = 0; i < count() && code == MPI_SUCCESS; ++i)
-        code = all.add(d.addresses[i], d.ints[1 + i], d.types[i]);
+      for (std::int64_t i = 0; i < n() && code == MPI_SUCCESS; ++i)
+        code = all.add(d.number(1 + n() + i), d.number(1 + i), d.types[std::size_t(i)]);
       break;
     case MPI_COMBINER_SUBARRAY: {  // its rows lie one behind the other, or it had gaps
       std::int64_t elements = 1;
-      for (std::size_t i = 0; i < count(); ++i) elements *= d.ints[1 + count() + i];
+      const std::int64_t first = (d.is_large ? 2 : 1) + n();
+      for (std::int64_t i = 0; i < n(); ++i) elements *= d.number(first + i);
       code = all.add(0, elements, d.types[0]);
       break;
     }
@@ -185,9 +222,8 @@ int inspect(MPI_Datatype type, datatype_layout& layout) {
 }  // namespace
 
 bool is_predefined(MPI_Datatype type) {
-  int ints = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
-  PMPI_Type_get_envelope(type, &ints, &addresses, &types, &combiner);
-  return names_predefined(combiner);
+  envelope e;
+  return e.read(type) == MPI_SUCCESS && names_predefined(e.combiner);
 }
 
 int create_datatype_key(int* key) {

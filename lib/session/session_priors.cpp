@@ -16,6 +16,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <new>
 #include <optional>
 #include <utility>
@@ -137,8 +138,8 @@ select::plan_message session::first_plan(const select::context_key& key, int con
     const int other = nearest_context(key);
     const auto nearest =
         other < 0 ? key : select::context_key::unpacked(joint_.steps().id(other).number);
-    const double octaves_away =
-        other < 0 ? INFINITY : std::abs(int(nearest.size_class) - int(key.size_class));
+    const double octaves_away = other < 0 ? std::numeric_limits<double>::infinity()
+                                          : std::abs(int(nearest.size_class) - int(key.size_class));
     if (other >= 0) {
       const auto there = priors(nearest, c, double(first_bytes_[std::size_t(other)]));
       const std::unique_lock lock = joint_.guard();

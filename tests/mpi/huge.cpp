@@ -10,11 +10,13 @@
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
+#include "support/single_copies.hpp"
 
 #include <climits>
 
 #include <cstring>
 #include <stdexcept>
+#include <string>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
@@ -165,6 +167,31 @@ TEST_CASE("buffers of huge calls are bound where MPI says they are") {
     }
     CHECK(offset(b.output) == 0);
   }
+  SECTION("all_gatherv, blocks of more elements than an int counts") {
+    const std::vector<std::int64_t> counts{(std::int64_t{1} << 32) + 8, 3, std::int64_t{1} << 31,
+                                           7};
+    const std::vector<std::int64_t> places{0, std::int64_t{1} << 33, std::int64_t{1} << 34, -9};
+    call c{.op = collective::all_gatherv,
+           .send = {.memory = MPI_IN_PLACE},
+           .receive = {.memory = memory,
+                       .type = eight,
+                       .counts = counts.data(),
+                       .displacements = places.data()}};
+    c.message_bytes = message_bytes_of(c, rank, p);
+    const algorithm& linear = *find_algorithm(collective::all_gatherv, "linear");
+    const schedule s = linear.build({.rank = rank, .num_ranks = p}, default_arm(linear).values);
+    call_buffers buffers;
+    REQUIRE(buffers.prepare(c, at, s, 0) == MPI_SUCCESS);
+    const binding& b = buffers.bound();
+    REQUIRE(b.size.blocks.size() == p);
+    std::int64_t end = 0;
+    for (std::size_t k = 0; k < p; ++k) {
+      CHECK(b.size.blocks[k] == extent{end, end + 8 * counts[k]});
+      end = b.size.blocks[k].end;
+      CHECK(b.output_blocks[k] == extent{8 * places[k], 8 * (places[k] + counts[k])});
+    }
+    CHECK(end == c.message_bytes);
+  }
   SECTION("reduce_scatter of more elements than an int counts") {
     const std::vector<int> counts{INT_MAX, 1, INT_MAX, INT_MAX};
     call c{.op = collective::reduce_scatter,
@@ -228,6 +255,22 @@ TEST_CASE("large datatypes are packed if they repeat one that is") {
   MPI_Type_contiguous(1 << 20, swapped, &all);
   MPI_Type_free(&swapped);
   CHECK(!is_packed(all));
+#if MPI_VERSION >= 4
+  const MPI_Count longer[2] = {5, 2}, behind[2] = {0, 5}, apart[2] = {0, 6}, whole[2] = {4, 5},
+                  rows[2] = {2, 5}, from[2] = {0, 0};
+  MPI_Type_contiguous_c(MPI_Count{5} << 30, MPI_DOUBLE, &all);
+  CHECK(!is_predefined(all));
+  CHECK(is_packed(all));
+  MPI_Type_indexed_c(2, longer, behind, MPI_INT, &all);
+  CHECK(is_packed(all));
+  MPI_Type_indexed_c(2, longer, apart, MPI_INT, &all);
+  CHECK(!is_packed(all));
+  MPI_Datatype part = MPI_DATATYPE_NULL;
+  MPI_Type_create_subarray_c(2, whole, rows, from, MPI_ORDER_C, MPI_INT, &part);
+  MPI_Type_create_resized_c(part, 0, 40, &all);
+  MPI_Type_free(&part);
+  CHECK(is_packed(all));
+#endif
 }
 
 TEST_CASE("an element of more than 2^31 bytes is packed and unpacked") {
@@ -296,4 +339,32 @@ TEST_CASE("more than 2^31 bytes arrive") {
                          collect(use("ring"))) == MPI_SUCCESS);
   CHECK(mpi::last_arm(world) == "ring");
   CHECK(all.wrong_bytes() == 0);
+}
+
+TEST_CASE("more bytes of one block than an int counts arrive") {
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() != 2) return;
+  mpi::configure(world, "scratch_limit", "0");
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  const auto rank = std::size_t(world.rank());
+  const std::vector<std::int64_t> counts{(std::int64_t{1} << 32) + 64, period + 1},
+      places{0, counts[0]};
+  std::vector<std::string> arms{"ring"};
+  if (test::single_copies(world)) arms.push_back("single_copy");
+  for (const std::string& arm : arms) {
+    CAPTURE(arm);
+    repeated_memory all(counts[0] + counts[1], period), mine(counts[rank], period);
+    mine.fill(places[rank]);
+    call c{.op = collective::all_gatherv,
+           .send = {.memory = mine.data(), .count = counts[rank], .type = MPI_BYTE},
+           .receive = {.memory = all.data(),
+                       .type = MPI_BYTE,
+                       .counts = counts.data(),
+                       .displacements = places.data()},
+           .comm = world,
+           .is_large = true};
+    CHECK(run_call(c, collect(use(arm))) == MPI_SUCCESS);
+    CHECK(mpi::last_arm(world).starts_with(arm));
+    CHECK(all.wrong_bytes() == 0);
+  }
 }
