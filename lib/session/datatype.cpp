@@ -2,6 +2,7 @@
 #include "lib/session/datatype.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -224,6 +225,29 @@ int inspect(MPI_Datatype type, datatype_layout& layout) {
 bool is_predefined(MPI_Datatype type) {
   envelope e;
   return e.read(type) == MPI_SUCCESS && names_predefined(e.combiner);
+}
+
+int visit_packed(MPI_Datatype type, std::int64_t elements,
+                 const std::function<void(MPI_Datatype, std::int64_t)>& visit) {
+  MPI_Count size = 0;
+  if (const int failure = PMPI_Type_size_x(type, &size)) return failure;
+  if (size == 0 || elements == 0) return MPI_SUCCESS;
+  description d;
+  if (const int failure = d.read(type, std::numeric_limits<std::int64_t>::max())) return failure;
+  if (names_predefined(d.combiner)) {
+    visit(type, elements * size);
+    return MPI_SUCCESS;
+  }
+  if (d.combiner != MPI_COMBINER_STRUCT) {  // the others repeat one type
+    MPI_Count size_of_part = 0;
+    if (const int failure = PMPI_Type_size_x(d.types[0], &size_of_part)) return failure;
+    return visit_packed(d.types[0], elements * (size / size_of_part), visit);
+  }
+  for (std::int64_t e = 0; e < elements; ++e)
+    for (std::size_t i = 0; i < d.types.size(); ++i)
+      if (const int failure = visit_packed(d.types[i], d.number(1 + std::int64_t(i)), visit))
+        return failure;
+  return MPI_SUCCESS;
 }
 
 int create_datatype_key(int* key) {

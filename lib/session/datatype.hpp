@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <functional>
 
 namespace railpass {
 
@@ -24,6 +25,12 @@ int layout_of(MPI_Datatype type, int key, datatype_layout& layout);
 
 /// Whether the datatype is MPI's own, which always means the same.
 bool is_predefined(MPI_Datatype type);
+
+/// Calls `visit` with MPI's own datatypes that so many elements consist of, and with as many packed
+/// bytes as follow each other of each, in the order in which they are packed. Local; returns an MPI
+/// error code.
+int visit_packed(MPI_Datatype type, std::int64_t elements,
+                 const std::function<void(MPI_Datatype, std::int64_t bytes)>& visit);
 
 /// The keyval for layout_of. Returns an MPI error code.
 int create_datatype_key(int* key);

@@ -8,6 +8,7 @@
 #include "lib/session/neighbor_versions.hpp"
 #include "lib/session/own_errors.hpp"
 #include "lib/session/process.hpp"
+#include "lib/session/verify.hpp"
 
 #include <algorithm>
 #include <array>
@@ -66,7 +67,7 @@ class neighbor_set::tuned {
   int run_nonblocking(const neighbor_call& c);
   int run_verified(neighbor_version by, const neighbor_call& c);
   int raise(const neighbor_call& c, int code);
-  int result_of(const neighbor_call& c, std::vector<std::byte>& packed);
+  int result_blocks_of(const neighbor_call& c, std::vector<user_block>& blocks);
 
   communicator_state& state_;
   process& owner_;
@@ -183,9 +184,8 @@ int neighbor_set::tuned::raise(const neighbor_call& c, int code) {
   return code;
 }
 
-int neighbor_set::tuned::result_of(const neighbor_call& c, std::vector<std::byte>& packed) {
+int neighbor_set::tuned::result_blocks_of(const neighbor_call& c, std::vector<user_block>& blocks) {
   const neighbor_blocks received(c.receive, false);
-  std::vector<user_block> blocks;
   for (std::size_t i = 0; i < around_.sources.size(); ++i) {
     if (around_.sources[i] == MPI_PROC_NULL) continue;
     const neighbor_block b = received[int(i)];
@@ -193,27 +193,31 @@ int neighbor_set::tuned::result_of(const neighbor_call& c, std::vector<std::byte
         user_block{.memory = b.memory, .count = b.count, .type = b.type, .layout = {}});
     if (const int failure = layout_of(b.type, owner_.datatype_key(), one.layout)) return failure;
   }
-  return pack_blocks(blocks, packed);
+  return MPI_SUCCESS;
 }
 
 // As verify.hpp does it for collectives: the user gets the MPI library's result. A rank that fails
 // makes the MPI library's call all the same, as others are in it.
 int neighbor_set::tuned::run_verified(neighbor_version by, const neighbor_call& c) {
+  std::vector<user_block> blocks;
   std::vector<std::byte> ours, theirs;
   int failure = versions_.run(by, c);
-  const auto take = [&](std::vector<std::byte>& result) {
+  const auto go_on = [&](auto action) {
     try {
-      if (failure == MPI_SUCCESS) failure = result_of(c, result);
+      if (failure == MPI_SUCCESS) failure = action();
     } catch (const std::bad_alloc&) {
       failure = MPI_ERR_NO_MEM;
     }
   };
-  take(ours);
+  go_on([&] { return result_blocks_of(c, blocks); });
+  go_on([&] { return pack_blocks(blocks, ours); });
   if (failure != MPI_SUCCESS) request_state_->fail();
   if (const int code = run_native(c)) return code;
-  take(theirs);
+  bool alike = false;
+  go_on([&] { return pack_blocks(blocks, theirs); });
+  go_on([&] { return compare_values(blocks, ours, theirs, alike); });
   if (failure != MPI_SUCCESS) return raise(c, failure);
-  if (ours != theirs)
+  if (!alike)
     owner_.record("RAILPASS_VERIFY: " + set_->name() + " by " + request_.last() +
                   " differs from the MPI library's own result, which is used");
   return MPI_SUCCESS;

@@ -3,7 +3,9 @@
 
 #include "lib/session/call_buffers.hpp"
 
+#include <cstddef>
 #include <functional>
+#include <vector>
 
 namespace railpass {
 
@@ -14,5 +16,10 @@ class process;
 /// returns an MPI error code.
 int run_verified(const call& c, const call_place& at, process& owner,
                  const std::function<int(const call&)>& tuned);
+
+/// Whether two packed copies of the blocks hold the same values. Bytes that belong to no value, as
+/// those that fill up a long double, do not count. Local; returns an MPI error code.
+int compare_values(const std::vector<user_block>& blocks, const std::vector<std::byte>& a,
+                   const std::vector<std::byte>& b, bool& same);
 
 }  // namespace railpass

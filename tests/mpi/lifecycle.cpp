@@ -5,6 +5,7 @@
 #include "collectives/registry.hpp"
 #include "lib/files/files.hpp"
 #include "lib/session/process.hpp"
+#include "lib/session/verify.hpp"
 #include "railpass/mpi.hpp"
 #include "railpass/select/prior.hpp"
 #include "support/catch.hpp"
@@ -20,6 +21,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -412,6 +414,71 @@ TEST_CASE("verify: a result that depends on who computes it is recorded") {
   }
   MPI_Op_free(&op);
   if (world.size() > 2) CHECK(differs > 0);
+}
+
+TEST_CASE("verify: values are compared, not the bytes between them") {
+  struct pair {
+    long double value;
+    int index;
+  };
+  const communicator world = communicator::duplicate_of_world();
+  const records log;
+  mpi::configure(world, "verify", "on");
+  mpi::configure(world, "policy", "round_robin");
+  mpi::start_tuning(world);
+  bool right = true;
+  for (int call = 0; call < 30; ++call) {
+    pair in[3], out[3];
+    std::memset(static_cast<void*>(in), world.rank() + 1, sizeof in);
+    for (pair& p : in) p.value = 1, p.index = world.rank();
+    mpi::all_reduce(in, out, 3, MPI_LONG_DOUBLE_INT, MPI_MAXLOC, world);
+    for (const pair& p : out) right = right && p.value == 1 && p.index == 0;
+  }
+  CHECK(right);
+  CHECK(log.texts == std::vector<std::string>{});
+}
+
+TEST_CASE("verify: what counts as a difference between two results") {
+  MPI_Datatype mixed = MPI_DATATYPE_NULL;  // a short, a gap, two pairs of double and int
+  const int lengths[2] = {1, 2};
+  const MPI_Aint places[2] = {0, 8};
+  const MPI_Datatype types[2] = {MPI_SHORT, MPI_DOUBLE_INT};
+  MPI_Type_create_struct(2, lengths, places, types, &mixed);
+  MPI_Type_commit(&mixed);
+  user_block block{.count = 2, .type = mixed};
+  REQUIRE(layout_of(mixed, process::get()->datatype_key(), block.layout) == MPI_SUCCESS);
+  REQUIRE(block.bytes() == 2 * (2 + 2 * 12));
+  const std::vector<std::byte> a(std::size_t(block.bytes()));
+  const auto is_same = [&](const std::vector<std::byte>& b) {
+    bool same = false;
+    CHECK(compare_values({block}, a, b, same) == MPI_SUCCESS);
+    return same;
+  };
+  for (std::size_t at = 0; at < a.size(); ++at) {
+    std::vector<std::byte> b = a;
+    b[at] = std::byte{1};
+    CHECK(!is_same(b));
+  }
+  std::vector<std::byte> negative = a;
+  const double zero = -0.0;
+  std::memcpy(negative.data() + 2, &zero, sizeof zero);
+  CHECK(is_same(negative));
+  CHECK(!is_same({}));
+  MPI_Type_free(&mixed);
+
+  if (std::numeric_limits<long double>::digits != 64) return;  // it has no bytes without meaning
+  block = {.count = 1, .type = MPI_LONG_DOUBLE_INT};
+  REQUIRE(layout_of(block.type, process::get()->datatype_key(), block.layout) == MPI_SUCCESS);
+  REQUIRE(block.bytes() == 20);
+  std::vector<std::byte> x(20), y(20);
+  for (std::size_t at = 0; at < x.size(); ++at) {
+    CAPTURE(at);
+    y = x;
+    y[at] = std::byte{1};
+    bool same = false;
+    CHECK(compare_values({block}, x, y, same) == MPI_SUCCESS);
+    CHECK(same == (at >= 10 && at < 16));
+  }
 }
 
 TEST_CASE("a dump can be written at any time, and only where it can be") {
