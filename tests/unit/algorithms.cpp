@@ -4,6 +4,7 @@
 #include "collectives/verify.hpp"
 #include "support/catch.hpp"
 #include "support/sanitized.hpp"
+#include "support/seed.hpp"
 
 #include <cstring>
 #include <map>
@@ -238,8 +239,8 @@ TEST_CASE("every arm is proved at every number of ranks up to 64") {
 }
 
 TEST_CASE("every arm that knows nodes or caches is proved with any numbers of ranks on them") {
-  const unsigned seed = std::random_device{}();
-  CAPTURE(seed);
+  const unsigned seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937 random(seed);
   std::set<std::pair<collective, std::string_view>> proved;
   std::size_t expected = 0;
@@ -316,8 +317,8 @@ TEST_CASE("no schedule takes more than 64 KiB, whatever the number of ranks") {
 }
 
 TEST_CASE("real values, random order: a broadcast gives every rank the root's") {
-  const unsigned seed = std::random_device{}();
-  CAPTURE(seed);
+  const unsigned seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937 random(seed);
   for (const arm& a : some_arms(collective::broadcast, true))
     for (const int p : {2, 3, 5, 8, 13}) {
@@ -334,8 +335,8 @@ TEST_CASE("real values, random order: a broadcast gives every rank the root's") 
 }
 
 TEST_CASE("real values, random order: all_reduce keeps rank order for what does not commute") {
-  const unsigned seed = std::random_device{}();
-  CAPTURE(seed);
+  const unsigned seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937 random(seed);
   for (const arm& a : some_arms(collective::all_reduce, false))
     for (const int p : {2, 3, 5, 8, 13})
@@ -357,8 +358,8 @@ TEST_CASE("real values, random order: all_reduce keeps rank order for what does 
 }
 
 TEST_CASE("real values, random order: all_reduce gives all ranks the same bits") {
-  const unsigned seed = std::random_device{}();
-  CAPTURE(seed);
+  const unsigned seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937 random(seed);
   std::normal_distribution<double> normal(0, 1e3);
   for (const arm& a : some_arms(collective::all_reduce, true))

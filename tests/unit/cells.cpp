@@ -9,6 +9,7 @@
 #include "lib/exec/schedule_cache.hpp"
 #include "support/catch.hpp"
 #include "support/sanitized.hpp"
+#include "support/seed.hpp"
 
 #include <algorithm>
 #include <array>
@@ -108,8 +109,8 @@ TEST_CASE("three calls in a row are right in all interleavings of up to 4 ranks"
 
 TEST_CASE(
     "collectives that follow one another are right in random interleavings of up to 8 ranks") {
-  const unsigned seed = std::random_device{}();
-  CAPTURE(seed);
+  const unsigned seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937 random(seed);
   const std::vector<arm> arms = shared_arms();
   for (int repetition = 0; repetition < (test::sanitized ? 20 : 200); ++repetition) {
@@ -510,8 +511,8 @@ std::vector<cell_region> regions_of(std::byte* memory, int p) {
 }  // namespace
 
 TEST_CASE("threads that share cells get what collectives promise, whatever follows what") {
-  const unsigned seed = std::random_device{}();
-  CAPTURE(seed);
+  const unsigned seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937 random(seed);
   const std::vector<arm> arms = shared_arms();
   for (const int p : {2, 3, 4, 8}) {
@@ -611,8 +612,8 @@ class thread_rail {
 }  // namespace
 
 TEST_CASE("threads on several nodes get what collectives promise, phase by phase") {
-  const unsigned seed = std::random_device{}();
-  CAPTURE(seed);
+  const unsigned seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937 random(seed);
   // One rank alone, and nodes of as many ranks, which some arms need.
   for (const std::vector<std::int32_t>& nodes :

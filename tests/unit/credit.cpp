@@ -4,6 +4,7 @@
 #include "railpass/transport/credit.hpp"
 
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 #include <deque>
 #include <random>
@@ -12,8 +13,8 @@
 using namespace railpass::transport;
 
 TEST_CASE("credit is conserved, bounds what is kept, and both ends know when there is none") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   int starved = 0, waited = 0;
   for (int round = 0; round < 200; ++round) {

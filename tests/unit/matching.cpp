@@ -4,6 +4,7 @@
 #include "railpass/transport/matching.hpp"
 
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -27,8 +28,8 @@ envelope_ptr a_message(int source, int tag, std::uint32_t sequence = 0) {
 }  // namespace
 
 TEST_CASE("the first receive that was posted meets the first message that it may take") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   const auto meet = [](const message_ptr& r, const envelope_ptr& e) {
     return (r->peer() == any_source || r->peer() == e->source) &&
@@ -78,8 +79,8 @@ TEST_CASE("the first receive that was posted meets the first message that it may
 }
 
 TEST_CASE("messages are handed on in the order of their numbers, each once, however they come") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 200; ++round) {
     turns order;

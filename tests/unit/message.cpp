@@ -5,6 +5,7 @@
 
 #include "railpass/transport/under_way.hpp"
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 #include <random>
 
@@ -33,8 +34,8 @@ bytes noise(std::size_t n, std::mt19937_64& random) {
 }  // namespace
 
 TEST_CASE("pieces are cut and copied as if they stood together") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 2000; ++round) {
     bytes whole = noise(random() % 100, random);
@@ -62,8 +63,8 @@ TEST_CASE("pieces are cut and copied as if they stood together") {
 }
 
 TEST_CASE("parts of a message are taken once and inside of it, as a byte by byte account says") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   int refused = 0;
   for (int round = 0; round < 1000; ++round) {
@@ -112,8 +113,8 @@ TEST_CASE(
 }
 
 TEST_CASE("a message has left when all of it was given away and no packet needs its memory") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 300; ++round) {
     packets_under_way under_way;

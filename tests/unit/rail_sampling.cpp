@@ -5,6 +5,7 @@
 #include "lib/rails/tcp/choice.hpp"
 #include "railpass/transport/sampling.hpp"
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 #include <functional>
 #include <random>
@@ -117,8 +118,8 @@ TEST_CASE("a crossing: always, never, in between, and not where one measurement 
 }
 
 TEST_CASE("thresholds lose little more than the least gain on networks with random knees") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   random_network n{std::mt19937_64(seed)};
   const std::vector<double> sizes = powers_of_two(16, 65536);
   int found = 0;
@@ -155,8 +156,8 @@ threshold three_in_a_row(const time_curve& before, const time_curve& after) {
 }  // namespace
 
 TEST_CASE("noise moves thresholds less than it did, and costs less") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   random_network n{std::mt19937_64(seed)};
   const std::vector<double> sizes = powers_of_two(64, 65536);
   // Powers of two between the least and the largest threshold of several measurements.
@@ -217,8 +218,8 @@ TEST_CASE("noise moves thresholds less than it did, and costs less") {
 }
 
 TEST_CASE("the time of a rail is that of its samples, monotone, and without the asking") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   random_network n{std::mt19937_64(seed)};
   for (int round = 0; round < 300; ++round) {
     const auto base = n.piecewise(n.log_uniform(1e-6, 1e-4), 1 / n.log_uniform(3e7, 3e9), 4);
@@ -393,8 +394,8 @@ TEST_CASE("a file of samples is read back as it was, and refused where it is dam
   refused("\"joint\"", "\"joined\"", "joined");
   refused("\"bytes_per_s\": 5", "\"bytes_per_s\": -5", "bytes_per_s");
 
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 500; ++round) {
     std::string damaged = text.substr(0, round % 2 == 0 ? text.size() : random() % text.size());

@@ -5,6 +5,7 @@
 #include "railpass/transport/rate.hpp"
 #include "railpass/transport/rate_meter.hpp"
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 #include <algorithm>
 #include <random>
@@ -28,8 +29,8 @@ packet some_packet(std::mt19937_64& random, bool rail_was_busy) {
 }  // namespace
 
 TEST_CASE("a rail that is steady is not found to have changed") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   std::normal_distribution<double> noise(0, 0.08);
   rate_estimate rate(1e8, true);
@@ -44,8 +45,8 @@ TEST_CASE("a rail that is steady is not found to have changed") {
 }
 
 TEST_CASE("a process without a core now and then does not make a steady rail look changed") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   std::normal_distribution<double> noise(0, 0.08);
   std::uniform_real_distribution<double> part(0.1, 0.7);
@@ -64,8 +65,8 @@ TEST_CASE("a process without a core now and then does not make a steady rail loo
 }
 
 TEST_CASE("what is measured of packets that follow each other is the rail's rate, pauses or not") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> part(0, 1);
   int reports[2] = {0, 0};
@@ -122,8 +123,8 @@ TEST_CASE("the second of two probes tells the rate at once, if it was looked at 
 }
 
 TEST_CASE("each of several peers sees its part of a rail, and the sender knows which") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 100; ++round) {
     const double rate = 1e6 * double(1 + random() % 2000);
@@ -184,8 +185,8 @@ TEST_CASE(
 }
 
 TEST_CASE("what is told of a rail is the median of the last 32 errors, and sums") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> factor(0.5, 2);
   known_rail rail(transfer_time(1e-5, 1e8), true, 1000);

@@ -4,6 +4,7 @@
 #include "railpass/base/error.hpp"
 #include "railpass/schedule/builder.hpp"
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 #include <random>
 #include <set>
@@ -36,8 +37,8 @@ TEST_CASE("blocks are what dealing out the units one by one gives, in adjacent r
 }
 
 TEST_CASE("the segments of a round are its units, each once and in order") {
-  const unsigned seed = std::random_device{}();
-  CAPTURE(seed);
+  const unsigned seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937 random(seed);
   const auto pick = [&](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(random);

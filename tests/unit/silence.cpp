@@ -4,6 +4,7 @@
 #include "railpass/transport/silence.hpp"
 
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 #include <random>
 #include <vector>
@@ -11,8 +12,8 @@
 using namespace railpass::transport;
 
 TEST_CASE("a rail is lost when nothing was answered in an unbroken row of looks, and not before") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> part(0, 1);
   int lost = 0, broken = 0;

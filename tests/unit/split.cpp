@@ -5,6 +5,7 @@
 
 #include "railpass/transport/strategies.hpp"
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 #include <numeric>
 #include <random>
@@ -79,8 +80,8 @@ double brute_force(const std::vector<rail_outlook>& rails, std::int64_t bytes, i
 }  // namespace
 
 TEST_CASE("a transfer time is exact at its points, monotone, and defined everywhere") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 300; ++round) {
     const transfer_time t = random_time(random);
@@ -109,8 +110,8 @@ TEST_CASE("a transfer time is exact at its points, monotone, and defined everywh
 }
 
 TEST_CASE("the split covers the message once and no other is quicker") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 400; ++round) {
     const std::size_t n = 1 + random() % 3;
@@ -140,8 +141,8 @@ TEST_CASE("the split covers the message once and no other is quicker") {
 }
 
 TEST_CASE("the split of many rails conserves bytes and keeps to the smallest part") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 3000; ++round) {
     const std::size_t n = 1 + random() % most_rails;
@@ -159,8 +160,8 @@ TEST_CASE("the split of many rails conserves bytes and keeps to the smallest par
 }
 
 TEST_CASE("dichotomy finds the exact split of two rails; of more, only without latencies") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 1000; ++round) {
     const std::size_t n = 1 + random() % 4;

@@ -6,6 +6,7 @@
 
 #include "railpass/transport/strategies.hpp"
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 #include "support/simulated_rails.hpp"
 
 #include <cstring>
@@ -94,8 +95,8 @@ TEST_CASE("receives meet only messages of their own channel, small and large") {
 }
 
 TEST_CASE("every message arrives once, whole and in order, over any rails, with any strategy") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 150; ++round) {
     std::vector<simulated_network::rail_model> rails;
@@ -174,8 +175,8 @@ TEST_CASE("every message arrives once, whole and in order, over any rails, with 
 }
 
 TEST_CASE("any source and any tag take messages in the order in which each rank sent them") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 30; ++round) {
     world w(3, {{1e-3, 1e7}, {1e-6, 1e9}}, "greedy");
@@ -400,8 +401,8 @@ TEST_CASE("who sends without credit does not wait for it where the other waits f
 }
 
 TEST_CASE("with hardly any credit messages meet receives as MPI says, and none waits in vain") {
-  const auto seed = std::random_device{}();
-  INFO("seed " << seed);
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
   int overtakings = 0, met = 0;
   for (int round = 0; round < 200; ++round) {
