@@ -18,8 +18,10 @@ TEST_CASE("credit is conserved, bounds what is kept, and both ends know when the
   std::mt19937_64 random(seed);
   int starved = 0, waited = 0;
   for (int round = 0; round < 200; ++round) {
-    const std::int64_t given = 16 * credit_account::message_bytes + std::int64_t(random() % 20000);
-    credit_account sender(given), receiver(given);
+    const auto small = std::int64_t(random() % 3000);
+    const std::int64_t given =
+        16 * credit_account::message_bytes + small + std::int64_t(random() % 20000);
+    credit_account sender(given, small), receiver(given, small);
     std::deque<packet> coming;            // to the receiver
     std::deque<std::uint32_t> returning;  // to the sender
     std::vector<packet> kept;
@@ -35,8 +37,9 @@ TEST_CASE("credit is conserved, bounds what is kept, and both ends know when the
           const packet h = packet::eager(0, 0, 0, length, false);
           const std::int64_t cost = std::int64_t(length) + 256;
           REQUIRE(credit_account::cost_of(h) == cost);
-          REQUIRE(sender.allows(std::int64_t(length)) == (cost <= left));
-          if (!sender.allows(std::int64_t(length))) {
+          REQUIRE(sender.allows() == (left >= 256 + small));
+          REQUIRE(sender.allows_whole(std::int64_t(length)) == (cost <= left));
+          if (!sender.allows() || !sender.allows_whole(std::int64_t(length))) {
             ++waited;
             break;
           }
@@ -81,24 +84,42 @@ TEST_CASE("credit is conserved, bounds what is kept, and both ends know when the
     for (const packet& h : kept) receiver.owe(credit_account::cost_of(h));
     pay();
     for (const std::uint32_t bytes : returning) REQUIRE(sender.regain(bytes));
-    CHECK(sender.allows(given - 256));
-    CHECK(!sender.allows(given - 255));
+    CHECK(sender.allows_whole(given - 256));
+    CHECK(!sender.allows_whole(given - 255));
     CHECK(receiver.pay() == 0);
   }
   CHECK(starved > 1000);
   CHECK(waited > 1000);
 }
 
+TEST_CASE(
+    "with any credit left, the receiver asks if and only if a small message could not leave") {
+  constexpr std::int64_t given = 5000, small = 700;
+  for (std::uint64_t spent = 0; spent <= given - 256; ++spent) {
+    credit_account sender(given, small), receiver(given, small);
+    const packet h = packet::eager(0, 0, 0, spent, false);
+    sender.spend(h);
+    REQUIRE(receiver.keep(h));
+    REQUIRE(sender.allows() == !receiver.is_starved());
+    REQUIRE(sender.allows() == sender.allows_whole(small));
+    // A sender that has nothing left gets it back once the receiver keeps nothing.
+    REQUIRE((receiver.owe(credit_account::cost_of(h)) || sender.allows()));
+  }
+}
+
 TEST_CASE("credit that nobody spent, and messages that nobody had credit for, are noticed") {
-  credit_account mine(10000);
+  credit_account mine(10000, 0);
   CHECK(mine.regain(0));
   CHECK(!mine.regain(1));
-  credit_account other(10000);
+  credit_account other(10000, 0);
   for (int k = 0; k < 3; ++k) CHECK(other.keep(packet::eager(0, 0, 0, 3000, false)));
   CHECK(!other.keep(packet::request(0, 0, 0, 0, 1)));
   // Half of it goes back by itself.
-  credit_account third(10000);
+  credit_account third(10000, 0);
   CHECK(!third.owe(4999));
   CHECK(third.owe(1));
   CHECK(third.pay() == 5000);
+  credit_account of_few(10000, 9000);
+  CHECK(!of_few.owe(743));
+  CHECK(of_few.owe(1));
 }

@@ -78,6 +78,20 @@ TEST_CASE("the first receive that was posted meets the first message that it may
   CHECK(met > 5000);
 }
 
+TEST_CASE("what has overtaken meets no receive that may be for what it has overtaken") {
+  mailbox box;
+  const packet overtaken = packet::offer(0, 1, 0, 0, 8, true),
+               in_order = packet::offer(0, 1, 0, 0, 8, false);
+  const message_ptr before = a_receive(0, 1), of_another = a_receive(2, any_tag),
+                    any = a_receive(any_source, any_tag), behind = a_receive(0, 1);
+  for (const message_ptr& r : {before, of_another, any, behind}) box.post(r);
+  CHECK(box.take_posted(0, overtaken) == before);
+  // What it has overtaken may be for another receive, and the message itself for that of any tag.
+  CHECK(box.take_posted(0, overtaken) == nullptr);
+  CHECK(box.take_posted(0, in_order) == any);
+  CHECK(box.take_posted(0, overtaken) == behind);
+}
+
 TEST_CASE("messages are handed on in the order of their numbers, each once, however they come") {
   const auto seed = railpass::test::new_seed();
   INFO("repeat with TEST_SEED=" << seed);

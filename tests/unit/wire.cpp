@@ -81,7 +81,7 @@ TEST_CASE("the layout of a header is fixed") {
                                 .value = 0x1112131415161718 >> 8,
                                 .length = 0x123456});
   const unsigned char expected[header_bytes] = {
-      0x52, 0x70, 6,    4,    4,    3,    2,    1, 0,    0,    0,    0,
+      0x52, 0x70, 7,    4,    4,    3,    2,    1, 0,    0,    0,    0,
       0,    0,    0,    0,    1,    0,    0,    0, 0x0d, 0x0c, 0x0b, 0x0a,
       0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11, 0, 0x56, 0x34, 0x12};
   for (std::size_t i = 0; i < header_bytes; ++i) CHECK(unsigned(h[i]) == expected[i]);

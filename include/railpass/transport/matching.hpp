@@ -32,11 +32,15 @@ using envelope_ptr = std::shared_ptr<envelope>;
 /// Of a channel: receives and messages that have not met yet, in order.
 class mailbox {
  public:
-  /// The first receive that takes such a message; null: none does.
+  /// The first receive that takes such a message; null: none does. A receive of any tag takes the
+  /// first message of its sender that no earlier receive takes. Whether that is the one that has
+  /// overtaken is not known before those it has overtaken have met theirs, so that neither this
+  /// receive nor those behind take it.
   message_ptr take_posted(int source, const packet& h) {
     for (auto op = posted_.begin(); op != posted_.end(); ++op)
       if ((*op)->fits(source, h)) {
         message_ptr found = *op;
+        if (found->tag() == any_tag && h.type == packet_type::overtaken) return nullptr;
         posted_.erase(op);
         return found;
       }

@@ -78,10 +78,9 @@ class message final : public operation {
 
   // ---- of a receive ----
 
-  /// Whether it takes such a message. One that has overtaken is not the first one of any tag.
+  /// Whether it takes such a message.
   bool fits(int source, const packet& h) const {
-    return (peer_ == any_source || peer_ == source) &&
-           (tag_ == any_tag ? h.type != packet_type::overtaken : tag_ == h.tag);
+    return (peer_ == any_source || peer_ == source) && (tag_ == any_tag || tag_ == h.tag);
   }
   /// It gets a message of so many bytes.
   void start(int source, int tag, std::int64_t bytes) {

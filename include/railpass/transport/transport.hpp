@@ -91,7 +91,8 @@ class transport final : private packet_sink {
     given_bytes_.assign(rails_.size(), 0);
     // The smallest credits, too, are for some messages.
     const peer_state nothing_yet{
-        credit_account(options.credit_bytes + 16 * credit_account::message_bytes),
+        credit_account(options.credit_bytes + 16 * credit_account::message_bytes,
+                       options.eager_bytes),
         options.least_bytes};
     peers_.assign(std::size_t(num_ranks), nothing_yet);
     for (peer_state& p : peers_) {
@@ -837,7 +838,7 @@ class transport final : private packet_sink {
     const auto [op, sequence] = p.waiting.take_small();
     const auto bytes = std::uint64_t(op->bytes());
     outgoing o;
-    if (op->bytes() <= sizes.eager_bytes && p.credit.allows(op->bytes())) {
+    if (op->bytes() <= sizes.eager_bytes && p.credit.allows_whole(op->bytes())) {
       o.header = packet::eager(op->on(), op->tag(), sequence, bytes, was_busy);
       op->cut_all(o.payload);
       o.copy = op->bytes() <= sizes.copy_bytes;

@@ -175,7 +175,7 @@ inline constexpr std::uint64_t most_message_bytes = std::uint64_t{1} << 60;
 namespace detail {
 
 inline constexpr std::uint16_t magic = 0x7052;  // "Rp"
-inline constexpr std::uint8_t version = 6;
+inline constexpr std::uint8_t version = 7;
 
 template <class T>
 void store(std::byte* to, T value) {
