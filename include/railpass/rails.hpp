@@ -57,10 +57,12 @@ class message {
   message() = default;  ///< one that has ended
   explicit message(std::shared_ptr<state> s) : state_(std::move(s)) {}
 
-  /// Blocks until the memory of what is sent may be used again, or what is received is there.
-  /// Throws error if the message was longer than the memory for it (which was filled), or if a
-  /// rail has failed or some rank could not go on; then all messages over these rails have ended,
-  /// and nobody touches their memory any more.
+  /// Blocks until the memory of what is sent may be used again, or what is received is there. A
+  /// message whose send has ended is delivered if its receiver asks for it, also while the sender
+  /// is in MPI_Finalize; if the rails fail first, that rank says so on standard error. Throws error
+  /// if the message was longer than the memory for it (which was filled), or if a rail has failed
+  /// or some rank could not go on; then all messages over these rails have ended, and nobody
+  /// touches their memory any more.
   void wait();
   /// Whether wait would not block; lets messages advance. Throws error as wait does.
   bool test();

@@ -162,6 +162,23 @@ bool open_transport::leave() {
   });
 }
 
+std::optional<int> open_transport::owed() {
+  return with([](transport::transport& t) { return t.owed(); });
+}
+
+std::string open_transport::failure() {
+  return with([](transport::transport& t) { return t.failure(); });
+}
+
+void open_transport::part() {
+  with([](transport::transport& t) {
+    try {
+      t.part_at_once();
+    } catch (const std::exception&) {  // the others hear of it
+    }
+  });
+}
+
 void open_transport::end() {
   const std::unique_lock lock(mutex_);
   posting_.reset();

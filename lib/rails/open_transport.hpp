@@ -101,6 +101,13 @@ class open_transport {
   /// none of them. Whether that is all there is to do: the others have said so, too, or it has
   /// failed.
   bool leave();
+  /// A rank that would not get a message whose send has ended if this one let nothing advance any
+  /// more.
+  std::optional<int> owed();
+  /// Why the rails have failed.
+  std::string failure();
+  /// Says farewell at once, if the rails have not failed: this rank lets nothing advance any more.
+  void part();
   /// The last that is called before MPI has ended.
   void end();
 

@@ -70,6 +70,12 @@ constexpr double first_keeping_s = 10, first_telling_s = 0.1, longest_pause_s = 
 // Rank 0 waits so long for the last words of other leaders.
 constexpr double last_words_s = 0.02;
 
+std::string owed_over(open_transport& rails) {
+  return "a message over rails '" + rails.rails() + "' to rank " +
+         std::to_string(rails.owed().value_or(MPI_PROC_NULL)) + " of " +
+         std::to_string(rails.num_ranks()) + ", whose send has ended,";
+}
+
 }  // namespace
 
 constinit std::atomic<process*> process::running_{nullptr};
@@ -299,16 +305,30 @@ void process::add(communicator_state& state) {
 }
 
 // What others still do over rails they do without this rank, whose connections stay as they are
-// until the process ends: what was given to them arrives.
+// until the process ends: what was given to them arrives. A message that has ended for this rank
+// and was not given to them yet is waited for, as nobody else can deliver it.
 void process::leave_rails() {
-  const double until_s = steady_clock_s() + patience_s;
+  const double began_s = steady_clock_s();
   auto waits = rails_;
-  for (int empty = 0; steady_clock_s() < until_s; ++empty) {
+  for (int empty = 0;; ++empty) {
     std::erase_if(waits, [](const auto& rails) { return rails->transport.leave(); });
+    const double passed_s = steady_clock_s() - began_s;
+    if (passed_s > patience_s)
+      std::erase_if(waits, [](const auto& rails) { return !rails->transport.owed(); });
     if (waits.empty()) break;
-    waits.front()->transport.give_way(empty);
+    open_transport& first = waits.front()->transport;
+    if (values_.hang_report > 0 && passed_s > values_.hang_report)
+      record("rank " + std::to_string(world_rank_) + " is inside MPI_Finalize for more than " +
+             detail::show_setting(values_.hang_report) + " s: " + owed_over(first) +
+             " has not been received");
+    first.give_way(empty);
   }
-  for (const auto& rails : rails_) rails->transport.end();
+  for (const auto& rails : rails_) {
+    open_transport& over = rails->transport;
+    if (over.owed()) record(owed_over(over) + " is lost: " + over.failure(), true);
+    over.part();
+    over.end();
+  }
 }
 
 void process::add(const std::shared_ptr<shared_rails>& rails) {

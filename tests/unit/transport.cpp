@@ -9,7 +9,9 @@
 #include "support/seed.hpp"
 #include "support/simulated_rails.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <random>
 
 using namespace railpass::transport;
@@ -437,6 +439,68 @@ TEST_CASE("however much credit is left, blocking sends of small messages reach w
     }
 }
 
+TEST_CASE("blocking sends of small messages end, in whatever order they are received") {
+  const auto seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 100; ++round) {
+    CAPTURE(round);
+    constexpr int senders = 2, receiver = 2;
+    transport_options options;
+    options.eager_bytes = std::int64_t(random() % 2000);
+    options.credit_bytes = options.eager_bytes + std::int64_t(random() % 5000);
+    world w(3, {{1e-6 * double(1 + random() % 100), 1e8}, {1e-5, 1e7}}, "auto", options);
+    struct sending {
+      int from, tag;
+      bytes data;
+    };
+    std::vector<sending> program;
+    for (int k = 0; k < 80; ++k)
+      program.push_back(
+          {int(random() % senders), k,
+           pattern(random() % std::size_t(options.eager_bytes + 1), std::uint64_t(k))});
+    std::vector<std::size_t> order(program.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::shuffle(order.begin(), order.end(), random);
+
+    std::size_t next[senders] = {}, received = 0;
+    operation_ptr sends[senders], receive;
+    bytes into;
+    bool began = random() % 2 == 0;  // else it receives once nothing moves any more
+    for (bool goes_on = true; std::exchange(goes_on, false);) {
+      for (std::size_t from = 0; from < senders; ++from) {
+        if (sends[from] && !sends[from]->done()) continue;
+        while (next[from] < program.size() && program[next[from]].from != int(from)) ++next[from];
+        if (next[from] == program.size()) {
+          w.ranks[from]->say_farewell();  // while its messages are still to be received
+          continue;
+        }
+        sending& s = program[next[from]++];
+        sends[from] = w.ranks[from]->send(receiver, s.tag, all(s.data));
+        goes_on = true;
+      }
+      if (began && receive && receive->done()) {
+        REQUIRE(into == program[order[received]].data);
+        ++received;
+        receive = nullptr;
+      }
+      if (began && !receive && received < order.size()) {
+        const sending& s = program[order[received]];
+        into.resize(s.data.size());
+        receive = w.ranks[receiver]->receive(s.from, s.tag, all(into));
+        goes_on = true;
+      }
+      for (auto& rank : w.ranks) goes_on |= rank->progress(w.network.now_s());
+      goes_on |= w.network.advance();
+      if (!goes_on && !began) goes_on = began = true;
+    }
+    REQUIRE(received == order.size());
+    w.ranks[receiver]->say_farewell();
+    w.run();
+    for (auto& rank : w.ranks) REQUIRE(rank->all_have_said_farewell());
+  }
+}
+
 TEST_CASE("who sends without credit goes on once the other drops what has come") {
   for (const std::int64_t credit : {100, 300, 1000, 10000}) {
     CAPTURE(credit);
@@ -452,6 +516,52 @@ TEST_CASE("who sends without credit goes on once the other drops what has come")
     w.run();
     CHECK(w.ranks[0]->all_sent());
   }
+}
+
+TEST_CASE("a message whose send has ended is owed until it has left or nobody receives it") {
+  for (const bool received : {true, false}) {
+    CAPTURE(received);
+    transport_options options;
+    options.eager_bytes = 1000;
+    options.credit_bytes = 5000;
+    world w(2, {{}, {}}, "auto", options);
+    bytes got(1000);
+    const operation_ptr wanted = w.ranks[1]->receive(0, 99, all(got));
+    for (int k = 0; k < 100; ++k) {
+      bytes sent = pattern(1000, std::uint64_t(k));
+      const operation_ptr op = w.ranks[0]->send(1, k, all(sent));
+      w.run();
+      REQUIRE(op->done());
+    }
+    CHECK((wanted->done() && w.ranks[0]->owed() == 1));
+    w.ranks[0]->say_farewell();
+    w.run();
+    CHECK((w.ranks[0]->owed() == 1 && w.ranks[1]->owed() == std::nullopt));
+    for (int k = 0; received && k < 99; ++k) {
+      const operation_ptr op = w.ranks[1]->receive(0, k, all(got));
+      w.run(op);
+      REQUIRE((op->done() && got == pattern(1000, std::uint64_t(k))));
+    }
+    if (!received) w.ranks[1]->part_at_once();
+    w.run();
+    CHECK(w.ranks[0]->owed() == std::nullopt);
+    w.ranks[0]->part_at_once();
+    w.ranks[1]->say_farewell();
+    w.run();
+    for (const auto& r : w.ranks) CHECK(r->all_have_said_farewell());
+  }
+}
+
+TEST_CASE("a send that has not ended is owed to nobody") {
+  world w(2, {{}});
+  bytes large = pattern(100000, 1);
+  w.ranks[0]->send(1, 0, all(large));
+  w.run();
+  CHECK(w.ranks[0]->owed() == std::nullopt);
+  w.ranks[0]->part_at_once();
+  w.ranks[1]->say_farewell();
+  w.run();
+  for (const auto& r : w.ranks) CHECK(r->all_have_said_farewell());
 }
 
 namespace {

@@ -95,6 +95,13 @@ class outbox {
     return true;
   }
 
+  /// Tells `visit` of every message that waits here.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    for (const auto* const some : {&small_, &large_})
+      for (const message_ptr& op : *some) visit(*op);
+  }
+
   /// A large message that the peer has asked for.
   void add_granted(message_ptr op) {
     large_bytes_ += op->left_bytes();

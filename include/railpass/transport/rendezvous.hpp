@@ -42,6 +42,11 @@ class rendezvous {
     for (const auto& [id, op] : requested_)
       if (op->peer() == peer && op->bytes() <= most_copied_bytes) op->end_early();
   }
+  /// Tells `visit` of every message that was announced and not asked for.
+  template <class Visit>
+  void for_each_announced(const Visit& visit) const {
+    for (const auto& [id, op] : requested_) visit(*op);
+  }
   /// Whether everything that was announced has been asked for.
   bool all_taken() const { return requested_.empty(); }
 

@@ -219,6 +219,25 @@ class transport final : private packet_sink {
       flush();
     });
   }
+  /// Says so at once, so that no peer waits for this rank: what has not left is dropped.
+  void part_at_once() {
+    check_alive();
+    whole_or_failed([&] {
+      if (!said_farewell_) part();
+    });
+  }
+  /// A rank to which a message goes that has ended for its sender and has not left, so that nobody
+  /// but this transport can deliver it; not one that has said farewell, as it receives no more.
+  std::optional<int> owed() const {
+    std::optional<int> peer;
+    const auto look = [&](const message& op) {
+      if (op.done() && !has_parted(op.peer())) peer = op.peer();
+    };
+    for (const peer_state& p : peers_) p.waiting.for_each(look);
+    large_.for_each_announced(look);
+    under_way_.for_each(look);
+    return peer;
+  }
   /// Whether everybody has said so, this rank included.
   bool all_have_said_farewell() const {
     if (!said_farewell_) return false;
@@ -233,6 +252,8 @@ class transport final : private packet_sink {
   bool all_sent() const { return with_work_.empty() && large_.all_taken() && under_way_.empty(); }
 
   bool alive() const { return alive_; }
+  /// Why it is not; empty if nobody learnt that.
+  const std::string& failure() const { return failure_; }
   /// Ends it: this rank cannot go on.
   void fail(std::string_view why) noexcept {
     note_failure(why);
@@ -276,6 +297,10 @@ class transport final : private packet_sink {
     bool has_work = false;
     std::vector<rail_state> rails{};
   };
+
+  bool has_parted(int peer) const {
+    return std::ranges::any_of(peers_[std::size_t(peer)].rails, &rail_state::farewell);
+  }
 
   void note_failure(std::string_view why) noexcept {
     if (!std::exchange(alive_, false)) return;
@@ -651,7 +676,7 @@ class transport final : private packet_sink {
       for (const message_ptr& op : box.posted()) mark(op->peer());
     }
     large_.mark_awaited(mark);
-    under_way_.mark_awaited(mark);
+    under_way_.for_each([&](const message& op) { mark(op.peer()); });
     for (const int peer : with_work_) mark(peer);
     result[std::size_t(rank_)] = false;
     return result;

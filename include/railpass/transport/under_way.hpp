@@ -32,10 +32,10 @@ class packets_under_way {
   }
   bool empty() const { return messages_.empty(); }
 
-  /// Tells `mark` of every peer that something goes to.
-  template <class Mark>
-  void mark_awaited(const Mark& mark) const {
-    for (const auto& [token, op] : messages_) mark(op->peer());
+  /// Tells `visit` of the message of every packet.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    for (const auto& [token, op] : messages_) visit(*op);
   }
 
  private:
