@@ -3,6 +3,7 @@
 
 #include "lib/files/files.hpp"
 #include "railpass/base/error.hpp"
+#include "railpass/base/float_environment.hpp"
 #include "railpass/knowledge/imports.hpp"
 
 #include <array>
@@ -26,10 +27,11 @@ constexpr std::size_t most_bytes = std::size_t{64} << 10;
 constexpr std::int64_t enough_calls = 30;
 constexpr double enough_s = 0.01;
 
-// Does the work in a thread of its own, which handles none of the program's signals and which
-// nobody waits for. False if there is no thread to be had.
+// Does the work in a thread of its own, which handles none of the program's signals, has none of
+// its floating-point traps, and which nobody waits for. False if there is no thread to be had.
 template <class Work>
 bool start(Work work) {
+  const own_float_environment own;
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -110,7 +112,7 @@ std::vector<knowledge::experience> hand_out(std::vector<knowledge::experience> m
   }
   auto size = std::int32_t(bytes.size());
   if (PMPI_Bcast(&size, 1, MPI_INT32_T, 0, comm) != MPI_SUCCESS || size == 0) return mine;
-  std::array<char, most_bytes> room;  // no rank lacks memory for it
+  static std::array<char, most_bytes> room;  // no rank lacks memory for it, or has a small stack
   std::copy(bytes.begin(), bytes.end(), room.begin());
   if (PMPI_Bcast(room.data(), size, MPI_BYTE, 0, comm) != MPI_SUCCESS || rank == 0) return mine;
   try {

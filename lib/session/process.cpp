@@ -12,6 +12,7 @@
 #include "lib/session/log.hpp"
 #include "lib/session/setting_values.hpp"
 #include "lib/session/shared_rails.hpp"
+#include "railpass/base/float_environment.hpp"
 #include "railpass/knowledge/joined.hpp"
 #include "railpass/select/freed.hpp"
 #include "railpass/select/summary.hpp"
@@ -88,6 +89,7 @@ process* process::make() {
   if (!initialized || finalized) return nullptr;
   std::vector<std::string> problems;
   {
+    const own_float_environment own;
     const std::lock_guard lock(making);
     if (!made) {
       made = new process(problems);
@@ -152,6 +154,7 @@ void process::finalize() {
   for (communicator_state* const state : communicators_) state->leave();
   leave_rails();
   if (!values_.stats.empty()) {
+    const own_float_environment own;
     try {
       const select::statistics_dump dump = statistics();
       if (world_rank_ == 0)
@@ -215,6 +218,7 @@ void process::keep_learnt() {
 
 // Contexts that are worth keeping, but for what the machine is: that may be in files.
 knowledge::run_record process::learnt() {
+  const own_float_environment own;
   select::statistics_dump dump;
   {
     const std::lock_guard lock(mutex_);
@@ -230,6 +234,7 @@ knowledge::run_record process::learnt() {
 }
 
 void process::say_summary() {
+  const own_float_environment own;
   try {
     std::string text = "railpass: " + select::summary_of(statistics());
     text += values_.stats.empty() ? " RAILPASS_STATS=FILE keeps the details."
@@ -246,6 +251,7 @@ void process::say_summary() {
 const profile* process::read_profile(const std::string& path, int num_hosts,
                                      const std::string& rails) {
   if (path.empty()) return nullptr;
+  const own_float_environment own;
   std::string failure;
   const profile* result = nullptr;
   {
@@ -353,6 +359,7 @@ void process::note_hosts(int num_hosts) {
 }
 
 void process::remove(communicator_state& state) {
+  const own_float_environment own;
   const std::lock_guard lock(mutex_);
   if (std::erase(communicators_, &state) == 0) return;
   try {
@@ -365,6 +372,7 @@ void process::remove(communicator_state& state) {
 }
 
 std::optional<knowledge::experience> process::recall(const knowledge::problem& of) {
+  const own_float_environment own;
   const std::lock_guard lock(mutex_);
   if (values_.knowledge == "off") return std::nullopt;
   // Libraries make communicators that are alike, and some programs hundreds of them.
@@ -385,6 +393,7 @@ std::optional<knowledge::experience> process::recall(const knowledge::problem& o
 
 std::vector<knowledge::neighbour> process::recall_near(const knowledge::problem& of,
                                                        const feature_distance& by) {
+  const own_float_environment own;
   const std::lock_guard lock(mutex_);
   std::vector<knowledge::neighbour> near;
   for (communicator_state* const state : communicators_) state->sets().add_near(of, by, near);
@@ -413,6 +422,7 @@ void process::remember(const select::statistics_dump& learnt) {
 }
 
 select::statistics_dump process::statistics() {
+  const own_float_environment own;
   const std::lock_guard lock(mutex_);
   select::statistics_dump dump = freed_;
   for (const communicator_state* const state : communicators_) state->add_statistics(dump);

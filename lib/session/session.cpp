@@ -34,7 +34,7 @@ double longest_block_bytes(const call& c, int num_ranks) {
     longest = std::max<std::int64_t>(longest, c.receive.counts[i]);
     all += c.receive.counts[i];
   }
-  return double(c.message_bytes) * (double(longest) / double(all));
+  return all == 0 ? 0 : double(c.message_bytes) * (double(longest) / double(all));
 }
 
 // How often the calling thread's core was given to another thread, asked for or not.

@@ -7,6 +7,7 @@
 #include "lib/session/communicator_rails.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/session.hpp"
+#include "railpass/base/float_environment.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/select/policies.hpp"
 #include "railpass/select/prior.hpp"
@@ -21,6 +22,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   std::unique_ptr<session> made;
   beginning b(user, values, owner, "a communicator");
   const auto own_part = [&] {
+    const own_float_environment own;
     int rank = 0, num_ranks = 0;
     PMPI_Comm_rank(user, &rank);
     PMPI_Comm_size(user, &num_ranks);

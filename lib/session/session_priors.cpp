@@ -5,6 +5,7 @@
 #include "lib/files/files.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/session.hpp"
+#include "railpass/base/float_environment.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/knowledge/joined.hpp"
 #include "railpass/knowledge/recall.hpp"
@@ -25,6 +26,7 @@ namespace railpass {
 
 void session::know_machine(double passed_s) {
   if (rank_ != 0) return;
+  const own_float_environment own;
   try {
     process_.note_hosts(nodes_.facts().num_nodes);
     profile_ = process_.read_profile(settings_.profile, nodes_.facts().num_nodes, rails());
@@ -125,6 +127,7 @@ select::plan_message session::lead(int context, const call& c,
 
 select::plan_message session::first_plan(const select::context_key& key, int context,
                                          const call& c) {
+  const own_float_environment own;
   // The others wait for a plan, so there must be one.
   try {
     select::policy_input input{.priors = {},

@@ -4,6 +4,7 @@
 #include "lib/session/arm_statistics.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/session.hpp"
+#include "railpass/base/float_environment.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/knowledge/recall.hpp"
 
@@ -14,6 +15,7 @@ namespace railpass {
 
 void session::add_statistics(select::statistics_dump& dump) const {
   if (rank_ != 0) return;
+  const own_float_environment own;
   const std::unique_lock lock = joint_.guard();
   const select::lockstep& steps = joint_.steps();
   dump.merges += steps.merges();
@@ -24,6 +26,7 @@ void session::add_statistics(select::statistics_dump& dump) const {
 
 void session::add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const {
   if (rank_ != 0) return;
+  const own_float_environment own;
   const std::unique_lock lock = joint_.guard();
   const select::lockstep& steps = joint_.steps();
   for (int i = 0; i < steps.num_contexts(); ++i)
@@ -68,6 +71,7 @@ void session::report_hang(void* self, std::span<const awaited_peer> peers) {
 
 void session::trace(const call& c, const select::timed_call& chosen, double started_s,
                     double seconds) {
+  const own_float_environment own;
   try {
     char text[256];
     std::snprintf(text, sizeof text, "%.9f,%s,%lld,%s,%lld,%s,%.6f,%d,%.9f", started_s,

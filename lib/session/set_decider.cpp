@@ -6,6 +6,7 @@
 #include "lib/session/inside.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/text_hash.hpp"
+#include "railpass/base/float_environment.hpp"
 #include "railpass/knowledge/joined.hpp"
 #include "railpass/knowledge/near.hpp"
 #include "railpass/knowledge/recall.hpp"
@@ -85,6 +86,7 @@ std::optional<beginning::refusal> set_decider::take_place(beginning& by) {
 
 void set_decider::know_machine() {
   if (joint_->rank() != 0) return;
+  const own_float_environment own;
   if (joint_->num_ranks() == 1) {
     joint_->steps().expect({.spread_s = 0, .at_once_s = 0});
     return;
@@ -162,6 +164,7 @@ int set_decider::context_of(const set_context& wanted) {
 // The same on all ranks, though their mathematical functions may round differently.
 int set_decider::nearest_context(const set_context& wanted) const {
   constexpr double rounding = 1e-9;
+  const own_float_environment own;
   int nearest = -1;
   double least = 0;
   for (int i = 0; i < int(contexts_.size()); ++i) {
@@ -255,6 +258,7 @@ std::unique_ptr<select::policy> set_decider::make_policy(int context) const {
 }
 
 select::plan_message set_decider::first_plan(int context) {
+  const own_float_environment own;
   // The others wait for a plan, so there must be one.
   std::unique_ptr<select::policy> chosen;
   try {
@@ -274,6 +278,7 @@ select::plan_message set_decider::first_plan(int context) {
 
 void set_decider::add_statistics(select::statistics_dump& dump) const {
   if (!joint_ || joint_->rank() != 0) return;
+  const own_float_environment own;
   const auto lock = joint_->guard();
   dump.merges += joint_->steps().merges();
   dump.merge_cost_s += joint_->steps().merges_cost_s();
@@ -285,6 +290,7 @@ void set_decider::add_contexts_like(const knowledge::problem& of,
                                     select::statistics_dump& dump) const {
   const auto kind = kind_here(of);
   if (!kind) return;
+  const own_float_environment own;
   const auto lock = joint_->guard();
   for (int i = 0; i < int(contexts_.size()); ++i) {
     const set_context& c = contexts_[std::size_t(i)];
@@ -299,6 +305,7 @@ void set_decider::add_near(const knowledge::problem& of, const feature_distance&
                            std::vector<knowledge::neighbour>& found) const {
   const auto kind = kind_here(of);
   if (!kind) return;
+  const own_float_environment own;
   const auto lock = joint_->guard();
   std::vector<std::pair<double, int>> near;
   for (int i = 0; i < int(contexts_.size()); ++i) {

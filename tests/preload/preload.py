@@ -3,6 +3,8 @@
 same errors, and calls that were really tuned.
 
     preload.py PRELOAD_LIBRARY MPI_C_COMPILER MPIEXEC openmpi|mpich [Preloaded.test_...]
+
+With TEST_TRAPS=on all programs run with floating-point traps.
 """
 
 import json
@@ -25,10 +27,11 @@ NEIGHBORS = {
     "neighbor_all_to_all", "neighbor_all_to_allv", "neighbor_all_to_allw", "neighbor_all_gather",
     "neighbor_all_gatherv"}
 SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's packages are for this one
+TRAPS = os.environ.get("TEST_TRAPS") == "on"
 
 
 def compile_with(compiler, source, program, *flags):
-    done = subprocess.run([compiler, *flags, HERE / source, "-o", program], capture_output=True,
+    done = subprocess.run([compiler, *flags, HERE / source, "-lm", "-o", program], capture_output=True,
                           text=True, timeout=120, check=False)
     return done.returncode == 0, f"{compiler} {source}\n{done.stdout}{done.stderr}"
 
@@ -48,9 +51,25 @@ class Preloaded(unittest.TestCase):
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.temporary.cleanup)
+        cls.traps = ()
+
+    def setUp(self):
+        if not TRAPS or self.traps:
+            return
+        traps = self.library("traps.c")
+        control = self.run_ranks(self.program("all_collectives.c"), preload=(traps,))
+        if control.returncode != 0:
+            self.skipTest(f"without railpass, too, {FAMILY} ends with floating-point traps")
+        type(self).traps = (traps,)
 
     def path(self, name):
         return os.path.join(self.temporary.name, name)
+
+    def library(self, source, *flags):
+        name = self.path(Path(source).stem + ".so")
+        good, said = compile_with(MPICC, source, name, "-shared", "-fPIC", *flags)
+        self.assertTrue(good, said)
+        return name
 
     def program(self, source, *flags):
         name = self.path(Path(source).stem + "".join(flags))
@@ -59,7 +78,7 @@ class Preloaded(unittest.TestCase):
             self.assertTrue(good, said)
         return name
 
-    def start(self, *command, preload=(), mpiexec=MPIEXEC, ranks=RANKS, **settings):
+    def run_ranks(self, *command, preload=(), mpiexec=MPIEXEC, ranks=RANKS, **settings):
         environment = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS")}
         environment["RAILPASS_KNOWLEDGE"] = "off"  # each run is the first one
         # MPI_Finalize waits 50 ms for what ranks still have to say. On a busy machine that may be
@@ -67,12 +86,17 @@ class Preloaded(unittest.TestCase):
         environment["UCX_LOG_LEVEL"] = "error"
         # All ranks must read the same; so the launcher gets it, too, and must not mind.
         environment.update({k: str(v) for k, v in settings.items()})
+        preload = (*self.traps, *preload)
         if preload:
             environment["LD_PRELOAD"] = ":".join(
                 filter(None, (*preload, os.environ.get("LD_PRELOAD"))))
-        done = subprocess.run([mpiexec, "-n", str(ranks), *command], env=environment, text=True,
+        launch = [mpiexec, "-n", str(ranks)] if ranks else [mpiexec]
+        return subprocess.run([*launch, *command], env=environment, text=True,
                               capture_output=True, stdin=subprocess.DEVNULL, timeout=300,
                               check=False)
+
+    def start(self, *command, **how):
+        done = self.run_ranks(*command, **how)
         self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
         return done
 
@@ -148,9 +172,7 @@ class Preloaded(unittest.TestCase):
         self.assertEqual(output, plain)
 
     def test_profilers_before_and_behind(self):
-        profiler = self.path("profiler.so")
-        good, said = compile_with(MPICC, "profiler.c", profiler, "-shared", "-fPIC")
-        self.assertTrue(good, said)
+        profiler = self.library("profiler.c")
         program = self.program("all_collectives.c")
         plain = self.start(program, preload=(profiler,)).stdout
         self.assertIn("profiler: 30 broadcasts, 0 messages", plain)
@@ -246,6 +268,21 @@ class Preloaded(unittest.TestCase):
         self.assertEqual(plain, "0 wrong\n")
         done = self.start(program, preload=(PRELOAD,), RAILPASS_SUMMARY=1)
         self.assertEqual((done.stdout, done.stderr), (plain, ""))
+
+    def test_the_floating_point_environment(self):
+        program = self.program("floating_point.c", "-frounding-math")
+        self.natively(program, expected="0 wrong\n")
+        for policy in ("round_robin", ""):
+            done = self.start(program, preload=(PRELOAD,), RAILPASS_SUMMARY=1,
+                              **({"RAILPASS_POLICY": policy} if policy else {}))
+            self.assertEqual(done.stdout, "0 wrong\n")
+            self.assertIn("tuned collectives", done.stderr)
+
+    def natively(self, *command, expected, **how):
+        """What the MPI library alone does not survive is not tested."""
+        done = self.run_ranks(*command, **how)
+        if done.returncode != 0 or done.stdout != expected:
+            self.skipTest(f"without railpass, too, {FAMILY} fails: {done.stdout}{done.stderr}")
 
     def test_memory_of_a_gpu(self):
         program = self.program("all_collectives.c")

@@ -46,6 +46,7 @@
 //     if (c.notes_end) ls.note_end(c, ended);
 #pragma once
 
+#include "railpass/base/float_environment.hpp"
 #include "railpass/select/context.hpp"
 #include "railpass/select/followed_context.hpp"
 #include "railpass/select/leader.hpp"
@@ -109,6 +110,7 @@ class lockstep {
   /// Leader only, before the first call: better guesses than those of an unknown machine, and how
   /// much time has passed per call so far, if that is known.
   void expect(const merge_costs& costs, double passed_s = 0) {
+    const own_float_environment own;
     pacing_ = merge_pacing(steps_.spread_height(), costs, passed_s);
   }
 
@@ -229,6 +231,7 @@ class lockstep {
         gap_s ? std::int32_t(std::clamp(*gap_s * 1e7, 0.0, 1e9)) : timed_sample::no_gap;
     mine.gave_core = gave_core;
   }
+    const own_float_environment own;
 
   /// When a call ended on this rank, and how long before `started_s` the one before it did; nothing
   /// if that one's end was not noted. Any clock that all calls use.
@@ -426,6 +429,7 @@ inline plan_message lockstep::lead(int context, std::unique_ptr<policy> chosen) 
   message[first_plan_words::call] = std::int32_t(calls() & 0x7fffffff);
   const hastened_merge next = pacing_.after_first_plan(call_s, leader_.least_predicted_s(context),
                                                        id.waits == waiting::for_all, p.length,
+  const own_float_environment own;
                                                        leader_.calls_since_answer(calls()));
   message[first_plan_words::gap] = std::max(1, next.gap);
   message[first_plan_words::pace] = next.pace;
@@ -466,6 +470,7 @@ inline void lockstep::post() {
                 in_flight_, samples_room_);
   charged_s_ = 0;
   steps_.posted();
+  const own_float_environment own;
 }
 
 inline void lockstep::answer() {
@@ -477,6 +482,7 @@ inline void lockstep::answer() {
   leader_.learn(in_flight_, report_, contexts_);
   leader_.plan(contexts_, queue_, reply_calls, merge_cost_s());
   const merge_demand demand = leader_.answer(contexts_, calls(), reply_calls, reply_);
+  const own_float_environment own;
   reply_.set(pacing_.next(demand, reply_calls, steps_began_s_));
 }
 
