@@ -8,6 +8,7 @@
 
 #include "lib/exec/cells.hpp"
 #include "lib/exec/memory.hpp"
+#include "lib/exec/relay.hpp"
 #include "lib/exec/single_copy.hpp"
 #include "lib/exec/wait_watch.hpp"
 #include "railpass/base/error.hpp"
@@ -15,12 +16,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <new>
 #include <sched.h>
 #include <span>
+#include <string>
+#include <system_error>
 #include <vector>
 
 namespace railpass {
@@ -36,7 +40,7 @@ class cell_executor {
   /// of other nodes have no memory, nor has this rank's if it is alone on its node. `own_core`: no
   /// other rank needs this one's core, so that who waits may keep it for a while.
   cell_executor(std::span<const cell_region> regions, std::int32_t rank, bool own_core)
-      : regions_(regions), rank_(rank), own_core_(own_core) {
+      : regions_(regions), rank_(rank), own_core_(own_core), relay_(regions, rank) {
     const auto shared = [](const cell_region& r) { return r.memory() != nullptr; };
     const auto first = std::ranges::find_if(regions, shared);
     while (end_ > std::size_t(first - regions.begin()) && !shared(regions[end_ - 1])) --end_;
@@ -65,31 +69,23 @@ class cell_executor {
 
   /// Runs the schedule to its end. Collective over the ranks of a node. All memory is allocated
   /// before anything is published: std::bad_alloc is thrown before that or not at all.
-  /// Throws error if the kernel will not copy from or to a peer's memory, or more is given there
-  /// than the other rank has room for; as with codes, that is the end. `number`: what it is
-  /// prepared as.
+  /// Throws error if the kernel cannot copy from or to a peer's memory, or more is given there than
+  /// the other rank has room for; as with codes, that is the end, and no peer writes to this rank's
+  /// memory any more. What the kernel refuses to copy the ranks hand over by way of their shared
+  /// memory. `number`: what it is prepared as.
   int run(const schedule& s, const binding& b, const wait_watch& watch = {},
           std::size_t number = 0) {
     program& p = programs_[number];
     bind(p, s, b);
     if (b.size.units == 0) return 0;
-    const cell_region& mine = regions_[std::size_t(rank_)];
-    for (std::int64_t segment = 0; segment < p.segments; ++segment) {
-      for (const action& a : p.actions) {
-        if (segment > 0 && !a.segmented) continue;
-        const std::int64_t skipped = segment * p.segment_units;
-        const std::int64_t begin = a.begin + skipped;
-        const std::int64_t units =
-            a.segmented ? std::min(p.segment_units, a.end - begin) : a.end - begin;
-        if (units <= 0) continue;
-        if (const int code = act(p, a, segment, begin, units, watch)) return code;
-      }
-      const std::uint64_t done = first_ + number_in_call(s, s.places, segment);
-      if (mine.memory()) mine.acknowledge(done);
-    }
-    first_ += number_in_call(s, 0, p.segments);
-    return p.opens_memory ? wait_until_closed(p, watch) : 0;
+    opening while_open(*this, p.opens_memory);
+    const int code = run_segments(p, s, watch);
+    while_open.fails = code != 0;
+    return code;
   }
+
+  /// Whether the kernel has refused this rank a copy from or to another one's memory.
+  bool refuses_copies() const { return refuses_copies_; }
 
  private:
   // What a cell says of memory that is opened to a peer.
@@ -118,6 +114,36 @@ class cell_executor {
     std::uint64_t places = 0;
     std::int64_t segments = 0, segment_units = 1;
   };
+  // While it lives, peers may come into this rank's memory.
+  struct opening {
+    cell_executor& of;
+    bool fails = true;  // also where something is thrown
+    opening(cell_executor& one, bool opens) : of(one) { of.is_open_ = opens; }
+    ~opening() {
+      if (of.is_open_ && fails) of.relay_.close_all();
+      of.is_open_ = false;
+    }
+  };
+
+  int run_segments(const program& p, const schedule& s, const wait_watch& watch) {
+    const cell_region& mine = regions_[std::size_t(rank_)];
+    for (std::int64_t segment = 0; segment < p.segments; ++segment) {
+      for (const action& a : p.actions) {
+        if (segment > 0 && !a.segmented) continue;
+        const std::int64_t skipped = segment * p.segment_units;
+        const std::int64_t begin = a.begin + skipped;
+        const std::int64_t units =
+            a.segmented ? std::min(p.segment_units, a.end - begin) : a.end - begin;
+        if (units <= 0) continue;
+        if (const int code = act(p, a, segment, begin, units, watch)) return code;
+      }
+      const std::uint64_t done = first_ + number_in_call(s, s.places, segment);
+      if (mine.memory()) mine.acknowledge(done);
+    }
+    first_ += number_in_call(s, 0, p.segments);
+    return p.opens_memory ? wait_until_closed(p, watch) : 0;
+  }
+
   // Polls before anything else is thought of.
   static constexpr int polls_on_own_core = 64, polls_on_shared_core = 4;
   static constexpr unsigned polls_per_look = 1024;  // whatever the clock says
@@ -150,6 +176,7 @@ class cell_executor {
         p.actions.push_back(action_of(p, s, x, round));
         const action& a = p.actions.back();
         p.opens_memory = p.opens_memory || (opens_memory(a.kind) && a.end > a.begin);
+        if (is_single_copy(a.kind)) copies_.prepare();
       }
     p.serial = s.serial;
   }
@@ -283,14 +310,45 @@ class cell_executor {
                   std::to_string(given) + " bytes to rank " +
                   std::to_string(gets ? rank_ : a.peer) + ", which has room for " +
                   std::to_string(room));
-    if (gets) {
-      copy_from(theirs.process(), there.address, here, std::size_t(given));
-      return p.memory.unpack_opened(a.to, begin, units);
-    }
-    if (!a.is_packed)
+    if (!gets && !a.is_packed)
       if (const int code = p.memory.pack_opened(a.from, begin, units)) return code;
-    copy_to(theirs.process(), there.address, here, std::size_t(given));
+    if (const int code = copy(a, number, there.address, here, std::size_t(given), watch))
+      return code;
+    return gets ? p.memory.unpack_opened(a.to, begin, units) : 0;
+  }
+  // From or to memory that a peer has opened as that number.
+  int copy(const action& a, std::uint64_t number, std::byte* there, std::byte* here,
+           std::size_t bytes, const wait_watch& watch) {
+    const bool gets = a.kind == step_kind::get;
+    std::size_t done = 0;
+    if (!refuses_copies_) {
+      const relay::visit inside(relay_, a.peer, number);
+      const pid_t peer = regions_[std::size_t(a.peer)].process();
+      if (!inside.is_in())
+        throw error("rank " + std::to_string(a.peer) + " has left the call, which failed there");
+      done = gets ? copies_.copy_from(peer, there, here, bytes)
+                  : copies_.copy_to(peer, there, here, bytes);
+      if (done < bytes) note_failure(errno, a, done, bytes);
+    }
+    while (done < bytes) {
+      const std::size_t n = std::min(bytes - done, relay::portion_bytes);
+      if (!gets) std::memcpy(relay_.portion(), here + done, n);
+      relay_.ask(a.peer, there + done, n, !gets);
+      if (const int code = wait([this] { return relay_.is_answered(); }, a.peer, watch))
+        return code;
+      if (gets) std::memcpy(here + done, relay_.portion(), n);
+      done += n;
+    }
     return 0;
+  }
+  // Of a copy that the kernel has not made.
+  void note_failure(int why, const action& a, std::size_t done, std::size_t bytes) {
+    refuses_copies_ = why == EPERM || why == EACCES || why == ENOSYS;
+    if (refuses_copies_) return;
+    throw error(std::string(a.kind == step_kind::get ? "reading " : "writing ") +
+                std::to_string(bytes) + " bytes of the memory of process " +
+                std::to_string(regions_[std::size_t(a.peer)].process()) + ": " +
+                std::generic_category().message(why) + " after " + std::to_string(done));
   }
   // Those that have been let into this rank's memory must be through with the call.
   int wait_until_closed(const program& p, const wait_watch& watch) const {
@@ -325,6 +383,7 @@ class cell_executor {
       const bool looks = now_s >= next_look_s || polls % polls_per_look == 0;
       if (looks || !own_core_) sched_yield();
       if (!looks) continue;
+      if (is_open_) relay_.answer();
       if (watch.look)
         if (const int code = watch.look(watch.user_data)) return code;
       next_look_s = now_s + (own_core_ ? look_interval_s : look_interval_on_shared_core_s);
@@ -349,6 +408,10 @@ class cell_executor {
   // The ranks of the node are among these.
   std::size_t begin_ = 0, end_ = regions_.size();
   std::array<program, num_programs> programs_;
+  relay relay_;
+  single_copies copies_;
+  bool is_open_ = false;  // peers may come into this rank's memory
+  bool refuses_copies_ = false;
   std::uint64_t first_ = 0;             // number of the next call
   std::uint64_t all_acknowledged_ = 0;  // at least, by all others
 };

@@ -17,9 +17,19 @@
 
 namespace railpass {
 
+/// Where a rank says that it is inside another one's memory, and asks that one for what the kernel
+/// does not let it copy: see lib/exec/relay.hpp. Words are those of atomic operations.
+struct relay_box {
+  std::uint64_t entered;  // 1 + the rank whose memory it is in; 0: none
+  std::uint64_t asked;    // how often so far, and which rank; see relay::asking
+  std::uint64_t address, bytes, writes;
+  alignas(64) std::uint64_t answered;  // what was asked last, by the rank that was asked
+  alignas(64) std::byte portion[2048];
+};
+
 /// One rank's part of some shared memory, which stays somebody else's. All zero at the beginning.
-/// What is of another rank may be read only, but for readers_left. Numbers are those of the
-/// communicator that has the memory when this is made, from 0 on.
+/// What is of another rank may be read only, but for readers_left and answers in its box. Numbers
+/// are those of the communicator that has the memory when this is made, from 0 on.
 class cell_region {
  public:
   /// By cell_ring: what is opened takes a line.
@@ -31,7 +41,7 @@ class cell_region {
   /// Whole pages.
   static constexpr std::int64_t bytes =
       (2 * line_bytes + std::int64_t(num_cells[0]) * cell_distance +
-       std::int64_t(num_cells[1]) * line_bytes + 4095) /
+       std::int64_t(num_cells[1]) * line_bytes + std::int64_t(sizeof(relay_box)) + 4095) /
       4096 * 4096;
 
   cell_region() = default;
@@ -64,11 +74,25 @@ class cell_region {
     return memory_ + offset_of(ring, number) + header_bytes;
   }
 
+  relay_box& box() const { return *reinterpret_cast<relay_box*>(memory_ + box_offset); }
+  /// After whatever this rank has written before; see relay.
+  bool still_shows(cell_ring ring, std::uint64_t number) const {
+    return shown(ring, number).load(std::memory_order_seq_cst) == begins_at_ + number + 1;
+  }
+  /// The rank shows nothing any more, for good.
+  void hide_all(cell_ring ring) const {
+    for (std::uint64_t n = 0; n < num_cells[std::size_t(ring)]; ++n)
+      shown(ring, n).store(0, std::memory_order_seq_cst);
+  }
+
   /// For another communicator. By the rank itself, where nobody reads; the next cell_region has the
   /// new numbers, on all ranks.
   void begin_anew() const { beginning().store(acknowledged().load()); }
 
  private:
+  static constexpr std::int64_t box_offset = 2 * line_bytes +
+                                             std::int64_t(num_cells[0]) * cell_distance +
+                                             std::int64_t(num_cells[1]) * line_bytes;
   std::atomic_ref<std::uint64_t> process_word() const {
     return word_at(line_bytes + std::int64_t(sizeof(std::uint64_t)));
   }

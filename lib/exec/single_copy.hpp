@@ -6,15 +6,13 @@
 #pragma once
 
 #include "lib/exec/copies.hpp"
-#include "railpass/base/error.hpp"
 
-#include <cerrno>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <memory>
 #include <sys/types.h>
 #include <sys/uio.h>
-#include <system_error>
 #include <unistd.h>
 
 namespace railpass {
@@ -35,16 +33,6 @@ inline std::size_t copied_bytes(copying_call call, pid_t process, std::byte* loc
     done += std::size_t(n);
   }
   return done;
-}
-
-inline void copy_all(copying_call call, const char* what, pid_t process, std::byte* local,
-                     std::byte* remote, std::size_t bytes) {
-  const std::size_t done = copied_bytes(call, process, local, remote, bytes);
-  if (done == bytes) return;
-  const int code = errno;
-  throw error(std::string(what) + " " + std::to_string(bytes) + " bytes of the memory of process " +
-              std::to_string(process) + ": " + std::generic_category().message(code) + " after " +
-              std::to_string(done));
 }
 
 // Where the kernel's copy would be slow, portions go by way of memory that lies otherwise and stays
@@ -69,32 +57,52 @@ struct way {
 
 }  // namespace detail
 
-/// Copies `bytes` from address `from` of the process. Throws error if the kernel does not.
-inline void copy_from(pid_t process, std::byte* from, std::byte* to, std::size_t bytes) {
-  const auto read = [&](std::byte* where, std::size_t n) {
-    detail::copy_all(::process_vm_readv, "reading", process, where, from, n);
-  };
-  if (!detail::goes_by_way(to, from)) return read(to, bytes);
-  detail::way by;
-  for (std::size_t n = 0; bytes > 0; from += n, to += n, bytes -= n) {
-    n = std::min(bytes, by.portion);
-    read(by.off(from), n);
-    copy_bytes(to, by.off(from), std::int64_t(n));
+/// Copies from and to other processes' memory. Each returns how many bytes the kernel has copied:
+/// fewer than all where it failed, as errno says then.
+class single_copies {
+ public:
+  /// Allocates what copies may go by way of; throws std::bad_alloc.
+  void prepare() {
+    if (!by_) by_ = std::make_unique<detail::way>();
   }
-}
-/// Copies `bytes` to its address `to`.
-inline void copy_to(pid_t process, std::byte* to, std::byte* from, std::size_t bytes) {
-  const auto write = [&](std::byte* where, std::size_t n) {
-    detail::copy_all(::process_vm_writev, "writing", process, where, to, n);
-  };
-  if (!detail::goes_by_way(to, from)) return write(from, bytes);
-  detail::way by;
-  for (std::size_t n = 0; bytes > 0; from += n, to += n, bytes -= n) {
-    n = std::min(bytes, by.portion);
-    copy_bytes(by.off(to), from, std::int64_t(n));
-    write(by.off(to), n);
+
+  /// From address `from` of the process.
+  std::size_t copy_from(pid_t process, std::byte* from, std::byte* to, std::size_t bytes) const {
+    if (!detail::goes_by_way(to, from))
+      return detail::copied_bytes(::process_vm_readv, process, to, from, bytes);
+    return in_portions(bytes, [&](std::size_t at, std::size_t n) {
+      std::byte* const between = by_->off(from + at);
+      const std::size_t done =
+          detail::copied_bytes(::process_vm_readv, process, between, from + at, n);
+      copy_bytes(to + at, between, std::int64_t(done));
+      return done;
+    });
   }
-}
+  /// To its address `to`.
+  std::size_t copy_to(pid_t process, std::byte* to, std::byte* from, std::size_t bytes) const {
+    if (!detail::goes_by_way(to, from))
+      return detail::copied_bytes(::process_vm_writev, process, from, to, bytes);
+    return in_portions(bytes, [&](std::size_t at, std::size_t n) {
+      std::byte* const between = by_->off(to + at);
+      copy_bytes(between, from + at, std::int64_t(n));
+      return detail::copied_bytes(::process_vm_writev, process, between, to + at, n);
+    });
+  }
+
+ private:
+  template <class Copy>
+  static std::size_t in_portions(std::size_t bytes, const Copy& copy) {
+    std::size_t done = 0;
+    while (done < bytes) {
+      const std::size_t n = std::min(bytes - done, detail::way::portion), copied = copy(done, n);
+      done += copied;
+      if (copied < n) break;
+    }
+    return done;
+  }
+
+  std::unique_ptr<detail::way> by_;  // too long for the stacks of some threads
+};
 
 /// What a process shows, in memory that it shares, so that others can try.
 struct single_copy_probe {

@@ -60,9 +60,9 @@ class recent_calls {
     here.known.context = context;
   }
 
-  /// What calls come to has changed.
-  void forget() {
-    for (place& p : places_) p.known.chosen = nullptr;
+  /// What is known of arms holds no longer.
+  void forget_arms() {
+    for (place& one : places_) one.known.chosen = nullptr;
   }
 
  private:

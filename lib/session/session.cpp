@@ -52,8 +52,23 @@ long times_core_given() {
   if (joint_.begin_call()) {
     weighing::give_up();  // merges have an account of their own
     joint_.merge_steps();
+    if (joint_.steps().copies_refused() && in_memory_ && in_memory_->single_copy)
+      give_up_single_copies();
   }
   return !joint_.is_gone();
+}
+
+void session::give_up_single_copies() {
+  in_memory_->single_copy = false;
+  recent_.forget_arms();
+  say_copies_refused();
+}
+
+void session::say_copies_refused() {
+  process_.warn("communicator '" + name_ +
+                "': the kernel no longer lets a rank copy from or to another rank's memory, as a "
+                "process has given up privileges or is not dumpable; the ranks hand bytes over by "
+                "way of shared memory, and use no single copies once all ranks know");
 }
 
 [[gnu::hot]] int session::run(const call& c, const call_options& options) {
@@ -324,6 +339,10 @@ int session::run_bound(const schedule& s) {
   int code = MPI_SUCCESS;
   if (s.places > 0) {
     code = in_memory_->runs.run(s, buffers_.bound(), watch);
+    if (in_memory_->runs.refuses_copies() && !joint_.steps().refuses_copies()) {
+      joint_.steps().refuse_copies();
+      say_copies_refused();
+    }
   } else if (over_rails_) {
     code = run_over_messages(over_rails_->runs, s, watch);
     if (!over_rails_->rail.failure().empty()) {

@@ -136,6 +136,9 @@ class session final : slot_tenant {
   }
   // Counts it, and makes the steps of a merge that are due; false: no rank is to wait for others.
   bool begin_call(const call& c);
+  // The kernel refuses them to some rank: from this call on there are none on any.
+  void give_up_single_copies();
+  void say_copies_refused();
   int run_tuned(const call& c, std::uint8_t policy);
   int run_pinned(const call& c, const arm& a, std::uint64_t asked);
   int run_by(const arm& a, const call& c, recent_call& known);

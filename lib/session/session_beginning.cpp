@@ -100,7 +100,8 @@ void session::share_memory(MPI_Comm user, const slot_request& request) {
   const int slot = take_memory_slot(mine, user, request);
   if (slot < 0) return stay_without_memory();
   in_memory_.emplace(mine, slot, static_cast<slot_tenant&>(*this), std::move(room_for_regions_));
-  recent_.forget();  // what calls come to
+  if (joint_.steps().copies_refused()) in_memory_->single_copy = false;
+  recent_.forget_arms();
 }
 
 // Others may end, or be idle, meanwhile.
@@ -126,7 +127,7 @@ void session::ask_for_memory(MPI_Comm user) {
 // Who loses it to another one asks for it in its next call, and then goes without for a while.
 void session::give_up_slot() {
   in_memory_.reset();
-  recent_.forget();
+  recent_.forget_arms();
   was_evicted_ = true;
   calls_without_memory_ = first_calls_without_memory;
   asks_for_memory_at_ = call_number_ + 1;

@@ -284,6 +284,23 @@ class Preloaded(unittest.TestCase):
         if done.returncode != 0 or done.stdout != expected:
             self.skipTest(f"without railpass, too, {FAMILY} fails: {done.stdout}{done.stderr}")
 
+    def test_privileges_that_are_given_up(self):
+        program = self.program("privileges.c")
+        without = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}  # Open MPI's own complain
+        self.natively(program, "40", expected="0 wrong\n", **without)
+        for more in ("", "+giver_writes=1"):
+            use = ",".join(f"{name}:single_copy{more}" for name in ("all_gather", "gather"))
+            with self.subTest(use=use):
+                done = self.start(program, "40", preload=(PRELOAD,), **without,
+                                  RAILPASS_USE=use + ",all_reduce:single_copy")
+                self.assertEqual(done.stdout, "0 wrong\n")
+                self.assertEqual(done.stderr.count("the kernel no longer lets"), 1, done.stderr)
+        # Once all ranks know, calls do without single copies.
+        done = self.start(program, "200", preload=(PRELOAD,), RAILPASS_POLICY="round_robin",
+                          **without)
+        self.assertEqual(done.stdout, "0 wrong\n")
+        self.assertEqual(done.stderr.count("the kernel no longer lets"), 1, done.stderr)
+
     def test_memory_of_a_gpu(self):
         program = self.program("all_collectives.c")
         plain = self.start(program).stdout

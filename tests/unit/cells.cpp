@@ -7,6 +7,7 @@
 #include "lib/exec/executor.hpp"
 #include "lib/exec/phases.hpp"
 #include "lib/exec/schedule_cache.hpp"
+#include "railpass/schedule/checking/handovers.hpp"
 #include "support/catch.hpp"
 #include "support/sanitized.hpp"
 #include "support/seed.hpp"
@@ -14,12 +15,17 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <deque>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <random>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>
 
@@ -801,6 +807,92 @@ TEST_CASE("what the kernel does not copy is an error that names the process") {
   }
 }
 
+TEST_CASE(
+    "opened memory is closed before its owner is gone, and handed over where the kernel refuses") {
+  handovers all({});
+  REQUIRE(all.explore() == "");
+  CHECK(all.num_states() > 1000);
+  const auto found = [](const handovers::rules& by) { return handovers(by).explore(); };
+  CHECK_THAT(found({.looks_again = false}), ContainsSubstring("has left its call"));
+  CHECK_THAT(found({.waits = false}), ContainsSubstring("has left its call"));
+  CHECK_THAT(found({.names_owner = false}), ContainsSubstring("while it changes"));
+  CHECK_THAT(found({.later_counts = false}), ContainsSubstring("while it changes"));
+}
+
+namespace {
+
+// For the calling thread, for good. False if there are no such filters here.
+bool forbid_single_copies() {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),  // the number of the call
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter{sizeof program / sizeof program[0], program};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("what the kernel refuses to copy goes by way of shared memory, from some call on") {
+  constexpr int p = 3;
+  std::vector<planned_call> calls;
+  for (const arm& a : shared_arms())
+    if (std::string_view(a.base->name) == "single_copy")
+      for (const std::int64_t units : {1, 700})  // of 8 bytes: none or some whole portions
+        for (const bool with_holes : {false, true})
+          calls.push_back({.a = a,
+                           .units = units,
+                           .root = int(calls.size() % p),
+                           .with_holes = with_holes,
+                           .salt = std::uint32_t(calls.size())});
+  REQUIRE(calls.size() > 16);
+  const auto memory = zeroed_regions(p);
+  std::vector<std::atomic<int>> wrong(p);
+  std::atomic<bool> has_filters = true;
+  std::array<std::atomic<bool>, p> refused{};
+  std::vector<std::thread> ranks;
+  for (int r = 0; r < p; ++r)
+    ranks.emplace_back([&, r] {
+      const std::vector<cell_region> regions = regions_of(memory.get(), p);
+      cell_executor exec(regions, r, false);
+      schedule_cache cache(2);
+      for (std::size_t k = 0; k < calls.size(); ++k) {
+        if (r > 0 && k == calls.size() / (r == 1 ? 4 : 2) && !forbid_single_copies())
+          has_filters = false;
+        const planned_call& c = calls[k];
+        const bool right = c.with_holes ? run_call<with_gaps>(exec, cache, c, r, p)
+                                        : run_call<affine>(exec, cache, c, r, p);
+        if (!right && wrong[std::size_t(r)] == 0) wrong[std::size_t(r)] = int(k) + 1;
+      }
+      refused[std::size_t(r)] = exec.refuses_copies();
+    });
+  for (std::thread& t : ranks) t.join();
+  check_right(wrong, calls);
+  CHECK(!refused[0]);
+  if (!has_filters) return;
+  CHECK(refused[1]);
+  CHECK(refused[2]);
+}
+
+TEST_CASE("nobody writes into memory whose owner's call has failed") {
+  const auto memory = zeroed_regions(2);
+  const std::vector<cell_region> regions = regions_of(memory.get(), 2);
+  const arm a = parse_arm(collective::gather, "single_copy+giver_writes=1");
+  std::vector<std::byte> in(16, std::byte{1}), out(16, std::byte{2});
+  const wait_watch fails{.look = [](void*) { return 42; }};
+  for (const int rank : {0, 1}) {
+    CAPTURE(rank);
+    cell_executor exec(regions, rank, true);
+    const schedule s = a.base->build({.rank = rank, .num_ranks = 2}, a.values);
+    CHECK(exec.run(s, {.input = in.data(), .output = out.data(), .size = {16, 1}}, fails) == 42);
+  }
+  CHECK(std::all_of(out.begin() + 8, out.end(), [](std::byte b) { return b == std::byte{2}; }));
+}
+
 TEST_CASE("no more goes in a single copy than is given, and too much is an error") {
   for (const bool writes : {false, true})
     for (const std::int64_t theirs : {4, 8, 12}) {
@@ -915,16 +1007,17 @@ TEST_CASE("single copies are right wherever source and destination lie in their 
   auto* const from = static_cast<std::byte*>(std::align(page, 2 * room, begin, left));
   REQUIRE(from != nullptr);
   std::byte* const to = from + room;
+  single_copies copies;
+  copies.prepare();
   for (std::size_t k = 0; k < room; ++k) from[k] = std::byte(k * 7 + k / 251);
   for (const std::size_t ahead : {0, 1, 16, 31, 32, 2048})
     for (const std::size_t bytes : {1, 8, 4096, 32767, 32768, 32769, 100'000})
       for (const bool writes : {false, true}) {
         CAPTURE(ahead, bytes, writes);
         std::fill_n(to, room, std::byte{0xee});
-        if (writes)
-          copy_to(::getpid(), to + ahead, from, bytes);
-        else
-          copy_from(::getpid(), from, to + ahead, bytes);
+        const std::size_t done = writes ? copies.copy_to(::getpid(), to + ahead, from, bytes)
+                                        : copies.copy_from(::getpid(), from, to + ahead, bytes);
+        CHECK(done == bytes);
         CHECK(std::equal(from, from + bytes, to + ahead));
         CHECK(std::all_of(to, to + ahead, [](std::byte b) { return b == std::byte{0xee}; }));
         CHECK(to[ahead + bytes] == std::byte{0xee});

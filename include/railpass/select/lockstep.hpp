@@ -89,7 +89,7 @@ enum class merge_outcome : std::uint8_t { agreed, mismatch };
 
 class lockstep {
  public:
-  static constexpr int protocol_version = 7;
+  static constexpr int protocol_version = 8;
   static constexpr int no_context = -1;
 
   /// On one rank; rank 0 is the leader.
@@ -196,6 +196,12 @@ class lockstep {
   /// From the next merge on all ranks are native for good, as if they differed.
   void give_up() { poisoned_ = true; }
 
+  /// The kernel refuses this rank single copies: from the next merge on copies_refused() is true on
+  /// all ranks.
+  void refuse_copies() { refuses_copies_ = true; }
+  bool refuses_copies() const { return refuses_copies_; }
+  bool copies_refused() const { return copies_refused_; }
+
   /// Which arm the call takes. A settled call costs a few nanoseconds; nothing is allocated except
   /// in the first call of a context.
   timed_call next_call(const context_id& id) {
@@ -225,13 +231,13 @@ class lockstep {
   void record(const timed_call& call, double seconds, std::optional<double> gap_s = {},
               bool gave_core = false) {
     if (call.slot < 0 || std::size_t(call.slot) >= queue_.size()) return;
+    const own_float_environment own;
     timed_sample& mine = queue_[std::size_t(call.slot)];
     mine.seconds = float(seconds);
     mine.gap_ticks =
         gap_s ? std::int32_t(std::clamp(*gap_s * 1e7, 0.0, 1e9)) : timed_sample::no_gap;
     mine.gave_core = gave_core;
   }
-    const own_float_environment own;
 
   /// When a call ended on this rank, and how long before `started_s` the one before it did; nothing
   /// if that one's end was not noted. Any clock that all calls use.
@@ -337,6 +343,8 @@ class lockstep {
 
   lockstep_settings settings_;
   bool is_leader_ = false;
+  bool refuses_copies_ = false;  // this rank
+  bool copies_refused_ = false;  // some rank
   bool poisoned_ = false;  // this rank saw that the ranks differ; the next merge tells the others
   std::int64_t merges_ = 0;
   std::int32_t samples_room_ = merge_report::min_samples;
@@ -421,6 +429,7 @@ inline std::size_t lockstep::activate(std::span<const std::int32_t> plan) {
 }
 
 inline plan_message lockstep::lead(int context, std::unique_ptr<policy> chosen) {
+  const own_float_environment own;
   const context_id& id = contexts_[std::size_t(context)].id;
   const epoch_plan p = leader_.begin(context, std::move(chosen), calls(), merge_cost_s());
   const double call_s = leader_.expected_s(context, p.incumbent).value_or(0);
@@ -429,7 +438,6 @@ inline plan_message lockstep::lead(int context, std::unique_ptr<policy> chosen) 
   message[first_plan_words::call] = std::int32_t(calls() & 0x7fffffff);
   const hastened_merge next = pacing_.after_first_plan(call_s, leader_.least_predicted_s(context),
                                                        id.waits == waiting::for_all, p.length,
-  const own_float_environment own;
                                                        leader_.calls_since_answer(calls()));
   message[first_plan_words::gap] = std::max(1, next.gap);
   message[first_plan_words::pace] = next.pace;
@@ -462,18 +470,19 @@ inline void lockstep::adopt(int context, const plan_message& message) {
 // ---- merges
 
 inline void lockstep::post() {
+  const own_float_environment own;
   for (const followed_context& s : contexts_)
     fingerprint_ = mix(fingerprint_, std::uint64_t(s.calls));
   std::swap(queue_, in_flight_);
   queue_.clear();
   report_.write(calls(), poisoned_ ? -1 : std::int32_t(fingerprint_ & 0x7fffffff), charged_s_,
-                in_flight_, samples_room_);
+                refuses_copies_, in_flight_, samples_room_);
   charged_s_ = 0;
   steps_.posted();
-  const own_float_environment own;
 }
 
 inline void lockstep::answer() {
+  const own_float_environment own;
   steps_.received();
   reply_.begin(report_.agrees());
   if (!reply_.agreed()) return;
@@ -482,7 +491,7 @@ inline void lockstep::answer() {
   leader_.learn(in_flight_, report_, contexts_);
   leader_.plan(contexts_, queue_, reply_calls, merge_cost_s());
   const merge_demand demand = leader_.answer(contexts_, calls(), reply_calls, reply_);
-  const own_float_environment own;
+  reply_.refuse_copies(report_.refuses_copies());
   reply_.set(pacing_.next(demand, reply_calls, steps_began_s_));
 }
 
@@ -493,6 +502,7 @@ inline merge_outcome lockstep::consume() {
     steps_.consumed_last();
     return merge_outcome::mismatch;
   }
+  copies_refused_ = copies_refused_ || reply_.refuses_copies();
   const next_merge next = reply_.next();
   steps_.consumed(next.gap, next.pace);
   samples_room_ = next.samples;

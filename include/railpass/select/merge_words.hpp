@@ -88,8 +88,8 @@ class merge_report {
 
   /// This rank's own, with room for so many samples, which is the same on all ranks. `state` tells
   /// whether the ranks have done the same so far; -1: they have not. `charged_s`: what the last
-  /// merge cost the rank.
-  void write(std::int64_t call, std::int32_t state, double charged_s,
+  /// merge cost the rank. `refuses_copies`: the kernel refuses it single copies.
+  void write(std::int64_t call, std::int32_t state, double charged_s, bool refuses_copies,
              std::span<const timed_sample> samples, int room) {
     words_.assign(header + sample_words * std::size_t(room), neutral);
     words_[call_word] = std::int32_t(call & 0x7fffffff);
@@ -97,6 +97,7 @@ class merge_report {
     words_[state_word] = state;
     words_[state_negative] = state < 0 ? -1 : -state;
     words_[charge_negative] = -std::int32_t(std::clamp(charged_s * 1e7, 0.0, 1e9));
+    words_[refuses_copies_negative] = refuses_copies ? -1 : 0;
     words_[gave_core_negative] = -std::int32_t(std::ranges::count_if(
         samples, [](const timed_sample& one) { return one.watches_core && one.gave_core; }));
     for (std::size_t i = 0; i < samples.size(); ++i) {
@@ -129,6 +130,7 @@ class merge_report {
   /// On the rank for which that is the most.
   double charged_s() const { return -1e-7 * words_[charge_negative]; }
   int gave_core() const { return -words_[gave_core_negative]; }
+  bool refuses_copies() const { return words_[refuses_copies_negative] != 0; }
   /// Of the i-th sample; nothing if no rank recorded it.
   std::optional<call_times> times(std::size_t i) const {
     const std::span words = std::span(words_).subspan(at_sample(i), sample_words);
@@ -150,6 +152,7 @@ class merge_report {
     state_negative,
     charge_negative,     // in units of 100 ns
     gave_core_negative,  // watched calls
+    refuses_copies_negative,
     header
   };
   // A sample: times are logarithms, gaps in units of 100 ns.
@@ -209,7 +212,10 @@ class merge_reply {
     words_[samples_word] = next.samples;
   }
 
+  void refuse_copies(bool refuses) { words_[refuses_copies_word] = refuses ? 1 : 0; }
+
   bool agreed() const { return words_[agreed_word] != 0; }
+  bool refuses_copies() const { return words_[refuses_copies_word] != 0; }
   next_merge next() const {
     return {.gap = words_[gap_word], .pace = words_[pace_word], .samples = words_[samples_word]};
   }
@@ -228,6 +234,7 @@ class merge_reply {
     gap_word,
     pace_word,
     samples_word,
+    refuses_copies_word,
     plans_word,  // how many plans follow
     header
   };
