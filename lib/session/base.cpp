@@ -125,8 +125,8 @@ bool bases::is_one_world(MPI_Comm user) {
 }
 
 bases::materials bases::prepare(int num_ranks, std::int64_t shared_bytes) {
-  std::random_device random;
-  const auto number = std::int64_t(std::uint64_t{random()} << 32 | random() | 1);
+  const auto random = std::make_unique<std::random_device>();  // 5 KB
+  const auto number = std::int64_t(std::uint64_t{(*random)()} << 32 | (*random)() | 1);
   return {std::make_unique<base>(),
           {mark_of_host(), place_of_cores().packed(), number},
           std::vector<std::int64_t>(3 * std::size_t(num_ranks)),

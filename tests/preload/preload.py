@@ -284,6 +284,25 @@ class Preloaded(unittest.TestCase):
         if done.returncode != 0 or done.stdout != expected:
             self.skipTest(f"without railpass, too, {FAMILY} fails: {done.stdout}{done.stderr}")
 
+    def test_signals_and_few_files(self):
+        program, hostile = self.program("all_collectives.c"), self.library("hostile.c")
+        plain = self.start(program).stdout
+        for how in ("signals", "files"):
+            with self.subTest(how=how):
+                self.natively(program, expected=plain, preload=(hostile,), HOSTILE=how)
+                output, calls = self.tuned(program, preload=(hostile, PRELOAD), HOSTILE=how)
+                self.assertEqual(output, plain)
+                self.assertEqual(set(calls), COLLECTIVES)
+
+    def test_small_stacks(self):
+        program = self.program("small_stacks.c", "-pthread")
+        self.natively(program, "24", expected="0 wrong\n")
+        for use in ("", "all_gather:single_copy,broadcast:single_copy"):
+            with self.subTest(use=use):
+                output, calls = self.tuned(program, "24", RAILPASS_USE=use)
+                self.assertEqual(output, "0 wrong\n")
+                self.assertLessEqual({"broadcast", "all_reduce", "all_gather"}, set(calls))
+
     def test_privileges_that_are_given_up(self):
         program = self.program("privileges.c")
         without = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}  # Open MPI's own complain
@@ -300,6 +319,17 @@ class Preloaded(unittest.TestCase):
                           **without)
         self.assertEqual(done.stdout, "0 wrong\n")
         self.assertEqual(done.stderr.count("the kernel no longer lets"), 1, done.stderr)
+
+    def test_little_shared_memory(self):
+        # What MPI libraries and others take from /dev/shm is not ours to take.
+        program = self.program("all_collectives.c")
+        plain = self.start(program).stdout
+        little = ("unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=64k none /dev/shm && "
+                  f"exec {MPIEXEC} -n {RANKS} {program}")
+        self.natively(*little, expected=plain, mpiexec="env", ranks=None)
+        output, calls = self.tuned(*little, mpiexec="env", ranks=None)
+        self.assertEqual(output, plain)
+        self.assertEqual(set(calls), COLLECTIVES)
 
     def test_memory_of_a_gpu(self):
         program = self.program("all_collectives.c")

@@ -100,13 +100,18 @@ struct setting_description {
 
 inline std::vector<setting_description> describe(const settings& values) {
   const settings standards;
-  return {
-#define RAILPASS_SETTING(kind, name, standard, unit, text)                                \
-  {#name, #kind, detail::show_setting(standards.name), detail::show_setting(values.name), \
-   unit,  text},
+  std::vector<setting_description> all;
+  // One at a time: threads of programs may have small stacks.
+  const auto add = [&](std::string_view name, std::string_view kind, const auto& standard,
+                       const auto& value, std::string_view unit, std::string_view text) {
+    all.push_back(
+        {name, kind, detail::show_setting(standard), detail::show_setting(value), unit, text});
+  };
+#define RAILPASS_SETTING(kind, name, standard, unit, text) \
+  add(#name, #kind, standards.name, values.name, unit, text);
 #include "railpass/base/settings.def"
 #undef RAILPASS_SETTING
-  };
+  return all;
 }
 
 /// Sets one value by name. Throws error if there is no such setting or the text is not one of its
