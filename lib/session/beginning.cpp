@@ -115,7 +115,9 @@ std::optional<beginning::refusal> beginning::agree() {
   if (!agreed.all(agreement::enabled)) return refusal{};
   if (!agreed.all(agreement::pays)) return refusal{MPI_SUCCESS, true};
   if (!agreed.all(agreement::no_device)) {
-    refuse(": a rank may have memory of a GPU (RAILPASS_GPU=native)");
+    refuse(
+        ": a rank may have memory of a GPU (RAILPASS_GPU=native, or Level Zero without railpass' "
+        "preload library, which recognises that memory)");
     return refusal{};
   }
   if (!agreed.all(agreement::made_its_part)) {

@@ -4,6 +4,7 @@
 #include "lib/session/own_errors.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <initializer_list>
 #include <link.h>
 #include <mutex>
+#include <span>
 #include <string_view>
 
 namespace railpass {
@@ -95,6 +97,65 @@ struct hip_driver : driver {
   }
 };
 
+// Level Zero only knows memory by its context. The preload library notes those that there are: its
+// name for them, in lib/preload/level_zero.cpp.
+constexpr const char* name_of_contexts = "railpass_level_zero_contexts";
+
+struct level_zero_driver : driver {
+  struct allocation {
+    int structure = 0x17;  // ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES
+    void* next = nullptr;
+    int type = 0;
+    std::uint64_t id = 0, page_bytes = 0;
+  };
+  struct queue {
+    int structure = 0xe;  // ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC
+    void* next = nullptr;
+    std::uint32_t ordinal = 0, index = 0, flags = 0;
+    int mode = 1;  // ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS
+    int priority = 0;
+  };
+  struct place {
+    void* context = nullptr;  // null: no memory of a GPU
+    void* device = nullptr;
+  };
+  std::size_t (*contexts)(void** room, std::size_t most) = nullptr;
+  int (*properties)(void* context, const void*, allocation*, void** device) = nullptr;
+  int (*make_list)(void* context, void* device, const queue*, void** list) = nullptr;
+  int (*append_copy)(void* list, void*, const void*, std::size_t, void* signal,
+                     std::uint32_t num_events, void** events) = nullptr;
+  int (*destroy_list)(void* list) = nullptr;
+
+  bool load(void* library) {
+    return find(RTLD_DEFAULT, name_of_contexts, contexts) &&
+           find(library, "zeMemGetAllocProperties", properties) &&
+           find(library, "zeCommandListCreateImmediate", make_list) &&
+           find(library, "zeCommandListAppendMemoryCopy", append_copy) &&
+           find(library, "zeCommandListDestroy", destroy_list);
+  }
+  place place_of(const void* memory) const {
+    constexpr int of_device = 2;  // ZE_MEMORY_TYPE_DEVICE
+    std::array<void*, 32> known{};
+    const std::size_t count = contexts(known.data(), known.size());
+    for (void* const context : std::span(known).first(count)) {
+      allocation found;
+      void* device = nullptr;
+      if (properties(context, memory, &found, &device) == 0 && found.type == of_device)
+        return {context, device};
+    }
+    return {};
+  }
+  bool owns(const void* memory) const override { return place_of(memory).context != nullptr; }
+  bool copy(void* to, const void* from, std::size_t bytes) const override {
+    const place receives = place_of(to), there = receives.context ? receives : place_of(from);
+    const queue waits;
+    void* list = nullptr;
+    if (make_list(there.context, there.device, &waits, &list) != 0) return false;
+    const bool copied = append_copy(list, to, from, bytes, nullptr, 0, nullptr) == 0;
+    return destroy_list(list) == 0 && copied;
+  }
+};
+
 std::atomic<const driver*> loaded{nullptr};
 
 // Only what the process has loaded: a driver that only we know has nothing of the user's.
@@ -118,6 +179,8 @@ unsigned long long loaded_so_far() {
   return count;
 }
 
+constexpr std::string_view level_zero = "libze_loader.so";
+
 // Asked before find_driver(): dlopen() tries all directories of the search path, on every rank, for
 // a library that is not loaded.
 bool is_loaded(std::string_view beginning_of_name) {
@@ -132,6 +195,8 @@ bool is_loaded(std::string_view beginning_of_name) {
 
 }  // namespace
 
+bool has_unknown_device_driver() { return !has_device_driver() && is_loaded(level_zero); }
+
 bool has_device_driver() {
   if (loaded.load(std::memory_order_acquire)) return true;
   static std::atomic<unsigned long long> searched{0};
@@ -144,6 +209,8 @@ bool has_device_driver() {
   if (!found && is_loaded("libamdhip64.so"))
     found = find_driver<hip_driver>(
         {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"});
+  if (!found && is_loaded(level_zero))
+    found = find_driver<level_zero_driver>({"libze_loader.so.1"});
   loaded.store(found, std::memory_order_release);
   searched.store(now, std::memory_order_release);
   return found != nullptr;

@@ -11,10 +11,12 @@
 
 namespace railpass {
 
-/// Whether this process has loaded the driver of a GPU, CUDA's or HIP's: only then memory can be of
-/// one. Looked up at run time, nothing is linked; without a driver this looks at a counter of the
-/// dynamic linker.
+/// Whether this process has loaded the driver of a GPU, CUDA's, HIP's or Level Zero's, which tells
+/// memory of one. Looked up at run time, nothing is linked; without a driver this looks at a
+/// counter of the dynamic linker.
 bool has_device_driver();
+/// Whether it has loaded one that cannot tell: Level Zero's without the preload library.
+bool has_unknown_device_driver();
 
 /// Copies in the host's memory of what a call has in a GPU's. Keeps its memory from call to call.
 class host_copies {

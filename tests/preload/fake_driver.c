@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A GPU's driver without a GPU: its memory is the host's, made unreadable, and the driver's own
-// copies reach it. With HIP defined it is AMD's driver, else NVIDIA's. What else reaches for the
-// memory is let through and counted.
+// copies reach it. With HIP defined it is AMD's driver, with LEVEL_ZERO Intel's, else NVIDIA's. What
+// else reaches for the memory is let through and counted.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdint.h>
@@ -25,6 +25,18 @@ static int range_of(const void* memory) {
   return -1;
 }
 
+#ifdef LEVEL_ZERO
+static char context_of_device[2];
+static void* known_context;
+int zeContextCreate(void* driver, const void* description, void** context) {
+  static int made;
+  (void)driver, (void)description;
+  *context = &context_of_device[made++];
+  return 0;
+}
+int zeContextDestroy(void* context) { return context != &context_of_device[1]; }
+#endif
+
 static void protect(int i, int rights) { mprotect(ranges[i].begin, ranges[i].bytes, rights); }
 
 static void on_fault(int signal_number, siginfo_t* info, void* context) {
@@ -45,6 +57,13 @@ __attribute__((visibility("default"))) void* fake_allocate(size_t bytes) {
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGSEGV, &action, NULL);
   if (num_ranges == most) abort();
+#ifdef LEVEL_ZERO
+  // As a program does; one context is destroyed again.
+  void* gone = NULL;
+  if (!known_context && (zeContextCreate(NULL, NULL, &known_context) != 0 ||
+                         zeContextCreate(NULL, NULL, &gone) != 0 || zeContextDestroy(gone) != 0))
+    abort();
+#endif
   void* const memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) abort();
   ranges[num_ranges].begin = memory;
@@ -63,7 +82,33 @@ __attribute__((visibility("default"))) void fake_copy(void* to, const void* from
   if (source >= 0) protect(source, PROT_NONE);
 }
 
-#ifdef HIP
+#if defined(LEVEL_ZERO)
+struct allocation {
+  int structure;
+  void* next;
+  int type;
+  uint64_t id, page_bytes;
+};
+int zeMemGetAllocProperties(void* context, const void* memory, struct allocation* result,
+                            void** device) {
+  if (context != &context_of_device[0] || result->structure != 0x17) abort();
+  result->type = range_of(memory) < 0 ? 0 : 2;
+  *device = &ranges;
+  return 0;
+}
+int zeCommandListCreateImmediate(void* context, void* device, const void* queue, void** list) {
+  (void)queue;
+  *list = &num_ranges;
+  return context != &context_of_device[0] || device != &ranges;
+}
+int zeCommandListAppendMemoryCopy(void* list, void* to, const void* from, size_t bytes,
+                                  void* signal, uint32_t num_events, void** events) {
+  if (list != &num_ranges || signal || num_events > 0 || events) return 1;
+  fake_copy(to, from, bytes);
+  return 0;
+}
+int zeCommandListDestroy(void* list) { return list != &num_ranges; }
+#elif defined(HIP)
 struct attributes {
   int type, device;
   void *device_pointer, *host_pointer;

@@ -342,7 +342,8 @@ class Preloaded(unittest.TestCase):
                          "all_gatherv"),
                 "pairwise": ("all_to_all", "all_to_allv", "all_to_allw"),
                 "linear": ("gatherv", "scatterv", "scan", "exscan")}.items() for name in names)
-        for maker, library in (("CUDA", "libcuda.so.1"), ("HIP", "libamdhip64.so.6")):
+        for maker, library in (("CUDA", "libcuda.so.1"), ("HIP", "libamdhip64.so.6"),
+                               ("LEVEL_ZERO", "libze_loader.so.1")):
             driver = self.path(library)
             good, said = compile_with(MPICC, "fake_driver.c", driver, "-shared", "-fPIC",
                                       f"-D{maker}", f"-Wl,-soname,{library}")
@@ -376,7 +377,7 @@ class Preloaded(unittest.TestCase):
         done = self.start(self.program("all_collectives.c"), preload=(PRELOAD,), LD_DEBUG="libs",
                           RAILPASS_POLICY="round_robin")
         self.assertIn("find library=libc.so", done.stderr)
-        for name in ("libcuda", "libamdhip64"):
+        for name in ("libcuda", "libamdhip64", "libze_loader"):
             self.assertNotIn("find library=" + name, done.stderr)
 
     def test_summary(self):
