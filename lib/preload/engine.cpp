@@ -36,8 +36,11 @@ template <class... Arguments>
 struct typed<int(Arguments...)> {
   template <auto call_with, auto real_function, bool is_large>
   [[gnu::hot]] static int run(std::conditional_t<true, word, Arguments>... words) {
-    // Either railpass itself or an MPI library that builds one call upon others.
-    if (inside::now()) return (real.*real_function)(words...);
+    if (inside::now()) {
+      if (!inside::was_handed_on()) return (real.*real_function)(words...);
+      const outside there;
+      return (real.*real_function)(words...);
+    }
     auto c = call_with(from_word<Arguments>(words)...);
     c.is_large = is_large;
     return run_call(c);

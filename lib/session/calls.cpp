@@ -36,7 +36,7 @@ int run_on(const Call& c, own_error of_errors, const Run& run, const Leave& leav
   }
   if (state) leave(*state);
   if (process* const owner = process::get()) owner->complain(c.comm, name_of(c.op), reason);
-  PMPI_Comm_call_errhandler(c.comm, code);
+  call_error_handler(c.comm, code);
   return code;
 }
 

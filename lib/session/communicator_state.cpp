@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/communicator_state.hpp"
 
+#include "lib/session/inside.hpp"
 #include "railpass/base/error.hpp"
 
 #include <array>
@@ -161,7 +162,7 @@ int communicator_state::agree(MPI_Comm comm, bool pays, bool asked_for, double p
     session_ = std::move(outcome.made);
   }
   native_ = session_ == nullptr;
-  if (outcome.error_code != MPI_SUCCESS) PMPI_Comm_call_errhandler(comm, outcome.error_code);
+  if (outcome.error_code != MPI_SUCCESS) call_error_handler(comm, outcome.error_code);
   return outcome.error_code;
 }
 

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <mpi.h>
+
+#include <utility>
+
 namespace railpass {
 
 namespace detail {
 // In the block of thread-local memory that exists from the start: reading it is one instruction.
 struct thread_block {
   int inside_depth = 0;
+  bool hands_on_users_call = false;
   bool weighs_next_call = false, weighs_this_call = false;  // see own_time.hpp
 };
 extern constinit thread_local thread_block of_thread
@@ -22,6 +27,31 @@ class inside {
   inside(const inside&) = delete;
   inside& operator=(const inside&) = delete;
   static bool now() { return detail::of_thread.inside_depth > 0; }
+
+  /// The next call that goes through is the user's own, which the MPI library is to run.
+  static void hands_on_users_call() { detail::of_thread.hands_on_users_call = true; }
+  static bool was_handed_on() {
+    return std::exchange(detail::of_thread.hands_on_users_call, false);
+  }
 };
+
+/// Around what may call the program's error handler: that may leave by a longjmp, and then nothing
+/// ends that lives here.
+class outside {
+ public:
+  outside() : depth_(std::exchange(detail::of_thread.inside_depth, 0)) {}
+  ~outside() { detail::of_thread.inside_depth = depth_; }
+  outside(const outside&) = delete;
+  outside& operator=(const outside&) = delete;
+
+ private:
+  int depth_;
+};
+
+/// As PMPI_Comm_call_errhandler.
+inline void call_error_handler(MPI_Comm comm, int code) {
+  const outside there;
+  PMPI_Comm_call_errhandler(comm, code);
+}
 
 }  // namespace railpass

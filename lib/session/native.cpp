@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/call.hpp"
+#include "lib/session/inside.hpp"
 
 namespace railpass {
 
@@ -61,6 +62,7 @@ int run_native_large(const call& c) {
 }  // namespace
 
 [[gnu::hot]] int run_native(const call& c) {
+  inside::hands_on_users_call();
 #if MPI_VERSION >= 4
   if (c.is_large) return run_native_large(c);
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include "lib/session/inside.hpp"
 #include "lib/session/neighbor_call.hpp"
 
 namespace railpass {
@@ -66,6 +67,7 @@ constexpr functions<MPI_Count, MPI_Aint, MPI_Request*> begun_large{
 }  // namespace
 
 int run_native(const neighbor_call& c) {
+  inside::hands_on_users_call();
 #if MPI_VERSION >= 4
   if (c.is_large) return blocking_large.run(c);
 #endif

@@ -4,6 +4,7 @@
 #include "lib/session/arm_table.hpp"
 #include "lib/session/call_buffers.hpp"
 #include "lib/session/communicator_state.hpp"
+#include "lib/session/inside.hpp"
 #include "lib/session/judgement.hpp"
 #include "lib/session/neighbor_versions.hpp"
 #include "lib/session/own_errors.hpp"
@@ -180,7 +181,7 @@ int neighbor_set::tuned::raise(const neighbor_call& c, int code) {
   request_state_->fail();
   if (const std::string_view told = text_of(code); !told.empty())
     owner_.complain(c.comm, name_of(c.op), told);
-  PMPI_Comm_call_errhandler(c.comm, code);
+  call_error_handler(c.comm, code);
   return code;
 }
 
@@ -266,7 +267,7 @@ int neighbor_set::agree(const neighbor_call& c, communicator_state& state, bool 
   if (refused && refused->postponed) return MPI_SUCCESS;
   phase_ = phase::native;
   if (refused) {
-    if (refused->error_code != MPI_SUCCESS) PMPI_Comm_call_errhandler(c.comm, refused->error_code);
+    if (refused->error_code != MPI_SUCCESS) call_error_handler(c.comm, refused->error_code);
     return refused->error_code;
   }
   if (!is_named(state.values().collectives, name_of(c.op)) || !made->begin(c)) return MPI_SUCCESS;

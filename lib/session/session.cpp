@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/session.hpp"
 
+#include "lib/session/inside.hpp"
 #include "lib/session/judgement.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/verify.hpp"
@@ -210,7 +211,7 @@ int session::raise(const call& c, int code) {
   if (!reason_.empty() || !told.empty())
     process_.complain(c.comm, name_of(c.op), reason_.empty() ? told : reason_);
   reason_.clear();
-  PMPI_Comm_call_errhandler(c.comm, code);
+  call_error_handler(c.comm, code);
   return code;
 }
 

@@ -284,6 +284,13 @@ class Preloaded(unittest.TestCase):
         if done.returncode != 0 or done.stdout != expected:
             self.skipTest(f"without railpass, too, {FAMILY} fails: {done.stdout}{done.stderr}")
 
+    def test_an_error_handler_that_jumps(self):
+        program = self.program("error_handlers.c")
+        self.natively(program, expected="12 caught, 0 wrong\n", ranks=3)
+        output, calls = self.tuned(program, ranks=3)
+        self.assertEqual(output, "12 caught, 0 wrong\n")
+        self.assertGreater(calls["all_reduce"], 100)
+
     def test_signals_and_few_files(self):
         program, hostile = self.program("all_collectives.c"), self.library("hostile.c")
         plain = self.start(program).stdout
