@@ -4,6 +4,7 @@
 #include "lib/measure/job.hpp"
 #include "lib/report/table.hpp"
 #include "lib/store/store.hpp"
+#include "railpass/base/printable.hpp"
 #include "railpass/base/units.hpp"
 #include "railpass/fit/links.hpp"
 #include "railpass/fit/profile.hpp"
@@ -34,9 +35,8 @@ struct origin {
 // Where a file of railpass was measured; nothing for the output of other programs.
 std::optional<origin> origin_of(const std::string& path) {
   const std::string text = files::read_text(path);
-  const auto document = nlohmann::json::parse(text, nullptr, false);
-  if (!document.is_object()) return std::nullopt;
-  const std::string format = document.value("format", "");
+  const std::string format = files::format_of(text, path);
+  if (format.empty()) return std::nullopt;
   if (format == "railpass samples") {
     const sample_set s = files::parse_samples(text, path);
     return origin{s.machine_id, s.sampled_at};
@@ -136,7 +136,7 @@ measurements known_times(const std::string& where, const std::optional<origin>& 
   here.num_hosts = 1;  // what is known of one host and of several complement each other
   store::known found = store::read(store::places_of(where), here, 100000);
   for (const std::string& problem : found.problems)
-    std::cerr << "railpass fit: " << problem << '\n';
+    std::cerr << "railpass fit: " << printable(problem) << '\n';
   for (knowledge::experience& e : found.contexts)
     std::erase_if(e.arms, [&](const knowledge::arm_experience& a) {
       const auto op = find_collective(e.of.collective);

@@ -6,6 +6,7 @@
 // leaves what was there and nothing else. Nothing here is collective: call it on one rank.
 #pragma once
 
+#include "lib/files/input.hpp"
 #include "models/profile.hpp"
 #include "models/samples.hpp"
 #include "railpass/knowledge/collection.hpp"
@@ -24,13 +25,21 @@ fingerprint this_machine(int num_hosts, std::string_view mpi_library);
 /// The current time as the files write it.
 std::string utc_now();
 
+/// Whether what is written is on the disk before its name is there, or the system may take its
+/// time.
+enum class durability { on_disk, in_time };
+
 /// Replaces the file by `text`. What exists and is not a regular file (/dev/null, a pipe) is
 /// written to instead.
-void write_text(const std::string& path, std::string_view text);
-std::string read_text(const std::string& path);
+void write_text(const std::string& path, std::string_view text,
+                durability how = durability::on_disk);
 
 // For each kind of file: the JSON text, the inverse (`name` stands for the file in errors), and
 // both with a file. Reading a file of another kind, or of a newer version, is an error.
+
+/// What a document says it is, such as "railpass samples"; empty: the text is no JSON object, or
+/// does not say it.
+std::string format_of(std::string_view text, const std::string& name);
 
 std::string to_json(const profile& p);
 profile parse_profile(std::string_view text, const std::string& name);

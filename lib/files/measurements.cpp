@@ -84,6 +84,14 @@ measurements measurements_of(std::span<const knowledge::experience> contexts) {
   return result;
 }
 
+std::string format_of(std::string_view text, const std::string& name) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || text[first] != '{') return {};
+  const nlohmann::json document = parse_json(text, name);
+  const auto format = document.find("format");
+  return format != document.end() && format->is_string() ? format->get<std::string>() : "";
+}
+
 measurements read_measurements(const std::string& path, const import_facts& facts) {
   const std::string text = read_text(path);
   const std::size_t first = text.find_first_not_of(" \t\r\n");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whole files in and out.
+// Whole files out.
 #include "lib/files/descriptor.hpp"
 #include "lib/files/files.hpp"
 #include "railpass/base/error.hpp"
@@ -18,8 +18,6 @@
 namespace railpass::files {
 
 namespace {
-
-constexpr std::size_t largest_file_bytes = std::size_t{256} << 20;
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
   const int code = errno;
@@ -49,10 +47,11 @@ class replacement {
     if (!done_) ::unlink(beside_.c_str());
   }
 
-  void put(std::string_view text) {
-    done_ = write_all(file_.get(), text) &&
-            uninterrupted([&] { return ::fsync(file_.get()); }) == 0 && file_.close() &&
-            ::rename(beside_.c_str(), path_.c_str()) == 0;
+  void put(std::string_view text, durability how) {
+    done_ =
+        write_all(file_.get(), text) &&
+        (how == durability::in_time || uninterrupted([&] { return ::fsync(file_.get()); }) == 0) &&
+        file_.close() && ::rename(beside_.c_str(), path_.c_str()) == 0;
     if (!done_) fail(path_, "cannot be written");
   }
 
@@ -65,7 +64,7 @@ class replacement {
 
 }  // namespace
 
-void write_text(const std::string& path, std::string_view text) {
+void write_text(const std::string& path, std::string_view text, durability how) {
   struct ::stat status {};
   if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     file_descriptor file(uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC); }));
@@ -73,23 +72,7 @@ void write_text(const std::string& path, std::string_view text) {
     if (!write_all(file.get(), text) || !file.close()) fail(path, "cannot be written");
     return;
   }
-  replacement(path).put(text);
-}
-
-std::string read_text(const std::string& path) {
-  const file_descriptor file(
-      uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
-  if (!file.is_open()) fail(path, "cannot be opened for reading");
-  std::string text;
-  std::array<char, 1 << 16> part;
-  for (;;) {
-    const ::ssize_t n = uninterrupted([&] { return ::read(file.get(), part.data(), part.size()); });
-    if (n < 0) fail(path, "cannot be read");
-    if (n == 0) return text;
-    text.append(part.data(), std::size_t(n));
-    if (text.size() > largest_file_bytes)
-      throw error(path + ": longer than 256 MiB, which no file of railpass is");
-  }
+  replacement(path).put(text, how);
 }
 
 }  // namespace railpass::files

@@ -28,6 +28,7 @@ constexpr std::string_view run_ending = ".run", under_way_ending = ".running",
                            database_ending = ".db", leftover_part = ".tmp";
 constexpr std::string_view lease_beginning = "lease-";
 constexpr std::int64_t lease_s = 600;
+constexpr std::uint64_t largest_lease_bytes = 1 << 20;
 
 [[noreturn]] void fail(const fs::path& path, const std::string& what, int code) {
   throw error(path.string() + ": " + what + ": " + std::strerror(code));
@@ -50,17 +51,16 @@ std::int64_t now_s() {
 
 // In a lease is until when it holds, in seconds since 1970.
 bool has_expired(const fs::path& path) {
-  struct ::stat status {};
-  std::int64_t until_s = 0;
   try {
-    const std::string text = files::read_text(path.string());
+    std::int64_t until_s = 0;
+    const std::string text = files::read_text(path.string(), largest_lease_bytes);
     if (std::from_chars(text.data(), text.data() + text.size(), until_s).ec == std::errc{})
       return now_s() > until_s;
-    // Cut short: as old as the file is.
-    return ::stat(path.c_str(), &status) != 0 || now_s() > status.st_mtime + lease_s;
   } catch (const error&) {  // given back meanwhile, mostly
-    return ::stat(path.c_str(), &status) != 0;
   }
+  // Cut short, or no lease: as old as the file is.
+  struct ::stat status {};
+  return ::stat(path.c_str(), &status) != 0 || now_s() > status.st_mtime + lease_s;
 }
 
 template <class Each>

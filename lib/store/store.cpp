@@ -20,6 +20,8 @@ using knowledge::experience;
 using knowledge::stored_run;
 
 constexpr std::size_t largest_run_bytes = std::size_t{1} << 20;
+// Several runs that were merged elsewhere and cannot be told apart come as one.
+constexpr std::uint64_t largest_input_run_bytes = std::uint64_t{16} << 20;
 constexpr std::size_t most_run_files = 4096;  // of one machine, before runs add no more
 // What a run reads at its beginning beside the database.
 constexpr std::size_t most_files_read = 64, most_bytes_read = std::size_t{1} << 20;
@@ -69,7 +71,7 @@ void sort_by_end(std::vector<stored_run>& runs) {
 }
 
 stored_run read_run(const fs::path& path) {
-  const std::string text = files::read_text(path.string());
+  const std::string text = files::read_text(path.string(), largest_input_run_bytes);
   return unpacked_run(unsealed(text, path.string()), path.string());
 }
 
@@ -149,11 +151,10 @@ look look_at(const fs::path& folder, const fingerprint& here, std::size_t most_c
   for (const std::string& id : files.runs) newest_first[id] = run_file(folder, id);
   for (const auto& [id, path] : newest_first) {
     if (in_base.contains(id)) continue;
-    std::error_code gone;
-    const std::uintmax_t size = fs::file_size(path, gone);
-    if (gone) {
-      result.again = true;
-    } else if (seen == most_files_read || bytes + size > most_bytes_read) {
+    std::error_code unknown;  // gone, or no file: reading it says so
+    std::uintmax_t size = fs::file_size(path, unknown);
+    if (unknown) size = 0;
+    if (seen == most_files_read || bytes + size > most_bytes_read) {
       ++unread;
     } else {
       ++seen;
@@ -225,6 +226,9 @@ everything all_of(const fs::path& folder, const listing& files,
     std::string bytes;
     try {
       bytes = files::read_text(path);
+    } catch (const files::refused_error& why) {
+      problems.emplace_back(why.what());
+      continue;
     } catch (const error&) {
       if (is_there(path)) throw;
       all.again = true;

@@ -104,10 +104,36 @@ def check_users_header(path):
             problems.append(f"{path}: users would include {name}")
 
 
+# Files from outside are opened by lib/files/input.hpp, and their JSON is parsed by
+# lib/files/json_reader.hpp: nothing else opens a file to read it, but for what the kernel says.
+OPENS = re.compile(r"\b(i|basic_i)?fstream\b|\bf(re)?open\(|(?<!\w)::open(at)?\(|"
+                   r"\bopen(at)?\(.*\bO_|\bsqlite3_open|\bistreambuf_iterator|json::(sax_)?parse\(|json::from_")
+MAY_OPEN = {"lib/files/input.cpp": "the gate", "lib/files/json_reader.hpp": "the gate of JSON",
+            "lib/store/untrusted.cpp": "the gate of SQLite", "lib/store/record.cpp": "the gate of CBOR",
+            "lib/files/text.cpp": "writes", "lib/session/log.cpp": "writes",
+            "lib/session/trace_file.cpp": "writes", "lib/tune/journal.cpp": "locks what it writes",
+            "lib/files/provenance.cpp": "/proc", "lib/session/knowledge.cpp": "/sys",
+            "lib/session/caches.cpp": "/sys", "lib/tune/command.cpp": "/proc",
+            "lib/cli/doctor.cpp": "/proc, /sys", "lib/cli/verb.cpp": "/proc, terminals",
+            "lib/cli/launcher.cpp": "programs", "lib/cli/rails.cpp": "JSON of its own",
+            "lib/rails/board.cpp": "no links, and no files of other users",
+            "lib/tune/results.cpp": "JSON of its own"}
+
+
+def check_openings(path):
+    if path in MAY_OPEN:
+        return
+    for line, text in enumerate((ROOT / path).read_text().splitlines(), 1):
+        if match := OPENS.search(text):
+            problems.append(f"{path}:{line}: {match[0]}: read files by lib/files/input.hpp, and JSON by "
+                            "lib/files/json_reader.hpp")
+
+
 sources = [str(p.relative_to(ROOT)) for folder in ("include", "models", "collectives", "lib")
            for p in sorted((ROOT / folder).rglob("*")) if p.suffix in (".hpp", ".cpp", ".def")]
 for source in sources:
     check_includes(source)
+    check_openings(source)
 for header in USERS_HEADERS:
     if layer_of(header) == "api" or sys.argv[2] == "facade":
         check_users_header(header)
