@@ -6,6 +6,7 @@
 #include "lib/report/table.hpp"
 #include "lib/session/settings_in_force.hpp"
 #include "lib/store/store.hpp"
+#include "railpass/base/printable.hpp"
 #include "railpass/base/units.hpp"
 #include "railpass/knowledge/imports.hpp"
 #include "railpass/knowledge/joined.hpp"
@@ -44,15 +45,16 @@ struct options {
 
 void say(const std::vector<std::string>& problems) {
   for (const std::string& problem : problems)
-    std::cerr << "railpass knowledge: " << problem << '\n';
+    std::cerr << "railpass knowledge: " << printable(problem) << '\n';
 }
 
 std::string text_of(const fingerprint& m) {
-  return (m.cpu_model.empty() ? "unknown CPU" : m.cpu_model) + ", " +
-         (m.cores_per_host > 0 ? std::to_string(m.cores_per_host) + " cores" : "unknown cores") +
-         ", " + (m.mpi_library.empty() ? "unknown MPI library" : m.mpi_library) +
-         (m.num_hosts > 1 ? ", several hosts" : ", one host") +
-         (m.rails.empty() ? "" : ", rails " + m.rails);
+  return printable(
+      (m.cpu_model.empty() ? "unknown CPU" : m.cpu_model) + ", " +
+      (m.cores_per_host > 0 ? std::to_string(m.cores_per_host) + " cores" : "unknown cores") +
+      ", " + (m.mpi_library.empty() ? "unknown MPI library" : m.mpi_library) +
+      (m.num_hosts > 1 ? ", several hosts" : ", one host") +
+      (m.rails.empty() ? "" : ", rails " + m.rails));
 }
 
 ordered_json machine_json(const fingerprint& m) {
@@ -112,9 +114,9 @@ int list(const options& o) {
     if (!o.json.text()) continue;
     say(found.problems);
     if (lines.empty())
-      words() << "Nothing is known in " << place.string() << '\n';
+      words() << "Nothing is known in " << printable(place.string()) << '\n';
     else
-      words() << "In " << place.string()
+      words() << "In " << printable(place.string())
               << " (under way: or killed less than a day ago; files: of runs that are not in the "
                  "database yet)\n"
               << printed(lines, place.string()) << '\n';
@@ -217,9 +219,9 @@ int analyse(const options& o) {
     for (const store::machine_contents& m : found.machines) {
       const auto analysed = report::analyse_knowledge(wanted.of(m.contexts), how);
       if (analysed.empty()) continue;
-      text += text_of(m.machine) + " (" + place.string() + ")\n\n";
+      text += text_of(m.machine) + " (" + printable(place.string()) + ")\n\n";
       for (const report::analysed_group& g : analysed) {
-        text += g.title + '\n' + printed(g.problems, g.title) + '\n';
+        text += printable(g.title) + '\n' + printed(g.problems, g.title) + '\n';
         if (!g.predictors.empty()) text += printed(g.predictors, g.title) + '\n';
         groups.push_back({{"machine_id", machine_json(m.machine)},
                           {"title", g.title},
@@ -253,7 +255,7 @@ int show(const options& o) {
               .push_back(&e);
       }
       if (tables.empty()) continue;
-      text += text_of(m.machine) + " (" + place.string() + ")\n\n";
+      text += text_of(m.machine) + " (" + printable(place.string()) + ")\n\n";
       for (auto& [title, contexts] : tables) {
         std::ranges::sort(contexts, {}, [](const knowledge::experience* e) {
           return std::tie(e->of.num_ranks, e->of.ranks_per_node, e->of.kind, e->of.rails,
@@ -287,7 +289,7 @@ int show(const options& o) {
           }
           list.push_back(std::move(line));
         }
-        text += title + '\n' + printed(lines, title) + '\n';
+        text += printable(title) + '\n' + printed(lines, title) + '\n';
       }
     }
   }
@@ -340,11 +342,7 @@ int prune(const options& o) {
 // The runs of a file of any kind that has some.
 std::vector<knowledge::stored_run> runs_of_file(const std::string& path) {
   const std::string text = files::read_text(path);
-  const auto document = nlohmann::json::parse(text, nullptr, false);
-  const std::string format =
-      document.is_object() && document.contains("format") && document["format"].is_string()
-          ? document["format"].get<std::string>()
-          : "";
+  const std::string format = files::format_of(text, path);
   if (format == "railpass knowledge") return files::parse_knowledge(text, path).runs;
   if (format == "railpass statistics")
     return {store::named_after(knowledge::record_of(files::parse_statistics(text, path)), text)};

@@ -4,6 +4,7 @@
 #include "lib/cli/parallel.hpp"
 #include "lib/cli/verb.hpp"
 #include "railpass/base/names.hpp"
+#include "railpass/base/printable.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -22,7 +23,7 @@ constexpr const verb* verbs[] = {
 // speaks.
 int complain(const std::string& who, const std::string& what, int status) {
   if (speaks_for_the_job())
-    std::cerr << who + ": " + what + '\n';
+    std::cerr << who + ": " + printable(what) + '\n';
   else
     let_rank_0_speak();
   return status;

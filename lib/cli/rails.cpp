@@ -10,6 +10,7 @@
 #include "lib/session/communicator_rails.hpp"
 #include "lib/session/process.hpp"
 #include "railpass/base/clock.hpp"
+#include "railpass/base/printable.hpp"
 #include "railpass/base/units.hpp"
 
 #include <iostream>
@@ -196,11 +197,11 @@ void print_running(const found_boards& found, double now_s) {
             {"all", "", rail, format_bytes(sum.sent_bytes),
              percent(all.sent_bytes > 0 ? double(sum.sent_bytes) / double(all.sent_bytes) : 0), "",
              "", format_bytes(sum.backlog_bytes), "", ""});
-    words() << "Running: " << b.rails.front().program << ", " << ranks.size() << " of "
+    words() << "Running: " << printable(b.rails.front().program) << ", " << ranks.size() << " of "
             << b.num_ranks << " ranks on this host\n"
             << printed(lines) << '\n';
   }
-  for (const std::string& why : found.skipped) words() << "Skipped " << why << "\n\n";
+  for (const std::string& why : found.skipped) words() << "Skipped " << printable(why) << "\n\n";
 }
 
 json running_json(const found_boards& found, double now_s) {

@@ -4,6 +4,7 @@
 #include "lib/cli/environment.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/report/table.hpp"
+#include "railpass/base/printable.hpp"
 #include "railpass/select/policies.hpp"
 
 #include <filesystem>
@@ -59,7 +60,7 @@ int run(const options& o) {
   o.json.write(
       {{"settings", list}, {"site_file", report.site_file}, {"problems", report.problems}});
   for (const std::string& problem : report.problems)
-    std::cerr << "railpass settings: " << problem << '\n';
+    std::cerr << "railpass settings: " << printable(problem) << '\n';
   return report.problems.empty() ? succeeded : failed;
 }
 

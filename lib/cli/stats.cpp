@@ -2,6 +2,7 @@
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "lib/report/table.hpp"
+#include "railpass/base/printable.hpp"
 #include "railpass/base/units.hpp"
 #include "railpass/select/summary.hpp"
 
@@ -151,10 +152,11 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
            format_seconds(a->exploration_cost_s),
            a->pairs ? std::to_string(a->pairs->wins) + "/" + std::to_string(a->pairs->pairs) : "-",
            a->pairs ? speedup(*a->pairs) : "-"});
-    text += (o.markdown ? "### " : "") + title_of(c) + (o.markdown ? "\n\n" : "\n");
+    text += (o.markdown ? "### " : "") + printable(title_of(c)) + (o.markdown ? "\n\n" : "\n");
     text += o.markdown ? lines.markdown() + '\n' : printed(lines);
     text += std::to_string(c.calls) + " calls, " + format_seconds(c.time_s) + ", of which " +
-            format_seconds(c.exploration_cost_s) + " for exploring; policy " + c.policy + "\n";
+            format_seconds(c.exploration_cost_s) + " for exploring; policy " + printable(c.policy) +
+            "\n";
     if (c.skew_s && c.skew_p90_s)
       text += "the last rank came " + format_seconds(*c.skew_s) + " after the first one (median; " +
               format_seconds(*c.skew_p90_s) + " in a tenth of the calls)\n";
@@ -165,13 +167,14 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
       text += percent(c.overlapped_share) +
               " of the time of this communicator's calls went by in others at the same time\n";
     if (c.own_s) text += "railpass itself takes " + format_seconds(*c.own_s) + " of a call\n";
-    if (!c.reason.empty()) text += "* " + c.current_arm + ": " + c.reason + '\n';
+    if (!c.reason.empty()) text += printable("* " + c.current_arm + ": " + c.reason) + '\n';
     if (shown.size() < c.arms.size())
       text += std::to_string(c.arms.size() - shown.size()) +
               " arms that never ran are left out (--all shows them)\n";
     text += '\n';
   }
-  text += dump.contexts.empty() ? "No context was tuned.\n" : select::summary_of(dump) + '\n';
+  text += dump.contexts.empty() ? "No context was tuned.\n"
+                                : printable(select::summary_of(dump)) + '\n';
   if (!dump.rails.empty()) {
     report::table lines(
         {"rail", "rails", "sent", "share", "Mbit/s", "prediction off by", "busy for", "changes"});

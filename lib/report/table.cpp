@@ -35,6 +35,7 @@ std::string coloured(tone how, const std::string& text) {
 }
 
 void table::add_folded(std::vector<std::string> row) {
+  for (std::string& cell : row) cell = printable(cell);
   if (!rows_.empty() && row.size() > 1 &&
       std::equal(row.begin() + 1, row.end(), rows_.back().begin() + 1)) {
     rows_.back()[0] = folded_into_ + ", " + std::to_string(++folded_) + " alike";

@@ -3,6 +3,8 @@
 // Rows and columns, for a terminal, for documents and for programs.
 #pragma once
 
+#include "railpass/base/printable.hpp"
+
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -18,7 +20,9 @@ std::string coloured(tone how, const std::string& text);
 class table {
  public:
   explicit table(std::vector<std::string> titles) : titles_(std::move(titles)) {}
+  /// Cells may come from outside: they are shown as printable() has them.
   void add(std::vector<std::string> row, tone how = tone::plain) {
+    for (std::string& cell : row) cell = printable(cell);
     rows_.push_back(std::move(row));
     tones_.resize(rows_.size());
     tones_.back() = how;

@@ -2,6 +2,7 @@
 #include "lib/session/log.hpp"
 
 #include "railpass/base/log.hpp"
+#include "railpass/base/printable.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -34,14 +35,15 @@ void set_log_handler(log_handler handler, void* user_data) {
 }
 
 void write_record(const std::string& place, const std::string& text, bool for_user) {
+  const std::string shown = printable(text);
   sink& s = the_sink();
   const std::lock_guard lock(s.mutex);
-  if (s.handler) return s.handler(text.c_str(), s.user_data);
+  if (s.handler) return s.handler(shown.c_str(), s.user_data);
   const bool to_file = !place.empty() && place != "stderr";
-  if (for_user || place == "stderr") std::fprintf(stderr, "railpass: %s\n", text.c_str());
+  if (for_user || place == "stderr") std::fprintf(stderr, "railpass: %s\n", shown.c_str());
   if (to_file) {
     if (std::FILE* file = std::fopen(place.c_str(), "ae")) {
-      std::fprintf(file, "railpass[%ld]: %s\n", long(getpid()), text.c_str());
+      std::fprintf(file, "railpass[%ld]: %s\n", long(getpid()), shown.c_str());
       std::fclose(file);
     }
   }
