@@ -6,11 +6,14 @@
 // hunts and for a second look.
 #include "lib/files/comparison.hpp"
 #include "lib/files/files.hpp"
+#include "lib/store/database.hpp"
+#include "lib/store/record.hpp"
 #include "lib/store/store.hpp"
 #include "lib/tune/journal.hpp"
 #include "lib/tune/parameter_file.hpp"
 #include "lib/tune/results.hpp"
 #include "lib/tune/target.hpp"
+#include "railpass/base/printable.hpp"
 #include "support/catch.hpp"
 #include "support/replaced_new.hpp"
 #include "support/scratch_directory.hpp"
@@ -294,6 +297,31 @@ TEST_CASE("contexts that are handed out") {
     } catch (const error& refused) {
       throw std::logic_error(std::string("what it wrote is refused: ") + refused.what());
     }
+  });
+}
+TEST_CASE("databases") {
+  fuzz("database", [](const std::string& bytes) {
+    const store::database_contents read = store::contents_of_database(bytes, "file");
+    const std::string written = store::database_of(read);
+    if (store::database_of(store::contents_of_database(written, "file")) != written)
+      throw std::logic_error("what it wrote is read as something else");
+  });
+}
+TEST_CASE("records of runs") {
+  fuzz("run", [](const std::string& bytes) {
+    const std::string written = store::packed(store::unpacked_run(bytes, "file"));
+    try {
+      store::unpacked_run(written, "file");
+    } catch (const error& refused) {
+      throw std::logic_error(std::string("what it wrote is refused: ") + refused.what());
+    }
+  });
+}
+TEST_CASE("text that is shown") {
+  fuzz("shown", [](const std::string& text) {
+    const std::string shown = printable(text);
+    if (printable(shown) != shown || shown.find('\033') != std::string::npos)
+      throw std::logic_error("what it shows is not fit to be shown");
   });
 }
 TEST_CASE("measurements of rails") { fuzz_json("rails", files::parse_rails); }
