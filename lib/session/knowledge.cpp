@@ -2,10 +2,12 @@
 #include "lib/session/knowledge.hpp"
 
 #include "lib/files/files.hpp"
+#include "railpass/base/clock.hpp"
 #include "railpass/base/error.hpp"
 #include "railpass/base/float_environment.hpp"
 #include "railpass/knowledge/imports.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -15,6 +17,7 @@
 #include <fstream>
 #include <future>
 #include <memory>
+#include <sys/resource.h>
 #include <thread>
 #include <utility>
 
@@ -43,6 +46,15 @@ bool start(Work work) {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return began;
+}
+
+// The same in a thread that gives way to the program's.
+template <class Work>
+bool start_in_background(Work work) {
+  return start([work = std::move(work)]() mutable {
+    ::setpriority(PRIO_PROCESS, 0, 19);  // Linux: of this thread alone
+    work();
+  });
 }
 
 // What does not end in time goes on for as long as the process lives, and nobody hears of it.
@@ -135,25 +147,50 @@ void kept_knowledge::keep(knowledge::run_record so_far, int num_hosts,
                           const std::string& mpi_library) {
   try {
     if (so_far.contexts.empty() || !begin() || is_writing_->exchange(true)) return;
-    const bool began = start([run = run_, is_writing = is_writing_, so_far = std::move(so_far),
-                              num_hosts, mpi_library]() mutable {
-      try {
-        so_far.machine = files::this_machine(num_hosts, mpi_library);
-        so_far.was = conditions_now();
-        run->keep(so_far);
-      } catch (const std::exception&) {  // said at the end, if it is still so then
-      }
-      *is_writing = false;
-    });
+    const bool began =
+        start_in_background([run = run_, is_writing = is_writing_, so_far = std::move(so_far),
+                             num_hosts, mpi_library]() mutable {
+          try {
+            so_far.machine = files::this_machine(num_hosts, mpi_library);
+            so_far.was = conditions_now();
+            run->keep(so_far);
+          } catch (const std::exception&) {  // said at the end, if it is still so then
+          }
+          *is_writing = false;
+        });
     if (!began) *is_writing_ = false;
   } catch (const std::exception&) {  // as above
   }
 }
 
+void kept_knowledge::tidy() {
+  if (setting_ == "off") return;
+  try {
+    auto work = std::make_shared<std::packaged_task<void()>>(
+        [own = store::places_of(setting_).own, stop = tidying_.get_token()] {
+          store::tidy(own, stop);
+        });
+    tidied_ = work->get_future();
+    start_in_background([work] { (*work)(); });
+  } catch (const std::exception&) {  // the next run, perhaps
+  }
+}
+
 std::string kept_knowledge::end(knowledge::run_record run, double patience_left_s) {
-  const std::string failed = "what this run learnt is not kept: ";
+  const double until_s = steady_clock_s() + patience_left_s;
+  tidying_.request_stop();
+  const std::string problem = write_last(std::move(run), patience_left_s);
+  // What goes on while the process ends would meet libraries that have ended.
+  if (tidied_.valid())
+    tidied_.wait_for(std::chrono::duration<double>(std::max(0.0, until_s - steady_clock_s())));
+  return problem;
+}
+
+std::string kept_knowledge::write_last(knowledge::run_record run, double patience_left_s) {
+  std::string failed = "what this run learnt is not kept: ";
   try {
     if (run.contexts.empty() || !begin()) return {};
+    if (run_->has_kept()) failed = "what this run learnt after it was last kept is lost: ";
     run.was = conditions_now();
     const auto problem =
         in_time<std::string>(patience_left_s, [kept = run_, run = std::move(run)]() -> std::string {

@@ -12,7 +12,9 @@
 
 #include <atomic>
 #include <cstddef>
+#include <future>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -43,6 +45,9 @@ class kept_knowledge {
  public:
   /// Nothing, if `setting` is "off".
   explicit kept_knowledge(const std::string& setting) : setting_(setting) {}
+  /// Brings files of earlier runs together where they are many, in a thread that gives way to all
+  /// others and that nobody waits for; end() stops it.
+  void tidy();
   /// For a run that is killed. Files are for a thread that nobody waits for, and so is what `run`
   /// does not say of the machine: `num_hosts` and the MPI library are given.
   void keep(knowledge::run_record so_far, int num_hosts, const std::string& mpi_library);
@@ -52,8 +57,11 @@ class kept_knowledge {
 
  private:
   bool begin();
+  std::string write_last(knowledge::run_record run, double patience_left_s);
 
   std::string setting_;
+  std::stop_source tidying_;
+  std::future<void> tidied_;
   std::shared_ptr<store::run_under_way> run_;
   std::shared_ptr<std::atomic<bool>> is_writing_;
 };

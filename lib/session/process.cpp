@@ -67,7 +67,7 @@ environment_settings read_and_checked() {
 // What is learnt in a run is kept after so long and, as long as it goes on, each time it has gone
 // on for twice as long, but at least that often: who is killed loses half of what it knew at most.
 // What other leaders tell is a message, no file.
-constexpr double first_keeping_s = 10, first_telling_s = 0.1, longest_pause_s = 3600;
+constexpr double first_keeping_s = 1, first_telling_s = 0.1, longest_pause_s = 3600;
 // Rank 0 waits so long for the last words of other leaders.
 constexpr double last_words_s = 0.02;
 
@@ -129,6 +129,7 @@ process::process(std::vector<std::string>& problems, environment_settings read)
   // Contexts say how many ranks share a host, so that the number of hosts is no mark of these.
   if (world_rank_ == 0 && values_.enable)
     known_ = read_knowledge(values_.knowledge, files::this_machine(1, mpi_library_), problems);
+  if (world_rank_ == 0) kept_.tidy();
 
   if (!values_.trace.empty()) {
     const std::string problem = trace_.open(values_.trace + "." + std::to_string(world_rank_));

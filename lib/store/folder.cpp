@@ -11,6 +11,7 @@
 #include <charconv>
 #include <chrono>
 #include <cinttypes>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
@@ -49,13 +50,33 @@ std::int64_t now_s() {
       .count();
 }
 
-// In a lease is until when it holds, in seconds since 1970.
+// " PID HOST\n" behind the time in a lease.
+std::string owner_of_leases() {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  return ' ' + std::to_string(::getpid()) + ' ' + host.data() + '\n';
+}
+
+// Only of a process of this host that is known. Containers may make it a wrong guess, which costs
+// double work.
+bool has_died(std::string_view owner) {
+  const std::string mine = owner_of_leases();
+  int pid = 0;
+  const auto [end, failure] =
+      std::from_chars(owner.data() + owner.starts_with(' '), owner.data() + owner.size(), pid);
+  return failure == std::errc{} && pid > 0 && owner.ends_with(mine.substr(mine.find(' ', 1))) &&
+         ::kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+// In a lease is until when it holds, in seconds since 1970, and whose it is.
 bool has_expired(const fs::path& path) {
   try {
     std::int64_t until_s = 0;
     const std::string text = files::read_text(path.string(), largest_lease_bytes);
-    if (std::from_chars(text.data(), text.data() + text.size(), until_s).ec == std::errc{})
-      return now_s() > until_s;
+    const char* const all_end = text.data() + text.size();
+    const auto [end, failure] = std::from_chars(text.data(), all_end, until_s);
+    if (failure == std::errc{})
+      return now_s() > until_s || has_died({end, std::size_t(all_end - end)});
   } catch (const error&) {  // given back meanwhile, mostly
   }
   // Cut short, or no lease: as old as the file is.
@@ -179,7 +200,8 @@ std::optional<lease> lease::take(const fs::path& folder) {
     return held;
   };
   if (others_have_it()) return std::nullopt;
-  files::write_text((folder / name).string(), std::to_string(now_s() + lease_s) + '\n');
+  files::write_text((folder / name).string(), std::to_string(now_s() + lease_s) + owner_of_leases(),
+                    files::durability::in_time);
   lease mine(folder / name);
   // Of two that come at the same time, at least one sees the other's: both are there first.
   if (others_have_it()) return std::nullopt;

@@ -44,9 +44,9 @@ bool write_new(const std::filesystem::path& path, const std::string& bytes);
 std::string new_id(const std::string& ended_at);
 std::string id_of(const std::string& ended_at, const std::string& digits);
 
-/// The right to bring a folder's files together, for ten minutes: a file of its own, which says
-/// until when. It saves double work: that nothing is lost if two should have it, as clocks differ,
-/// is for write_new() to see to.
+/// The right to bring a folder's files together, for ten minutes, or until its process has died: a
+/// file of its own, which says until when, and whose it is. It saves double work: that nothing is
+/// lost if two should have it, as clocks differ, is for write_new() to see to.
 class lease {
  public:
   /// Nothing: another process has it, or tried at the same time. Removes those that have expired.

@@ -23,8 +23,11 @@ constexpr std::size_t largest_run_bytes = std::size_t{1} << 20;
 // Several runs that were merged elsewhere and cannot be told apart come as one.
 constexpr std::uint64_t largest_input_run_bytes = std::uint64_t{16} << 20;
 constexpr std::size_t most_run_files = 4096;  // of one machine, before runs add no more
-// What a run reads at its beginning beside the database.
+// What a run reads at its beginning beside the database. Files are tidied up long before they are
+// more than that.
 constexpr std::size_t most_files_read = 64, most_bytes_read = std::size_t{1} << 20;
+constexpr std::size_t many_files = most_files_read / 2;
+constexpr std::uint64_t most_bytes_tidied = std::uint64_t{2} << 20;
 constexpr std::size_t most_problems = 8;  // that are said one by one
 constexpr std::size_t most_ids = 10000;   // of runs that are not kept one by one
 constexpr auto leftover_age = std::chrono::hours(1);
@@ -75,12 +78,13 @@ stored_run read_run(const fs::path& path) {
   return unpacked_run(unsealed(text, path.string()), path.string());
 }
 
-void write_run(const fs::path& path, const std::string& bytes) {
+void write_run(const fs::path& path, const std::string& bytes,
+               files::durability how = files::durability::on_disk) {
   std::error_code failure;
   fs::create_directories(path.parent_path(), failure);
   if (failure)
     throw error(path.parent_path().string() + ": cannot be created: " + failure.message());
-  files::write_text(path.string(), bytes);
+  files::write_text(path.string(), bytes, how);
 }
 
 // What of a run fits into a file, as it is in there. Throws error if its folder is full.
@@ -144,7 +148,7 @@ look look_at(const fs::path& folder, const fingerprint& here, std::size_t most_c
     }
   }
   std::vector<stored_run> runs;
-  std::size_t seen = 0, unread = 0;
+  std::size_t seen = 0;
   std::uintmax_t bytes = 0;
   std::map<std::string, fs::path, std::greater<>> newest_first;
   for (const std::string& id : files.under_way) newest_first[id] = under_way_file(folder, id);
@@ -154,17 +158,14 @@ look look_at(const fs::path& folder, const fingerprint& here, std::size_t most_c
     std::error_code unknown;  // gone, or no file: reading it says so
     std::uintmax_t size = fs::file_size(path, unknown);
     if (unknown) size = 0;
-    if (seen == most_files_read || bytes + size > most_bytes_read) {
-      ++unread;
-    } else {
-      ++seen;
-      bytes += size;
-      try {
-        runs.push_back(read_run(path));
-        if (!mismatch(runs.back().run.machine, here).empty()) return {};
-      } catch (const error& why) {
-        leave_out(path, why);
-      }
+    if (seen == most_files_read || bytes + size > most_bytes_read) continue;
+    ++seen;
+    bytes += size;
+    try {
+      runs.push_back(read_run(path));
+      if (!mismatch(runs.back().run.machine, here).empty()) return {};
+    } catch (const error& why) {
+      leave_out(path, why);
     }
   }
   sort_by_end(runs);
@@ -178,10 +179,6 @@ look look_at(const fs::path& folder, const fingerprint& here, std::size_t most_c
         }
       result.contexts.add(e);
     }
-  if (unread > 0)
-    result.problems.push_back(folder.string() + ": " + std::to_string(unread) +
-                              " files of earlier runs were not read, as they are many; 'railpass "
-                              "knowledge prune' brings them together");
   // A folder that is changed while it is listed may seem to have no database.
   if (!base && !result.again && !list(folder).generations.empty() && files.generations.empty())
     result.again = true;
@@ -211,14 +208,17 @@ struct everything {
   std::uint64_t generation = 0;                    ///< the latest there is, read or not
   std::vector<stored_run> added{};                 ///< in files and not in the database
   std::vector<stored_run> under_way{};             ///< of runs that go on
-  std::vector<std::string> files{};                ///< of `added`, and those in the database
-  std::set<std::string> ids{};                     ///< of all runs
-  bool is_newer = false;                           ///< the database is of a newer railpass
-  bool again = false;  ///< what was listed is gone, as it is in a newer database
+  /// Of `added`, those in the database, and empty ones, as a machine leaves that loses power.
+  std::vector<std::string> files{};
+  std::set<std::string> ids{};  ///< of all runs
+  bool is_newer = false;        ///< the database is of a newer railpass
+  bool again = false;           ///< what was listed is gone, as it is in a newer database
 };
 
-everything all_of(const fs::path& folder, const listing& files,
-                  std::vector<std::string>& problems) {
+// At most so many bytes of files beside the database, the oldest first.
+everything all_of(const fs::path& folder, const listing& files, std::vector<std::string>& problems,
+                  std::uint64_t most_file_bytes = std::numeric_limits<std::uint64_t>::max(),
+                  const std::stop_token& stop = {}) {
   everything all;
   if (!files.generations.empty()) all.generation = files.generations.front();
   for (const std::uint64_t generation : files.generations) {
@@ -250,7 +250,13 @@ everything all_of(const fs::path& folder, const listing& files,
     for (const stored_run& r : all.base.runs) all.ids.insert(r.ids.begin(), r.ids.end());
     break;
   }
+  std::uint64_t bytes_taken = 0;
   const auto take = [&](const std::string& id, const fs::path& path) {
+    std::error_code unknown;  // reading it says so
+    const std::uintmax_t size = fs::file_size(path, unknown);
+    if (stop.stop_requested() || (!unknown && size > most_file_bytes - bytes_taken)) return;
+    if (!unknown && size == 0 && is_older(path, longest_pause)) return all.files.push_back(id);
+    bytes_taken += unknown ? 0 : size;
     try {
       stored_run run = read_run(path);
       const auto known = std::ranges::count_if(
@@ -354,12 +360,23 @@ database_contents brought_together(everything all, const bounds& keep, std::size
   return result;
 }
 
+bool is_untidy(const fs::path& folder) {
+  const listing files = list(folder);
+  const auto killed = std::ranges::count_if(files.under_way, [&](const std::string& id) {
+    return is_older(under_way_file(folder, id), longest_pause);
+  });
+  return files.runs.size() + std::size_t(killed) >= many_files ||
+         std::ranges::any_of(files.leftovers,
+                             [](const fs::path& path) { return is_older(path, leftover_age); });
+}
+
 void discard(const fs::path& path) {
   std::error_code ignored;
   fs::remove(path, ignored);
 }
 
-void compact_folder(const fs::path& folder, const bounds& keep, compacted& report) {
+void compact_folder(const fs::path& folder, const bounds& keep, compacted& report,
+                    const std::stop_token& stop) {
   const std::optional<lease> alone = lease::take(folder);
   if (!alone) {
     report.problems.push_back(folder.string() +
@@ -369,8 +386,8 @@ void compact_folder(const fs::path& folder, const bounds& keep, compacted& repor
   const listing files = list(folder);
   for (const fs::path& leftover : files.leftovers)
     if (is_older(leftover, leftover_age)) discard(leftover);
-  everything all = all_of(folder, files, report.problems);
-  if (all.is_newer || all.again) return;
+  everything all = all_of(folder, files, report.problems, keep.most_file_bytes, stop);
+  if (all.is_newer || all.again || stop.stop_requested()) return;
   const std::uint64_t next = all.generation + 1;
   const std::vector<std::string> done = all.files;
   const auto base_generation = all.base_generation;
@@ -420,14 +437,21 @@ void run_under_way::keep(const knowledge::run_record& so_far) {
     const std::lock_guard lock(mutex_);
     if (std::ranges::find(kept_, path) == kept_.end()) kept_.push_back(path);
   }
-  write_run(path, bytes);
+  write_run(path, bytes, files::durability::in_time);
 }
 
 void run_under_way::end(const knowledge::run_record& run) {
   const fs::path folder = folder_of(own_, run.machine);
-  write_run(run_file(folder, id_), file_of(folder, id_, run));
+  std::error_code nothing_kept;
+  fs::rename(under_way_file(folder, id_), run_file(folder, id_), nothing_kept);
+  write_run(run_file(folder, id_), file_of(folder, id_, run), files::durability::in_time);
   const std::lock_guard lock(mutex_);
   for (const fs::path& path : kept_) discard(path);
+}
+
+bool run_under_way::has_kept() const {
+  const std::lock_guard lock(mutex_);
+  return !kept_.empty();
 }
 
 known read(const places& from, const fingerprint& here, std::size_t most_contexts) {
@@ -546,10 +570,17 @@ added merge(const fs::path& own, std::span<const stored_run> runs) {
   return result;
 }
 
-compacted compact(const fs::path& own, const bounds& keep) {
+compacted compact(const fs::path& own, const bounds& keep, const std::stop_token& stop) {
   compacted report;
-  for (const fs::path& folder : folders_in(own)) compact_folder(folder, keep, report);
+  for (const fs::path& folder : folders_in(own)) compact_folder(folder, keep, report, stop);
   return report;
+}
+
+void tidy(const fs::path& own, const std::stop_token& stop) {
+  compacted report;  // what it says, read() has said
+  for (const fs::path& folder : folders_in(own))
+    if (!stop.stop_requested() && is_untidy(folder))
+      compact_folder(folder, {.most_file_bytes = most_bytes_tidied}, report, stop);
 }
 
 }  // namespace railpass::store

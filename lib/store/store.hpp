@@ -12,9 +12,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,13 +46,15 @@ class run_under_way {
   explicit run_under_way(std::filesystem::path own);
   /// Keeps what it has learnt so far, in place of what it kept before. Throws error as add() does.
   void keep(const knowledge::run_record& so_far);
-  /// Adds what it learnt, as add() does, in place of what it kept.
+  /// Adds what it learnt, in place of what it kept, without waiting for the disk. What it kept
+  /// counts as the run's first of all, however long the rest takes. Throws error as add() does.
   void end(const knowledge::run_record& run);
+  bool has_kept() const;
 
  private:
   std::filesystem::path own_;
   std::string id_;
-  std::mutex mutex_;  // not held while a file is waited for
+  mutable std::mutex mutex_;  // not held while a file is waited for
   std::vector<std::filesystem::path> kept_;
 };
 
@@ -62,7 +66,8 @@ struct known {
 /// What is known of this machine (those that mismatch() lets pass): contexts merged over runs, the
 /// most useful first, at most so many. A context that several places know is taken from the one
 /// with the most samples, as these may be the same runs. Reads the database's beginning and the
-/// newest files, not everything. Never throws for what is wrong with files.
+/// newest files, not everything: tidy() brings more than that together. Never throws for what is
+/// wrong with files.
 known read(const places& from, const fingerprint& here, std::size_t most_contexts);
 
 /// As many contexts as fit into so many bytes, from the first one on; numbers are kept to 7 digits.
@@ -106,6 +111,8 @@ added merge(const std::filesystem::path& own, std::span<const knowledge::stored_
 struct bounds {
   std::uint64_t most_bytes = std::uint64_t{8} << 20;
   std::string not_before{};  ///< UTC; what was not seen since is dropped. Empty: nothing is
+  /// Of the files that are brought together; the rest stays for the next time.
+  std::uint64_t most_file_bytes = std::numeric_limits<std::uint64_t>::max();
 };
 struct compacted {
   std::size_t files = 0;     ///< brought together
@@ -116,7 +123,13 @@ struct compacted {
 /// Brings each machine's files together in its database and removes them, those of runs that were
 /// killed more than a day ago included, and what was left by writers that died. Files that are
 /// added meanwhile stay. Leaves a machine alone that another process is busy with. Throws error if
-/// the place cannot be written; then nothing is lost.
-compacted compact(const std::filesystem::path& own, const bounds& keep = {});
+/// the place cannot be written; then nothing is lost. When it is told to stop it changes nothing
+/// more.
+compacted compact(const std::filesystem::path& own, const bounds& keep = {},
+                  const std::stop_token& stop = {});
+
+/// The same for machines of which many files have gathered, or that have old leftovers, in bounded
+/// memory: for programs, in the background.
+void tidy(const std::filesystem::path& own, const std::stop_token& stop);
 
 }  // namespace railpass::store

@@ -448,7 +448,7 @@ class Preloaded(unittest.TestCase):
         self.assertTrue(lines[0].startswith("time_s,"))
         self.assertGreater(len(lines), 100)
 
-    def remember(self, store, *command, **settings):
+    def remember(self, store, *command, preload=(PRELOAD,), **settings):
         """Runs a program that is to remember; what it says and its statistics. Where the machine is
         so busy that nobody waits for files, it runs again, as if it had not run."""
         dump = self.path("dump.json")
@@ -456,7 +456,7 @@ class Preloaded(unittest.TestCase):
         for _ in range(20):
             for kept in set(self.files_of(store)) - set(before):
                 kept.unlink()
-            done = self.start(self.program("remembered.c"), *command, preload=(PRELOAD,),
+            done = self.start(self.program("remembered.c"), *command, preload=preload,
                               RAILPASS_KNOWLEDGE=store, RAILPASS_STATS=dump, RAILPASS_LOG="stderr",
                               RAILPASS_ALL_RANKS="on", **settings)
             self.assertEqual(done.stdout, "0 wrong\n")
@@ -491,6 +491,14 @@ class Preloaded(unittest.TestCase):
         state = self.path("state")
         self.remember("on", "300", XDG_STATE_HOME=state)
         self.assertGreater(len(self.files_of(Path(state) / "railpass")), 0)
+
+    def test_knowledge_survives_a_slow_disk(self):
+        store, slow = self.path("slow store"), self.program("slow_disk.c", "-shared", "-fPIC")
+        for runs in (1, 2):
+            said, dump = self.remember(store, "300", preload=(PRELOAD, slow))
+            self.assertNotIn("not kept", said)
+            self.assertEqual(len(self.files_of(store)), runs)
+        self.assertIn("earlier runs", self.reasons(dump)[0])
 
     def test_two_runs_at_once_and_one_that_is_killed(self):
         store, program = self.path("store of many"), self.program("remembered.c")

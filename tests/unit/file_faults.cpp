@@ -233,6 +233,17 @@ TEST_CASE("a run is added as a whole or not at all, and what was there stays") {
   CHECK(faults >= 4 + 5 + 4 + 3 + 4);
 }
 
+TEST_CASE("a run does not wait for the disk") {
+  const scratch_directory folder;
+  store::run_under_way going(folder.path());
+  failing_calls::now = {.call = "fsync", .how = EIO, .which = 1};
+  going.keep(run_of(1));
+  going.end(run_of(1));
+  CHECK_FALSE(failing_calls::now.failed);
+  failing_calls::now = {};
+  CHECK(contexts_in(folder.path()) == 1);
+}
+
 TEST_CASE("whatever fails while runs are brought together, none is lost and none counts twice") {
   int faults = 0, failures = 0;
   for (const std::string call : {"open", "read", "write", "fsync", "rename", "link", "close"})

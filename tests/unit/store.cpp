@@ -431,11 +431,7 @@ TEST_CASE("200 runs that end in the same second, from several processes") {
     }));
   for (const pid_t child : children) CHECK(status_of(child) == 0);
   CHECK(files_in(folder.path(), "").size() == 200);
-  // They are more than a run reads at its beginning; it says so.
-  const auto found = store::read({.own = folder.path(), .others = {}}, machine, all_contexts);
-  REQUIRE(found.problems.size() == 1);
-  CHECK_THAT(found.problems[0], ContainsSubstring("136 files") && ContainsSubstring("prune"));
-  CHECK(found.contexts.size() == 65);
+  CHECK(read(folder.path()).size() == 65);  // more files than a run reads at its beginning
   store::compact(folder.path());
   check_numbered(folder.path(), 200);
 }
@@ -538,6 +534,18 @@ TEST_CASE("a lease keeps others out until it expires, and then one takes it over
     CHECK(files_in(folder.path(), ".run").size() == 1);
   }
   CHECK(files_in(folder.path(), "lease").empty());
+  // Of one of this host that has died, and of one that lives.
+  CHECK(status_of(in_process([&] {
+          const auto its = store::lease::take(where);
+          ::_exit(its ? 0 : 1);
+        })) == 0);
+  CHECK(files_in(folder.path(), "lease").size() == 1);
+  CHECK(store::lease::take(where));
+  CHECK(files_in(folder.path(), "lease").empty());
+  for (const std::string owner : {" 1 somewhere else\n", " text\n", " -1\n", " 99999999\n"}) {
+    replace(other, "9000000000" + owner);
+    CHECK(!store::lease::take(where));
+  }
   // Of one that is at it, and of ones that died: expired, cut short just now and long ago.
   replace(other, "9000000000\n");
   CHECK(!store::lease::take(where));
@@ -760,4 +768,88 @@ TEST_CASE("a run that could not remove what it had kept counts once") {
   store::compact(folder.path());
   CHECK(files_in(folder.path(), ".running").empty());
   CHECK(read(folder.path())[0].arms[0].samples == 16);
+}
+
+TEST_CASE("what a run had kept counts as its own even where its end cannot be written") {
+  const scratch_directory folder;
+  store::run_under_way going(folder.path());
+  CHECK_FALSE(going.has_kept());
+  going.keep(run({context(8)}));
+  CHECK(going.has_kept());
+  auto wrong = run({context(8, 16)});
+  wrong.was.load = -1;  // refused once it is to be written
+  CHECK_THROWS_AS(going.end(wrong), error);
+  CHECK(files_in(folder.path(), ".running").empty());
+  CHECK(files_in(folder.path(), ".run").size() == 1);
+  store::compact(folder.path());  // which would leave alone what goes on
+  CHECK(store::contents(folder.path()).machines.at(0).runs.size() == 1);
+  CHECK(read(folder.path()).at(0).arms[0].samples == 8);
+}
+
+TEST_CASE("files of runs are brought together before they are too many to be read") {
+  const scratch_directory folder;
+  for (int n = 0; n < 31; ++n) store::add(folder.path(), numbered(n));
+  store::tidy(folder.path(), {});
+  CHECK(files_in(folder.path(), ".run").size() == 31);
+  CHECK(files_in(folder.path(), ".db").empty());
+  store::add(folder.path(), numbered(31));
+  std::stop_source stop;
+  stop.request_stop();
+  store::tidy(folder.path(), stop.get_token());
+  CHECK(files_in(folder.path(), "").size() == 32);
+  store::tidy(folder.path(), {});
+  CHECK(files_in(folder.path(), "").size() == 1);
+  CHECK(read(folder.path()).size() == 33);
+}
+
+TEST_CASE("all runs of a user who never looks after them are known to the next one") {
+  const scratch_directory folder;
+  for (int n = 0; n < 200; ++n) {
+    store::add(folder.path(), numbered(n));
+    store::tidy(folder.path(), {});
+  }
+  const auto contexts = read(folder.path());
+  REQUIRE(contexts.size() == 201);
+  CHECK(contexts[0].runs == 200);
+  CHECK(files_in(folder.path(), "").size() < 40);
+}
+
+TEST_CASE("what writers left that died is removed, and old runs that were killed are kept") {
+  const scratch_directory folder;
+  store::add(folder.path(), run({context(8)}));
+  const fs::path one = files_in(folder.path(), ".run").at(0);
+  const fs::path left = one.string() + ".tmp0123456789abcdef";
+  replace(left, "half");
+  store::tidy(folder.path(), {});
+  CHECK(fs::exists(left));
+  fs::last_write_time(left, fs::last_write_time(left) - std::chrono::hours(2));
+  store::tidy(folder.path(), {});
+  CHECK_FALSE(fs::exists(left));
+  CHECK(read(folder.path()).size() == 1);
+}
+
+TEST_CASE("an empty file of a run, as machines leave that lose power, is removed after a day") {
+  const scratch_directory folder;
+  store::add(folder.path(), run({context(8)}));
+  store::add(folder.path(), run({context(16)}));
+  const fs::path lost = files_in(folder.path(), ".run").at(0);
+  replace(lost, "");
+  CHECK(store::compact(folder.path()).problems.size() == 1);
+  CHECK(fs::exists(lost));
+  fs::last_write_time(lost, fs::last_write_time(lost) - std::chrono::hours(25));
+  CHECK(store::compact(folder.path()).problems.empty());
+  CHECK_FALSE(fs::exists(lost));
+  CHECK(read(folder.path()).size() == 1);
+}
+
+TEST_CASE("as many bytes of files as are asked for are brought together, the oldest first") {
+  const scratch_directory folder;
+  for (const char* const day : {"2026-02-03", "2026-02-01", "2026-02-02"})
+    store::add(folder.path(), run({context(8)}, day + std::string("T12:00:00Z")));
+  const std::uint64_t bytes = fs::file_size(files_in(folder.path(), ".run").at(0));
+  CHECK(store::compact(folder.path(), {.most_file_bytes = 2 * bytes + bytes / 2}).files == 2);
+  const auto rest = files_in(folder.path(), ".run");
+  REQUIRE(rest.size() == 1);
+  CHECK_THAT(rest[0].filename().string(), ContainsSubstring("20260203"));
+  CHECK(read(folder.path()).at(0).runs == 3);
 }
