@@ -2,18 +2,17 @@
 #include "lib/session/hang_watch.hpp"
 
 #include "lib/session/log.hpp"
+#include "lib/session/own_thread.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/settings.hpp"
 
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <cstddef>
 #include <exception>
 #include <limits>
 #include <mutex>
 #include <new>
-#include <thread>
 #include <utility>
 
 namespace railpass {
@@ -71,16 +70,8 @@ void hang_watch::begin(double after_s, std::string log_place) {
   watched& w = watched::all();
   const std::lock_guard lock(w.mutex);
   if (after_s <= 0 || w.after_s > 0) return;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    w.log_place = std::move(log_place);
-    std::thread([&w] { w.look_on(); }).detach();
-    w.after_s = after_s;
-  } catch (const std::exception&) {
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  w.log_place = std::move(log_place);
+  if (start_thread([&w] { w.look_on(); })) w.after_s = after_s;
 }
 
 hang_watch::wait::wait(const char* doing) : doing_(doing) {

@@ -2,15 +2,14 @@
 #include "lib/session/knowledge.hpp"
 
 #include "lib/files/files.hpp"
+#include "lib/session/own_thread.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/error.hpp"
-#include "railpass/base/float_environment.hpp"
 #include "railpass/knowledge/imports.hpp"
 
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
@@ -18,7 +17,6 @@
 #include <future>
 #include <memory>
 #include <sys/resource.h>
-#include <thread>
 #include <utility>
 
 namespace railpass {
@@ -30,28 +28,10 @@ constexpr std::size_t most_bytes = std::size_t{64} << 10;
 constexpr std::int64_t enough_calls = 30;
 constexpr double enough_s = 0.01;
 
-// Does the work in a thread of its own, which handles none of the program's signals, has none of
-// its floating-point traps, and which nobody waits for. False if there is no thread to be had.
-template <class Work>
-bool start(Work work) {
-  const own_float_environment own;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool began = true;
-  try {
-    std::thread(std::move(work)).detach();
-  } catch (const std::exception&) {
-    began = false;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return began;
-}
-
-// The same in a thread that gives way to the program's.
+// In a thread that gives way to the program's.
 template <class Work>
 bool start_in_background(Work work) {
-  return start([work = std::move(work)]() mutable {
+  return start_thread([work = std::move(work)]() mutable {
     ::setpriority(PRIO_PROCESS, 0, 19);  // Linux: of this thread alone
     work();
   });
@@ -62,7 +42,7 @@ template <class Result, class Work>
 std::optional<Result> in_time(double seconds, Work work) {
   auto task = std::make_shared<std::packaged_task<Result()>>(std::move(work));
   std::future<Result> result = task->get_future();
-  if (!start([task] { (*task)(); }) ||
+  if (!start_thread([task] { (*task)(); }) ||
       result.wait_for(std::chrono::duration<double>(seconds)) != std::future_status::ready)
     return std::nullopt;
   return result.get();

@@ -169,7 +169,10 @@ void process::finalize() {
   }
   keep_learnt();
   if (values_.summary && world_rank_ == 0) say_summary();
-  if (world_rank_ == 0) look_for_unknown_names();
+  if (world_rank_ == 0) {
+    look_for_unknown_names();
+    look_for_idle_pins();
+  }
   if (const std::string problem = trace_.close(); !problem.empty()) record(problem);
   for (communicator_state* const state : communicators_) state->drop_session();
   bases::of_process().end();
@@ -182,6 +185,27 @@ void process::look_for_unknown_names() {
       if (!sets_.contains(name) && meant_collective(name).empty())  // else that has been said
         warn("RAILPASS_USE: '" + name +
              "' is no collective, and rank 0 met no function set of that name");
+  } catch (const std::bad_alloc&) {  // nobody hears of it
+  }
+}
+
+// Who pins an arm and compares would else take the MPI library's own for it.
+void process::look_for_idle_pins() {
+  if (!values_.enable) return;
+  try {
+    std::string idle;
+    for (const std::string_view pin : words_of(values_.use)) {
+      const std::size_t colon = pin.find(':');
+      const auto op = find_collective(pin.substr(0, colon));
+      if (!op || (pins_run_ >> unsigned(*op) & 1) != 0) continue;
+      if (parse_arm(*op, pin.substr(colon + 1)).base->is_native()) continue;
+      idle.append(idle.empty() ? "" : ", ").append(pin);
+    }
+    if (!idle.empty())
+      warn("RAILPASS_USE: never run: " + idle +
+           " (the program made too few such calls, or none that the arm can run: railpass "
+           "algorithms COLLECTIVE says what it needs)");
+  } catch (const error&) {           // there is no such arm, which has been said
   } catch (const std::bad_alloc&) {  // nobody hears of it
   }
 }

@@ -72,6 +72,9 @@ class process {
   void begin_at_first_calls() { begins_at_first_calls_ = true; }
   bool begins_at_first_calls() const { return begins_at_first_calls_; }
 
+  /// Of these collectives the arms that `use` names have run; a bit for each.
+  void note_pins_run(std::uint32_t collectives) { pins_run_ |= collectives; }
+
   /// There is a function set of that name.
   void note_set(const std::string& name);
 
@@ -118,6 +121,7 @@ class process {
   void finalize();
   void say_summary();
   void look_for_unknown_names();
+  void look_for_idle_pins();
   void keep_so_far();
   void keep_learnt();
   knowledge::run_record learnt();
@@ -151,6 +155,7 @@ class process {
   leaders leaders_;
   select::statistics_dump freed_;  // of communicators that are gone
   int num_hosts_ = 1;
+  std::atomic<std::uint32_t> pins_run_{0};
   bool begins_at_first_calls_ = false;
 };
 

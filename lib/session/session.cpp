@@ -59,6 +59,11 @@ long times_core_given() {
   return !joint_.is_gone();
 }
 
+void session::leave() {
+  joint_.leave();
+  process_.note_pins_run(pins_run_);
+}
+
 void session::give_up_single_copies() {
   in_memory_->single_copy = false;
   recent_.forget_arms();
@@ -239,6 +244,7 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
   const arm& runs = native ? arms_[c.op].arms[select::native_arm] : a;
   last_arm_ = &runs;
   if (native) return run_native(c);
+  if (&a == arms_[c.op].pinned) pins_run_ |= 1u << unsigned(c.op);
   if (joint_.has_failed()) return raise(c, own_error::rank_failed);
   if (!has_device_driver()) return run_on_host(c, runs);
   if (const int failure = code_of([&] { return host_copies_.prepare(c, place()); }))

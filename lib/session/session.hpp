@@ -81,7 +81,7 @@ class session final : slot_tenant {
   void leave_others() { joint_.leave_others(); }
   bool has_failed() const { return joint_.has_failed(); }
   /// The communicator ends, on each rank when it comes to that. No call may follow. Local.
-  void leave() { joint_.leave(); }
+  void leave();
 
   /// From now on schedules run over rails instead of MPI's messages.
   void run_over(std::shared_ptr<lane> messages);
@@ -215,12 +215,13 @@ class session final : slot_tenant {
   node_order nodes_;
   node_order caches_;  // of one node
   std::string name_;
-  std::string reason_;                // of the last failure, where more is known than its code says
-  machine_model machine_;             // rank 0 only, as the next one
-  const profile* profile_ = nullptr;  // none: machine_ holds generic constants
-  std::unique_ptr<rails_of_schedules> over_rails_;                  // none: over MPI's messages
-  std::vector<cell_region> room_for_regions_;                       // what the next one needs
-  std::optional<memory_of_schedules> in_memory_;                    // if all ranks share some
+  std::uint32_t pins_run_ = 0;  // a bit for each collective whose arm of the setting `use` has run
+  std::string reason_;          // of the last failure, where more is known than its code says
+  machine_model machine_;       // rank 0 only, as the next one
+  const profile* profile_ = nullptr;                // none: machine_ holds generic constants
+  std::unique_ptr<rails_of_schedules> over_rails_;  // none: over MPI's messages
+  std::vector<cell_region> room_for_regions_;       // what the next one needs
+  std::optional<memory_of_schedules> in_memory_;    // if all ranks share some
   std::int64_t calls_without_memory_ = first_calls_without_memory;  // before it is asked for again
   bool one_thread_ = false, was_evicted_ = false;                   // on all ranks
   schedule_cache schedules_;

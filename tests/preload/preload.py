@@ -434,6 +434,14 @@ class Preloaded(unittest.TestCase):
             self.assertIn(says, said[0])
             self.assertEqual(done.stdout, plain)
 
+    def test_a_pinned_arm_that_never_ran_is_named(self):
+        program = self.program("all_collectives.c")  # on one host
+        done = self.start(program, preload=(PRELOAD,),
+                          RAILPASS_USE="broadcast:nodes_postal_tree,all_reduce:ring,reduce:native")
+        self.assertIn("railpass: RAILPASS_USE: never run: broadcast:nodes_postal_tree (",
+                      done.stderr)
+        self.assertEqual(done.stdout, self.start(program).stdout)
+
     def test_a_trace_on_a_full_disk(self):
         program = self.program("all_collectives.c")
         trace = self.path("trace")

@@ -14,11 +14,11 @@ int main(int argc, char** argv) {
   int rank = 0, size = 1, wrong = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  static double in[8192], out[8192];
-  for (int i = 0; i < 8192; ++i) in[i] = i;
+  static double in[131072], out[131072];
+  for (int i = 0; i < 131072; ++i) in[i] = i;
   for (int i = 0; i < calls; ++i) {
-    MPI_Allreduce(in, out, 8192, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    if (out[8191] != 8191.0 * size) ++wrong;
+    MPI_Allreduce(in, out, 131072, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    if (out[131071] != 131071.0 * size) ++wrong;
   }
   if (argc > 2 && strcmp(argv[2], "killed") == 0 && rank == size - 1) raise(SIGKILL);
   MPI_Barrier(MPI_COMM_WORLD);
