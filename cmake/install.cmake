@@ -44,5 +44,11 @@ install(FILES ${PROJECT_BINARY_DIR}/railpassConfig.cmake
 
 file(RELATIVE_PATH railpass_prefix_from_pkgconfig /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
 string(REGEX REPLACE "/$" "" railpass_prefix_from_pkgconfig "${railpass_prefix_from_pkgconfig}")
-configure_file(cmake/railpass.pc.in railpass.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/railpass.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+set(railpass_pkgconfig railpass)
+if(RAILPASS_WITH_BOOST_MPI)
+  list(APPEND railpass_pkgconfig railpass_boost_mpi)
+endif()
+foreach(package IN LISTS railpass_pkgconfig)
+  configure_file(cmake/${package}.pc.in ${package}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

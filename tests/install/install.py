@@ -82,6 +82,26 @@ def check_module(prefix):
         assert (Path(found[3].split(":")[0]) / "railpass.pc").exists(), found
 
 
+def check_pkg_config(work, prefix):
+    """Programs are built with the flags alone, and headers of their own that have the names of railpass'
+    stay theirs."""
+    (work / "own").mkdir()
+    for name in "options.hpp", "reduce.hpp":
+        (work / "own" / name).write_text("constexpr bool mine = true;\n")
+    pkgconfig = str(next(prefix.rglob("railpass.pc")).parent)
+
+    def build_with(package, source, program, *more):
+        flags = run("pkg-config", "--cflags", "--libs", package, PKG_CONFIG_PATH=pkgconfig).split()
+        run(MPICXX, "-std=c++20", source, "-o", work / program, *flags, *more)
+        return run(MPIEXEC, "-n", "2", work / program)
+
+    expect("2 ranks right", build_with("railpass", HERE / "mpi_signatures.cpp", "by_pkg_config"))
+    build_with("railpass", HERE / "own_headers.cpp", "own_headers", f"-I{work / 'own'}")
+    if FACADE == "facade":
+        expect("sum 2", build_with("railpass_boost_mpi", Path(SOURCE) / "examples/broadcast/broadcast.cpp",
+                                   "facade_by_pkg_config"))
+
+
 def check_other_mpi_is_refused(work, prefix):
     """find_package says in a sentence that it is of another MPI, where there is another one."""
     other, name = next(((compiler, name) for name, compiler in
@@ -110,11 +130,7 @@ with tempfile.TemporaryDirectory() as temporary:
         build(Path(SOURCE) / "examples/broadcast", work / "example", prefix)
         expect("sum 2", run(MPIEXEC, "-n", "2", work / "example/broadcast"))
 
-    pkgconfig = next(prefix.rglob("railpass.pc")).parent
-    flags = run("pkg-config", "--cflags", "--libs", "railpass", PKG_CONFIG_PATH=str(pkgconfig))
-    run(MPICXX, "-std=c++20", HERE / "mpi_signatures.cpp", "-o", work / "by_pkg_config",
-        *flags.split())
-    expect("2 ranks right", run(MPIEXEC, "-n", "2", work / "by_pkg_config"))
+    check_pkg_config(work, prefix)
     check_other_mpi_is_refused(work, prefix)
 
     # What a site says reaches programs, and what is wrong with it is said once.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Code for Boost.MPI with one changed line: calls that name a namespace, that name none, and that
-// say arguments of templates are tuned, and do what Boost.MPI's do.
+// say arguments of templates are tuned, and do what Boost.MPI's do; on communicators from
+// everywhere.
 #include "railpass/boost_mpi.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
@@ -103,3 +104,54 @@ TEST_CASE("calls that name no namespace are tuned") {
 }
 
 }  // namespace with_directive
+
+namespace with_alias_alone {
+namespace mpi = railpass::boost_mpi;
+
+// Some ranks' calls name the namespace, and others' do not: all must be railpass'.
+template <class Communicator>
+void check_gather(const Communicator& comm) {
+  railpass::mpi::start_tuning(comm);
+  std::vector<int> ranks;
+  if (comm.rank() == 0)
+    mpi::gather(comm, comm.rank(), ranks, 0);
+  else
+    gather(comm, comm.rank(), 0);
+  CHECK(int(ranks.size()) == (comm.rank() == 0 ? comm.size() : 0));
+  CHECK_FALSE(railpass::mpi::last_arm(comm).empty());
+
+  std::list<std::string> words(comm.rank() == 0 ? 2 : 0, "word");
+  broadcast(comm, words, 0);
+  CHECK(words.size() == 2);
+  CHECK(all_reduce(comm, 1, std::plus<int>()) == comm.size());
+  CHECK_FALSE(railpass::mpi::last_arm(comm).empty());
+}
+
+TEST_CASE("calls that name no namespace are tuned on every kind of communicator") {
+  const mpi::communicator world;
+  check_gather(mpi::communicator(world, mpi::comm_duplicate));
+  check_gather(world.split(world.rank() % 2));
+  const auto half = world.split(world.rank() % 2, -world.rank());
+  check_gather(half);
+  const boost::mpi::communicator of_boost(world, mpi::comm_duplicate);
+  check_gather(mpi::communicator(of_boost));
+
+  const mpi::cartesian_topology all_in_line(std::vector<mpi::cartesian_dimension>{world.size()});
+  const mpi::cartesian_communicator line(world, all_in_line);
+  check_gather(line);
+  const mpi::communicator same_line = line;
+  const auto found = same_line.as_cartesian_communicator();
+  REQUIRE(found.has_value());
+  check_gather(*found);
+  CHECK_FALSE(same_line.as_graph_communicator().has_value());
+  CHECK_FALSE(same_line.as_intercommunicator().has_value());
+
+  if (world.size() > 1) {
+    const bool odd = world.rank() % 2 == 1;
+    const mpi::intercommunicator both(half, half.size() - 1, world, odd ? 0 : 1);
+    CHECK(both.remote_size() == world.size() - half.size());
+    check_gather(both.merge(odd));
+  }
+}
+
+}  // namespace with_alias_alone
