@@ -3,6 +3,7 @@
 
 #include "lib/cli/launcher.hpp"
 #include "lib/cli/parallel.hpp"
+#include "lib/cli/planned_job.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "lib/measure/launches.hpp"
@@ -272,7 +273,7 @@ int start(const options& o, const CLI::App& app) {
   if (is_rank())
     throw usage_error(
         "--launches: ranks are started by railpass itself; expected it not to be one");
-  const std::optional<int> ranks = o.ranks ? o.ranks : reserved_ranks();
+  const std::optional<int> ranks = o.ranks ? o.ranks : reserved_ranks(environment());
   if (!ranks || *ranks < 2) throw usage_error("-n: expected how many ranks, at least 2");
   o.json.check();
   const std::vector<std::string> program = words_for_ranks(app);
@@ -417,8 +418,8 @@ const verb bench_verb{
           ->type_name("N")
           ->check(CLI::Range(1, 1000));
       app.add_option("-n,--ranks", o->ranks,
-                     "of --launches: how many ranks (-np, too); by default as many as Slurm or PBS "
-                     "has reserved")
+                     "of --launches: how many ranks (-np, too); by default as many as the batch "
+                     "system has reserved")
           ->needs("--launches");
       app.add_option("--launcher", o->launcher,
                      "of --launches: the command that starts ranks, with its own options; by "

@@ -2,12 +2,12 @@
 #include "lib/cli/launcher.hpp"
 
 #include "lib/cli/arguments.hpp"
+#include "lib/cli/planned_job.hpp"
 #include "lib/preload/mpi_of_build.hpp"
 #include "railpass/mpi.hpp"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,7 +17,6 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
-#include <sched.h>
 #include <span>
 #include <sstream>
 #include <unistd.h>
@@ -213,27 +212,11 @@ launch find_launch(const std::string& launcher, const std::string& mpi,
   return found;
 }
 
-std::optional<int> reserved_ranks() {
-  for (const char* const variable : {"SLURM_NTASKS", "PBS_NP"}) {
-    const char* const text = std::getenv(variable);
-    if (!text) continue;
-    const std::string_view word = text;
-    int ranks = 0;
-    const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), ranks);
-    if (failure != std::errc{} || end != word.data() + word.size() || ranks < 1)
-      throw usage_error(std::string(variable) + "='" + text +
-                        "': expected how many ranks there are; -n N says it, too");
-    return ranks;
-  }
-  return std::nullopt;
-}
-
 std::vector<std::string> crowd_options(launcher_kind kind, int ranks) {
-  cpu_set_t set;
-  const int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : ranks;
-  if (ranks <= cores) return {};
-  std::cerr << "railpass: " << ranks << " ranks on the " << cores
-            << " cores of this host: ranks that wait take turns with those that work\n";
+  if (!find_planned_job(environment(), cores_of_this_host()).lacks_cores(ranks)) return {};
+  std::cerr << "railpass: " << ranks
+            << " ranks are more than the cores of a host: ranks that wait take turns with those "
+               "that work\n";
   switch (kind) {
     case launcher_kind::open_mpi:
       return {"--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"};

@@ -52,11 +52,8 @@ struct launch {
 /// or error if one does not start the other.
 launch find_launch(const std::string& launcher, const std::string& mpi, const std::string& program);
 
-/// What a batch system has reserved. Throws usage_error.
-std::optional<int> reserved_ranks();
-
-/// Options with which ranks that wait give way where this host has fewer cores than ranks; none
-/// where it has enough. Says on standard error that they do.
+/// Options with which ranks that wait give way where a host of the job has fewer cores than ranks;
+/// none where hosts have enough, or where that is not known. Says on standard error that they do.
 std::vector<std::string> crowd_options(launcher_kind kind, int ranks);
 
 /// Options of the launcher that give the ranks, on all hosts, this process' RAILPASS variables and

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/launcher.hpp"
+#include "lib/cli/planned_job.hpp"
 #include "lib/cli/verb.hpp"
 
 #include <cerrno>
@@ -54,9 +55,8 @@ int run(const options& o, const CLI::App& verb) {
   if (program.front().starts_with('-'))
     throw usage_error("there is no option '" + program.front() +
                       "' (railpass run --help lists them)" + meant_option(verb));
-  const std::optional<int> ranks = o.ranks ? o.ranks : reserved_ranks();
-  if (!ranks)
-    throw usage_error("-n: expected how many ranks, as neither SLURM_NTASKS nor PBS_NP says it");
+  const std::optional<int> ranks = o.ranks ? o.ranks : reserved_ranks(environment());
+  if (!ranks) throw usage_error("-n: expected how many ranks, as no batch system says it");
   if (*ranks < 1) throw usage_error("-n: expected at least 1 rank");
   // On other hosts, where a launcher of the user's may start it, there may be other programs.
   if (o.launcher.empty()) require_program(program.front());
@@ -83,8 +83,9 @@ const verb run_verb{
     "is taken,\nor that of the launcher.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("-n,--ranks", o->ranks,
-                     "how many ranks (-np, too); by default as many as Slurm or PBS has reserved");
+      app.add_option(
+          "-n,--ranks", o->ranks,
+          "how many ranks (-np, too); by default as many as the batch system has reserved");
       app.add_option("--launcher", o->launcher,
                      "the command that starts ranks, with its own options; by default the mpiexec "
                      "of the program's MPI")

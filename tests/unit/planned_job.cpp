@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What batch systems say of a job, whether ranks are more than cores, and that nothing malformed is
+// taken for something.
+#include "lib/cli/planned_job.hpp"
+
+#include "railpass/base/error.hpp"
+#include "support/catch.hpp"
+
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <random>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+using namespace railpass;
+using namespace railpass::cli;
+
+namespace {
+
+lookup of(std::map<std::string, std::string> variables) {
+  return [variables](const char* name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
+class temporary_file {
+ public:
+  explicit temporary_file(const std::string& text) { std::ofstream(path_) << text; }
+  ~temporary_file() { std::remove(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = "planned_job." + std::to_string(getpid());
+};
+
+bool lacks_cores(const std::map<std::string, std::string>& variables, int ranks) {
+  return find_planned_job(of(variables), 2).lacks_cores(ranks);
+}
+
+}  // namespace
+
+TEST_CASE("without a batch system all ranks are on this host") {
+  CHECK_FALSE(lacks_cores({}, 2));
+  CHECK(lacks_cores({}, 3));
+}
+
+TEST_CASE("Slurm's nodes have the ranks and cores that it says") {
+  std::map<std::string, std::string> two{{"SLURM_JOB_ID", "7"},
+                                         {"SLURM_TASKS_PER_NODE", "64(x2)"},
+                                         {"SLURM_JOB_CPUS_PER_NODE", "64(x2)"}};
+  CHECK_FALSE(lacks_cores(two, 128));
+  CHECK_FALSE(lacks_cores(two, 3));
+  CHECK(lacks_cores(two, 129));
+  CHECK(reserved_ranks(of(two)) == 128);
+  two["SLURM_JOB_CPUS_PER_NODE"] = "64,32";
+  CHECK(lacks_cores(two, 128));
+  CHECK_FALSE(lacks_cores(two, 96));
+  for (const char* unknown : {"64", "64(x", "", "64(x2),", "-1(x2)", "64(x99999999)"}) {
+    two["SLURM_JOB_CPUS_PER_NODE"] = unknown;
+    CHECK_FALSE(lacks_cores(two, 1000));
+  }
+  CHECK_FALSE(lacks_cores({{"SLURM_NTASKS", "128"}}, 128));
+  CHECK_THROWS_AS(reserved_ranks(of({{"SLURM_NTASKS", "many"}})), error);
+}
+
+TEST_CASE("LSF, Grid Engine and PBS say the hosts of a job") {
+  CHECK_FALSE(lacks_cores({{"LSB_MCPU_HOSTS", "a 4 b 4"}}, 8));
+  CHECK(lacks_cores({{"LSB_MCPU_HOSTS", "a 4 b 4"}}, 9));
+  CHECK_FALSE(lacks_cores({{"LSB_MCPU_HOSTS", "a 4 b"}}, 9));
+
+  const temporary_file pe("a 4 all.q@a UNDEFINED\nb 2 all.q@b UNDEFINED\n");
+  CHECK_FALSE(lacks_cores({{"PE_HOSTFILE", pe.path()}}, 6));
+  CHECK(lacks_cores({{"PE_HOSTFILE", pe.path()}}, 7));
+  CHECK(reserved_ranks(of({{"PE_HOSTFILE", pe.path()}})) == 6);
+}
+
+TEST_CASE("PBS lists a host for each rank, without cores but for this host") {
+  {
+    const temporary_file nodes("a\nb\na\nb\n");
+    CHECK(reserved_ranks(of({{"PBS_NODEFILE", nodes.path()}})) == 4);
+    CHECK_FALSE(lacks_cores({{"PBS_NODEFILE", nodes.path()}}, 1000));
+  }
+  const temporary_file alone("a\na\n");
+  CHECK_FALSE(lacks_cores({{"PBS_NODEFILE", alone.path()}}, 2));
+  CHECK(lacks_cores({{"PBS_NODEFILE", alone.path()}}, 3));
+  CHECK_FALSE(lacks_cores({{"PBS_NODEFILE", "/dev/zero"}}, 1000));
+  CHECK_FALSE(lacks_cores({{"PBS_NODEFILE", "/none"}}, 1000));
+}
+
+TEST_CASE("a launcher's host file says hosts, of which no cores are known") {
+  const temporary_file hosts("# two\na slots=64\nb:64\n\nc # one\n");
+  const lookup variable = of({{"HYDRA_HOST_FILE", hosts.path()}});
+  CHECK(find_planned_job(variable, 2).slots() == 129);
+  CHECK_FALSE(find_planned_job(variable, 2).lacks_cores(1000));
+  CHECK_FALSE(parse_host_file("a slots=x\n"));
+  CHECK_FALSE(parse_host_file("a:0\n"));
+}
+
+TEST_CASE("nothing is known of the jobs of other batch systems") {
+  CHECK_FALSE(lacks_cores({{"FLUX_JOB_ID", "f1"}}, 1000));
+}
+
+TEST_CASE("a list that is written out is read again") {
+  std::mt19937 random(20261128);
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<int> counts;
+    std::string text;
+    for (int part = 0, parts = 1 + int(random() % 5); part < parts; ++part) {
+      const int count = 1 + int(random() % 300), times = 1 + int(random() % 4);
+      counts.insert(counts.end(), std::size_t(times), count);
+      text += (part ? "," : "") + std::to_string(count) +
+              (times > 1 ? "(x" + std::to_string(times) + ")" : "");
+    }
+    CHECK(parse_node_counts(text) == counts);
+  }
+}
+
+TEST_CASE("what is malformed is unknown or has hosts with ranks") {
+  std::mt19937 random(55);
+  static constexpr std::string_view letters = "0123456789(x),: \nab=slots#-\t";
+  for (int round = 0; round < 20000; ++round) {
+    std::string text;
+    for (std::size_t n = random() % 24; n > 0; --n) text += letters[random() % letters.size()];
+    CAPTURE(text);
+    if (const auto counts = parse_node_counts(text))
+      for (const int count : *counts) REQUIRE(count > 0);
+    for (const auto parse : {parse_host_pairs, parse_pe_hostfile, parse_node_file, parse_host_file})
+      if (const auto job = parse(text)) {
+        REQUIRE_FALSE(job->hosts.empty());
+        for (const planned_host& host : job->hosts) REQUIRE(host.slots > 0);
+        job->lacks_cores(int(random() % 1000));
+      }
+  }
+}
