@@ -309,9 +309,10 @@ std::function<int()> declare(CLI::App& app) {
     names += (names.empty() ? "" : ", ") + std::string(t.name);
   app.add_option("--target", o->target, "what the parameters belong to: " + names)
       ->capture_default_str();
-  app.add_option("--extract", o->patterns,
-                 "pattern of the number in the command's output, with one group around it; again "
-                 "for a second metric");
+  app.add_option(
+      "--extract", o->patterns,
+      "pattern (RE2's regular expressions) of the number in the command's output, with one "
+      "group around it; again for a second metric");
   app.add_option("--output-of", o->format, "read the output of railpass, osu, imb or netpipe");
   app.add_option(
          "--metric", o->metrics,
@@ -347,9 +348,10 @@ std::function<int()> declare(CLI::App& app) {
                  "it one in this folder, removed at the end")
       ->type_name("FILE");
   app.add_option("--html", o->html, "write a page with pictures")->type_name("FILE");
-  app.add_option("--settings", o->settings,
-                 "write what is recommended: mca-params.conf for openmpi, else variables; nothing "
-                 "where the defaults are as good")
+  app.add_option(
+         "--settings", o->settings,
+         "write what is recommended: mca-params.conf for openmpi, else a file for a shell to "
+         "read (`. FILE`); nothing where the defaults are as good")
       ->type_name("FILE");
   o->json.declare(app);
   app.add_flag("--count", o->count, "only say how many combinations there are");

@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <re2/re2.h>
 
 namespace railpass::tune {
 
 namespace {
-
-// std::regex needs stack in proportion to the line.
-constexpr std::size_t longest_line = 4096;
 
 double geometric_mean(const std::vector<double>& values) {
   double sum = 0;
@@ -27,6 +25,15 @@ double positive(std::string_view word) {
       value <= 0)
     throw error("found '" + std::string(word.substr(0, 40)) + "', expected a number > 0");
   return value;
+}
+
+std::shared_ptr<const RE2> compiled(const std::string& pattern) {
+  RE2::Options options(RE2::Latin1);  // bytes: a command may print anything
+  options.set_log_errors(false);
+  auto made = std::make_shared<const RE2>(pattern, options);
+  if (!made->ok())
+    throw error("'" + pattern + "': not a regular expression of RE2: " + made->error());
+  return made;
 }
 
 measurements parse(const std::string& format, std::string_view text) {
@@ -74,29 +81,22 @@ extractor::extractor(const extraction& wanted) : wanted_(wanted) {
       wanted_.patterns.size() != wanted_.goals.size())
     throw error("expected " + std::to_string(needed) +
                 " patterns, one for each metric but time and memory, or a format");
-  for (const std::string& p : wanted_.patterns) try {
-      patterns_.emplace_back(p);
-    } catch (const std::regex_error& wrong) {
-      throw error("'" + p + "': not a regular expression: " + wrong.what());
-    }
+  for (const std::string& p : wanted_.patterns) patterns_.push_back(compiled(p));
   if (patterns_.size() == wanted_.goals.size())
     for (goal& g : wanted_.goals) g.unit.clear();
 }
 
 double extractor::from_pattern(std::size_t pattern, std::string_view text) const {
+  const RE2& wanted = *patterns_[pattern];
+  const std::size_t group = wanted.NumberOfCapturingGroups() > 0 ? 1 : 0;
   std::vector<double> found;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string line(text.substr(0, std::min(end, longest_line)));
+    const re2::StringPiece line(text.data(), end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    std::smatch match;
-    try {
-      if (!std::regex_search(line, match, patterns_[pattern])) continue;
-    } catch (const std::regex_error& wrong) {
-      throw error("the pattern '" + wanted_.patterns[pattern] +
-                  "' cannot be looked for: " + wrong.what());
-    }
-    found.push_back(positive(match[match.size() > 1 ? 1 : 0].str()));
+    re2::StringPiece parts[2];
+    if (wanted.Match(line, 0, end, RE2::UNANCHORED, parts, int(group) + 1))
+      found.push_back(positive({parts[group].data(), parts[group].size()}));
   }
   if (found.empty())
     throw error("its output holds nothing that matches '" + wanted_.patterns[pattern] + "'");

@@ -7,11 +7,14 @@
 #include "lib/tune/measurements.hpp"
 
 #include <cstdint>
-#include <optional>
-#include <regex>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace re2 {
+class RE2;
+}
 
 namespace railpass::tune {
 
@@ -21,7 +24,8 @@ goal goal_of(std::string_view metric);
 /// What to look for.
 struct extraction {
   std::vector<goal> goals;
-  /// Regular expressions (ECMAScript) with one group around the number, or none: all of the match.
+  /// Regular expressions of RE2, which take time in proportion to the text, with one group around
+  /// the number, or none: all of the match.
   /// Either one per goal, or one per goal other than time and memory, which are those of the
   /// command itself then. Looked for in every line of standard output.
   std::vector<std::string> patterns;
@@ -46,7 +50,7 @@ class extractor {
   double from_pattern(std::size_t pattern, std::string_view text) const;
 
   extraction wanted_;
-  std::vector<std::regex> patterns_;
+  std::vector<std::shared_ptr<const re2::RE2>> patterns_;
 };
 
 }  // namespace railpass::tune

@@ -34,6 +34,23 @@ std::string percentage(double fraction) {
   return text;
 }
 
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
+// "takes 0.68 of the time of the default".
+std::string ratio_words(double ratio, const std::vector<goal>& goals) {
+  if (goals.size() > 1)
+    return "costs " + number(ratio) + " of the default in the mean of both metrics";
+  const goal& g = goals.front();
+  if (g.higher_is_better)
+    return "has " + number(ratio) + " times the " + g.name + " of the default";
+  return "takes " + number(ratio) + " of the " + (g.name == "latency" ? "time" : g.name) +
+         " of the default";
+}
+
 std::vector<double> last_weights(std::size_t goals) { return weightings(goals).back(); }
 
 }  // namespace
@@ -226,21 +243,28 @@ std::optional<double> report::default_value() const {
 }
 
 std::optional<combination> report::recommended() const {
-  const auto& gain = found.gain_over_default;
-  return gain && gain->low <= 0 ? std::nullopt : found.recommended;
+  return found.cost_ratio && found.cost_ratio->high >= 1 ? std::nullopt : found.recommended;
+}
+
+std::optional<likely_ratio> report::ratio_to_default() const {
+  const auto& cost = found.cost_ratio;
+  const std::vector<goal>& goals = found.measured.goals();
+  if (!cost || goals.size() > 1 || !goals.front().higher_is_better) return cost;
+  return likely_ratio{1 / cost->value, 1 / cost->high, 1 / cost->low};
 }
 
 std::string report::finding() const {
   if (!found.recommended) return "No launch gave a value.";
-  const auto& gain = found.gain_over_default;
-  if (!gain) return "The default gave no value to compare with.";
-  const std::string better = percentage(gain->value) + " better than the default";
-  if (!noise_known()) return better + " in one launch of each; what launches vary by is unknown.";
-  const std::string interval = percentage(plan.wanted.confidence) + " interval " +
-                               percentage(gain->low) + " .. " + percentage(gain->high);
-  if (gain->low > 0) return better + " (" + interval + ").";
-  return "Nothing is shown to be better than the default (gain of the best found: " + interval +
-         ").";
+  const auto ratio = ratio_to_default();
+  if (!ratio) return "The default gave no value to compare with.";
+  const std::string takes = ratio_words(ratio->value, found.measured.goals());
+  if (!noise_known())
+    return "The best combination " + takes +
+           " in one launch of each; what launches vary by is unknown.";
+  const std::string likely = takes + " (" + percentage(plan.wanted.confidence) + " interval " +
+                             number(ratio->low) + " .. " + number(ratio->high) + ")";
+  if (recommended()) return "The recommended combination " + likely + ".";
+  return "Nothing is shown to be better than the default: the best combination " + likely + ".";
 }
 
 bool report::noise_known() const {
@@ -272,11 +296,11 @@ std::string to_json(const report& r) {
   j["recommended"] = nullptr;
   if (const auto best = r.recommended()) j["recommended"] = settings_json(r.where, *best);
   j["finding"] = r.finding();
-  if (const auto& gain = r.found.gain_over_default)
-    j["gain"] = {{"over_default", gain->value},
-                 {"low", gain->low},
-                 {"high", gain->high},
-                 {"confidence", r.plan.wanted.confidence}};
+  if (const auto ratio = r.ratio_to_default())
+    j["ratio_to_default"] = {{"value", ratio->value},
+                             {"low", ratio->low},
+                             {"high", ratio->high},
+                             {"confidence", r.plan.wanted.confidence}};
   j["format"] = format;
   j["version"] = version;
   j["command"] = r.command;

@@ -62,7 +62,9 @@ struct report {
   /// What was found best, unless it was launched beside the defaults and not shown to be better:
   /// then nothing is recommended.
   std::optional<combination> recommended() const;
-  /// One sentence: what that gains over the defaults, or that no difference is shown.
+  /// The recommended combination's value over the defaults'; of two goals their costs'.
+  std::optional<likely_ratio> ratio_to_default() const;
+  /// One sentence: that ratio, or that no difference is shown.
   std::string finding() const;
   /// Whether anything was launched twice.
   bool noise_known() const;

@@ -251,7 +251,7 @@ std::string settings_file(const target& t, const settings_list& settings) {
       throw error("'" + one_line(variable, 60) + "': a shell takes no variable of this name");
     std::string quoted;
     for (const char c : value) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    text += variable + "='" + quoted + "'\n";
+    text += (t.name == "words" ? "" : "export ") + variable + "='" + quoted + "'\n";
   }
   return text;
 }

@@ -33,8 +33,9 @@ std::string variable_of(const target& t, std::string_view name);
 /// {name} replaced. Throws error if a name is not in the command line.
 command_request apply(const target& t, const std::string& command, const settings_list& settings);
 
-/// A file with these settings for later runs: mca-params.conf for openmpi, else assignments that a
-/// shell can read. Throws error for a name or a value that such a file cannot hold.
+/// A file with these settings for later runs: mca-params.conf for openmpi, else lines that a shell
+/// can read, which export variables, or assign them for the target `words`. Throws error for a name
+/// or a value that such a file cannot hold.
 std::string settings_file(const target& t, const settings_list& settings);
 /// Throws what settings_file would for one of these parameters with one of its values.
 void check_settings_file(const target& t, const space& where);

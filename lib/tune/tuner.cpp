@@ -190,14 +190,14 @@ class running_tuning {
         scores[side].push_back(weighted(per_goal, weights));
       }
     if (scores[0].empty() || scores[1].empty()) return;
-    const double difference = typical_score(scores[0]) - typical_score(scores[1]);
+    const double difference = typical_score(scores[1]) - typical_score(scores[0]);
     double variance = 0;
     for (const auto& side : scores)
       variance += std::pow((side.size() < 3 ? 1 : 1.2) * std::max(ranks.noise(), 0.0), 2) /
                   double(side.size());
     const double margin = ranks.margin(std::sqrt(variance));
-    result_.gain_over_default = gain{std::expm1(difference), std::expm1(difference - margin),
-                                     std::expm1(difference + margin)};
+    result_.cost_ratio = {std::exp(difference), std::exp(difference - margin),
+                          std::exp(difference + margin)};
   }
 
   const space& where_;

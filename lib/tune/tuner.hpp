@@ -25,9 +25,9 @@ struct tuning_plan {
   std::uint64_t seed = 1;
 };
 
-/// A relative change with its confidence interval: 0.2 is 20 % better than the defaults.
-struct gain {
-  double value = 0, low = 0, high = 0;
+/// A ratio with its confidence interval.
+struct likely_ratio {
+  double value = 1, low = 1, high = 1;
 };
 
 struct tuning {
@@ -40,7 +40,9 @@ struct tuning {
   bool complete = true;    ///< false: time or launches ran out before the search ended
   std::optional<combination> recommended;
   std::vector<outcome> defaults, checks;  ///< launches in turn: the command's defaults, recommended
-  std::optional<gain> gain_over_default;  ///< of the first goal, or of both alike
+  /// Of the recommended combination's cost to the defaults': below 1 is better, for every goal; of
+  /// two goals the geometric mean.
+  std::optional<likely_ratio> cost_ratio;
 };
 
 /// Launches the command with a combination, or with its defaults if that is null.

@@ -50,7 +50,7 @@ class Tune(ProgramTest):
                 self.assertEqual(found["runs"], self.launches())
                 self.assertEqual(found["recommended"], {"PLAIN_a": "3", "PLAIN_b": "0"})
                 self.assertAlmostEqual(found["default"], 19)
-                self.assertAlmostEqual(found["gain"]["over_default"], 0.9)
+                self.assertAlmostEqual(found["ratio_to_default"]["value"], 10 / 19)
                 values = [group["value"] for group in found["groups"]]
                 self.assertEqual(values, sorted(values))
                 for group in found["groups"]:

@@ -121,8 +121,8 @@ TEST_CASE("every search finds the best of an additive space without noise") {
     CHECK(winners == best_of(w));
     CHECK(found.complete);
     CHECK(searched <= 24 * 3);
-    REQUIRE(found.gain_over_default);
-    CHECK(found.gain_over_default->value == Approx(9));
+    REQUIRE(found.cost_ratio);
+    CHECK(found.cost_ratio->value == Approx(0.1));
   }
 }
 
@@ -352,6 +352,15 @@ TEST_CASE("numbers are found in what commands print") {
   CHECK_THROWS_WITH(values(latency, "lat: ..."), ContainsSubstring("'...'"));
   CHECK_THROWS_WITH(values(latency, "lat: 1e999"), ContainsSubstring("> 0"));
   CHECK_THROWS_AS(values(latency, std::string(1 << 20, 'x')), error);
+  // Nested repetitions take time in proportion to the line.
+  const extraction nested{{goal_of("latency")}, {"iteration: (([0-9]+\\.?)+) us"}, "", {}};
+  CHECK_THROWS_WITH(values(nested, "iteration: " + std::string(1 << 20, '1') + " ms"),
+                    ContainsSubstring("matches"));
+  CHECK(values(nested, "iteration: 12.5 us")[0] == Approx(12.5));
+  CHECK(values({{goal_of("latency")}, {"[0-9]+"}, "", {}}, "\xff took 7 \xb5s")[0] == Approx(7));
+  for (const char* wrong : {"(", "a(?=b)", "(a)\\1"})
+    CHECK_THROWS_WITH(extractor({{goal_of("latency")}, {wrong}, "", {}}),
+                      ContainsSubstring("not a regular expression of RE2"));
   const extraction both{{goal_of("time"), goal_of("memory")}, {}, "", {}};
   CHECK(values(both, "") == std::vector<double>{2, 4096});
   const std::string osu =
@@ -388,7 +397,10 @@ TEST_CASE("targets name variables and words") {
   CHECK(tune::apply(find_target("words"), "run {b} {eager} {c}", settings).line ==
         "run {eager} 4k {c}");
   CHECK(settings_file(find_target("env"), {{"a", "it's"}}) ==
-        "# Found by railpass tune.\na='it'\\''s'\n");
+        "# Found by railpass tune.\nexport a='it'\\''s'\n");
+  CHECK(settings_file(find_target("ucx"), {{"A", "$(x) `y`"}}) ==
+        "# Found by railpass tune.\nexport UCX_A='$(x) `y`'\n");
+  CHECK(settings_file(find_target("words"), {{"a", "1"}}) == "# Found by railpass tune.\na='1'\n");
 }
 
 TEST_CASE("what libraries report becomes a file of parameters") {

@@ -30,6 +30,8 @@ class Railpass(CMakePackage):
     depends_on("eigen@3.3:")
     depends_on("nlohmann-json@3.9:", type="build")
     depends_on("openssl@1.1.1:")
+    depends_on("pkgconfig", type="build")
+    depends_on("re2")
     depends_on("sqlite@3.36:")
 
     # Goes into the pages that railpass writes.
