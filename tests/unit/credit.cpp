@@ -20,7 +20,7 @@ TEST_CASE("credit is conserved, bounds what is kept, and both ends know when the
   for (int round = 0; round < 200; ++round) {
     const auto small = std::int64_t(random() % 3000);
     const std::int64_t given =
-        16 * credit_account::message_bytes + small + std::int64_t(random() % 20000);
+        16 * credit_account::message_bytes + 2 * small + std::int64_t(random() % 20000);
     credit_account sender(given, small), receiver(given, small);
     std::deque<packet> coming;            // to the receiver
     std::deque<std::uint32_t> returning;  // to the sender
@@ -119,7 +119,4 @@ TEST_CASE("credit that nobody spent, and messages that nobody had credit for, ar
   CHECK(!third.owe(4999));
   CHECK(third.owe(1));
   CHECK(third.pay() == 5000);
-  credit_account of_few(10000, 9000);
-  CHECK(!of_few.owe(743));
-  CHECK(of_few.owe(1));
 }

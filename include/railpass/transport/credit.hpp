@@ -6,7 +6,6 @@
 
 #include "railpass/transport/wire.hpp"
 
-#include <algorithm>
 #include <cstdint>
 
 namespace railpass::transport {
@@ -19,7 +18,7 @@ class credit_account {
   static constexpr std::int64_t message_bytes = 256;
 
   /// Each way, `given_bytes` of messages. Messages of up to `small_bytes` are to leave whole,
-  /// whatever is left; given_bytes >= cost_of such a message.
+  /// whatever is left; there is credit for at least two of them.
   credit_account(std::int64_t given_bytes, std::int64_t small_bytes)
       : given_bytes_(given_bytes),
         least_bytes_(message_bytes + small_bytes),
@@ -53,7 +52,7 @@ class credit_account {
   /// nothing gets enough back once all is received.
   bool owe(std::int64_t bytes) {
     owed_bytes_ += bytes;
-    return owed_bytes_ >= std::min(given_bytes_ / 2, given_bytes_ - least_bytes_);
+    return owed_bytes_ >= given_bytes_ / 2;
   }
   /// What leaves now.
   std::uint32_t pay() {

@@ -47,7 +47,8 @@ struct transport_options {
   /// know() says of a rail goes before.
   std::int64_t eager_bytes = 16 << 10;
   /// What a rank may have to keep of each other rank's messages that it has not asked for yet, each
-  /// counted with 256 bytes more. What a receive waits for may overtake what the sender then holds.
+  /// counted with 256 bytes more, beside the last one. What a receive waits for may overtake what
+  /// the sender then holds.
   std::int64_t credit_bytes = 1 << 20;
   /// Smallest part of a message worth a packet of its own on a second rail. Here, too.
   std::int64_t least_bytes = 8 << 10;
@@ -90,10 +91,10 @@ class transport final : private packet_sink {
           "credit_bytes <= 1 GiB");
     given_bytes_.assign(rails_.size(), 0);
     // The smallest credits, too, are for some messages.
-    const peer_state nothing_yet{
-        credit_account(options.credit_bytes + 16 * credit_account::message_bytes,
-                       options.eager_bytes),
-        options.least_bytes};
+    const peer_state nothing_yet{credit_account(options.credit_bytes + most_small_bytes() +
+                                                    16 * credit_account::message_bytes,
+                                                most_small_bytes()),
+                                 options.least_bytes};
     peers_.assign(std::size_t(num_ranks), nothing_yet);
     for (peer_state& p : peers_) {
       p.rails.reserve(times.size());
@@ -115,9 +116,8 @@ class transport final : private packet_sink {
                   " rails: expected one of " + std::to_string(rails_.size()));
     peer_state& p = peers_[std::size_t(peer)];
     p.least_bytes = measured.least_bytes;
-    const std::int64_t most_eager = std::min(options_.credit_bytes, std::int64_t(most_eager_bytes));
     for (std::size_t r = 0; r < rails_.size(); ++r)
-      p.rails[r].known.know(measured.rails[r], most_eager);
+      p.rails[r].known.know(measured.rails[r], most_small_bytes());
   }
 
   /// Decides from now on; the one before comes back.
@@ -297,6 +297,12 @@ class transport final : private packet_sink {
     bool has_work = false;
     std::vector<rail_state> rails{};
   };
+
+  // A message that may be sent without asking, whatever will be measured of rails: both ends of a
+  // credit go by it, and only one of them knows what was.
+  std::int64_t most_small_bytes() const {
+    return std::min(options_.credit_bytes, std::int64_t(most_eager_bytes));
+  }
 
   bool has_parted(int peer) const {
     return std::ranges::any_of(peers_[std::size_t(peer)].rails, &rail_state::farewell);
@@ -607,7 +613,7 @@ class transport final : private packet_sink {
         break;
       case packet_type::want:
         p.waiting.note_want(h.on(), h.of_any_tag() ? any_tag : h.tag);
-        if (!p.credit.allows()) large_.end_early(peer, options_.eager_bytes);
+        if (!p.credit.allows()) large_.end_early(peer, most_small_bytes());
         note_work(peer);
         break;
       case packet_type::chunk:
@@ -848,7 +854,7 @@ class transport final : private packet_sink {
   // Where there is no credit for the first message, one that is waited for goes before it.
   void offer_wanted(peer_state& p) {
     if (p.credit.allows()) return p.waiting.forget_wants();
-    if (const auto o = p.waiting.take_wanted(options_.eager_bytes))
+    if (const auto o = p.waiting.take_wanted(most_small_bytes()))
       p.waiting.add_control(packet::offer(o->op->on(), o->op->tag(), o->sequence,
                                           large_.announce(o->op), std::uint64_t(o->op->bytes()),
                                           o->overtakes));
