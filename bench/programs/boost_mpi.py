@@ -9,7 +9,7 @@ collectives do they call?
 The version is that of the installed Boost.MPI. Every program is built twice, as it is and with
 railpass::boost_mpi in place of boost::mpi. Both must end alike. Each line says how many functions of railpass
 the ported program has, and which collectives of Boost.MPI: only those by which railpass reduces objects without
-an MPI datatype (reduce, all_reduce, scan) and calls that stay Boost.MPI's by design may be there. Needs
+an MPI datatype (reduce, all_reduce, scan, broadcast) and calls that stay Boost.MPI's by design may be there. Needs
 some minutes; ends with 1 if a program differs.
 """
 

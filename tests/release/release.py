@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT, VERSION, RAILPASS = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 # By the names of CMake's packages; those that Spack has under another one or not at all.
 SPACK_NAMES = {"Boost": "boost", "CLI11": "cli11", "Eigen3": "eigen", "MPI": "mpi",
-               "nlohmann_json": "nlohmann-json", "OpenSSL": "openssl", "SQLite3": "sqlite"}
+               "nlohmann_json": "nlohmann-json", "OpenSSL": "openssl", "PkgConfig": "pkgconfig", "SQLite3": "sqlite"}
 NOT_IN_SPACK = {"Threads"}
 
 problems = []
@@ -35,6 +35,8 @@ def wanted_by_cmake():
                 check(name in SPACK_NAMES, f"{file} wants {name}: say how Spack calls it")
                 spack_name = SPACK_NAMES.get(name, name)
                 found[spack_name] = version or found.get(spack_name, "")
+        for name in re.findall(r"pkg_check_modules\(\w+ REQUIRED IMPORTED_TARGET (\w+)\)", text):
+            found[name] = ""
         for version in re.findall(r"cmake_minimum_required\(VERSION ([\d.]+)\)", text):
             found["cmake"] = version
     return found
