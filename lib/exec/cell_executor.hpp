@@ -78,7 +78,7 @@ class cell_executor {
     program& p = programs_[number];
     bind(p, s, b);
     if (b.size.units == 0) return 0;
-    opening while_open(*this, p.opens_memory);
+    opening while_open(*this, p.opens_memory ? &p : nullptr);
     const int code = run_segments(p, s, watch);
     while_open.fails = code != 0;
     return code;
@@ -118,10 +118,10 @@ class cell_executor {
   struct opening {
     cell_executor& of;
     bool fails = true;  // also where something is thrown
-    opening(cell_executor& one, bool opens) : of(one) { of.is_open_ = opens; }
+    opening(cell_executor& one, const program* opens) : of(one) { of.open_ = opens; }
     ~opening() {
-      if (of.is_open_ && fails) of.relay_.close_all();
-      of.is_open_ = false;
+      if (of.open_ && fails) of.relay_.close_all();
+      of.open_ = nullptr;
     }
   };
 
@@ -350,6 +350,19 @@ class cell_executor {
                 std::to_string(regions_[std::size_t(a.peer)].process()) + ": " +
                 std::generic_category().message(why) + " after " + std::to_string(done));
   }
+  // What peers ask for, who may not copy themselves.
+  void answer_peers(const program& p) const {
+    relay_.answer([&](std::int32_t peer, const std::byte* at, std::int64_t bytes, bool writes) {
+      return std::ranges::any_of(p.actions, [&](const action& a) {
+        if (!opens_memory(a.kind) || a.peer != peer || (a.kind == step_kind::invite) != writes)
+          return false;
+        const auto from = reinterpret_cast<std::uintptr_t>(at) -
+                          reinterpret_cast<std::uintptr_t>(p.memory.opened(a.to, a.begin));
+        const auto room = std::uintptr_t(bytes_of(p, a.end - a.begin));
+        return from <= room && std::uintptr_t(bytes) <= room - from;
+      });
+    });
+  }
   // Those that have been let into this rank's memory must be through with the call.
   int wait_until_closed(const program& p, const wait_watch& watch) const {
     for (const action& a : p.actions) {
@@ -383,7 +396,7 @@ class cell_executor {
       const bool looks = now_s >= next_look_s || polls % polls_per_look == 0;
       if (looks || !own_core_) sched_yield();
       if (!looks) continue;
-      if (is_open_) relay_.answer();
+      if (open_) answer_peers(*open_);
       if (watch.look)
         if (const int code = watch.look(watch.user_data)) return code;
       next_look_s = now_s + (own_core_ ? look_interval_s : look_interval_on_shared_core_s);
@@ -410,7 +423,7 @@ class cell_executor {
   std::array<program, num_programs> programs_;
   relay relay_;
   single_copies copies_;
-  bool is_open_ = false;  // peers may come into this rank's memory
+  const program* open_ = nullptr;  // in which peers may come into this rank's memory
   bool refuses_copies_ = false;
   std::uint64_t first_ = 0;             // number of the next call
   std::uint64_t all_acknowledged_ = 0;  // at least, by all others

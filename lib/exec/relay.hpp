@@ -69,8 +69,10 @@ class relay {
 
   // ---- the owner
 
-  /// Answers all that is asked of this rank.
-  void answer() const {
+  /// Answers what is asked of this rank and is opened(visitor, address, bytes, writes): a process
+  /// that the kernel protects shows its peers nothing else of its memory.
+  template <class Opened>
+  void answer(const Opened& opened) const {
     for (std::size_t r = 0; r < regions_.size(); ++r) {
       if (r == std::size_t(rank_) || !regions_[r].memory()) continue;
       relay_box& theirs = box(std::int32_t(r));
@@ -82,8 +84,9 @@ class relay {
         continue;
       auto* const here = reinterpret_cast<std::byte*>(std::uintptr_t(theirs.address));
       const std::size_t bytes = std::min<std::size_t>(theirs.bytes, portion_bytes);
-      std::memcpy(theirs.writes ? here : theirs.portion, theirs.writes ? theirs.portion : here,
-                  bytes);
+      const bool writes = theirs.writes != 0;
+      if (!opened(std::int32_t(r), here, std::int64_t(bytes), writes)) continue;
+      std::memcpy(writes ? here : theirs.portion, writes ? theirs.portion : here, bytes);
       answered.store(asked, std::memory_order_release);
     }
   }

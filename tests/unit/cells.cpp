@@ -878,6 +878,40 @@ TEST_CASE("what the kernel refuses to copy goes by way of shared memory, from so
   CHECK(refused[2]);
 }
 
+TEST_CASE("a rank hands over nothing but what it has opened to the one who asks") {
+  const auto memory = zeroed_regions(3);
+  const std::vector<cell_region> regions = regions_of(memory.get(), 3);
+  const relay asks(regions, 1);
+  std::vector<std::byte> in(24, std::byte{1}), out(24, std::byte{2});
+  struct {
+    const relay& by;
+    int looks = 0;
+  } watched{asks};
+  const wait_watch watch{.look =
+                             [](void* user) {
+                               auto& mine = *static_cast<decltype(watched)*>(user);
+                               return mine.by.is_answered() ? 7 : ++mine.looks < 5 ? 0 : 42;
+                             },
+                         .user_data = &watched};
+  // Rank 0 invites each other one to write its block.
+  const arm a = parse_arm(collective::gather, "single_copy+giver_writes=1");
+  const schedule s = a.base->build({.rank = 0, .num_ranks = 3}, a.values);
+  const auto code_of = [&](std::byte* address, std::size_t bytes, bool writes) {
+    watched.looks = 0;
+    std::memset(memory.get(), 0, std::size_t(cell_region::bytes) * 3);
+    for (const cell_region& r : regions) r.set_process(::getpid());
+    asks.ask(0, address, bytes, writes);
+    cell_executor exec(regions, 0, true);
+    return exec.run(s, {.input = in.data(), .output = out.data(), .size = {24, 1}}, watch);
+  };
+  CHECK(code_of(out.data() + 8, 8, true) == 7);
+  CHECK(code_of(out.data() + 15, 1, true) == 7);
+  CHECK(code_of(out.data() + 8, 9, true) == 42);
+  CHECK(code_of(out.data() + 7, 1, true) == 42);
+  CHECK(code_of(out.data() + 8, 8, false) == 42);
+  CHECK(code_of(in.data(), 8, false) == 42);
+}
+
 TEST_CASE("nobody writes into memory whose owner's call has failed") {
   const auto memory = zeroed_regions(2);
   const std::vector<cell_region> regions = regions_of(memory.get(), 2);
