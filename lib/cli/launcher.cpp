@@ -213,10 +213,10 @@ launch find_launch(const std::string& launcher, const std::string& mpi,
 }
 
 std::vector<std::string> crowd_options(launcher_kind kind, int ranks) {
-  if (!find_planned_job(environment(), cores_of_this_host()).lacks_cores(ranks)) return {};
-  std::cerr << "railpass: " << ranks
-            << " ranks are more than the cores of a host: ranks that wait take turns with those "
-               "that work\n";
+  const auto crowded = find_planned_job(environment(), cores_of_this_host()).crowd_of(ranks);
+  if (!crowded) return {};
+  std::cerr << "railpass: " << crowded->ranks << " ranks on " << crowded->cores
+            << " cores: ranks that wait take turns with those that work\n";
   switch (kind) {
     case launcher_kind::open_mpi:
       return {"--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"};

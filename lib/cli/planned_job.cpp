@@ -153,18 +153,21 @@ std::optional<int> planned_job::slots() const {
   return int(sum);
 }
 
-bool planned_job::lacks_cores(int ranks) const {
+std::optional<crowd> planned_job::crowd_of(int ranks) const {
   std::int64_t left = ranks, cores = 0;
-  bool all_known = !hosts.empty(), crowded = false;
+  bool all_known = !hosts.empty();
+  std::optional<crowd> found;
   for (const planned_host& host : hosts) {
-    const std::int64_t here = std::min<std::int64_t>(left, host.slots);
+    const int here = int(std::min<std::int64_t>(left, host.slots));
     left -= here;
-    crowded = crowded || (host.cores && here > *host.cores);
+    if (!found && host.cores && here > *host.cores) found = {here, *host.cores};
     all_known = all_known && host.cores;
     cores += host.cores.value_or(0);
   }
+  if (left == 0) return found;
   // Who starts more ranks than there are slots decides where; somewhere they are too many.
-  return left > 0 ? all_known && ranks > cores : crowded;
+  if (all_known && ranks > cores) return crowd{ranks, int(cores)};
+  return std::nullopt;
 }
 
 lookup environment() {

@@ -18,13 +18,18 @@ struct planned_host {
   std::optional<int> cores{};  ///< nothing: unknown
 };
 
+/// More ranks than cores, on a host or on all hosts together.
+struct crowd {
+  int ranks = 0, cores = 0;
+};
+
 struct planned_job {
   std::vector<planned_host> hosts;  ///< empty: unknown
 
   std::optional<int> slots() const;
-  /// Whether some host will have more ranks than cores, if so many ranks start. False where it is
-  /// not known.
-  bool lacks_cores(int ranks) const;
+  /// What is crowded if so many ranks start. Nothing if each host has enough cores, or where that
+  /// is not known.
+  std::optional<crowd> crowd_of(int ranks) const;
 };
 
 /// A variable of the environment, or nothing.

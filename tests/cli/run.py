@@ -41,7 +41,7 @@ class Run(ProgramTest):
         if ranks > 16:
             self.skipTest("too many cores here")
         done = self.run_railpass("run", "-n", ranks, "sleep", 0.2)
-        self.assertIn(f"{ranks} ranks on the {ranks - 1} cores", done.stderr)
+        self.assertIn(f"{ranks} ranks on {ranks - 1} cores", done.stderr)
 
     def test_the_program_s_status_is_the_status(self):
         self.run_railpass("run", "-n", 1, "sh", "-c", "sleep 0.2; exit 3", status=3)

@@ -38,7 +38,7 @@ class temporary_file {
 };
 
 bool lacks_cores(const std::map<std::string, std::string>& variables, int ranks) {
-  return find_planned_job(of(variables), 2).lacks_cores(ranks);
+  return find_planned_job(of(variables), 2).crowd_of(ranks).has_value();
 }
 
 }  // namespace
@@ -57,7 +57,9 @@ TEST_CASE("Slurm's nodes have the ranks and cores that it says") {
   CHECK(lacks_cores(two, 129));
   CHECK(reserved_ranks(of(two)) == 128);
   two["SLURM_JOB_CPUS_PER_NODE"] = "64,32";
-  CHECK(lacks_cores(two, 128));
+  const auto crowded = find_planned_job(of(two), 2).crowd_of(128);
+  REQUIRE(crowded.has_value());
+  CHECK((crowded->ranks == 64 && crowded->cores == 32));
   CHECK_FALSE(lacks_cores(two, 96));
   for (const char* unknown : {"64", "64(x", "", "64(x2),", "-1(x2)", "64(x99999999)"}) {
     two["SLURM_JOB_CPUS_PER_NODE"] = unknown;
@@ -95,7 +97,7 @@ TEST_CASE("a launcher's host file says hosts, of which no cores are known") {
   const temporary_file hosts("# two\na slots=64\nb:64\n\nc # one\n");
   const lookup variable = of({{"HYDRA_HOST_FILE", hosts.path()}});
   CHECK(find_planned_job(variable, 2).slots() == 129);
-  CHECK_FALSE(find_planned_job(variable, 2).lacks_cores(1000));
+  CHECK_FALSE(find_planned_job(variable, 2).crowd_of(1000).has_value());
   CHECK_FALSE(parse_host_file("a slots=x\n"));
   CHECK_FALSE(parse_host_file("a:0\n"));
 }
@@ -132,7 +134,7 @@ TEST_CASE("what is malformed is unknown or has hosts with ranks") {
       if (const auto job = parse(text)) {
         REQUIRE_FALSE(job->hosts.empty());
         for (const planned_host& host : job->hosts) REQUIRE(host.slots > 0);
-        job->lacks_cores(int(random() % 1000));
+        job->crowd_of(int(random() % 1000));
       }
   }
 }
