@@ -50,7 +50,7 @@ std::array<way, 2> both_ways(const options& o, const std::vector<std::string>& c
   const mpi_family family =
       o.mpi.empty() ? family_of_command(kind == launcher_kind::unknown ? command : words, kind)
                     : parse_family("--mpi", o.mpi);
-  const std::string value = preload_value(preload_library(family));
+  const std::string value = preload_value(preload_library(family), command);
   const double limit_s = parse_duration_s("--limit", o.limit);
 
   const auto line = [&](const std::vector<std::string>& options) {

@@ -69,6 +69,30 @@ std::string path_of(const std::string& program) {
   return {};
 }
 
+struct linked_library {
+  std::string name, path;
+};
+
+// What an executable is linked with, as the dynamic linker says; none of a script.
+std::vector<linked_library> libraries_of(const std::string& program) {
+  const std::string path = path_of(program);
+  if (path.empty()) return {};
+  std::ifstream file(path, std::ios::binary);
+  char magic[4] = "";
+  if (!file.read(magic, 4) || std::string_view(magic, 4) != "\177ELF") return {};
+  std::vector<linked_library> found;
+  // "	libmpi.so.40 => /usr/lib/libmpi.so.40 (0x...)"
+  std::istringstream lines(output_of("ldd " + quoted(path) + " 2>/dev/null </dev/null"));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string arrow;
+    linked_library library;
+    words >> library.name >> arrow >> library.path;
+    found.push_back(std::move(library));
+  }
+  return found;
+}
+
 // MPICH's and Intel's libraries may have the same name.
 mpi_family family_of_library(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -110,20 +134,9 @@ void require_program(const std::string& program) {
 }
 
 mpi_family family_of_program(const std::string& program) {
-  const std::string path = path_of(program);
-  if (path.empty()) return mpi_family::unknown;
-  std::ifstream file(path, std::ios::binary);
-  char magic[4] = "";
-  if (!file.read(magic, 4) || std::string_view(magic, 4) != "\177ELF") return mpi_family::unknown;
-  // "	libmpi.so.40 => /usr/lib/libmpi.so.40 (0x...)"
-  std::istringstream lines(output_of("ldd " + quoted(path) + " 2>/dev/null </dev/null"));
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string name, arrow, library;
-    words >> name >> arrow >> library;
+  for (const auto& [name, path] : libraries_of(program)) {
     if (name.starts_with("libmpi_abi.so")) return mpi_family::standard;
-    if (name == "libmpi.so.12" || name.starts_with("libmpich.so"))
-      return family_of_library(library);
+    if (name == "libmpi.so.12" || name.starts_with("libmpich.so")) return family_of_library(path);
     if (name.starts_with("libmpi.so")) return mpi_family::open_mpi;
   }
   return mpi_family::unknown;
@@ -274,9 +287,13 @@ std::string preload_library(mpi_family family) {
               "PREFIX` of a railpass built for it makes");
 }
 
-std::string preload_value(const std::string& library) {
+std::string preload_value(const std::string& library, std::span<const std::string> words) {
+  std::string sanitizer;  // its runtime ends a program in which it is not the first library
+  for (const std::string& word : words)
+    for (const linked_library& linked : libraries_of(word))
+      if (sanitizer.empty() && linked.name.starts_with("libasan.so")) sanitizer = linked.path + ":";
   const char* const before = std::getenv("LD_PRELOAD");
-  return library + (before && *before ? std::string(":") + before : std::string());
+  return sanitizer + library + (before && *before ? std::string(":") + before : std::string());
 }
 
 namespace {

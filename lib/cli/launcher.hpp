@@ -65,8 +65,9 @@ std::vector<std::string> passing_options(
 /// railpass/<name>. Throws error that says how to get it.
 std::string preload_library(mpi_family family);
 
-/// The value of LD_PRELOAD: the library, then what the user preloads.
-std::string preload_value(const std::string& library);
+/// The value of LD_PRELOAD: the library, then what the user preloads. Before them stands the
+/// runtime of AddressSanitizer if a word is a program that is linked with it.
+std::string preload_value(const std::string& library, std::span<const std::string> words);
 /// passing_options with LD_PRELOAD, and with RAILPASS_ALL_RANKS unless it is set, or `words`, the
 /// launcher's own options and what it starts, may be several programs.
 std::vector<std::string> preloading_options(launcher_kind kind, const std::string& value,

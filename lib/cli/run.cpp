@@ -34,7 +34,7 @@ std::vector<std::string> command_for(const options& o, int ranks, const launch& 
   if (o.launcher.empty()) add(crowd_options(found.kind, ranks));
   std::vector<std::string> words = found.command;
   words.insert(words.end(), program.begin(), program.end());
-  add(preloading_options(found.kind, preload_value(library), words));
+  add(preloading_options(found.kind, preload_value(library, program), words));
   add(program);
   return command;
 }

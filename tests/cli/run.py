@@ -29,6 +29,17 @@ class Run(ProgramTest):
         self.assertTrue(done.stdout.split("|")[0].endswith(f"librailpass_preload.so:{other}"),
                         done.stdout)
 
+    def test_the_runtime_of_address_sanitizer_stays_first(self):
+        source = self.write("main.c", '#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n'
+                            'int main(void) { usleep(200000); puts(getenv("LD_PRELOAD")); }\n')
+        program = self.path("program")
+        compiler = shutil.which("gcc")
+        if not compiler or self.start([compiler, "-fsanitize=address", source, "-o", program]).returncode != 0:
+            self.skipTest("no gcc with AddressSanitizer")
+        done = self.run_railpass("run", "-n", 1, program, environment={"ASAN_OPTIONS": "detect_leaks=0"})
+        names = [os.path.basename(path).split(".")[0] for path in done.stdout.strip().split(":")]
+        self.assertEqual(names[:2], ["libasan", "librailpass_preload"], done.stdout)
+
     def test_verbose_shows_a_command_that_can_be_repeated(self):
         done = self.run_railpass("run", "-n", 1, "--verbose", *SHOW)
         shown = [line for line in done.stderr.splitlines() if line.startswith("railpass run: ")]
