@@ -7,9 +7,12 @@
 // chapter 6); errors go to the communicator's error handler and are returned if that returns.
 // Tuning trouble never fails a call: the MPI library's own collective runs then, on all ranks. A
 // rank without the memory that an arm needs says MPI_ERR_NO_MEM before it sends anything; as after
-// any error of a collective, what the other ranks do with theirs is undefined. Errors that only
-// railpass can cause have an MPI error class of their own, and MPI_Error_string says what they are;
-// before the error handler, a line on standard error names communicator, collective and reason.
+// any error of a collective, what the other ranks do with theirs is undefined.
+//
+// Errors that only railpass can cause have an MPI error class of their own, and MPI_Error_string
+// says what they are; before the error handler is called, a line on standard error names
+// communicator, collective and reason.
+//
 // Calls on inter-communicators and on communicators of one rank always go to the MPI library.
 //
 // All ranks of a communicator must call the same collectives through railpass: a rank that calls

@@ -2,6 +2,7 @@
 #include "lib/cli/planned_job.hpp"
 
 #include "lib/cli/arguments.hpp"
+#include "lib/files/input.hpp"
 
 #include <climits>
 
@@ -9,9 +10,6 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <sched.h>
 #include <span>
@@ -21,7 +19,7 @@ namespace {
 
 // No job has more; a list that says so is not expanded.
 constexpr std::size_t most_hosts = 1'000'000;
-constexpr std::uintmax_t largest_file_bytes = 64 << 20;
+constexpr std::uint64_t largest_file_bytes = 64 << 20;
 
 constexpr std::string_view blanks = " \t\r";
 
@@ -75,12 +73,11 @@ std::optional<int> slots_of(const std::vector<std::string_view>& words) {
 
 std::optional<std::string> read_file(const std::optional<std::string>& path) {
   if (!path) return std::nullopt;
-  std::error_code failed;
-  if (!std::filesystem::is_regular_file(*path, failed) ||
-      std::filesystem::file_size(*path, failed) > largest_file_bytes || failed)
+  try {
+    return files::read_text(*path, largest_file_bytes);
+  } catch (const error&) {  // the launcher says what is wrong with it
     return std::nullopt;
-  std::ifstream file(*path);
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  }
 }
 
 template <class Parse>

@@ -61,8 +61,8 @@ class agreement {
   bool no_base() const { return same_base() && words_[base_id_word] == 0; }
   /// The first lane that is free on all ranks; -1: there is none.
   int common_lane() const;
-  /// A bit for each slot that is free on all ranks.
-  std::uint64_t free_slots() const { return words_[slots]; }
+  /// The first slot that is free on all ranks; -1: there is none.
+  int first_slot() const { return words_[slots] == 0 ? -1 : std::countr_zero(words_[slots]); }
 
   /// Collective over `comm`. Returns an MPI error code.
   int agree(MPI_Comm comm) {

@@ -30,17 +30,29 @@ std::uint64_t hash_of_settings(const settings& values) {
   return hash.value();
 }
 
-// Takes a lane that is free on all ranks; -1: they must look again. Threads of several ranks may
-// come in different orders, and take each other's.
-int take_lane(const agreement& agreed, const base_place& place, MPI_Comm user) {
-  const int number = agreed.common_lane();
-  const bool took = number >= 0 && bases::of_process().take(*place.of, number);
-  if (agreed.all(agreement::one_thread)) return took ? number : -1;
-  int all_took = took ? 1 : 0;
-  if (PMPI_Allreduce(MPI_IN_PLACE, &all_took, 1, MPI_INT, MPI_MIN, user) == MPI_SUCCESS && all_took)
-    return number;
-  if (took) bases::of_process().give_back(*place.of, number);
-  return -1;
+struct taken_places {
+  int lane = -1;  // they must look again
+  int slot = -1;
+};
+
+// Takes a lane, and a slot if one is wanted, that are free on all ranks. Threads of several ranks
+// may come in different orders, and take each other's.
+taken_places take_places(const agreement& agreed, const base_place& place, MPI_Comm user,
+                         bool wants_slot) {
+  bases& all = bases::of_process();
+  const base& of = *place.of;
+  const taken_places wanted{agreed.common_lane(), wants_slot ? agreed.first_slot() : -1};
+  const bool lane = wanted.lane >= 0 && all.take(of, wanted.lane);
+  const bool slot = wanted.slot >= 0 && all.take_slot(of, wanted.slot);
+  std::array<int, 2> took{lane ? 1 : 0, slot ? 1 : 0};
+  if (!agreed.all(agreement::one_thread) &&
+      PMPI_Allreduce(MPI_IN_PLACE, took.data(), int(took.size()), MPI_INT, MPI_MIN, user) !=
+          MPI_SUCCESS)
+    took = {};
+  const bool has_slot = took[0] != 0 && took[1] != 0;
+  if (lane && took[0] == 0) all.give_back(of, wanted.lane);
+  if (slot && !has_slot) all.give_back_slot(of, wanted.slot, 0);
+  return {took[0] != 0 ? wanted.lane : -1, has_slot ? wanted.slot : -1};
 }
 
 }  // namespace
@@ -131,7 +143,8 @@ std::optional<beginning::refusal> beginning::agree() {
   return std::nullopt;
 }
 
-std::optional<beginning::refusal> beginning::take_place(joint_lockstep& joint) {
+std::optional<beginning::refusal> beginning::take_place(
+    joint_lockstep& joint, const std::function<bool(const base_place&)>& wants_memory) {
   const hang_watch::wait in_mpi(waiting_.c_str());
   if (agreed.no_base()) {
     if (!agreed.all(agreement::may_make_communicators) ||
@@ -156,11 +169,13 @@ std::optional<beginning::refusal> beginning::take_place(joint_lockstep& joint) {
     refuse(": there are ", base::num_lanes, " others already");
     return refusal{};
   }
-  const int number = take_lane(agreed, place_, user_);
-  if (number < 0) return refusal{MPI_SUCCESS, true};
+  const bool wants_slot = wants_memory && wants_memory(place_);
+  const taken_places taken = take_places(agreed, place_, user_, wants_slot);
+  if (taken.lane < 0) return refusal{MPI_SUCCESS, true};
+  slot_ = taken.slot;
   if (const std::string why = all_bases_.why_not_shared(*place_.of); !why.empty())
     owner_.record("collectives do not use shared memory: " + why);
-  joint.connect(std::move(place_), number);
+  joint.connect(std::move(place_), taken.lane);
   return std::nullopt;
 }
 

@@ -42,8 +42,13 @@ class beginning {
   void make_part(bool pays, bool asked_for, const std::function<void()>& own_part);
   /// Collective.
   std::optional<refusal> agree();
-  /// Connects `joint` to a lane of a base, which is made if there is none. Collective.
-  std::optional<refusal> take_place(joint_lockstep& joint);
+  /// Connects `joint` to a lane of a base, which is made if there is none. `wants_memory`, a
+  /// std::ref, says whether a slot of the memory of hosts is taken, too, and the same on all ranks;
+  /// nothing fails in it. Collective.
+  std::optional<refusal> take_place(
+      joint_lockstep& joint, const std::function<bool(const base_place&)>& wants_memory = {});
+  /// The slot that has been taken; -1: none.
+  int slot() const { return slot_; }
 
  private:
   /// Says it, if there is memory for that: `why`, a number if there is one, and the rest.
@@ -59,6 +64,7 @@ class beginning {
   bases& all_bases_ = bases::of_process();
   base_place place_;
   bases::materials for_base_;
+  int slot_ = -1;
 };
 
 }  // namespace railpass

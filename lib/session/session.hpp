@@ -119,11 +119,16 @@ class session final : slot_tenant {
   };
 
   // Who shares a host with whom. Nothing fails.
-  void know_nodes();
-  // Schedules may run in the memory that the ranks of each host share, if there is any and a slot
-  // of it; else this is asked again. Collective over `user`; nothing fails.
-  void share_memory(MPI_Comm user, const slot_request& request);
+  void know_nodes(const base_place& at);
+  // Whether schedules may run in the memory that the ranks of each host share, if they get a slot
+  // of it. All ranks know alike where they are.
+  bool may_share_memory(const base& of) const { return of.shared && nodes_.facts().most_ranks > 1; }
+  // With a slot that has been taken, or one that an idle communicator gives up, if there is any;
+  // else one is asked for again. Collective over `user`; nothing fails.
+  void begin_in_memory(MPI_Comm user, int slot);
   [[gnu::noinline]] void ask_for_memory(MPI_Comm user);
+  // -1: there is none.
+  void share_memory(int slot);
   void stay_without_memory();
   std::uint64_t calls() const override { return std::uint64_t(call_number_); }
   bool may_give_up_slot() const override { return !joint_.has_failed(); }

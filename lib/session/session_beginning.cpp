@@ -35,14 +35,15 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   };
   b.make_part(pays, asked_for, std::ref(own_part));
   auto native = b.agree();
-  if (!native) native = b.take_place(made->joint_);
+  const auto wants_memory = [&](const base_place& place) {
+    made->know_nodes(place);
+    return made->may_share_memory(*place.of);
+  };
+  if (!native) native = b.take_place(made->joint_, std::cref(wants_memory));
   if (native) return {nullptr, native->error_code, native->postponed};
   made->times_pinned_ = b.agreed.all(agreement::says_worth);
-  made->know_nodes();
   made->one_thread_ = b.agreed.all(agreement::one_thread);
-  made->share_memory(
-      user,
-      {.free_on_all = b.agreed.free_slots(), .one_thread = made->one_thread_, .may_evict = true});
+  made->begin_in_memory(user, b.slot());
   made->open_rails(user, b.agreed.all(agreement::names_rails),
                    b.agreed.all(agreement::names_no_rails));
   made->know_machine(passed_s);
@@ -84,23 +85,27 @@ session::session(const settings& values, process& owner, int rank, int num_ranks
   joint_.accompany([this] { return !over_rails_ || keep_rails_on(); });
 }
 
-void session::know_nodes() {
-  const base_lane& mine = joint_.lane();
-  nodes_.set([&](int rank) { return host_of(mine.of().hosts, mine.ranks()[rank]); });
+void session::know_nodes(const base_place& at) {
+  nodes_.set([&](int rank) { return host_of(at.of->hosts, at.ranks[rank]); });
   if (!nodes_.facts().matter()) nodes_.forget_order();
-  const std::vector<std::int32_t>& caches = mine.of().cache_of_rank;
+  const std::vector<std::int32_t>& caches = at.of->cache_of_rank;
   if (!caches.empty() && nodes_.facts().num_nodes == 1)
-    caches_.set([&](int rank) { return caches[std::size_t(mine.ranks()[rank])]; });
+    caches_.set([&](int rank) { return caches[std::size_t(at.ranks[rank])]; });
   if (!caches_.facts().matter()) caches_.forget_order();
 }
 
-void session::share_memory(MPI_Comm user, const slot_request& request) {
-  const base_lane& mine = joint_.lane();
-  // All ranks know alike where they are.
-  if (!mine.of().shared || nodes_.facts().most_ranks < 2) return;
-  const int slot = take_memory_slot(mine, user, request);
+void session::begin_in_memory(MPI_Comm user, int slot) {
+  if (slot >= 0)
+    share_memory(slot);
+  else if (may_share_memory(joint_.lane().of()))
+    share_memory(
+        take_memory_slot(joint_.lane(), user, {.one_thread = one_thread_, .may_evict = true}));
+}
+
+void session::share_memory(int slot) {
   if (slot < 0) return stay_without_memory();
-  in_memory_.emplace(mine, slot, static_cast<slot_tenant&>(*this), std::move(room_for_regions_));
+  in_memory_.emplace(joint_.lane(), slot, static_cast<slot_tenant&>(*this),
+                     std::move(room_for_regions_));
   if (joint_.steps().copies_refused()) in_memory_->single_copy = false;
   recent_.forget_arms();
 }
@@ -119,10 +124,12 @@ void session::ask_for_memory(MPI_Comm user) {
   } catch (const std::bad_alloc&) {
     ready = false;
   }
-  share_memory(user, {.free_on_all = free_slots_on_all(joint_.lane(), user, ready),
-                      .one_thread = one_thread_,
-                      .may_evict = !std::exchange(was_evicted_, false),
-                      .ready = ready});
+  const base_lane& mine = joint_.lane();
+  share_memory(take_memory_slot(mine, user,
+                                {.free_on_all = free_slots_on_all(mine, user, ready),
+                                 .one_thread = one_thread_,
+                                 .may_evict = !std::exchange(was_evicted_, false),
+                                 .ready = ready}));
 }
 
 // Who loses it to another one asks for it in its next call, and then goes without for a while.
