@@ -36,10 +36,11 @@ std::atomic<bool> ended{false};
 process* made = nullptr;
 
 std::string mpi_library() {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  std::string text(MPI_MAX_LIBRARY_VERSION_STRING, ' ');  // 8 KiB in MPICH
   int length = 0;
-  PMPI_Get_library_version(text, &length);
-  return {text, std::size_t(length)};
+  PMPI_Get_library_version(text.data(), &length);
+  text.resize(std::size_t(length));
+  return text;
 }
 
 int world_rank() {
