@@ -6,21 +6,22 @@
 #include "railpass/base/clock.hpp"
 #include "railpass/base/settings.hpp"
 
+#include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <exception>
 #include <limits>
 #include <mutex>
 #include <new>
+#include <thread>
 #include <utility>
 
 namespace railpass {
 
 // Never destroyed, as the thread runs until the process ends.
 struct hang_watch::watched {
+  static constexpr double longest_sleep_s = 3600;  // whatever the setting
   std::mutex mutex;
-  std::condition_variable changed;
   double after_s = 0;  // 0: there is no thread
   std::string log_place;
   wait* first = nullptr;
@@ -31,15 +32,18 @@ struct hang_watch::watched {
     return one;
   }
 
+  // Who begins to wait wakes nobody: that would cost more than all else. It is seen in time, as the
+  // thread sleeps for no longer than a wait may last.
   [[noreturn]] void look_on() {
     std::unique_lock lock(mutex);
     for (;;) {
       wait* const next = earliest();
-      const double left_s = next ? next->until_s_ - steady_clock_s() : 0;
-      if (!next) {
-        changed.wait(lock);
-      } else if (left_s > 0) {
-        changed.wait_for(lock, std::chrono::duration<double>(left_s));
+      const double left_s = next ? next->until_s_ - steady_clock_s() : after_s;
+      if (left_s > 0) {
+        lock.unlock();
+        std::this_thread::sleep_for(
+            std::chrono::duration<double>(std::min(left_s, longest_sleep_s)));
+        lock.lock();
       } else {
         next->until_s_ = std::numeric_limits<double>::infinity();
         say(next->doing_, lock);
@@ -71,7 +75,8 @@ void hang_watch::begin(double after_s, std::string log_place) {
   const std::lock_guard lock(w.mutex);
   if (after_s <= 0 || w.after_s > 0) return;
   w.log_place = std::move(log_place);
-  if (start_thread([&w] { w.look_on(); })) w.after_s = after_s;
+  w.after_s = after_s;
+  if (!start_thread([&w] { w.look_on(); })) w.after_s = 0;
 }
 
 hang_watch::wait::wait(const char* doing) : doing_(doing) {
@@ -80,7 +85,6 @@ hang_watch::wait::wait(const char* doing) : doing_(doing) {
   if (w.after_s <= 0 || *doing == 0) return;
   until_s_ = steady_clock_s() + w.after_s;
   next_ = std::exchange(w.first, this);
-  w.changed.notify_one();
 }
 
 hang_watch::wait::~wait() {
