@@ -41,7 +41,7 @@ def run(*command, **settings):
 def written(folder):
     """One file of each kind, and those that the repository keeps."""
     ranks = (MPIEXEC, "-n", "2", PROGRAM)
-    run(*ranks, "sample", "--budget", "1s", "--collectives", "broadcast", "--json", folder / "samples.json")
+    run(*ranks, "sample", "--budget", "5s", "--collectives", "broadcast", "--json", folder / "samples.json")
     run(*ranks, "bench", "--collectives", "broadcast", "--bytes", "1KiB", "--arms", "native,tuned,binomial",
         "--learning", "20", "--budget", "1s", "--json", folder / "bench.json")
     run(PROGRAM, "bench", "--launches", "2", "-n", "2", "--launcher", MPIEXEC, "--collectives", "broadcast", "--bytes",
