@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the ranks of a communicator tell each other in the one reduction with which tuning begins.
+// The agreement: the reduction by which the ranks of a communicator begin to be tuned.
 #pragma once
 
 #include "lib/session/base.hpp"
@@ -44,7 +44,7 @@ class agreement {
   }
   bool all(flag f) const { return (words_[flags] >> f & 1) != 0; }
 
-  /// What all ranks must have alike.
+  /// The hash of the settings, which must be equal on all ranks.
   void set_settings(std::uint64_t hash) { set_pair(settings, hash); }
   bool same_settings() const {
     return is_equal(settings) || (words_[settings] & words_[settings + 1]) == ~std::uint64_t{0};
