@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Every installed header compiles on its own.
+"""Every installed header compiles on its own, and the algorithms of a collective in one file.
 
     headers.py SOURCE_DIR FOLDER facade|no-facade -- COMPILER FLAGS...
 
-FOLDER is for a file per header: with ccache before the COMPILER those that nothing has changed for
-cost next to nothing.
+Programs reach the headers of algorithms through the registry alone, so the headers of one collective
+share a file. FOLDER is for these files: with ccache before the COMPILER those that nothing has changed
+for cost next to nothing.
 """
 
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
 
 ROOT = Path(sys.argv[1])
@@ -24,21 +26,32 @@ def needs_boost(header):
                             "array_view.hpp", "cartesian.hpp", "halo_exchange.hpp")
 
 
-def compile_alone(header):
-    name = str(header.relative_to(ROOT)).removeprefix("include/")
-    source = FOLDER / name.replace("/", "_").replace(".hpp", ".cpp")
-    source.write_text(f'#include "{name}"\n')
+def compile_alone(headers):
+    names = [str(header.relative_to(ROOT)).removeprefix("include/") for header in headers]
+    source = FOLDER / names[0].replace("/", "_").replace(".hpp", ".cpp")
+    source.write_text("".join(f'#include "{name}"\n' for name in names))
     # ccache keeps nothing of -fsyntax-only, and without optimisation the code costs no more.
     done = subprocess.run([*COMPILER, "-O0", "-c", source, "-o", source.with_suffix(".o")],
                           capture_output=True, text=True)
-    return "" if done.returncode == 0 else f"{name} does not compile alone:\n{done.stderr}"
+    return "" if done.returncode == 0 else f"{', '.join(names)} does not compile alone:\n{done.stderr}"
+
+
+def compiled_together():
+    """Lists of headers, each for one file."""
+    headers = [p for folder in ("include", "models", "collectives")
+               for p in sorted((ROOT / folder).rglob("*.hpp")) if FACADE or not needs_boost(p)]
+    algorithms = [p for p in headers if p.parent.parent == ROOT / "collectives"]
+    for _, of_a_collective in groupby(algorithms, lambda p: p.parent):
+        yield list(of_a_collective)
+    for header in headers:
+        if header not in algorithms:
+            yield [header]
 
 
 FOLDER.mkdir(parents=True, exist_ok=True)
-headers = [p for folder in ("include", "models", "collectives")
-           for p in sorted((ROOT / folder).rglob("*.hpp")) if FACADE or not needs_boost(p)]
+files = list(compiled_together())
 with ThreadPoolExecutor(2) as pool:
-    problems = list(filter(None, pool.map(compile_alone, headers)))
-print(f"{len(headers)} headers compiled")
+    problems = list(filter(None, pool.map(compile_alone, files)))
+print(f"{sum(map(len, files))} headers compiled in {len(files)} files")
 print("\n".join(problems))
-sys.exit(1 if problems or len(headers) < 30 else 0)
+sys.exit(1 if problems or len(files) < 30 else 0)
