@@ -48,17 +48,22 @@ void add_arms(const select::lockstep& steps, int context, const NameOf& name_of,
   std::size_t index = 0;
   for (const select::arm_prior& prior : policy->arms()) {
     select::arm_statistics a{.arm = name_of(prior.arm), .probability = probabilities[index++]};
+    std::int64_t rest = 0;
+    double latest_s = 0;
     for (const select::arm_record& r : records)
       if (r.arm == prior.arm) {
         a.calls = r.calls;
         add_samples(r, a);
+        rest = r.calls - r.timed_calls;
+        latest_s = r.latest_s;
+        a.time_s = r.time_s;
       }
     if (!prior.measured_only)
       a.prior = {.mean_s = std::exp(prior.log_seconds), .spread = prior.spread};
     if (const auto posterior = policy->posterior(prior.arm))
       a.posterior = {.mean_s = posterior->mean_s, .spread = posterior->spread};
-    const double mean_s = a.mean_s ? *a.mean_s : a.posterior ? a.posterior->mean_s : 0;
-    a.time_s = double(a.calls) * mean_s;
+    if (latest_s == 0 && a.posterior) latest_s = a.posterior->mean_s;
+    a.time_s += double(rest) * latest_s;
     to.time_s += a.time_s;
     to.exploration_cost_s += a.exploration_cost_s;
     to.arms.push_back(std::move(a));

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <span>
 #include <vector>
@@ -38,6 +39,11 @@ inline double quantile_in_place(std::span<double> sample, double q) {
 inline double quantile(std::span<const double> sample, double q) {
   std::vector<double> copy(sample.begin(), sample.end());
   return detail::quantile_in_place(copy, q);
+}
+
+inline double mean(std::span<const double> sample) {
+  if (sample.empty()) throw error("statistics: expected at least one value, got an empty sample");
+  return std::accumulate(sample.begin(), sample.end(), 0.0) / double(sample.size());
 }
 
 inline double median(std::span<const double> sample) { return quantile(sample, 0.5); }

@@ -30,10 +30,10 @@ struct time_quantiles {
 struct arm_statistics {
   std::string arm{};
   std::int64_t calls = 0;
-  std::int64_t samples = 0;                   ///< calls that were timed and merged
-  double time_s = 0;                          ///< calls * mean, or the clock's where all were timed
-  std::optional<double> mean_s{};             ///< of the samples
-  std::optional<double> spread{};             ///< standard deviation of ln(seconds) of the samples
+  std::int64_t samples = 0;        ///< calls that were timed and merged
+  double time_s = 0;               ///< each call by the mean of the samples that came next
+  std::optional<double> mean_s{};  ///< of the samples
+  std::optional<double> spread{};  ///< standard deviation of ln(seconds) of the samples
   std::optional<time_quantiles> quantiles{};  ///< of some of the samples
   std::optional<belief_record> prior{};       ///< nothing: no prediction
   std::optional<belief_record> posterior{};   ///< nothing: neither predicted nor measured

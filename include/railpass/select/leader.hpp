@@ -4,6 +4,7 @@
 // contexts' policies for plans, and says when it wants the next merge.
 #pragma once
 
+#include "railpass/base/statistics.hpp"
 #include "railpass/select/followed_context.hpp"
 #include "railpass/select/merge_costs.hpp"
 #include "railpass/select/merge_pacing.hpp"
@@ -37,7 +38,11 @@ struct arm_record {
   double exploration_cost_s =
       0;                    ///< of samples of exploring calls: time beyond the incumbent's mean
   thinned_times some_s{};   ///< of the samples
-  all_meetings meetings{};  ///< with native
+  all_meetings meetings{};  ///< with native, while the arm was in use
+  /// What calls took: each by the mean of the samples that a merge brought next.
+  double time_s = 0;
+  std::int64_t timed_calls = 0;  ///< those
+  double latest_s = 0;           ///< that mean
 };
 
 /// Whether all arms' times are known so well that none is likely to take clearly less than this
@@ -163,19 +168,29 @@ class leader {
       else
         skews_s[next_skew++ % kept_skews] = skew_s;
     }
-    /// Of all arms that ran since the last merge, if native is among them.
-    void note_meetings() {
-      const auto times_of = [&](int arm) {
-        std::vector<double> times_s;
-        for (const observation& o : merged)
-          if (o.arm == arm && o.after_itself) times_s.push_back(o.seconds);
-        return times_s;
-      };
-      const std::vector<double> native_s = times_of(native_arm);
-      if (native_s.empty()) return;
-      for (arm_record& r : records)
-        if (const auto own_s = times_of(r.arm); r.arm != native_arm && !own_s.empty())
-          r.meetings.add(own_s, native_s);
+    std::vector<double> merged_s(int arm, bool after_itself) const {
+      std::vector<double> times_s;
+      for (const observation& o : merged)
+        if (o.arm == arm && (o.after_itself || !after_itself)) times_s.push_back(o.seconds);
+      return times_s;
+    }
+    /// What calls took since the last merge that had samples of their arm, and the meeting of the
+    /// arm in use with native. Meetings of other arms decide which one comes into use, so they
+    /// would say too much of it.
+    void note_times(int in_use) {
+      for (arm_record& r : records) {
+        const std::vector<double> times_s = merged_s(r.arm, false);
+        if (times_s.empty()) continue;
+        r.latest_s = mean(times_s);
+        r.time_s += double(r.calls - r.timed_calls) * r.latest_s;
+        r.timed_calls = r.calls;
+      }
+      if (in_use == native_arm) return;
+      const std::vector<double> own_s = merged_s(in_use, true),
+                                native_s = merged_s(native_arm, true);
+      if (own_s.empty() || native_s.empty()) return;
+      arm_record& r = record_of(in_use);
+      r.meetings.add(own_s, native_s, r.calls);
     }
     arm_record& record_of(int arm) {
       for (arm_record& r : records)
@@ -263,7 +278,8 @@ inline void leader::learn(std::span<const timed_sample> samples, const merge_rep
   for (std::size_t c = 0; c < led_.size(); ++c) {
     if (led_[c].merged.empty()) continue;
     led_[c].ask([&](policy& p) {
-      led_[c].note_meetings();
+      account_calls(int(c), contexts[c]);
+      led_[c].note_times(contexts[c].incumbent);
       p.learn(led_[c].merged, contexts[c].calls);
     });
   }

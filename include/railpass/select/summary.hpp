@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,10 +23,10 @@ struct estimate {
 };
 
 /// What the MPI library's own collective, or a set's first version, would have taken more for a
-/// context's calls than they took; negative: less. Rests on pairs of an arm's calls with native's
-/// alone, for an arm that had too few meetings with native on what its calls and native's took.
-/// Nothing if that would be said of more than a few calls, or if native was not timed where it is
-/// needed.
+/// context's calls than they took; negative: less. Rests on pairs of an arm's calls with native's.
+/// What an arm with fewer than four meetings took is compared with the mean of native's samples: so
+/// doubtful that no verdict can rest on it alone. Nothing if that would be said of more than a few
+/// calls, or if native was not timed where it is needed.
 inline std::optional<estimate> saved_s(const context_statistics& context) {
   constexpr std::int64_t few_calls = 32;
   const auto native = std::ranges::find(context.arms, context.baseline, &arm_statistics::arm);
@@ -41,7 +42,9 @@ inline std::optional<estimate> saved_s(const context_statistics& context) {
     } else if (!native->mean_s) {
       return std::nullopt;
     } else {
-      saved += double(a.calls) * *native->mean_s - a.time_s;
+      const double of_arm = double(a.calls) * *native->mean_s - a.time_s;
+      saved += of_arm;
+      variance += of_arm * of_arm;
       unpaired += a.calls;
     }
   }
@@ -78,6 +81,52 @@ inline std::string name_of(const context_statistics& c) {
 /// Whether settings say which arm all its calls take: then native is not run.
 inline bool is_pinned(const context_statistics& c) { return c.policy == "fixed"; }
 
+/// What tuning was worth to the run, and from what that is known.
+struct worth {
+  double saved_s = 0;                    ///< less what railpass itself took
+  double least_s = 0, most_s = 0;        ///< the 95 % interval
+  double learning_s = 0;                 ///< merges and trials, counted in
+  own_part own{};                        ///< counted in
+  bool overlapped = false;               ///< the interval is mainly that calls of ranks overlapped
+  std::int64_t pinned = 0, unknown = 0;  ///< contexts that are not counted in
+  double unknown_s = 0;                  ///< what calls took in the unknown ones
+  /// What stands out of the noise, the largest first.
+  std::vector<std::pair<double, const context_statistics*>> gains{};
+};
+
+/// Points into `dump`.
+inline worth worth_of(const statistics_dump& dump) {
+  worth all{.learning_s = dump.merge_cost_s};
+  // The clock of one rank says what a merge cost; the program may have waited for it or not.
+  double variance = std::pow(dump.merge_cost_s / 2, 2), saved = -dump.merge_cost_s,
+         gain_beside_s = 0, loss_beside_s = 0;
+  for (const context_statistics& c : dump.contexts) {
+    all.learning_s += c.exploration_cost_s;
+    if (const auto here = saved_s(c)) {
+      // What calls save or lose while others are under way need not be the program's.
+      const double beside_s = std::min(c.time_s * c.overlapped_share, std::abs(here->value));
+      (here->value > 0 ? gain_beside_s : loss_beside_s) += beside_s;
+      const own_part part = own_part_of(c, dump.machine_id.cores_per_host);
+      all.own.least_s += part.least_s;
+      all.own.most_s += part.most_s;
+      saved += here->value;
+      variance += here->deviation * here->deviation;
+      const double gain_s = here->value - part.most_s;
+      if (gain_s > 1.96 * here->deviation + beside_s) all.gains.emplace_back(gain_s, &c);
+    } else {
+      ++(is_pinned(c) ? all.pinned : all.unknown);
+      if (!is_pinned(c)) all.unknown_s += c.time_s;
+    }
+  }
+  std::ranges::stable_sort(all.gains, std::greater{}, [](const auto& g) { return g.first; });
+  const double reach = 1.96 * std::sqrt(variance);
+  all.saved_s = saved - (all.own.least_s + all.own.most_s) / 2;
+  all.least_s = saved - gain_beside_s - all.own.most_s - reach;
+  all.most_s = saved + loss_beside_s - all.own.least_s + reach;
+  all.overlapped = gain_beside_s > reach;
+  return all;
+}
+
 /// A short paragraph in one line: whether tuning paid, what was tuned, the time in it, the largest
 /// gains.
 inline std::string summary_of(const statistics_dump& dump) {
@@ -86,41 +135,15 @@ inline std::string summary_of(const statistics_dump& dump) {
            "or "
            "settings pinned them or left them to the MPI library.";
   std::vector<std::string> collectives;
-  std::vector<std::pair<double, const context_statistics*>> gains;
-  std::int64_t calls = 0, unknown = 0, pinned = 0;
-  double time_s = 0, learning_s = dump.merge_cost_s, variance = 0, saved = -dump.merge_cost_s,
-         gain_beside_s = 0, loss_beside_s = 0;
-  own_part own;
+  std::int64_t calls = 0;
+  double time_s = 0;
   for (const context_statistics& c : dump.contexts) {
     if (std::ranges::find(collectives, c.collective) == collectives.end())
       collectives.push_back(c.collective);
     calls += c.calls;
     time_s += c.time_s;
-    learning_s += c.exploration_cost_s;
-    if (const auto here = saved_s(c)) {
-      // What calls save or lose while others are under way need not be the program's.
-      const double beside_s = std::min(c.time_s * c.overlapped_share, std::abs(here->value));
-      (here->value > 0 ? gain_beside_s : loss_beside_s) += beside_s;
-      const own_part part = own_part_of(c, dump.machine_id.cores_per_host);
-      own.least_s += part.least_s;
-      own.most_s += part.most_s;
-      saved += here->value;
-      variance += here->deviation * here->deviation;
-      // Only what stands out of the noise is a gain.
-      const double gain_s = here->value - part.most_s;
-      if (gain_s > 1.96 * here->deviation + beside_s) gains.emplace_back(gain_s, &c);
-    } else if (is_pinned(c)) {
-      ++pinned;
-    } else {
-      ++unknown;
-    }
   }
-  std::ranges::stable_sort(gains, [](const auto& a, const auto& b) { return a.first > b.first; });
-
-  const double reach = 1.96 * std::sqrt(variance),
-               least = saved - gain_beside_s - own.most_s - reach,
-               most = saved + loss_beside_s - own.least_s + reach;
-  saved -= (own.least_s + own.most_s) / 2;
+  const worth all = worth_of(dump);
   const auto sets = std::ranges::count_if(dump.contexts, is_set_context);
   const std::string plain =  // what runs without railpass
       sets == 0 ? "the MPI library's own collectives"
@@ -128,45 +151,43 @@ inline std::string summary_of(const statistics_dump& dump) {
           ? "the first versions of function sets"
           : "the MPI library's own collectives and the first versions of function sets";
   std::string text;
-  const bool all_pinned = pinned == std::int64_t(dump.contexts.size()),
-             nothing_known = pinned + unknown == std::int64_t(dump.contexts.size());
+  const bool all_pinned = all.pinned == std::int64_t(dump.contexts.size()),
+             nothing_known = all.pinned + all.unknown == std::int64_t(dump.contexts.size());
   if (all_pinned) {
     text = "settings pinned all arms, so " + plain + " did not run beside them. ";
   } else if (nothing_known) {
     text = "cannot tell whether tuning paid: " + plain + " were timed too seldom";
-  } else if (least <= 0 && most >= 0) {
-    text = "cannot tell whether tuning paid: it saved between " + format_seconds(least) + " and " +
-           format_seconds(most) + " (95 % interval" +
-           (gain_beside_s > reach ? ", as calls of different ranks overlapped" : "") + ")";
+  } else if (all.least_s <= 0 && all.most_s >= 0) {
+    text = "cannot tell whether tuning paid: it saved between " + format_seconds(all.least_s) +
+           " and " + format_seconds(all.most_s) + " (95 % interval" +
+           (all.overlapped ? ", as calls of different ranks overlapped" : "") + ")";
   } else {
-    text = std::string(saved > 0 ? "faster" : "slower") + " than with " + plain + ", by " +
-           format_seconds(std::abs(saved));
-    // All calls were native's: what railpass took is known, and nothing was saved.
-    if (least < most)
-      text += " (95 % interval: " + format_seconds(std::min(std::abs(least), std::abs(most))) +
-              " to " + format_seconds(std::max(std::abs(least), std::abs(most))) + ")";
+    text = std::string(all.saved_s > 0 ? "faster" : "slower") + " than with " + plain + ", by " +
+           format_seconds(std::abs(all.saved_s)) + " (95 % interval: " +
+           format_seconds(std::min(std::abs(all.least_s), std::abs(all.most_s))) + " to " +
+           format_seconds(std::max(std::abs(all.least_s), std::abs(all.most_s))) + ")";
   }
   if (!all_pinned)
-    text += ", " + format_seconds(learning_s) + " spent on learning" +
-            (own.most_s > 0 ? " and " + range_of(own) + " that railpass itself took" : "") +
+    text += ", " + format_seconds(all.learning_s) + " spent on learning" +
+            (all.own.most_s > 0 ? " and " + range_of(all.own) + " that railpass itself took" : "") +
             " counted in. ";
   text += std::to_string(calls) + " calls of " + std::to_string(collectives.size()) +
           (all_pinned ? " " : " tuned ") + (sets == 0 ? "collectives (" : "operations (");
   for (const std::string& name : collectives) text += (&name == &collectives[0] ? "" : ", ") + name;
   text += ") took " + format_seconds(time_s) + " in " + std::to_string(dump.contexts.size()) +
           " contexts.";
-  if (pinned > 0 && !all_pinned)
-    text += " " + std::to_string(pinned) +
+  if (all.pinned > 0 && !all_pinned)
+    text += " " + std::to_string(all.pinned) +
             " contexts whose arms settings pinned are not counted in that.";
-  if (unknown > 0 && !nothing_known)
-    text += " " + std::to_string(unknown) + " contexts in which " +
-            (sets == 0 ? "the MPI library's own was" : plain + " were") +
-            " timed too seldom are not counted in that.";
-  if (!gains.empty()) text += " Largest gains:";
-  for (std::size_t i = 0; i < std::min<std::size_t>(3, gains.size()); ++i)
-    text += std::string(i ? "; " : " ") + name_of(*gains[i].second) + ", " +
-            format_seconds(gains[i].first) + " by " + gains[i].second->current_arm;
-  if (!gains.empty()) text += '.';
+  if (all.unknown > 0 && !nothing_known)
+    text += " " + std::to_string(all.unknown) + " contexts in which " +
+            (sets == 0 ? "the MPI library's own was" : plain + " were") + " timed too seldom (" +
+            format_seconds(all.unknown_s) + ") are not counted in that.";
+  if (!all.gains.empty()) text += " Largest gains:";
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, all.gains.size()); ++i)
+    text += std::string(i ? "; " : " ") + name_of(*all.gains[i].second) + ", " +
+            format_seconds(all.gains[i].first) + " by " + all.gains[i].second->current_arm;
+  if (!all.gains.empty()) text += '.';
   return text;
 }
 
