@@ -32,7 +32,7 @@ enum class group {
   nothing,      ///< one element of a datatype without data where nothing is sent
   free_order,   ///< communicators freed in another order on some ranks, and messages between
   many,         ///< hundreds of communicators at once
-  skew,         ///< ranks that come late
+  skew,         ///< ranks that come late, also to agreements of a preloaded library
   count
 };
 

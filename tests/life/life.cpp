@@ -124,8 +124,11 @@ void program_thread::run() {
       if (on_.has(group::self) && thread_ == 0 && shared_.one_in(3)) work_in_finalize();
     } else if (what < 39) {
       if (on_.has(group::attributes) && thread_ == 0) change_attribute_of_self_alone();
+    } else if (alone_) {
+      if (on_.has(group::many) && shared_.one_in(20)) many();
     } else {
-      if (on_.has(group::many) && alone_ && shared_.one_in(20)) many();
+      if (on_.has(group::comms) && makes_ && to != 0)
+        come_and_go(s, slots_[static_cast<std::size_t>(to)]);
     }
     shared_ = after;
   }
@@ -217,8 +220,12 @@ void program_thread::make(slot& from, slot& to) {
   const std::uint64_t key = shared_.next();
   // Open MPI 4.1 copies attributes in MPI_Comm_create_group, too, where not all ranks are.
   if (how >= 5 && how < 8 && from.copies_communicating) how = 3;
-  // Plain Open MPI 4.1 hangs in MPI_Comm_create_group with nonblocking operations under way.
-  if (how == 6) end_operations(from);
+  // Plain Open MPI 4.1 hangs in MPI_Comm_create_group with nonblocking operations under way, on
+  // any rank: its own messages then meet receives of the program that take any tag.
+  if (how == 6) {
+    end_operations(from);
+    if (is_member(from)) check(MPI_Barrier(from.at.comm), "MPI_Barrier");
+  }
   if (how == 8) {
     if (on_.has(group::idup) && alone_ && !from.copies_communicating) begin_idup(from, to);
     return;
@@ -509,6 +516,16 @@ void program_thread::many() {
   }
   say("frees many communicators");
   for (MPI_Comm& comm : comms) check(MPI_Comm_free(&comm), "MPI_Comm_free");
+}
+
+// What one communicator leaves behind another one takes, while other threads agree.
+void program_thread::come_and_go(slot& from, slot& to) {
+  for (int i = 0, times = 2 + shared_.below(4); i < times; ++i) {
+    make(from, to);
+    if (!to.is_used) continue;
+    burst(to);
+    free_one(to);
+  }
 }
 
 void program_thread::come_late() {

@@ -80,6 +80,7 @@ class program_thread {
   void mistake(slot& s);
   void lone_mistake(slot& s);
   void many();
+  void come_and_go(slot& from, slot& to);
   void come_late();
   void end();
 

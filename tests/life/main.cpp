@@ -5,6 +5,7 @@
 // groups of operations or "". LIFE_ENDING names the end, LIFE_THREADS=multiple asks for threads:
 // both are needed before main() where MPI is initialized by a global object. TEST_HOSTS places
 // ranks on hosts. lives.py starts it.
+#include "delays.hpp"
 #include "life.hpp"
 #include "record.hpp"
 #include "support/named_hosts.hpp"
@@ -106,6 +107,7 @@ void live_all(char** argv) {
   make_elements();
   groups on;
   on.switch_off(argv[4]);
+  delays_agreements = on.has(group::skew);
   for (int i = 0; i < std::atoi(argv[3]); ++i) live(first_seed + static_cast<std::uint64_t>(i), on);
   doing(0, "after all lives");
 }
