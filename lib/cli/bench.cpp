@@ -283,7 +283,7 @@ int start(const options& o, const CLI::App& app) {
     command.insert(command.end(), words.begin(), words.end());
   };
   add({"-n", std::to_string(*ranks)});
-  if (o.launcher.empty()) add(crowd_options(found.kind, *ranks));
+  add(crowd_options(found.kind, std::span(found.command).subspan(1), *ranks));
   add(passing_options(found.kind, {}));
   add(program);
 

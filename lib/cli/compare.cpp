@@ -52,9 +52,11 @@ std::array<way, 2> both_ways(const options& o, const std::vector<std::string>& c
                     : parse_family("--mpi", o.mpi);
   const std::string value = preload_value(preload_library(family), command);
   const double limit_s = parse_duration_s("--limit", o.limit);
+  const std::vector<std::string> to_give_way = crowd_options(kind, words);
 
   const auto line = [&](const std::vector<std::string>& options) {
     std::vector<std::string> all{command.front()};
+    all.insert(all.end(), to_give_way.begin(), to_give_way.end());
     all.insert(all.end(), options.begin(), options.end());
     all.insert(all.end(), words.begin(), words.end());
     return quoted(all);

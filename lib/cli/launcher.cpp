@@ -225,11 +225,9 @@ launch find_launch(const std::string& launcher, const std::string& mpi,
   return found;
 }
 
-std::vector<std::string> crowd_options(launcher_kind kind, int ranks) {
-  const auto crowded = find_planned_job(environment(), cores_of_this_host()).crowd_of(ranks);
-  if (!crowded) return {};
-  std::cerr << "railpass: " << crowded->ranks << " ranks on " << crowded->cores
-            << " cores: ranks that wait take turns with those that work\n";
+namespace {
+
+std::vector<std::string> options_to_give_way(launcher_kind kind) {
   switch (kind) {
     case launcher_kind::open_mpi:
       return {"--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"};
@@ -242,6 +240,23 @@ std::vector<std::string> crowd_options(launcher_kind kind, int ranks) {
       break;
   }
   return {};
+}
+
+}  // namespace
+
+std::vector<std::string> crowd_options(launcher_kind kind, std::span<const std::string> words,
+                                       std::optional<int> ranks) {
+  std::vector<std::string> options = options_to_give_way(kind);
+  const auto said = parse_launcher_words(words);
+  if (options.empty() || !said) return {};
+  if (!ranks) ranks = said->ranks;
+  if (!ranks) return {};
+  const planned_job job = find_planned_job(environment(), cores_of_this_host(), *said);
+  const auto crowded = job.crowd_of(*ranks);
+  if (!crowded) return {};
+  std::cerr << "railpass: " << crowded->ranks << " ranks on " << crowded->cores
+            << " cores: ranks that wait take turns with those that work\n";
+  return options;
 }
 
 std::vector<std::string> passing_options(

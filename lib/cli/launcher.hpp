@@ -54,7 +54,10 @@ launch find_launch(const std::string& launcher, const std::string& mpi, const st
 
 /// Options with which ranks that wait give way where a host of the job has fewer cores than ranks;
 /// none where hosts have enough, or where that is not known. Says on standard error that they do.
-std::vector<std::string> crowd_options(launcher_kind kind, int ranks);
+/// `words`: those behind the launcher's name, which may go on with the program; `ranks`: unless
+/// they say it.
+std::vector<std::string> crowd_options(launcher_kind kind, std::span<const std::string> words,
+                                       std::optional<int> ranks = {});
 
 /// Options of the launcher that give the ranks, on all hosts, this process' RAILPASS variables and
 /// these.

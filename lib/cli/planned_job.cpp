@@ -13,6 +13,8 @@
 #include <map>
 #include <sched.h>
 #include <span>
+#include <unistd.h>
+#include <utility>
 
 namespace railpass::cli {
 namespace {
@@ -49,26 +51,35 @@ std::vector<std::vector<std::string_view>> lines_of(std::string_view text) {
   return lines;
 }
 
+// Hosts may be named several times, one after the other or by turns.
+class named_hosts {
+ public:
+  void add(std::string_view name, int slots) {
+    const auto [known, fresh] = place_.emplace(name, hosts.size());
+    if (fresh) hosts.push_back({.name = std::string(name)});
+    int& sum = hosts[known->second].slots;
+    sum = slots < INT_MAX - sum ? sum + slots : INT_MAX;
+  }
+  std::vector<planned_host> hosts;
+
+ private:
+  std::map<std::string, std::size_t, std::less<>> place_;
+};
+
 std::optional<planned_job> of_hosts(std::vector<planned_host> hosts) {
   if (hosts.empty() || hosts.size() > most_hosts) return std::nullopt;
   return planned_job{std::move(hosts)};
 }
 
-// "host slots=4 max_slots=8" or "host:4"; a host alone has one.
-std::optional<int> slots_of(const std::vector<std::string_view>& words) {
-  int slots = 1;
-  if (const std::size_t colon = words.front().rfind(':'); colon != std::string_view::npos) {
-    const auto count = parse_count(words.front().substr(colon + 1));
-    if (!count) return std::nullopt;
-    slots = *count;
-  }
+// "host slots=4 max_slots=8" or "host:4"; a host alone has one. False if it is not understood.
+bool add_host(named_hosts& to, const std::vector<std::string_view>& words) {
+  const std::string_view first = words.front();
+  const std::size_t colon = first.rfind(':');
+  std::optional<int> slots = colon == first.npos ? 1 : parse_count(first.substr(colon + 1));
   for (const std::string_view word : std::span(words).subspan(1))
-    if (word.starts_with("slots=")) {
-      const auto count = parse_count(word.substr(6));
-      if (!count) return std::nullopt;
-      slots = *count;
-    }
-  return slots;
+    if (slots && word.starts_with("slots=")) slots = parse_count(word.substr(6));
+  if (slots) to.add(first.substr(0, colon), *slots);
+  return slots.has_value();
 }
 
 std::optional<std::string> read_file(const std::optional<std::string>& path) {
@@ -122,8 +133,9 @@ const std::vector<batch_system>& batch_systems() {
        [](const lookup& v, int) { return job_of(v("LSB_MCPU_HOSTS"), parse_host_pairs); }},
       {{"PE_HOSTFILE"},
        [](const lookup& v, int) { return job_of(read_file(v("PE_HOSTFILE")), parse_pe_hostfile); }},
-      // Nothing here reads what these say.
-      {{"COBALT_JOBID", "FLUX_JOB_ID", "LOADL_STEP_ID"},
+      // Nothing here reads what these say. A server of PMIx has hosts of its own, which those whom
+      // it has started are not told.
+      {{"COBALT_JOBID", "FLUX_JOB_ID", "LOADL_STEP_ID", "PMIX_NAMESPACE", "PMIX_RANK"},
        [](const lookup&, int) { return planned_job{}; }},
   };
   return all;
@@ -140,6 +152,76 @@ std::optional<planned_job> batch_job(const lookup& variable, int cores_here) {
 constexpr const char* host_file_variables[] = {"OMPI_MCA_orte_default_hostfile",
                                                "PRTE_MCA_prte_default_hostfile", "HYDRA_HOST_FILE",
                                                "I_MPI_HYDRA_HOST_FILE"};
+// How they map ranks if their options do not say it.
+constexpr const char* mapping_variables[] = {"OMPI_MCA_rmaps_base_mapping_policy",
+                                             "PRTE_MCA_rmaps_default_mapping_policy"};
+
+// "ppr:4:node"
+std::optional<int> parse_mapping(std::string_view text) {
+  constexpr std::string_view begin = "ppr:", end = ":node";
+  if (!text.starts_with(begin) || !text.ends_with(end)) return std::nullopt;
+  return parse_count(text.substr(begin.size(), text.size() - begin.size() - end.size()));
+}
+
+bool take(std::vector<planned_host>& hosts, std::optional<planned_job> job) {
+  if (job) hosts = std::move(job->hosts);
+  return job.has_value();
+}
+
+struct launcher_option {
+  std::vector<std::string_view> names;  // behind one or two dashes
+  std::size_t values;                   // words that follow it
+  // False: not understood.
+  std::function<bool(launcher_words& said, const std::string& value)> read;
+};
+
+const std::vector<launcher_option>& launcher_options() {
+  using said_words = launcher_words;
+  static const std::vector<launcher_option> all{
+      {{"n", "np"}, 1, [](said_words& said, auto& v) { return !!(said.ranks = parse_count(v)); }},
+      {{"N", "npernode", "ppn", "perhost"},
+       1,
+       [](said_words& said, auto& v) { return !!(said.ranks_per_host = parse_count(v)); }},
+      {{"map-by"},
+       1,
+       [](said_words& said, auto& v) { return !!(said.ranks_per_host = parse_mapping(v)); }},
+      {{"H", "host", "hosts"},
+       1,
+       [](said_words& said, auto& v) { return take(said.hosts, parse_host_list(v)); }},
+      {{"f", "hostfile", "machinefile", "default-hostfile"},
+       1,
+       [](said_words& said, auto& v) {
+         const auto text = read_file(v);
+         return text && take(said.hosts, parse_host_file(*text));
+       }},
+      // Nothing of hosts.
+      {{"x"}, 1, [](said_words&, auto&) { return true; }},
+      {{"mca", "env", "genv"}, 2, [](said_words&, auto&) { return true; }},
+  };
+  return all;
+}
+
+const launcher_option* find_launcher_option(std::string_view word) {
+  word.remove_prefix(word.starts_with("--") ? 2 : 1);
+  for (const launcher_option& option : launcher_options())
+    if (std::ranges::find(option.names, word) != option.names.end()) return &option;
+  return nullptr;
+}
+
+bool is_this_host(std::string_view name) {
+  char here[256] = "";
+  if (gethostname(here, sizeof here - 1) != 0) return false;
+  const std::string_view full = here;
+  return name == "localhost" || name == "127.0.0.1" || (!name.empty() && name == full) ||
+         (!name.empty() && name == full.substr(0, full.find('.')));
+}
+
+planned_job job_of_variables(const lookup& variable, int cores_here) {
+  if (const auto job = batch_job(variable, cores_here)) return *job;
+  for (const char* const name : host_file_variables)
+    if (variable(name)) return job_of(read_file(variable(name)), parse_host_file);
+  return {{{.slots = cores_here, .cores = cores_here}}};
+}
 
 }  // namespace
 
@@ -174,11 +256,29 @@ lookup environment() {
   };
 }
 
-planned_job find_planned_job(const lookup& variable, int cores_here) {
-  if (const auto job = batch_job(variable, cores_here)) return *job;
-  for (const char* const name : host_file_variables)
-    if (variable(name)) return job_of(read_file(variable(name)), parse_host_file);
-  return {{{.slots = cores_here, .cores = cores_here}}};
+std::optional<launcher_words> parse_launcher_words(std::span<const std::string> words) {
+  if (std::ranges::find(words, ":") != words.end()) return std::nullopt;
+  launcher_words said;
+  while (!words.empty() && words.front().starts_with('-')) {
+    const launcher_option* const option = find_launcher_option(words.front());
+    if (!option || words.size() <= option->values || !option->read(said, words[1]))
+      return std::nullopt;
+    words = words.subspan(1 + option->values);
+  }
+  return said;
+}
+
+planned_job find_planned_job(const lookup& variable, int cores_here, const launcher_words& said) {
+  planned_job job =
+      said.hosts.empty() ? job_of_variables(variable, cores_here) : planned_job{said.hosts};
+  std::optional<int> each = said.ranks_per_host;
+  for (const char* const name : mapping_variables)
+    if (const auto text = variable(name); text && !each) each = parse_mapping(*text);
+  for (planned_host& host : job.hosts) {
+    if (!host.cores && is_this_host(host.name)) host.cores = cores_here;
+    host.slots = each.value_or(host.slots);
+  }
+  return job;
 }
 
 std::optional<int> reserved_ranks(const lookup& variable) {
@@ -238,26 +338,26 @@ std::optional<planned_job> parse_pe_hostfile(std::string_view text) {
 }
 
 std::optional<planned_job> parse_node_file(std::string_view text) {
-  std::vector<planned_host> hosts;
-  std::map<std::string_view, std::size_t> place;
+  named_hosts found;
   for (const auto& words : lines_of(text)) {
     if (words.size() != 1) return std::nullopt;
-    // Lines of a host stand together, or come by turns.
-    const auto [known, fresh] = place.emplace(words.front(), hosts.size());
-    if (fresh) hosts.emplace_back();
-    ++hosts[known->second].slots;
+    found.add(words.front(), 1);
   }
-  return of_hosts(std::move(hosts));
+  return of_hosts(std::move(found.hosts));
+}
+
+std::optional<planned_job> parse_host_list(std::string_view text) {
+  named_hosts found;
+  for (const std::string_view word : split(text, ","))
+    if (!add_host(found, {word})) return std::nullopt;
+  return of_hosts(std::move(found.hosts));
 }
 
 std::optional<planned_job> parse_host_file(std::string_view text) {
-  std::vector<planned_host> hosts;
-  for (const auto& words : lines_of(text)) {
-    const auto slots = slots_of(words);
-    if (!slots) return std::nullopt;
-    hosts.push_back({.slots = *slots});
-  }
-  return of_hosts(std::move(hosts));
+  named_hosts found;
+  for (const auto& words : lines_of(text))
+    if (!add_host(found, words)) return std::nullopt;
+  return of_hosts(std::move(found.hosts));
 }
 
 }  // namespace railpass::cli

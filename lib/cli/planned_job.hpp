@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The job that a launcher is about to start ranks in: its hosts, how many ranks each is to have and
-// how many cores, as batch systems and launchers' host files say. What they do not say, or say in a
-// way that is not understood, is unknown: nothing here throws but reserved_ranks.
+// how many cores, as the launcher's own options, batch systems and launchers' host files say. What
+// they do not say, or say in a way that is not understood, is unknown: nothing here throws but
+// reserved_ranks.
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +18,7 @@ namespace railpass::cli {
 struct planned_host {
   int slots = 0;               ///< ranks that are to start there
   std::optional<int> cores{};  ///< nothing: unknown
+  std::string name{};          ///< "": unknown
 };
 
 /// More ranks than cores, on a host or on all hosts together.
@@ -36,9 +39,20 @@ struct planned_job {
 using lookup = std::function<std::optional<std::string>(const char* variable)>;
 lookup environment();
 
-/// The job that Slurm, PBS, LSF or Grid Engine has made, or that a launcher's default host file
-/// says; else the cores of this host.
-planned_job find_planned_job(const lookup& variable, int cores_here);
+/// What options of a launcher say.
+struct launcher_words {
+  std::optional<int> ranks{}, ranks_per_host{};
+  std::vector<planned_host> hosts{};  ///< empty: none are named
+};
+/// Of the words behind a launcher's name, those before the program; nothing where one of them is
+/// not known here, or where there are several programs. Where ranks are placed and bound is then
+/// up to whoever has written them.
+std::optional<launcher_words> parse_launcher_words(std::span<const std::string> words);
+
+/// The job whose hosts the launcher's words name, else that which Slurm, PBS, LSF or Grid Engine
+/// has made, or that a launcher's default host file says; else the cores of this host.
+planned_job find_planned_job(const lookup& variable, int cores_here,
+                             const launcher_words& said = {});
 /// How many ranks a batch system has reserved. Throws usage_error that names a malformed variable.
 std::optional<int> reserved_ranks(const lookup& variable);
 
@@ -55,6 +69,8 @@ std::optional<planned_job> parse_host_pairs(std::string_view text);
 std::optional<planned_job> parse_pe_hostfile(std::string_view text);
 /// PBS' file of nodes: a line for each rank.
 std::optional<planned_job> parse_node_file(std::string_view text);
+/// A launcher's list of hosts: "a,b:4".
+std::optional<planned_job> parse_host_list(std::string_view text);
 /// Host files of Open MPI ("host slots=4"), MPICH and Intel MPI ("host:4"): a line for each host.
 std::optional<planned_job> parse_host_file(std::string_view text);
 

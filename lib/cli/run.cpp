@@ -8,6 +8,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unistd.h>
 #include <utility>
@@ -23,7 +24,7 @@ struct options {
   bool verbose = false;
 };
 
-std::vector<std::string> command_for(const options& o, int ranks, const launch& found,
+std::vector<std::string> command_for(int ranks, const launch& found,
                                      const std::vector<std::string>& program) {
   std::vector<std::string> command = found.command;
   const auto add = [&](const std::vector<std::string>& words) {
@@ -31,7 +32,7 @@ std::vector<std::string> command_for(const options& o, int ranks, const launch& 
   };
   const std::string library = preload_library(found.family);
   add({"-n", std::to_string(ranks)});
-  if (o.launcher.empty()) add(crowd_options(found.kind, ranks));
+  add(crowd_options(found.kind, std::span(found.command).subspan(1), ranks));
   std::vector<std::string> words = found.command;
   words.insert(words.end(), program.begin(), program.end());
   add(preloading_options(found.kind, preload_value(library, program), words));
@@ -61,7 +62,7 @@ int run(const options& o, const CLI::App& verb) {
   // On other hosts, where a launcher of the user's may start it, there may be other programs.
   if (o.launcher.empty()) require_program(program.front());
   const std::vector<std::string> command =
-      command_for(o, *ranks, find_launch(o.launcher, o.mpi, program.front()), program);
+      command_for(*ranks, find_launch(o.launcher, o.mpi, program.front()), program);
   if (o.verbose) std::cerr << "railpass run: " << quoted(command) << '\n';
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));

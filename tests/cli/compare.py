@@ -53,6 +53,23 @@ class Compare(ProgramTest):
             done = self.run_railpass("compare", "--repetitions", 1, "--", *script)
             self.assertIn(says, done.stdout)
 
+    def test_ranks_give_way_both_ways_where_they_are_more_than_cores(self):
+        launcher = self.write("mpiexec", f'#!/bin/sh\ncase "$1" in --version) exec {MPIEXEC} "$1";; esac\n')
+        os.chmod(launcher, 0o755)
+        many = len(os.sched_getaffinity(0)) + 1
+        for words, crowded in ((("-n", 1), False), (("-n", many), True),
+                               (("-host", "localhost", "-n", many), True),
+                               (("-host", "elsewhere:999", "-n", many), False),
+                               (("--bind-to", "none", "-n", many), False)):
+            with self.subTest(words=words):
+                done = self.run_railpass("compare", "--repetitions", 1, "--verbose", "--", launcher,
+                                         *words, "true")
+                self.assertEqual(done.stderr.count(f"railpass: {many} ranks on {many - 1} cores"),
+                                 int(crowded), done.stderr)
+                added = sum("--oversubscribe" in line or "POLLS_BEFORE_YIELD" in line
+                            for line in done.stderr.splitlines())
+                self.assertEqual(added, 2 * int(crowded), done.stderr)
+
     def test_ranks_get_the_library_by_their_launcher(self):
         done = self.run_railpass("compare", "--repetitions", 1, "--verbose", "--", MPIEXEC, "-n", 2,
                                  "sh", "-c", 'sleep 0.2; echo "${LD_PRELOAD##*/}"')  # as in run.py

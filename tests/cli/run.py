@@ -83,7 +83,7 @@ class Run(ProgramTest):
                 self.assertEqual(self.start(command).returncode, 0)
 
         def started(launcher, program, *options, more=()):
-            return self.start([railpass, "run", "-n", "2", "--launcher", self.path(launcher),
+            return self.start([railpass, "run", "-n", "1", "--launcher", self.path(launcher),
                                *options, program, *more],
                               {"LD_LIBRARY_PATH": self.path("prefix/lib"), "RAILPASS_SEED": "7"})
 
@@ -104,7 +104,7 @@ class Run(ProgramTest):
                 done = started(launcher, programs[library])
                 folder = "" if family == self.family_of_build() else f"railpass/{family}/"
                 expected = self.path(f"prefix/lib/{folder}librailpass_preload.so")
-                self.assertEqual(done.stdout.strip(), f"-n 2 {option.format(expected)} "
+                self.assertEqual(done.stdout.strip(), f"-n 1 {option.format(expected)} "
                                  + programs[library], done.stderr)
         # A script does not tell its MPI: its launcher does, or the user.
         self.assertEqual(

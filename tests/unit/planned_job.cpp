@@ -104,6 +104,69 @@ TEST_CASE("a launcher's host file says hosts, of which no cores are known") {
 
 TEST_CASE("nothing is known of the jobs of other batch systems") {
   CHECK_FALSE(lacks_cores({{"FLUX_JOB_ID", "f1"}}, 1000));
+  CHECK_FALSE(lacks_cores({{"PMIX_NAMESPACE", "prterun-host-1@1"}, {"PMIX_RANK", "0"}}, 1000));
+}
+
+TEST_CASE("a launcher's own words name ranks and hosts") {
+  const auto crowded = [](const std::vector<std::string>& words,
+                          const std::map<std::string, std::string>& variables = {}) {
+    const auto said = parse_launcher_words(words);
+    return said && said->ranks &&
+           find_planned_job(of(variables), 2, *said).crowd_of(*said->ranks).has_value();
+  };
+  for (const char* n : {"-n", "-np", "--np"}) {
+    CHECK(crowded({n, "3", "program", "-n", "1"}));
+    CHECK_FALSE(crowded({n, "2", "program", "-n", "9"}));
+  }
+  CHECK(crowded({"-x", "NAME", "--mca", "btl", "self", "-genv", "A", "b", "-n", "3"}));
+  // Who is elsewhere has as many cores as it has; here there are two.
+  CHECK_FALSE(crowded({"--host", "elsewhere:64", "-n", "65"}));
+  CHECK(crowded({"-host", "localhost", "-n", "3"}));
+  CHECK(crowded({"-H", "localhost:2,elsewhere:64,localhost:1", "-n", "67"}));
+  CHECK_FALSE(crowded({"-H", "localhost:2,elsewhere:64", "-n", "66"}));
+  CHECK_FALSE(crowded({"-hosts", "localhost:64,elsewhere:64", "-ppn", "2", "-n", "4"}));
+  CHECK(crowded({"-H", "localhost:2,elsewhere:2", "--map-by", "ppr:3:node", "-n", "4"}));
+  const temporary_file hosts("elsewhere slots=64\nlocalhost slots=64\n");
+  CHECK(crowded({"--hostfile", hosts.path(), "-n", "128"}));
+  CHECK_FALSE(crowded({"-f", hosts.path(), "-n", "64"}));
+  // They stand before what a batch system says.
+  const std::map<std::string, std::string> slurm{{"SLURM_TASKS_PER_NODE", "2(x2)"},
+                                                 {"SLURM_JOB_CPUS_PER_NODE", "2(x2)"},
+                                                 {"SLURM_JOB_ID", "7"}};
+  CHECK(crowded({"-n", "5"}, slurm));
+  CHECK_FALSE(crowded({"-n", "5", "-host", "elsewhere:64"}, slurm));
+  CHECK(crowded({"-n", "3", "-npernode", "3"}, slurm));
+  CHECK(crowded(
+      {"-n", "3"},
+      {{"SLURM_TASKS_PER_NODE", "8"}, {"SLURM_JOB_CPUS_PER_NODE", "2"}, {"SLURM_JOB_ID", "7"}}));
+}
+
+TEST_CASE("mapping policies of PRRTE and Open MPI say ranks per host") {
+  std::map<std::string, std::string> variables{{"SLURM_JOB_ID", "7"},
+                                               {"SLURM_TASKS_PER_NODE", "8(x2)"},
+                                               {"SLURM_JOB_CPUS_PER_NODE", "4(x2)"}};
+  CHECK(lacks_cores(variables, 8));
+  for (const char* name :
+       {"OMPI_MCA_rmaps_base_mapping_policy", "PRTE_MCA_rmaps_default_mapping_policy"}) {
+    auto mapped = variables;
+    mapped[name] = "ppr:4:node";
+    CHECK_FALSE(lacks_cores(mapped, 8));
+    mapped[name] = ":oversubscribe";
+    CHECK(lacks_cores(mapped, 8));
+  }
+}
+
+TEST_CASE("words of a launcher that are not known say nothing at all") {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"--bind-to", "core", "-n", "3"},
+                                             {"-n"},
+                                             {"-n", "many"},
+                                             {"-n", "0"},
+                                             {"-host", "a:x", "-n", "3"},
+                                             {"--hostfile", "/none", "-n", "3"},
+                                             {"--map-by", "slot:PE=4", "-n", "3"},
+                                             {"-n", "3", "program", ":", "-n", "2", "other"}})
+    CHECK_FALSE(parse_launcher_words(words));
 }
 
 TEST_CASE("a list that is written out is read again") {
@@ -130,7 +193,8 @@ TEST_CASE("what is malformed is unknown or has hosts with ranks") {
     CAPTURE(text);
     if (const auto counts = parse_node_counts(text))
       for (const int count : *counts) REQUIRE(count > 0);
-    for (const auto parse : {parse_host_pairs, parse_pe_hostfile, parse_node_file, parse_host_file})
+    for (const auto parse :
+         {parse_host_pairs, parse_pe_hostfile, parse_node_file, parse_host_file, parse_host_list})
       if (const auto job = parse(text)) {
         REQUIRE_FALSE(job->hosts.empty());
         for (const planned_host& host : job->hosts) REQUIRE(host.slots > 0);
