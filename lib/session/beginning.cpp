@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/beginning.hpp"
 
+#include "lib/session/device_memory.hpp"
 #include "lib/session/hang_watch.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/text_hash.hpp"
@@ -127,9 +128,7 @@ std::optional<beginning::refusal> beginning::agree() {
   if (!agreed.all(agreement::enabled)) return refusal{};
   if (!agreed.all(agreement::pays)) return refusal{MPI_SUCCESS, true};
   if (!agreed.all(agreement::no_device)) {
-    refuse(
-        ": a rank may have memory of a GPU (RAILPASS_GPU=native, or Level Zero without railpass' "
-        "preload library, which recognises that memory)");
+    refuse(": ", {}, told_of_device_memory);
     return refusal{};
   }
   if (!agreed.all(agreement::made_its_part)) {

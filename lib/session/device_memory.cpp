@@ -157,6 +157,7 @@ struct level_zero_driver : driver {
 };
 
 std::atomic<const driver*> loaded{nullptr};
+std::atomic<bool> is_unknown{false};  // one is loaded that cannot be asked
 
 // Only what the process has loaded: a driver that only we know has nothing of the user's.
 template <class Driver>
@@ -195,8 +196,6 @@ bool is_loaded(std::string_view beginning_of_name) {
 
 }  // namespace
 
-bool has_unknown_device_driver() { return !has_device_driver() && is_loaded(level_zero); }
-
 bool has_device_driver() {
   if (loaded.load(std::memory_order_acquire)) return true;
   static std::atomic<unsigned long long> searched{0};
@@ -211,9 +210,15 @@ bool has_device_driver() {
         {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"});
   if (!found && is_loaded(level_zero))
     found = find_driver<level_zero_driver>({"libze_loader.so.1"});
+  is_unknown.store(!found && is_loaded(level_zero), std::memory_order_relaxed);
   loaded.store(found, std::memory_order_release);
   searched.store(now, std::memory_order_release);
   return found != nullptr;
+}
+
+bool may_have_device_memory(std::string_view gpu) {
+  if (has_device_driver()) return gpu == "native";
+  return is_unknown.load(std::memory_order_relaxed);
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include "lib/session/call_buffers.hpp"
 
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 namespace railpass {
@@ -15,8 +16,13 @@ namespace railpass {
 /// memory of one. Looked up at run time, nothing is linked; without a driver this looks at a
 /// counter of the dynamic linker.
 bool has_device_driver();
-/// Whether it has loaded one that cannot tell: Level Zero's without the preload library.
-bool has_unknown_device_driver();
+/// Whether this rank's buffers may lie in memory of a GPU that nothing here copies: `gpu` is
+/// RAILPASS_GPU, and Level Zero's driver cannot tell without the preload library.
+bool may_have_device_memory(std::string_view gpu);
+/// What records say then.
+inline constexpr std::string_view told_of_device_memory =
+    "a rank may have memory of a GPU (RAILPASS_GPU=native, or Level Zero without railpass' preload "
+    "library, which recognises that memory)";
 
 /// Copies in the host's memory of what a call has in a GPU's. Keeps its memory from call to call.
 class host_copies {

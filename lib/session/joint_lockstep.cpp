@@ -2,6 +2,7 @@
 #include "lib/session/joint_lockstep.hpp"
 
 #include "collectives/registry.hpp"
+#include "lib/session/device_memory.hpp"
 #include "lib/session/own_errors.hpp"
 #include "lib/session/process.hpp"
 #include "railpass/base/settings.hpp"
@@ -141,7 +142,10 @@ void joint_lockstep::leave() {
 
 void joint_lockstep::note_merge(int code, bool mismatch) {
   if (code != MPI_SUCCESS) leave_others();
-  if (mismatch && !failed_)
+  if (!mismatch || failed_) return;
+  if (steps_.device_found())
+    process_.record(subject_ + " is not tuned any more: " + std::string(told_of_device_memory));
+  else
     process_.record("the ranks of " + subject_ +
                     " did not make the same calls through railpass; it is not tuned any more");
 }

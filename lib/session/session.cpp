@@ -52,6 +52,7 @@ long times_core_given() {
   if (call_number_ == asks_for_memory_at_) ask_for_memory(c.comm);
   if (joint_.begin_call()) {
     weighing::give_up();  // merges have an account of their own
+    if (may_have_device_memory(settings_.gpu)) joint_.steps().find_device();
     joint_.merge_steps();
     if (joint_.steps().copies_refused() && in_memory_ && in_memory_->single_copy)
       give_up_single_copies();

@@ -26,8 +26,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
     int rank = 0, num_ranks = 0;
     PMPI_Comm_rank(user, &rank);
     PMPI_Comm_size(user, &num_ranks);
-    b.agreed.set(agreement::no_device,
-                 !has_unknown_device_driver() && (values.gpu != "native" || !has_device_driver()));
+    b.agreed.set(agreement::no_device, !may_have_device_memory(values.gpu));
     const bool rails = !rails_mark(values.rails).empty();
     b.agreed.set(agreement::names_rails, rails);
     b.agreed.set(agreement::names_no_rails, !rails);

@@ -379,6 +379,29 @@ class Preloaded(unittest.TestCase):
                           RAILPASS_USE="broadcast:binomial", RAILPASS_LOG="stderr")
         self.assertEqual((done.stdout, done.stderr), ("0 wrong\n", ""))
 
+    def test_a_driver_that_cannot_be_asked(self):
+        # One rank loads it while arms are compared: from the next merge on all stay native.
+        source, driver, trace = (self.path(n) for n in ("empty.c", "libze_loader.so.1", "late"))
+        Path(source).write_text("", encoding="utf-8")
+        good, said = compile_with(MPICC, source, driver, "-shared", "-fPIC",
+                                  "-Wl,-soname,libze_loader.so.1")
+        self.assertTrue(good, said)
+        done = self.start(self.program("device_on_one.c"), driver, preload=(PRELOAD,),
+                          RAILPASS_POLICY="round_robin", RAILPASS_TRACE=trace,
+                          RAILPASS_LOG="stderr")
+        self.assertEqual(done.stdout, "0 wrong\n")
+        said = done.stderr.splitlines()
+        self.assertEqual(len(said), RANKS, done.stderr)
+        for line in said:
+            self.assertIn("is not tuned any more: a rank may have memory of a GPU", line)
+        arms = []
+        for rank in range(RANKS):
+            lines = Path(f"{trace}.{rank}").read_text(encoding="utf-8").splitlines()[1:]
+            arms.append([line.split(",")[5] for line in lines])
+        self.assertGreater(len(set(arms[0])), 1)
+        self.assertEqual(set(arms[0][-100:]), {"native"})
+        self.assertTrue(all(of_rank == arms[0] for of_rank in arms))
+
     def test_no_driver_is_searched_for(self):
         # A search asks the file system for every directory of the path, on every rank.
         done = self.start(self.program("all_collectives.c"), preload=(PRELOAD,), LD_DEBUG="libs",

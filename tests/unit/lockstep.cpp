@@ -447,6 +447,21 @@ TEST_CASE("ranks that make different calls notice it in the same merge and stay 
   }
 }
 
+TEST_CASE("all ranks stay native from the same merge on once one of them may have a GPU") {
+  ranks all(3, {}, "knowledge_gradient", 1);
+  const context_key usual = key_of(collective::all_reduce, 12);
+  const auto seconds = [](int arm) { return arm_seconds(arm); };
+  for (int i = 0; i < 100; ++i) all.call(usual, seconds);
+  REQUIRE_FALSE(all.steps()[0].device_found());
+  all.steps()[1].find_device();
+  for (int i = 0; i < 100000 && all.mismatches() == 0; ++i) all.call(usual, seconds);
+  REQUIRE(all.mismatches() == 3);
+  for (lockstep& ls : all.steps()) {
+    CHECK(ls.native_for_good());
+    CHECK(ls.device_found());
+  }
+}
+
 TEST_CASE("merges become rare without bound, and cheap calls merge less than dear ones") {
   const auto merges_at = [](double call_s, double merge_s, std::vector<int> at) {
     ranks all(2, {}, "knowledge_gradient", 5, {.spread_s = merge_s});

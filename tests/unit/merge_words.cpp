@@ -30,8 +30,8 @@ TEST_CASE("a report tells the extremes over the ranks") {
   std::array others{sample_of(4e-3, 20), sample_of(2e-3), sample_of(-1)};
   others[0].watches_core = others[0].gave_core = true;
   merge_report report, childs;
-  report.write(7, 1234, 1e-4, false, mine, 16);
-  childs.write(7, 1234, 3e-4, true, others, 16);
+  report.write(7, 1234, 1e-4, {}, mine, 16);
+  childs.write(7, 1234, 3e-4, {.refuses_copies = true}, others, 16);
   std::vector<std::int32_t> received(childs.words().begin(), childs.words().end());
   received.resize(merge_report::max_words, merge_report::neutral);
   report.add(received);
@@ -39,7 +39,8 @@ TEST_CASE("a report tells the extremes over the ranks") {
   CHECK(report.agrees());
   CHECK(report.charged_s() == Approx(3e-4).epsilon(1e-3));  // in units of 100 ns
   CHECK(report.gave_core() == 1);
-  CHECK(report.refuses_copies());
+  CHECK(report.found().refuses_copies);
+  CHECK_FALSE(report.found().has_device);
   const auto both = report.times(0), one = report.times(1);
   REQUIRE((both && one));
   CHECK(both->shortest_s == Approx(1e-3).epsilon(1e-5));
@@ -54,8 +55,8 @@ TEST_CASE("a report tells the extremes over the ranks") {
 TEST_CASE("ranks that differ are seen in the report") {
   const auto agree = [](std::int64_t call, std::int32_t state) {
     merge_report report, childs;
-    report.write(7, 1234, 0, false, {}, 16);
-    childs.write(call, state, 0, false, {}, 16);
+    report.write(7, 1234, 0, {}, {}, 16);
+    childs.write(call, state, 0, {}, {}, 16);
     report.add(childs.words());
     return report.agrees();
   };
@@ -64,7 +65,7 @@ TEST_CASE("ranks that differ are seen in the report") {
   CHECK_FALSE(agree(7, 1235));
   CHECK_FALSE(agree(7, -1));
   merge_report alone;
-  alone.write(7, -1, 0, false, {}, 16);
+  alone.write(7, -1, 0, {}, {}, 16);
   CHECK_FALSE(alone.agrees());
 }
 
@@ -77,7 +78,7 @@ TEST_CASE("a reply holds the next merge and as many plans as fit") {
   while (reply.add(full, added)) ++added;
   reply.set({.gap = 10, .pace = 0, .samples = 32});
   REQUIRE(added == 9);  // of 55 words each
-  CHECK(reply.words().size() == 7 + 9 * 55);
+  CHECK(reply.words().size() == 8 + 9 * 55);
   CHECK(reply.agreed());
   CHECK(reply.next().gap == 10);
   CHECK(reply.next().pace == 0);
@@ -94,8 +95,10 @@ TEST_CASE("a reply holds the next merge and as many plans as fit") {
   CHECK(read == added);
 
   reply.begin(false);
+  reply.set({.has_device = true});
   CHECK_FALSE(reply.agreed());
-  CHECK(reply.words().size() == 7);
+  CHECK((reply.found().has_device && !reply.found().refuses_copies));
+  CHECK(reply.words().size() == 8);
 }
 
 TEST_CASE("a plan's positions ascend, and its period is beyond the last one") {

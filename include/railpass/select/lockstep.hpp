@@ -89,7 +89,7 @@ enum class merge_outcome : std::uint8_t { agreed, mismatch };
 
 class lockstep {
  public:
-  static constexpr int protocol_version = 8;
+  static constexpr int protocol_version = 9;
   static constexpr int no_context = -1;
 
   /// On one rank; rank 0 is the leader.
@@ -198,9 +198,14 @@ class lockstep {
 
   /// The kernel refuses this rank single copies: from the next merge on copies_refused() is true on
   /// all ranks.
-  void refuse_copies() { refuses_copies_ = true; }
-  bool refuses_copies() const { return refuses_copies_; }
+  void refuse_copies() { mine_.refuses_copies = true; }
+  bool refuses_copies() const { return mine_.refuses_copies; }
   bool copies_refused() const { return copies_refused_; }
+
+  /// This rank may have memory of a GPU: from the next merge on all ranks are native for good, as
+  /// if they differed, and device_found() says why.
+  void find_device() { mine_.has_device = true; }
+  bool device_found() const { return reply_.found().has_device; }
 
   /// Which arm the call takes. A settled call costs a few nanoseconds; nothing is allocated except
   /// in the first call of a context.
@@ -343,8 +348,8 @@ class lockstep {
 
   lockstep_settings settings_;
   bool is_leader_ = false;
-  bool refuses_copies_ = false;  // this rank
-  bool copies_refused_ = false;  // some rank
+  rank_findings mine_;
+  bool copies_refused_ = false;  // of some rank
   bool poisoned_ = false;  // this rank saw that the ranks differ; the next merge tells the others
   std::int64_t merges_ = 0;
   std::int32_t samples_room_ = merge_report::min_samples;
@@ -476,7 +481,7 @@ inline void lockstep::post() {
   std::swap(queue_, in_flight_);
   queue_.clear();
   report_.write(calls(), poisoned_ ? -1 : std::int32_t(fingerprint_ & 0x7fffffff), charged_s_,
-                refuses_copies_, in_flight_, samples_room_);
+                mine_, in_flight_, samples_room_);
   charged_s_ = 0;
   steps_.posted();
 }
@@ -484,14 +489,14 @@ inline void lockstep::post() {
 inline void lockstep::answer() {
   const own_float_environment own;
   steps_.received();
-  reply_.begin(report_.agrees());
+  reply_.begin(report_.agrees() && !report_.found().has_device);
+  reply_.set(report_.found());
   if (!reply_.agreed()) return;
   const std::int32_t reply_calls = steps_.calls_to_reply();
   pacing_.charge(steps_.pace(), report_.charged_s(), leader_.slowdown());
   leader_.learn(in_flight_, report_, contexts_);
   leader_.plan(contexts_, queue_, reply_calls, merge_cost_s());
   const merge_demand demand = leader_.answer(contexts_, calls(), reply_calls, reply_);
-  reply_.refuse_copies(report_.refuses_copies());
   reply_.set(pacing_.next(demand, reply_calls, steps_began_s_));
 }
 
@@ -502,7 +507,7 @@ inline merge_outcome lockstep::consume() {
     steps_.consumed_last();
     return merge_outcome::mismatch;
   }
-  copies_refused_ = copies_refused_ || reply_.refuses_copies();
+  copies_refused_ = copies_refused_ || reply_.found().refuses_copies;
   const next_merge next = reply_.next();
   steps_.consumed(next.gap, next.pace);
   samples_room_ = next.samples;

@@ -76,6 +76,12 @@ struct timed_sample {
   bool beside_merge = false;
 };
 
+/// What a rank has met that concerns all of them.
+struct rank_findings {
+  bool refuses_copies = false;  ///< the kernel refuses it single copies
+  bool has_device = false;      ///< it may have memory of a GPU, which schedules must not touch
+};
+
 /// The report of a merge: every rank writes its own and takes over those of its children, the
 /// minimum word by word. A value and its negative give minimum and maximum.
 class merge_report {
@@ -88,8 +94,8 @@ class merge_report {
 
   /// This rank's own, with room for so many samples, which is the same on all ranks. `state` tells
   /// whether the ranks have done the same so far; -1: they have not. `charged_s`: what the last
-  /// merge cost the rank. `refuses_copies`: the kernel refuses it single copies.
-  void write(std::int64_t call, std::int32_t state, double charged_s, bool refuses_copies,
+  /// merge cost the rank.
+  void write(std::int64_t call, std::int32_t state, double charged_s, const rank_findings& found,
              std::span<const timed_sample> samples, int room) {
     words_.assign(header + sample_words * std::size_t(room), neutral);
     words_[call_word] = std::int32_t(call & 0x7fffffff);
@@ -97,7 +103,8 @@ class merge_report {
     words_[state_word] = state;
     words_[state_negative] = state < 0 ? -1 : -state;
     words_[charge_negative] = -std::int32_t(std::clamp(charged_s * 1e7, 0.0, 1e9));
-    words_[refuses_copies_negative] = refuses_copies ? -1 : 0;
+    words_[refuses_copies_negative] = found.refuses_copies ? -1 : 0;
+    words_[has_device_negative] = found.has_device ? -1 : 0;
     words_[gave_core_negative] = -std::int32_t(std::ranges::count_if(
         samples, [](const timed_sample& one) { return one.watches_core && one.gave_core; }));
     for (std::size_t i = 0; i < samples.size(); ++i) {
@@ -130,7 +137,10 @@ class merge_report {
   /// On the rank for which that is the most.
   double charged_s() const { return -1e-7 * words_[charge_negative]; }
   int gave_core() const { return -words_[gave_core_negative]; }
-  bool refuses_copies() const { return words_[refuses_copies_negative] != 0; }
+  rank_findings found() const {
+    return {.refuses_copies = words_[refuses_copies_negative] != 0,
+            .has_device = words_[has_device_negative] != 0};
+  }
   /// Of the i-th sample; nothing if no rank recorded it.
   std::optional<call_times> times(std::size_t i) const {
     const std::span words = std::span(words_).subspan(at_sample(i), sample_words);
@@ -153,6 +163,7 @@ class merge_report {
     charge_negative,     // in units of 100 ns
     gave_core_negative,  // watched calls
     refuses_copies_negative,
+    has_device_negative,
     header
   };
   // A sample: times are logarithms, gaps in units of 100 ns.
@@ -190,8 +201,8 @@ class merge_reply {
     return std::span(words_).first(std::size_t(words_[size_word]));
   }
 
-  /// If the ranks differ that is all it says; else plans are added, as many as fit, and the next
-  /// merge.
+  /// If the ranks do not go on that is all it says, and what was found; else plans are added, as
+  /// many as fit, and the next merge.
   void begin(bool agreed) {
     words_[agreed_word] = agreed ? 1 : 0;
     words_[size_word] = header;
@@ -212,10 +223,16 @@ class merge_reply {
     words_[samples_word] = next.samples;
   }
 
-  void refuse_copies(bool refuses) { words_[refuses_copies_word] = refuses ? 1 : 0; }
+  void set(const rank_findings& found) {
+    words_[refuses_copies_word] = found.refuses_copies ? 1 : 0;
+    words_[has_device_word] = found.has_device ? 1 : 0;
+  }
 
   bool agreed() const { return words_[agreed_word] != 0; }
-  bool refuses_copies() const { return words_[refuses_copies_word] != 0; }
+  rank_findings found() const {
+    return {.refuses_copies = words_[refuses_copies_word] != 0,
+            .has_device = words_[has_device_word] != 0};
+  }
   next_merge next() const {
     return {.gap = words_[gap_word], .pace = words_[pace_word], .samples = words_[samples_word]};
   }
@@ -230,11 +247,12 @@ class merge_reply {
  private:
   enum : std::size_t {
     size_word,    // of the reply, in words
-    agreed_word,  // 0: the ranks differ
+    agreed_word,  // 0: the ranks differ, or one has a device
     gap_word,
     pace_word,
     samples_word,
     refuses_copies_word,
+    has_device_word,
     plans_word,  // how many plans follow
     header
   };
