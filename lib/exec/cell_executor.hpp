@@ -148,8 +148,9 @@ class cell_executor {
   static constexpr int polls_on_own_core = 64, polls_on_shared_core = 4;
   static constexpr unsigned polls_per_look = 1024;  // whatever the clock says
   // MPI and the rails go on after that; then so often. Others' turns take longer than a look.
-  static constexpr double first_look_s = 2e-6, look_interval_s = 2e-6,
-                          look_interval_on_shared_core_s = 20e-6;
+  // About 2 and 20 us, in few bits, so that sums with the clock's times are exact.
+  static constexpr double first_look_s = 0x1p-19, look_interval_s = 0x1p-19,
+                          look_interval_on_shared_core_s = 0x1.4p-16;
 
   void bind(program& p, const schedule& s, const binding& b) {
     const binding& before = p.memory.bound();

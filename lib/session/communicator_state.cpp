@@ -3,6 +3,7 @@
 
 #include "lib/session/inside.hpp"
 #include "railpass/base/error.hpp"
+#include "railpass/base/float_environment.hpp"
 
 #include <array>
 #include <atomic>
@@ -186,6 +187,7 @@ void communicator_state::configure(std::string_view setting, std::string_view va
   if (agreed_)
     throw error("setting '" + std::string(setting) +
                 "' comes too late: the communicator is tuned already");
+  const own_float_environment own;
   assign(settings_, setting, value, setting);
 }
 

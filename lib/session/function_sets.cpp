@@ -8,6 +8,7 @@
 #include "lib/session/neighbor_call.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/same_on_all.hpp"
+#include "railpass/base/float_environment.hpp"
 #include "railpass/select/merge_words.hpp"
 #include "railpass/select/policies.hpp"
 
@@ -356,6 +357,7 @@ void request_state::settle_results(std::size_t version, const std::string& probl
 }
 
 void request_state::trace(const set_call& c, double seconds) const {
+  const own_float_environment own;
   try {
     char text[512];
     std::snprintf(text, sizeof text, "%.9f,%s,%lld,%s,0,%s,%.6f,%d,%.9f", c.started_s_,

@@ -4,6 +4,7 @@
 #include "lib/session/log.hpp"
 #include "lib/session/own_thread.hpp"
 #include "railpass/base/clock.hpp"
+#include "railpass/base/float_environment.hpp"
 #include "railpass/base/settings.hpp"
 
 #include <algorithm>
@@ -83,6 +84,7 @@ hang_watch::wait::wait(const char* doing) : doing_(doing) {
   watched& w = watched::all();
   const std::lock_guard lock(w.mutex);
   if (w.after_s <= 0 || *doing == 0) return;
+  const own_float_environment own;
   until_s_ = steady_clock_s() + w.after_s;
   next_ = std::exchange(w.first, this);
 }

@@ -5,6 +5,7 @@
 #include "lib/session/own_thread.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/error.hpp"
+#include "railpass/base/float_environment.hpp"
 #include "railpass/knowledge/imports.hpp"
 
 #include <algorithm>
@@ -157,6 +158,7 @@ void kept_knowledge::tidy() {
 }
 
 std::string kept_knowledge::end(knowledge::run_record run, double patience_left_s) {
+  const own_float_environment own;
   const double until_s = steady_clock_s() + patience_left_s;
   tidying_.request_stop();
   const std::string problem = write_last(std::move(run), patience_left_s);

@@ -7,6 +7,7 @@
 
 #include "lib/session/inside.hpp"
 #include "railpass/base/clock.hpp"
+#include "railpass/base/float_environment.hpp"
 #include "railpass/base/statistics.hpp"
 
 #include <algorithm>
@@ -22,7 +23,10 @@ class session;
 /// Of one communicator. What a thread that lost its core in between has seen is an outlier.
 class own_time {
  public:
-  void add(double seconds) { latest_s_[count_++ % latest_s_.size()] = float(seconds); }
+  void add(double seconds) {
+    const own_float_environment own;
+    latest_s_[count_++ % latest_s_.size()] = float(seconds);
+  }
   /// The median; nothing if hardly any call was weighed.
   std::optional<double> of_call_s() const {
     if (count_ < few) return std::nullopt;

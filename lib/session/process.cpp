@@ -70,7 +70,7 @@ environment_settings read_and_checked() {
 // What other leaders tell is a message, no file.
 constexpr double first_keeping_s = 1, first_telling_s = 0.1, longest_pause_s = 3600;
 // Rank 0 waits so long for the last words of other leaders.
-constexpr double last_words_s = 0.02;
+constexpr double last_words_s = 0x1p-6;
 
 std::string owed_over(open_transport& rails) {
   return "a message over rails '" + rails.rails() + "' to rank " +
@@ -233,6 +233,7 @@ void process::keep_learnt() {
     if (world_rank_ != 0) return leaders_.tell_last(learnt().contexts);
     const double began_s = steady_clock_s();
     leaders_.hear_last(last_words_s);
+    const own_float_environment own;
     knowledge::run_record run = learnt();
     run.machine = files::this_machine(num_hosts_, mpi_library_);
     const double left_s = std::max(0.0, patience_s - (steady_clock_s() - began_s));

@@ -5,6 +5,7 @@
 #include "lib/session/judgement.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/verify.hpp"
+#include "railpass/base/float_environment.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/select/policies.hpp"
 
@@ -36,6 +37,12 @@ double longest_block_bytes(const call& c, int num_ranks) {
     all += c.receive.counts[i];
   }
   return all == 0 ? 0 : double(c.message_bytes) * (double(longest) / double(all));
+}
+
+bool fits(const scratch_formula& scratch, const call& c, int num_ranks, std::int64_t limit) {
+  const own_float_environment own;
+  return scratch.bytes(double(c.message_bytes),
+                       scratch.blocks > 0 ? longest_block_bytes(c, num_ranks) : 0) <= double(limit);
 }
 
 // How often the calling thread's core was given to another thread, asked for or not.
@@ -234,9 +241,7 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
                       .single_copy = in_memory && one_node && in_memory_->single_copy,
                       .nodes = nodes_.facts(),
                       .caches = caches_.facts()}) &&
-         a.scratch.bytes(double(c.message_bytes),
-                         a.scratch.blocks > 0 ? longest_block_bytes(c, num_ranks_) : 0) <=
-             double(settings_.scratch_limit);
+         fits(a.scratch, c, num_ranks_, settings_.scratch_limit);
 }
 
 [[gnu::hot]] int session::run_arm(const call& c, const arm& a) {

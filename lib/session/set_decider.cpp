@@ -195,6 +195,7 @@ void set_decider::record(const set_choice& chosen, double started_s, double ende
 }
 
 double set_decider::share(int context, int version) const {
+  const own_float_environment own;
   const auto lock = joint_->guard();
   return joint_->steps().share(context, version);
 }

@@ -4,6 +4,7 @@
 #include "lib/session/datatype.hpp"
 #include "lib/session/process.hpp"
 #include "lib/session/sum_rounding.hpp"
+#include "railpass/base/float_environment.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -121,6 +122,7 @@ int compare_values(const std::vector<user_block>& blocks, const bytes& a, const 
   same = a == b;
   if (same || a.size() != b.size()) return MPI_SUCCESS;
   same = true;
+  const own_float_environment own;
   std::size_t at = 0;
   for (const user_block& block : blocks)
     if (block.bytes() > 0)
@@ -176,6 +178,7 @@ int run_verified(const call& c, const call_place& at, process& owner,
     call of_magnitudes = c;
     of_magnitudes.send.memory = terms.data();
     of_magnitudes.receive.memory = magnitudes.data();
+    const own_float_environment own;  // the program has asked for no such sum
     if (const int failure = run_native(of_magnitudes)) return failure;
   }
   if (tuned_failure != MPI_SUCCESS) return tuned_failure;
@@ -183,6 +186,7 @@ int run_verified(const call& c, const call_place& at, process& owner,
   if (const int failure = compare_values(blocks, ours, theirs, alike)) return failure;
   if (!alike)
     with_number(components, [&]<class T>(T) {
+      const own_float_environment own;
       const auto a = numbers_in<T>(ours), b = numbers_in<T>(theirs);
       alike =
           is_sum ? differ_by_rounding(a, b, numbers_in<T>(magnitudes), at.num_ranks) : close(a, b);

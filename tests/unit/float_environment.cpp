@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "railpass/base/float_environment.hpp"
 
+#include "railpass/base/clock.hpp"
 #include "support/catch.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <random>
 #include <thread>
 
 using namespace railpass;
@@ -59,4 +63,24 @@ TEST_CASE("what the program has raised stays raised") {
   const int raised = std::fetestexcept(traps);
   std::feclearexcept(FE_ALL_EXCEPT);
   CHECK(raised == FE_DIVBYZERO);
+}
+
+TEST_CASE("times are those of the clock, and their sums and differences are exact") {
+  constexpr std::int64_t second = 1'000'000'000, years = 100'000'000 * second;
+  std::mt19937_64 random(55);
+  for (int round = 0; round < 100000; ++round) {
+    const std::int64_t began = std::int64_t(random() % std::uint64_t(years >> random() % 40)),
+                       took = std::int64_t(random() % std::uint64_t(second * 100 >> random() % 30));
+    CAPTURE(began, took);
+    std::feclearexcept(FE_ALL_EXCEPT);
+    const double began_s = exact_seconds(began), ended_s = exact_seconds(began + took);
+    volatile double took_s = ended_s - began_s;
+    volatile double until_s = ended_s + 0x1p-19;
+    const int raised = std::fetestexcept(FE_ALL_EXCEPT);
+    REQUIRE(raised == 0);
+    REQUIRE(took_s >= 0);
+    const double tick_s = std::max(0x1p-30, std::ldexp(ended_s, -52));
+    REQUIRE(std::abs(took_s - double(took) * 1e-9) <= 2 * tick_s);
+    REQUIRE(std::abs(until_s - double(began + took) * 1e-9) <= 0x1p-19 + 2 * tick_s);
+  }
 }

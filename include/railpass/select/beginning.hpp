@@ -5,6 +5,7 @@
 #pragma once
 
 #include "railpass/base/clock.hpp"
+#include "railpass/base/float_environment.hpp"
 
 #include <cstdint>
 
@@ -34,6 +35,7 @@ class beginning {
   /// In an agreement, how much time has passed per call on this rank, in the mean; 0 before there
   /// are calls to tell.
   double passed_s(double now_s) const {
+    const own_float_environment own;
     return calls_ > 2 ? (now_s - began_s_) / double(calls_ - 2) : 0;
   }
 
