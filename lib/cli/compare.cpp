@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
+#include "lib/cli/compare.hpp"
+
 #include "lib/cli/launcher.hpp"
-#include "lib/cli/verb.hpp"
-#include "lib/files/comparison.hpp"
 #include "lib/files/files.hpp"
 #include "lib/measure/job.hpp"
 #include "lib/report/page.hpp"
 #include "lib/report/table.hpp"
-#include "lib/tune/command.hpp"
+#include "railpass/base/clock.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
 
-#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <iostream>
@@ -28,13 +27,6 @@ struct options {
   json_output json;
 };
 
-// The same command, without railpass and with the preload library.
-struct way {
-  std::string name;
-  tune::command_request command;
-  std::vector<double> seconds{};
-};
-
 // Of a launcher's command, the program is the first word that is linked with an MPI library.
 mpi_family family_of_command(const std::vector<std::string>& command, launcher_kind kind) {
   for (const std::string& word : command)
@@ -44,14 +36,16 @@ mpi_family family_of_command(const std::vector<std::string>& command, launcher_k
   return usual == mpi_family::unknown ? family_of_build() : usual;
 }
 
-std::array<way, 2> both_ways(const options& o, const std::vector<std::string>& command) {
+}  // namespace
+
+std::array<way, 2> both_ways(const std::vector<std::string>& command, const std::string& mpi,
+                             double limit_s) {
   const launcher_kind kind = kind_of_launcher(command.front());
   const std::vector<std::string> words(command.begin() + 1, command.end());
   const mpi_family family =
-      o.mpi.empty() ? family_of_command(kind == launcher_kind::unknown ? command : words, kind)
-                    : parse_family("--mpi", o.mpi);
+      mpi.empty() ? family_of_command(kind == launcher_kind::unknown ? command : words, kind)
+                  : parse_family("--mpi", mpi);
   const std::string value = preload_value(preload_library(family), command);
-  const double limit_s = parse_duration_s("--limit", o.limit);
   const std::vector<std::string> to_give_way = crowd_options(kind, words);
 
   const auto line = [&](const std::vector<std::string>& options) {
@@ -76,6 +70,8 @@ std::array<way, 2> both_ways(const options& o, const std::vector<std::string>& c
   }
   return {without, with};
 }
+
+namespace {
 
 std::string last_lines(const std::string& text) {
   std::size_t from = text.size();
@@ -121,12 +117,71 @@ report::tone tone_of(files::shown_gain shown) {
                                               : report::tone::plain;
 }
 
+}  // namespace
+
+files::comparison run_in_turn(std::array<way, 2>& ways, const std::vector<std::string>& command,
+                              int repetitions, progress_bar& progress, double budget_s) {
+  bool same_output = true, same_but_numbers = true;
+  std::string output;
+  const double began_s = steady_clock_s();
+  double pair_s = 0;
+  for (int r = 0; r <= repetitions; ++r) {
+    const double pair_began_s = steady_clock_s();
+    if (r > 1 && pair_began_s - began_s + pair_s > budget_s) break;
+    // Who comes first changes, and the first pair only warms caches up.
+    for (std::size_t i = 0; i < 2; ++i) {
+      way& w = ways[(i + std::size_t(r)) % 2];
+      progress.show(double(2 * r + int(i)) / (2 * repetitions + 2), w.name);
+      std::string says = run_once(w, r > 0);
+      if (r + int(i) == 0)
+        output = std::move(says);
+      else
+        same_output = same_output && says == output,
+        same_but_numbers = same_but_numbers && without_numbers(says) == without_numbers(output);
+    }
+    pair_s = steady_clock_s() - pair_began_s;
+  }
+  progress.hide();
+  return {.machine_id = measure::machine_marks(1),
+          .host = report::host_name(),
+          .compared_at = files::utc_now(),
+          .railpass_version = RAILPASS_VERSION,
+          .command = command,
+          .without_s = ways[0].seconds,
+          .with_s = ways[1].seconds,
+          .same_output = same_output,
+          .same_output_but_numbers = same_but_numbers};
+}
+
+std::string times_of(const files::comparison& found) {
+  report::table lines({"", "median", "spread", "least", "most"});
+  const auto add = [&](const std::string& name, const std::vector<double>& seconds) {
+    lines.add({name, format_seconds(median(seconds)), percent(spread_of(seconds)),
+               format_seconds(quantile(seconds, 0)), format_seconds(quantile(seconds, 1))});
+  };
+  add("without", found.without_s);
+  add("with", found.with_s);
+  const std::vector<double> ratios = found.ratios();
+  const median_bounds ratio = bounds_of_median(ratios);
+  return std::to_string(ratios.size()) +
+         " runs each, in turn, after one to warm up: " + quoted(found.command) + '\n' +
+         printed(lines) + "with / without, pair by pair: " + fixed(median(ratios), 3) + ", " +
+         fixed(ratio.bounds.low, 3) + " .. " + fixed(ratio.bounds.high, 3) + " with " +
+         percent(ratio.confidence, 0) + " confidence\n";
+}
+
+std::string verdict_of(const files::comparison& found) {
+  return toned(tone_of(found.shown()), found.verdict());
+}
+
+namespace {
+
 int run(const options& o) {
   const std::vector<std::string>& command = o.command;
   if (command.empty()) throw usage_error("expected a command, such as -- mpirun -n 4 ./program");
   if (o.repetitions < 1) throw usage_error("--repetitions: expected at least 1");
   o.json.check();
-  std::array<way, 2> ways = both_ways(o, command);
+  std::array<way, 2> ways = both_ways(command, o.mpi, parse_duration_s("--limit", o.limit));
   if (o.verbose)
     for (const way& w : ways) {
       std::cerr << "railpass compare: " << w.name << ": ";
@@ -136,48 +191,13 @@ int run(const options& o) {
     }
 
   progress_bar progress("compare", o.json.text());
-  bool same_output = true, same_but_numbers = true;
-  std::string output;
-  for (int r = 0; r <= o.repetitions; ++r)
-    // Who comes first changes, and the first pair only warms caches up.
-    for (std::size_t i = 0; i < 2; ++i) {
-      way& w = ways[(i + std::size_t(r)) % 2];
-      progress.show(double(2 * r + int(i)) / (2 * o.repetitions + 2), w.name);
-      std::string says = run_once(w, r > 0);
-      if (r + int(i) == 0)
-        output = std::move(says);
-      else
-        same_output = same_output && says == output,
-        same_but_numbers = same_but_numbers && without_numbers(says) == without_numbers(output);
-    }
-  progress.hide();
-
-  files::comparison found{.machine_id = measure::machine_marks(1),
-                          .host = report::host_name(),
-                          .compared_at = files::utc_now(),
-                          .railpass_version = RAILPASS_VERSION,
-                          .command = command,
-                          .without_s = ways[0].seconds,
-                          .with_s = ways[1].seconds,
-                          .same_output = same_output,
-                          .same_output_but_numbers = same_but_numbers};
-  const std::vector<double> ratios = found.ratios();
-  const median_bounds ratio = bounds_of_median(ratios);
-  if (o.json.text()) {
-    report::table lines({"", "median", "spread", "least", "most"});
-    for (const way& w : ways)
-      lines.add({w.name, format_seconds(median(w.seconds)), percent(spread_of(w.seconds)),
-                 format_seconds(quantile(w.seconds, 0)), format_seconds(quantile(w.seconds, 1))});
-    words() << o.repetitions << " runs each, in turn, after one to warm up: " << quoted(command)
-            << '\n'
-            << printed(lines) << "with / without, pair by pair: " << fixed(median(ratios), 3)
-            << ", " << fixed(ratio.bounds.low, 3) << " .. " << fixed(ratio.bounds.high, 3)
-            << " with " << percent(ratio.confidence, 0) << " confidence\n"
-            << toned(tone_of(found.shown()), found.verdict()) << '\n'
-            << (same_output        ? "All runs wrote the same on standard output.\n"
-                : same_but_numbers ? "All runs wrote the same on standard output but for numbers.\n"
-                                   : "What the runs wrote on standard output differs.\n");
-  }
+  const files::comparison found = run_in_turn(ways, command, o.repetitions, progress);
+  if (o.json.text())
+    words() << times_of(found) << verdict_of(found) << '\n'
+            << (found.same_output ? "All runs wrote the same on standard output.\n"
+                : found.same_output_but_numbers
+                    ? "All runs wrote the same on standard output but for numbers.\n"
+                    : "What the runs wrote on standard output differs.\n");
   o.json.write(files::to_json(found));
   return succeeded;
 }

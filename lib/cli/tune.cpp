@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include "lib/cli/temporary_folder.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "lib/report/table.hpp"
@@ -9,12 +10,9 @@
 #include "lib/tune/target.hpp"
 #include "railpass/base/units.hpp"
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
-#include <stdlib.h>
 
 namespace railpass::cli {
 namespace {
@@ -114,27 +112,6 @@ tune::outcome launch(tune::command_request request, const tune::extractor& find,
   std::filesystem::remove(output_file, ignored);
   return found;
 }
-
-// Of this user alone, so that nobody puts a link where a launch writes.
-class temporary_folder {
- public:
-  temporary_folder() {
-    path_ = (std::filesystem::temp_directory_path() / "railpass-tune-XXXXXX").string();
-    if (!::mkdtemp(path_.data()))
-      throw error(path_ + ": no folder for what launches write: " + std::strerror(errno));
-  }
-  temporary_folder(const temporary_folder&) = delete;
-  temporary_folder& operator=(const temporary_folder&) = delete;
-  ~temporary_folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-  std::string file(const std::string& name) const { return path_ + '/' + name; }
-
- private:
-  std::string path_;
-};
 
 std::string identity_of(const options& o, const tune::space& where) {
   nlohmann::ordered_json patterns = o.patterns;

@@ -154,5 +154,7 @@ with tempfile.TemporaryDirectory() as temporary:
             if next(path.parent.glob("librailpass.so.*"), None)] == ["railpass"]
 
     expect("broadcast", run(prefix / "bin/railpass", "algorithms"))
+    expect("Chosen for all_reduce", run(prefix / "bin/railpass", "demo", "-n", "2", "--repetitions", "1",
+                                        "--steps", "500", RAILPASS_KNOWLEDGE="off"))
     expect("librailpass_preload.so",
            run(prefix / "bin/railpass", "run", "-n", "2", "sh", "-c", "echo $LD_PRELOAD"))

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Times of a command without and with railpass, run in turn: for the verbs compare and demo.
+#pragma once
+
+#include "lib/cli/verb.hpp"
+#include "lib/files/comparison.hpp"
+#include "lib/tune/command.hpp"
+
+#include <array>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace railpass::cli {
+
+/// The same command, without railpass and with the preload library.
+struct way {
+  std::string name;
+  tune::command_request command;
+  std::vector<double> seconds{};
+};
+
+/// `mpi`: the family that --mpi names, or empty. Throws usage_error or error.
+std::array<way, 2> both_ways(const std::vector<std::string>& command, const std::string& mpi,
+                             double limit_s);
+
+/// At most so many pairs of runs, after one pair that warms caches up; less where the next pair is
+/// likely to end after the budget. Adds the times to `ways`. Throws error if a run fails.
+files::comparison run_in_turn(std::array<way, 2>& ways, const std::vector<std::string>& command,
+                              int repetitions, progress_bar& progress,
+                              double budget_s = std::numeric_limits<double>::infinity());
+
+/// Both ways' times in a table, and their ratio with its interval.
+std::string times_of(const files::comparison& found);
+/// In colours where the terminal has them.
+std::string verdict_of(const files::comparison& found);
+
+}  // namespace railpass::cli

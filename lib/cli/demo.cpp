@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/cli/compare.hpp"
+#include "lib/cli/launcher.hpp"
+#include "lib/cli/planned_job.hpp"
+#include "lib/cli/temporary_folder.hpp"
+#include "lib/cli/verb.hpp"
+#include "lib/files/files.hpp"
+#include "railpass/select/summary.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+namespace railpass::cli {
+namespace {
+
+struct options {
+  std::optional<int> ranks;
+  int repetitions = 9;
+  int steps = 20000;
+};
+
+// What is left of a minute is for launches that end late.
+constexpr double budget_s = 50;
+constexpr double limit_s = 60;
+
+// Launchers count cores, and the cores of a host that has hardware threads twice may be half as
+// many. More ranks take longer to start than they compute.
+int ranks_of_this_host() {
+  int threads_of_core = 1;
+  if (int active = 0; std::ifstream("/sys/devices/system/cpu/smt/active") >> active && active)
+    threads_of_core = 2;
+  return std::clamp(cores_of_this_host() / threads_of_core, 2, 16);
+}
+
+std::string program_of_demo() {
+  const auto folder = std::filesystem::canonical("/proc/self/exe").parent_path();
+  const std::string program = (folder / RAILPASS_LIBEXEC / "first").lexically_normal();
+  require_program(program);
+  return program;
+}
+
+std::vector<std::string> command_for(const options& o) {
+  const std::string program = program_of_demo();
+  const int ranks = o.ranks.value_or(ranks_of_this_host());
+  const launch found = find_launch("", "", program);
+  std::vector<std::string> command = found.command;
+  command.insert(command.end(), {"-n", std::to_string(ranks)});
+  const std::vector<std::string> crowd = crowd_options(found.kind, ranks);
+  command.insert(command.end(), crowd.begin(), crowd.end());
+  command.insert(command.end(), {program, std::to_string(o.steps)});
+  return command;
+}
+
+// The algorithm that the last tuned run ended with.
+std::string chosen_in(const std::string& statistics) {
+  const select::statistics_dump dump = files::read_statistics(statistics);
+  const auto longest =
+      std::ranges::max_element(dump.contexts, {}, &select::context_statistics::time_s);
+  if (longest == dump.contexts.end())
+    return "No algorithm was chosen: the runs were too short to tune a collective.";
+  return "Chosen for " + select::name_of(*longest) + ": " + longest->current_arm +
+         (longest->current_arm == longest->baseline ? ", which is the MPI library's own." : ".");
+}
+
+int run(const options& o) {
+  if (o.repetitions < 1) throw usage_error("--repetitions: expected at least 1");
+  if (o.steps < 1) throw usage_error("--steps: expected at least 1");
+  if (o.ranks && *o.ranks < 2) throw usage_error("-n: expected at least 2 ranks");
+  const temporary_folder folder;
+  // The runs are to be the first ones, and to leave nothing behind.
+  setenv("RAILPASS_KNOWLEDGE", "off", 1);
+  setenv("RAILPASS_STATS", folder.file("statistics.json").c_str(), 1);
+  const std::vector<std::string> command = command_for(o);
+  std::array<way, 2> ways = both_ways(command, "", limit_s);
+  for (way& w : ways) w.command.folder = folder.path();
+  std::cout << "The program examples/first/first.c fits a linear model on the cores of this host.\n"
+               "Each of its "
+            << o.steps << " steps adds up 64 KiB of all ranks with MPI_Allreduce.\n\n"
+            << std::flush;
+  progress_bar progress("demo", true);
+  const files::comparison found = run_in_turn(ways, command, o.repetitions, progress, budget_s);
+  std::cout << times_of(found) << chosen_in(folder.file("statistics.json")) << '\n'
+            << (found.shown() == files::shown_gain::faster ? "" : "railpass gained nothing here. ")
+            << verdict_of(found) << '\n';
+  return succeeded;
+}
+
+}  // namespace
+
+const verb demo_verb{
+    "demo", "Show within a minute what railpass gains on this host, with a program of 25 lines",
+    "  railpass demo\n"
+    "  railpass demo -n 4 --repetitions 15\n"
+    "An unmodified MPI program in C runs on the local cores, without and with railpass in turn. "
+    "Root is\nnot needed, and nothing is kept. Times are of whole runs, start and end included.\n",
+    [](CLI::App& app) -> std::function<int()> {
+      const auto o = std::make_shared<options>();
+      app.add_option("-n,--ranks", o->ranks,
+                     "how many ranks; by default as many as there are cores, from 2 to 16");
+      app.add_option("--repetitions", o->repetitions,
+                     "runs of each, in turn; fewer if they would take more than a minute")
+          ->capture_default_str();
+      app.add_option("--steps", o->steps, "steps of each run")->capture_default_str();
+      return [o] { return run(*o); };
+    }};
+
+}  // namespace railpass::cli
