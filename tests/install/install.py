@@ -158,3 +158,7 @@ with tempfile.TemporaryDirectory() as temporary:
                                         "--steps", "500", RAILPASS_KNOWLEDGE="off"))
     expect("librailpass_preload.so",
            run(prefix / "bin/railpass", "run", "-n", "2", "sh", "-c", "echo $LD_PRELOAD"))
+
+    run(CMAKE, f"-DMANIFEST={BUILD}/install_manifest.txt", "-P", Path(SOURCE) / "cmake/uninstall.cmake")
+    left = [path for path in prefix.rglob("*") if not path.is_dir() or path.name == "railpass"]
+    assert not left, left

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Questions in users' words lead to the one page that answers each: that page is the first one that the
+search of the site finds. As there, a page is found if it has all words, words of headings count three
+times as much as others, and endings do not matter."""
+
+import pathlib
+import re
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+PAGES = ("docs/**/*.md", "*.md", "bench/**/*.md", "examples/**/*.md")  # as docs/site/conf.py
+QUESTIONS = {
+    "does it work with Cray MPICH": "docs/questions/mpi_libraries.md",
+    "MVAPICH": "docs/questions/mpi_libraries.md",
+    "HPC-X": "docs/questions/mpi_libraries.md",
+    "MPI_Ibcast": "docs/questions/nonblocking.md",
+    "are nonblocking collectives tuned": "docs/questions/nonblocking.md",
+    "bitwise reproducible from run to run": "docs/questions/reproducible.md",
+    "CUDA-aware MPI": "docs/questions/cuda_aware.md",
+    "how much memory per rank": "docs/questions/memory.md",
+    "share what was learnt with colleagues": "docs/questions/share.md",
+    "why is an 8-byte all_reduce slower": "docs/questions/short_calls.md",
+    "switch off": "docs/questions/switch_off.md",
+    "switch off for one call": "docs/questions/switch_off.md",
+    "how to uninstall": "docs/questions/uninstall.md",
+    "containers": "docs/how_to/containers.md",
+    "Docker": "docs/how_to/containers.md",
+    "Singularity": "docs/how_to/containers.md",
+    "Open MPI rules": "docs/questions/open_mpi_rules.md",
+    "programs built with sanitizers": "docs/questions/sanitizers.md",
+    "administrators": "docs/how_to/administrators.md",
+    "risks": "docs/how_to/administrators.md",
+}
+LEFT_OUT = set("a an and are as at be but by does for how if in into is it no not of on or such that the "
+               "their then there these they this to was why will with work".split())
+
+
+def words_of(text):
+    """Without endings; a word with a hyphen counts by its parts."""
+    words = re.findall(r"[a-z0-9_]+", text.lower())
+    return {re.sub(r"(?<=\w{3})(?:ers?|ings?|es|ed|s|e|ly)$", "", word) for word in words} - LEFT_OUT
+
+
+def indexed(path):
+    text = re.sub(r"\]\([^)]*\)", "]", path.read_text())
+    return words_of("\n".join(re.findall(r"^#+ (.*)$", text, re.M))), words_of(text)
+
+
+def main():
+    pages = {str(path.relative_to(TOP)): indexed(path)
+             for pattern in PAGES for path in TOP.glob(pattern)}
+    wrong = []
+    for question, answer in QUESTIONS.items():
+        asked = words_of(question)
+        scores = {page: sum(15 if word in headings else 5 for word in asked)
+                  for page, (headings, text) in pages.items() if asked <= text}
+        first = {page for page in scores if scores[page] == max(scores.values())}
+        if answer not in first:
+            wrong.append(f"'{question}': expected {answer}, found {', '.join(sorted(first)) or 'nothing'}")
+        elif len(first) > 1:
+            wrong.append(f"'{question}': found beside {answer}: {', '.join(sorted(first - {answer}))}")
+    print("\n".join(wrong) or f"{len(QUESTIONS)} questions are answered")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
