@@ -3,7 +3,9 @@
 #include "lib/report/table.hpp"
 #include "railpass/base/units.hpp"
 
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <sstream>
@@ -81,17 +83,48 @@ nlohmann::ordered_json to_json(const algorithm& a) {
 }
 
 struct options {
-  std::string collective_name;
-  bool markdown = false;
+  std::string collective_name, name, need;
+  bool markdown = false, all = false;
   json_output json;
 };
 
+bool is_asked_for(const algorithm& a, const options& o) {
+  const std::vector<std::string> needs = names_of(a.needs);
+  return (o.collective_name.empty() || name_of(a.op) == o.collective_name) &&
+         a.name.find(o.name) != std::string_view::npos &&
+         (o.need.empty() || std::ranges::any_of(needs, [&](const std::string& need) {
+            return need.find(o.need) != std::string::npos;
+          }));
+}
+
+std::string count_of(std::size_t number, std::string_view what) {
+  return std::to_string(number) + ' ' + std::string(what) + (number == 1 ? "" : "s");
+}
+
+// A line for each collective.
+report::table counts_of(const std::vector<const algorithm*>& algorithms) {
+  report::table lines({"collective", "algorithms", "in shared memory", "for several nodes"});
+  for (const collective op : all_collectives) {
+    const auto count = [&](auto property) {
+      return std::to_string(std::ranges::count_if(
+          algorithms, [&](const algorithm* a) { return a->op == op && property(a->needs); }));
+    };
+    lines.add({std::string(name_of(op)), count([](const preconditions&) { return true; }),
+               count([](const preconditions& needs) { return needs.shared_memory; }),
+               count([](const preconditions& needs) { return needs.max_nodes > 0; })});
+  }
+  return lines;
+}
+
 int run(const options& o) {
+  if (!o.collective_name.empty()) parse_collective("--collective", o.collective_name);
+  const bool chosen = !o.collective_name.empty() || !o.name.empty() || !o.need.empty();
+  std::vector<const algorithm*> algorithms;
+  std::ranges::copy_if(all_algorithms, std::back_inserter(algorithms),
+                       [&](const algorithm* a) { return is_asked_for(*a, o); });
   auto list = nlohmann::ordered_json::array();
   report::table lines({"collective", "algorithm", "parameters", "needs", "scratch", "source"});
-  for (const algorithm* a : all_algorithms) {
-    if (!o.collective_name.empty() && a->op != parse_collective("--collective", o.collective_name))
-      continue;
+  for (const algorithm* a : algorithms) {
     list.push_back(to_json(*a));
     std::vector<std::string> shown;
     for (int i = 0; i < a->num_parameters(); ++i)
@@ -99,10 +132,17 @@ int run(const options& o) {
     lines.add({std::string(name_of(a->op)), std::string(a->name), join(shown, " "),
                join(names_of(a->needs), "; "), show(a->scratch), std::string(a->source)});
   }
-  if (o.json.text())
-    words() << (o.markdown ? lines.markdown() : printed(lines))
-            << "\nscratch: memory of its own a call needs on a rank, at most; n: the message's "
-               "length, of all ranks' blocks if it has such; b: its longest block's\n";
+  const std::string summary = count_of(algorithms.size(), "algorithm") +
+                              (chosen ? "" : " of " + count_of(num_collectives, "collective")) +
+                              "\n\n";
+  if (o.json.text() && (chosen || o.all || o.markdown || wants_csv()))
+    words() << (o.markdown ? lines.markdown() : summary + printed(lines))
+            << "\nscratch: most memory of its own that a call needs on a rank.\n"
+               "n: length of the message, of all ranks' blocks if there are blocks.\n"
+               "b: length of the longest block.\n";
+  else if (o.json.text())
+    words() << summary << printed(counts_of(algorithms))
+            << "\nMore: --collective NAME, --algorithm TEXT, --needs TEXT, or --all.\n";
   o.json.write(list);
   return succeeded;
 }
@@ -112,10 +152,15 @@ int run(const options& o) {
 const verb algorithms_verb{
     "algorithms", "List the algorithms: parameters, what each needs, and where it is published",
     "  railpass algorithms --collective broadcast\n"
+    "  railpass algorithms --algorithm ring --needs 'shared memory'\n"
     "  railpass algorithms --json -\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
       app.add_option("--collective", o->collective_name, "only this one")->type_name("NAME");
+      app.add_option("--algorithm", o->name, "only names that contain this")->type_name("TEXT");
+      app.add_option("--needs", o->need, "only algorithms with a need that contains this")
+          ->type_name("TEXT");
+      app.add_flag("--all", o->all, "list all algorithms, not their number alone");
       app.add_flag("--markdown", o->markdown, "print the table as Markdown");
       o->json.declare(app);
       return [o] { return run(*o); };

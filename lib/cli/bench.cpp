@@ -374,7 +374,7 @@ const verb bench_verb{
     "bench", "Measure the MPI library's collectives, every arm and the tuned call (under mpirun)",
     "  railpass bench --launches 6 -np 4 --bytes 64KiB --json bench.json\n"
     "  mpirun -n 4 railpass bench --bytes 64KiB,1MiB --budget 60s --json bench.json\n"
-    "  mpirun -n 8 railpass bench --collectives broadcast --arms native,tuned,binomial\n"
+    "  mpirun -n 8 railpass bench --collectives broadcast --arms native,tuned,chain\n"
     "  RAILPASS_PROFILE=profile.json mpirun -n 8 railpass bench --learning 100\n"
     "All are measured in one run, taking turns. With --launches railpass starts the ranks, so "
     "often,\n"

@@ -93,7 +93,7 @@ int run(const options& o) {
 }  // namespace
 
 const verb demo_verb{
-    "demo", "Show within a minute what railpass gains on this host, with a program of 25 lines",
+    "demo", "Show within a minute what railpass gains on this host",
     "  railpass demo\n"
     "  railpass demo -n 4 --repetitions 15\n"
     "An unmodified MPI program in C runs on the local cores, without and with railpass in turn. "

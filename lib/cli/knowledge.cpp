@@ -471,7 +471,7 @@ const verb knowledge_verb{
     "  railpass knowledge prune --older-than 180\n"
     "  railpass knowledge import dump.json bench.json\n"
     "  railpass knowledge export -o knowledge.json\n"
-    "  railpass knowledge merge ~other/.local/state/railpass --store /var/lib/railpass\n"
+    "  railpass knowledge merge ~bob/.local/state/railpass --store /var/lib/railpass\n"
     "Where it is: --store, else what RAILPASS_KNOWLEDGE says, else $XDG_STATE_HOME/railpass or\n"
     "~/.local/state/railpass; list and show also look at /var/lib/railpass.\n",
     [](CLI::App& app) -> std::function<int()> {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The railpass program: finds the verb, runs it, turns errors into one sentence and a status.
+#include "lib/cli/help.hpp"
 #include "lib/cli/parallel.hpp"
 #include "lib/cli/verb.hpp"
 #include "railpass/base/names.hpp"
 #include "railpass/base/printable.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <exception>
 #include <iostream>
+#include <memory>
 
 namespace railpass::cli {
 namespace {
@@ -30,6 +33,40 @@ int complain(const std::string& who, const std::string& what, int status) {
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// "'four' is not a number", of a value that cannot be converted.
+std::string not_a_number(const std::string& value) {
+  double number = 0;
+  const char* const end = value.data() + value.size();
+  const auto read = std::from_chars(value.data(), end, number);
+  const bool is_one = read.ec == std::errc{} && read.ptr == end;
+  return '\'' + value + "' is not a " + (is_one ? "whole number" : "number");
+}
+
+// What CLI11 says of wrong use, as users would say it.
+std::string in_users_terms(const std::string& text) {
+  constexpr std::string_view conversion = "Could not convert: ", value = ": Value ",
+                             range = " not in range ", missing = " missing",
+                             extra = "The following argument was not expected: ";
+  if (text.starts_with(conversion)) {
+    const std::size_t equals = text.find(" = ");
+    return text.substr(conversion.size(), equals - conversion.size()) + ": " +
+           not_a_number(text.substr(equals + 3));
+  }
+  if (const std::size_t at = text.find(value), behind = text.find(range);
+      at != std::string::npos && behind != std::string::npos) {
+    const std::string given = text.substr(at + value.size(), behind - at - value.size()),
+                      name = text.substr(0, at) + ": ";
+    if (given.find_first_not_of("+-0123456789") != std::string::npos)
+      return name + not_a_number(given);
+    return name + given + " is not in the range " + text.substr(behind + range.size());
+  }
+  if (const std::size_t colon = text.find(": 1 required ");
+      colon != std::string::npos && text.ends_with(missing))
+    return text.substr(0, colon) + ": the value is missing";
+  if (text.starts_with(extra)) return '\'' + text.substr(extra.size()) + "' is not expected here";
+  return text;
+}
 
 // What users of other programs type: `help`, `version`, and, before the program that is to be
 // started, -np for -n and --.
@@ -56,6 +93,7 @@ std::vector<std::string> as_declared(std::vector<std::string> words, const CLI::
 int run(int argc, char** argv) {
   CLI::App app("MPI collectives that learn the machine they run on", "railpass");
   app.set_version_flag("-v,--version", "railpass " RAILPASS_VERSION);
+  app.formatter(std::make_shared<help_formatter>());
   app.require_subcommand(1);
   app.footer("railpass VERB --help says more, with an example.");
   std::string who = "railpass";
@@ -88,8 +126,9 @@ int run(int argc, char** argv) {
       who += ' ' + sub->get_name();
       meant = meant_option(*sub);
     }
-    return complain(who, first_line(wrong.what()) + " (" + who + " --help says how)" + meant,
-                    wrong_use);
+    return complain(
+        who, in_users_terms(first_line(wrong.what())) + " (" + who + " --help says how)" + meant,
+        wrong_use);
   } catch (const usage_error& wrong) {
     return complain(who, wrong.what(), wrong_use);
   } catch (const std::bad_alloc&) {

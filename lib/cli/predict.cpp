@@ -151,10 +151,10 @@ int run(const options& o) {
 
 const verb predict_verb{
     "predict", "Predict the time of every arm and the sizes where the fastest one changes",
-    "  railpass predict --profile profile.json --collective broadcast -p 64 --ranks-per-node 4 \\\n"
-    "    --bytes 1KiB,64KiB,1MiB\n"
-    "  railpass predict --profile profile.json --collective all_reduce -p 8 --bytes 1KiB..4MiB \\\n"
-    "    --arms ring,recursive_doubling --simulate --json -\n"
+    "  railpass predict --profile profile.json --collective broadcast -p 64 \\\n"
+    "    --ranks-per-node 4 --bytes 1KiB,64KiB,1MiB\n"
+    "  railpass predict --profile profile.json --collective all_reduce -p 8 \\\n"
+    "    --bytes 1KiB..4MiB --arms ring,recursive_doubling --simulate --json -\n"
     "a..b stands for all powers of two times a up to b.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();

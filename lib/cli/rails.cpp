@@ -320,8 +320,8 @@ const verb rails_verb{
     "rails", "Show the networks between the hosts, how quick they are, and what is sent over which",
     "  mpirun -n 2 --map-by node railpass rails\n"
     "  mpirun -n 2 --map-by node railpass rails --rails eth0,eth1 --bytes 64KiB,1MiB\n"
-    "  RAILPASS_RAILS_PROFILE=rails.json mpirun ... railpass rails   # keeps what was measured\n"
-    "  railpass rails   # also: what this user's programs on this host send over rails now\n"
+    "  RAILPASS_RAILS_PROFILE=r.json mpirun ... railpass rails   # keeps measurements\n"
+    "  railpass rails   # also what your programs on this host send over rails now\n"
     "Without --rails or RAILPASS_RAILS: every network in which all hosts have one address.\n"
     "Rank 0 measures with one rank on its own host and one on another host.\n",
     [](CLI::App& app) -> std::function<int()> {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include "lib/cli/help.hpp"
 #include "lib/cli/launcher.hpp"
 #include "lib/cli/planned_job.hpp"
 #include "lib/cli/verb.hpp"
@@ -41,7 +42,7 @@ std::vector<std::string> command_for(int ranks, const launch& found,
 }
 
 // The program, which CLI11 is not to read.
-class usage_of_run : public CLI::Formatter {
+class usage_of_run : public help_formatter {
  public:
   std::string make_usage(const CLI::App* app, std::string name) const override {
     std::string usage = CLI::Formatter::make_usage(app, std::move(name));
@@ -77,8 +78,7 @@ int run(const options& o, const CLI::App& verb) {
 const verb run_verb{
     "run", "Start an unmodified MPI program so that its collectives are tuned",
     "  railpass run -np 8 ./program argument\n"
-    "  RAILPASS_STATS=dump.json railpass run -n 64 --launcher 'mpiexec --hostfile hosts' "
-    "./program\n"
+    "  railpass run -n 64 --launcher 'mpiexec --hostfile hosts' ./program\n"
     "The ranks get librailpass_preload.so and all RAILPASS_ variables. RAILPASS=off switches it "
     "off.\nOf several MPIs that railpass is installed for, the one that the program is linked with "
     "is taken,\nor that of the launcher.\n",

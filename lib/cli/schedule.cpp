@@ -221,7 +221,7 @@ int run(const options& o) {
 const verb schedule_verb{
     "schedule", "Play an arm on a modelled machine and draw the timeline",
     "  railpass schedule broadcast:binomial -p 16 --bytes 1MiB --svg timeline.svg\n"
-    "  railpass schedule all_reduce:ring -p 8 --profile profile.json --trace trace.json\n",
+    "  railpass schedule all_reduce:ring -p 8 --profile cluster.json --trace t.json\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
       app.add_option("arm", o->what, "collective:arm, such as broadcast:chain+segment_bytes=8KiB")

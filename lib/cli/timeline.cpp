@@ -27,8 +27,8 @@ int run(const options& o) {
 
 const verb timeline_verb{
     "timeline", "Draw what the calls of a context took and which arms they tried, from a trace",
-    "  RAILPASS_TRACE=trace railpass run -n 4 ./program && railpass timeline trace.0 --svg "
-    "life.svg\n"
+    "  RAILPASS_TRACE=trace railpass run -n 4 ./program\n"
+    "  railpass timeline trace.0 --svg life.svg\n"
     "  railpass timeline trace.0 --collective all_reduce --bytes 1KiB --svg life.svg\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();

@@ -13,8 +13,9 @@ namespace railpass::cli {
 namespace {
 
 struct options : placed_ranks {
-  std::string collective_name;
+  std::string collective_name, name;
   int root = 0;
+  bool all = false;
   json_output json;
 };
 
@@ -35,7 +36,7 @@ std::vector<std::int32_t> begins_of_blocks(std::int32_t num_ranks, std::int32_t 
   return begins;
 }
 
-// All arms of an algorithm, which with many ranks are a line.
+// All variants of an algorithm.
 struct summary {
   std::string algorithm{};
   std::int64_t arms = 0, steps = 0, wrong = 0;
@@ -43,7 +44,7 @@ struct summary {
 };
 
 report::table table_of(const std::vector<summary>& algorithms) {
-  report::table lines({"algorithm", "arms", "steps", "wrong", "message"});
+  report::table lines({"algorithm", "variants", "steps", "wrong", "message"});
   for (const summary& s : algorithms)
     lines.add({s.algorithm, std::to_string(s.arms), std::to_string(s.steps),
                std::to_string(s.wrong), s.message},
@@ -68,6 +69,12 @@ int run(const options& o) {
   if (!nodes.empty()) add_on({.nodes = nodes});
   if (!caches.empty()) add_on({.caches = caches});
   bar.hide();
+  std::erase_if(results, [&](const verification& v) {
+    return v.algorithm.find(o.name) == std::string_view::npos;
+  });
+  if (results.empty() && !o.name.empty())
+    throw usage_error("--algorithm '" + o.name + "': no algorithm of " + o.collective_name +
+                      " for so many ranks has such a name");
   auto list = nlohmann::ordered_json::array();
   report::table lines({"algorithm", "parameters", "steps", "ok", "message"});
   std::vector<summary> algorithms;
@@ -94,12 +101,10 @@ int run(const options& o) {
     steps += v.steps;
   }
   if (o.json.text())
-    words() << printed(o.num_ranks > most_ranks_in_full && !wants_csv() ? table_of(algorithms)
-                                                                        : lines)
-            << '\n'
-            << results.size() << " arms of " << name_of(op) << " for " << o.num_ranks
+    words() << results.size() << " variants of " << name_of(op) << " for " << o.num_ranks
             << " ranks, root " << o.root << ": " << steps << " steps checked, " << wrong
-            << " arms wrong\n";
+            << " variants wrong\n\n"
+            << printed(o.all || wants_csv() ? lines : table_of(algorithms));
   o.json.write(list);
   return wrong == 0 ? succeeded : failed;
 }
@@ -109,6 +114,7 @@ int run(const options& o) {
 const verb verify_verb{
     "verify", "Prove every algorithm of a collective for a number of ranks, without MPI",
     "  railpass verify --collective broadcast -p 37 --root 11\n"
+    "  railpass verify --collective broadcast -p 37 --algorithm ring --all\n"
     "  railpass verify --collective all_reduce -p 64 --ranks-per-node 16 --json -\n"
     "The exit status is 1 if any algorithm is wrong.\n",
     [](CLI::App& app) -> std::function<int()> {
@@ -117,6 +123,8 @@ const verb verify_verb{
           ->type_name("NAME")
           ->required();
       declare_ranks(app, *o, 4096);
+      app.add_option("--algorithm", o->name, "only names that contain this")->type_name("TEXT");
+      app.add_flag("--all", o->all, "list every variant, not every algorithm");
       app.add_option("--root", o->root, "root of the collective")
           ->type_name("RANK")
           ->capture_default_str();

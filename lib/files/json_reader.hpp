@@ -245,7 +245,8 @@ class json_document {
   /// Throws if the text is not such a document.
   json_document(std::string_view text, const std::string& name)
       : value_(parse_json(text, name)), name_(name) {
-    if (!value_.is_object()) throw error(name + ": expected a JSON object");
+    if (!value_.is_object() || !value_.contains("format"))
+      throw error(name + ": not a railpass file (expected a JSON object with the field 'format')");
   }
   json_reader root() const { return {value_, name_}; }
   std::string format() const { return root().text("format"); }

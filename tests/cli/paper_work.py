@@ -29,6 +29,24 @@ class Program(ProgramTest):
                 self.assertIn(f"railpass {verb}", text.split("Examples:")[1])
                 self.assertIn("--json", text)
 
+    def test_help_is_at_most_80_columns_wide(self):
+        for verb in ["run", "compare", "demo", "tune", "rails", "timeline", "report", *VERBS]:
+            for line in self.run_railpass(verb, "--help").stdout.splitlines():
+                self.assertLessEqual(len(line), 80, line)
+
+    def test_errors_are_in_the_terms_of_users(self):
+        verify = "verify", "--collective", "broadcast", "--ranks"
+        for arguments, says in {(*verify, "four"): "--ranks: 'four' is not a number ",
+                                (*verify, "1.5"): "--ranks: '1.5' is not a whole number ",
+                                (*verify, "0"): "--ranks: 0 is not in the range 1 to 4096 ",
+                                verify: "--ranks: the value is missing ",
+                                ("run", "-n", "four", "x"): "--ranks: 'four' is not a number ",
+                                ("algorithms", "foo"): "'foo' is not expected here "}.items():
+            self.check_refused(*arguments, says=says)
+        for text in "{}", "[1]":
+            self.check_refused("stats", self.write("other.json", text), status=1,
+                               says="other.json: not a railpass file")
+
     def test_version(self):
         self.assertRegex(self.run_railpass("--version").stdout, r"^railpass \d+\.\d+\.\d+\n$")
 
@@ -69,6 +87,20 @@ class Algorithms(ProgramTest):
         self.assertEqual({a["collective"] for a in found}, {"all_reduce"})
         self.check_refused("algorithms", "--collective", "gossip", says=("gossip", "broadcast"))
 
+    def test_a_summary_comes_first_and_filters_choose(self):
+        listed = self.json_of("algorithms")
+        said = self.run_railpass("algorithms").stdout.splitlines()
+        self.assertEqual(said[0], f"{len(listed)} algorithms of "
+                                  f"{len({a['collective'] for a in listed})} collectives")
+        self.assertLess(len(said), 30)
+        rings = [a for a in listed if "ring" in a["name"]
+                 and any("commutative" in need for need in a["needs"])]
+        chosen = "--algorithm", "ring", "--needs", "commutative"
+        self.assertEqual(self.json_of("algorithms", *chosen), rings)
+        said = self.run_railpass("algorithms", *chosen).stdout.splitlines()
+        self.assertEqual(said[0], f"{len(rings)} algorithms")
+        self.assertEqual(len([line for line in said if "ring" in line]), len(rings))
+
     def test_tables(self):
         text = self.run_railpass("algorithms", "--markdown").stdout
         rows = [line for line in text.split("\n") if line.startswith("|")]
@@ -78,7 +110,7 @@ class Algorithms(ProgramTest):
 
     def test_json_file(self):
         file = self.path("list.json")
-        self.assertIn("binomial", self.run_railpass("algorithms", "--json", file).stdout)
+        self.assertIn("binomial", self.run_railpass("algorithms", "--all", "--json", file).stdout)
         with open(file, encoding="utf-8") as stream:
             self.assertEqual(json.load(stream), self.json_of("algorithms"))
 
@@ -149,15 +181,23 @@ def needs(algorithm, groups):
 
 
 class Verify(ProgramTest):
-    def test_many_ranks_are_summarised(self):
+    def test_a_summary_comes_first_and_filters_choose(self):
         said = self.run_railpass("verify", "--collective", "barrier", "-p", 33).stdout.split("\n")
         listed = self.json_of("algorithms", "--collective", "barrier")
-        self.assertEqual([line.split()[0] for line in said[1:said.index("")]],
+        self.assertRegex(said[0], r"^\d+ variants of barrier for 33 ranks, root 0: \d+ steps checked, "
+                                  "0 variants wrong$")
+        self.assertEqual([line.split()[0] for line in said[3:-1]],
                          [a["name"] for a in listed
                           if a["name"] not in ("native", "shared_flat")
                           and not needs(a, "nodes") and not needs(a, "caches")])
-        self.assertGreater(len(self.json_of("verify", "--collective", "barrier", "-p", 33)),
-                           len(said) - 4)
+        found = self.json_of("verify", "--collective", "barrier", "-p", 33)
+        self.assertGreater(len(found), len(said) - 4)
+        every = self.run_railpass("verify", "--collective", "barrier", "-p", 33, "--all").stdout
+        self.assertEqual(len(every.strip().split("\n")), len(found) + 3)
+        chosen = "verify", "--collective", "barrier", "-p", 33, "--algorithm", "dissemination"
+        self.assertEqual({a["algorithm"] for a in self.json_of(*chosen)},
+                         {a["algorithm"] for a in found if "dissemination" in a["algorithm"]})
+        self.check_refused(*chosen[:-1], "no_such", says="--algorithm 'no_such'")
 
     def test_broadcast(self):
         found = self.json_of("verify", "--collective", "broadcast", "-p", 37, "--root", 11)

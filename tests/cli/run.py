@@ -149,7 +149,7 @@ class Run(ProgramTest):
         self.check_refused("run", "-n", 2, says="expected a program")
         self.check_refused("run", "-n", 0, "true", says="at least 1 rank")
         self.check_refused("run", "true", says="-n: expected how many ranks")
-        self.check_refused("run", "-np", "x", "true", says="--ranks = x")
+        self.check_refused("run", "-np", "x", "true", says="--ranks: 'x' is not a number")
         self.check_refused("run", "--rank", 2, "true", says="did you mean '--ranks'?")
         self.check_refused("rum", "-n", 2, "true", says="did you mean 'run'?")
         for program, says in {"./none": "no such file", "none-of-that": "none in PATH",
