@@ -50,8 +50,6 @@ std::vector<std::string> command_for(const options& o) {
   const launch found = find_launch("", "", program);
   std::vector<std::string> command = found.command;
   command.insert(command.end(), {"-n", std::to_string(ranks)});
-  const std::vector<std::string> crowd = crowd_options(found.kind, ranks);
-  command.insert(command.end(), crowd.begin(), crowd.end());
   command.insert(command.end(), {program, std::to_string(o.steps)});
   return command;
 }
