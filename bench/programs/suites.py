@@ -18,9 +18,9 @@ SUITE is a folder outside the repository. The runner knows what is in it:
 Each test runs with the MPI library alone first. A test that does not pass so is left out and counted. Each other
 test then runs once per seed with the preload library, tuned from the first call on and without knowledge. Seed and
 test draw one arm for each collective, and with --hosts a host for each rank, as far as MPI_Get_processor_name
-tells. --set adds settings of railpass, such as VERIFY=on. The statistics that railpass writes give the calls of each arm; an arm that
-cannot run gives way to native. A failure is printed with the command that repeats it. The runner ends with 1 if a test
-fails that passes three more times without railpass.
+tells. --set adds settings of railpass, such as VERIFY=on. Statistics that rank 0 writes give the calls of each arm; an
+arm that cannot run gives way to native. A failure is printed with the command that repeats it. The runner ends with 1
+if a test fails that passes three more times without railpass.
 
 For more ranks than cores: OMPI_MCA_rmaps_base_oversubscribe=1 and OMPI_MCA_mpi_yield_when_idle=1, or LD_PRELOAD of
 BUILD/tests/libmpich_gives_way.so for MPICH.
@@ -268,9 +268,12 @@ class Runner:
             sys.exit(f"{self.preload} is not there")
         self.numbers = itertools.count()
         self.hosts = o.work / o.mpi / "libhosts.so"
-        if o.hosts and not compiled(f"mpicxx.{o.mpi}", ROOT / "tests" / "support" / "named_hosts.hpp", self.hosts,
-                                    ["-x", "c++", "-std=c++20", "-shared", "-fPIC"]):
-            sys.exit("tests/support/named_hosts.hpp does not compile")
+        if o.hosts:
+            source = self.hosts.with_suffix(".cpp")
+            source.parent.mkdir(exist_ok=True)
+            source.write_text(f'#include "{ROOT}/tests/support/named_hosts.hpp"\n')
+            if not compiled(f"mpicxx.{o.mpi}", source, self.hosts, ["-std=c++20", "-shared", "-fPIC"]):
+                sys.exit(f"{source} does not compile")
 
     def settings(self, arms, test, seed):
         """The environment of a test: all of it follows from the seed and the test."""
@@ -352,25 +355,36 @@ class Suite:
             print(f"FAILED{', sometimes without railpass, too' if also_native else ''}: {test.name} (seed {seed}) "
                   f"{problem}\n{said[-3000:]}\nagain: {self.runner.again(test, settings)}\n", flush=True)
 
+    def native_list(self, pool):
+        """The tests that pass with the MPI library alone."""
+        jobs = [job for job in dict(self.kind.tests()).items() if re.search(self.o.tests, job[0].name)]
+        reasons = list(pool.map(self.passes_natively, jobs))
+        native = [test for (test, _), reason in zip(jobs, reasons) if not reason]
+        left_out = collections.Counter(filter(None, reasons))
+        print(f"{len(jobs)} tests, {len(native)} pass with the MPI library alone; left out: "
+              f"{dict(left_out) or 'none'}", flush=True)
+        return native
+
     def run_all(self):
-        jobs = {test: how for test, how in self.kind.tests() if re.search(self.o.tests, test.name)}
-        with concurrent.futures.ThreadPoolExecutor(self.o.jobs) as pool:
-            left_out = collections.Counter()
-            native = []
-            for test, why in zip(jobs, pool.map(self.passes_natively, jobs.items())):
-                left_out.update([why] if why else [])
-                native += [] if why else [test]
-            print(f"{len(jobs)} tests, {len(native)} pass with the MPI library alone; left out: "
-                  f"{dict(left_out) or 'none'}", flush=True)
+        pool = concurrent.futures.ThreadPoolExecutor(self.o.jobs)
+        try:
+            native = self.native_list(pool)
             low, high = self.o.seeds
             for done in [pool.submit(self.run, test, seed) for seed in range(low, high + 1) for test in native]:
                 done.result()
+        except KeyboardInterrupt:
+            print("interrupted; until now:")
+        finally:
+            pool.shutdown(cancel_futures=True)
+        self.report()
+        return 1 if self.failures or not self.counts["launches"] else 0
+
+    def report(self):
         self.arms.report()
         print(f"{self.counts['launches']} launches with railpass; failures: {len(self.failures)}, and "
               f"{self.counts['without railpass, too']} of tests that do not always pass without railpass")
         for failure in sorted(self.failures):
             print(f"  {failure}")
-        return 1 if self.failures or not native else 0
 
 
 def numbers(said):
@@ -400,6 +414,7 @@ def main():
     options.add_argument("--verbose", action="store_true", help="say why tests fail natively")
     o = options.parse_args()
     o.work.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the report is printed, too
     sys.exit(Suite(o).run_all())
 
 
