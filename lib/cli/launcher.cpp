@@ -14,7 +14,6 @@
 #include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <iterator>
 #include <memory>
 #include <span>
@@ -252,11 +251,7 @@ std::vector<std::string> crowd_options(launcher_kind kind, std::span<const std::
   if (!ranks) ranks = said->ranks;
   if (!ranks) return {};
   const planned_job job = find_planned_job(environment(), cores_of_this_host(), *said);
-  const auto crowded = job.crowd_of(*ranks);
-  if (!crowded) return {};
-  std::cerr << "railpass: " << crowded->ranks << " ranks on " << crowded->cores
-            << " cores: ranks that wait take turns with those that work\n";
-  return options;
+  return job.crowd_of(*ranks) ? options : std::vector<std::string>{};
 }
 
 std::vector<std::string> passing_options(

@@ -53,7 +53,7 @@ struct launch {
 launch find_launch(const std::string& launcher, const std::string& mpi, const std::string& program);
 
 /// Options with which ranks that wait give way where a host of the job has fewer cores than ranks;
-/// none where hosts have enough, or where that is not known. Says on standard error that they do.
+/// none where hosts have enough, or where that is not known.
 /// `words`: those behind the launcher's name, which may go on with the program; `ranks`: unless
 /// they say it.
 std::vector<std::string> crowd_options(launcher_kind kind, std::span<const std::string> words,

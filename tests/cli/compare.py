@@ -64,8 +64,6 @@ class Compare(ProgramTest):
             with self.subTest(words=words):
                 done = self.run_railpass("compare", "--repetitions", 1, "--verbose", "--", launcher,
                                          *words, "true")
-                self.assertEqual(done.stderr.count(f"railpass: {many} ranks on {many - 1} cores"),
-                                 int(crowded), done.stderr)
                 added = sum("--oversubscribe" in line or "POLLS_BEFORE_YIELD" in line
                             for line in done.stderr.splitlines())
                 self.assertEqual(added, 2 * int(crowded), done.stderr)
