@@ -11,7 +11,9 @@
 //
 // Errors that only railpass can cause have an MPI error class of their own, and MPI_Error_string
 // says what they are; before the error handler is called, a line on standard error names
-// communicator, collective and reason.
+// communicator, collective and reason. Where the ranks do not make the same call (their lengths,
+// say, differ) it is MPI_ERR_TRUNCATE, on all ranks that find out or wait in a call of the
+// communicator; after that its calls are the MPI library's.
 //
 // Calls on inter-communicators and on communicators of one rank always go to the MPI library.
 //

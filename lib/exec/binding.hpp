@@ -4,6 +4,7 @@
 // data.
 #pragma once
 
+#include "lib/exec/call_mark.hpp"
 #include "railpass/schedule/schedule.hpp"
 
 #include <algorithm>
@@ -68,6 +69,7 @@ struct binding {
   const scratch_buffers* scratch = nullptr;
   data_hooks hooks{};
   unit_layout layout{};  ///< only looked at if there is a pack hook
+  call_mark mark{};      ///< shared memory: the same on all ranks, or they make different calls
 };
 
 /// Whether a step names several blocks of the buffer at once: they must lie one behind the other

@@ -6,6 +6,7 @@
 // nodes such schedules are phases, among the ranks of each.
 #pragma once
 
+#include "lib/exec/call_mark.hpp"
 #include "lib/exec/cells.hpp"
 #include "lib/exec/memory.hpp"
 #include "lib/exec/relay.hpp"
@@ -254,7 +255,7 @@ class cell_executor {
     const cell_region& mine = regions_[std::size_t(rank_)];
     if (const int code = p.memory.publish(a.from, begin, units, mine.content(ring, number)))
       return code;
-    mine.show(ring, number);
+    mine.show(ring, number, p.memory.bound().mark);
     return 0;
   }
   int show(const program& p, const action& a, std::uint64_t number, std::int64_t begin,
@@ -266,7 +267,7 @@ class cell_executor {
       if (const int code = p.memory.pack_opened(a.from, begin, units)) return code;
     const opened_memory what{.address = p.memory.opened(a.to, begin), .bytes = bytes_of(p, units)};
     std::memcpy(mine.content(ring, number), &what, sizeof what);
-    mine.show(ring, number);
+    mine.show(ring, number, p.memory.bound().mark);
     return 0;
   }
   std::int64_t bytes_of(const program& p, std::int64_t units) const {
@@ -297,25 +298,35 @@ class cell_executor {
     const cell_ring ring = ring_of(a.kind);
     const auto is_there = [&] { return theirs.shows(ring, number); };
     if (const int code = wait(is_there, a.peer, watch)) return code;
+    const call_mark found = theirs.mark(ring, number);
+    if (found != p.memory.bound().mark) [[unlikely]]
+      refuse(a.peer, found, p.memory.bound().mark);
     const std::byte* cell = theirs.content(ring, number);
     if (a.kind == step_kind::fetch) return p.memory.fetch(cell, a.to, begin, units);
     if (a.kind == step_kind::combine) return p.memory.combine(cell, a.to, begin, units);
     opened_memory there;
     std::memcpy(&there, cell, sizeof there);
     std::byte* const here = p.memory.opened(a.to, begin);
-    // Where only the two know lengths, as with a message: no more is taken than is given.
     const bool gets = a.kind == step_kind::get;
-    const std::int64_t mine = bytes_of(p, units), given = gets ? there.bytes : mine;
-    if (const std::int64_t room = gets ? mine : there.bytes; given > room)
-      throw error("rank " + std::to_string(gets ? a.peer : rank_) + " gives " +
-                  std::to_string(given) + " bytes to rank " +
-                  std::to_string(gets ? rank_ : a.peer) + ", which has room for " +
-                  std::to_string(room));
+    const std::int64_t mine = bytes_of(p, units);
+    if (there.bytes != mine) [[unlikely]]
+      refuse_lengths(gets ? a.peer : rank_, gets ? there.bytes : mine, gets ? rank_ : a.peer,
+                     gets ? mine : there.bytes);
     if (!gets && !a.is_packed)
       if (const int code = p.memory.pack_opened(a.from, begin, units)) return code;
-    if (const int code = copy(a, number, there.address, here, std::size_t(given), watch))
+    if (const int code = copy(a, number, there.address, here, std::size_t(mine), watch))
       return code;
     return gets ? p.memory.unpack_opened(a.to, begin, units) : 0;
+  }
+  [[noreturn, gnu::cold]] static void refuse(std::int32_t peer, call_mark theirs, call_mark ours) {
+    throw unlike_calls("rank " + std::to_string(peer) + " " + call_mark::difference(theirs, ours));
+  }
+  // Where only the two know lengths.
+  [[noreturn, gnu::cold]] static void refuse_lengths(std::int32_t from, std::int64_t given,
+                                                     std::int32_t to, std::int64_t expected) {
+    throw unlike_calls("rank " + std::to_string(from) + " gives " + std::to_string(given) +
+                       " bytes to rank " + std::to_string(to) + ", which expects " +
+                       std::to_string(expected));
   }
   // From or to memory that a peer has opened as that number.
   int copy(const action& a, std::uint64_t number, std::byte* there, std::byte* here,
@@ -391,7 +402,7 @@ class cell_executor {
                                     const wait_watch& watch) const {
     const double started_s = watch.clock();
     double next_look_s = started_s + first_look_s;
-    bool watching = watch.report != nullptr && watch.after_s > 0;
+    patience left(watch.report ? watch.after_s : 0, started_s);
     for (unsigned polls = 1; !holds(); ++polls) {
       const double now_s = watch.clock();
       const bool looks = now_s >= next_look_s || polls % polls_per_look == 0;
@@ -401,10 +412,9 @@ class cell_executor {
       if (watch.look)
         if (const int code = watch.look(watch.user_data)) return code;
       next_look_s = now_s + (own_core_ ? look_interval_s : look_interval_on_shared_core_s);
-      if (!watching || now_s - started_s < watch.after_s) continue;
-      watching = false;
+      if (!left.is_out(now_s)) continue;
       const awaited_peer who{.rank = peer, .receives = 1};
-      watch.report(watch.user_data, {&who, 1});
+      watch.report(watch.user_data, {&who, 1}, left.waited_s(now_s));
     }
     return 0;
   }

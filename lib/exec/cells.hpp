@@ -8,6 +8,7 @@
 // nothing that another one waits for.
 #pragma once
 
+#include "lib/exec/call_mark.hpp"
 #include "railpass/schedule/cells.hpp"
 
 #include <atomic>
@@ -63,12 +64,17 @@ class cell_region {
   void set_process(pid_t process) const {
     process_word().store(std::uint64_t(process), std::memory_order_relaxed);
   }
-  /// All of what has that number is in its cell.
-  void show(cell_ring ring, std::uint64_t number) const {
+  /// All of what has that number, and is of that call, is in its cell.
+  void show(cell_ring ring, std::uint64_t number, call_mark of) const {
+    word_at(mark_of(ring, number)).store(of.bits(), std::memory_order_relaxed);
     shown(ring, number).store(begins_at_ + number + 1, std::memory_order_release);
   }
   bool shows(cell_ring ring, std::uint64_t number) const {
     return shown(ring, number).load(std::memory_order_acquire) == begins_at_ + number + 1;
+  }
+  /// Of the call in which the cell was written, once it shows that number.
+  call_mark mark(cell_ring ring, std::uint64_t number) const {
+    return call_mark::of_bits(word_at(mark_of(ring, number)).load(std::memory_order_relaxed));
   }
   std::byte* content(cell_ring ring, std::uint64_t number) const {
     return memory_ + offset_of(ring, number) + header_bytes;
@@ -104,6 +110,10 @@ class cell_region {
   // 1 + the number of what is in a cell.
   std::atomic_ref<std::uint64_t> shown(cell_ring ring, std::uint64_t number) const {
     return word_at(offset_of(ring, number));
+  }
+  // Behind that.
+  static constexpr std::int64_t mark_of(cell_ring ring, std::uint64_t number) {
+    return offset_of(ring, number) + std::int64_t(sizeof(std::uint64_t));
   }
   static constexpr std::int64_t offset_of(cell_ring ring, std::uint64_t number) {
     const auto n = std::int64_t(number % num_cells[std::size_t(ring)]);

@@ -11,6 +11,7 @@
 #include <array>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -142,8 +143,8 @@ class executor {
   bool wait_loop(const execution& e, const wait_watch& watch) {
     unsigned polls = 0;
     int empty = 0;
-    double started_s = -1;
-    bool watching = watch.report != nullptr && watch.after_s > 0;
+    std::optional<patience> left;
+    const bool watching = watch.report != nullptr && watch.after_s > 0;
     do {
       if (progress()) {
         empty = 0;
@@ -157,12 +158,11 @@ class executor {
       }
       if (watching && (++polls & (polls_per_clock - 1)) == 0) {
         const double now_s = watch.clock();
-        if (started_s < 0) started_s = now_s;
-        if (now_s - started_s >= watch.after_s) {
-          watching = false;
+        if (!left) left.emplace(watch.after_s, now_s);
+        if (left->is_out(now_s)) {
           try {
             const std::vector<awaited_peer> peers = e.awaited();
-            watch.report(watch.user_data, peers);
+            watch.report(watch.user_data, peers, left->waited_s(now_s));
           } catch (const std::bad_alloc&) {  // the call goes on without the report
           }
         }

@@ -18,11 +18,28 @@ struct awaited_peer {
 /// Who is asked, and told, while a call waits. Both are called from inside the wait loop.
 struct wait_watch {
   clock_function clock = steady_clock_s;
-  double after_s = 0;  ///< when `report` is called, once per call; 0: never
-  void (*report)(void* user_data, std::span<const awaited_peer>) = nullptr;
+  /// When `report` is called, and again whenever that time has doubled; 0: never.
+  double after_s = 0;
+  void (*report)(void* user_data, std::span<const awaited_peer>, double waited_s) = nullptr;
   /// Now and then while nothing moves: a code that is not 0 ends the call with it.
   int (*look)(void* user_data) = nullptr;
   void* user_data = nullptr;
+};
+
+/// Of one wait: it is out after a time, and again whenever that has doubled.
+class patience {
+ public:
+  patience(double after_s, double since_s) : after_s_(after_s), since_s_(since_s) {}
+  bool has_any() const { return after_s_ > 0; }
+  double waited_s(double now_s) const { return now_s - since_s_; }
+  bool is_out(double now_s) {
+    if (!has_any() || waited_s(now_s) < after_s_) return false;
+    while (after_s_ <= waited_s(now_s)) after_s_ *= 2;
+    return true;
+  }
+
+ private:
+  double after_s_, since_s_;
 };
 
 }  // namespace railpass

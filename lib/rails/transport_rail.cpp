@@ -6,11 +6,14 @@
 namespace railpass {
 
 template <class Begin>
-post_result transport_rail::added(rail_token token, const Begin& begin) {
+post_result transport_rail::added(rail_token token, std::int64_t bytes, const Begin& begin) {
   try {
     transport::operation_ptr operation = begin();
-    if (operation->done()) return post_result::done;
-    under_way_.push_back({std::move(operation), token});
+    if (operation->done()) {
+      check_length(*operation, bytes);
+      return post_result::done;
+    }
+    under_way_.push_back({std::move(operation), token, bytes});
     return post_result::pending;
   } catch (const std::exception& e) {
     fail(e);
@@ -20,14 +23,14 @@ post_result transport_rail::added(rail_token token, const Begin& begin) {
 
 post_result transport_rail::post_send(std::int32_t peer, std::int32_t tag, const std::byte* from,
                                       std::int64_t bytes, rail_token token) {
-  return added(token, [&] {
+  return added(token, bytes, [&] {
     return lane_->send(peer, tag, {{const_cast<std::byte*>(from), std::size_t(bytes)}});
   });
 }
 
 post_result transport_rail::post_receive(std::int32_t peer, std::int32_t tag, std::byte* to,
                                          std::int64_t bytes, rail_token token) {
-  return added(token, [&] { return lane_->receive(peer, tag, {{to, std::size_t(bytes)}}); });
+  return added(token, bytes, [&] { return lane_->receive(peer, tag, {{to, std::size_t(bytes)}}); });
 }
 
 int transport_rail::poll(std::span<rail_token> completed) {
@@ -41,9 +44,7 @@ int transport_rail::poll(std::span<rail_token> completed) {
           ++i;
           continue;
         }
-        if (m.operation->truncated())
-          throw error("rank " + std::to_string(lane_->rank_of(m.operation->peer())) +
-                      " sent a longer message than the schedule has");
+        check_length(*m.operation, m.bytes);
         completed[found++] = m.token;
         m = std::move(under_way_.back());
         under_way_.pop_back();
@@ -56,8 +57,16 @@ int transport_rail::poll(std::span<rail_token> completed) {
   }
 }
 
+void transport_rail::check_length(const transport::operation& ended, std::int64_t bytes) {
+  if (!ended.truncated() && ended.bytes() == bytes) return;
+  unlike_ = "rank " + std::to_string(lane_->rank_of(ended.peer())) + " sent " +
+            (ended.truncated() ? "more" : std::to_string(ended.bytes())) +
+            " where this rank expects " + std::to_string(bytes) + " bytes";
+  throw error(unlike_);
+}
+
 void transport_rail::fail(const std::exception& why) {
-  error_code_ = MPI_ERR_OTHER;
+  error_code_ = unlike_.empty() ? MPI_ERR_OTHER : MPI_ERR_TRUNCATE;
   failure_ = why.what();
 }
 

@@ -43,22 +43,27 @@ class transport_rail {
   const std::string& names() const { return lane_->transport().rails(); }
   /// What a person is told of the last failure; empty: there was none.
   const std::string& failure() const { return failure_; }
+  /// The same where error_code() is MPI_ERR_TRUNCATE, since a message had another length than was
+  /// posted for it; else empty.
+  const std::string& unlike() const { return unlike_; }
 
  private:
   struct message {
     transport::operation_ptr operation;
     rail_token token = 0;
+    std::int64_t bytes = 0;
   };
 
   template <class Begin>
-  post_result added(rail_token token, const Begin& begin);
+  post_result added(rail_token token, std::int64_t bytes, const Begin& begin);
+  void check_length(const transport::operation& ended, std::int64_t bytes);
   void fail(const std::exception& why);
 
   std::shared_ptr<lane> lane_;
   std::vector<message> under_way_;
   int empty_polls_ = 0;  // in a row
   int error_code_ = 0;
-  std::string failure_;
+  std::string failure_, unlike_;
 };
 
 static_assert(rail<transport_rail>);

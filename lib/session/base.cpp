@@ -63,7 +63,7 @@ int base_lane::irecv(std::int32_t* words, int count, int from, int tag,
 void base_lane::tell_all(trouble what) const {
   // One word, which MPI libraries take at once; what they do not take yet must stay.
   static const std::array words{std::int32_t(trouble::none), std::int32_t(trouble::failed),
-                                std::int32_t(trouble::gone)};
+                                std::int32_t(trouble::unlike), std::int32_t(trouble::gone)};
   for (int r = 0; r < num_ranks(); ++r) {
     MPI_Request request = MPI_REQUEST_NULL;
     if (r != rank() && isend(&words[std::size_t(what)], 1, r, failure_tag, &request) == MPI_SUCCESS)
@@ -71,23 +71,40 @@ void base_lane::tell_all(trouble what) const {
   }
 }
 
-base_lane::trouble base_lane::look() const {
-  trouble worst = trouble::none;
-  for (;;) {
+void base_lane::announce(const told_call& in, int to) {
+  announced_ = in.packed();
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (isend(announced_.data(), int(announced_.size()), to, failure_tag, &request) == MPI_SUCCESS)
+    PMPI_Request_free(&request);
+}
+
+base_lane::news base_lane::look() const {
+  news heard;
+  while (!heard.announced) {
     int found = 0;
     MPI_Status status;
     if (PMPI_Iprobe(MPI_ANY_SOURCE, first_tag() + failure_tag, place_.of->comm, &found, &status) !=
             MPI_SUCCESS ||
         !found)
-      return worst;
-    std::int32_t word = 0;
-    if (PMPI_Recv(&word, 1, MPI_INT32_T, status.MPI_SOURCE, status.MPI_TAG, place_.of->comm,
-                  MPI_STATUS_IGNORE) != MPI_SUCCESS)
-      return worst;
+      break;
+    told_call::words words{};
+    if (PMPI_Recv(words.data(), int(words.size()), MPI_INT32_T, status.MPI_SOURCE, status.MPI_TAG,
+                  place_.of->comm, &status) != MPI_SUCCESS)
+      break;
+    int count = 0;
+    PMPI_Get_count(&status, MPI_INT32_T, &count);
     // A rank that is none of these may have failed on a communicator that had this number before.
-    for (int r = 0; r < num_ranks(); ++r)
-      if (place_.ranks[r] == status.MPI_SOURCE) worst = std::max(worst, trouble(word));
+    for (int r = 0; r < num_ranks(); ++r) {
+      if (place_.ranks[r] != status.MPI_SOURCE) continue;
+      if (count == 1) {
+        heard.worst = std::max(heard.worst, trouble(words[0]));
+      } else {
+        heard.announcer = r;
+        heard.announced = told_call::of(words);
+      }
+    }
   }
+  return heard;
 }
 
 bases& bases::of_process() {

@@ -7,8 +7,10 @@
 // place.
 #pragma once
 
+#include "lib/exec/execution.hpp"
 #include "lib/rails/mpi/place.hpp"
 #include "lib/rails/mpi/rank_map.hpp"
+#include "lib/session/announced_call.hpp"
 #include "lib/session/hosts.hpp"
 #include "lib/session/memory_slot.hpp"
 #include "lib/session/node_memory.hpp"
@@ -55,8 +57,10 @@ struct base_place {
 /// A communicator's lane. Its number is free for others once the last owner is gone.
 class base_lane {
  public:
-  /// Tags of its messages: of schedules from 0 on, then those of merges, then of rails that were
-  /// opened for it (mpi_place), and the last one says that this rank has failed.
+  /// Tags of its messages: of schedules from 0 on, then that of first plans, then those of merges,
+  /// then of rails that were opened for it (mpi_place), and the last one says that this rank has
+  /// failed.
+  static constexpr int plan_tag = num_schedule_tags, first_merge_tag = plan_tag + 1;
   static constexpr int failure_tag = base::tags_per_lane - 1;
   static constexpr int first_rails_tag = failure_tag - mpi_place::num_tags;
 
@@ -86,15 +90,24 @@ class base_lane {
   void lose() { lost_ = true; }
 
   /// Tells all other ranks, whenever they look, and waits for nobody.
-  enum class trouble : std::int32_t { none, failed, gone };
+  enum class trouble : std::int32_t { none, failed, unlike, gone };
   void tell_all(trouble what) const;
-  /// What another rank has told; `none` mostly. Local.
-  trouble look() const;
+  /// Tells one that this rank waits for it in that call.
+  void announce(const told_call& in, int to);
+
+  /// What another rank has told; nothing mostly. Local.
+  struct news {
+    trouble worst = trouble::none;
+    std::int32_t announcer = 0;
+    std::optional<told_call> announced{};  ///< others may follow
+  };
+  news look() const;
 
  private:
   base_place place_;
   int number_ = 0;
   bool lost_ = false;
+  told_call::words announced_{};  // what MPI has not taken yet must stay
 };
 
 /// All bases of this process. Several threads may ask.

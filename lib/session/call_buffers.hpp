@@ -66,6 +66,10 @@ class call_buffers {
   /// counted from the root on. All must live until finish(). Returns an MPI error code.
   int prepare(const call& c, const call_place& at, const schedule& s, int root,
               const node_order* nodes = nullptr);
+  /// Of the call that was prepared last, the one of that number: what other ranks must have alike.
+  void mark(std::uint64_t arm, std::int64_t number) {
+    bound_.mark = call_mark(call_->message_bytes, call_->root, arm, number);
+  }
   /// Of the call that was prepared last.
   const binding& bound() const { return bound_; }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/joint_lockstep.hpp"
 
-#include "collectives/registry.hpp"
 #include "lib/session/device_memory.hpp"
 #include "lib/session/own_errors.hpp"
 #include "lib/session/process.hpp"
 #include "railpass/base/settings.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 #include <sched.h>
 #include <utility>
@@ -37,57 +37,45 @@ joint_lockstep::joint_lockstep(const settings& values, process& owner, int rank,
   lane_ = std::make_shared<base_lane>();
   merges_ = std::make_unique<merge_messages>(rank, num_ranks);
   merges_->connect(lane_);
-  const arm binomial = parse_arm(collective::broadcast, "binomial");
-  plan_broadcast_ = binomial.base->build(
-      {.rank = rank, .num_ranks = num_ranks, .commutative = true, .result_rank = 0},
-      binomial.values);
 }
 
 void joint_lockstep::connect(base_place place, int lane_number) {
   lane_->become(std::move(place), lane_number);
   over_mpi_.emplace(*lane_);
-  // First plans must not fail on one rank alone.
-  try {
-    select::plan_message message{};
-    over_mpi_->runs.prepare(plan_broadcast_, binding_of(message));
-  } catch (const std::bad_alloc&) {  // maybe there is memory when it is needed
-  }
 }
 
 // ---- first plans
 
 int joint_lockstep::begin_context(int context, select::plan_message message) {
+  plan_ = message;
   if (merges_)
-    if (const int failure = receive(message)) return failure;
+    if (const int failure = pass_on_plan()) return failure;
   const std::unique_lock lock = guard();
-  steps_.adopt(context, message);
+  return steps_.adopt(context, plan_) ? MPI_SUCCESS : code_of(own_error::unlike);
+}
+
+// From rank 0 along a binomial tree, by MPI's messages also where calls go over rails: these may
+// have failed. A rank whose schedules fail passes plans on all the same, and one that is in another
+// call does, too. Their tag is nobody else's, as ranks that differ wait for one or not.
+int joint_lockstep::pass_on_plan() {
+  const int words = int(plan_.size());
+  const int own_bit = rank_ == 0 ? int(std::bit_ceil(unsigned(num_ranks_))) : rank_ & -rank_;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Status status;
+  if (rank_ != 0) {
+    const awaited_peer parent{.rank = rank_ - own_bit, .receives = 1};
+    int code = lane_->irecv(plan_.data(), words, parent.rank, base_lane::plan_tag, &request);
+    if (code == MPI_SUCCESS) code = wait_for(request, status, &parent);
+    if (code != MPI_SUCCESS) return code;
+  }
+  for (int bit = own_bit / 2; bit > 0; bit /= 2) {
+    const awaited_peer child{.rank = rank_ + bit, .sends = 1};
+    if (child.rank >= num_ranks_) continue;
+    int code = lane_->isend(plan_.data(), words, child.rank, base_lane::plan_tag, &request);
+    if (code == MPI_SUCCESS) code = wait_for(request, status, &child);
+    if (code != MPI_SUCCESS) return code;
+  }
   return MPI_SUCCESS;
-}
-
-// By MPI's messages also where calls go over rails: these may have failed. A rank whose schedules
-// fail passes plans on all the same.
-int joint_lockstep::receive(select::plan_message& message) {
-  const wait_watch watch{.clock = process_.clock(),
-                         .after_s = settings_.hang_report,
-                         .report =
-                             [](void* self, std::span<const awaited_peer> peers) {
-                               static_cast<const joint_lockstep*>(self)->report_hang(
-                                   "the first plan", peers);
-                             },
-                         .look = [](void* self) -> int {
-                           auto& mine = *static_cast<joint_lockstep*>(self);
-                           mine.keep_on();
-                           return mine.gone_ ? code_of(own_error::rank_failed) : MPI_SUCCESS;
-                         },
-                         .user_data = this};
-  return over_mpi_->runs.run(plan_broadcast_, binding_of(message), watch);
-}
-
-binding joint_lockstep::binding_of(select::plan_message& message) {
-  auto* const memory = reinterpret_cast<std::byte*>(message.data());
-  return {.input = memory,
-          .output = memory,
-          .size = {.units = std::int64_t(sizeof message), .unit_bytes = 1}};
 }
 
 // ---- times and merges
@@ -150,15 +138,22 @@ void joint_lockstep::note_merge(int code, bool mismatch) {
                     " did not make the same calls through railpass; it is not tuned any more");
 }
 
-int joint_lockstep::wait_for(MPI_Request& request, MPI_Status& status) {
-  constexpr unsigned tests_per_look = 16;
+int joint_lockstep::wait_for(MPI_Request& request, MPI_Status& status, const awaited_peer* told) {
+  constexpr unsigned tests_per_look = 16, tests_per_clock = 1024;
+  std::optional<patience> left;
   unsigned tests = 0;
   for (int done = 0;;) {
     if (const int failure = PMPI_Test(&request, &done, &status)) return failure;
     if (done) return MPI_SUCCESS;
     if (++tests % tests_per_look == 0) {
       keep_on();
-      if (gone_) return code_of(own_error::rank_failed);
+      // A merge says to all ranks that nothing is tuned any more, unlike calls or not.
+      if (told ? is_lost() : gone_) return code_of(failure_);
+    }
+    if (told && tests % tests_per_clock == 0) {
+      const double now_s = process_.clock()();
+      if (!left) left.emplace(patience_s(), now_s);
+      if (left->is_out(now_s)) tell_wait("the first plan", {told, 1}, left->waited_s(now_s));
     }
     sched_yield();
   }
@@ -166,12 +161,14 @@ int joint_lockstep::wait_for(MPI_Request& request, MPI_Status& status) {
 
 // ---- failures
 
-void joint_lockstep::fail() {
+void joint_lockstep::fail(own_error why) {
   if (failed_) return;
   failed_ = true;
+  failure_ = why;
   if (lane_) {
     lane_->lose();
-    lane_->tell_all(base_lane::trouble::failed);
+    lane_->tell_all(why == own_error::unlike ? base_lane::trouble::unlike
+                                             : base_lane::trouble::failed);
   }
   const std::unique_lock lock = guard();
   steps_.give_up();
@@ -185,21 +182,43 @@ void joint_lockstep::leave_others() {
 
 void joint_lockstep::keep_on() {
   if (companion_ && !failed_ && !companion_()) fail();
-  const base_lane::trouble what = lane_->look();
+  const base_lane::news heard = lane_->look();
+  if (heard.announced) hear(heard.announcer, *heard.announced);
+  const base_lane::trouble what = heard.worst;
   if (what == base_lane::trouble::none) return;
-  if (!failed_)
+  const bool unlike = what == base_lane::trouble::unlike;
+  if (!failed_ && !unlike)
     process_.record("another rank has failed in a call of " + subject_ +
                     ": its calls fail until all ranks know, and are not tuned from then on");
-  fail();
+  fail(unlike ? own_error::unlike : own_error::rank_failed);
   gone_ = gone_ || what == base_lane::trouble::gone;
 }
 
-void joint_lockstep::report_hang(std::string_view doing,
-                                 std::span<const awaited_peer> peers) const {
+double joint_lockstep::patience_s() const {
+  constexpr double most_s = 1;
+  return std::min(settings_.hang_report, most_s);
+}
+
+void joint_lockstep::hear(std::int32_t from, const told_call& theirs) {
+  if (failed_) return;
+  try {
+    why_unlike_ = told_.difference(from, theirs);
+  } catch (const std::bad_alloc&) {  // it is told again
+  }
+  if (!why_unlike_.empty()) fail(own_error::unlike);
+}
+
+void joint_lockstep::tell_wait(std::string_view doing, std::span<const awaited_peer> peers,
+                               double waited_s) {
+  if (const told_call* const own = told_.find(steps_.calls()))
+    for (const awaited_peer& p : peers) lane_->announce(*own, p.rank);
+  if (waited_s < settings_.hang_report) return;
+  double told_s = settings_.hang_report;
+  while (2 * told_s <= waited_s) told_s *= 2;
   std::string text = "rank " + std::to_string(rank_) + " of " + std::to_string(num_ranks_) +
                      " is inside call " + std::to_string(steps_.calls()) + " of " + subject_ +
-                     " (" + std::string(doing) + ") for more than " +
-                     detail::show_setting(settings_.hang_report) + " s and waits for";
+                     " (" + std::string(doing) + ") for more than " + detail::show_setting(told_s) +
+                     " s and waits for";
   for (const awaited_peer& p : peers)
     text += " rank " + std::to_string(p.rank) + " (" + std::to_string(p.sends) + " sends, " +
             std::to_string(p.receives) + " receives)";

@@ -7,7 +7,9 @@
 
 #include "lib/exec/mpi_executor.hpp"
 #include "lib/session/base.hpp"
+#include "lib/session/call.hpp"
 #include "lib/session/merge_messages.hpp"
+#include "lib/session/own_errors.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/select/lockstep.hpp"
 
@@ -64,6 +66,10 @@ class joint_lockstep {
   [[gnu::hot]] bool begin_call() {
     return guarded([this] { return steps_.begin_call(); });
   }
+  /// What the call is, so that a rank which waits in it can tell.
+  void tell(const call& c) {
+    told_.add({.number = steps_.calls(), .bytes = c.message_bytes, .root = c.root, .op = c.op});
+  }
   void merge_steps();
   [[gnu::hot]] select::timed_call next_call(const select::context_id& id) {
     return guarded([&] { return steps_.next_call(id); });
@@ -79,13 +85,19 @@ class joint_lockstep {
   /// This rank's part of a call has failed. What it did not send others wait for, in this call or
   /// in a later one: so all are told, and from now on every call that needs all of them fails
   /// wherever that is known. The next merge says to all ranks in the same call that nothing is
-  /// tuned any more.
-  void fail();
+  /// tuned any more. `why`: what these calls fail with, rank_failed or unlike.
+  void fail(own_error why = own_error::rank_failed);
   /// What call the others are in is unknown, or this rank makes none any more in which others would
   /// need it: they are told, and all calls fail from now on.
   void leave_others();
   bool has_failed() const { return failed_; }
   bool is_gone() const { return gone_; }
+  /// What calls fail with then, on this rank.
+  own_error failure() const { return failure_; }
+  /// Whether no call of this rank can be made with the others by now.
+  bool is_lost() const {
+    return gone_ || (failure_ == own_error::unlike && !steps_.native_for_good());
+  }
   /// While this rank waits: what others have told is heard, and the companion goes on.
   void keep_on();
   /// Goes on whenever this rank waits; false: it has failed.
@@ -106,8 +118,16 @@ class joint_lockstep {
   const select::lockstep& steps() const { return steps_; }
   /// Runs schedules over MPI's messages, from connect() on.
   executor<mpi_rail>& over_mpi() { return over_mpi_->runs; }
-  /// Says that this rank waits for these in its present call, while it is doing that.
-  void report_hang(std::string_view doing, std::span<const awaited_peer> peers) const;
+  /// See mpi_rail, of these.
+  const std::string& unlike() const { return over_mpi_->rail.unlike(); }
+  /// When a wait is first to be told, as the next one does.
+  double patience_s() const;
+  /// This rank has waited for these so long in its present call, while it is doing that: tells them
+  /// what call it is, and after the time of the setting says so.
+  void tell_wait(std::string_view doing, std::span<const awaited_peer> peers, double waited_s);
+  /// How the calls of the ranks differ, if failure() is `unlike` and this rank has found out by
+  /// what another one told.
+  const std::string& why_unlike() const { return why_unlike_; }
 
  private:
   struct mpi_of_schedules {
@@ -117,14 +137,16 @@ class joint_lockstep {
         : rail(over.of().comm, &over.ranks(), over.first_tag()), runs(rail) {}
   };
 
-  static binding binding_of(select::plan_message& message);
-  int receive(select::plan_message& message);
+  int pass_on_plan();
   void note_merge(int code, bool mismatch);
-  int wait_for(MPI_Request& request, MPI_Status& status);
+  // `told`: a rank of which it is said that this one waits for it; null: for whom is not known.
+  int wait_for(MPI_Request& request, MPI_Status& status, const awaited_peer* told = nullptr);
+  void hear(std::int32_t from, const told_call& theirs);
 
   // What every call reads comes first, on few cache lines.
-  bool failed_ = false;     // what needs all ranks fails
-  bool gone_ = false;       // so do all calls: a rank makes none any more
+  bool failed_ = false;  // what needs all ranks fails
+  bool gone_ = false;    // so do all calls: a rank makes none any more
+  own_error failure_ = own_error::rank_failed;
   bool is_shared_ = false;  // another thread may ask for statistics
   select::lockstep steps_;
   mutable std::mutex mutex_;
@@ -137,7 +159,9 @@ class joint_lockstep {
   std::shared_ptr<base_lane> lane_;
   std::unique_ptr<merge_messages> merges_;
   std::optional<mpi_of_schedules> over_mpi_;
-  schedule plan_broadcast_;  // of first plans, from rank 0
+  select::plan_message plan_{};  // the last first plan; MPI may write to it after a failure
+  told_calls told_;
+  std::string why_unlike_;
 };
 
 }  // namespace railpass

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/merge_messages.hpp"
 
-#include "lib/exec/execution.hpp"
 #include "lib/session/own_errors.hpp"
 
 #include <algorithm>
@@ -17,11 +16,10 @@ std::unique_lock<std::mutex> held(std::mutex* guarded) {
   return guarded ? std::unique_lock(*guarded) : std::unique_lock<std::mutex>();
 }
 
-/// Apart from the tags of schedules.
 int tag_of_merge(const lockstep& ls) {
-  constexpr int num_tags = base_lane::first_rails_tag - num_schedule_tags;
+  constexpr int num_tags = base_lane::first_rails_tag - base_lane::first_merge_tag;
   static_assert(num_tags > 1);
-  return num_schedule_tags + int(ls.merges() % num_tags);
+  return base_lane::first_merge_tag + int(ls.merges() % num_tags);
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/neighbor_versions.hpp"
 
+#include "lib/exec/wait_watch.hpp"
 #include "lib/rails/mpi/rail.hpp"
 #include "lib/session/own_errors.hpp"
 
 #include <algorithm>
 #include <map>
 #include <new>
+#include <optional>
 #include <sched.h>
 #include <tuple>
 
@@ -154,8 +156,7 @@ int neighbor_versions::post_sends(const exchange& e) {
 int neighbor_versions::wait(std::size_t first, std::size_t count) {
   if (count == 0) return MPI_SUCCESS;
   constexpr int tests_before_yield = 64, tests_per_look = 16, tests_per_clock = 1024;
-  bool watches = settings_.hang_report > 0;
-  double started_s = -1;
+  std::optional<patience> left;
   for (int tests = 1;; ++tests) {
     int done = 0;
     const int code =
@@ -172,18 +173,16 @@ int neighbor_versions::wait(std::size_t first, std::size_t count) {
     sched_yield();
     if (tests % tests_per_look == 0) {
       joint_.keep_on();
-      if (joint_.has_failed()) return code_of(own_error::rank_failed);
+      if (joint_.has_failed()) return code_of(joint_.failure());
     }
-    if (!watches || tests % tests_per_clock != 0) continue;
+    if (settings_.hang_report <= 0 || tests % tests_per_clock != 0) continue;
     const double now_s = clock_();
-    if (started_s < 0) started_s = now_s;
-    if (now_s - started_s < settings_.hang_report) continue;
-    watches = false;
-    report(first, count);
+    if (!left) left.emplace(settings_.hang_report, now_s);
+    if (left->is_out(now_s)) report(first, count, left->waited_s(now_s));
   }
 }
 
-void neighbor_versions::report(std::size_t first, std::size_t count) const {
+void neighbor_versions::report(std::size_t first, std::size_t count, double waited_s) const {
   try {
     std::map<int, awaited_peer> peers;
     for (std::size_t i = first; i < first + count; ++i) {
@@ -197,7 +196,7 @@ void neighbor_versions::report(std::size_t first, std::size_t count) const {
     }
     std::vector<awaited_peer> all;
     for (const auto& [rank, peer] : peers) all.push_back(peer);
-    joint_.report_hang("messages between neighbours", all);
+    joint_.tell_wait("messages between neighbours", all, waited_s);
   } catch (const std::bad_alloc&) {  // the call goes on without the report
   }
 }

@@ -74,7 +74,7 @@ class neighbor_versions {
   int wait_for_receive(std::size_t i) { return wait(i, 1); }
   int wait_for_send(std::size_t i) { return wait(receives_.size() + i, 1); }
   int wait(std::size_t first, std::size_t count);
-  void report(std::size_t first, std::size_t count) const;
+  void report(std::size_t first, std::size_t count, double waited_s) const;
 
   const neighbors& around_;
   joint_lockstep& joint_;

@@ -14,17 +14,21 @@ namespace {
 constexpr std::array texts{
     "railpass: another rank has failed in a call of this communicator",
     "railpass: what railpass made for this call has failed",
+    "railpass: the ranks do not make the same call",
 };
 
-// Not of one of MPI's classes: MPICH then takes the texts of its own codes.
+// Not of one of MPI's classes: MPICH then takes the texts of its own codes. What MPI has a code for
+// is that.
 std::array<int, texts.size()> make_codes() {
   std::array<int, texts.size()> codes;
   codes.fill(MPI_ERR_OTHER);
+  codes[std::size_t(own_error::unlike)] = MPI_ERR_TRUNCATE;
   int own_class = 0;
   if (PMPI_Add_error_class(&own_class) != MPI_SUCCESS) return codes;
   PMPI_Add_error_string(own_class, "railpass: a collective failed, and not in the MPI library");
   for (std::size_t i = 0; i < texts.size(); ++i)
-    if (int code = 0; PMPI_Add_error_code(own_class, &code) == MPI_SUCCESS) {
+    if (int code = 0;
+        codes[i] == MPI_ERR_OTHER && PMPI_Add_error_code(own_class, &code) == MPI_SUCCESS) {
       PMPI_Add_error_string(code, texts[i]);
       codes[i] = code;
     }

@@ -31,6 +31,7 @@ struct recent_call {
   bool is_ready = false;
   std::shared_ptr<const schedule> plan{};  ///< null: native
   call_buffers::as_they_are buffers{};     ///< of the plan
+  std::uint64_t arm_number = 0;            ///< of its mark
 };
 
 /// Of one communicator, and of calls that name nothing which may come to mean something else: no

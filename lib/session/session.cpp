@@ -4,6 +4,7 @@
 #include "lib/session/inside.hpp"
 #include "lib/session/judgement.hpp"
 #include "lib/session/process.hpp"
+#include "lib/session/text_hash.hpp"
 #include "lib/session/verify.hpp"
 #include "railpass/base/float_environment.hpp"
 #include "railpass/base/settings.hpp"
@@ -45,6 +46,13 @@ bool fits(const scratch_formula& scratch, const call& c, int num_ranks, std::int
                        scratch.blocks > 0 ? longest_block_bytes(c, num_ranks) : 0) <= double(limit);
 }
 
+// Equal on all ranks.
+std::uint64_t number_of(const arm& a) {
+  std::uint64_t number = text_hash().add(name_of(a.base->op)).add(a.base->name).value();
+  for (const auto value : a.values) number = number * 31 + std::uint64_t(value);
+  return number;
+}
+
 // How often the calling thread's core was given to another thread, asked for or not.
 long times_core_given() {
   rusage used{};
@@ -57,14 +65,16 @@ long times_core_given() {
 [[gnu::hot]] bool session::begin_call(const call& c) {
   ++call_number_;
   if (call_number_ == asks_for_memory_at_) ask_for_memory(c.comm);
-  if (joint_.begin_call()) {
+  const bool merges = joint_.begin_call();
+  joint_.tell(c);
+  if (merges) {
     weighing::give_up();  // merges have an account of their own
     if (may_have_device_memory(settings_.gpu)) joint_.steps().find_device();
     joint_.merge_steps();
     if (joint_.steps().copies_refused() && in_memory_ && in_memory_->single_copy)
       give_up_single_copies();
   }
-  return !joint_.is_gone();
+  return !joint_.is_lost();
 }
 
 void session::leave() {
@@ -86,7 +96,7 @@ void session::say_copies_refused() {
 }
 
 [[gnu::hot]] int session::run(const call& c, const call_options& options) {
-  if (!begin_call(c)) return raise(c, own_error::rank_failed);
+  if (!begin_call(c)) return raise(c, joint_.failure());
   const arm_table::handling& how = arms_[c.op];
   if (joint_.steps().native_for_good()) return run_arm(c, how.arms[select::native_arm]);
   if (asks_for_arm(options)) {
@@ -130,7 +140,7 @@ bool session::is_watched(const select::timed_call& chosen) const {
 [[gnu::hot]] int session::run_again(call& c, recent_call& known) {
   c.message_bytes = known.as.message_bytes;
   c.element_bytes = known.as.element_bytes;
-  if (!begin_call(c)) return raise(c, own_error::rank_failed);
+  if (!begin_call(c)) return raise(c, joint_.failure());
   if (known.pinned) {
     const bool gave_up = joint_.steps().native_for_good();
     return run_by(gave_up ? arms_[c.op].arms[select::native_arm] : *known.pinned, c, known);
@@ -160,6 +170,7 @@ void session::prepare(recent_call& known, const call& c, const arm& a) {
       return;
     if (std::optional<call_buffers::as_they_are> bound = buffers_.bound_directly()) {
       known.buffers = std::move(*bound);
+      known.arm_number = number_of(a);
       known.is_ready = true;
     }
   } catch (const std::exception&) {  // the call fails by that, too
@@ -169,11 +180,12 @@ void session::prepare(recent_call& known, const call& c, const arm& a) {
 [[gnu::hot]] int session::run_ready(const call& c, const recent_call& known) {
   last_arm_ = known.runs;
   if (!known.plan) return run_native(c);
-  if (joint_.has_failed()) return raise(c, own_error::rank_failed);
+  if (joint_.has_failed()) return raise(c, joint_.failure());
   // The driver of a GPU may have been loaded since, and only what was looked at is known to be the
   // host's.
   if (!known.buffers.are_of(c) && has_device_driver()) return run_arm(c, *known.runs);
   buffers_.prepare_again(c, known.buffers);
+  buffers_.mark(known.arm_number, call_number_);
   return raise(c, code_of([&] { return run_bound(*known.plan); }));
 }
 
@@ -219,7 +231,9 @@ void session::add_own_time(double seconds) {
 // A failure of this rank's part, reported as MPI reports one of its collective.
 int session::raise(const call& c, int code) {
   if (code == MPI_SUCCESS) return code;
-  joint_.fail();
+  joint_.fail(code == railpass::code_of(own_error::unlike) ? own_error::unlike
+                                                           : own_error::rank_failed);
+  if (reason_.empty()) explain(joint_.why_unlike());
   const std::string_view told = text_of(code);
   if (!reason_.empty() || !told.empty())
     process_.complain(c.comm, name_of(c.op), reason_.empty() ? told : reason_);
@@ -251,7 +265,7 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
   last_arm_ = &runs;
   if (native) return run_native(c);
   if (&a == arms_[c.op].pinned) pins_run_ |= 1u << unsigned(c.op);
-  if (joint_.has_failed()) return raise(c, own_error::rank_failed);
+  if (joint_.has_failed()) return raise(c, joint_.failure());
   if (!has_device_driver()) return run_on_host(c, runs);
   if (const int failure = code_of([&] { return host_copies_.prepare(c, place()); }))
     return raise(c, failure);
@@ -275,6 +289,9 @@ int session::code_of(const Work& work) {
     return work();
   } catch (const std::bad_alloc&) {
   } catch (const std::length_error&) {
+  } catch (const unlike_calls& problem) {
+    explain_unlike(problem.what());
+    return railpass::code_of(own_error::unlike);
   } catch (const error& problem) {
     explain(problem.what());
     return railpass::code_of(own_error::internal);
@@ -284,6 +301,11 @@ int session::code_of(const Work& work) {
   }
   explain("memory is short");
   return MPI_ERR_NO_MEM;
+}
+
+void session::explain_unlike(const std::string& what) {
+  explain("rank " + std::to_string(rank_) + " of " + std::to_string(num_ranks_) + " in call " +
+          std::to_string(call_number_) + ": " + what);
 }
 
 void session::explain(std::string_view reason) {
@@ -335,6 +357,7 @@ int session::run_schedule(const call& c, const arm& a) {
   const std::shared_ptr<const schedule> plan =
       schedules_.find_or_build(*a.base, a.values, shape_of(c, *a.base, order));
   if (const int failure = buffers_.prepare(c, place(), *plan, first_of(c), order)) return failure;
+  buffers_.mark(number_of(a), call_number_);
   return run_bound(*plan);
 }
 
@@ -342,11 +365,11 @@ int session::run_bound(const schedule& s) {
   const auto look = [](void* self) -> int {
     auto& mine = *static_cast<session*>(self);
     mine.joint_.keep_on();
-    return mine.has_failed() ? railpass::code_of(own_error::rank_failed) : MPI_SUCCESS;
+    return mine.has_failed() ? railpass::code_of(mine.joint_.failure()) : MPI_SUCCESS;
   };
   const wait_watch watch{.clock = process_.clock(),
-                         .after_s = settings_.hang_report,
-                         .report = report_hang,
+                         .after_s = joint_.patience_s(),
+                         .report = tell_wait,
                          .look = look,
                          .user_data = this};
   int code = MPI_SUCCESS;
@@ -358,13 +381,19 @@ int session::run_bound(const schedule& s) {
     }
   } else if (over_rails_) {
     code = run_over_messages(over_rails_->runs, s, watch);
-    if (!over_rails_->rail.failure().empty()) {
+    if (const std::string& unlike = over_rails_->rail.unlike(); !unlike.empty()) {
+      explain_unlike(unlike);
+    } else if (!over_rails_->rail.failure().empty()) {
       record_failure_of_rails();
       explain("its rails have failed: " + over_rails_->rail.failure());
       if (code != MPI_SUCCESS) code = railpass::code_of(own_error::internal);
     }
   } else {
     code = run_over_messages(joint_.over_mpi(), s, watch);
+    if (const std::string& unlike = joint_.unlike(); !unlike.empty()) {
+      explain_unlike(unlike);
+      code = railpass::code_of(own_error::unlike);
+    }
   }
   return code == MPI_SUCCESS ? buffers_.finish() : code;
 }

@@ -170,6 +170,7 @@ class session final : slot_tenant {
   template <class Work>
   int code_of(const Work& work);
   void explain(std::string_view reason);
+  void explain_unlike(const std::string& what);
   template <class Messages>
   int run_over_messages(Messages& messages, const schedule& s, const wait_watch& watch);
   int raise(const call& c, int code);
@@ -196,7 +197,7 @@ class session final : slot_tenant {
   bool keep_rails_on();
   void record_failure_of_rails();
   void trace(const call& c, const select::timed_call& chosen, double started_s, double seconds);
-  static void report_hang(void* self, std::span<const awaited_peer> peers);
+  static void tell_wait(void* self, std::span<const awaited_peer> peers, double waited_s);
 
   static constexpr std::int64_t first_calls_without_memory = 1000;
   // In longer calls it does not show that all is asked again for each of them.

@@ -64,9 +64,9 @@ select::context_statistics session::statistics_of(int i) const {
   return context;
 }
 
-void session::report_hang(void* self, std::span<const awaited_peer> peers) {
-  const auto& s = *static_cast<const session*>(self);
-  s.joint_.report_hang("arm " + name_of(*s.last_arm_), peers);
+void session::tell_wait(void* self, std::span<const awaited_peer> peers, double waited_s) {
+  auto& s = *static_cast<session*>(self);
+  s.joint_.tell_wait("arm " + name_of(*s.last_arm_), peers, waited_s);
 }
 
 void session::trace(const call& c, const select::timed_call& chosen, double started_s,

@@ -746,10 +746,8 @@ TEST_CASE("who waits for long says for whom") {
   std::int32_t awaited = -1;
   const wait_watch watch{
       .after_s = 1e-9,
-      .report =
-          [](void* user, std::span<const awaited_peer> peers) {
-            *static_cast<std::int32_t*>(user) = peers[0].rank;
-          },
+      .report = [](void* user, std::span<const awaited_peer> peers,
+                   double) { *static_cast<std::int32_t*>(user) = peers[0].rank; },
       .look = [](void* user) { return *static_cast<std::int32_t*>(user) < 0 ? 0 : 7; },
       .user_data = &awaited};
   CHECK(exec.run(s, {.output = message.data(), .size = {8, 1}}, watch) == 7);
@@ -798,7 +796,7 @@ TEST_CASE("what the kernel does not copy is an error that names the process") {
     const schedule s = a.base->build({.rank = rank, .num_ranks = 2}, a.values);
     const cell_region& theirs = regions[std::size_t(1 - rank)];
     std::memcpy(theirs.content(cell_ring::opened, std::uint64_t(rank)), &nowhere, sizeof nowhere);
-    theirs.show(cell_ring::opened, std::uint64_t(rank));
+    theirs.show(cell_ring::opened, std::uint64_t(rank), {});
     cell_executor exec(regions, rank, true);
     std::vector<std::byte> in(16), out(16);
     CHECK_THROWS_WITH(exec.run(s, {.input = in.data(), .output = out.data(), .size = {16, 1}}),
@@ -927,11 +925,11 @@ TEST_CASE("nobody writes into memory whose owner's call has failed") {
   CHECK(std::all_of(out.begin() + 8, out.end(), [](std::byte b) { return b == std::byte{2}; }));
 }
 
-TEST_CASE("no more goes in a single copy than is given, and too much is an error") {
+TEST_CASE("a single copy of another length than its two ranks expect is an error") {
   for (const bool writes : {false, true})
     for (const std::int64_t theirs : {4, 8, 12}) {
       CAPTURE(writes, theirs);
-      const std::int64_t mine = 8, given = writes ? mine : theirs, room = writes ? theirs : mine;
+      const std::int64_t mine = 8, given = writes ? mine : theirs, wanted = writes ? theirs : mine;
       const auto memory = zeroed_regions(2);
       const std::vector<cell_region> regions = regions_of(memory.get(), 2);
       const arm a =
@@ -944,7 +942,7 @@ TEST_CASE("no more goes in a single copy than is given, and too much is an error
       } opened{peers.data(), theirs};
       const cell_region& region = regions[std::size_t(1 - rank)];
       std::memcpy(region.content(cell_ring::opened, std::uint64_t(rank)), &opened, sizeof opened);
-      region.show(cell_ring::opened, std::uint64_t(rank));
+      region.show(cell_ring::opened, std::uint64_t(rank), {});
       const std::vector<extent> blocks{{0, 0}, {0, mine}};
       cell_executor exec(regions, rank, true);
       const schedule s = a.base->build({.rank = rank, .num_ranks = 2}, a.values);
@@ -953,18 +951,50 @@ TEST_CASE("no more goes in a single copy than is given, and too much is an error
                       .size = {1, 1},
                       .input_blocks = blocks,
                       .output_blocks = blocks};
-      if (given > room) {
-        CHECK_THROWS_WITH(exec.run(s, b),
-                          ContainsSubstring("gives " + std::to_string(given)) &&
-                              ContainsSubstring("room for " + std::to_string(room)));
-        continue;
-      }
-      REQUIRE(exec.run(s, b) == 0);
       const std::vector<std::byte>& to = writes ? peers : own;
       const std::byte was = writes ? std::byte{2} : std::byte{1};
       const std::byte is = writes ? std::byte{1} : std::byte{2};
-      CHECK(std::all_of(to.begin(), to.begin() + given, [&](std::byte x) { return x == is; }));
-      CHECK(std::all_of(to.begin() + given, to.end(), [&](std::byte x) { return x == was; }));
+      const bool same = theirs == mine;
+      if (same)
+        REQUIRE(exec.run(s, b) == 0);
+      else
+        CHECK_THROWS_WITH(exec.run(s, b),
+                          ContainsSubstring("gives " + std::to_string(given)) &&
+                              ContainsSubstring("expects " + std::to_string(wanted)));
+      const auto end = to.begin() + (same ? mine : 0);
+      CHECK(std::all_of(to.begin(), end, [&](std::byte x) { return x == is; }));
+      CHECK(std::all_of(end, to.end(), [&](std::byte x) { return x == was; }));
+    }
+}
+
+TEST_CASE("nothing of a cell is used that was written in an unlike call") {
+  const call_mark ours(8, 0, 3, 41);
+  const std::pair<call_mark, std::string> unlike[] = {
+      {{12, 0, 3, 41}, "has 12 bytes where this rank has 8"},
+      {{8, 1, 3, 41}, "has root 1 where this rank has root 0"},
+      {{8, 0, 4, 41}, "another"},
+      {{8, 0, 3, 42}, "another call"}};
+  for (const char* const name : {"shared_flat", "single_copy"})
+    for (const auto& [theirs, text] : unlike) {
+      CAPTURE(name, text);
+      const auto memory = zeroed_regions(2);
+      const std::vector<cell_region> regions = regions_of(memory.get(), 2);
+      const arm a = parse_arm(collective::broadcast, name);
+      const std::int64_t nowhere = 8;  // no address of anything
+      for (const cell_ring ring : {cell_ring::published, cell_ring::opened}) {
+        std::memcpy(regions[0].content(ring, 0), &nowhere, sizeof nowhere);
+        regions[0].show(ring, 0, theirs);
+      }
+      std::vector<std::byte> message(8, std::byte{7});
+      cell_executor exec(regions, 1, true);
+      const schedule s = a.base->build({.rank = 1, .num_ranks = 2}, a.values);
+      try {
+        exec.run(s, {.output = message.data(), .size = {8, 1}, .mark = ours});
+        FAIL("it ran");
+      } catch (const unlike_calls& problem) {
+        CHECK_THAT(problem.what(), ContainsSubstring("rank 0 ") && ContainsSubstring(text));
+      }
+      CHECK(std::ranges::count(message, std::byte{7}) == 8);
     }
 }
 

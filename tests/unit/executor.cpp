@@ -399,7 +399,7 @@ double fake_now_s = 0;
 double fake_clock_s() { return fake_now_s += 10; }
 }  // namespace
 
-TEST_CASE("a call that takes too long says once who is waited for") {
+TEST_CASE("a call that takes too long says who is waited for") {
   // Rank 1 of 3 in a binomial tree waits for rank 0, which sends only after the report.
   const algorithm* binomial = find_algorithm(collective::broadcast, "binomial");
   REQUIRE(binomial != nullptr);
@@ -419,7 +419,7 @@ TEST_CASE("a call that takes too long says once who is waited for") {
   }
   wait_watch watch{.clock = fake_clock_s, .after_s = 60};
   watch.user_data = &seen;
-  watch.report = [](void* user, std::span<const awaited_peer> peers) {
+  watch.report = [](void* user, std::span<const awaited_peer> peers, double) {
     auto& s = *static_cast<record*>(user);
     ++s.reports;
     s.peers.assign(peers.begin(), peers.end());
@@ -434,6 +434,17 @@ TEST_CASE("a call that takes too long says once who is waited for") {
   REQUIRE(seen.peers[0].rank == 2);
   REQUIRE(seen.peers[0].receives == 1);
   REQUIRE(seen.peers[0].sends == 0);
+}
+
+TEST_CASE("patience is out after its time, and whenever that has doubled") {
+  patience left(1, 100);
+  CHECK(!left.is_out(100.9));
+  CHECK(left.is_out(101));
+  CHECK(!left.is_out(101.9));
+  CHECK(left.is_out(109));  // late, and then not for each time that has passed
+  CHECK(!left.is_out(115));
+  CHECK(left.is_out(116));
+  CHECK(!patience(0, 100).is_out(1e9));
 }
 
 namespace {

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/rails/mpi/rail.hpp"
 
+#include "railpass/base/clock.hpp"
+
 #include <algorithm>
+#include <new>
 
 namespace railpass {
 
 static_assert(rail<mpi_rail>);
+
+namespace {
+
+bool is_truncation(int code) {
+  int error_class = MPI_SUCCESS;
+  return PMPI_Error_class(code, &error_class) == MPI_SUCCESS && error_class == MPI_ERR_TRUNCATE;
+}
+
+}  // namespace
 
 int make_byte_type(std::int64_t bytes, std::int64_t largest_count, MPI_Datatype* type) {
   const std::int64_t chunks = bytes / largest_count, rest = bytes % largest_count;
@@ -32,16 +44,16 @@ mpi_rail::mpi_rail(MPI_Comm communicator, const rank_map* ranks, int first_tag,
 
 void mpi_rail::reserve(std::size_t messages) {
   requests_.reserve(messages);
-  tokens_.reserve(messages);
+  posted_.reserve(messages);
 }
 
-post_result mpi_rail::added(int code, MPI_Request request, rail_token token) {
+post_result mpi_rail::added(int code, MPI_Request request, const posted& what) {
   if (code != MPI_SUCCESS) {
     error_code_ = code;
     return post_result::failed;
   }
   requests_.push_back(request);
-  tokens_.push_back(token);
+  posted_.push_back(what);
   return post_result::pending;
 }
 
@@ -49,6 +61,7 @@ post_result mpi_rail::post_send(std::int32_t peer, std::int32_t tag, const std::
                                 std::int64_t bytes, rail_token token) {
   MPI_Request request = MPI_REQUEST_NULL;
   int code = MPI_SUCCESS;
+  const posted what{.token = token, .peer = peer};
   if (ranks_) peer = (*ranks_)[peer];
   tag += first_tag_;
   if (bytes <= largest_count_) [[likely]] {
@@ -61,13 +74,14 @@ post_result mpi_rail::post_send(std::int32_t peer, std::int32_t tag, const std::
       PMPI_Type_free(&type);
     }
   }
-  return added(code, request, token);
+  return added(code, request, what);
 }
 
 post_result mpi_rail::post_receive(std::int32_t peer, std::int32_t tag, std::byte* to,
                                    std::int64_t bytes, rail_token token) {
   MPI_Request request = MPI_REQUEST_NULL;
   int code = MPI_SUCCESS;
+  const posted what{.token = token, .peer = peer, .awaited_bytes = bytes};
   if (ranks_) peer = (*ranks_)[peer];
   tag += first_tag_;
   if (bytes <= largest_count_) [[likely]] {
@@ -80,7 +94,7 @@ post_result mpi_rail::post_receive(std::int32_t peer, std::int32_t tag, std::byt
       PMPI_Type_free(&type);
     }
   }
-  return added(code, request, token);
+  return added(code, request, what);
 }
 
 int mpi_rail::poll(std::span<rail_token> completed) {
@@ -98,30 +112,56 @@ int mpi_rail::poll(std::span<rail_token> completed) {
     error_code_ = code;
     if (code == MPI_ERR_IN_STATUS)
       for (int i = 0; i < found; ++i)
-        if (const int failure = statuses_[std::size_t(i)].MPI_ERROR; failure != MPI_SUCCESS)
+        if (const int failure = statuses_[std::size_t(i)].MPI_ERROR; failure != MPI_SUCCESS) {
           error_code_ = failure;
+          if (is_truncation(failure))
+            note_unlike(posted_[first + std::size_t(indices_[std::size_t(i)])], "more");
+        }
     return -1;
   }
   if (found == MPI_UNDEFINED) return 0;
-  for (int i = 0; i < found; ++i)
-    completed[std::size_t(i)] = tokens_[first + std::size_t(indices_[std::size_t(i)])];
+  bool as_posted = true;
+  for (int i = 0; i < found; ++i) {
+    const posted& what = posted_[first + std::size_t(indices_[std::size_t(i)])];
+    completed[std::size_t(i)] = what.token;
+    as_posted = has_its_length(what, statuses_[std::size_t(i)]) && as_posted;
+  }
   // MPI set what ended to MPI_REQUEST_NULL: fill those gaps from the back.
   for (int i = 0; i < found; ++i) {
     drop_ended_at_back();
     const std::size_t gap = first + std::size_t(indices_[std::size_t(i)]);
     if (gap >= requests_.size()) continue;
     requests_[gap] = requests_.back();
-    tokens_[gap] = tokens_.back();
+    posted_[gap] = posted_.back();
     requests_.back() = MPI_REQUEST_NULL;
   }
   drop_ended_at_back();
-  return found;
+  return as_posted ? found : -1;
+}
+
+bool mpi_rail::has_its_length(const posted& what, const MPI_Status& status) {
+  if (what.awaited_bytes == posted::sends) return true;
+  MPI_Count came = 0;
+  PMPI_Get_elements_x(&status, MPI_BYTE, &came);
+  if (came == what.awaited_bytes) return true;
+  note_unlike(what, std::to_string(came));
+  return false;
+}
+
+void mpi_rail::note_unlike(const posted& what, std::string_view came) {
+  error_code_ = MPI_ERR_TRUNCATE;
+  try {
+    unlike_ = "rank " + std::to_string(what.peer) + " sent ";
+    unlike_.append(came).append(" where this rank expects ");
+    unlike_ += std::to_string(what.awaited_bytes) + " bytes";
+  } catch (const std::bad_alloc&) {  // the code says it
+  }
 }
 
 void mpi_rail::drop_ended_at_back() {
   while (!requests_.empty() && requests_.back() == MPI_REQUEST_NULL) {
     requests_.pop_back();
-    tokens_.pop_back();
+    posted_.pop_back();
   }
 }
 
@@ -130,8 +170,11 @@ void mpi_rail::drop_ended_at_back() {
 void abandon(std::span<MPI_Request> requests) {
   for (MPI_Request& request : requests)
     if (request != MPI_REQUEST_NULL) PMPI_Cancel(&request);
-  constexpr int tries = 10000;
-  for (int i = 0, ended = 0; i < tries && !ended; ++i) {
+  constexpr int fewest_tries = 100;
+  constexpr double most_s = 0.1;  // on a busy machine a try may take milliseconds
+  const double began_s = steady_clock_s();
+  for (int i = 0, ended = 0; (i < fewest_tries || steady_clock_s() - began_s < most_s) && !ended;
+       ++i) {
     if (PMPI_Testall(int(requests.size()), requests.data(), &ended, MPI_STATUSES_IGNORE) !=
         MPI_SUCCESS)
       break;
@@ -144,7 +187,7 @@ void abandon(std::span<MPI_Request> requests) {
 void mpi_rail::abandon() {
   railpass::abandon(requests_);
   requests_.clear();
-  tokens_.clear();
+  posted_.clear();
 }
 
 }  // namespace railpass

@@ -12,6 +12,8 @@
 #include <limits>
 #include <sched.h>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace railpass {
@@ -44,9 +46,21 @@ class mpi_rail {
   void give_way() { sched_yield(); }  // a rank that sleeps progresses no MPI for others
   int error_code() const { return error_code_; }
   void abandon();
+  /// What a person is told where error_code() is MPI_ERR_TRUNCATE, since a message had another
+  /// length than was posted for it; else empty.
+  const std::string& unlike() const { return unlike_; }
 
  private:
-  post_result added(int code, MPI_Request request, rail_token token);
+  struct posted {
+    rail_token token = 0;
+    std::int32_t peer = 0;
+    std::int64_t awaited_bytes = sends;
+    static constexpr std::int64_t sends = -1;
+  };
+
+  post_result added(int code, MPI_Request request, const posted& what);
+  bool has_its_length(const posted& what, const MPI_Status& status);
+  void note_unlike(const posted& what, std::string_view came);
   void drop_ended_at_back();
 
   MPI_Comm communicator_;
@@ -54,9 +68,10 @@ class mpi_rail {
   int first_tag_;
   std::int64_t largest_count_;
   int error_code_ = MPI_SUCCESS;
+  std::string unlike_;
   // Active requests only, without gaps: testing idle ones costs 4 ns each.
   std::vector<MPI_Request> requests_;
-  std::vector<rail_token> tokens_;
+  std::vector<posted> posted_;
   std::size_t next_tested_ = 0;
   static constexpr std::size_t tested_at_once = 64;  // as many as the executor takes
   std::array<int, tested_at_once> indices_;          // what MPI_Testsome found

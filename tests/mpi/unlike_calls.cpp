@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Programs that are wrong: ranks whose calls differ in length, root, collective or order. MPI
+// allows an implementation anything then; none may hang, or touch memory that is not the call's.
+#include "lib/session/announced_call.hpp"
+#include "railpass/mpi.hpp"
+#include "support/catch.hpp"
+#include "support/communicators.hpp"
+#include "support/records.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace railpass;
+using railpass::test::records;
+
+namespace {
+
+constexpr int guard = 0x5a5a5a5a;
+
+// A wrong program's memory: what a call may not touch is seen afterwards.
+struct buffers {
+  std::vector<int> in, out;
+  explicit buffers(int n) : in(std::size_t(n), 1), out(std::size_t(n), guard) {}
+  bool is_untouched_from(int first) const {
+    return std::all_of(out.begin() + first, out.end(), [](int x) { return x == guard; });
+  }
+};
+
+struct program {
+  MPI_Comm comm;
+  int rank = 0, size = 1;
+  call_options by{};
+
+  explicit program(MPI_Comm c) : comm(c) {
+    MPI_Comm_rank(c, &rank);
+    MPI_Comm_size(c, &size);
+  }
+  // Counts of ints; each says in how many of them its result is.
+  int broadcast(int n, int root) const {
+    buffers b(2 * n + 64);
+    const int code = mpi::broadcast(b.out.data(), n, MPI_INT, root, comm, by);
+    CHECK(b.is_untouched_from(n));
+    return code;
+  }
+  int gather(int n, int root) const {
+    buffers b((2 * n + 64) * size);
+    const int code = mpi::gather(b.in.data(), n, MPI_INT, b.out.data(), n, MPI_INT, root, comm, by);
+    CHECK(b.is_untouched_from(rank == root ? n * size : 0));
+    return code;
+  }
+  int all_gather(int n) const {
+    buffers b((2 * n + 64) * size);
+    const int code = mpi::all_gather(b.in.data(), n, MPI_INT, b.out.data(), n, MPI_INT, comm, by);
+    CHECK(b.is_untouched_from(n * size));
+    return code;
+  }
+  int all_to_all(int n) const {
+    buffers b((2 * n + 64) * size);
+    const int code = mpi::all_to_all(b.in.data(), n, MPI_INT, b.out.data(), n, MPI_INT, comm, by);
+    CHECK(b.is_untouched_from(n * size));
+    return code;
+  }
+  int all_gatherv(int mine, int others) const {
+    buffers b((2 * (mine + others) + 64) * size);
+    std::vector<int> counts(std::size_t(size), others), places(counts.size());
+    counts[0] = mine;
+    for (std::size_t i = 1; i < counts.size(); ++i) places[i] = places[i - 1] + counts[i - 1];
+    return mpi::all_gatherv(b.in.data(), counts[std::size_t(rank)], MPI_INT, b.out.data(),
+                            counts.data(), places.data(), MPI_INT, comm, by);
+  }
+  int gatherv(int sent, int expected) const {
+    buffers b((2 * (sent + expected) + 64) * size);
+    std::vector<int> counts(std::size_t(size), expected), places(counts.size());
+    for (std::size_t i = 1; i < counts.size(); ++i) places[i] = places[i - 1] + expected;
+    const int code = mpi::gatherv(b.in.data(), rank == 0 ? expected : sent, MPI_INT, b.out.data(),
+                                  counts.data(), places.data(), MPI_INT, 0, comm, by);
+    CHECK(b.is_untouched_from(rank == 0 ? expected * size : 0));
+    return code;
+  }
+  int all_reduce(int n, MPI_Op op = MPI_SUM) const {
+    buffers b(2 * n + 64);
+    const int code = mpi::all_reduce(b.in.data(), b.out.data(), n, MPI_INT, op, comm, by);
+    CHECK(b.is_untouched_from(n));
+    return code;
+  }
+};
+
+int class_of(int code) {
+  int error_class = MPI_SUCCESS;
+  MPI_Error_class(code, &error_class);
+  return error_class;
+}
+
+// After right calls, a wrong one, and then right ones again, in which a rank that found nothing
+// wrong meets those that did. None may end otherwise than natively; `found`: some rank must say so.
+void run(const std::function<int(program&)>& right, const std::function<int(program&)>& wrong,
+         std::string_view arm, bool found = true,
+         const std::map<std::string, std::string>& values = {}) {
+  const communicator comm = communicator::duplicate_of_world();
+  if (comm.size() < 2) return;
+  static int programs = 0;  // the same line is said once
+  const std::string label = "unlike " + std::to_string(++programs);
+  MPI_Comm_set_name(comm, label.c_str());
+  mpi::configure(comm, "hang_report", "0.1");
+  for (const auto& [name, value] : values) mpi::configure(comm, name, value);
+  mpi::start_tuning(comm);
+  program p(comm);
+  p.by.arm = arm;
+  const records said;
+  for (int i = 0; i < 6; ++i) REQUIRE(right(p) == MPI_SUCCESS);
+  if (mpi::last_arm(comm).starts_with("native")) return;  // there are no single copies here, say
+  int code = wrong(p);
+  for (int i = 0; i < 3 && code == MPI_SUCCESS; ++i) code = right(p);
+  const int error_class = class_of(code);
+  // Rails end on all ranks, maybe before these hear why.
+  if (!values.contains("rails"))
+    CHECK((error_class == MPI_SUCCESS || error_class == MPI_ERR_TRUNCATE));
+  int here = error_class == MPI_ERR_TRUNCATE, any = 0;
+  MPI_Allreduce(&here, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (found) CHECK(any == 1);
+  CHECK(said.any_has("communicator '" + label + "', ") == (error_class != MPI_SUCCESS));
+}
+
+// An arm of each kind: messages, cells of shared memory, one copy by the kernel.
+struct kinds {
+  std::string_view messages;
+  std::vector<std::string_view> all() const { return {messages, "shared_flat", "single_copy"}; }
+};
+
+}  // namespace
+
+TEST_CASE("lengths of a broadcast that differ are found, whoever has the longer one") {
+  for (const std::string_view arm : kinds{"binomial"}.all())
+    for (const int n : {16, 50000})
+      for (const bool root_longer : {true, false}) {
+        CAPTURE(arm, n, root_longer);
+        run([&](program& p) { return p.broadcast(n, 0); },
+            [&](program& p) { return p.broadcast((p.rank == 0) == root_longer ? n : n / 2, 0); },
+            arm);
+      }
+}
+
+TEST_CASE("lengths of blocks that differ are found") {
+  for (const int n : {16, 5000}) {
+    for (const std::string_view arm : kinds{"linear"}.all())
+      for (const bool root_longer : {true, false}) {
+        CAPTURE(arm, n, root_longer);
+        run([&](program& p) { return p.gather(n, 0); },
+            [&](program& p) { return p.gather((p.rank == 0) == root_longer ? n : n / 2, 0); }, arm);
+      }
+    for (const std::string_view arm : kinds{"ring"}.all()) {
+      CAPTURE(arm, n);
+      run([&](program& p) { return p.all_gather(n); },
+          [&](program& p) { return p.all_gather(p.rank == 0 ? n : n / 2); }, arm);
+      run([&](program& p) { return p.all_gatherv(n, 2 * n); },
+          [&](program& p) { return p.all_gatherv(p.rank == 0 ? n : n / 2, 2 * n); }, arm);
+    }
+    for (const std::string_view arm : kinds{"pairwise"}.all()) {
+      CAPTURE(arm, n);
+      run([&](program& p) { return p.all_to_all(n); },
+          [&](program& p) { return p.all_to_all(p.rank == 0 ? n : n / 2); }, arm);
+    }
+    for (const std::string_view arm : {"linear", "single_copy"})
+      for (const bool root_longer : {true, false}) {
+        CAPTURE(arm, n, root_longer);
+        run([&](program& p) { return p.gatherv(n, n); },
+            [&](program& p) { return p.gatherv(root_longer ? n / 2 : n, root_longer ? n : n / 2); },
+            arm);
+      }
+  }
+}
+
+TEST_CASE("lengths of a reduction that differ are found") {
+  for (const std::string_view arm : kinds{"ring"}.all())
+    for (const int n : {16, 5000}) {
+      CAPTURE(arm, n);
+      run([&](program& p) { return p.all_reduce(n); },
+          [&](program& p) { return p.all_reduce(p.rank == 0 ? n : n / 2); }, arm);
+    }
+}
+
+TEST_CASE("roots that differ do no harm, and are found where a rank waits for another's message") {
+  for (const std::string_view arm : kinds{"binomial"}.all())
+    for (const int n : {16, 5000}) {
+      CAPTURE(arm, n);
+      run([&](program& p) { return p.broadcast(n, 0); },
+          [&](program& p) { return p.broadcast(n, p.rank == p.size - 1 ? 0 : 1); }, arm, false);
+    }
+}
+
+TEST_CASE("ranks that make their calls in another order are told") {
+  for (const std::string_view arm : {"shared_flat", "single_copy"})
+    for (const int n : {16, 5000}) {
+      CAPTURE(arm, n);
+      run([&](program& p) { return p.all_reduce(n); },
+          [&](program& p) {
+            const bool late = p.rank == 0;
+            const int first = late ? p.broadcast(n, 0) : p.all_reduce(n);
+            if (first != MPI_SUCCESS) return first;
+            return late ? p.all_reduce(n) : p.broadcast(n, 0);
+          },
+          arm);
+    }
+}
+
+TEST_CASE("who waits for the first plan of another call than the others make is told") {
+  for (const int n : {16, 50000}) {
+    CAPTURE(n);
+    for (const bool leader : {true, false})
+      run([&](program& p) { return p.all_reduce(n); },
+          [&](program& p) { return (p.rank == 0) == leader ? p.broadcast(n, 0) : p.all_reduce(n); },
+          "", true, {{"use", "broadcast:binomial,all_reduce:ring"}, {"summary", "on"}});
+    run([&](program& p) { return p.all_reduce(n); },
+        [&](program& p) { return p.all_reduce(p.rank == 0 ? 3 * n : n); }, "", true,
+        {{"use", "all_reduce:ring"}, {"summary", "on"}});
+  }
+}
+
+TEST_CASE("lengths that differ are found over rails") {
+  for (const int n : {16, 50000}) {
+    CAPTURE(n);
+    run([&](program& p) { return p.broadcast(n, 0); },
+        [&](program& p) { return p.broadcast(p.rank == 0 ? n : n / 2, 0); }, "binomial", true,
+        {{"rails", "127.0.0.2"}});
+  }
+}
+
+TEST_CASE(
+    "what a rank tells of its call is compared with the call of that number, if it is known") {
+  const told_call theirs{.number = (std::int64_t{1} << 40) + 3,
+                         .bytes = std::int64_t{5} << 33,
+                         .root = 2,
+                         .op = collective::gather};
+  REQUIRE(told_call::of(theirs.packed()) == theirs);
+  told_call::words wrong = theirs.packed();
+  wrong.back() = 1000;
+  CHECK(!told_call::of(wrong));
+  told_calls own;
+  CHECK(own.difference(1, theirs).empty());
+  CHECK(own.difference(1, {}).empty());
+  own.add(theirs);
+  CHECK(own.difference(1, theirs).empty());
+  told_call other = theirs;
+  other.op = collective::barrier;
+  other.bytes = 0;
+  own.add(other);
+  CHECK(
+      own.difference(1, theirs) ==
+      "rank 1 waits in call 1099511627779, which is gather of 42949672960 bytes with root 2 there "
+      "and barrier here");
+  ++other.number;
+  own.add(other);
+  CHECK(!own.difference(1, theirs).empty());
+  for (int i = 0; i < 64; ++i, ++other.number) own.add(other);
+  CHECK(own.difference(1, theirs).empty());
+}
