@@ -58,11 +58,12 @@ struct base_place {
 class base_lane {
  public:
   /// Tags of its messages: of schedules from 0 on, then that of first plans, then those of merges,
-  /// then of rails that were opened for it (mpi_place), and the last one says that this rank has
-  /// failed.
+  /// that of fallbacks, then of rails that were opened for it (mpi_place), and the last one says
+  /// that this rank has failed.
   static constexpr int plan_tag = num_schedule_tags, first_merge_tag = plan_tag + 1;
   static constexpr int failure_tag = base::tags_per_lane - 1;
   static constexpr int first_rails_tag = failure_tag - mpi_place::num_tags;
+  static constexpr int fallback_tag = first_rails_tag - 1;
 
   base_lane() = default;
   ~base_lane();

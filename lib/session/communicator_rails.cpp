@@ -2,6 +2,8 @@
 #include "lib/session/communicator_rails.hpp"
 
 #include "lib/rails/agreement.hpp"
+#include "lib/session/hang_watch.hpp"
+#include "lib/session/joint_lockstep.hpp"
 #include "lib/session/process.hpp"
 
 #include <exception>
@@ -13,7 +15,22 @@ namespace railpass {
 
 namespace {
 
-void close_of_user(communicator_rails& mine, process& p) {
+// The others wait for this rank, whatever it throws: so it says nothing of a hang rather than that.
+std::string waiting_for_others(const char* to_do, MPI_Comm comm) {
+  int rank = 0, num_ranks = 1;
+  PMPI_Comm_rank(comm, &rank);
+  PMPI_Comm_size(comm, &num_ranks);
+  try {
+    return "rank " + std::to_string(rank) + " of " + std::to_string(num_ranks) +
+           " waits for the others to " + to_do + " rails of '" + name_of_communicator(comm) + "'";
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
+void close_of_user(communicator_rails& mine, MPI_Comm comm, process& p) {
+  const std::string waiting = waiting_for_others("close", comm);
+  const hang_watch::wait in_mpi(waiting.c_str());
   std::exception_ptr problem;
   try {
     mine.of_user.close(p);
@@ -24,13 +41,13 @@ void close_of_user(communicator_rails& mine, process& p) {
   if (problem) std::rethrow_exception(problem);
 }
 
-int close_attribute(MPI_Comm, int, void* value, void*) {
+int close_attribute(MPI_Comm comm, int, void* value, void*) {
   const std::unique_ptr<communicator_rails> mine(static_cast<communicator_rails*>(value));
   process* const p = process::get();
   if (!p) return MPI_SUCCESS;  // MPI is being finalized, and they ended at its beginning
   mine->of_collectives.leave(*p);
   try {
-    close_of_user(*mine, *p);
+    close_of_user(*mine, comm, *p);
   } catch (const std::exception& e) {
     p->record(std::string("rails were not closed properly: ") + e.what());
   }
@@ -77,6 +94,8 @@ communicator_rails& required_rails(const char* call, MPI_Comm comm) {
 
 void give_place(MPI_Comm comm, process& p,
                 const std::function<rail_place(const communicator_rails& mine)>& work) {
+  const std::string waiting = waiting_for_others("open", comm);
+  const hang_watch::wait in_mpi(waiting.c_str());
   try {
     on_all(comm, [&] { attribute_of(comm, p); });
     communicator_rails& mine = attribute_of(comm, p);
@@ -97,7 +116,7 @@ void give_place(MPI_Comm comm, process& p,
 void take_place(MPI_Comm comm, process& p) {
   std::exception_ptr problem;
   try {
-    close_of_user(attribute_of(comm, p), p);
+    close_of_user(attribute_of(comm, p), comm, p);
   } catch (const std::exception&) {
     problem = std::current_exception();
   }

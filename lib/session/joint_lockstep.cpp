@@ -7,7 +7,7 @@
 #include "railpass/base/settings.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <cstddef>
 #include <new>
 #include <sched.h>
 #include <utility>
@@ -29,7 +29,8 @@ joint_lockstep::joint_lockstep(const settings& values, process& owner, int rank,
       settings_(values),
       rank_(rank),
       num_ranks_(num_ranks),
-      subject_(std::move(subject)) {
+      subject_(std::move(subject)),
+      words_(rank, num_ranks) {
   int threads = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&threads);
   is_shared_ = threads == MPI_THREAD_MULTIPLE && rank == 0;
@@ -37,11 +38,13 @@ joint_lockstep::joint_lockstep(const settings& values, process& owner, int rank,
   lane_ = std::make_shared<base_lane>();
   merges_ = std::make_unique<merge_messages>(rank, num_ranks);
   merges_->connect(lane_);
+  tree_ = {rank, num_ranks, 2};
 }
 
 void joint_lockstep::connect(base_place place, int lane_number) {
   lane_->become(std::move(place), lane_number);
   over_mpi_.emplace(*lane_);
+  words_.connect(lane_);
 }
 
 // ---- first plans
@@ -49,33 +52,68 @@ void joint_lockstep::connect(base_place place, int lane_number) {
 int joint_lockstep::begin_context(int context, select::plan_message message) {
   plan_ = message;
   if (merges_)
-    if (const int failure = pass_on_plan()) return failure;
+    if (const int failure = hand_down(plan_, "the first plan")) {
+      if (gone_ || failure_ != own_error::unlike) leave_others();
+      return failure;
+    }
   const std::unique_lock lock = guard();
   return steps_.adopt(context, plan_) ? MPI_SUCCESS : code_of(own_error::unlike);
 }
 
-// From rank 0 along a binomial tree, by MPI's messages also where calls go over rails: these may
-// have failed. A rank whose schedules fail passes plans on all the same, and one that is in another
-// call does, too. Their tag is nobody else's, as ranks that differ wait for one or not.
-int joint_lockstep::pass_on_plan() {
-  const int words = int(plan_.size());
-  const int own_bit = rank_ == 0 ? int(std::bit_ceil(unsigned(num_ranks_))) : rank_ & -rank_;
+// ---- small messages along a tree
+
+namespace {
+
+template <class Word>
+std::span<std::int32_t> as_sent(std::span<Word> words) {
+  return {reinterpret_cast<std::int32_t*>(words.data()), words.size_bytes() / sizeof(std::int32_t)};
+}
+
+}  // namespace
+
+int joint_lockstep::agree(std::span<std::uint64_t> words) {
+  constexpr std::string_view doing = "the agreement on shared memory";
+  const std::span mine = std::span(agreed_).first(words.size());
+  const std::span childs = std::span(childs_).first(words.size());
+  std::ranges::copy(words, mine.begin());
+  int code = MPI_SUCCESS;
+  for (int i = 0; i < tree_.num_children() && code == MPI_SUCCESS; ++i) {
+    code = receive_from(tree_.child(i), as_sent(childs), doing);
+    for (std::size_t w = 0; w < words.size(); ++w) mine[w] &= childs[w];
+  }
+  if (code == MPI_SUCCESS && rank_ > 0) code = send_to(tree_.parent(), as_sent(mine), doing);
+  if (code == MPI_SUCCESS) code = hand_down(as_sent(mine), doing);
+  if (code != MPI_SUCCESS) leave_others();
+  std::ranges::copy(mine, words.begin());
+  return code;
+}
+
+int joint_lockstep::hand_down(std::span<std::int32_t> words, std::string_view doing) {
+  if (rank_ > 0)
+    if (const int failure = receive_from(tree_.parent(), words, doing)) return failure;
+  for (int i = tree_.num_children(); i-- > 0;)
+    if (const int failure = send_to(tree_.child(i), words, doing)) return failure;
+  return MPI_SUCCESS;
+}
+
+int joint_lockstep::send_to(int peer, std::span<std::int32_t> words, std::string_view doing) {
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Status status;
-  if (rank_ != 0) {
-    const awaited_peer parent{.rank = rank_ - own_bit, .receives = 1};
-    int code = lane_->irecv(plan_.data(), words, parent.rank, base_lane::plan_tag, &request);
-    if (code == MPI_SUCCESS) code = wait_for(request, status, &parent);
-    if (code != MPI_SUCCESS) return code;
-  }
-  for (int bit = own_bit / 2; bit > 0; bit /= 2) {
-    const awaited_peer child{.rank = rank_ + bit, .sends = 1};
-    if (child.rank >= num_ranks_) continue;
-    int code = lane_->isend(plan_.data(), words, child.rank, base_lane::plan_tag, &request);
-    if (code == MPI_SUCCESS) code = wait_for(request, status, &child);
-    if (code != MPI_SUCCESS) return code;
-  }
-  return MPI_SUCCESS;
+  if (const int failure =
+          lane_->isend(words.data(), int(words.size()), peer, base_lane::plan_tag, &request))
+    return failure;
+  const awaited_peer receiver{.rank = peer, .sends = 1};
+  return wait_for(request, status, doing, &receiver);
+}
+
+int joint_lockstep::receive_from(int peer, std::span<std::int32_t> words, std::string_view doing) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Status status;
+  if (const int failure =
+          lane_->irecv(words.data(), int(words.size()), peer, base_lane::plan_tag, &request))
+    return failure;
+  const awaited_peer sender{.rank = peer, .receives = 1};
+  return wait_for(request, status, doing, &sender);
 }
 
 // ---- times and merges
@@ -103,7 +141,7 @@ void joint_lockstep::merge_steps() {
   bool mismatch = false;
   const int code = merges_->make_due_steps(
       steps_, is_shared_ ? &mutex_ : nullptr,
-      [this](MPI_Request& r, MPI_Status& s) { return wait_for(r, s); }, mismatch);
+      [this](MPI_Request& r, MPI_Status& s) { return wait_for(r, s, "a merge"); }, mismatch);
   note_merge(code, mismatch);
   {
     const std::unique_lock lock = guard();
@@ -117,9 +155,10 @@ void joint_lockstep::leave() {
   bool mismatch = false;
   merges_->leave(steps_, is_shared_ ? &mutex_ : nullptr, mismatch);
   note_merge(MPI_SUCCESS, mismatch);
-  // Others may still make calls here, and wait in them: but not for this rank, once a merge has
-  // told all to stay native.
-  if (failed_ && !steps_.native_for_good()) lane_->tell_all(base_lane::trouble::gone);
+  if (failed_) {
+    words_.state().leave(steps_.calls());
+    words_.tell();
+  }
   try {
     bases::of_process().settle();
     bases::of_process().keep(std::move(merges_));
@@ -138,7 +177,8 @@ void joint_lockstep::note_merge(int code, bool mismatch) {
                     " did not make the same calls through railpass; it is not tuned any more");
 }
 
-int joint_lockstep::wait_for(MPI_Request& request, MPI_Status& status, const awaited_peer* told) {
+int joint_lockstep::wait_for(MPI_Request& request, MPI_Status& status, std::string_view doing,
+                             const awaited_peer* told) {
   constexpr unsigned tests_per_look = 16, tests_per_clock = 1024;
   std::optional<patience> left;
   unsigned tests = 0;
@@ -153,7 +193,7 @@ int joint_lockstep::wait_for(MPI_Request& request, MPI_Status& status, const awa
     if (told && tests % tests_per_clock == 0) {
       const double now_s = process_.clock()();
       if (!left) left.emplace(patience_s(), now_s);
-      if (left->is_out(now_s)) tell_wait("the first plan", {told, 1}, left->waited_s(now_s));
+      if (left->is_out(now_s)) tell_wait(doing, {told, 1}, left->waited_s(now_s));
     }
     sched_yield();
   }
@@ -161,37 +201,77 @@ int joint_lockstep::wait_for(MPI_Request& request, MPI_Status& status, const awa
 
 // ---- failures
 
+// Many ranks may see the same failure, who are not to tell all others each: who has heard of it
+// does not.
 void joint_lockstep::fail(own_error why) {
   if (failed_) return;
-  failed_ = true;
-  failure_ = why;
-  if (lane_) {
-    lane_->lose();
+  if (lane_) hear();
+  if (failed_) return;
+  note_failure(why);
+  if (lane_)
     lane_->tell_all(why == own_error::unlike ? base_lane::trouble::unlike
                                              : base_lane::trouble::failed);
-  }
-  const std::unique_lock lock = guard();
-  steps_.give_up();
+  words_.tell();
+}
+
+void joint_lockstep::note_failure(own_error why) {
+  failed_ = stops_ = true;
+  failure_ = why;
+  words_.state().hear(steps_.calls());
+  if (lane_) lane_->lose();
 }
 
 void joint_lockstep::leave_others() {
   fail();
-  if (std::exchange(gone_, true) || !lane_) return;
-  lane_->tell_all(base_lane::trouble::gone);
+  if (!std::exchange(gone_, true) && lane_) lane_->tell_all(base_lane::trouble::gone);
+}
+
+void joint_lockstep::hear() {
+  const base_lane::news heard = lane_->look();
+  const bool of_tree = words_.look(steps_.calls());
+  if (heard.announced) hear(heard.announcer, *heard.announced);
+  const base_lane::trouble what =
+      std::max(heard.worst, of_tree ? base_lane::trouble::failed : base_lane::trouble::none);
+  if (what == base_lane::trouble::none) return;
+  const bool unlike = what == base_lane::trouble::unlike;
+  if (!failed_) {
+    note_failure(unlike ? own_error::unlike : own_error::rank_failed);
+    if (!unlike)
+      process_.record("another rank has failed in a call of " + subject_ +
+                      ": its calls fail until all ranks know, and are not tuned from then on");
+  }
+  gone_ = gone_ || what == base_lane::trouble::gone;
 }
 
 void joint_lockstep::keep_on() {
   if (companion_ && !failed_ && !companion_()) fail();
-  const base_lane::news heard = lane_->look();
-  if (heard.announced) hear(heard.announcer, *heard.announced);
-  const base_lane::trouble what = heard.worst;
-  if (what == base_lane::trouble::none) return;
-  const bool unlike = what == base_lane::trouble::unlike;
-  if (!failed_ && !unlike)
-    process_.record("another rank has failed in a call of " + subject_ +
-                    ": its calls fail until all ranks know, and are not tuned from then on");
-  fail(unlike ? own_error::unlike : own_error::rank_failed);
-  gone_ = gone_ || what == base_lane::trouble::gone;
+  if (lane_) hear();
+  if (failed_) words_.tell();
+}
+
+// How long this rank waits for others depends on this time; what it may do does not.
+void joint_lockstep::stop() {
+  constexpr double silence_s = 1;
+  const std::int64_t next = steps_.calls() + 1;
+  select::fallback& state = words_.state();
+  const double began_s = steady_clock_s();
+  double since_s = began_s;
+  while (!gone_) {
+    keep_on();
+    if (state.may_enter(next) && words_.tell()) break;
+    sched_yield();
+    const double now_s = steady_clock_s();
+    if (now_s - since_s < silence_s) continue;
+    if (settings_.hang_report > 0)
+      tell_wait("the end of tuning after a failure", {}, now_s - began_s);
+    if (!state.was_asked()) break;
+    state.lose_patience();
+    since_s = now_s;
+  }
+  if (gone_ || !state.is_native(next)) return;
+  stops_ = false;
+  const std::unique_lock lock = guard();
+  steps_.stay_native();
 }
 
 double joint_lockstep::patience_s() const {
@@ -219,6 +299,7 @@ void joint_lockstep::tell_wait(std::string_view doing, std::span<const awaited_p
                      " is inside call " + std::to_string(steps_.calls()) + " of " + subject_ +
                      " (" + std::string(doing) + ") for more than " + detail::show_setting(told_s) +
                      " s and waits for";
+  if (peers.empty()) text += " others";
   for (const awaited_peer& p : peers)
     text += " rank " + std::to_string(p.rank) + " (" + std::to_string(p.sends) + " sends, " +
             std::to_string(p.receives) + " receives)";

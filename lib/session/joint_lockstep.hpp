@@ -8,11 +8,15 @@
 #include "lib/exec/mpi_executor.hpp"
 #include "lib/session/base.hpp"
 #include "lib/session/call.hpp"
+#include "lib/session/failure_words.hpp"
 #include "lib/session/merge_messages.hpp"
 #include "lib/session/own_errors.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/select/lockstep.hpp"
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -62,8 +66,11 @@ class joint_lockstep {
 
   // ---- a call
 
-  /// Counts it: whether steps of a merge are due in it, which merge_steps() makes.
+  /// Counts it: whether steps of a merge are due in it, which merge_steps() makes. After a failure
+  /// it waits until the ranks know in which call they are native.
   [[gnu::hot]] bool begin_call() {
+    if (stops_) [[unlikely]]
+      stop();
     return guarded([this] { return steps_.begin_call(); });
   }
   /// What the call is, so that a rank which waits in it can tell.
@@ -77,15 +84,20 @@ class joint_lockstep {
   /// Where next_call() said that the context needs one: takes over the first plan, which is
   /// `message` on rank 0. Collective; returns an MPI error code.
   int begin_context(int context, select::plan_message message);
+  /// Leaves the AND over all ranks in these words, at most most_agreed. Collective, of ranks with
+  /// failures, too, so that all ranks know the same. Returns an MPI error code: this rank has left
+  /// the others, or another one has.
+  int agree(std::span<std::uint64_t> words);
+  static constexpr std::size_t most_agreed = 16;
   /// What next_call() has chosen has run.
   void record(const select::timed_call& chosen, double started_s, double ended_s, bool gave_core);
 
   // ---- failures
 
   /// This rank's part of a call has failed. What it did not send others wait for, in this call or
-  /// in a later one: so all are told, and from now on every call that needs all of them fails
-  /// wherever that is known. The next merge says to all ranks in the same call that nothing is
-  /// tuned any more. `why`: what these calls fail with, rank_failed or unlike.
+  /// in a later one: so all are told, and every call that needs all of them fails wherever that is
+  /// known. From the next call on that no rank has begun, all are native; see select/fallback.hpp.
+  /// `why`: what these calls fail with, rank_failed or unlike.
   void fail(own_error why = own_error::rank_failed);
   /// What call the others are in is unknown, or this rank makes none any more in which others would
   /// need it: they are told, and all calls fail from now on.
@@ -137,15 +149,24 @@ class joint_lockstep {
         : rail(over.of().comm, &over.ranks(), over.first_tag()), runs(rail) {}
   };
 
-  int pass_on_plan();
+  // From rank 0 to all. Messages of a tag of their own: what schedules that failed have left behind
+  // is none of them. The words live until the messages have left, whatever happens.
+  int hand_down(std::span<std::int32_t> words, std::string_view doing);
+  int send_to(int peer, std::span<std::int32_t> words, std::string_view doing);
+  int receive_from(int peer, std::span<std::int32_t> words, std::string_view doing);
   void note_merge(int code, bool mismatch);
+  void hear();
+  void note_failure(own_error why);
+  [[gnu::noinline, gnu::cold]] void stop();
   // `told`: a rank of which it is said that this one waits for it; null: for whom is not known.
-  int wait_for(MPI_Request& request, MPI_Status& status, const awaited_peer* told = nullptr);
+  int wait_for(MPI_Request& request, MPI_Status& status, std::string_view doing,
+               const awaited_peer* told = nullptr);
   void hear(std::int32_t from, const told_call& theirs);
 
   // What every call reads comes first, on few cache lines.
   bool failed_ = false;  // what needs all ranks fails
   bool gone_ = false;    // so do all calls: a rank makes none any more
+  bool stops_ = false;   // after a failure, before each call until all are native
   own_error failure_ = own_error::rank_failed;
   bool is_shared_ = false;  // another thread may ask for statistics
   select::lockstep steps_;
@@ -160,6 +181,9 @@ class joint_lockstep {
   std::unique_ptr<merge_messages> merges_;
   std::optional<mpi_of_schedules> over_mpi_;
   select::plan_message plan_{};  // the last first plan; MPI may write to it after a failure
+  failure_words words_;
+  select::tree_place tree_;
+  std::array<std::uint64_t, most_agreed> agreed_{}, childs_{};
   told_calls told_;
   std::string why_unlike_;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/memory_slot.hpp"
 
-#include "lib/session/base.hpp"
+#include "lib/session/joint_lockstep.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -12,11 +12,6 @@
 namespace railpass {
 
 namespace {
-
-bool on_all_ranks(MPI_Comm user, bool value) {
-  int all = value ? 1 : 0;
-  return PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, user) == MPI_SUCCESS && all != 0;
-}
 
 std::vector<int> ranks_in_base(const base_lane& lane) {
   std::vector<int> ranks;
@@ -44,10 +39,8 @@ class idle_slots {
       if (!free.has(n)) ask(n, tenants.of_slot[std::size_t(n)]);
   }
   // Collective. The first one that is idle on all ranks; -1: there is none.
-  int agree(MPI_Comm user) {
-    if (PMPI_Allreduce(MPI_IN_PLACE, words_.data(), int(words_.size()), MPI_UINT64_T, MPI_BAND,
-                       user) != MPI_SUCCESS)
-      return -1;
+  int agree(joint_lockstep& ranks) {
+    if (ranks.agree(words_) != MPI_SUCCESS) return -1;
     for (std::size_t n = 0; n < words_.size() / 2; ++n)
       if (words_[2 * n] == ~words_[2 * n + 1]) return int(n);
     return -1;
@@ -71,19 +64,27 @@ class idle_slots {
   }
   const base_lane& lane_;
   std::array<std::uint64_t, 2 * place_book::most_slots> words_{};
+  static_assert(2 * place_book::most_slots <= joint_lockstep::most_agreed);
 };
 
+enum class takes { all, not_all, unknown };
+takes agree_whether(joint_lockstep& ranks, bool took) {
+  std::uint64_t all = took ? 1 : 0;
+  if (ranks.agree({&all, 1}) != MPI_SUCCESS) return takes::unknown;
+  return all != 0 ? takes::all : takes::not_all;
+}
+
 // All its ranks have come as far as their last call, so nobody reads its memory.
-int evict_one(const base_lane& lane, MPI_Comm user, bool ready) {
-  const int number = idle_slots(lane, ready).agree(user);
+int evict_one(joint_lockstep& ranks, bool ready) {
+  const base_lane& lane = ranks.lane();
+  const int number = idle_slots(lane, ready).agree(ranks);
   if (number < 0) return -1;
   bases& all = bases::of_process();
   if (slot_tenant* const who = all.tenants(lane.of()).of_slot[std::size_t(number)].who)
     who->give_up_slot();
-  all.take_slot(lane.of(), number, true);
+  const bool took = all.take_slot(lane.of(), number, true);
   // The memory of all begins anew before anybody looks at it.
-  on_all_ranks(user, true);
-  return number;
+  return agree_whether(ranks, took) == takes::all ? number : -1;
 }
 
 }  // namespace
@@ -100,24 +101,26 @@ memory_slot::~memory_slot() {
   bases::of_process().give_back_slot(lane_.of(), number_, use_.leave());
 }
 
-int take_memory_slot(const base_lane& lane, MPI_Comm user, const slot_request& request) {
+// Where it is unknown whether all ranks have taken a slot, some may use it: it is nobody's any
+// more.
+int take_memory_slot(joint_lockstep& ranks, const slot_request& request) {
+  const base& of = ranks.lane().of();
   const bool one_thread = request.one_thread;
   if (request.free_on_all == 0)
-    return one_thread && request.may_evict ? evict_one(lane, user, request.ready) : -1;
+    return one_thread && request.may_evict ? evict_one(ranks, request.ready) : -1;
   const int number = std::countr_zero(request.free_on_all);
   bases& all = bases::of_process();
-  const bool took = all.take_slot(lane.of(), number);
+  const bool took = all.take_slot(of, number);
   if (one_thread) return took ? number : -1;
   // Threads of several ranks may come in different orders, and take each other's.
-  if (on_all_ranks(user, took)) return number;
-  if (took) all.give_back_slot(lane.of(), number, 0);
-  return -1;
+  const takes on_ranks = agree_whether(ranks, took);
+  if (on_ranks == takes::not_all && took) all.give_back_slot(of, number, 0);
+  return on_ranks == takes::all ? number : -1;
 }
 
-std::uint64_t free_slots_on_all(const base_lane& lane, MPI_Comm user, bool ready) {
-  std::uint64_t free = ready ? bases::of_process().free_slots(lane.of()).words()[0] : 0;
-  const int code = PMPI_Allreduce(MPI_IN_PLACE, &free, 1, MPI_UINT64_T, MPI_BAND, user);
-  return code == MPI_SUCCESS ? free : 0;
+std::uint64_t free_slots_on_all(joint_lockstep& ranks, bool ready) {
+  std::uint64_t free = ready ? bases::of_process().free_slots(ranks.lane().of()).words()[0] : 0;
+  return ranks.agree({&free, 1}) == MPI_SUCCESS ? free : 0;
 }
 
 }  // namespace railpass

@@ -7,8 +7,6 @@
 #include "lib/session/node_memory.hpp"
 #include "lib/session/place_book.hpp"
 
-#include <mpi.h>
-
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -16,6 +14,7 @@
 namespace railpass {
 
 class base_lane;
+class joint_lockstep;
 
 /// What has a slot on this rank.
 class slot_tenant {
@@ -69,13 +68,13 @@ struct slot_request {
   bool ready = true;              ///< this rank can use one: not known alike
 };
 
-/// Takes a slot for the ranks of a lane of a base that shares memory; -1: on none of them, there is
-/// none. An idle tenant gives its slot up if all its ranks are among these, each has made as many
-/// calls as the others, at least one, and none since somebody wanted a slot before. Collective over
-/// `user`, which has the lane's ranks.
-int take_memory_slot(const base_lane& lane, MPI_Comm user, const slot_request& request);
+/// Takes a slot for ranks whose base shares memory; -1: on none of them, there is none, or a rank
+/// has left the others. An idle tenant gives its slot up if all its ranks are among these, each has
+/// made as many calls as the others, at least one, and none since somebody wanted a slot before.
+/// Collective.
+int take_memory_slot(joint_lockstep& ranks, const slot_request& request);
 
 /// The request's `free_on_all`, agreed on anew; none if one rank is not `ready`. Collective.
-std::uint64_t free_slots_on_all(const base_lane& lane, MPI_Comm user, bool ready);
+std::uint64_t free_slots_on_all(joint_lockstep& ranks, bool ready);
 
 }  // namespace railpass

@@ -17,7 +17,7 @@ std::unique_lock<std::mutex> held(std::mutex* guarded) {
 }
 
 int tag_of_merge(const lockstep& ls) {
-  constexpr int num_tags = base_lane::first_rails_tag - base_lane::first_merge_tag;
+  constexpr int num_tags = base_lane::fallback_tag - base_lane::first_merge_tag;
   static_assert(num_tags > 1);
   return base_lane::first_merge_tag + int(ls.merges() % num_tags);
 }

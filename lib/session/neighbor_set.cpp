@@ -66,6 +66,7 @@ class neighbor_set::tuned {
 
  private:
   int run_nonblocking(const neighbor_call& c);
+  int run_version(neighbor_version by, const neighbor_call& c);
   int run_verified(neighbor_version by, const neighbor_call& c);
   int raise(const neighbor_call& c, int code);
   int result_blocks_of(const neighbor_call& c, std::vector<user_block>& blocks);
@@ -165,9 +166,12 @@ int neighbor_set::tuned::run(const neighbor_call& c) {
   const std::size_t version = call.version();
   if (version == native || decider().joint().steps().native_for_good()) return run_native(c);
   if (version == nonblocking) return run_nonblocking(c);
-  if (decider().has_failed()) return raise(c, code_of(own_error::rank_failed));
   const auto by = neighbor_version(version);
-  return state_.values().verify ? run_verified(by, c) : raise(c, versions_.run(by, c));
+  return state_.values().verify ? run_verified(by, c) : raise(c, run_version(by, c));
+}
+
+int neighbor_set::tuned::run_version(neighbor_version by, const neighbor_call& c) {
+  return decider().has_failed() ? code_of(own_error::rank_failed) : versions_.run(by, c);
 }
 
 int neighbor_set::tuned::run_nonblocking(const neighbor_call& c) {
@@ -202,7 +206,7 @@ int neighbor_set::tuned::result_blocks_of(const neighbor_call& c, std::vector<us
 int neighbor_set::tuned::run_verified(neighbor_version by, const neighbor_call& c) {
   std::vector<user_block> blocks;
   std::vector<std::byte> ours, theirs;
-  int failure = versions_.run(by, c);
+  int failure = run_version(by, c);
   const auto go_on = [&](auto action) {
     try {
       if (failure == MPI_SUCCESS) failure = action();

@@ -63,10 +63,9 @@ long times_core_given() {
 }  // namespace
 
 [[gnu::hot]] bool session::begin_call(const call& c) {
-  ++call_number_;
-  if (call_number_ == asks_for_memory_at_) ask_for_memory(c.comm);
   const bool merges = joint_.begin_call();
   joint_.tell(c);
+  if (++call_number_ == asks_for_memory_at_) ask_for_memory();
   if (merges) {
     weighing::give_up();  // merges have an account of their own
     if (may_have_device_memory(settings_.gpu)) joint_.steps().find_device();
@@ -265,7 +264,6 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
   last_arm_ = &runs;
   if (native) return run_native(c);
   if (&a == arms_[c.op].pinned) pins_run_ |= 1u << unsigned(c.op);
-  if (joint_.has_failed()) return raise(c, joint_.failure());
   if (!has_device_driver()) return run_on_host(c, runs);
   if (const int failure = code_of([&] { return host_copies_.prepare(c, place()); }))
     return raise(c, failure);
@@ -276,6 +274,7 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
 // The error handler has been called if this fails.
 int session::run_on_host(const call& c, const arm& a) {
   const auto run = [&](const call& same) {
+    if (joint_.has_failed()) return raise(same, joint_.failure());
     return raise(same, code_of([&] { return run_schedule(same, a); }));
   };
   return settings_.verify ? run_verified(c, place(), process_, run) : run(c);

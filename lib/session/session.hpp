@@ -124,9 +124,9 @@ class session final : slot_tenant {
   // of it. All ranks know alike where they are.
   bool may_share_memory(const base& of) const { return of.shared && nodes_.facts().most_ranks > 1; }
   // With a slot that has been taken, or one that an idle communicator gives up, if there is any;
-  // else one is asked for again. Collective over `user`; nothing fails.
-  void begin_in_memory(MPI_Comm user, int slot);
-  [[gnu::noinline]] void ask_for_memory(MPI_Comm user);
+  // else one is asked for again. Collective; nothing fails.
+  void begin_in_memory(int slot);
+  [[gnu::noinline]] void ask_for_memory();
   // -1: there is none.
   void share_memory(int slot);
   void stay_without_memory();

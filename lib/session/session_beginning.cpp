@@ -42,7 +42,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   if (native) return {nullptr, native->error_code, native->postponed};
   made->times_pinned_ = b.agreed.all(agreement::says_worth);
   made->one_thread_ = b.agreed.all(agreement::one_thread);
-  made->begin_in_memory(user, b.slot());
+  made->begin_in_memory(b.slot());
   made->open_rails(user, b.agreed.all(agreement::names_rails),
                    b.agreed.all(agreement::names_no_rails));
   made->know_machine(passed_s);
@@ -93,12 +93,11 @@ void session::know_nodes(const base_place& at) {
   if (!caches_.facts().matter()) caches_.forget_order();
 }
 
-void session::begin_in_memory(MPI_Comm user, int slot) {
+void session::begin_in_memory(int slot) {
   if (slot >= 0)
     share_memory(slot);
   else if (may_share_memory(joint_.lane().of()))
-    share_memory(
-        take_memory_slot(joint_.lane(), user, {.one_thread = one_thread_, .may_evict = true}));
+    share_memory(take_memory_slot(joint_, {.one_thread = one_thread_, .may_evict = true}));
 }
 
 void session::share_memory(int slot) {
@@ -115,20 +114,21 @@ void session::stay_without_memory() {
   calls_without_memory_ *= 2;
 }
 
-void session::ask_for_memory(MPI_Comm user) {
-  if (joint_.is_gone()) return;
-  bool ready = true;
+// Ranks with failures take part: all ranks know alike whether they have a slot.
+void session::ask_for_memory() {
+  if (joint_.is_gone() || joint_.steps().native_for_good()) return;
+  bool ready = !joint_.has_failed();
   try {
     room_for_regions_.reserve(std::size_t(num_ranks_));
   } catch (const std::bad_alloc&) {
     ready = false;
   }
-  const base_lane& mine = joint_.lane();
-  share_memory(take_memory_slot(mine, user,
-                                {.free_on_all = free_slots_on_all(mine, user, ready),
-                                 .one_thread = one_thread_,
-                                 .may_evict = !std::exchange(was_evicted_, false),
-                                 .ready = ready}));
+  const std::uint64_t free = free_slots_on_all(joint_, ready);
+  if (joint_.is_gone()) return;
+  share_memory(take_memory_slot(joint_, {.free_on_all = free,
+                                         .one_thread = one_thread_,
+                                         .may_evict = !std::exchange(was_evicted_, false),
+                                         .ready = ready}));
 }
 
 // Who loses it to another one asks for it in its next call, and then goes without for a while.

@@ -115,7 +115,9 @@ void set_decider::check() const {
 
 void set_decider::begin_call() {
   check();
-  if (!joint_->begin_call()) return;
+  const bool merges = joint_->begin_call();
+  check();
+  if (!merges) return;
   const inside here;
   ++round_;
   joint_->merge_steps();
@@ -154,9 +156,9 @@ int set_decider::context_of(const set_context& wanted) {
     ids_.push_back(id);
   }
   const inside here;
-  const int code = joint_->begin_context(
-      first.context, joint_->rank() == 0 ? first_plan(first.context) : select::plan_message{});
-  if (code != MPI_SUCCESS) joint_->leave_others();
+  // A failure is that a rank has left.
+  joint_->begin_context(first.context,
+                        joint_->rank() == 0 ? first_plan(first.context) : select::plan_message{});
   check();
   return first.context;
 }

@@ -2,6 +2,7 @@
 //
 // When memory runs out inside a call: MPI_ERR_NO_MEM through the error handler where an arm needs
 // it, the MPI library's own collective where only learning does. No exception leaves a call.
+#include "lib/session/place_book.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
@@ -10,6 +11,7 @@
 
 #include <array>
 #include <atomic>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -181,6 +183,34 @@ TEST_CASE("a packed copy that one rank has no memory for is that rank's MPI_ERR_
   if (code == MPI_SUCCESS)
     CHECK(std::vector<int>(data.begin(), data.begin() + count) == std::vector<int>(count, 5));
   MPI_Type_free(&holed);
+}
+
+TEST_CASE("who has left the others makes none wait that asks for shared memory") {
+  std::vector<std::unique_ptr<communicator>> live;
+  const auto add = [&] {
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &made);
+    live.push_back(std::make_unique<communicator>(made));
+    REQUIRE(mpi::start_tuning(*live.back()) == MPI_SUCCESS);
+  };
+  for (int i = 0; i < place_book::most_slots; ++i) add();
+  add();  // without a slot: it asks for one in the calls numbered 1000, 3000 and so on
+  const communicator& last_one = *live.back();
+  if (last_one.size() < 2) return;
+  const counting_handler handler(last_one);
+  int data = 0;
+  const auto call = [&](const call_options& options) {
+    return mpi::broadcast(&data, 1, MPI_INT, 0, last_one, options);
+  };
+  for (int number = 1; number < 999; ++number) CHECK(call(collect(use("linear"))) == MPI_SUCCESS);
+  {
+    // A rank that cannot say which arm a call is to take does not know what the others do.
+    const call_options named = collect(use("binomial"));
+    const shortage any(last_one.rank() == last_one.size() - 1 ? 0 : std::size_t(-1));
+    CHECK((call(named) == MPI_SUCCESS || handled > 0));
+  }
+  CHECK(call(collect(use("linear"))) != MPI_SUCCESS);
+  for (int again = 0; again < 3; ++again) CHECK(call(collect(use("native"))) != MPI_SUCCESS);
 }
 
 TEST_CASE("a leader without memory to learn leaves all ranks with right results") {

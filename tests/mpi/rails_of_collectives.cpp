@@ -17,6 +17,7 @@
 #include <string>
 #include <sys/socket.h>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace railpass;
@@ -219,18 +220,21 @@ TEST_CASE("a rank that misses a call over rails is found out, and results stay r
 }
 
 TEST_CASE("after a connection breaks calls fail, or have their own data, and nobody hangs") {
-  for (const char* arm : {"linear", "pipeline+segment_bytes=64KiB"}) {
-    CAPTURE(arm);
+  // A rank that has failed makes the calls that compare results, too.
+  for (const auto& [arm, verify] :
+       {std::pair("linear", "off"), {"pipeline+segment_bytes=64KiB", "off"}, {"linear", "on"}}) {
+    CAPTURE(arm, verify);
     const records log;
     const communicator world = communicator::duplicate_of_world();
-    if (world.size() == 1) return;  // there is none
-    MPI_Comm_set_name(world, arm);  // each sentence is said once
+    if (world.size() == 1) return;                                  // there is none
+    MPI_Comm_set_name(world, (std::string(arm) + verify).c_str());  // each sentence is said once
     mpi::configure(world, "rails", two_rails);
+    mpi::configure(world, "verify", verify);
     REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
-    int failures = 0, native = 0;
+    int failures = 0, native = 0, call = 0;
     // Ranks may see the failure in different calls. All are native from the same call on: otherwise
     // they would wait for each other here, or get what belongs to another call.
-    for (int call = 0; native < 3 && call < 100000; ++call) {
+    for (; native < 3 && call < 100000; ++call) {
       if (call == 20 && world.rank() == world.size() - 1) CHECK(break_connections());
       std::vector<int> data(call < 40 ? 1 << 18 : 1 << 8, world.rank() == 0 ? call : -1);
       const int code =
@@ -241,6 +245,9 @@ TEST_CASE("after a connection breaks calls fail, or have their own data, and nob
     }
     CHECK(failures > 0);
     CHECK(native == 3);
+    int ends[2] = {call, -call};
+    MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_INT, MPI_MAX, world);
+    CHECK(ends[0] == -ends[1]);
     CHECK((log.any_has("have failed") || log.any_has("another rank has failed")));
   }
 }

@@ -61,14 +61,16 @@ int main(int argc, char** argv) {
   int rank = 0, result = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   try {
+    if (log && rank == 1) wait_for_log(log, "rank 0 of 2 waits for the others to open rails of");
     railpass::mpi::open_rails(MPI_COMM_WORLD, {.rails = "127.0.0.2", .strategy = {}});
     if (rank == 0) {
       if (log) wait_for_log(log, "rank 1 of 2 waits for more than");
       for (int k = 0; k < count; ++k) send(k, bytes);
     } else {
       receive(count - 1, bytes);
-      if (log) wait_for_log(log, "rank 0 is inside MPI_Finalize for more than");
+      if (log && !closes) wait_for_log(log, "rank 0 is inside MPI_Finalize for more than");
       for (int k = 0; k < count - 1; ++k) receive(k, bytes);
+      if (log && closes) wait_for_log(log, "rank 0 of 2 waits for the others to close rails of");
     }
     if (closes) railpass::mpi::close_rails(MPI_COMM_WORLD);
   } catch (const std::exception& e) {

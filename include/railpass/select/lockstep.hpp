@@ -193,8 +193,11 @@ class lockstep {
   void end_steps(double now_s) { charged_s_ += now_s - steps_began_s_; }
 
   bool native_for_good() const { return native_for_good_; }
-  /// From the next merge on all ranks are native for good, as if they differed.
-  void give_up() { poisoned_ = true; }
+  /// All calls are, from now on: on all ranks between the same two calls.
+  void stay_native() {
+    native_for_good_ = true;
+    steps_.stop();
+  }
 
   /// The kernel refuses this rank single copies: from the next merge on copies_refused() is true on
   /// all ranks.

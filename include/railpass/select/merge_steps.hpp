@@ -68,6 +68,8 @@ class merge_steps {
     hastened_to_ = never;
     pace_ = pace;
   }
+  /// No step is made any more, not even of a merge that is under way.
+  void stop() { next_at_ = never; }
   /// There is no next one.
   void consumed_last() {
     next_ = merge_step::post;
