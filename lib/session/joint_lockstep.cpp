@@ -283,6 +283,7 @@ void joint_lockstep::hear(std::int32_t from, const told_call& theirs) {
   if (failed_) return;
   try {
     why_unlike_ = told_.difference(from, theirs);
+    if (!why_unlike_.empty()) why_unlike_ += ", on rank " + std::to_string(rank_);
   } catch (const std::bad_alloc&) {  // it is told again
   }
   if (!why_unlike_.empty()) fail(own_error::unlike);

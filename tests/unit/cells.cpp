@@ -981,10 +981,11 @@ TEST_CASE("nothing of a cell is used that was written in an unlike call") {
       const std::vector<cell_region> regions = regions_of(memory.get(), 2);
       const arm a = parse_arm(collective::broadcast, name);
       const std::int64_t nowhere = 8;  // no address of anything
-      for (const cell_ring ring : {cell_ring::published, cell_ring::opened}) {
-        std::memcpy(regions[0].content(ring, 0), &nowhere, sizeof nowhere);
-        regions[0].show(ring, 0, theirs);
-      }
+      for (const cell_ring ring : {cell_ring::published, cell_ring::opened})
+        for (const std::uint64_t place : {0, 1}) {
+          std::memcpy(regions[0].content(ring, place), &nowhere, sizeof nowhere);
+          regions[0].show(ring, place, theirs);
+        }
       std::vector<std::byte> message(8, std::byte{7});
       cell_executor exec(regions, 1, true);
       const schedule s = a.base->build({.rank = 1, .num_ranks = 2}, a.values);
