@@ -184,7 +184,7 @@ void session::prepare(recent_call& known, const call& c, const arm& a) {
   // host's.
   if (!known.buffers.are_of(c) && has_device_driver()) return run_arm(c, *known.runs);
   buffers_.prepare_again(c, known.buffers);
-  buffers_.mark(known.arm_number, call_number_);
+  buffers_.mark(known.arm_number);
   return raise(c, code_of([&] { return run_bound(*known.plan); }));
 }
 
@@ -356,7 +356,7 @@ int session::run_schedule(const call& c, const arm& a) {
   const std::shared_ptr<const schedule> plan =
       schedules_.find_or_build(*a.base, a.values, shape_of(c, *a.base, order));
   if (const int failure = buffers_.prepare(c, place(), *plan, first_of(c), order)) return failure;
-  buffers_.mark(number_of(a), call_number_);
+  buffers_.mark(number_of(a));
   return run_bound(*plan);
 }
 

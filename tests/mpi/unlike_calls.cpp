@@ -214,19 +214,6 @@ TEST_CASE("ranks that make their calls in another order are told") {
     }
 }
 
-TEST_CASE("who waits for the first plan of another call than the others make is told") {
-  for (const int n : lengths) {
-    CAPTURE(n);
-    for (const bool leader : {true, false})
-      run([&](program& p) { return p.all_reduce(n); },
-          [&](program& p) { return (p.rank == 0) == leader ? p.broadcast(n, 0) : p.all_reduce(n); },
-          "", true, {{"use", "broadcast:binomial,all_reduce:ring"}, {"summary", "on"}});
-    run([&](program& p) { return p.all_reduce(n); },
-        [&](program& p) { return p.all_reduce(p.rank == 0 ? 2 * n : n); }, "", true,
-        {{"use", "all_reduce:ring"}, {"summary", "on"}});
-  }
-}
-
 // Which end with that, for later communicators, too.
 TEST_CASE("lengths that differ are found over rails") {
   run([](program& p) { return p.broadcast(900, 0); },
