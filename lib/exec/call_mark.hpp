@@ -12,14 +12,13 @@
 namespace railpass {
 
 /// In 8 bytes: the bytes of the message as MPI counts them (0 where only pairs of ranks know any),
-/// the root, the arm and the number of the call. Each modulo what there is room for.
+/// the root and the arm. Each modulo what there is room for.
 class call_mark {
  public:
   constexpr call_mark() = default;
-  constexpr call_mark(std::int64_t bytes, std::int32_t root, std::uint64_t arm, std::int64_t number)
-      : bits_(std::uint64_t(bytes) << bytes_shift |
-              (std::uint64_t(root) & root_mask) << root_shift | (arm & arm_mask) << number_bits |
-              (std::uint64_t(number) & number_mask)) {}
+  constexpr call_mark(std::int64_t bytes, std::int32_t root, std::uint64_t arm)
+      : bits_(std::uint64_t(bytes) << bytes_shift | (std::uint64_t(root) & root_mask) << arm_bits |
+              (arm & arm_mask)) {}
   static constexpr call_mark of_bits(std::uint64_t bits) {
     call_mark m;
     m.bits_ = bits;
@@ -29,7 +28,6 @@ class call_mark {
 
   /// What differs, theirs first; of marks that differ.
   static std::string difference(call_mark theirs, call_mark ours) {
-    if (theirs.number() != ours.number()) return "is in another call";
     if (theirs.bytes() != ours.bytes())
       return "has " + std::to_string(theirs.bytes()) + " bytes where this rank has " +
              std::to_string(ours.bytes());
@@ -42,15 +40,11 @@ class call_mark {
   friend constexpr bool operator==(call_mark, call_mark) = default;
 
  private:
-  static constexpr unsigned number_bits = 8, arm_bits = 12, root_bits = 10;
-  static constexpr unsigned root_shift = number_bits + arm_bits,
-                            bytes_shift = root_shift + root_bits;
-  static constexpr std::uint64_t number_mask = (1u << number_bits) - 1,
-                                 arm_mask = (1u << arm_bits) - 1, root_mask = (1u << root_bits) - 1;
+  static constexpr unsigned arm_bits = 12, root_bits = 20, bytes_shift = arm_bits + root_bits;
+  static constexpr std::uint64_t arm_mask = (1u << arm_bits) - 1, root_mask = (1u << root_bits) - 1;
 
   constexpr std::uint64_t bytes() const { return bits_ >> bytes_shift; }
-  constexpr std::uint64_t root() const { return bits_ >> root_shift & root_mask; }
-  constexpr std::uint64_t number() const { return bits_ & number_mask; }
+  constexpr std::uint64_t root() const { return bits_ >> arm_bits & root_mask; }
 
   std::uint64_t bits_ = 0;
 };

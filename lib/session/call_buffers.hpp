@@ -66,10 +66,8 @@ class call_buffers {
   /// counted from the root on. All must live until finish(). Returns an MPI error code.
   int prepare(const call& c, const call_place& at, const schedule& s, int root,
               const node_order* nodes = nullptr);
-  /// Of the call that was prepared last, the one of that number: what other ranks must have alike.
-  void mark(std::uint64_t arm, std::int64_t number) {
-    bound_.mark = call_mark(call_->message_bytes, call_->root, arm, number);
-  }
+  /// Of the call that was prepared last, by the arm of that number: what ranks must have alike.
+  void mark(std::uint64_t arm) { bound_.mark = call_mark(call_->message_bytes, call_->root, arm); }
   /// Of the call that was prepared last.
   const binding& bound() const { return bound_; }
 

@@ -276,7 +276,7 @@ class explorer {
       for (std::size_t r = 1; r < num_ranks; ++r)
         if (regions[r].first_needed() < before) return false;
       content = value;
-      regions[0].show(ring, number);
+      regions[0].show(ring, number, {});
       return true;
     }
     if (!regions[0].shows(ring, number)) return false;

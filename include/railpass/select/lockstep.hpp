@@ -231,9 +231,8 @@ class lockstep {
   /// thrown, and nothing has changed.
   plan_message lead(int context, std::unique_ptr<policy> chosen);
 
-  /// All ranks: the first plan of a context. False if it is of another call or context: then this
-  /// one is native here.
-  bool adopt(int context, const plan_message& message);
+  /// All ranks: the first plan of a context.
+  void adopt(int context, const plan_message& message);
 
   /// The time of a timed call on this rank, since when the context had been idle there, and whether
   /// the rank's core was given to others meanwhile. A call that failed is not recorded.
@@ -454,13 +453,12 @@ inline plan_message lockstep::lead(int context, std::unique_ptr<policy> chosen) 
   return message;
 }
 
-inline bool lockstep::adopt(int context, const plan_message& message) {
+inline void lockstep::adopt(int context, const plan_message& message) {
   const context_id& id = contexts_[std::size_t(context)].id;
   const auto plan = std::span(message).subspan(first_plan_words::header);
-  const bool is_ours = message[first_plan_words::key] == std::int32_t(id.number & 0x7fffffff) &&
-                       message[first_plan_words::call] == std::int32_t(calls() & 0x7fffffff) &&
-                       plan[plan_words::context] == context;
-  if (is_ours) {
+  if (message[first_plan_words::key] == std::int32_t(id.number & 0x7fffffff) &&
+      message[first_plan_words::call] == std::int32_t(calls() & 0x7fffffff) &&
+      plan[plan_words::context] == context) {
     activate(plan);
   } else {
     poisoned_ = true;
@@ -471,11 +469,10 @@ inline bool lockstep::adopt(int context, const plan_message& message) {
   // Also by what was for another context, or is from another call: all have got the same, and are
   // to merge in the same call by number. None of the leader's has no gap.
   const std::int32_t gap = message[first_plan_words::gap];
-  if (gap < 1) return is_ours;
+  if (gap < 1) return;
   const std::int64_t ahead = message[first_plan_words::call] - (calls() & 0x7fffffff);
   steps_.hasten(std::int32_t(std::clamp<std::int64_t>(gap + ahead, 1, longest_epoch)),
                 message[first_plan_words::pace] == 0 ? 0 : 1);
-  return is_ours;
 }
 
 // ---- merges
