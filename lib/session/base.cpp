@@ -98,6 +98,7 @@ base_lane::news base_lane::look() const {
       if (place_.ranks[r] != status.MPI_SOURCE) continue;
       if (count == 1) {
         heard.worst = std::max(heard.worst, trouble(words[0]));
+        heard.unlike = heard.unlike || trouble(words[0]) == trouble::unlike;
       } else {
         heard.announcer = r;
         heard.announced = told_call::of(words);

@@ -99,6 +99,7 @@ class base_lane {
   /// What another rank has told; nothing mostly. Local.
   struct news {
     trouble worst = trouble::none;
+    bool unlike = false;  ///< among others, maybe
     std::int32_t announcer = 0;
     std::optional<told_call> announced{};  ///< others may follow
   };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/failure_words.hpp"
 
+#include <algorithm>
+
 namespace railpass {
 
 failure_words::failure_words(int rank, int num_ranks) : state_(rank, num_ranks) {
@@ -9,13 +11,19 @@ failure_words::failure_words(int rank, int num_ranks) : state_(rank, num_ranks) 
   if (rank > 0) parent_.rank = tree.parent();
 }
 
-failure_words::words failure_words::words_of(kind what, std::int64_t call) {
+failure_words::words failure_words::words_of(kind what, std::int64_t call) const {
   const auto bits = std::uint64_t(call);
-  return {std::int32_t(what), std::int32_t(std::uint32_t(bits)), std::int32_t(bits >> 32)};
+  return {std::int32_t(what), std::int32_t(std::uint32_t(bits)), std::int32_t(bits >> 32),
+          std::int32_t(why_)};
 }
 
-bool failure_words::look(std::int64_t entered) {
-  bool heard = false;
+void failure_words::begin(base_lane::trouble why, std::int64_t entered) {
+  why_ = why;
+  state_.hear(entered);
+}
+
+base_lane::trouble failure_words::look(std::int64_t entered) {
+  auto heard = base_lane::trouble::none;
   if (!lane_) return heard;
   const MPI_Comm comm = lane_->of().comm;
   for (;;) {
@@ -34,7 +42,7 @@ bool failure_words::look(std::int64_t entered) {
     for (int r = 0; r < lane_->num_ranks(); ++r)
       is_ours = is_ours || lane_->ranks()[r] == status.MPI_SOURCE;
     if (!is_ours) continue;
-    heard = true;
+    heard = std::max(heard, base_lane::trouble(told[3]));
     hear(told, entered);
   }
 }

@@ -27,16 +27,19 @@ class failure_words {
   select::fallback& state() { return state_; }
   const select::fallback& state() const { return state_; }
 
-  /// Hands on to state() what ranks next to this one in the tree have told; whether they have told
-  /// anything. Local.
-  bool look(std::int64_t entered);
+  /// This rank, which has entered so many calls, has failed or has heard of it: `failed` or
+  /// `unlike`, which it hands on.
+  void begin(base_lane::trouble why, std::int64_t entered);
+  /// Hands on to state() what ranks next to this one in the tree have told; why they say that,
+  /// `none` if they have told nothing. Local.
+  base_lane::trouble look(std::int64_t entered);
   /// Tells what is new in state(). Local; whether it could tell all of it.
   bool tell();
 
  private:
   enum class kind : std::int32_t { allowed, last_call, answer };
-  using words = std::array<std::int32_t, 3>;  // the kind, a call
-  static words words_of(kind what, std::int64_t call);
+  using words = std::array<std::int32_t, 4>;  // the kind, a call, why
+  words words_of(kind what, std::int64_t call) const;
   void hear(const words& told, std::int64_t entered);
 
   struct receiver {
@@ -48,6 +51,7 @@ class failure_words {
 
   std::shared_ptr<base_lane> lane_;
   select::fallback state_;
+  base_lane::trouble why_ = base_lane::trouble::failed;
   std::vector<receiver> children_;
   receiver parent_;
 };

@@ -218,7 +218,8 @@ void joint_lockstep::fail(own_error why) {
 void joint_lockstep::note_failure(own_error why) {
   failed_ = stops_ = true;
   failure_ = why;
-  words_.state().hear(steps_.calls());
+  words_.begin(why == own_error::unlike ? base_lane::trouble::unlike : base_lane::trouble::failed,
+               steps_.calls());
   if (lane_) lane_->lose();
 }
 
@@ -229,12 +230,11 @@ void joint_lockstep::leave_others() {
 
 void joint_lockstep::hear() {
   const base_lane::news heard = lane_->look();
-  const bool of_tree = words_.look(steps_.calls());
+  const base_lane::trouble of_tree = words_.look(steps_.calls());
   if (heard.announced) hear(heard.announcer, *heard.announced);
-  const base_lane::trouble what =
-      std::max(heard.worst, of_tree ? base_lane::trouble::failed : base_lane::trouble::none);
+  const base_lane::trouble what = std::max(heard.worst, of_tree);
   if (what == base_lane::trouble::none) return;
-  const bool unlike = what == base_lane::trouble::unlike;
+  const bool unlike = heard.unlike || of_tree == base_lane::trouble::unlike;
   if (!failed_) {
     note_failure(unlike ? own_error::unlike : own_error::rank_failed);
     if (!unlike)
