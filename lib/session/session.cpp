@@ -73,7 +73,7 @@ long times_core_given() {
     if (joint_.steps().copies_refused() && in_memory_ && in_memory_->single_copy)
       give_up_single_copies();
   }
-  return !joint_.is_lost();
+  return !joint_.is_gone();
 }
 
 void session::leave() {
