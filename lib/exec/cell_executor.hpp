@@ -88,6 +88,14 @@ class cell_executor {
   /// Whether the kernel has refused this rank a copy from or to another one's memory.
   bool refuses_copies() const { return refuses_copies_; }
 
+  /// This rank leaves its call of that number, from 1 on, to the MPI library.
+  void note_native(std::uint64_t call) const { regions_[std::size_t(rank_)].note_native(call); }
+  /// Whether it is the last one that the other rank has left to it; false: maybe.
+  bool is_native(std::int32_t rank, std::uint64_t call) const {
+    const cell_region& theirs = regions_[std::size_t(rank)];
+    return theirs.memory() && theirs.native_call() == call;
+  }
+
  private:
   // What a cell says of memory that is opened to a peer.
   struct opened_memory {

@@ -64,6 +64,11 @@ class cell_region {
   void set_process(pid_t process) const {
     process_word().store(std::uint64_t(process), std::memory_order_relaxed);
   }
+  /// The rank leaves the communicator's call of that number, from 1 on, to the MPI library.
+  void note_native(std::uint64_t call) const {
+    native_word().store(call, std::memory_order_relaxed);
+  }
+  std::uint64_t native_call() const { return native_word().load(std::memory_order_relaxed); }
   /// All of what has that number, and is of that call, is in its cell.
   void show(cell_ring ring, std::uint64_t number, call_mark of) const {
     word_at(mark_of(ring, number)).store(of.bits(), std::memory_order_relaxed);
@@ -93,7 +98,10 @@ class cell_region {
 
   /// For another communicator. By the rank itself, where nobody reads; the next cell_region has the
   /// new numbers, on all ranks.
-  void begin_anew() const { beginning().store(acknowledged().load()); }
+  void begin_anew() const {
+    beginning().store(acknowledged().load());
+    note_native(0);
+  }
 
  private:
   static constexpr std::int64_t box_offset = 2 * line_bytes +
@@ -106,6 +114,9 @@ class cell_region {
   // What numbers of the present communicator are counted from.
   std::atomic_ref<std::uint64_t> beginning() const {
     return word_at(line_bytes + 2 * std::int64_t(sizeof(std::uint64_t)));
+  }
+  std::atomic_ref<std::uint64_t> native_word() const {
+    return word_at(line_bytes + 3 * std::int64_t(sizeof(std::uint64_t)));
   }
   // 1 + the number of what is in a cell.
   std::atomic_ref<std::uint64_t> shown(cell_ring ring, std::uint64_t number) const {

@@ -283,11 +283,16 @@ double joint_lockstep::patience_s() const {
 void joint_lockstep::hear(std::int32_t from, const told_call& theirs) {
   if (failed_) return;
   try {
-    why_unlike_ = told_.difference(from, theirs);
-    if (!why_unlike_.empty()) why_unlike_ += ", on rank " + std::to_string(rank_);
+    const std::string how = told_.difference(from, theirs);
+    if (!how.empty()) differ(how + ", on rank " + std::to_string(rank_));
   } catch (const std::bad_alloc&) {  // it is told again
   }
-  if (!why_unlike_.empty()) fail(own_error::unlike);
+}
+
+void joint_lockstep::differ(std::string how) {
+  if (failed_) return;
+  why_unlike_ = std::move(how);
+  fail(own_error::unlike);
 }
 
 void joint_lockstep::tell_wait(std::string_view doing, std::span<const awaited_peer> peers,

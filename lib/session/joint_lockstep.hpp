@@ -137,8 +137,10 @@ class joint_lockstep {
   /// This rank has waited for these so long in its present call, while it is doing that: tells them
   /// what call it is, and after the time of the setting says so.
   void tell_wait(std::string_view doing, std::span<const awaited_peer> peers, double waited_s);
-  /// How the calls of the ranks differ, if failure() is `unlike` and this rank has found out by
-  /// what another one told.
+  /// This rank has found out how the calls of the ranks differ.
+  void differ(std::string how);
+  /// How they differ, if failure() is `unlike` and this rank has found out otherwise than by what
+  /// another one handed over.
   const std::string& why_unlike() const { return why_unlike_; }
 
  private:

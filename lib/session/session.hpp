@@ -151,6 +151,7 @@ class session final : slot_tenant {
   // How a call by this arm runs, if that can be known beforehand.
   [[gnu::noinline]] void prepare(recent_call& known, const call& c, const arm& a);
   int run_ready(const call& c, const recent_call& known);
+  int leave_to_mpi(const call& c);
   // What is rare is not inlined: a settled call is to run through little code.
   // Asks the first plan of rank 0 and takes it over. Returns an MPI error code.
   [[gnu::noinline]] int begin_context(const select::context_key& key, int context, const call& c);

@@ -66,7 +66,17 @@ select::context_statistics session::statistics_of(int i) const {
 
 void session::tell_wait(void* self, std::span<const awaited_peer> peers, double waited_s) {
   auto& s = *static_cast<session*>(self);
-  s.joint_.tell_wait("arm " + name_of(*s.last_arm_), peers, waited_s);
+  try {
+    const std::string doing = "arm " + name_of(*s.last_arm_);
+    s.joint_.tell_wait(doing, peers, waited_s);
+    if (!s.in_memory_) return;
+    for (const awaited_peer& p : peers)
+      if (s.in_memory_->runs.is_native(p.rank, std::uint64_t(s.call_number_)))
+        s.joint_.differ("rank " + std::to_string(p.rank) + " has left call " +
+                        std::to_string(s.call_number_) + " to the MPI library, and rank " +
+                        std::to_string(s.rank_) + " waits for it (" + doing + ")");
+  } catch (const std::bad_alloc&) {  // the wait goes on without the report
+  }
 }
 
 void session::trace(const call& c, const select::timed_call& chosen, double started_s,
