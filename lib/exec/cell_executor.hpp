@@ -89,7 +89,11 @@ class cell_executor {
   bool refuses_copies() const { return refuses_copies_; }
 
   /// This rank leaves its call of that number, from 1 on, to the MPI library.
-  void note_native(std::uint64_t call) const { regions_[std::size_t(rank_)].note_native(call); }
+  void note_native(std::uint64_t call) const {
+    // A rank that is alone on its host has no memory.
+    if (const cell_region& mine = regions_[std::size_t(rank_)]; mine.memory())
+      mine.note_native(call);
+  }
   /// Whether it is the last one that the other rank has left to it; false: maybe.
   bool is_native(std::int32_t rank, std::uint64_t call) const {
     const cell_region& theirs = regions_[std::size_t(rank)];
