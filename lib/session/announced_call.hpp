@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a rank that waits for long tells those for whom it waits: which call it is in. A rank that
-// made another one there ends its call, and with it the wait of both.
+// A rank that waits for long tells its call to the ranks for which it waits. A rank whose call of
+// that number is another one ends its call, and both ranks stop waiting.
 #pragma once
 
 #include "collectives/collective.hpp"
@@ -15,7 +15,7 @@
 
 namespace railpass {
 
-/// What ranks that make the same call have alike, whatever their datatypes.
+/// The arguments that are equal on all ranks of a call, whatever their datatypes.
 struct told_call {
   std::int64_t number = 0;  ///< of the communicator's calls, from 1 on
   std::int64_t bytes = 0;   ///< 0 where only pairs of ranks know lengths
@@ -35,13 +35,13 @@ struct told_call {
 class told_calls {
  public:
   void add(const told_call& made) { calls_[std::size_t(made.number) % calls_.size()] = made; }
-  /// The call of that number; null: it is none that was told, or too long ago.
+  /// The call of that number; null: no such call was added, or it is too old.
   const told_call* find(std::int64_t number) const {
     const told_call& found = calls_[std::size_t(number) % calls_.size()];
     return number > 0 && found.number == number ? &found : nullptr;
   }
-  /// What differs from what another rank tells; empty: nothing that is known here. What this rank
-  /// has not come to yet it is told again.
+  /// How this rank's call of that number differs from the other rank's; empty: it does not, or this
+  /// rank does not know that call. The other rank tells its call again later.
   std::string difference(std::int32_t from, const told_call& theirs) const;
 
  private:

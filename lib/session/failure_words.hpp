@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the ranks of a communicator tell each other once all have been told that one of them has
-// failed: along a tree they find out from which call on all are native (select/fallback.hpp).
+// Messages of the ranks of a communicator after a failure. Along a tree the ranks find the call
+// from which on all of them are native (select/fallback.hpp).
 #pragma once
 
 #include "lib/session/base.hpp"
@@ -19,7 +19,7 @@ namespace railpass {
 
 class failure_words {
  public:
-  /// Allocates all that will be needed. A rank that is alone tells nobody.
+  /// Allocates all memory that the messages need. A single rank sends none.
   failure_words(int rank, int num_ranks);
   /// Before all that follows, on several ranks.
   void connect(std::shared_ptr<base_lane> over) { lane_ = std::move(over); }
@@ -27,13 +27,13 @@ class failure_words {
   select::fallback& state() { return state_; }
   const select::fallback& state() const { return state_; }
 
-  /// This rank, which has entered so many calls, has failed or has heard of it: `failed` or
-  /// `unlike`, which it hands on.
+  /// This rank has failed or has heard of a failure, after it entered `entered` calls. Its messages
+  /// hand on the reason `why`: `failed` or `unlike`.
   void begin(base_lane::trouble why, std::int64_t entered);
-  /// Hands on to state() what ranks next to this one in the tree have told; why they say that,
-  /// `none` if they have told nothing. Local.
+  /// Hands messages of the neighbours in the tree to state(). Returns their reason; `none`: no
+  /// message has come. Local.
   base_lane::trouble look(std::int64_t entered);
-  /// Tells what is new in state(). Local; whether it could tell all of it.
+  /// Sends news of state(). Returns whether all news could be sent. Local.
   bool tell();
 
  private:

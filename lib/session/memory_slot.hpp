@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How a communicator gets a slot of the memory that the ranks of each host share, and loses it to
-// another one while it is idle.
+// A communicator gets a slot of the memory that the ranks of each host share, and loses the slot to
+// another communicator while it is idle.
 #pragma once
 
 #include "lib/session/node_memory.hpp"
@@ -16,7 +16,7 @@ namespace railpass {
 class base_lane;
 class joint_lockstep;
 
-/// What has a slot on this rank.
+/// The owner of a slot on this rank.
 class slot_tenant {
  public:
   /// Calls that it has made, the same number on all its ranks once these are in the same call.
@@ -31,7 +31,7 @@ class slot_tenant {
   ~slot_tenant() = default;
 };
 
-/// Of one base, by slot.
+/// The tenants of a base, by slot.
 struct slot_tenants {
   struct entry {
     slot_tenant* who = nullptr;
@@ -41,8 +41,8 @@ struct slot_tenants {
   std::array<entry, place_book::most_slots> of_slot;
 };
 
-/// A slot that has been taken, and this rank's use of its memory. Whoever has it is asked to give
-/// it up only where no rank has MPI_THREAD_MULTIPLE.
+/// A slot that has been taken, and this rank's use of its memory. The tenant is asked to give the
+/// slot up only where no rank has MPI_THREAD_MULTIPLE.
 class memory_slot {
  public:
   /// `lane` and `tenant` outlive it. `room` as node_memory::use wants it. Allocates nothing.
@@ -60,7 +60,8 @@ class memory_slot {
   node_memory::use use_;
 };
 
-/// What the ranks of a communicator know, all but the last alike, before they take a slot.
+/// The knowledge of a communicator's ranks before they take a slot. All fields but `ready` are
+/// equal on all ranks.
 struct slot_request {
   std::uint64_t free_on_all = 0;  ///< a bit for each slot
   bool one_thread = false;        ///< no rank has MPI_THREAD_MULTIPLE
@@ -68,8 +69,8 @@ struct slot_request {
   bool ready = true;              ///< this rank can use one: not known alike
 };
 
-/// Takes a slot for ranks whose base shares memory; -1: on none of them, there is none, or a rank
-/// has left the others. An idle tenant gives its slot up if all its ranks are among these, each has
+/// Takes a slot for ranks whose base shares memory. Returns -1 if no slot is free, or if a rank has
+/// left the others. An idle tenant gives its slot up if all its ranks are among these, each has
 /// made as many calls as the others, at least one, and none since somebody wanted a slot before.
 /// Collective.
 int take_memory_slot(joint_lockstep& ranks, const slot_request& request);

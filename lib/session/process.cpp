@@ -67,9 +67,9 @@ environment_settings read_and_checked() {
 
 // What is learnt in a run is kept after so long and, as long as it goes on, each time it has gone
 // on for twice as long, but at least that often: who is killed loses half of what it knew at most.
-// What other leaders tell is a message, no file.
+// Other leaders send messages and write no file.
 constexpr double first_keeping_s = 1, first_telling_s = 0.1, longest_pause_s = 3600;
-// Rank 0 waits so long for the last words of other leaders.
+// Rank 0 waits that long for the last messages of other leaders.
 constexpr double last_words_s = 0x1p-6;
 
 std::string owed_over(open_transport& rails) {
@@ -211,7 +211,7 @@ void process::look_for_idle_pins() {
   }
 }
 
-// What a leader that is not the world's rank 0 knows goes to that one, which keeps it.
+// A leader other than the world's rank 0 sends its knowledge to rank 0, which keeps it.
 void process::keep_so_far() {
   const double passed_s = clock_() - began_s_;
   double due_s = keep_after_s_;

@@ -9,11 +9,11 @@
 // began: an arm of the MPI library runs, any other arm fails. So all ranks do the same in each
 // call.
 //
-// Who has been asked must not wait for a rank that has come further and now waits for this one: by
-// a call of the MPI library, or by a message of the program. What a rank has entered is therefore
-// allowed to all that it asks. If an answer does not come, rank 0 allows one more call, again and
-// again. A rank that nobody asks, since another one computes or has ended, goes on by itself after
-// a while: it has promised nothing.
+// A rank that has been asked must not wait for a rank that is in a later call and waits for it, in
+// a call of the MPI library or for a message of the program. So each rank allows the calls that it
+// has entered to all ranks that it asks. If an answer does not come, rank 0 allows one more call,
+// again and again. A rank that nobody asks, because another rank computes or has ended, goes on by
+// itself after a while: it has promised nothing.
 #pragma once
 
 #include "railpass/select/merge_tree.hpp"
@@ -27,7 +27,7 @@ namespace railpass::select {
 
 class fallback {
  public:
-  /// What a rank tells its children in the tree.
+  /// The message of a rank to its children in the tree.
   struct order {
     std::int64_t last_call = 0;  ///< which may be entered
     bool is_final = false;       ///< later calls are native
@@ -39,7 +39,7 @@ class fallback {
 
   const tree_place& tree() const { return tree_; }
 
-  // ---- what happens on this rank, which has entered so many calls
+  // ---- events on this rank; `entered` is the number of calls that it has entered
 
   /// It has failed, or heard that another rank has.
   void hear(std::int64_t entered) {
@@ -63,8 +63,8 @@ class fallback {
   void lose_patience() {
     if (tree_.rank == 0 && was_asked_ && !order_.is_final) allow(order_.last_call + 1);
   }
-  /// It has made its last call, which is the last one of all ranks: whatever follows, the others
-  /// may enter all that are left, and nobody waits for this rank's answer.
+  /// This rank has made its last call, which is the last call of all ranks. The other ranks may
+  /// enter all calls that are left, and nobody waits for this rank's answer.
   void leave(std::int64_t entered) {
     if (order_.is_final) return;
     was_asked_ = true;
@@ -72,7 +72,7 @@ class fallback {
     if (!answer_) answer_ = std::max(largest_, entered);
   }
 
-  // ---- what follows
+  // ---- consequences
 
   bool was_asked() const { return was_asked_; }
   bool may_enter(std::int64_t call) const {
@@ -81,12 +81,11 @@ class fallback {
   bool is_final() const { return order_.is_final; }
   /// Whether a call that may be entered is native on all ranks.
   bool is_native(std::int64_t call) const { return order_.is_final && call > order_.last_call; }
-  /// What children are to know, by and by: only the latest matters. None before this rank was
-  /// asked.
+  /// The latest message for the children. None before this rank was asked.
   std::optional<order> for_children() const {
     return was_asked_ ? std::optional(order_) : std::nullopt;
   }
-  /// What the parent is to know, once.
+  /// The answer to the parent, sent once.
   std::optional<std::int64_t> for_parent() const { return answer_; }
 
  private:
