@@ -79,7 +79,8 @@ class cell_executor {
     program& p = programs_[number];
     bind(p, s, b);
     if (b.size.units == 0) return 0;
-    opening while_open(*this, p.opens_memory ? &p : nullptr);
+    if (!p.opens_memory) return run_segments(p, s, watch);
+    opening while_open(*this, p);
     const int code = run_segments(p, s, watch);
     while_open.fails = code != 0;
     return code;
@@ -131,9 +132,9 @@ class cell_executor {
   struct opening {
     cell_executor& of;
     bool fails = true;  // also where something is thrown
-    opening(cell_executor& one, const program* opens) : of(one) { of.open_ = opens; }
+    opening(cell_executor& one, const program& opens) : of(one) { of.open_ = &opens; }
     ~opening() {
-      if (of.open_ && fails) of.relay_.close_all();
+      if (fails) of.relay_.close_all();
       of.open_ = nullptr;
     }
   };

@@ -21,15 +21,17 @@ namespace {
 // `run` and `leave` get the communicator's state, null if it has none. What this rank throws is a
 // failure of its own, and the others are told; `of_errors`: what an error is.
 template <class Call, class Run, class Leave>
-int run_on(const Call& c, own_error of_errors, const Run& run, const Leave& leave) {
+[[gnu::always_inline]] inline int run_on(const Call& c, own_error of_errors, const Run& run,
+                                         const Leave& leave) {
   communicator_state* state = nullptr;
   int code = MPI_ERR_NO_MEM;
-  std::string reason = "memory is short";
+  std::string reason;
   try {
     int invalid = MPI_SUCCESS;
     state = communicator_state::of(c.comm, invalid);
     return invalid == MPI_SUCCESS ? run(state) : invalid;
   } catch (const std::bad_alloc&) {
+    reason = "memory is short";
   } catch (const error& problem) {
     code = code_of(of_errors);
     reason = problem.what();

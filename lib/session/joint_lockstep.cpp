@@ -27,6 +27,7 @@ joint_lockstep::joint_lockstep(const settings& values, process& owner, int rank,
              num_ranks),
       process_(owner),
       settings_(values),
+      patience_s_(std::min(values.hang_report, 1.0)),
       rank_(rank),
       num_ranks_(num_ranks),
       subject_(std::move(subject)),
@@ -273,11 +274,6 @@ void joint_lockstep::stop() {
   stops_ = false;
   const std::unique_lock lock = guard();
   steps_.stay_native();
-}
-
-double joint_lockstep::patience_s() const {
-  constexpr double most_s = 1;
-  return std::min(settings_.hang_report, most_s);
 }
 
 void joint_lockstep::hear(std::int32_t from, const told_call& theirs) {

@@ -133,7 +133,7 @@ class joint_lockstep {
   /// See mpi_rail, of these.
   const std::string& unlike() const { return over_mpi_->rail.unlike(); }
   /// When a wait is first to be told, as the next one does.
-  double patience_s() const;
+  double patience_s() const { return patience_s_; }
   /// This rank has waited for these so long in its present call, while it is doing that: tells them
   /// what call it is, and after the time of the setting says so.
   void tell_wait(std::string_view doing, std::span<const awaited_peer> peers, double waited_s);
@@ -175,6 +175,7 @@ class joint_lockstep {
   mutable std::mutex mutex_;
   process& process_;
   const settings& settings_;
+  double patience_s_ = 0;
   int rank_ = 0, num_ranks_ = 1;
   std::string subject_;
   std::function<bool()> companion_;

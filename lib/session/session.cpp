@@ -62,18 +62,20 @@ long times_core_given() {
 
 }  // namespace
 
-[[gnu::hot]] bool session::begin_call(const call& c) {
+[[gnu::hot, gnu::always_inline]] inline bool session::begin_call(const call& c) {
   const bool merges = joint_.begin_call();
   joint_.tell(c);
   if (++call_number_ == asks_for_memory_at_) ask_for_memory();
-  if (merges) {
-    weighing::give_up();  // merges have an account of their own
-    if (may_have_device_memory(settings_.gpu)) joint_.steps().find_device();
-    joint_.merge_steps();
-    if (joint_.steps().copies_refused() && in_memory_ && in_memory_->single_copy)
-      give_up_single_copies();
-  }
+  if (merges) merge_steps();
   return !joint_.is_gone();
+}
+
+void session::merge_steps() {
+  weighing::give_up();  // merges have an account of their own
+  if (may_have_device_memory(settings_.gpu)) joint_.steps().find_device();
+  joint_.merge_steps();
+  if (joint_.steps().copies_refused() && in_memory_ && in_memory_->single_copy)
+    give_up_single_copies();
 }
 
 void session::leave() {
@@ -228,8 +230,7 @@ void session::add_own_time(double seconds) {
 }
 
 // A failure of this rank's part, reported as MPI reports one of its collective.
-int session::raise(const call& c, int code) {
-  if (code == MPI_SUCCESS) return code;
+int session::report(const call& c, int code) {
   joint_.fail(code == railpass::code_of(own_error::unlike) ? own_error::unlike
                                                            : own_error::rank_failed);
   if (reason_.empty()) explain(joint_.why_unlike());
@@ -377,14 +378,22 @@ int session::run_bound(const schedule& s) {
                          .report = tell_wait,
                          .look = look,
                          .user_data = this};
+  const int code = s.places > 0 ? run_in_memory(s, watch) : run_by_messages(s, watch);
+  return code == MPI_SUCCESS ? buffers_.finish() : code;
+}
+
+int session::run_in_memory(const schedule& s, const wait_watch& watch) {
+  const int code = in_memory_->runs.run(s, buffers_.bound(), watch);
+  if (in_memory_->runs.refuses_copies() && !joint_.steps().refuses_copies()) {
+    joint_.steps().refuse_copies();
+    say_copies_refused();
+  }
+  return code;
+}
+
+int session::run_by_messages(const schedule& s, const wait_watch& watch) {
   int code = MPI_SUCCESS;
-  if (s.places > 0) {
-    code = in_memory_->runs.run(s, buffers_.bound(), watch);
-    if (in_memory_->runs.refuses_copies() && !joint_.steps().refuses_copies()) {
-      joint_.steps().refuse_copies();
-      say_copies_refused();
-    }
-  } else if (over_rails_) {
+  if (over_rails_) {
     code = run_over_messages(over_rails_->runs, s, watch);
     if (const std::string& unlike = over_rails_->rail.unlike(); !unlike.empty()) {
       explain_unlike(unlike);
@@ -400,7 +409,7 @@ int session::run_bound(const schedule& s) {
       code = railpass::code_of(own_error::unlike);
     }
   }
-  return code == MPI_SUCCESS ? buffers_.finish() : code;
+  return code;
 }
 
 template <class Messages>

@@ -141,6 +141,7 @@ class session final : slot_tenant {
   }
   // Counts it, and makes the steps of a merge that are due; false: no rank is to wait for others.
   bool begin_call(const call& c);
+  [[gnu::noinline]] void merge_steps();
   // The kernel refuses them to some rank: from this call on there are none on any.
   void give_up_single_copies();
   void say_copies_refused();
@@ -168,13 +169,16 @@ class session final : slot_tenant {
   int run_schedule(const call& c, const arm& a);
   // With the buffers that are bound.
   int run_bound(const schedule& s);
+  int run_in_memory(const schedule& s, const wait_watch& watch);
+  [[gnu::noinline]] int run_by_messages(const schedule& s, const wait_watch& watch);
   template <class Work>
   int code_of(const Work& work);
   void explain(std::string_view reason);
   void explain_unlike(const std::string& what);
   template <class Messages>
   int run_over_messages(Messages& messages, const schedule& s, const wait_watch& watch);
-  int raise(const call& c, int code);
+  int raise(const call& c, int code) { return code == MPI_SUCCESS ? code : report(c, code); }
+  [[gnu::cold]] int report(const call& c, int code);
   int raise(const call& c, own_error e) { return raise(c, railpass::code_of(e)); }
   call_place place() const;
   std::uint8_t policy_index(std::string_view name);
