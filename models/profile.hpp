@@ -29,7 +29,7 @@ struct fingerprint {
 /// has no link across nodes.
 inline std::string mismatch(const fingerprint& from, const fingerprint& here) {
   const auto differ = [](std::string_view what, const std::string& there, const std::string& now) {
-    return "it is from a machine with " + std::string(what) + " '" + there + "', this one has '" +
+    return "made on a machine with " + std::string(what) + " '" + there + "', this machine has '" +
            now + "'";
   };
   if (!from.cpu_model.empty() && !here.cpu_model.empty() && from.cpu_model != here.cpu_model)
@@ -45,11 +45,10 @@ inline std::string mismatch(const fingerprint& from, const fingerprint& here) {
     return rails.empty() ? "the MPI library's messages" : "rails '" + rails + "'";
   };
   if (from.rails != here.rails)
-    return "it was measured over " + named(from.rails) + ", here collectives use " +
-           named(here.rails);
+    return "measured over " + named(from.rails) + ", collectives here use " + named(here.rails);
   if (from.num_hosts == 1 && here.num_hosts > 1)
-    return "it was sampled on one host and knows no link across hosts, here are " +
-           std::to_string(here.num_hosts);
+    return "sampled on one host, without a link across hosts; this job has " +
+           std::to_string(here.num_hosts) + " hosts";
   return {};
 }
 

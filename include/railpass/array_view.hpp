@@ -159,7 +159,7 @@ class array_view {
  private:
   template <class T>
   void fill(T* data, const extents<D>& shape, const extents<D>& strides) {
-    static_assert(!std::is_const_v<T>, "what comes from other ranks is written to the array");
+    static_assert(!std::is_const_v<T>, "received data are written to the array");
     layout_.data = data;
     layout_.element_bytes = std::int64_t(sizeof(T));
     for (int k = 0; k < D; ++k) {

@@ -191,7 +191,7 @@ int railpass_region_create_f(const char* name, MPI_Fint comm, railpass_region* r
 int railpass_region_begin(railpass_region region) {
   return code_of([&] {
     auto& [of_all, entered] = of(region, "railpass_region_begin: expected a region");
-    require(!entered, "railpass_region_begin: it has not ended (railpass_region_end)");
+    require(!entered, "railpass_region_begin: the region has not ended (railpass_region_end)");
     // An entry stays where it is made.
     struct made_in_place {
       railpass::region& from;
@@ -204,7 +204,8 @@ int railpass_region_begin(railpass_region region) {
 int railpass_region_end(railpass_region region) {
   return code_of([&] {
     auto& entered = of(region, "railpass_region_end: expected a region").entered;
-    require(entered.has_value(), "railpass_region_end: it has not begun (railpass_region_begin)");
+    require(entered.has_value(),
+            "railpass_region_end: the region has not begun (railpass_region_begin)");
     entered.reset();
   });
 }
@@ -212,7 +213,8 @@ int railpass_region_end(railpass_region region) {
 int railpass_region_free(railpass_region* region) {
   return code_of([&] {
     if (!region || !*region) return;
-    require(!(*region)->entered, "railpass_region_free: it has not ended (railpass_region_end)");
+    require(!(*region)->entered,
+            "railpass_region_free: the region has not ended (railpass_region_end)");
     delete std::exchange(*region, nullptr);
   });
 }

@@ -28,9 +28,9 @@ std::vector<std::string> names_of(const preconditions& needs) {
     names.push_back(
         std::string("several nodes") +
         (needs.max_nodes < any_nodes ? ", at most " + std::to_string(needs.max_nodes) : "") +
-        (needs.equal_nodes ? ", of as many ranks each" : "") +
+        (needs.equal_nodes ? " with equal numbers of ranks" : "") +
         (needs.max_ranks_per_node < std::numeric_limits<int>::max()
-             ? ", of at most " + std::to_string(needs.max_ranks_per_node) + " ranks each"
+             ? " with at most " + std::to_string(needs.max_ranks_per_node) + " ranks each"
              : ""));
   if (needs.max_ranks < std::numeric_limits<int>::max())
     names.push_back("at most " + std::to_string(needs.max_ranks) + " ranks");
@@ -137,8 +137,8 @@ int run(const options& o) {
                               "\n\n";
   if (o.json.text() && (chosen || o.all || o.markdown || wants_csv()))
     words() << (o.markdown ? lines.markdown() : summary + printed(lines))
-            << "\nscratch: most memory of its own that a call needs on a rank.\n"
-               "n: length of the message, of all ranks' blocks if there are blocks.\n"
+            << "\nscratch: largest extra memory of a call on a rank.\n"
+               "n: length of the message (the sum of all ranks' blocks, if there are blocks).\n"
                "b: length of the longest block.\n";
   else if (o.json.text())
     words() << summary << printed(counts_of(algorithms))
@@ -150,17 +150,17 @@ int run(const options& o) {
 }  // namespace
 
 const verb algorithms_verb{
-    "algorithms", "List the algorithms: parameters, what each needs, and where it is published",
+    "algorithms", "List the algorithms with their parameters, needs and sources",
     "  railpass algorithms --collective broadcast\n"
     "  railpass algorithms --algorithm ring --needs 'shared memory'\n"
     "  railpass algorithms --json -\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("--collective", o->collective_name, "only this one")->type_name("NAME");
-      app.add_option("--algorithm", o->name, "only names that contain this")->type_name("TEXT");
-      app.add_option("--needs", o->need, "only algorithms with a need that contains this")
+      app.add_option("--collective", o->collective_name, "only this collective")->type_name("NAME");
+      app.add_option("--algorithm", o->name, "only names that contain TEXT")->type_name("TEXT");
+      app.add_option("--needs", o->need, "only algorithms with a need that contains TEXT")
           ->type_name("TEXT");
-      app.add_flag("--all", o->all, "list all algorithms, not their number alone");
+      app.add_flag("--all", o->all, "list all algorithms, not only their number");
       app.add_flag("--markdown", o->markdown, "print the table as Markdown");
       o->json.declare(app);
       return [o] { return run(*o); };

@@ -148,8 +148,8 @@ void print_cell(const measure::cell_result& cell, const std::string& title, bool
   words() << title << '\n' << printed(lines, title);
   print_left_out(shown);
   if (cell.late_rounds > 0)
-    words() << cell.late_rounds << " rounds are left out, in which a rank was late\n";
-  if (!cell.tuned_arm.empty()) words() << "tuned had settled on " << cell.tuned_arm << '\n';
+    words() << cell.late_rounds << " rounds were left out because a rank was late\n";
+  if (!cell.tuned_arm.empty()) words() << "chosen by tuning: " << cell.tuned_arm << '\n';
   if (!cell.left_out.empty()) {
     words() << cell.left_out.size() << " arms were left out, the first: " << cell.left_out[0].first
             << ", " << cell.left_out[0].second << '\n';
@@ -172,8 +172,7 @@ void print_where(const bench_results& all) {
 // What the tuned call is shown to be beside native: nothing, where the launches differ about it.
 std::string verdict(const bench_result& tuned) {
   const median_bounds ratio = bounds_of_median(tuned.launch_ratios);
-  if (ratio.confidence < 0.95)
-    return "So few launches show nothing: an interval of 95 % takes at least 6.\n";
+  if (ratio.confidence < 0.95) return "Too few launches: a 95 % interval needs at least 6.\n";
   const std::string sure = ", with " + percent(ratio.confidence, 0) + " confidence.\n";
   if (ratio.bounds.high < 1) return "The tuned call is faster than native" + sure;
   if (ratio.bounds.low > 1) return "The tuned call is slower than native" + sure;
@@ -209,9 +208,10 @@ void print_launches(const bench_results& all, int launches, bool show_all) {
     words() << '\n';
   }
   const std::vector<double> any(std::size_t(launches), 1.0);
-  words() << "median, least and most are of the launches' medians; intervals of /native are over "
-          << launches << " launches, with " << percent(bounds_of_median(any).confidence, 0)
-          << " confidence\n";
+  words()
+      << "Median, least and most refer to the medians of launches; intervals of /native refer to "
+      << launches << " launches, with " << percent(bounds_of_median(any).confidence, 0)
+      << " confidence\n";
 }
 
 std::int64_t whole_message_bytes(collective op, std::int64_t bytes, int num_ranks) {
@@ -238,9 +238,9 @@ std::vector<measure::cell_request> cells_of(const request& r, const options& o,
                        .learning = o.learning,
                        .round_time = o.clock == "round_time"});
       if (cells.back().contestants.empty())
-        throw usage_error("--arms '" + o.arms + "': none of them can run " +
-                          std::string(name_of(op)) + " of " + format_bytes(bytes) + " on " +
-                          std::to_string(j.num_ranks) + " ranks");
+        throw usage_error("--arms '" + o.arms + "': no arm can run " + std::string(name_of(op)) +
+                          " of " + format_bytes(bytes) + " on " + std::to_string(j.num_ranks) +
+                          " ranks");
     }
   return cells;
 }
@@ -272,9 +272,9 @@ int start(const options& o, const CLI::App& app) {
   const request wanted = parse(o);
   if (is_rank())
     throw usage_error(
-        "--launches: ranks are started by railpass itself; expected it not to be one");
+        "--launches: railpass starts the ranks itself; expected no mpirun around railpass bench");
   const std::optional<int> ranks = o.ranks ? o.ranks : reserved_ranks(environment());
-  if (!ranks || *ranks < 2) throw usage_error("-n: expected how many ranks, at least 2");
+  if (!ranks || *ranks < 2) throw usage_error("-n: expected a number of ranks of at least 2");
   o.json.check();
   const std::vector<std::string> program = words_for_ranks(app);
   const launch found = find_launch(o.launcher, {}, program.front());
@@ -359,8 +359,7 @@ int run(const options& o) {
       for (const std::string& one : missed) words() << "  " << one << '\n';
     }
     if (speaks)
-      words() << "Intervals hold within this launch; another one may differ by more "
-                 "(--launches shows it)\n";
+      words() << "Intervals hold for this launch; launches may differ by more (see --launches)\n";
     all.notes["missed"] = join(missed);
     on_rank_0(j, [&] { o.json.write(files::to_json(all)); });
     if (!wrong.empty()) throw error("wrong results: " + join(wrong));
@@ -376,54 +375,54 @@ const verb bench_verb{
     "  mpirun -n 4 railpass bench --bytes 64KiB,1MiB --budget 60s --json bench.json\n"
     "  mpirun -n 8 railpass bench --collectives broadcast --arms native,tuned,chain\n"
     "  RAILPASS_PROFILE=profile.json mpirun -n 8 railpass bench --learning 100\n"
-    "All are measured in one run, taking turns. With --launches railpass starts the ranks, so "
-    "often,\n"
-    "and says how launches differ. The exit status is 1 if a result was wrong.\n",
+    "One run measures all arms in turn. With --launches N railpass starts the ranks N times and\n"
+    "shows how launches differ. The exit status is 1 if a result was wrong.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("--collectives", o->collectives, "which ones, or all")
+      app.add_option("--collectives", o->collectives, "collectives to measure, or all")
           ->type_name("NAMES")
           ->capture_default_str();
       app.add_option("--bytes", o->bytes,
-                     "message sizes; of the blocks of all ranks together where ranks have such, "
+                     "message sizes (the sum of all ranks' blocks, if there are blocks), "
                      "rounded up to whole elements")
           ->type_name("SIZES")
           ->capture_default_str();
       app.add_option("--arms", o->arms,
-                     "what to measure: native, tuned, or arms such as pipeline+segment_bytes=8KiB; "
-                     "all of them if not given")
+                     "native, tuned, or arms such as pipeline+segment_bytes=8KiB; default: all")
           ->type_name("NAMES");
-      app.add_option("--budget", o->budget, "about how long to measure in all")
+      app.add_option("--budget", o->budget, "approximate time for all measurements")
           ->type_name("TIME")
           ->capture_default_str();
       app.add_option(
              "--clock", o->clock,
-             "barrier: a repetition is timed behind one; round_time: it begins on all ranks "
-             "at one instant of synchronised clocks, and does not count if one is late")
+             "barrier: each repetition follows a barrier; round_time: each repetition begins on "
+             "all ranks at one instant of synchronised clocks, and does not count if a rank is "
+             "late")
           ->type_name("NAME")
           ->check(CLI::IsMember({"barrier", "round_time"}))
           ->capture_default_str();
-      app.add_option("--root", o->root, "of the collectives that have one")
+      app.add_option("--root", o->root, "root of rooted collectives")
           ->type_name("RANK")
           ->capture_default_str();
       app.add_option("--learning", o->learning,
-                     "also measure the first N calls of contexts that know nothing yet, in turns "
-                     "with the MPI library's and the fastest arm's")
+                     "also measure the first N tuned calls without any knowledge, in turn with the "
+                     "MPI library's and the fastest arm")
           ->type_name("N")
           ->check(CLI::Range(1, 1000000));
       app.add_flag("--all", o->all, "print all arms, not only the fastest");
       app.add_option("--launches", o->launches,
-                     "start the ranks anew so often, each time for the whole budget; medians and "
-                     "intervals are those over the launches")
+                     "start the ranks N times, each time for the whole budget; medians and "
+                     "intervals refer to the launches")
           ->type_name("N")
           ->check(CLI::Range(1, 1000));
-      app.add_option("-n,--ranks", o->ranks,
-                     "of --launches: how many ranks (-np, too); by default as many as the batch "
-                     "system has reserved")
+      app.add_option(
+             "-n,--ranks", o->ranks,
+             "with --launches: number of ranks (also -np); default: the number that the batch "
+             "system has reserved")
           ->needs("--launches");
       app.add_option("--launcher", o->launcher,
-                     "of --launches: the command that starts ranks, with its own options; by "
-                     "default the mpiexec of railpass's MPI")
+                     "with --launches: the command that starts ranks, with its own options; "
+                     "default: the mpiexec of railpass's MPI")
           ->type_name("COMMAND")
           ->needs("--launches");
       o->json.declare(app);

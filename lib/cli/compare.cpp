@@ -85,7 +85,7 @@ std::string run_once(way& w, bool counts) {
   const tune::command_result result = tune::run_command(w.command, tune::watch_signals());
   if (!result.failure.empty())
     throw error("the command " + w.name + " railpass: " + result.failure +
-                (result.errors.empty() ? "" : "; it said at last:\n" + last_lines(result.errors)));
+                (result.errors.empty() ? "" : "; its last output:\n" + last_lines(result.errors)));
   if (counts) w.seconds.push_back(result.wall_s);
   return result.output;
 }
@@ -194,10 +194,10 @@ int run(const options& o) {
   const files::comparison found = run_in_turn(ways, command, o.repetitions, progress);
   if (o.json.text())
     words() << times_of(found) << verdict_of(found) << '\n'
-            << (found.same_output ? "All runs wrote the same on standard output.\n"
+            << (found.same_output ? "All runs had the same standard output.\n"
                 : found.same_output_but_numbers
-                    ? "All runs wrote the same on standard output but for numbers.\n"
-                    : "What the runs wrote on standard output differs.\n");
+                    ? "All runs had the same standard output except for numbers.\n"
+                    : "The standard output of the runs differs.\n");
   o.json.write(files::to_json(found));
   return succeeded;
 }
@@ -208,25 +208,26 @@ const verb compare_verb{
     "compare", "Run an unmodified MPI program with and without railpass, and compare the times",
     "  railpass compare -- mpirun -n 4 ./program argument\n"
     "  railpass compare --repetitions 15 --json result.json -- srun -n 64 ./program\n"
-    "Without railpass is with RAILPASS_ENABLE=off, for programs that call it themselves. Times are "
-    "of\n"
-    "whole runs, start and end included. A run that fails ends the comparison.\n"
-    "Spread is that of the middle of the runs; the interval of the ratio makes no assumption "
-    "about\n"
-    "how times are distributed.\n",
+    "Programs that call railpass themselves run with RAILPASS_ENABLE=off for the comparison. "
+    "Times\n"
+    "are of whole runs, start and end included. A run that fails ends the comparison.\n"
+    "Spread is the range of the middle half of the runs; the interval of the ratio assumes no\n"
+    "distribution of times.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
       app.add_option("--repetitions", o->repetitions, "runs of each, in turn")
           ->capture_default_str();
-      app.add_option("--limit", o->limit, "what one run may take")
+      app.add_option("--limit", o->limit, "time limit of each run")
           ->type_name("TIME")
           ->capture_default_str();
-      app.add_option("--mpi", o->mpi,
-                     "openmpi, mpich, intelmpi or mpi_abi: the MPI of a program that does not tell")
+      app.add_option(
+             "--mpi", o->mpi,
+             "openmpi, mpich, intelmpi or mpi_abi: the MPI of the program, if railpass cannot "
+             "find out")
           ->type_name("NAME");
       app.add_flag("--verbose", o->verbose, "print the two commands");
       o->json.declare(app);
-      app.add_option("command", o->command, "behind --: what starts the program")
+      app.add_option("command", o->command, "the command that starts the program, after --")
           ->type_name("COMMAND");
       return [o] { return run(*o); };
     }};

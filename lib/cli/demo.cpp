@@ -99,9 +99,9 @@ const verb demo_verb{
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
       app.add_option("-n,--ranks", o->ranks,
-                     "how many ranks; by default as many as there are cores, from 2 to 16");
+                     "number of ranks; default: the number of cores, from 2 to 16");
       app.add_option("--repetitions", o->repetitions,
-                     "runs of each, in turn; fewer if they would take more than a minute")
+                     "runs of each, in turn; fewer if the runs would take more than a minute")
           ->capture_default_str();
       app.add_option("--steps", o->steps, "steps of each run")->capture_default_str();
       return [o] { return run(*o); };

@@ -62,10 +62,11 @@ finding check_settings(const settings_in_force& read) {
 
 finding check_profile(const std::string& path, const fingerprint& here) {
   if (path.empty())
-    return {.check = "profile",
-            .message =
-                "none is set: learning starts from generic constants (railpass sample and "
-                "fit make one)"};
+    return {
+        .check = "profile",
+        .message =
+            "not set: learning starts from generic constants (run `railpass sample` and `railpass "
+            "fit`)"};
   try {
     files::read_profile(path, here);
     return {.check = "profile", .message = path + " is of this machine"};
@@ -131,7 +132,7 @@ finding check_load(int ranks_here, const fingerprint& here) {
             .message = fixed(load, 2) + " on " + std::to_string(here.cores_per_host) + " cores"};
   // One core's half is noise; more means that somebody else works here.
   f.ok = here.cores_per_host <= 0 || load < 0.5 + free_cores;
-  if (!f.ok) f.message += ": other programs need the processors, times will not be steady";
+  if (!f.ok) f.message += ": other programs use the processors; times will vary";
   return f;
 }
 
@@ -144,7 +145,7 @@ finding check_single_copies(std::optional<bool> tried) {
   std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
   f.message = !f.ok   ? "refused (process_vm_readv): long messages within a host are copied twice"
               : tried ? "allowed"
-                      : "not tried: mpirun -n 2 railpass doctor does";
+                      : "not tried (run `mpirun -n 2 railpass doctor`)";
   if (scope > 0) f.message += "; kernel.yama.ptrace_scope is " + std::to_string(scope);
   return f;
 }

@@ -88,7 +88,7 @@ void print(const profile& p, const measurements& m) {
     });
     if (!sampled && (!m.links.empty() || !used)) {
       words() << name << ": not measured"
-              << (m.links.empty() ? "" : "; the profile has the other link's model in its place")
+              << (m.links.empty() ? "" : "; the profile uses the model of the other link instead")
               << "\n\n";
       continue;
     }
@@ -107,11 +107,11 @@ void print(const profile& p, const measurements& m) {
   if (!m.copies.empty()) local("copy", p.machine.copy);
   if (!m.reductions.empty()) local("reduce", p.machine.reduce);
   if (const shared_memory_model& shared = p.machine.shared; shared.measured) {
-    words() << "a rank of a node sees what another has shown: " << format_seconds(shared.seen_s)
+    words() << "time until another rank of the node sees a write: " << format_seconds(shared.seen_s)
             << (shared.near_seen_s > 0
                     ? ", within a cache " + format_seconds(shared.near_seen_s) + '\n'
                     : "\n");
-    local("copy to or from a cell", shared.copy);
+    local("copy to or from shared memory", shared.copy);
     if (!m.single_copies.empty()) local("single copy", shared.single_copy);
   }
   if (!p.corrections.empty()) {
@@ -178,7 +178,7 @@ int run(const options& o) {
   if (!o.knowledge.empty()) {
     const measurements known = known_times(o.knowledge, first);
     if (o.inputs.empty() && known.collectives.empty())
-      throw error("--knowledge '" + o.knowledge + "': nothing is known there of this machine");
+      throw error("--knowledge '" + o.knowledge + "': no knowledge of this machine");
     if (!first && !known.collectives.empty()) {
       first = origin{measure::machine_marks(1), files::utc_now()};
       if (!o.inputs.empty() && facts.link == link_class::across_nodes)
@@ -215,17 +215,17 @@ const verb fit_verb{
     "  railpass fit samples.json bench.json dump.json -o profile.json\n"
     "  railpass fit osu_latency.txt osu_bcast.txt -p 8 -o profile.json\n"
     "  railpass fit samples.json --knowledge on -o profile.json\n"
-    "Files are recognised by their content: what railpass sample and bench wrote, statistics "
+    "Files are recognised by their content: results of railpass sample and bench, statistics "
     "dumps,\n"
     "output of the OSU micro-benchmarks and of IMB-MPI1.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
       app.add_option("files", o->inputs, "measurements")->type_name("FILE");
-      app.add_option(
-             "--knowledge", o->knowledge,
-             "also what earlier runs learnt on this machine: a store, or on for the usual one")
+      app.add_option("--knowledge", o->knowledge,
+                     "also use knowledge of earlier runs on this machine: a store, or on for the "
+                     "usual store")
           ->type_name("PLACE");
-      app.add_option("-o,--output", o->output, "where the profile goes")
+      app.add_option("-o,--output", o->output, "file for the profile")
           ->type_name("FILE")
           ->required();
       app.add_option("--link", o->link,

@@ -114,12 +114,13 @@ int list(const options& o) {
     if (!o.json.text()) continue;
     say(found.problems);
     if (lines.empty())
-      words() << "Nothing is known in " << printable(place.string()) << '\n';
+      words() << "No knowledge in " << printable(place.string()) << '\n';
     else
-      words() << "In " << printable(place.string())
-              << " (under way: or killed less than a day ago; files: of runs that are not in the "
-                 "database yet)\n"
-              << printed(lines, place.string()) << '\n';
+      words()
+          << "In " << printable(place.string())
+          << " (under way: running, or killed less than a day ago; files: runs that are not in the "
+             "database yet)\n"
+          << printed(lines, place.string()) << '\n';
   }
   o.json.write(ordered_json{{"machines", list}, {"problems", problems}});
   return succeeded;
@@ -308,8 +309,8 @@ void bring_together(const std::filesystem::path& own, const store::bounds& keep,
   j["files"] = report.files;
   j["contexts"] = report.contexts;
   j["dropped"] = report.dropped;
-  text += std::to_string(report.files) + " files were brought together; " +
-          std::to_string(report.contexts) + " contexts are known";
+  text += std::to_string(report.files) + " files were joined; " + std::to_string(report.contexts) +
+          " contexts in the database";
   if (report.dropped > 0)
     text += ", " + std::to_string(report.dropped) + " were dropped as too old or too many";
   text += '\n';
@@ -355,7 +356,7 @@ std::vector<knowledge::stored_run> runs_of_place(const std::string& path) {
   if (!std::filesystem::is_directory(path)) return runs_of_file(path);
   const store::store_contents found = store::contents(path);
   if (found.machines.empty() && found.problems.empty())
-    throw error(path + ": expected a store, there is no folder 'machines' with anything in it");
+    throw error(path + ": not a store of knowledge (no folder 'machines', or an empty folder)");
   say(found.problems);
   std::vector<knowledge::stored_run> runs;
   for (const store::machine_contents& m : found.machines)
@@ -397,10 +398,10 @@ int export_all(const options& o) {
 void no_options(CLI::App&, options&) {}
 
 void declare_filter(CLI::App& app, options& o) {
-  app.add_option("--collective", o.collectives, "only these, separated by commas")
+  app.add_option("--collective", o.collectives, "only these collectives, separated by commas")
       ->type_name("NAMES")
       ->capture_default_str();
-  app.add_option("-p,--ranks", o.ranks, "only communicators of so many ranks")
+  app.add_option("-p,--ranks", o.ranks, "only communicators with this number of ranks")
       ->type_name("RANKS")
       ->delimiter(',')
       ->check(CLI::Range(1, most_ranks));
@@ -414,7 +415,7 @@ void declare_show(CLI::App& app, options& o) {
 void declare_analyse(CLI::App& app, options& o) {
   declare_filter(app, o);
   app.add_option("--window", o.window_percent,
-                 "what is as good: arms that take at most so much longer than the best")
+                 "arms count as equal to the best up to this difference of time")
       ->type_name("PERCENT")
       ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
@@ -422,20 +423,21 @@ void declare_analyse(CLI::App& app, options& o) {
 
 void declare_prune(CLI::App& app, options& o) {
   app.add_option("--older-than", o.older_than,
-                 "drop contexts that no run of the last so many days met")
+                 "drop contexts that no run of the last DAYS days used")
       ->type_name("DAYS")
       ->check(CLI::Range(0, 36500));
-  app.add_option("--most", o.most, "size of a machine's database; the least useful is dropped")
+  app.add_option("--most", o.most,
+                 "largest size of a machine's database; the least useful contexts are dropped")
       ->type_name("SIZE")
       ->default_str("8MiB");
 }
 
 void declare_inputs(CLI::App& app, options& o) {
-  app.add_option("from", o.inputs, "what is added")->type_name("PATH")->required();
+  app.add_option("from", o.inputs, "stores or files to add")->type_name("PATH")->required();
 }
 
 void declare_export(CLI::App& app, options& o) {
-  app.add_option("-o,--output", o.output, "where it goes; - is standard output")
+  app.add_option("-o,--output", o.output, "file to write; - is standard output")
       ->type_name("FILE")
       ->required();
 }
@@ -450,12 +452,12 @@ struct subcommand {
 
 constexpr subcommand subcommands[] = {
     {"list", "Machines, runs, contexts, sizes and dates", no_options, list},
-    {"show", "The best arm of every context, and how sure that is", declare_show, show},
-    {"analyse", "How far the best arm of one size serves others, and how well sizes predict others",
+    {"show", "The best arm of every context, with its confidence", declare_show, show},
+    {"analyse",
+     "How well the best arm of one size serves other sizes, and how well sizes predict each other",
      declare_analyse, analyse},
-    {"merge", "Add other stores and what they exported, each run once", declare_inputs, merge},
-    {"prune", "Bring the files of runs together, within bounds of size and age", declare_prune,
-     prune},
+    {"merge", "Add other stores and their exports, each run once", declare_inputs, merge},
+    {"prune", "Join the files of runs, within bounds of size and age", declare_prune, prune},
     {"import", "Add statistics dumps, bench results and exports, each once", declare_inputs,
      import},
     {"export", "Write everything as one JSON file", declare_export, export_all, false},
@@ -464,7 +466,7 @@ constexpr subcommand subcommands[] = {
 }  // namespace
 
 const verb knowledge_verb{
-    "knowledge", "What earlier runs learnt: look at it, keep it small, pass it on",
+    "knowledge", "Show, prune and exchange the knowledge of earlier runs",
     "  railpass knowledge list\n"
     "  railpass knowledge show --collective all_reduce -p 32\n"
     "  railpass knowledge show --html knowledge.html\n"
@@ -472,8 +474,8 @@ const verb knowledge_verb{
     "  railpass knowledge import dump.json bench.json\n"
     "  railpass knowledge export -o knowledge.json\n"
     "  railpass knowledge merge ~bob/.local/state/railpass --store /var/lib/railpass\n"
-    "Where it is: --store, else what RAILPASS_KNOWLEDGE says, else $XDG_STATE_HOME/railpass or\n"
-    "~/.local/state/railpass; list and show also look at /var/lib/railpass.\n",
+    "The store is --store, else RAILPASS_KNOWLEDGE, else $XDG_STATE_HOME/railpass or\n"
+    "~/.local/state/railpass; list and show also read /var/lib/railpass.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
       app.require_subcommand(1);
@@ -481,7 +483,7 @@ const verb knowledge_verb{
       for (const subcommand& s : subcommands) {
         CLI::App* const sub = app.add_subcommand(s.name, s.summary);
         s.declare(*sub, *o);
-        sub->add_option("--store", o->store, "another place than the usual one")->type_name("PATH");
+        sub->add_option("--store", o->store, "another store than the usual one")->type_name("PATH");
         if (s.has_json) o->json.declare(*sub);
         known.emplace_back(sub, s.run);
       }

@@ -127,9 +127,9 @@ void require_program(const std::string& program) {
   if (!path_of(program).empty()) return;
   const bool is_there = contains(program, "/") && access(program.c_str(), F_OK) == 0;
   throw error("'" + program + "' cannot be started: " +
-              (is_there                 ? "it is not executable"
-               : contains(program, "/") ? "there is no such file"
-                                        : "there is none in PATH"));
+              (is_there                 ? "not executable"
+               : contains(program, "/") ? "no such file"
+                                        : "not found in PATH"));
 }
 
 mpi_family family_of_program(const std::string& program) {
@@ -196,7 +196,7 @@ std::string find_launcher(mpi_family family) {
                                                       : usual_family(kind) == family;
     if (suits) return name;
   }
-  throw error("no mpiexec of " + full_name(family) + " was found in PATH; --launcher names one");
+  throw error("no mpiexec of " + full_name(family) + " was found in PATH; name it with --launcher");
 }
 
 launch find_launch(const std::string& launcher, const std::string& mpi,
@@ -219,8 +219,8 @@ launch find_launch(const std::string& launcher, const std::string& mpi,
   if (found.family == mpi_family::unknown) found.family = usual_family(found.kind);
   if (found.family == mpi_family::unknown) found.family = family_of_build();
   if (!can_start(found.kind, found.family))
-    throw error("'" + program + "' uses another MPI (" + std::string(name_of(found.family)) +
-                ") than '" + found.command.front() + "' starts ranks of");
+    throw error("'" + program + "' uses " + full_name(found.family) + ", whose ranks '" +
+                found.command.front() + "' cannot start");
   return found;
 }
 
@@ -292,9 +292,9 @@ std::string preload_library(mpi_family family) {
   if (family != family_of_build()) path = path / "railpass" / name_of(family);
   path /= "librailpass_preload.so";
   if (std::filesystem::exists(path)) return path.string();
-  throw error("there is no preload library for " + full_name(family) + ": expected '" +
-              path.string() + "', which `cmake --install BUILD --component preload --prefix " +
-              "PREFIX` of a railpass built for it makes");
+  throw error("no preload library for " + full_name(family) + " at '" + path.string() +
+              "'; build railpass for that MPI and run `cmake --install BUILD --component preload "
+              "--prefix PREFIX`");
 }
 
 std::string preload_value(const std::string& library, std::span<const std::string> words) {

@@ -86,8 +86,8 @@ std::string manual_page(const CLI::App& app) {
       add_item(page, variable_of(s.name) + (s.standard.empty() ? "" : '=' + s.standard), s.text);
     page << ".SH FILES\n";
     add_item(page, read_settings(nullptr).site_file,
-             "lines name = value: settings of the site, unless the environment says otherwise; "
-             "RAILPASS_CONF names another file, or none if it is empty");
+             "settings of the site, a line name = value each; the environment takes precedence; "
+             "RAILPASS_CONF names another file, or no file if empty");
   } else {
     page << ".SH SEE ALSO\n.BR railpass (1)\n";
   }

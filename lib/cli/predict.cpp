@@ -55,13 +55,13 @@ int run(const options& o) {
     words() << name_of(op) << " on " << o.num_ranks << " ranks, " << o.ranks_per_node
             << " per node\n"
             << (o.profile.empty()
-                    ? "no profile: generic constants, of no machine in particular.\nThey say how "
-                      "arms compare, not what they take here.\n"
+                    ? "no profile: generic constants. Arms can be compared, but the times are not\n"
+                      "those of this machine.\n"
                 : doubt_known ? o.profile + '\n'
                               : o.profile +
                                     ": links that these ranks need were never sampled; "
-                                    "those that were\nstand for them. How far that is "
-                                    "off is unknown.\n")
+                                    "the sampled\nlinks are used instead, with an unknown "
+                                    "error.\n")
             << '\n';
   if (const double known_ranks = most_measured_ranks(known, op);
       o.json.text() && doubt_known && o.num_ranks > std::lround(known_ranks))
@@ -158,16 +158,17 @@ const verb predict_verb{
     "a..b stands for all powers of two times a up to b.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("--profile", o->profile, "what railpass fit wrote; without: generic constants")
+      app.add_option("--profile", o->profile,
+                     "profile written by railpass fit; default: generic constants")
           ->type_name("FILE");
-      app.add_option("--collective", o->collective_name, "which one")
+      app.add_option("--collective", o->collective_name, "the collective")
           ->type_name("NAME")
           ->required();
       declare_ranks(app, *o, most_ranks);
       app.add_option("--bytes", o->bytes, "message sizes")
           ->type_name("SIZES")
           ->capture_default_str();
-      app.add_option("--arms", o->arms, "only these")->type_name("NAMES");
+      app.add_option("--arms", o->arms, "only these arms")->type_name("NAMES");
       app.add_flag("--simulate", o->simulate, "also play the schedules of all ranks");
       app.add_flag("--all", o->all, "print all arms, not only the fastest");
       o->json.declare(app);

@@ -79,7 +79,7 @@ void print_link(const known_link& link, const std::vector<std::string>& names,
     rails.add({names[r], format_seconds(p.time.latency_s()), megabits(p.time.bytes_per_s()),
                format_seconds(p.handshake_s), format_bytes(p.thresholds.copy_bytes),
                format_bytes(p.thresholds.eager_bytes), format_bytes(p.thresholds.aggregate_bytes),
-               p.spare ? "no: not worth it beside the others" : "yes"});
+               p.spare ? "no: too slow to help" : "yes"});
   }
   words() << printed(rails) << '\n';
   report::table crossings(
@@ -317,12 +317,12 @@ int run(const options& o) {
 }  // namespace
 
 const verb rails_verb{
-    "rails", "Show the networks between the hosts, how quick they are, and what is sent over which",
+    "rails", "Show the networks between the hosts, their speed, and the split of messages",
     "  mpirun -n 2 --map-by node railpass rails\n"
     "  mpirun -n 2 --map-by node railpass rails --rails eth0,eth1 --bytes 64KiB,1MiB\n"
     "  RAILPASS_RAILS_PROFILE=r.json mpirun ... railpass rails   # keeps measurements\n"
-    "  railpass rails   # also what your programs on this host send over rails now\n"
-    "Without --rails or RAILPASS_RAILS: every network in which all hosts have one address.\n"
+    "  railpass rails   # also the rails' load by your programs on this host\n"
+    "Without --rails or RAILPASS_RAILS: every network in which each host has one address.\n"
     "Rank 0 measures with one rank on its own host and one on another host.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
@@ -332,7 +332,7 @@ const verb rails_verb{
       app.add_option("--bytes", o->bytes, "messages to plan")
           ->capture_default_str()
           ->type_name("SIZES");
-      app.add_option("--budget", o->budget, "about how long to measure, per kind of link")
+      app.add_option("--budget", o->budget, "approximate time to measure each kind of link")
           ->capture_default_str()
           ->type_name("TIME");
       o->json.declare(app);

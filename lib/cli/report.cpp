@@ -46,7 +46,7 @@ int run(const options& o) {
 }  // namespace
 
 const verb report_verb{
-    "report", "Make a page of what runs and measurements gave",
+    "report", "Make a web page from results of runs and measurements",
     "  railpass compare --json compare.json -- mpirun -n 4 ./program\n"
     "  RAILPASS_STATS=dump.json RAILPASS_TRACE=trace railpass run -np 4 ./program\n"
     "  railpass report compare.json dump.json trace.0 bench.json -o page.html\n"
@@ -54,10 +54,10 @@ const verb report_verb{
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
       app.add_option("files", o->files,
-                     "what compare --json, RAILPASS_STATS, RAILPASS_TRACE and bench --json wrote")
+                     "results of compare --json, RAILPASS_STATS, RAILPASS_TRACE and bench --json")
           ->type_name("FILE")
           ->required();
-      app.add_option("-o,--output", o->output, "where the page goes; - is standard output")
+      app.add_option("-o,--output", o->output, "file for the page; - is standard output")
           ->type_name("FILE")
           ->required();
       return [o] { return run(*o); };

@@ -79,22 +79,23 @@ const verb run_verb{
     "run", "Start an unmodified MPI program so that its collectives are tuned",
     "  railpass run -np 8 ./program argument\n"
     "  railpass run -n 64 --launcher 'mpiexec --hostfile hosts' ./program\n"
-    "The ranks get librailpass_preload.so and all RAILPASS_ variables. RAILPASS=off switches it "
-    "off.\nOf several MPIs that railpass is installed for, the one that the program is linked with "
-    "is taken,\nor that of the launcher.\n",
+    "The ranks get librailpass_preload.so and all RAILPASS_ variables. RAILPASS=off switches "
+    "railpass\n"
+    "off. If railpass is installed for several MPIs, it takes the MPI that the program is linked\n"
+    "with, or the MPI of the launcher.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
       app.add_option(
           "-n,--ranks", o->ranks,
-          "how many ranks (-np, too); by default as many as the batch system has reserved");
+          "number of ranks (also -np); default: the number that the batch system has reserved");
       app.add_option("--launcher", o->launcher,
-                     "the command that starts ranks, with its own options; by default the mpiexec "
-                     "of the program's MPI")
+                     "the command that starts ranks, with its own options; default: the mpiexec of "
+                     "the program's MPI")
           ->type_name("COMMAND");
       app.add_option(
              "--mpi", o->mpi,
-             "openmpi, mpich, intelmpi or mpi_abi: the MPI of a program that does not tell, "
-             "such as a script; by default that of the launcher or of railpass")
+             "openmpi, mpich, intelmpi or mpi_abi: the MPI of the program, if railpass cannot "
+             "find out (scripts); default: the MPI of the launcher or of railpass")
           ->type_name("NAME");
       app.add_flag("--verbose", o->verbose, "print the command that is started");
       app.prefix_command();

@@ -50,8 +50,7 @@ void print(const sample_set& samples) {
                format_seconds(samples.measured.reductions[i].seconds)});
   words() << printed(lines);
 
-  report::table handovers(
-      {"bytes", "handed over through a cell", "within a cache", "by a single copy"});
+  report::table handovers({"bytes", "through shared memory", "within a cache", "by a single copy"});
   for (const local_sample& s : samples.measured.handovers) {
     std::optional<double> near_s;
     for (const local_sample& near : samples.measured.near_handovers)

@@ -232,7 +232,8 @@ const verb schedule_verb{
           ->type_name("RANK")
           ->capture_default_str();
       app.add_option("--bytes", o->bytes, "message size")->type_name("SIZE")->capture_default_str();
-      app.add_option("--profile", o->profile, "what railpass fit wrote; without: generic constants")
+      app.add_option("--profile", o->profile,
+                     "profile written by railpass fit; default: generic constants")
           ->type_name("FILE");
       app.add_option("--trace", o->trace, "write a trace for Perfetto")->type_name("FILE");
       app.add_option("--svg", o->svg, "write a picture")->type_name("FILE");

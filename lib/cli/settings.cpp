@@ -21,7 +21,7 @@ struct options {
 
 int list_policies(const options& o) {
   auto list = nlohmann::ordered_json::array();
-  report::table lines({"policy", "what it does"});
+  report::table lines({"policy", "effect"});
   for (const select::policy_description& p : select::policies) {
     list.push_back({{"name", p.name}, {"text", p.text}});
     lines.add({std::string(p.name), std::string(p.text)});
@@ -35,7 +35,7 @@ int run(const options& o) {
   if (o.policies) return list_policies(o);
   const settings_in_force report = checked_settings();
   auto list = nlohmann::ordered_json::array();
-  report::table lines({"setting", "value", "default", "unit", "from", "what it is"});
+  report::table lines({"setting", "value", "default", "unit", "from", "meaning"});
   for (const setting_description& s : describe(report.values)) {
     const auto origin = report.origins.find(s.name);
     const std::string from = origin == report.origins.end() ? "default" : origin->second;

@@ -154,23 +154,23 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
            a->pairs ? speedup(*a->pairs) : "-"});
     text += (o.markdown ? "### " : "") + printable(title_of(c)) + (o.markdown ? "\n\n" : "\n");
     text += o.markdown ? lines.markdown() + '\n' : printed(lines);
-    text += std::to_string(c.calls) + " calls, " + format_seconds(c.time_s) + ", of which " +
-            format_seconds(c.exploration_cost_s) + " for exploring; policy " + printable(c.policy) +
-            "\n";
+    text += std::to_string(c.calls) + " calls, " + format_seconds(c.time_s) + " (" +
+            format_seconds(c.exploration_cost_s) + " for exploration); policy " +
+            printable(c.policy) + "\n";
     if (c.skew_s && c.skew_p90_s)
-      text += "the last rank came " + format_seconds(*c.skew_s) + " after the first one (median; " +
-              format_seconds(*c.skew_p90_s) + " in a tenth of the calls)\n";
+      text += "arrival imbalance of the ranks: median " + format_seconds(*c.skew_s) +
+              ", 90 % quantile " + format_seconds(*c.skew_p90_s) + "\n";
     if (c.core_given_share)
-      text += "a rank's core was given to others in " + percent(*c.core_given_share) +
-              " of the timed calls\n";
+      text += "a rank lost its core in " + percent(*c.core_given_share) + " of the timed calls\n";
     if (c.overlapped_share >= 0.005)
       text += percent(c.overlapped_share) +
-              " of the time of this communicator's calls went by in others at the same time\n";
-    if (c.own_s) text += "railpass itself takes " + format_seconds(*c.own_s) + " of a call\n";
+              " of the time of this communicator's calls overlaps with calls of other "
+              "communicators\n";
+    if (c.own_s) text += "overhead of railpass: " + format_seconds(*c.own_s) + " per call\n";
     if (!c.reason.empty()) text += printable("* " + c.current_arm + ": " + c.reason) + '\n';
     if (shown.size() < c.arms.size())
       text += std::to_string(c.arms.size() - shown.size()) +
-              " arms that never ran are left out (--all shows them)\n";
+              " arms that never ran are not shown (see --all)\n";
     text += '\n';
   }
   text += dump.contexts.empty() ? "No context was tuned.\n"
@@ -183,11 +183,11 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
                  fixed(r.bytes_per_s * 8e-6, 1),
                  r.prediction_error ? percent(*r.prediction_error) : "-",
                  format_seconds(r.backlog_s), std::to_string(r.changes)});
-    text += (o.markdown ? "### " : "") + std::string("What rank 0 sent over rails") +
+    text += (o.markdown ? "### " : "") + std::string("Traffic of rank 0 over rails") +
             (o.markdown ? "\n\n" : "\n") + (o.markdown ? lines.markdown() : printed(lines)) + '\n';
   }
-  text += std::to_string(dump.merges) + " merges, which took " + format_seconds(dump.merge_cost_s) +
-          "; written at " + dump.written_at + '\n';
+  text += std::to_string(dump.merges) + " syncs of statistics took " +
+          format_seconds(dump.merge_cost_s) + "; written at " + dump.written_at + '\n';
   return text;
 }
 
@@ -201,20 +201,20 @@ int run(const options& o) {
 }  // namespace
 
 const verb stats_verb{
-    "stats", "Show what a program's collectives learnt, from a statistics dump",
+    "stats", "Show how a program's collectives were tuned, from a statistics dump",
     "  RAILPASS_STATS=dump.json mpirun -n 4 ./program && railpass stats dump.json\n"
     "  railpass stats dump.json --csv > dump.csv\n"
-    "prior and posterior are mean times, x/1.20 that the truth is likely within a factor 1.20;\n"
-    "next is the probability that the next call takes the arm. Of pairs of calls of the arm and "
-    "of\n"
-    "native that saw the same machine so many are won; the speedup beside native is theirs, too.\n",
+    "prior and posterior are mean times (x/1.20: the true mean is likely within a factor of "
+    "1.20).\n"
+    "next is the probability that the next call takes the arm. won counts the paired trials that\n"
+    "the arm won against native; the speedup over native is estimated from these trials.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("dump", o->file, "what RAILPASS_STATS or dump_statistics wrote")
+      app.add_option("dump", o->file, "file written by RAILPASS_STATS or dump_statistics")
           ->type_name("FILE")
           ->required();
       app.add_flag("--markdown", o->markdown, "tables as Markdown");
-      app.add_flag("--all", o->all, "also the arms that never ran");
+      app.add_flag("--all", o->all, "also show the arms that never ran");
       o->json.declare(app);
       return [o] { return run(*o); };
     }};

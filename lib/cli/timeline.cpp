@@ -26,19 +26,19 @@ int run(const options& o) {
 }  // namespace
 
 const verb timeline_verb{
-    "timeline", "Draw what the calls of a context took and which arms they tried, from a trace",
+    "timeline", "Draw the times and arms of a context's calls, from a trace",
     "  RAILPASS_TRACE=trace railpass run -n 4 ./program\n"
     "  railpass timeline trace.0 --svg life.svg\n"
     "  railpass timeline trace.0 --collective all_reduce --bytes 1KiB --svg life.svg\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("trace", o->trace, "what RAILPASS_TRACE wrote on one rank")
+      app.add_option("trace", o->trace, "trace of one rank (RAILPASS_TRACE)")
           ->type_name("FILE")
           ->required();
-      app.add_option("--svg", o->svg, "where the picture goes")->type_name("FILE")->required();
-      app.add_option("--collective", o->collective, "else of the context with the most calls")
+      app.add_option("--svg", o->svg, "file for the picture")->type_name("FILE")->required();
+      app.add_option("--collective", o->collective, "default: the context with the most calls")
           ->type_name("NAME");
-      app.add_option("--bytes", o->bytes, "a size of the context")->type_name("SIZE");
+      app.add_option("--bytes", o->bytes, "a message size of the context")->type_name("SIZE");
       return [o] { return run(*o); };
     }};
 

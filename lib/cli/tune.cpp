@@ -85,7 +85,7 @@ int count(const options& o, const tune::space& where) {
   o.json.write(nlohmann::ordered_json{{"all", all}, {"strict", strict}, {"combinations", kept}});
   if (o.json.text())
     words() << all << " combinations of values\n"
-            << strict << " that satisfy every condition" << (strict == most ? " or more" : "")
+            << strict << " satisfy every condition" << (strict == most ? " or more" : "")
             << '\n'
             << kept << " with parameters kept at their first value where their condition is false"
             << (kept == most ? " or more" : "") << '\n';
@@ -229,8 +229,8 @@ int run(options& o) {
   tune::journal kept(own_journal ? journal_name(identity) : o.journal, identity,
                      find.goals().size());
   if (kept.earlier_runs() > 0 && o.json.text())
-    std::cerr << "railpass tune: goes on after " << kept.earlier_runs()
-              << " launches that the journal has\n";
+    std::cerr << "railpass tune: continues after " << kept.earlier_runs()
+              << " launches in the journal\n";
   const temporary_folder folder;
   std::uint64_t launches = 0;
   progress_bar bar("tune", true);
@@ -253,7 +253,7 @@ int run(options& o) {
       return tune::tune(where, find.goals(), o.plan, run_once, kept, watch);
     } catch (const tune::interrupted&) {
       bar.hide();
-      throw error("interrupted; the same command goes on where it was");
+      throw error("interrupted; run the same command again to resume");
     }
   }();
   bar.hide();
@@ -262,7 +262,7 @@ int run(options& o) {
   if (!o.html.empty()) write_output(o.html, tune::to_html(result));
   if (!result.found.recommended)
     throw error("no launch gave a value: " +
-                (result.failures.empty() ? "none was made" : result.failures.front().first));
+                (result.failures.empty() ? "no launch was made" : result.failures.front().first));
   if (!o.settings.empty())
     write_output(o.settings, tune::settings_file(target, result.recommended()
                                                              ? where.settings(*result.recommended())
@@ -279,12 +279,12 @@ std::function<int()> declare(CLI::App& app) {
                  "increment OP N | -a \"$part$,...\" -i \"RPN\" -v), or JSON")
       ->type_name("FILE");
   app.add_option("--command", o->command,
-                 "what to launch, for a shell; {output} is replaced by a new file to write to")
+                 "shell command to launch; {output} is replaced by the name of a new file")
       ->type_name("COMMAND");
   std::string names;
   for (const tune::target& t : tune::targets())
     names += (names.empty() ? "" : ", ") + std::string(t.name);
-  app.add_option("--target", o->target, "what the parameters belong to: " + names)
+  app.add_option("--target", o->target, "target of the parameters: " + names)
       ->capture_default_str();
   app.add_option(
       "--extract", o->patterns,
@@ -302,45 +302,47 @@ std::function<int()> declare(CLI::App& app) {
     names += (names.empty() ? "" : "; ") + std::string(s.name) + ": " + std::string(s.summary);
   app.add_option("--search", o->search, names + "; the first is the default");
   app.add_option("--repetitions", o->plan.wanted.repetitions,
-                 "launches of all that may be the best")
+                 "launches of each combination that may be the best")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--confidence", o->plan.wanted.confidence, "of saying that two differ")
+  app.add_option("--confidence", o->plan.wanted.confidence,
+                 "confidence required to call two combinations different")
       ->check(CLI::Range(0.5, 0.9999))
       ->capture_default_str();
   app.add_option("--resolution", o->resolution_percent,
-                 "differences up to so many percent are none")
+                 "differences up to this percentage do not count")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   app.add_option("--warm-up", o->plan.warm_ups, "launches before the first that counts")
       ->check(CLI::Range(0, 100))
       ->capture_default_str();
-  app.add_option("--timeout", o->timeout, "after which a launch is ended and counts as worst")
+  app.add_option("--timeout", o->timeout, "time after which a launch is ended and counts as worst")
       ->capture_default_str();
   app.add_option("--budget", o->budget, "time for everything, such as 10m");
   app.add_option("--runs", o->plan.most_runs, "launches for everything");
-  app.add_option("--seed", o->plan.seed, "of all random choices")->capture_default_str();
+  app.add_option("--seed", o->plan.seed, "seed of all random choices")->capture_default_str();
   app.add_option("--journal", o->journal,
-                 "file that keeps every launch; a tuning that was ended goes on with it. Without "
-                 "it one in this folder, removed at the end")
+                 "file that keeps every launch, so that an interrupted tuning can be resumed; "
+                 "default: a file in this folder, removed at the end")
       ->type_name("FILE");
   app.add_option("--html", o->html, "write a page with pictures")->type_name("FILE");
   app.add_option(
          "--settings", o->settings,
-         "write what is recommended: mca-params.conf for openmpi, else a file for a shell to "
-         "read (`. FILE`); nothing where the defaults are as good")
+         "write the recommendation: mca-params.conf for openmpi, else a file for a shell to "
+         "read (`. FILE`); an empty file if the defaults are as good")
       ->type_name("FILE");
   o->json.declare(app);
-  app.add_flag("--count", o->count, "only say how many combinations there are");
+  app.add_flag("--count", o->count, "only print the number of combinations");
   app.add_flag("--discover", o->discover,
                "list the parameters that the installed library of the target reports");
   app.add_option("--union", o->unions,
-                 "results (--json) whose best groups' values make a new file of parameters")
+                 "results (--json); the values of their best groups make a new file of parameters")
       ->type_name("FILES");
-  app.add_option("--intersection", o->intersections, "the same with the values that all have")
+  app.add_option("--intersection", o->intersections,
+                 "as --union, with the values common to all results")
       ->type_name("FILES")
       ->excludes("--union");
-  app.add_option("-o,--output", o->output, "of --discover, --union and --intersection")
+  app.add_option("-o,--output", o->output, "output of --discover, --union and --intersection")
       ->type_name("FILE");
   return [o] { return run(*o); };
 }

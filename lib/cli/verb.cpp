@@ -24,8 +24,10 @@ void declare_ranks(CLI::App& app, placed_ranks& ranks, int most) {
       ->type_name("RANKS")
       ->check(CLI::Range(1, most))
       ->capture_default_str();
-  app.add_option("--ranks-per-cache", ranks.ranks_per_cache,
-                 "ranks under each last-level cache, if all are on one node; 0: they share one")
+  app.add_option(
+         "--ranks-per-cache", ranks.ranks_per_cache,
+         "ranks under each last-level cache, if all ranks are on one node; 0: all ranks share a "
+         "cache")
       ->type_name("RANKS")
       ->check(CLI::Range(0, most))
       ->capture_default_str();

@@ -74,7 +74,7 @@ int run(const options& o) {
   });
   if (results.empty() && !o.name.empty())
     throw usage_error("--algorithm '" + o.name + "': no algorithm of " + o.collective_name +
-                      " for so many ranks has such a name");
+                      " for this number of ranks has such a name");
   auto list = nlohmann::ordered_json::array();
   report::table lines({"algorithm", "parameters", "steps", "ok", "message"});
   std::vector<summary> algorithms;
@@ -119,12 +119,12 @@ const verb verify_verb{
     "The exit status is 1 if any algorithm is wrong.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("--collective", o->collective_name, "which one")
+      app.add_option("--collective", o->collective_name, "the collective")
           ->type_name("NAME")
           ->required();
       declare_ranks(app, *o, 4096);
-      app.add_option("--algorithm", o->name, "only names that contain this")->type_name("TEXT");
-      app.add_flag("--all", o->all, "list every variant, not every algorithm");
+      app.add_option("--algorithm", o->name, "only names that contain TEXT")->type_name("TEXT");
+      app.add_flag("--all", o->all, "list every variant, not only every algorithm");
       app.add_option("--root", o->root, "root of the collective")
           ->type_name("RANK")
           ->capture_default_str();

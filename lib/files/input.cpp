@@ -57,7 +57,7 @@ std::string read_text(const std::string& path, std::uint64_t most_bytes) {
     text.append(part.data(), std::size_t(n));
     if (text.size() > most_bytes) fail_as_too_long(path, most_bytes);  // it grows
     if (steady_clock_s() > until_s)
-      throw error(path + ": cannot be read: it took more than a minute");
+      throw error(path + ": cannot be read: reading took more than a minute");
   }
 }
 

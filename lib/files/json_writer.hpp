@@ -19,7 +19,7 @@ using json = nlohmann::ordered_json;
 /// Numbers that JSON cannot say would come out as null and make the file unreadable.
 inline void refuse_non_finite(const json& j, const std::string& place) {
   if (j.is_number_float() && !std::isfinite(j.get<double>()))
-    throw error("cannot write " + place + ": it is not a finite number");
+    throw error("cannot write " + place + ": not a finite number");
   for (const auto& [key, item] : j.items())
     if (j.is_structured()) refuse_non_finite(item, place + '/' + key);
 }

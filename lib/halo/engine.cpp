@@ -131,8 +131,7 @@ void halo::engine::fail(const mpi_failure& failure) {
 }
 
 void halo::engine::start(std::size_t index) {
-  if (under_way_)
-    throw error("halo_exchange '" + name_ + "': one exchange has begun and not ended");
+  if (under_way_) throw error("halo_exchange '" + name_ + "': the exchange before has not ended");
   if (failed_) throw error("halo_exchange '" + name_ + "': an earlier exchange has failed");
   const inside guard;
   try {
@@ -145,7 +144,7 @@ void halo::engine::start(std::size_t index) {
 }
 
 void halo::engine::finish() {
-  if (!under_way_) throw error("halo_exchange '" + name_ + "': none has begun that could end");
+  if (!under_way_) throw error("halo_exchange '" + name_ + "': no exchange has begun");
   const inside guard;
   try {
     std::exchange(under_way_, nullptr)->end();
@@ -187,7 +186,7 @@ void halo::engine::exchange_verified() {
 
 void halo::engine::begin() {
   if (under_way_ || call_)
-    throw error("halo_exchange '" + name_ + "': one exchange has begun and not ended");
+    throw error("halo_exchange '" + name_ + "': the exchange before has not ended");
   latest_ = in_two_parts_.get();
   if (latest_->verifies()) latest_->note_unverified();
   call_.emplace(*latest_);

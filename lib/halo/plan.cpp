@@ -51,7 +51,7 @@ side::side(std::vector<strided> parts, const std::vector<array_layout>& fields, 
       plain_.emplace_back(parts_[f], fields[f].element_bytes);
   else if (bytes_ > std::numeric_limits<int>::max())
     throw error("a side has " + std::to_string(bytes_) +
-                " bytes; of elements with an MPI datatype at most 2147483647 can be packed");
+                " bytes; expected at most 2147483647 for elements with an MPI datatype");
 }
 
 std::int64_t side::pieces() const {
@@ -105,14 +105,14 @@ void plan::check_arguments(const mpi::halo_arguments& a) const {
   }
   if (a.options.corners && neighbours > 16384)  // tags
     throw error("there are too many dimensions to exchange corners; at most 8 may have a width");
-  if (a.fields.empty()) throw error("there is no field");
+  if (a.fields.empty()) throw error("expected at least one field");
   for (std::size_t f = 0; f < a.fields.size(); ++f) {
     const array_layout& field = a.fields[f];
     const std::string where = "field " + std::to_string(f) + ": ";
     if (field.extents.size() != d || field.strides_bytes.size() != d)
-      throw error(where + "it has not the grid's " + std::to_string(d) + " dimensions");
-    if (!field.data) throw error(where + "its address is null");
-    if (halo::packed_bytes(field) < 1) throw error(where + "its elements are empty");
+      throw error(where + "expected the grid's " + std::to_string(d) + " dimensions");
+    if (!field.data) throw error(where + "the address is null");
+    if (halo::packed_bytes(field) < 1) throw error(where + "the elements are empty");
     for (std::size_t k = 0; k < d; ++k) {
       const std::int64_t least = std::max<std::int64_t>(1, a.widths[k]);
       if (field.extents[k] - 2 * a.widths[k] < least)

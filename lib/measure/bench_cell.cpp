@@ -158,7 +158,7 @@ class cell {
       spent_s = agree(seen);
       if (seen[0] > 0) result_.wrong.push_back(r.who->label);
       if (seen[1] > 0)
-        leave_out(r, "it cannot run here; the MPI library's own ran instead");
+        leave_out(r, "cannot run here; the MPI library's own ran instead");
       else
         r.times.push_back(seen[2]);
     }

@@ -108,7 +108,7 @@ decltype(&railpass_preload_attach) find_engine(void* handle, std::string& proble
   if (running.find(needed) == std::string::npos ||
       is_standard != (needed == mpi_family_of_standard_abi)) {
     problem = "this program runs with " + running + ", this preload library is for " +
-              mpi_of_build() + "; one built for " + running + " is needed";
+              mpi_of_build() + "; build railpass for " + running;
     return nullptr;
   }
   void* engine = dlopen(RAILPASS_ENGINE, RTLD_NOW | RTLD_NOLOAD);

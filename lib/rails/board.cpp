@@ -90,19 +90,19 @@ file open_file(const std::string& path, int flags) {
 
 // What keeps a file from being one of ours; null: nothing.
 const char* objection(const struct stat& s) {
-  if (!S_ISREG(s.st_mode)) return "it is no regular file";
-  if (s.st_uid != geteuid()) return "it is somebody else's";
-  if ((s.st_mode & 077) != 0) return "others may read or write it";
+  if (!S_ISREG(s.st_mode)) return "not a regular file";
+  if (s.st_uid != geteuid()) return "owned by another user";
+  if ((s.st_mode & 077) != 0) return "other users may read or write the file";
   return nullptr;
 }
 
 const char* objection(const header& h, std::int64_t bytes) {
-  if (std::memcmp(h.magic, header().magic, sizeof h.magic) != 0) return "it is no board of rails";
+  if (std::memcmp(h.magic, header().magic, sizeof h.magic) != 0) return "not a file of rail loads";
   if (h.version != header().version || h.place_bytes != sizeof(place))
-    return "it is of another version of railpass";
+    return "written by another version of railpass";
   if (h.num_ranks < 1 || h.num_ranks > most_ranks || h.num_rails < 1 ||
       h.num_rails > transport::most_rails || bytes != bytes_of(h))
-    return "its size is not what it says";
+    return "corrupt (the size contradicts the header)";
   return nullptr;
 }
 
@@ -140,13 +140,13 @@ std::string read_board(int fd, const header& h, found_board& board) {
     const std::int64_t at = place_at(std::int64_t(rank) * h.num_rails);
     const auto is_whole = [](const place& p) { return p.pid == 0 || p.checksum == checksum_of(p); };
     for (int tries = 0; tries < 10; ++tries) {
-      if (!read_places(fd, at, places)) return "it became shorter";
+      if (!read_places(fd, at, places)) return "became shorter during reading";
       if (std::ranges::all_of(places, is_whole)) break;
     }
     for (const place& p : places) {
       if (p.pid == 0) continue;
       if (!is_whole(p) || !is_sound(p))
-        return "what rank " + std::to_string(rank) + " posted is damaged";
+        return "corrupt (the entry of rank " + std::to_string(rank) + ")";
       posted_rail& r = board.rails.emplace_back();
       r.rank = int(rank);
       r.pid = p.pid;
@@ -176,7 +176,7 @@ void look_at(const std::string& path, found_boards* found) {
   };
   const file f = open_file(path, 0);
   if (f.get() < 0) {
-    if (errno != ENOENT) skip(errno == ELOOP ? "it is a link" : std::strerror(errno));
+    if (errno != ENOENT) skip(errno == ELOOP ? "a symbolic link" : std::strerror(errno));
     return;
   }
   struct stat s = {};
@@ -187,7 +187,7 @@ void look_at(const std::string& path, found_boards* found) {
   // Still empty where somebody is just making it, or was killed then.
   const bool is_made = std::ranges::any_of(h.magic, [](char c) { return c != 0; });
   if (is_made)
-    if (const char* why = is_whole ? objection(h, s.st_size) : "it is cut short") return skip(why);
+    if (const char* why = is_whole ? objection(h, s.st_size) : "cut short") return skip(why);
   if (is_left_over(f.get(), path) || !is_made || !found) return;
   found_board board;
   const std::string why = read_board(f.get(), h, board);
@@ -222,7 +222,7 @@ rail_board::rail_board(std::uint64_t id, int num_ranks, int num_rails, int rank,
     // Who removes what is left behind may have taken it for that before it was locked.
     if (flock(mine.get(), LOCK_SH | LOCK_NB) == 0 && fstat(mine.get(), &s) == 0 && s.st_nlink > 0)
       break;
-    if (tries == most_tries) throw error(path_ + ": it cannot be locked");
+    if (tries == most_tries) throw error(path_ + ": cannot be locked");
     usleep(100);
   }
   // The same by all ranks.

@@ -54,12 +54,12 @@ packet_rails open_packet_rails(MPI_Comm comm, const mpi_place& over, std::string
   PMPI_Allreduce(MPI_IN_PLACE, bounds, 2, MPI_LONG, MPI_MAX, comm);
   if (bounds[0] != -bounds[1])
     throw error(
-        "the rails cannot be opened: not all ranks name rails of the same kinds; expected as many "
-        "on all, in the same order");
+        "the rails cannot be opened: expected rails of the same kinds on all ranks, in the same "
+        "order");
   on_all(comm, [&] {
     if (named.empty() || named.size() > transport::most_rails)
       throw error("rails '" + std::string(rails) + "': expected 1 to " +
-                  std::to_string(transport::most_rails) + " of them");
+                  std::to_string(transport::most_rails) + " rails");
   });
   packet_rails result(named.size());
   for (std::size_t k = 0; k < std::size(rail_kinds); ++k) {

@@ -151,8 +151,8 @@ class contents {
     }
     ++charts_;
     chart against_size{.title = "Times: " + shape_of(g.of) +
-                                "; nine of ten calls up to the band's "
-                                "upper end, one below its lower end",
+                                "; the band reaches from the 10 % to the 90 % "
+                                "quantile of calls",
                        .x = {.title = "size", .unit = "B", .logarithmic = true},
                        .y = {.title = "time", .unit = "s", .logarithmic = true}};
     for (std::size_t w = 0; w < std::min(winners.size(), most_series); ++w) {
@@ -246,10 +246,10 @@ class contents {
       return std::pair(e.wrong, std::abs(e.log_ratio));
     });
     const auto wrong = std::ranges::count_if(all, &error::wrong);
-    page_.section("Where knowledge was wrong");
-    page_.text(std::to_string(wrong) + " of " + std::to_string(all.size()) +
-               " predictions were further off than twice what they and the measured times say that "
-               "they may be.");
+    page_.section("Errors of knowledge");
+    page_.text(
+        std::to_string(wrong) + " of " + std::to_string(all.size()) +
+        " predictions missed the measured time by more than twice the combined uncertainty.");
     chart both{.title = "Predicted against measured",
                .x = {.title = "predicted", .unit = "s", .logarithmic = true},
                .y = {.title = "measured", .unit = "s", .logarithmic = true},

@@ -93,7 +93,7 @@ class contents {
     }
     if (faster + slower + unshown == 0) return;
     page_.finding(file + ": the tuned call is faster than the MPI library's own in " +
-                  std::to_string(faster) + " cells, slower in " + std::to_string(slower) +
+                  std::to_string(faster) + " cases, slower in " + std::to_string(slower) +
                   "; no difference is shown in " + std::to_string(unshown) + ".");
     page_.text(intervals_of(b));
   }
@@ -124,13 +124,13 @@ class contents {
       times.series[1].points.push_back({.x = double(r), .y = c.with_s[r]});
     }
     page_.add(times);
-    page_.text(c.same_output               ? "All runs wrote the same."
-               : c.same_output_but_numbers ? "All runs wrote the same but for numbers."
-                                           : "What the runs wrote differs.");
+    page_.text(c.same_output               ? "All runs had the same output."
+               : c.same_output_but_numbers ? "All runs had the same output except for numbers."
+                                           : "The output of the runs differs.");
   }
 
   void learnt(const std::string& file, const statistics_dump& d) {
-    page_.section("What the program's collectives learnt: " + file);
+    page_.section("Tuning of the program's collectives: " + file);
     if (d.contexts.empty()) {
       page_.text("No context was tuned.");
       return;
@@ -174,10 +174,10 @@ class contents {
     const auto native = std::ranges::count_if(
         contexts, [](const context_statistics* c) { return c->current_arm == c->baseline; });
     page_.text(std::to_string(native) + " of " + std::to_string(contexts.size()) +
-               " contexts stay with the MPI library's own." +
+               " contexts use the MPI library's own algorithm." +
                (unmeasured > 0 ? " In " + std::to_string(unmeasured) +
-                                     " another arm is in use and too few pairs of calls say what "
-                                     "it gains."
+                                     " contexts another arm is in use, with too few paired trials "
+                                     "to estimate its gain."
                                : ""));
   }
 
@@ -222,18 +222,19 @@ class contents {
                  format_seconds(c.exploration_cost_s),
                  c.time_s > 0 ? percent(c.exploration_cost_s / c.time_s) : "-"});
     }
-    page_.text("Learning cost " + format_seconds(cost_s) + " in all, " +
-               (time_s > 0 ? percent(cost_s / time_s) : std::string("-")) +
-               " of the time in these calls, " + format_seconds(d.merge_cost_s) +
-               " of it for ranks to agree. A cost below 0 is a gain: what was tried was faster.");
-    page_.add_folded("What was tried, and what that cost", lines);
+    page_.text(
+        "Learning cost " + format_seconds(cost_s) + " in all, " +
+        (time_s > 0 ? percent(cost_s / time_s) : std::string("-")) +
+        " of the time in these calls, " + format_seconds(d.merge_cost_s) +
+        " of this for ranks to agree. A cost below 0 is a gain: the tried arms were faster.");
+    page_.add_folded("Tried arms and their cost", lines);
     if (contexts.size() > most_rows)
       page_.text(std::to_string(contexts.size() - most_rows) + " more contexts are left out.");
   }
 
   void rails(const statistics_dump& d) {
     if (d.rails.empty()) return;
-    chart shares{.title = "What rank 0 sent over each rail",
+    chart shares{.title = "Traffic of rank 0 on each rail",
                  .x = {.title = "rail"},
                  .y = {.title = "share of the bytes", .unit = "%"},
                  .series = {{.name = "share", .drawn_as = mark::bars}}};
@@ -331,8 +332,8 @@ class contents {
   }
 
   void origins(const std::string& version) {
-    page_.section("Where this comes from");
-    table lines({"file", "what it is", "from", "machine", "MPI library", "railpass"});
+    page_.section("Sources of this page");
+    table lines({"file", "kind", "from", "machine", "MPI library", "railpass"});
     const auto add = [&](const std::string& file, const std::string& kind, const std::string& when,
                          const fingerprint& machine, const std::string& where,
                          const std::string& with) {

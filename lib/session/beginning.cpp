@@ -120,9 +120,9 @@ std::optional<beginning::refusal> beginning::agree() {
   if (const int failure = agreed.agree(user_)) return refusal{failure};
   if (!agreed.same_settings()) {
     owner_.record(
-        "the ranks of " + subject_ +
-        " have different settings (RAILPASS_ variables and railpass.conf must say the same on all "
-        "ranks); it is not tuned");
+        subject_ +
+        " is not tuned: its ranks have different settings (RAILPASS_ variables and railpass.conf "
+        "must be equal on all ranks)");
     return refusal{agreed.all(agreement::lenient) ? MPI_SUCCESS : MPI_ERR_OTHER};
   }
   if (!agreed.all(agreement::enabled)) return refusal{};
@@ -132,11 +132,11 @@ std::optional<beginning::refusal> beginning::agree() {
     return refusal{};
   }
   if (!agreed.all(agreement::made_its_part)) {
-    refuse(": not all ranks could make their part of it");
+    refuse(": at least one rank has no memory for its tuning state (see the log of that rank)");
     return refusal{};
   }
   if (!agreed.all(agreement::one_world)) {
-    refuse(": not all of its ranks were started together");
+    refuse(": its ranks do not share one MPI_COMM_WORLD");
     return refusal{};
   }
   return std::nullopt;
@@ -149,15 +149,15 @@ std::optional<beginning::refusal> beginning::take_place(
     if (!agreed.all(agreement::may_make_communicators) ||
         !agreed.all(agreement::has_room_for_base)) {
       refuse(
-          " yet: railpass makes none for its messages inside a collective where "
-          "MPI_THREAD_MULTIPLE or MPI_Comm_idup is used, nor more than ",
+          " yet: railpass cannot create its internal communicator inside a collective where "
+          "MPI_THREAD_MULTIPLE or MPI_Comm_idup is used, and creates at most ",
           int(bases::most),
-          "; railpass::mpi::start_tuning(MPI_COMM_WORLD) at the program's start makes one for all, "
-          "and so does railpass run");
+          " of them; call railpass::mpi::start_tuning(MPI_COMM_WORLD) at the program's start, or "
+          "start the program with railpass run");
       return refusal{MPI_SUCCESS, true};
     }
     if (const int failure = all_bases_.make(user_, std::move(for_base_), place_)) {
-      refuse(": MPI makes none for its messages, error ", failure);
+      refuse(": MPI cannot create an internal communicator, error ", failure);
       return refusal{};
     }
     offer_places();  // all of a new one are free
@@ -165,7 +165,7 @@ std::optional<beginning::refusal> beginning::take_place(
     return refusal{MPI_SUCCESS, true};  // another thread of some ranks is just making one
   }
   if (agreed.common_lane() < 0) {
-    refuse(": there are ", base::num_lanes, " others already");
+    refuse(": railpass already tunes ", base::num_lanes, " communicators of this group");
     return refusal{};
   }
   const bool wants_slot = wants_memory && wants_memory(place_);

@@ -222,11 +222,12 @@ void request_state::add(std::string version, std::vector<attribute_value> values
 }
 
 std::string request_state::problem_of_versions() const {
-  if (versions_.empty()) return "it has no version";
+  if (versions_.empty()) return "the set has no version";
   for (const std::string& left_out : context_.without) {
     const auto found = std::ranges::find(versions_, left_out, &set_definition::version::name);
     if (found == versions_.end()) return "there is no version '" + left_out + "' to leave out";
-    if (found == versions_.begin()) return "its first version '" + left_out + "' is left out";
+    if (found == versions_.begin())
+      return "the first version, '" + left_out + "', cannot be left out";
   }
   return {};
 }

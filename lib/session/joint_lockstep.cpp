@@ -175,8 +175,9 @@ void joint_lockstep::note_merge(int code, bool mismatch) {
   if (steps_.device_found())
     process_.record(subject_ + " is not tuned any more: " + std::string(told_of_device_memory));
   else
-    process_.record("the ranks of " + subject_ +
-                    " did not make the same calls through railpass; it is not tuned any more");
+    process_.record(
+        subject_ +
+        " is not tuned any more: its ranks did not make the same calls through railpass");
 }
 
 int joint_lockstep::wait_for(MPI_Request& request, MPI_Status& status, std::string_view doing,
@@ -239,8 +240,9 @@ void joint_lockstep::hear() {
   if (!failed_) {
     note_failure(unlike ? own_error::unlike : own_error::rank_failed);
     if (!unlike)
-      process_.record("another rank has failed in a call of " + subject_ +
-                      ": its calls fail until all ranks know, and are not tuned from then on");
+      process_.record(
+          "another rank has failed in a call of " + subject_ +
+          ": calls fail until all ranks know of the failure, and are not tuned after that");
   }
   gone_ = gone_ || what == base_lane::trouble::gone;
 }
@@ -302,7 +304,7 @@ void joint_lockstep::tell_wait(std::string_view doing, std::span<const awaited_p
                      " is inside call " + std::to_string(steps_.calls()) + " of " + subject_ +
                      " (" + std::string(doing) + ") for more than " + detail::show_setting(told_s) +
                      " s and waits for";
-  if (peers.empty()) text += " others";
+  if (peers.empty()) text += " other ranks";
   for (const awaited_peer& p : peers)
     text += " rank " + std::to_string(p.rank) + " (" + std::to_string(p.sends) + " sends, " +
             std::to_string(p.receives) + " receives)";

@@ -82,14 +82,14 @@ std::vector<knowledge::experience> read_knowledge(const std::string& setting,
         in_time<store::known>(patience_s, [=] { return store::read(from, here, most_known); });
     if (!known) {
       problems.emplace_back(
-          "what earlier runs learnt is not used: reading it takes more than 50 ms (railpass "
-          "knowledge prune makes it quicker)");
+          "knowledge of earlier runs is not used: reading takes more than 50 ms (run `railpass "
+          "knowledge prune`)");
       return {};
     }
     for (std::string& problem : known->problems) problems.push_back(std::move(problem));
     return std::move(known->contexts);
   } catch (const error& problem) {
-    problems.push_back("what earlier runs learnt is not used: " + std::string(problem.what()));
+    problems.push_back("knowledge of earlier runs is not used: " + std::string(problem.what()));
   }
   return {};
 }
@@ -169,10 +169,10 @@ std::string kept_knowledge::end(knowledge::run_record run, double patience_left_
 }
 
 std::string kept_knowledge::write_last(knowledge::run_record run, double patience_left_s) {
-  std::string failed = "what this run learnt is not kept: ";
+  std::string failed = "knowledge of this run is not kept: ";
   try {
     if (run.contexts.empty() || !begin()) return {};
-    if (run_->has_kept()) failed = "what this run learnt after it was last kept is lost: ";
+    if (run_->has_kept()) failed = "the last part of this run's knowledge is not kept: ";
     run.was = conditions_now();
     const auto problem =
         in_time<std::string>(patience_left_s, [kept = run_, run = std::move(run)]() -> std::string {
@@ -183,7 +183,7 @@ std::string kept_knowledge::write_last(knowledge::run_record run, double patienc
             return e.what();
           }
         });
-    if (!problem) return failed + "writing it takes more than 50 ms";
+    if (!problem) return failed + "writing takes more than 50 ms";
     return problem->empty() ? "" : failed + *problem;
   } catch (const error& e) {
     return failed + e.what();

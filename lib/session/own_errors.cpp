@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::array texts{
     "railpass: another rank has failed in a call of this communicator",
-    "railpass: what railpass made for this call has failed",
-    "railpass: the ranks do not make the same call",
+    "railpass: an internal part of this call has failed",
+    "railpass: the ranks did not make the same call",
 };
 
 // Not of one of MPI's classes: MPICH then takes the texts of its own codes. What MPI has a code for
@@ -25,7 +25,7 @@ std::array<int, texts.size()> make_codes() {
   codes[std::size_t(own_error::unlike)] = MPI_ERR_TRUNCATE;
   int own_class = 0;
   if (PMPI_Add_error_class(&own_class) != MPI_SUCCESS) return codes;
-  PMPI_Add_error_string(own_class, "railpass: a collective failed, and not in the MPI library");
+  PMPI_Add_error_string(own_class, "railpass: a collective failed outside of the MPI library");
   for (std::size_t i = 0; i < texts.size(); ++i)
     if (int code = 0;
         codes[i] == MPI_ERR_OTHER && PMPI_Add_error_code(own_class, &code) == MPI_SUCCESS) {

@@ -185,7 +185,7 @@ void process::look_for_unknown_names() {
     for (const std::string& name : names_of_sets(values_.use))
       if (!sets_.contains(name) && meant_collective(name).empty())  // else that has been said
         warn("RAILPASS_USE: '" + name +
-             "' is no collective, and rank 0 met no function set of that name");
+             "' is neither a collective nor a function set that rank 0 called");
   } catch (const std::bad_alloc&) {  // nobody hears of it
   }
 }
@@ -204,8 +204,8 @@ void process::look_for_idle_pins() {
     }
     if (!idle.empty())
       warn("RAILPASS_USE: never run: " + idle +
-           " (the program made too few such calls, or none that the arm can run: railpass "
-           "algorithms COLLECTIVE says what it needs)");
+           " (the program made too few of these calls, or the arm cannot run them: see `railpass "
+           "algorithms --collective NAME`)");
   } catch (const error&) {           // there is no such arm, which has been said
   } catch (const std::bad_alloc&) {  // nobody hears of it
   }

@@ -105,20 +105,21 @@ std::string key_of(const std::vector<measured_link>& wanted) {
 // Why the measurement is not one of these links; empty if it is.
 std::string mismatch(const rails_measurement& m, const std::vector<measured_link>& wanted) {
   if (m.railpass_version != RAILPASS_VERSION)
-    return "it is of railpass " + m.railpass_version + ", this is " RAILPASS_VERSION;
+    return "written by railpass " + m.railpass_version + ", this is railpass " RAILPASS_VERSION;
   if (m.links.size() != wanted.size())
-    return "it is of " + std::to_string(m.links.size()) + " kinds of links, here are " +
+    return "the file has " + std::to_string(m.links.size()) + " kinds of links, this job " +
            std::to_string(wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const measured_link &had = m.links[i], &has = wanted[i];
-    if (had.same_host != has.same_host) return "it is of other kinds of links";
+    if (had.same_host != has.same_host) return "the file has other kinds of links";
     for (std::size_t k = 0; k < std::max(had.marks.size(), has.marks.size()); ++k) {
       const auto at = [k](const measured_link& l) {
         return k < l.marks.size() ? l.marks[k] : std::string("none");
       };
-      if (at(had) != at(has)) return "a rail was '" + at(had) + "' and is '" + at(has) + "'";
+      if (at(had) != at(has)) return "rail '" + at(had) + "' has become '" + at(has) + "'";
     }
-    if (2 * had.samples.rails.size() != has.marks.size()) return "it is of another number of rails";
+    if (2 * had.samples.rails.size() != has.marks.size())
+      return "the file has another number of rails";
     transport::analyse(had.samples);  // throws error if it cannot be
   }
   return {};
@@ -143,9 +144,9 @@ std::string found_before(const std::vector<measured_link>& wanted, process& p,
       source = "read from " + path;
       return files::to_json(m);
     }
-    p.record("the rails are measured anew: " + path + ": " + why);
+    p.record("the rails are measured again: " + path + ": " + why);
   } catch (const std::exception& e) {
-    p.record(std::string("the rails are measured anew: ") + e.what());
+    p.record(std::string("the rails are measured again: ") + e.what());
   }
   return {};
 }
@@ -160,7 +161,7 @@ void keep(const std::string& text, const std::vector<measured_link>& links, proc
   try {
     files::write_text(path, text);
   } catch (const std::exception& e) {
-    p.record(std::string("what was measured of the rails is not kept: ") + e.what());
+    p.record(std::string("the measurement of the rails is not kept: ") + e.what());
   }
 }
 
@@ -212,7 +213,7 @@ known_rails learn_rails(open_transport& rails, MPI_Comm comm, process& p,
 
   // The same text on all ranks, so that all find the same.
   on_all(comm, [&] {
-    rails_measurement m = files::parse_rails(text, "what rank 0 measured");
+    rails_measurement m = files::parse_rails(text, "the measurement of rank 0");
     known.source = source;
     known.measured_at = m.measured_at;
     for (measured_link& l : m.links) {

@@ -52,7 +52,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
 void session::open_rails(MPI_Comm user, bool all_name_rails, bool none_names_rails) {
   try {
     if (!all_name_rails && !none_names_rails)
-      throw error("not all ranks name rails (RAILPASS_RAILS)");
+      throw error("RAILPASS_RAILS is set on some ranks only");
     if (all_name_rails) {
       const auto messages = rails_for_collectives(user, process_, joint_.place_of_rails(),
                                                   settings_.rails, settings_.strategy);

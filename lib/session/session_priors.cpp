@@ -154,9 +154,10 @@ select::plan_message session::first_plan(const select::context_key& key, int con
     if (!chosen) chosen = select::make_policy(policies_[key.policy], std::move(input));
     return lead(context, c, std::move(chosen));
   } catch (const error& problem) {
-    process_.record(std::string(problem.what()) + "; the context stays native");
+    process_.record(std::string(problem.what()) +
+                    "; calls of this kind and size go to the MPI library");
   } catch (const std::bad_alloc&) {
-    process_.record("no memory for a policy; the context stays native");
+    process_.record("no memory for a policy; calls of this kind and size go to the MPI library");
   }
   const std::unique_lock lock = joint_.guard();
   return joint_.steps().lead(context, nullptr);

@@ -74,7 +74,7 @@ void session::tell_wait(void* self, std::span<const awaited_peer> peers, double 
       if (s.in_memory_->runs.is_native(p.rank, std::uint64_t(s.call_number_)))
         s.joint_.differ("rank " + std::to_string(p.rank) + " has left call " +
                         std::to_string(s.call_number_) + " to the MPI library, and rank " +
-                        std::to_string(s.rank_) + " waits for it (" + doing + ")");
+                        std::to_string(s.rank_) + " waits for that rank (" + doing + ")");
   } catch (const std::bad_alloc&) {  // the wait goes on without the report
   }
 }

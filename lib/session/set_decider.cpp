@@ -108,9 +108,9 @@ void set_decider::know_machine() {
 
 void set_decider::check() const {
   if (joint_->is_gone())
-    throw error(subject_ +
-                ": another rank has left its calls, because a version threw an exception there, or "
-                "this one has");
+    throw error(
+        subject_ +
+        ": a version threw an exception on this rank or another rank, which has left its calls");
 }
 
 void set_decider::begin_call() {

@@ -192,9 +192,10 @@ int run_verified(const call& c, const call_place& at, process& owner,
           is_sum ? differ_by_rounding(a, b, numbers_in<T>(magnitudes), at.num_ranks) : close(a, b);
     });
   if (!alike)
-    owner.record("RAILPASS_VERIFY: " + std::string(name_of(c.op)) + " of " +
-                 std::to_string(c.message_bytes) +
-                 " bytes differs from the MPI library's own result, which is used");
+    owner.record(
+        "RAILPASS_VERIFY: " + std::string(name_of(c.op)) + " of " +
+        std::to_string(c.message_bytes) +
+        " bytes differs from the MPI library's own result; the call returns the library's");
   return MPI_SUCCESS;
 }
 

@@ -36,7 +36,7 @@ places places_of(std::string_view value) {
     const std::string_view path = value.substr(begin, end - begin);
     if (path.empty())
       throw error("RAILPASS_KNOWLEDGE '" + std::string(value) +
-                  "': expected on, off, or paths separated by ':', none of them empty");
+                  "': expected on, off, or paths that are separated by ':' and not empty");
     if (begin == 0)
       result.own = path;
     else

@@ -141,7 +141,7 @@ std::string sealed(std::string_view record) {
 
 std::string_view unsealed(std::string_view text, const std::string& name) {
   const auto damaged = [&]() -> error {
-    return error(name + ": it is damaged, or no knowledge of railpass; it was left out");
+    return error(name + ": corrupt, or not knowledge of railpass; ignored");
   };
   if (!text.starts_with(mark)) throw damaged();
   int found = 0;
@@ -150,9 +150,9 @@ std::string_view unsealed(std::string_view text, const std::string& name) {
   const std::string_view rest(end, std::size_t(text.data() + text.size() - end));
   if (failure != std::errc{} || !rest.starts_with(' ')) throw damaged();
   if (found > version)
-    throw newer_error(name + ": its version " + std::to_string(found) +
+    throw newer_error(name + ": version " + std::to_string(found) +
                       " is newer than this railpass reads (" + std::to_string(version) +
-                      "); it was left out");
+                      "); ignored");
   const std::string_view begin = text.substr(0, text.size() - rest.size() + 1);
   if (rest.size() < digest_digits + 2 || rest[digest_digits + 1] != '\n') throw damaged();
   const std::string_view record = rest.substr(digest_digits + 2);

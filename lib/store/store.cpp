@@ -93,8 +93,8 @@ std::string file_of(const fs::path& folder, const std::string& id,
   const listing files = list(folder);
   if (const std::size_t number = files.runs.size() + files.under_way.size();
       number >= most_run_files)
-    throw error(folder.string() + ": it already holds " + std::to_string(number) +
-                " files of runs; 'railpass knowledge prune' brings them together");
+    throw error(folder.string() + ": already " + std::to_string(number) +
+                " files of runs; run `railpass knowledge prune` to join them");
   stored_run stored{.ids = {id}, .run = run};
   joined_contexts contexts;
   contexts.add(run.contexts);
@@ -107,7 +107,7 @@ std::string file_of(const fs::path& folder, const std::string& id,
     stored.run.contexts.push_back(std::move(e));
   }
   const std::string record = packed(stored);
-  unpacked_run(record, "what a run learnt");  // nobody can correct it later
+  unpacked_run(record, "the knowledge of this run");  // nobody can correct it later
   return sealed(record);
 }
 
@@ -263,8 +263,8 @@ everything all_of(const fs::path& folder, const listing& files, std::vector<std:
           run.ids, [&](const std::string& one) { return all.ids.contains(one); });
       if (known > 0 && known < std::ptrdiff_t(run.ids.size()))
         throw error(path.string() +
-                    ": some of the runs in it are known and some are not, and they "
-                    "cannot be told apart; it was left out");
+                    ": some of its runs are known already, and its sums cannot be split by run; "
+                    "ignored");
       all.ids.insert(run.ids.begin(), run.ids.end());
       if (known == 0) all.added.push_back(std::move(run));
       all.files.push_back(id);
@@ -379,8 +379,9 @@ void compact_folder(const fs::path& folder, const bounds& keep, compacted& repor
                     const std::stop_token& stop) {
   const std::optional<lease> alone = lease::take(folder);
   if (!alone) {
-    report.problems.push_back(folder.string() +
-                              ": another process brings its files together; it was left alone");
+    report.problems.push_back(
+        folder.string() +
+        ": another process is joining the files of runs there; nothing was changed");
     return;
   }
   const listing files = list(folder);
@@ -401,7 +402,7 @@ void compact_folder(const fs::path& folder, const bounds& keep, compacted& repor
                           list(folder).generations.front() != next)) {
     // Nothing of what was read is removed: the other one may have read less.
     report.problems.push_back(folder.string() +
-                              ": another process brought its files together at the same time");
+                              ": another process joined the files of runs there at the same time");
     return;
   }
   for (const std::string& id : done) {
@@ -557,9 +558,10 @@ added merge(const fs::path& own, std::span<const stored_run> runs) {
     if (known == std::ptrdiff_t(r.ids.size())) {
       ++result.present;
     } else if (known > 0) {
-      result.problems.push_back(std::to_string(known) + " of " + std::to_string(r.ids.size()) +
-                                " runs that are merged there and cannot be told apart are here "
-                                "already; all of them were left out");
+      result.problems.push_back(
+          std::to_string(known) + " of " + std::to_string(r.ids.size()) +
+          " joined runs are known here already, and their sums cannot be split by run; all "
+          "of these runs were left out");
     } else {
       const std::string id = r.ids.size() == 1 ? r.ids.front() : new_id(files::utc_now());
       write_run(run_file(folder_of(own, r.run.machine), id), sealed(packed(r)));

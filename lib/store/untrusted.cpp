@@ -22,9 +22,7 @@ constexpr std::int64_t steps_of_any_file = 1000000;
 constexpr std::size_t first_page_bytes = 108;  // with the head of its tree
 
 [[noreturn]] void fail_as_foreign(const std::string& name) {
-  throw error(name +
-              ": it is damaged, or no database of railpass: its tables are not those of one; it "
-              "was left out");
+  throw error(name + ": corrupt, or not a database of railpass (unexpected tables); ignored");
 }
 
 std::shared_ptr<sqlite3> opened(const std::string& address, int flags, const std::string& name) {
@@ -134,11 +132,11 @@ std::shared_ptr<sqlite3> restricted(const std::shared_ptr<sqlite3>& file, std::u
 }  // namespace
 
 void fail_as_damaged(const std::string& name, sqlite3* file) {
-  throw error(name + ": it is damaged (SQLite: " + ::sqlite3_errmsg(file) + "); it was left out");
+  throw error(name + ": corrupt (SQLite: " + ::sqlite3_errmsg(file) + "); ignored");
 }
 
 void fail_as_damaged(const std::string& name) {
-  throw error(name + ": it is damaged: what belongs together in it does not fit; it was left out");
+  throw error(name + ": corrupt (inconsistent records); ignored");
 }
 
 std::shared_ptr<sqlite3> new_database(const std::string& name) {

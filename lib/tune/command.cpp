@@ -323,15 +323,15 @@ command_result run_command(const command_request& request, const volatile std::s
   if (!reported)
     result.failure = "the process that guards it was killed";
   else if (!report.ended)
-    result.failure = std::string("it did not end within ") + number + " s";
+    result.failure = std::string("did not end within ") + number + " s";
   else if (signal_number > 0)
-    result.failure = "it was ended by signal " + std::to_string(signal_number) + " (" +
+    result.failure = "ended by signal " + std::to_string(signal_number) + " (" +
                      ::strsignal(signal_number) + ")";
   else if (WEXITSTATUS(status) != 0)
-    result.failure = "it ended with status " + std::to_string(WEXITSTATUS(status));
+    result.failure = "ended with status " + std::to_string(WEXITSTATUS(status));
   if (!report.all_ended)
-    result.failure += std::string(result.failure.empty() ? "it" : ", and") +
-                      " left processes that cannot be ended";
+    result.failure +=
+        std::string(result.failure.empty() ? "" : ", and ") + "left processes that cannot be ended";
   if (!result.failure.empty())
     if (const std::string said = last_line(result.errors); !said.empty())
       result.failure += ": " + said;

@@ -80,7 +80,7 @@ extractor::extractor(const extraction& wanted) : wanted_(wanted) {
   if (wanted_.format.empty() && wanted_.patterns.size() != needed &&
       wanted_.patterns.size() != wanted_.goals.size())
     throw error("expected " + std::to_string(needed) +
-                " patterns, one for each metric but time and memory, or a format");
+                " patterns (for each metric but time and memory), or a format");
   for (const std::string& p : wanted_.patterns) patterns_.push_back(compiled(p));
   if (patterns_.size() == wanted_.goals.size())
     for (goal& g : wanted_.goals) g.unit.clear();

@@ -44,7 +44,8 @@ journal_entry read_entry(const files::json_reader& j, std::size_t goals) {
   }
   entry.found.values = j.positives("values");
   if (entry.found.values.size() != goals)
-    j.field("values").fail("expected " + std::to_string(goals) + ", one for each metric");
+    j.field("values").fail("expected " + std::to_string(goals) +
+                           " values, a value for each metric");
   return entry;
 }
 

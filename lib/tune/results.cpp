@@ -260,7 +260,7 @@ std::string report::finding() const {
   const std::string takes = ratio_words(ratio->value, found.measured.goals());
   if (!noise_known())
     return "The best combination " + takes +
-           " in one launch of each; what launches vary by is unknown.";
+           " in one launch of each; the variation between launches is unknown.";
   const std::string likely = takes + " (" + percentage(plan.wanted.confidence) + " interval " +
                              number(ratio->low) + " .. " + number(ratio->high) + ")";
   if (recommended()) return "The recommended combination " + likely + ".";
@@ -273,7 +273,8 @@ bool report::noise_known() const {
 }
 
 std::string report::noise_sentence() const {
-  if (!noise_known()) return "What launches vary by is unknown, as none was repeated.";
+  if (!noise_known())
+    return "The variation between launches is unknown, as no combination was repeated.";
   return found.noise > 0 ? "The value of one launch varies by " + percentage(found.noise) + "."
                          : "Launches with the same values did not differ.";
 }

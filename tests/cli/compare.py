@@ -43,12 +43,12 @@ class Compare(ProgramTest):
             verdict = ("is faster" if ratio["high"] < 1 else
                        "is slower" if ratio["low"] > 1 else "No difference can be told")
             self.assertIn(verdict, done.stdout)
-            self.assertIn("wrote the same", done.stdout)
+            self.assertIn("had the same standard output", done.stdout)
 
     def test_other_output_is_told(self):
         for writes, says in {("echo a", "echo b"): "standard output differs",
                              ("echo took 1.5e-3 s", "echo took -2 s"):
-                             "wrote the same on standard output but for numbers"}.items():
+                             "had the same standard output except for numbers"}.items():
             _, script = self.script(*writes)
             done = self.run_railpass("compare", "--repetitions", 1, "--", *script)
             self.assertIn(says, done.stdout)

@@ -367,7 +367,7 @@ class Predict(ProgramTest):
     def test_without_a_profile_no_doubt_is_claimed(self):
         query = ("predict", "--collective", "broadcast", "-p", 6144, "--bytes", 8)
         said = self.run_railpass(*query).stdout
-        self.assertIn("of no machine in particular", said)
+        self.assertIn("no profile: generic constants", said)
         self.assertNotIn("x/", said)
         self.assertIn(" alike", said)  # of 8 bytes no arm has segments
         self.assertEqual({p["spread"] for p in self.json_of(*query)["predictions"]}, {None})

@@ -52,7 +52,7 @@ class Sample(ProgramTest):
         text = self.run_ranks(2, *bench, environment={**rails, **knowing}).stdout
         self.assertIn("arms over 127.0.0.2,127.0.0.3", text)
         self.check_ranks_refused(2, *bench, status=1, environment=knowing,
-                                 says="it was measured over rails '127.0.0.2,127.0.0.3'")
+                                 says="measured over rails '127.0.0.2,127.0.0.3'")
         self.check_ranks_refused(2, "sample", status=1, environment={"RAILPASS_RAILS": "nosuch0"},
                                  says="nosuch0")
 
@@ -123,7 +123,7 @@ class Bench(ProgramTest):
         saved = self.path("bench.json")
         done = self.run_railpass("bench", "--launches", 3, "-np", 2, *cell, "--json", saved)
         self.assertIn("over 3 launches, with 75 % confidence", done.stdout)
-        self.assertIn("So few launches show nothing", done.stdout)
+        self.assertIn("Too few launches", done.stdout)
         with open(saved, encoding="utf-8") as file:
             found = json.load(file)
         self.assertEqual(found["environment"]["num_ranks"], 2)
@@ -141,7 +141,7 @@ class Bench(ProgramTest):
         said = self.run_railpass("bench", "--launches", 1, "-np", 2, *cell, "--csv").stdout
         self.assertEqual(len(said.strip().split("\n")), 4, said)
         one = self.run_ranks(2, "bench", *cell)
-        self.assertIn("Intervals hold within this launch", one.stdout)
+        self.assertIn("Intervals hold for this launch", one.stdout)
 
     def test_launches_refused(self):
         self.check_refused("bench", "--launches", 0, says="--launches")

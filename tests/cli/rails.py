@@ -59,18 +59,18 @@ class Rails(ProgramTest):
         # Of other rails, cut short, of another version: said, and measured anew.
         with open(kept, encoding="utf-8") as file:
             text = file.read()
-        for damaged, why in ((text.replace("127.0.0.3", "127.0.0.4"), "a rail was"),
+        for damaged, why in ((text.replace("127.0.0.3", "127.0.0.4"), "has become"),
                              (text[:len(text) // 2], "cut short"),
                              (text.replace('"pieces"', '"parts"'), "parts"),
                              (text.replace('"railpass_version": "', '"railpass_version": "9'),
-                              "it is of railpass 9")):
+                              "written by railpass 9")):
             self.assertNotEqual(damaged, text)
             self.write("rails.json", damaged)
             again = self.measured(environment=environment)
             self.assertEqual(again["source"], "measured now")
             with open(log, encoding="utf-8") as file:
                 said = file.read()
-            self.assertIn("the rails are measured anew: " + kept, said)
+            self.assertIn("the rails are measured again: " + kept, said)
             self.assertIn(why, said)
             os.remove(log)
             with open(kept, encoding="utf-8") as file:
@@ -94,7 +94,7 @@ class Rails(ProgramTest):
             self.assertIn("lo (127.0.0.", r["rail"])
             self.assertLessEqual(r["share"], 1)
         said = self.run_railpass("stats", dump).stdout
-        self.assertIn("What rank 0 sent over rails", said)
+        self.assertIn("Traffic of rank 0 over rails", said)
         self.assertIn("lo (127.0.0.2)", said)
 
     def test_a_program_that_runs(self):
@@ -151,7 +151,7 @@ class Rails(ProgramTest):
             self.skipTest(str(why))
         self.addCleanup(os.remove, path)
         os.chmod(path, 0o600)
-        self.assertIn(f"Skipped {path}: it is no board", self.run_railpass("rails").stdout)
+        self.assertIn(f"Skipped {path}: not a file of rail loads", self.run_railpass("rails").stdout)
         self.assertIn(path, "".join(self.json_of("rails")["skipped"]))
 
     def test_wrong_use(self):

@@ -19,9 +19,9 @@ class Report(ProgramTest):
         page = self.path("page.html")
         self.run_railpass("report", compared, dump, self.path("t.0"), bench, "-o", page)
         text = check_page(self, page)
-        for words in ("The program, with and without railpass", "What the program's collectives "
-                      "learnt: d.json", "Call by call: t.0", "Measured side by side: b.json",
-                      "Where this comes from", "<svg", "hold within the one launch"):
+        for words in ("The program, with and without railpass", "Tuning of the program's collectives"
+                      ": d.json", "Call by call: t.0", "Measured side by side: b.json",
+                      "Sources of this page", "<svg", "hold within the one launch"):
             self.assertIn(words, text)
         with open(compared, encoding="utf-8") as file:
             found = json.load(file)

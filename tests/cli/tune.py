@@ -203,7 +203,7 @@ class Tune(ProgramTest):
                 self.assertIn("goes on where it was", said)
         done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True,
                               text=True, stdin=subprocess.DEVNULL, timeout=60, check=True)
-        self.assertIn("goes on after", done.stderr)
+        self.assertIn("continues after", done.stderr)
         with open(self.path("result.json"), encoding="utf-8") as file:
             found = json.load(file)
         self.assertEqual(found["runs"], self.launches())

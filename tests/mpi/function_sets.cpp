@@ -603,7 +603,7 @@ TEST_CASE("a request's calls never take what it leaves out, and the others' may"
   CHECK_THAT(error_of([&] { unknown.set(field); }),
              ContainsSubstring("there is no version 't64u1' to leave out"));
   CHECK_THAT(error_of([&] { first.set(field); }),
-             ContainsSubstring("its first version 't8u1' is left out"));
+             ContainsSubstring("the first version, 't8u1', cannot be left out"));
 
   const communicator other = communicator::duplicate_of_world();
   mpi::configure(other, "use", "step:t16u4");

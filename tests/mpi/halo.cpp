@@ -343,7 +343,7 @@ TEST_CASE("computation goes on between begin and end") {
       CHECK(at(k, n + 1) == -1);
     }
   }
-  CHECK_THROWS_WITH(halo.end(), ContainsSubstring("none has begun"));
+  CHECK_THROWS_WITH(halo.end(), ContainsSubstring("no exchange has begun"));
   halo.begin();
   CHECK_THROWS_WITH(halo.begin(), ContainsSubstring("not ended"));
   halo.end();
@@ -551,7 +551,7 @@ TEST_CASE("wrong arguments are an error on all ranks, wherever they are wrong") 
                       [&] {
                         halo_exchange<2>(grid, is_last ? nullptr : memory.data(), {4, 4}, 1);
                       }),
-             ContainsSubstring(prefix + "field 0: its address is null"));
+             ContainsSubstring(prefix + "field 0: the address is null"));
   CHECK_THAT(error_of(world, [&] { halo_exchange<2>(grid, {}, 1); }),
              ContainsSubstring("there is no field"));
   if (p > 1) {

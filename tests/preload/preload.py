@@ -446,7 +446,7 @@ class Preloaded(unittest.TestCase):
                 ("RAILPASS_POLICY", "foo", "'foo': expected one of"),
                 ("RAILPASS_USE", "bcast:binomal", "did you mean 'binomial'?"),
                 ("RAILPASS_USE", "brodcast:binomial", "did you mean 'broadcast'?"),
-                ("RAILPASS_USE", "step:t8u1", "met no function set of that name"),
+                ("RAILPASS_USE", "step:t8u1", "nor a function set that rank 0 called"),
                 ("RAILPASS_PROFILE", self.path("none.json"), "none.json"),
                 ("RAILPASS_COLLECTIVES", "bcast,allreduc", "did you mean 'all_reduce'?"),
                 ("RAILPASS_GPU", "maybe", "expected stage or native"),
@@ -560,7 +560,7 @@ class Preloaded(unittest.TestCase):
         place = self.path("a file")
         Path(place).write_text("no store")
         said, _ = self.remember(place, "300")
-        self.assertIn("what this run learnt is not kept", said)
+        self.assertIn("knowledge of this run is not kept", said)
         self.assertEqual(Path(place).read_text(), "no store")
 
         store = self.path("damaged store")

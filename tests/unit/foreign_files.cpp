@@ -252,5 +252,5 @@ TEST_CASE("rows without end are read for a bounded number of steps") {
   });
   CHECK_THAT(problem, ContainsSubstring("interrupted"));
   CHECK_THAT(message_of([&] { store::untrusted_bytes(bytes, path, schema); }),
-             ContainsSubstring(path + ": it is damaged"));
+             ContainsSubstring(path + ": corrupt"));
 }

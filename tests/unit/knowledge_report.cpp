@@ -153,7 +153,7 @@ TEST_CASE(
   e.arms[1].prior = select::belief_record{.mean_s = 4e-5, .spread = 0.3};
   e.arms[2].prior = select::belief_record{.mean_s = 4e-5, .spread = 1.5};
   const std::string html = report::knowledge_page(std::vector{e}, {});
-  CHECK_THAT(html, ContainsSubstring("1 of 2 predictions were further off"));
+  CHECK_THAT(html, ContainsSubstring("1 of 2 predictions missed"));
   const auto charts = charts_of(html);
   const auto& wrong = series_of(charts.back(), "wrong")["points"];
   REQUIRE(wrong.size() == 1);

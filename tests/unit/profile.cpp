@@ -434,14 +434,14 @@ TEST_CASE("a profile of another machine is refused with the difference") {
   other.mpi_library = "MPICH 4.0.2";
   CHECK(message_of([&] { files::read_profile(path, other); }) ==
         path +
-            ": this profile is for another machine: it is from a machine with the MPI library "
-            "'Open MPI v4.1.4', this one has 'MPICH 4.0.2'");
+            ": this profile is for another machine: made on a machine with the MPI library "
+            "'Open MPI v4.1.4', this machine has 'MPICH 4.0.2'");
   other = here;
   other.rails = "eth0,eth1";
   CHECK(message_of([&] { files::read_profile(path, other); }) ==
         path +
-            ": this profile is for another machine: it was measured over the MPI library's "
-            "messages, here collectives use rails 'eth0,eth1'");
+            ": this profile is for another machine: measured over the MPI library's "
+            "messages, collectives here use rails 'eth0,eth1'");
   profile over_rails = example_profile();
   over_rails.machine_id.rails = "eth0,eth1";
   const std::string other_path = directory.file("rails.json");

@@ -88,7 +88,7 @@ TEST_CASE("neither more nor less is claimed where the interval has both") {
                   .contexts = {context_of("broadcast", {arm_of("native", 5, 2),
                                                         paired_arm("ring", 10, 1.9, 1.05, 0.1)})}});
   INFO(text);
-  CHECK(contains(text, "cannot tell whether tuning paid: it saved between -"));
+  CHECK(contains(text, "cannot tell whether tuning paid: between -"));
 }
 
 TEST_CASE("a loss is called one") {
@@ -109,14 +109,14 @@ TEST_CASE("what railpass itself took is counted in, by every rank that shares th
   const std::string own_cores = summary_of(dump);
   INFO(own_cores);
   CHECK(contains(own_cores, "faster than with the MPI library's own collectives, by 14.0 s"));
-  CHECK(contains(own_cores, "learning and 5.00 s that railpass itself took counted in"));
+  CHECK(contains(own_cores, "learning and 5.00 s of railpass's own overhead counted in"));
   CHECK(contains(own_cores, "on 8 ranks, 14.0 s by ring"));
 
   dump.contexts[0].ranks_per_node = 32;
   const std::string shared_cores = summary_of(dump);
   INFO(shared_cores);
-  CHECK(contains(shared_cores, "cannot tell whether tuning paid: it saved between -"));
-  CHECK(contains(shared_cores, "5.00 s to 20.0 s that railpass itself took"));
+  CHECK(contains(shared_cores, "cannot tell whether tuning paid: between -"));
+  CHECK(contains(shared_cores, "5.00 s to 20.0 s of railpass's own overhead"));
   CHECK_FALSE(contains(shared_cores, "gains"));
 
   dump.contexts[0].own_s = 0.3;
@@ -131,7 +131,7 @@ TEST_CASE("no gain is claimed of time that went by in other calls as well") {
   const std::string text = summary_of({.contexts = {c}});
   INFO(text);
   CHECK(contains(text,
-                 "cannot tell whether tuning paid: it saved between -4.10 s and 23.1 s (95 % "
+                 "cannot tell whether tuning paid: between -4.10 s and 23.1 s saved (95 % "
                  "interval, as calls of different ranks overlapped)"));
   CHECK_FALSE(contains(text, "gains"));
 }
@@ -149,7 +149,7 @@ TEST_CASE("what learning cost is told whether calls overlap or not, to within ha
 TEST_CASE("a verdict never rests on an arm that met native too seldom") {
   const auto c = context_of("broadcast", {arm_of("native", 5, 2), arm_of("bad", 20, 50)});
   CHECK(
-      contains(summary_of({.contexts = {c}}), "cannot tell whether tuning paid: it saved between"));
+      contains(summary_of({.contexts = {c}}), "cannot tell whether tuning paid: between"));
 }
 
 TEST_CASE("the paragraph") {
@@ -176,7 +176,7 @@ TEST_CASE("of pinned arms is said what they took, and that nothing ran beside th
   const std::string text = summary_of({.merge_cost_s = 0.1, .contexts = {pinned}});
   INFO(text);
   CHECK(text ==
-        "settings pinned all arms, so the MPI library's own collectives did not run beside them. "
+        "settings pinned all arms, so the MPI library's own collectives did not run, and nothing can be compared. "
         "100 calls of 1 collectives (reduce) took 1.00 s in 1 contexts.");
   const auto tuned =
       context_of("broadcast", {arm_of("native", 5, 2), paired_arm("ring", 100, 1, 2, 0.01)});

@@ -154,12 +154,12 @@ inline std::string summary_of(const statistics_dump& dump) {
   const bool all_pinned = all.pinned == std::int64_t(dump.contexts.size()),
              nothing_known = all.pinned + all.unknown == std::int64_t(dump.contexts.size());
   if (all_pinned) {
-    text = "settings pinned all arms, so " + plain + " did not run beside them. ";
+    text = "settings pinned all arms, so " + plain + " did not run, and nothing can be compared. ";
   } else if (nothing_known) {
     text = "cannot tell whether tuning paid: " + plain + " were timed too seldom";
   } else if (all.least_s <= 0 && all.most_s >= 0) {
-    text = "cannot tell whether tuning paid: it saved between " + format_seconds(all.least_s) +
-           " and " + format_seconds(all.most_s) + " (95 % interval" +
+    text = "cannot tell whether tuning paid: between " + format_seconds(all.least_s) + " and " +
+           format_seconds(all.most_s) + " saved (95 % interval" +
            (all.overlapped ? ", as calls of different ranks overlapped" : "") + ")";
   } else {
     text = std::string(all.saved_s > 0 ? "faster" : "slower") + " than with " + plain + ", by " +
@@ -168,9 +168,10 @@ inline std::string summary_of(const statistics_dump& dump) {
            format_seconds(std::max(std::abs(all.least_s), std::abs(all.most_s))) + ")";
   }
   if (!all_pinned)
-    text += ", " + format_seconds(all.learning_s) + " spent on learning" +
-            (all.own.most_s > 0 ? " and " + range_of(all.own) + " that railpass itself took" : "") +
-            " counted in. ";
+    text +=
+        ", " + format_seconds(all.learning_s) + " spent on learning" +
+        (all.own.most_s > 0 ? " and " + range_of(all.own) + " of railpass's own overhead" : "") +
+        " counted in. ";
   text += std::to_string(calls) + " calls of " + std::to_string(collectives.size()) +
           (all_pinned ? " " : " tuned ") + (sets == 0 ? "collectives (" : "operations (");
   for (const std::string& name : collectives) text += (&name == &collectives[0] ? "" : ", ") + name;

@@ -215,7 +215,7 @@ class meeting {
     descriptor fd = new_socket();
     if (!device.empty()) bind_to_device(fd.get(), device);
     bind_to_address(fd.get(), locals_[rail].address);
-    if (::listen(fd.get(), SOMAXCONN) != 0) fail("nobody can be listened for");
+    if (::listen(fd.get(), SOMAXCONN) != 0) fail("cannot listen for connections");
     listeners_.push_back({rail, acceptor(io_, asio::ip::tcp::v4(), fd.release())});
     return listeners_.back().accepts.local_endpoint().port();
   }
@@ -294,7 +294,7 @@ class meeting {
         }
         const bool no_descriptor = lacks_descriptors({errno, boost::system::system_category()});
         if (no_descriptor && half_open_.empty()) {
-          give_up("nobody can be accepted on " + name_of(l.rail) + ": " + std::strerror(errno));
+          give_up("cannot accept connections on " + name_of(l.rail) + ": " + std::strerror(errno));
           co_return;
         }
         is_full = no_descriptor;
@@ -305,7 +305,7 @@ class meeting {
       co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, failure));
     }
     if (failure != asio::error::operation_aborted)
-      give_up("nobody can be accepted on " + name_of(l.rail) + ": " + failure.message());
+      give_up("cannot accept connections on " + name_of(l.rail) + ": " + failure.message());
   }
 
   void hang_up_on_the_silent() {

@@ -121,8 +121,8 @@ interface find_interface(std::string_view rail, const std::vector<interface>& kn
   }
   if (found.size() == 1) return found.front();
   throw error("rail '" + std::string(rail) + "': " +
-              (found.empty() ? "no interface of this host is that; it has "
-                             : "several addresses of this host are that: ") +
+              (found.empty() ? "no such interface on this host; available: "
+                             : "several addresses of this host match: ") +
               described(found.empty() ? known : found));
 }
 
