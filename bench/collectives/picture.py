@@ -42,7 +42,7 @@ def main():
     axes.axvline(1, color="black", linewidth=1)
     axes.set_yticks(range(len(names)), names)
     axes.set(xscale="log", xlabel="time of the tuned call / Open MPI's own",
-             title="8 hosts with 200 Mbit/s links: left of the line railpass is faster")
+             title="8 emulated hosts, links of 200 Mbit/s: left of the line railpass is faster")
     axes.set_xticks([0.15, 0.2, 0.3, 0.5, 0.7, 1], ["0.15", "0.2", "0.3", "0.5", "0.7", "1"])
     axes.minorticks_off()
     axes.grid(alpha=0.3)
