@@ -27,10 +27,18 @@ file(RELATIVE_PATH railpass_prefix_from_modulefile /p/${CMAKE_INSTALL_DATADIR}/m
 configure_file(packaging/modulefile.in modulefile @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/modulefile DESTINATION ${CMAKE_INSTALL_DATADIR}/modules/railpass
   RENAME ${PROJECT_VERSION})
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE README.md CHANGELOG.md CITATION.cff CONTRIBUTING.md SECURITY.md
+  DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
-  FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png" PATTERN site EXCLUDE
-  PATTERN schemas EXCLUDE)
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png" PATTERN "*.json" PATTERN site EXCLUDE)
+# What these documents link to.
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN __pycache__ EXCLUDE)
+file(GLOB_RECURSE linked CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} bench/*.md bench/*.conf)
+file(GLOB interfaces CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} include/railpass/*.h*)
+foreach(path IN LISTS linked interfaces)
+  cmake_path(GET path PARENT_PATH folder)
+  install(FILES ${path} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
+endforeach()
 
 # Headers say "railpass/...", "models/..." and "collectives/...": all below include/railpass.
 set(headers FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*.def")

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSL-1.0
 """Every link of a Markdown page to a file of the repository, or to a heading, leads somewhere, and every
 page is in the list of a README.md of docs, from which the site has its contents. Paragraphs are short
-enough to be read."""
+enough to be read.
+
+    links.py [FOLDER]    only the links, of documents that were installed there
+"""
 
 import pathlib
 import re
 import subprocess
 import sys
 
-TOP = pathlib.Path(__file__).resolve().parents[2]
+INSTALLED = len(sys.argv) > 1
+TOP = pathlib.Path(sys.argv[1]).resolve() if INSTALLED else pathlib.Path(__file__).resolve().parents[2]
 MOST_WORDS = 120
 # What was measured or tried is kept as it was written down.
 LONG = ("docs/measurements", "docs/experiments", "bench", "CHANGELOG.md")
@@ -66,10 +70,16 @@ def paragraphs(text):
             lines.append(line)
 
 
-def main():
+def all_pages():
+    if INSTALLED:
+        return sorted(TOP.rglob("*.md"))
     tracked = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=TOP,
                              check=True, text=True, stdout=subprocess.PIPE).stdout.split()
-    pages = [TOP / name for name in tracked if (TOP / name).exists()]
+    return [TOP / name for name in tracked if (TOP / name).exists()]
+
+
+def main():
+    pages = all_pages()
     listed = {(contents.parent / link).resolve() for contents in (TOP / "docs").rglob("README.md")
               for link in links(contents.read_text())}
     wrong = []
@@ -79,6 +89,8 @@ def main():
             what = broken(page, link)
             if what:
                 wrong.append(f"{name}: {what}")
+        if INSTALLED:
+            continue
         if not str(name).startswith(LONG):
             for line, words in paragraphs(text):
                 if len(words) > MOST_WORDS:

@@ -146,7 +146,7 @@ with tempfile.TemporaryDirectory() as temporary:
     check_module(prefix)
     documents = prefix / "share/doc/railpass"
     assert (documents / "LICENSE").read_text() == (Path(SOURCE) / "LICENSE").read_text()
-    assert (documents / "docs/how_to/install.md").exists()
+    run(sys.executable, Path(SOURCE) / "tests/docs/links.py", documents)
 
     # Beside a railpass of another MPI.
     run(CMAKE, "--install", BUILD, "--component", "preload", "--prefix", work / "other")
