@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Draws what calls take against their size, from the tables of docs/measurements/measured.md: the MPI library's own, the
+"""Draws what calls take against their size, from the tables of docs/measurements/between_hosts.md: the MPI library's own, the
 tuned ones, and the limit.
 
-    python3 bench/collectives/times.py docs/measurements/measured.md docs/figures/times.svg
+    python3 bench/collectives/times.py docs/measurements/between_hosts.md docs/figures/times.svg
 """
 import re
 import sys
