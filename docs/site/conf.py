@@ -12,8 +12,7 @@ MADE = TOP / "build/docs"  # what docs/build makes beside the pages: pictures of
 project = "railpass"
 author = "the authors of railpass"
 root_doc = "docs/README"
-include_patterns = ["docs/**.md", "*.md", "bench/**.md", "examples/**.md"]
-exclude_patterns = ["build", ".git", "install"]
+include_patterns = ["docs/**.md", "*.md", "bench/**.md", "examples/**.md", "build/docs/pictures/*.md"]
 extensions = ["myst_parser"]
 myst_heading_anchors = 4
 highlight_language = "none"  # indented blocks are command lines, mostly
@@ -22,34 +21,40 @@ html_theme = "furo"
 html_title = "railpass"
 html_extra_path = [str(TOP / "docs/site/index.html"), str(MADE / "extra")]
 html_theme_options = {"navigation_with_keys": True}
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_show_sphinx = False
 html_show_copyright = False
 
 
+def is_in(page, folder):
+    """A page stands in the contents of one folder. Those of docs have its folders and the pages at the top."""
+    if folder == "docs":
+        return "/" not in page or re.fullmatch("docs/[^/]+/README", page)
+    return page.startswith(folder + "/") or "/" in page and not page.startswith("docs/")
+
+
+def toctree(pages):
+    return "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"
+
+
 def table_of_contents(docname, text):
     """The links of a folder's README.md are its table of contents, in this order."""
-    here = pathlib.PurePosixPath(docname).parent
+    folder = os.path.dirname(docname)
     pages = []
     for link in re.findall(r"\]\(([^)\s#:]+)\.md\)", text):
-        page = os.path.normpath(here / link)
-        if page not in pages and page != root_doc:
+        page = os.path.normpath(os.path.join(folder, link))
+        if page not in pages and page != root_doc and is_in(page, folder):
             pages.append(page)
-    entries = "\n".join("/" + page for page in pages)
-    return f"\n\n```{{toctree}}\n:hidden:\n\n{entries}\n```\n"
+    return toctree("README </README>" if page == "README" else "/" + page for page in pages)
 
 
 def pictures_of_algorithms():
-    """One picture for each file that docs/site/generate.py drew."""
-    text = "\n\n## Pictures\n\nEach algorithm with 8 ranks, one on each node, and 64 KiB, by generic constants.\n"
-    last = None
-    for path in sorted(MADE.glob("pictures/*.svg")):
-        collective, algorithm = path.stem.split(".")
-        if collective != last:
-            text += f"\n### {collective}\n"
-            last = collective
-        target = os.path.relpath(path, TOP)
-        text += f"\n**{algorithm}**\n\n![timeline of {collective} by {algorithm}](/{target})\n"
-    return text
+    """A page for each collective, which docs/site/generate.py wrote."""
+    pages = sorted(MADE.glob("pictures/*.md"))
+    links = ", ".join(f"[{page.stem}](/{page.relative_to(TOP)})" for page in pages)
+    return (f"\n\n## Pictures\n\nEach algorithm that sends messages: {links}.\n" +
+            toctree(f"/{page.relative_to(TOP).with_suffix('')}" for page in pages))
 
 
 def complete(app, docname, source):

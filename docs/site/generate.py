@@ -4,7 +4,8 @@
 
     docs/site/generate.py --railpass build/dev/lib/cli/railpass             # writes docs/reference/*.md
     docs/site/generate.py --railpass build/dev/lib/cli/railpass --check     # 1 if one of them is stale
-    docs/site/generate.py --railpass ... --pictures FOLDER                  # draws the algorithms instead
+    docs/site/generate.py --railpass ... --pictures FOLDER                  # draws the algorithms instead, a page for
+                                                                            # each collective
 """
 
 import argparse
@@ -142,11 +143,19 @@ def sends_messages(one):
 
 def draw_pictures(program, folder):
     folder.mkdir(parents=True, exist_ok=True)
+    pages = {}
     for one in filter(sends_messages, list_of_algorithms(program)):
         on_nodes = any(need.startswith("several nodes") for need in one["needs"])
         program.says("schedule", f"{one['collective']}:{one['name']}", "-p", "8", "--bytes", "64KiB",
                      "--ranks-per-node", "4" if on_nodes else "1", "--svg",
                      str(folder / f"{one['collective']}.{one['name']}.svg"))
+        pages.setdefault(one["collective"], []).append(one["name"])
+    for collective, names in pages.items():
+        text = (f"# Pictures of {collective}\n\nEach algorithm with 8 ranks and 64 KiB, by generic constants: one rank on each node, "
+                "or 4 where the algorithm needs nodes.\n")
+        for name in names:
+            text += f"\n## {name}\n\n![timeline of {collective} by {name}]({collective}.{name}.svg)\n"
+        (folder / f"{collective}.md").write_text(text)
 
 
 def first_comment(path):
