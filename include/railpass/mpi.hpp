@@ -148,11 +148,11 @@ int neighbor_all_gatherv(const void* send, int send_count, MPI_Datatype send_typ
 /// too late.
 void configure(MPI_Comm comm, std::string_view setting, std::string_view value);
 
-/// Tunes `comm` from its next call on; otherwise that begins at its 8th call, or later if its calls
-/// take less than 20 us and have not taken 5 ms together, so that communicators with few or short
-/// calls cost nothing. For MPI_COMM_WORLD at the program's start it also makes what all later
-/// communicators' messages need, which with MPI_THREAD_MULTIPLE is not made inside a collective.
-/// Collective over `comm`; returns an MPI error code.
+/// Tunes `comm` from its next call on; otherwise that begins at its 8th call (in programs that
+/// `railpass run` starts in its first long one), or later if its calls take less than 20 us and
+/// have not taken 5 ms together, so that few or short calls cost nothing. For MPI_COMM_WORLD at the
+/// program's start it also makes what all later communicators' messages need, which with
+/// MPI_THREAD_MULTIPLE is not made inside a collective. Collective; returns an MPI error code.
 int start_tuning(MPI_Comm comm);
 
 /// The arm that ran in this rank's last call on `comm`, such as "pipeline+segment_bytes=8KiB";

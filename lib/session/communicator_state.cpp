@@ -167,14 +167,24 @@ int communicator_state::agree(MPI_Comm comm, bool pays, bool asked_for, double p
   return outcome.error_code;
 }
 
+bool communicator_state::begins_at_once(const call& c) {
+  if (process_.begins_at_first_calls()) return true;
+  if (began_at_once_ || !process_.at_stake(num_ranks_).are_high(c.op, c.message_bytes))
+    return false;
+  began_at_once_ = true;
+  try {
+    return bases::is_one_world(c.comm);
+  } catch (const std::bad_alloc&) {  // the others come to the agreement, if all are in one
+    return true;
+  }
+}
+
 [[gnu::hot]] int communicator_state::run(const call& c, const call_options& options) {
   if (!native_ && !agreed_) {
-    const bool at_once = railpass::is_particular(options);
-    if (beginning_.count(c.message_bytes, at_once, process_.clock()) ||
-        process_.begins_at_first_calls()) {
+    const bool asks = railpass::is_particular(options), now = begins_at_once(c);
+    if (beginning_.count(c.message_bytes, asks, process_.clock()) || now) {
       const double now_s = process_.clock()();
-      const bool pays =
-          at_once || is_particular() || process_.begins_at_first_calls() || beginning_.pays(now_s);
+      const bool pays = asks || is_particular() || now || beginning_.pays(now_s);
       if (const int failure = agree(c.comm, pays, false, beginning_.passed_s(now_s)))
         return failure;
     }

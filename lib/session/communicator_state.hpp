@@ -89,6 +89,9 @@ class communicator_state {
                                                             int& code);
   ~communicator_state() = default;
 
+  /// Whether so much is at stake in this call that the session is made at once: on all ranks, if
+  /// their calls are alike. Once: later agreements are the usual ones.
+  bool begins_at_once(const call& c);
   /// Makes the session if all ranks find that it pays; see session::create. Collective.
   int agree(MPI_Comm comm, bool pays, bool asked_for, double passed_s);
 
@@ -98,6 +101,7 @@ class communicator_state {
   int num_ranks_ = 1;
   select::beginning beginning_;
   bool agreed_ = false;
+  bool began_at_once_ = false;
   std::unique_ptr<session> session_;
   settings settings_;
   detail::function_sets sets_;

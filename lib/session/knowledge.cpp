@@ -18,6 +18,7 @@
 #include <future>
 #include <memory>
 #include <sys/resource.h>
+#include <type_traits>
 #include <utility>
 
 namespace railpass {
@@ -95,7 +96,7 @@ std::vector<knowledge::experience> read_knowledge(const std::string& setting,
 }
 
 std::vector<knowledge::experience> hand_out(std::vector<knowledge::experience> mine,
-                                            MPI_Comm comm) {
+                                            knowledge::stakes_of_job& at_stake, MPI_Comm comm) {
   int rank = 0;
   PMPI_Comm_rank(comm, &rank);
   std::string bytes;
@@ -103,13 +104,20 @@ std::vector<knowledge::experience> hand_out(std::vector<knowledge::experience> m
     if (rank == 0) bytes = store::encode(mine, most_bytes);
   } catch (const std::exception&) {  // the others know nothing, then
   }
-  auto size = std::int32_t(bytes.size());
-  if (PMPI_Bcast(&size, 1, MPI_INT32_T, 0, comm) != MPI_SUCCESS || size == 0) return mine;
+  struct {
+    knowledge::stakes_of_job at_stake;
+    std::uint64_t size;
+  } first{at_stake, bytes.size()};
+  static_assert(std::is_trivially_copyable_v<knowledge::stakes_of_job>);
+  if (PMPI_Bcast(&first, sizeof first, MPI_BYTE, 0, comm) != MPI_SUCCESS) return mine;
+  at_stake = first.at_stake;
+  if (first.size == 0) return mine;
   static std::array<char, most_bytes> room;  // no rank lacks memory for it, or has a small stack
   std::copy(bytes.begin(), bytes.end(), room.begin());
-  if (PMPI_Bcast(room.data(), size, MPI_BYTE, 0, comm) != MPI_SUCCESS || rank == 0) return mine;
+  if (PMPI_Bcast(room.data(), int(first.size), MPI_BYTE, 0, comm) != MPI_SUCCESS || rank == 0)
+    return mine;
   try {
-    return store::decode({room.data(), std::size_t(size)});
+    return store::decode({room.data(), first.size});
   } catch (const std::exception&) {
     return {};
   }

@@ -7,6 +7,7 @@
 
 #include "lib/store/store.hpp"
 #include "railpass/knowledge/experience.hpp"
+#include "railpass/knowledge/stakes.hpp"
 
 #include <mpi.h>
 
@@ -36,9 +37,10 @@ std::vector<knowledge::experience> read_knowledge(const std::string& setting,
                                                   const fingerprint& here,
                                                   std::vector<std::string>& problems);
 
-/// Rank 0's to all ranks of `comm`, at most 64 KiB, the most useful first. Collective; returns what
-/// this rank knows then, which on rank 0 is `mine`.
-std::vector<knowledge::experience> hand_out(std::vector<knowledge::experience> mine, MPI_Comm comm);
+/// Rank 0's to all ranks of `comm`: what is at stake, and what is known, at most 64 KiB, the most
+/// useful first. Collective; returns what this rank knows then, which on rank 0 is `mine`.
+std::vector<knowledge::experience> hand_out(std::vector<knowledge::experience> mine,
+                                            knowledge::stakes_of_job& at_stake, MPI_Comm comm);
 
 /// What this run leaves behind. Local.
 class kept_knowledge {

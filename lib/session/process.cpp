@@ -22,6 +22,7 @@
 #include <cstdio>
 #include <iterator>
 #include <new>
+#include <span>
 #include <utility>
 
 extern "C" char** environ;
@@ -71,6 +72,20 @@ environment_settings read_and_checked() {
 constexpr double first_keeping_s = 1, first_telling_s = 0.1, longest_pause_s = 3600;
 // Rank 0 waits that long for the last messages of other leaders.
 constexpr double last_words_s = 0x1p-6;
+
+// As rank 0 knows it; nothing where there is no base.
+knowledge::stakes_of_job what_is_at_stake(std::span<const knowledge::experience> known) {
+  const own_float_environment own;
+  try {
+    const base_place world = bases::of_process().find(MPI_COMM_WORLD);
+    if (!world.of) return {};
+    const host_counts on = count_hosts(world.of->hosts, world.ranks, world.num_ranks);
+    return {knowledge::stakes::of_knowledge(known, world.num_ranks, on.ranks_per_host),
+            knowledge::stakes::of_sizes(on.num_hosts == 1)};
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
 
 std::string owed_over(open_transport& rails) {
   return "a message over rails '" + rails.rails() + "' to rank " +
@@ -396,6 +411,11 @@ void process::remove(communicator_state& state) {
     select::add_freed(freed_, std::move(gone));
   } catch (const std::bad_alloc&) {  // a dump without them is better than no free
   }
+}
+
+void process::share_knowledge() {
+  if (world_rank_ == 0) at_stake_ = what_is_at_stake(known_);
+  known_ = hand_out(std::move(known_), at_stake_, MPI_COMM_WORLD);
 }
 
 std::optional<knowledge::experience> process::recall(const knowledge::problem& of) {

@@ -65,8 +65,14 @@ class process {
   /// Throws std::bad_alloc.
   std::vector<knowledge::neighbour> recall_near(const knowledge::problem& of,
                                                 const feature_distance& by);
-  /// Hands out what the rank 0 of MPI_COMM_WORLD has read. Collective over that, before any call.
-  void share_knowledge() { known_ = hand_out(std::move(known_), MPI_COMM_WORLD); }
+  /// Hands out what the rank 0 of MPI_COMM_WORLD has read, and what is at stake by that. Collective
+  /// over that, before any call, where all ranks run railpass.
+  void share_knowledge();
+  /// What is at stake in calls of communicators of so many ranks, all of MPI_COMM_WORLD; the same
+  /// on all of these.
+  const knowledge::stakes& at_stake(int num_ranks) const {
+    return num_ranks == world_size_ ? at_stake_.of_all : at_stake_.of_fewer;
+  }
 
   /// From now on communicators agree in their first call. On all ranks before any call, or on none.
   void begin_at_first_calls() { begins_at_first_calls_ = true; }
@@ -151,6 +157,7 @@ class process {
   std::vector<communicator_state*> communicators_;
   std::vector<std::shared_ptr<shared_rails>> rails_;
   std::vector<knowledge::experience> known_;
+  knowledge::stakes_of_job at_stake_;
   kept_knowledge kept_;  // rank 0 of MPI_COMM_WORLD
   leaders leaders_;
   select::statistics_dump freed_;  // of communicators that are gone

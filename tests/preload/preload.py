@@ -237,6 +237,70 @@ class Preloaded(unittest.TestCase):
                    f'export RAILPASS_FIRST_CALL=off; exec {program}']
         self.assertEqual(self.start(*differs, preload=(PRELOAD,), **always).stdout, plain)
 
+    @staticmethod
+    def arms_in(dump, collective):
+        """The calls of its arms since their communicators are tuned."""
+        calls = {}
+        for context in dump["contexts"]:
+            for arm in context["arms"] if context["collective"] == collective else ():
+                calls[arm["arm"]] = calls.get(arm["arm"], 0) + arm["calls"]
+        return calls
+
+    def calls_of(self, collective, what, calls, ranks=RANKS, **settings):
+        dump = self.path("long.json")
+        done = self.start(self.program("long_calls.c"), what, str(calls), preload=(PRELOAD,),
+                          ranks=ranks, RAILPASS_STATS=dump, RAILPASS_LOG="stderr",
+                          **{"RAILPASS_ALL_RANKS": "on", **settings})
+        self.assertEqual((done.stdout, done.stderr), ("0 wrong\n", ""))
+        with open(dump, encoding="utf-8") as file:
+            return sum(self.arms_in(json.load(file), collective).values())
+
+    def test_long_calls_are_tuned_from_the_first_one_on(self):
+        for ranks in (2, 3, 4):
+            for collective, what in (("broadcast", "broadcast"), ("broadcast", "types"),
+                                     ("all_to_all", "all_to_all"), ("broadcast", "threads")):
+                with self.subTest(ranks=ranks, what=what):
+                    self.assertEqual(self.calls_of(collective, what, 5, ranks), 5)
+        self.assertEqual(self.calls_of("all_reduce", "part", 5, ranks=3), 5)
+        self.assertEqual(self.calls_of("broadcast", "short_first", 7), 4)
+        # Sizes that not all ranks know decide nothing, nor do any where a rank may not run railpass.
+        self.assertEqual(self.calls_of("all_gatherv", "all_gatherv", 7), 0)
+        self.assertEqual(self.calls_of("broadcast", "broadcast", 7, RAILPASS_ALL_RANKS="off"), 0)
+        self.assertEqual(self.calls_of("broadcast", "broadcast", 7, ranks=1), 0)
+
+    def test_a_rank_that_is_switched_off_is_not_waited_for(self):
+        program = self.program("long_calls.c")
+        for setting in ("ENABLE", "SHARED_MEMORY"):  # on one rank; the other one differs in both
+            done = self.start(
+                "sh", "-c", f'export RAILPASS_{setting}=$(( ${{PMIX_RANK:-${{PMI_RANK:-0}}}} > 0 )); '
+                f'exec {program} broadcast 9', preload=(PRELOAD,), RAILPASS_ALL_RANKS="on")
+            self.assertEqual(done.stdout, "0 wrong\n")
+
+    def test_a_first_call_that_is_long_on_some_ranks_only(self):
+        log = self.path("unlike log")
+        done = self.run_ranks(self.program("long_calls.c"), "unlike", "1", log, preload=(PRELOAD,),
+                              RAILPASS_ALL_RANKS="on", RAILPASS_HANG_REPORT=0.1, RAILPASS_LOG=log)
+        self.assertNotEqual(done.returncode, 0)
+        with open(log, encoding="utf-8") as file:
+            self.assertRegex(file.read(), r"rank 1 of \d of 'MPI_COMM_WORLD' waits for the others to "
+                                          r"agree whether a communicator is tuned, for more than 0.1 s")
+
+    def test_calls_of_which_much_is_known_to_be_at_stake(self):
+        slow = self.library("slow_native.c")
+        store = self.path("store of stakes")
+        for what, calls in (("all_to_all", 8), ("broadcast", 30)):
+            how = {"program": "long_calls.c", "preload": (PRELOAD, slow)}
+            self.remember(store, what, "60", **how)
+            native = []
+            for _ in range(10):  # while the machine is busy calls take something else than before
+                _, dump = self.remember(store, what, str(calls), **how)
+                arms = self.arms_in(dump, what)
+                self.assertEqual(sum(arms.values()), calls)
+                native.append(arms.get("native", 0))
+                if native[-1] <= calls // 8:
+                    break
+            self.assertLessEqual(native[-1], calls // 8, native)
+
     def test_waits_inside_the_mpi_library_are_reported(self):
         log = self.path("log")
         self.start(self.program("late.c"), log, preload=(PRELOAD,), RAILPASS_ALL_RANKS="on",
@@ -481,7 +545,7 @@ class Preloaded(unittest.TestCase):
         self.assertTrue(lines[0].startswith("time_s,"))
         self.assertGreater(len(lines), 100)
 
-    def remember(self, store, *command, preload=(PRELOAD,), **settings):
+    def remember(self, store, *command, program="remembered.c", preload=(PRELOAD,), **settings):
         """Runs a program that is to remember; what it says and its statistics. Where the machine is
         so busy that nobody waits for files, it runs again, as if it had not run."""
         dump = self.path("dump.json")
@@ -489,7 +553,7 @@ class Preloaded(unittest.TestCase):
         for _ in range(20):
             for kept in set(self.files_of(store)) - set(before):
                 kept.unlink()
-            done = self.start(self.program("remembered.c"), *command, preload=preload,
+            done = self.start(self.program(program), *command, preload=preload,
                               RAILPASS_KNOWLEDGE=store, RAILPASS_STATS=dump, RAILPASS_LOG="stderr",
                               RAILPASS_ALL_RANKS="on", **settings)
             self.assertEqual(done.stdout, "0 wrong\n")
