@@ -580,7 +580,7 @@ class Preloaded(unittest.TestCase):
         after_second = self.files_of(store)
         self.assertGreater(len(after_second), len(after_first))
         # What nobody would miss is not kept, and off is off.
-        self.remember(store, "3")
+        self.remember(store, "0")
         self.remember("off", "300")
         self.assertEqual(self.files_of(store), after_second)
 
