@@ -49,34 +49,22 @@ inline constexpr std::string_view nodes_in_memory_source =
 /// The ranks as a rank of them sees them.
 class ranks_on_nodes {
  public:
-  explicit ranks_on_nodes(const shape& s) {
-    if (s.nodes.empty())
-      begins_ = {0, s.num_ranks};
-    else
-      begins_.assign(s.nodes.begin(), s.nodes.end());
-    while (begins_[std::size_t(mine_) + 1] <= s.rank) ++mine_;
-  }
+  explicit ranks_on_nodes(const shape& s)
+      : begins_(s.nodes.empty() ? group_begins::blocks(s.num_ranks, s.num_ranks) : s.nodes),
+        mine_(begins_.group_of(s.rank)) {}
 
-  int num_nodes() const { return int(begins_.size()) - 1; }
+  int num_nodes() const { return begins_.num_groups(); }
   /// This rank's node, and its leader.
   int mine() const { return mine_; }
-  int leader() const { return begins_[std::size_t(mine_)]; }
+  int leader() const { return begins_[mine_]; }
   int size() const { return size(mine_); }
-  int fewest() const {
-    int fewest = size(0);
-    for (int i = 1; i < num_nodes(); ++i) fewest = std::min(fewest, size(i));
-    return fewest;
-  }
+  int fewest() const { return begins_.fewest_ranks(); }
   /// How many lanes there are if there may be as many leaders.
   int lanes(std::int64_t leaders) const {
     const int most = std::min(fewest(), most_lanes);
     return leaders == 0 ? most : int(std::min<std::int64_t>(leaders, most));
   }
-  std::vector<std::int32_t> leaders(int lane) const {
-    std::vector<std::int32_t> all;
-    for (int i = 0; i < num_nodes(); ++i) all.push_back(begins_[std::size_t(i)] + lane);
-    return all;
-  }
+  part_members leaders(int lane) const { return {begins_, lane}; }
   /// This rank's node, the lane's leader first.
   std::vector<std::int32_t> node(int lane = 0) const {
     std::vector<std::int32_t> all;
@@ -84,18 +72,28 @@ class ranks_on_nodes {
     return all;
   }
   /// Blocks of ranks: those of the nodes, and those of this node's ranks.
-  block_map blocks_of_nodes() const { return block_map::between(begins_.back(), begins_); }
+  block_map blocks_of_nodes() const {
+    return block_map::between(begins_.num_ranks(), begins_.listed());
+  }
+  block_map blocks_of_leaders() const {
+    block_map all{.parts = begins_.num_ranks()};
+    for (int i = 0; i < num_nodes(); ++i) {
+      all.begins.push_back(begins_[i]);
+      all.ends.push_back(begins_[i] + 1);
+    }
+    return all;
+  }
   block_map blocks_of_node() const {
     std::vector<std::int32_t> borders(std::size_t(size()) + 1);
     std::iota(borders.begin(), borders.end(), leader());
-    return block_map::between(begins_.back(), borders);
+    return block_map::between(begins_.num_ranks(), borders);
   }
 
  private:
-  int size(int node) const { return begins_[std::size_t(node) + 1] - begins_[std::size_t(node)]; }
+  int size(int node) const { return begins_.ranks_in(node); }
 
-  std::vector<std::int32_t> begins_;
-  int mine_ = 0;
+  group_begins begins_;
+  int mine_;
 };
 
 /// In how many blocks a schedule of so many ranks cuts its message; all ranks alike.
@@ -132,16 +130,16 @@ schedule build_broadcast_on_nodes(const shape& s, std::int64_t leaders, std::int
   const std::int32_t cuts = lanes == 1 || nodes == 1 ? 1 : cuts_of(Across, nodes, true);
   for (int lane = 0; lane < lanes; ++lane) {
     const block_map part = lane_of(lane, lanes, cuts);
-    placing node{.members = ranks.node(lane), .blocks = part};
+    std::vector<std::int32_t> node = ranks.node(lane);
     const placing across{.members = ranks.leaders(lane), .blocks = part};
     const bool from_root = ranks.mine() == 0 && lane > 0;
     if (from_root) {  // the root has it, and the lane's leader waits for it
-      std::erase(node.members, 0);
-      node.members.insert(node.members.begin(), 0);
-      c.add(Inside, inside, node);
+      std::erase(node, 0);
+      node.insert(node.begin(), 0);
+      c.add(Inside, inside, {.members = node, .blocks = part});
     }
     if (nodes > 1) c.add(Across, across);
-    if (!from_root) c.add(Inside, inside, node);
+    if (!from_root) c.add(Inside, inside, {.members = node, .blocks = part});
   }
   return c.finish();
 }
@@ -245,9 +243,8 @@ schedule build_barrier_on_nodes(const shape& s) {
   theirs.stride = 1;
   if (others.rounds > 0) c.receive(buffer::output, theirs, s.rank + 1, others);
   if (ranks.num_nodes() > 1) {
-    block_map first_blocks{.parts = s.num_ranks, .begins = ranks.leaders(0)};
-    for (const std::int32_t leader : first_blocks.begins) first_blocks.ends.push_back(leader + 1);
-    c.add(Across, {.members = ranks.leaders(0), .blocks = first_blocks}, c.all_so_far());
+    c.add(Across, {.members = ranks.leaders(0), .blocks = ranks.blocks_of_leaders()},
+          c.all_so_far());
   }
   if (others.rounds > 0) c.send(buffer::input, block(s.rank), s.rank + 1, others, c.all_so_far());
   return c.finish();
@@ -283,10 +280,9 @@ template <const algorithm& Up, const algorithm& Across, const algorithm& Down>
 schedule build_barrier_in_memory(const shape& s, const parameters& inside) {
   composer c(s, 0);
   const ranks_on_nodes ranks(s);
-  block_map firsts{.parts = s.num_ranks, .begins = ranks.leaders(0)};
-  for (const std::int32_t leader : firsts.begins) firsts.ends.push_back(leader + 1);
   c.add(Up, inside, {.members = ranks.node(), .blocks = ranks.blocks_of_node()});
-  if (ranks.num_nodes() > 1) c.add(Across, {.members = ranks.leaders(0), .blocks = firsts});
+  if (ranks.num_nodes() > 1)
+    c.add(Across, {.members = ranks.leaders(0), .blocks = ranks.blocks_of_leaders()});
   const std::vector<std::int32_t> own{ranks.leader(), ranks.leader() + 1};
   c.add(Down, inside, {.members = ranks.node(), .blocks = block_map::between(s.num_ranks, own)});
   return c.finish();

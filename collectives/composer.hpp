@@ -53,9 +53,47 @@ using buffer_map = std::array<buffer, max_buffers>;
 inline constexpr buffer_map same_buffers{buffer::input,    buffer::output,   buffer::scratch0,
                                          buffer::scratch1, buffer::scratch2, buffer::scratch3};
 
+/// The ranks that run a part, by their ranks in the part.
+class part_members {
+ public:
+  part_members(std::vector<std::int32_t> listed) : listed_(std::move(listed)) {}
+  /// Those in the same place of each group: no list, as there may be many groups.
+  part_members(const group_begins& groups, std::int32_t place) : groups_(groups), place_(place) {}
+
+  std::int32_t size() const {
+    return groups_.empty() ? std::int32_t(listed_.size()) : groups_.num_groups();
+  }
+  std::int32_t operator[](std::int32_t number) const {
+    return groups_.empty() ? listed_[std::size_t(number)] : groups_[number] + place_;
+  }
+  /// -1: the rank is no member.
+  std::int32_t number_of(std::int32_t rank) const {
+    if (groups_.empty()) {
+      const auto found = std::ranges::find(listed_, rank);
+      return found == listed_.end() ? -1 : std::int32_t(found - listed_.begin());
+    }
+    const std::int32_t group = groups_.group_of(rank);
+    return groups_[group] + place_ == rank ? group : -1;
+  }
+  /// From one member to the next, if that is equal around all ranks; else 0.
+  std::int32_t spacing(std::int32_t num_ranks) const {
+    const std::int32_t apart = (*this)[1] - (*this)[0];
+    if (apart * size() != num_ranks) return 0;
+    if (!groups_.empty()) return groups_.are_equal() ? apart : 0;
+    for (std::int32_t k = 2; k < size(); ++k)
+      if ((*this)[k] != (*this)[0] + k * apart) return 0;
+    return apart;
+  }
+
+ private:
+  std::vector<std::int32_t> listed_;
+  group_begins groups_;
+  std::int32_t place_ = 0;
+};
+
 /// Who runs a part, and where.
 struct placing {
-  std::vector<std::int32_t> members;  ///< by their ranks in the part
+  part_members members;
   block_map blocks{};
   buffer_map buffers = same_buffers;
 };
@@ -75,13 +113,12 @@ class composer {
   void add(const algorithm& what, const parameters& values, const placing& where,
            const std::vector<after>& waits = {}) {
     enter_phase(what.needs.shared_memory);
-    const auto me = std::ranges::find(where.members, shape_.rank);
-    if (me == where.members.end()) return;
+    const std::int32_t me = where.members.number_of(shape_.rank);
+    if (me < 0) return;
     if (where.members.size() == 1) return add_alone(what, where);
-    part now{.built = what.build({.rank = std::int32_t(me - where.members.begin()),
-                                  .num_ranks = std::int32_t(where.members.size()),
-                                  .commutative = shape_.commutative},
-                                 values),
+    part now{.built = what.build(
+                 {.rank = me, .num_ranks = where.members.size(), .commutative = shape_.commutative},
+                 values),
              .where = where,
              .first = step_id(steps_.size()),
              .first_place = places_};
@@ -210,12 +247,7 @@ class composer {
 
   // Members at equal distances around all ranks are met in the same strides.
   std::int32_t spacing(const placing& where) const {
-    const auto g = std::int32_t(where.members.size());
-    const std::int32_t apart = where.members[1] - where.members[0];
-    if (apart * g != shape_.num_ranks) return 0;
-    for (std::int32_t k = 2; k < g; ++k)
-      if (where.members[std::size_t(k)] != where.members[0] + k * apart) return 0;
-    return apart;
+    return where.members.spacing(shape_.num_ranks);
   }
   bool must_be_unrolled(const part& p) const {
     const bool walks_evenly = p.where.blocks.parts == 0 || p.where.blocks.is_even();
@@ -258,7 +290,7 @@ class composer {
     if (p.unrolled) y.what.rounds = 1;
     y.what.place += p.first_place;
     if (is_local(x.kind)) return y;
-    y.what.peer = p.where.members[std::size_t(peer_of(x, r, p.built.num_ranks))];
+    y.what.peer = p.where.members[peer_of(x, r, p.built.num_ranks)];
     y.what.peer_stride = p.unrolled || x.peer_stride == 0 ? 0 : x.peer_stride * spacing(p.where);
     return y;
   }

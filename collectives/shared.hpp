@@ -114,7 +114,7 @@ inline step_id sum_of_subtree(builder& b, const shape& s, const tree_place& tree
   const std::vector<int>& all = tree.children;
   std::size_t first = all.size();
   if (s.commutative && !s.nodes.empty()) {
-    const int cache_end = *std::ranges::upper_bound(s.nodes, s.rank);
+    const int cache_end = s.nodes[s.nodes.group_of(s.rank) + 1];
     first = std::size_t(std::ranges::lower_bound(all, cache_end) - all.begin());
     if (first == 0) first = all.size();
   }

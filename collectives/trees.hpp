@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -53,19 +52,17 @@ inline tree_place range_tree(int rank, int num_ranks, int fan_out) {
 /// A range tree within each group of ranks, and one of the groups' first ranks. `begins`: the first
 /// rank of each group, and the number of ranks.
 /// Groups of 3 ranks, fan_out 2: 0 has 1, 2, 3 and 6; 3 has 4 and 5; 6 has 7 and 8.
-inline tree_place grouped_range_tree(int rank, std::span<const std::int32_t> begins, int fan_out) {
-  const auto end = std::ranges::upper_bound(begins, rank);
-  const int group = int(end - begins.begin()) - 1, first = *(end - 1);
-  tree_place place = range_tree(rank - first, *end - first, fan_out);
+inline tree_place grouped_range_tree(int rank, const group_begins& begins, int fan_out) {
+  const int group = begins.group_of(rank), first = begins[group];
+  tree_place place = range_tree(rank - first, begins.ranks_in(group), fan_out);
   for (int& child : place.children) child += first;
   if (rank != first) {
     place.parent += first;
     return place;
   }
-  const tree_place among_firsts = range_tree(group, int(begins.size()) - 1, fan_out);
-  if (group > 0) place.parent = begins[std::size_t(among_firsts.parent)];
-  for (const int child : among_firsts.children)
-    place.children.push_back(begins[std::size_t(child)]);
+  const tree_place among_firsts = range_tree(group, begins.num_groups(), fan_out);
+  if (group > 0) place.parent = begins[among_firsts.parent];
+  for (const int child : among_firsts.children) place.children.push_back(begins[child]);
   return place;
 }
 

@@ -34,7 +34,7 @@ struct rank_groups {
 /// The schedules of all virtual ranks. `result_rank`, `nodes`: see shape.
 inline std::vector<schedule> build_all(const arm& a, std::int32_t num_ranks, bool commutative,
                                        std::int32_t result_rank = 0,
-                                       std::span<const std::int32_t> nodes = {}) {
+                                       const group_begins& nodes = {}) {
   std::vector<schedule> all;
   for (std::int32_t v = 0; v < num_ranks; ++v)
     all.push_back(a.base->build({.rank = v,

@@ -80,8 +80,8 @@ struct simulation_setup {
   std::span<const schedule> schedules;  ///< by virtual rank
   message_size size{};
   std::int32_t root = 0;  ///< physical rank of virtual rank 0
-  /// The physical ranks of all virtual ones; empty: they are counted from the root on. Borrowed.
-  std::span<const std::int32_t> ranks{};
+  /// The order of virtual ranks; empty: they are counted from the root on.
+  rank_order ranks{};
   bool in_place = false;     ///< input is output: copies between them are free
   std::int32_t window = 64;  ///< sends, and receives, a rank has in flight
   bool record = false;       ///< fill simulation::events
@@ -217,8 +217,8 @@ class simulator {
     if (!caches.empty() && caches.size() != std::size_t(p_))
       throw error("simulator: expected the caches of all ranks, or of none");
     if (root_ < 0 || root_ >= p_) throw error("simulator: expected a root below the rank count");
-    if (!physical_.empty() && physical_.size() != std::size_t(p_))
-      throw error("simulator: expected the physical ranks of all virtual ones, or of none");
+    if (!physical_.empty() && physical_.num_ranks() != p_)
+      throw error("simulator: expected an order of all ranks, or none");
     if (window_ < 1) throw error("simulator: expected a window of at least 1");
     if (size_.units < 0 || size_.unit_bytes < 1)
       throw error("simulator: expected units >= 0 of at least one byte");
@@ -862,7 +862,7 @@ class simulator {
 
   std::int32_t p_ = 0, root_ = 0, window_ = 64, rails_ = 1;
   bool in_place_ = false, record_ = false;
-  std::span<const std::int32_t> physical_;  // by virtual rank; empty: counted from the root on
+  rank_order physical_;  // by virtual rank; empty: counted from the root on
   const machine_model* setup_machine_ = nullptr;
   message_size size_;
   std::span<const schedule> schedules_;                 // of the phase

@@ -61,9 +61,8 @@ struct binding {
   std::span<const extent> input_blocks{};
   std::span<const extent> output_blocks{};
   std::int32_t root = 0;  ///< the physical rank of virtual rank 0
-  /// Where virtual ranks are in the order of nodes: the physical ranks of all of them, which follow
-  /// from the root.
-  std::span<const std::int32_t> ranks{};
+  /// Where virtual ranks are in the order of nodes: that order, which follows from the root.
+  rank_order ranks{};
   /// Scratch buffers of the caller's, which phases pass on: where unit 0 of each would be.
   /// Borrowed; null: the executor has its own.
   const scratch_buffers* scratch = nullptr;

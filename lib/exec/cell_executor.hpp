@@ -23,7 +23,6 @@
 #include <cstring>
 #include <new>
 #include <sched.h>
-#include <span>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -40,13 +39,8 @@ class cell_executor {
   /// `regions` by physical rank, new to this communicator; they stay the caller's. Those
   /// of other nodes have no memory, nor has this rank's if it is alone on its node. `own_core`: no
   /// other rank needs this one's core, so that who waits may keep it for a while.
-  cell_executor(std::span<const cell_region> regions, std::int32_t rank, bool own_core)
-      : regions_(regions), rank_(rank), own_core_(own_core), relay_(regions, rank) {
-    const auto shared = [](const cell_region& r) { return r.memory() != nullptr; };
-    const auto first = std::ranges::find_if(regions, shared);
-    while (end_ > std::size_t(first - regions.begin()) && !shared(regions[end_ - 1])) --end_;
-    begin_ = std::size_t(first - regions.begin());
-  }
+  cell_executor(const cell_regions& regions, std::int32_t rank, bool own_core)
+      : regions_(regions), rank_(rank), own_core_(own_core), relay_(regions, rank) {}
   cell_executor(const cell_executor&) = delete;
   cell_executor& operator=(const cell_executor&) = delete;
 
@@ -92,12 +86,11 @@ class cell_executor {
   /// This rank leaves its call of that number, from 1 on, to the MPI library.
   void note_native(std::uint64_t call) const {
     // A rank that is alone on its host has no memory.
-    if (const cell_region& mine = regions_[std::size_t(rank_)]; mine.memory())
-      mine.note_native(call);
+    if (const cell_region& mine = regions_[rank_]; mine.memory()) mine.note_native(call);
   }
   /// Whether it is the last one that the other rank has left to it; false: maybe.
   bool is_native(std::int32_t rank, std::uint64_t call) const {
-    const cell_region& theirs = regions_[std::size_t(rank)];
+    const cell_region& theirs = regions_[rank];
     return theirs.memory() && theirs.native_call() == call;
   }
 
@@ -140,7 +133,7 @@ class cell_executor {
   };
 
   int run_segments(const program& p, const schedule& s, const wait_watch& watch) {
-    const cell_region& mine = regions_[std::size_t(rank_)];
+    const cell_region& mine = regions_[rank_];
     for (std::int64_t segment = 0; segment < p.segments; ++segment) {
       for (const action& a : p.actions) {
         if (segment > 0 && !a.segmented) continue;
@@ -265,7 +258,7 @@ class cell_executor {
               std::int64_t units, const wait_watch& watch) {
     constexpr cell_ring ring = cell_ring::published;
     if (const int code = wait_for_room(ring, number, watch)) return code;
-    const cell_region& mine = regions_[std::size_t(rank_)];
+    const cell_region& mine = regions_[rank_];
     if (const int code = p.memory.publish(a.from, begin, units, mine.content(ring, number)))
       return code;
     mine.show(ring, number, p.memory.bound().mark);
@@ -275,7 +268,7 @@ class cell_executor {
            std::int64_t units, const wait_watch& watch) {
     constexpr cell_ring ring = cell_ring::opened;
     if (const int code = wait_for_room(ring, number, watch)) return code;
-    const cell_region& mine = regions_[std::size_t(rank_)];
+    const cell_region& mine = regions_[rank_];
     if (a.kind == step_kind::offer && !a.is_packed)
       if (const int code = p.memory.pack_opened(a.from, begin, units)) return code;
     const opened_memory what{.address = p.memory.opened(a.to, begin), .bytes = bytes_of(p, units)};
@@ -292,14 +285,14 @@ class cell_executor {
         acknowledged_before(number, cell_region::num_cells[std::size_t(ring)]);
     if (before <= all_acknowledged_) return 0;
     std::uint64_t least = ~std::uint64_t{0};
-    for (std::size_t r = begin_; r < end_; ++r) {
-      if (r == std::size_t(rank_) || !regions_[r].memory()) continue;
+    for (const cell_regions::entry& e : regions_) {
+      if (e.rank == rank_ || !e.region.memory()) continue;
       std::uint64_t theirs = 0;
       const auto enough = [&] {
-        theirs = regions_[r].first_needed();
+        theirs = e.region.first_needed();
         return theirs >= before;
       };
-      if (const int code = wait(enough, std::int32_t(r), watch)) return code;
+      if (const int code = wait(enough, e.rank, watch)) return code;
       least = std::min(least, theirs);
     }
     all_acknowledged_ = least;
@@ -307,7 +300,7 @@ class cell_executor {
   }
   int look_at(const program& p, const action& a, std::uint64_t number, std::int64_t begin,
               std::int64_t units, const wait_watch& watch) {
-    const cell_region& theirs = regions_[std::size_t(a.peer)];
+    const cell_region& theirs = regions_[a.peer];
     const cell_ring ring = ring_of(a.kind);
     const auto is_there = [&] { return theirs.shows(ring, number); };
     if (const int code = wait(is_there, a.peer, watch)) return code;
@@ -348,7 +341,7 @@ class cell_executor {
     std::size_t done = 0;
     if (!refuses_copies_) {
       const relay::visit inside(relay_, a.peer, number);
-      const pid_t peer = regions_[std::size_t(a.peer)].process();
+      const pid_t peer = regions_[a.peer].process();
       if (!inside.is_in())
         throw error("rank " + std::to_string(a.peer) + " has left the call, which failed there");
       done = gets ? copies_.copy_from(peer, there, here, bytes)
@@ -372,7 +365,7 @@ class cell_executor {
     if (refuses_copies_) return;
     throw error(std::string(a.kind == step_kind::get ? "reading " : "writing ") +
                 std::to_string(bytes) + " bytes of the memory of process " +
-                std::to_string(regions_[std::size_t(a.peer)].process()) + ": " +
+                std::to_string(regions_[a.peer].process()) + ": " +
                 std::generic_category().message(why) + " after " + std::to_string(done));
   }
   // What peers ask for, who may not copy themselves.
@@ -392,7 +385,7 @@ class cell_executor {
   int wait_until_closed(const program& p, const wait_watch& watch) const {
     for (const action& a : p.actions) {
       if (!opens_memory(a.kind) || a.end == a.begin) continue;
-      const cell_region& theirs = regions_[std::size_t(a.peer)];
+      const cell_region& theirs = regions_[a.peer];
       const auto is_through = [&] { return theirs.first_needed() >= first_; };
       if (const int code = wait(is_through, a.peer, watch)) return code;
     }
@@ -439,11 +432,9 @@ class cell_executor {
 #endif
   }
 
-  std::span<const cell_region> regions_;
+  const cell_regions& regions_;
   std::int32_t rank_;
   bool own_core_;
-  // The ranks of the node are among these.
-  std::size_t begin_ = 0, end_ = regions_.size();
   std::array<program, num_programs> programs_;
   relay relay_;
   single_copies copies_;

@@ -11,10 +11,12 @@
 #include "lib/exec/call_mark.hpp"
 #include "railpass/schedule/cells.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <sys/types.h>
+#include <vector>
 
 namespace railpass {
 
@@ -140,5 +142,37 @@ class cell_region {
   std::uint64_t begins_at_ = 0;
 };
 static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
+
+/// The regions of those ranks of a communicator that are on one host: no more is kept, however many
+/// ranks there are.
+class cell_regions {
+ public:
+  struct entry {
+    std::int32_t rank;
+    cell_region region;
+  };
+
+  /// So many can be added then without an allocation.
+  void reserve(std::size_t num_ranks) { all_.reserve(num_ranks); }
+  /// Ranks ascend.
+  void add(std::int32_t rank, const cell_region& region) { all_.push_back({rank, region}); }
+
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+  /// Without memory: that of a rank on another host.
+  const cell_region& operator[](std::int32_t rank) const {
+    static constexpr cell_region none;
+    if (all_.empty()) return none;
+    // Mostly they follow one another.
+    const std::int64_t guess = std::int64_t{rank} - all_[0].rank;
+    if (guess >= 0 && guess < std::int64_t(all_.size()) && all_[std::size_t(guess)].rank == rank)
+      return all_[std::size_t(guess)].region;
+    const auto found = std::ranges::lower_bound(all_, rank, {}, &entry::rank);
+    return found != all_.end() && found->rank == rank ? found->region : none;
+  }
+
+ private:
+  std::vector<entry> all_;
+};
 
 }  // namespace railpass

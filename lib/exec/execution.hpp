@@ -265,7 +265,7 @@ class execution {
   }
 
   std::int32_t physical(std::int32_t peer) const {
-    return bound().ranks.empty() ? peer : bound().ranks[std::size_t(peer)];
+    return bound().ranks.empty() ? peer : bound().ranks[peer];
   }
 
   // What follows from the schedule alone.

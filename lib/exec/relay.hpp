@@ -22,14 +22,13 @@
 #include <cstdint>
 #include <cstring>
 #include <sched.h>
-#include <span>
 
 namespace railpass {
 
 /// Of one rank of a communicator.
 class relay {
  public:
-  relay(std::span<const cell_region> regions, std::int32_t rank) : regions_(regions), rank_(rank) {}
+  relay(const cell_regions& regions, std::int32_t rank) : regions_(regions), rank_(rank) {}
 
   // ---- the visitor
 
@@ -39,7 +38,7 @@ class relay {
     /// `number`: of the cell in which the owner says what it has opened.
     visit(const relay& by, std::int32_t owner, std::uint64_t number) : entered_(by.entered()) {
       entered_.store(std::uint64_t(owner) + 1, std::memory_order_seq_cst);
-      is_in_ = by.regions_[std::size_t(owner)].still_shows(cell_ring::opened, number);
+      is_in_ = by.regions_[owner].still_shows(cell_ring::opened, number);
     }
     ~visit() { entered_.store(0, std::memory_order_release); }
     visit(const visit&) = delete;
@@ -73,9 +72,9 @@ class relay {
   /// that the kernel protects shows its peers nothing else of its memory.
   template <class Opened>
   void answer(const Opened& opened) const {
-    for (std::size_t r = 0; r < regions_.size(); ++r) {
-      if (r == std::size_t(rank_) || !regions_[r].memory()) continue;
-      relay_box& theirs = box(std::int32_t(r));
+    for (const cell_regions::entry& e : regions_) {
+      if (e.rank == rank_ || !e.region.memory()) continue;
+      relay_box& theirs = e.region.box();
       // Only who is asked may look further: for others the box may be changing.
       const std::uint64_t asked = std::atomic_ref(theirs.asked).load(std::memory_order_acquire);
       const std::atomic_ref answered(theirs.answered);
@@ -85,7 +84,7 @@ class relay {
       auto* const here = reinterpret_cast<std::byte*>(std::uintptr_t(theirs.address));
       const std::size_t bytes = std::min<std::size_t>(theirs.bytes, portion_bytes);
       const bool writes = theirs.writes != 0;
-      if (!opened(std::int32_t(r), here, std::int64_t(bytes), writes)) continue;
+      if (!opened(e.rank, here, std::int64_t(bytes), writes)) continue;
       std::memcpy(writes ? here : theirs.portion, writes ? theirs.portion : here, bytes);
       answered.store(asked, std::memory_order_release);
     }
@@ -94,12 +93,12 @@ class relay {
   /// Closes what this rank has opened, for a call that has failed; nobody is inside after that. No
   /// rank runs a schedule in this memory any more.
   void close_all() const {
-    regions_[std::size_t(rank_)].hide_all(cell_ring::opened);
-    for (std::size_t r = 0; r < regions_.size(); ++r)
-      while (r != std::size_t(rank_) && regions_[r].memory() &&
-             std::atomic_ref(box(std::int32_t(r)).entered).load(std::memory_order_seq_cst) ==
+    regions_[rank_].hide_all(cell_ring::opened);
+    for (const cell_regions::entry& e : regions_)
+      while (e.rank != rank_ && e.region.memory() &&
+             std::atomic_ref(e.region.box().entered).load(std::memory_order_seq_cst) ==
                  std::uint64_t(rank_) + 1 &&
-             is_alive(regions_[r].process()))
+             is_alive(e.region.process()))
         sched_yield();
   }
 
@@ -111,10 +110,10 @@ class relay {
   // One that is there, but somebody else's, counts: it can be told by no other mark.
   static bool is_alive(pid_t process) { return ::kill(process, 0) == 0 || errno != ESRCH; }
 
-  relay_box& box(std::int32_t rank) const { return regions_[std::size_t(rank)].box(); }
+  relay_box& box(std::int32_t rank) const { return regions_[rank].box(); }
   std::atomic_ref<std::uint64_t> entered() const { return std::atomic_ref(box(rank_).entered); }
 
-  std::span<const cell_region> regions_;
+  const cell_regions& regions_;
   std::int32_t rank_;
 };
 

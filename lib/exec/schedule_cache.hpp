@@ -4,14 +4,14 @@
 #include "collectives/algorithm.hpp"
 #include "railpass/base/error.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <vector>
 
 namespace railpass {
 
 /// Schedules built lately. They depend on neither size nor buffers, so the key is the arm and the
-/// shape. When `capacity` schedules are there the one not used for longest makes room. Local.
+/// shape. When `capacity` schedules are there the one not used for longest makes room. Local. A
+/// list of nodes that a shape has borrowed stays as it is for as long as the cache lives.
 class schedule_cache {
  public:
   explicit schedule_cache(std::size_t capacity = 128) : capacity_(capacity) {
@@ -28,14 +28,12 @@ class schedule_cache {
       if (hashes_[i] != hash) continue;
       entry& e = entries_[i];
       if (e.base != &a || e.values != values || e.rank != s.rank || e.num_ranks != s.num_ranks ||
-          e.commutative != s.commutative || e.result_rank != s.result_rank ||
-          !std::ranges::equal(e.nodes, s.nodes))
+          e.commutative != s.commutative || e.result_rank != s.result_rank || e.nodes != s.nodes)
         continue;
       e.last_used = now_;
       return e.built;
     }
     auto built = std::make_shared<const schedule>(a.build(s, values));
-    std::vector<std::int32_t> nodes(s.nodes.begin(), s.nodes.end());
     std::size_t place = hashes_.size();
     if (place < capacity_) {
       entries_.resize(place + 1);  // if there is memory for one of them only, neither counts
@@ -46,9 +44,8 @@ class schedule_cache {
         if (entries_[i].last_used < entries_[place].last_used) place = i;
     }
     hashes_[place] = hash;
-    entries_[place] = {
-        &a,   values,          s.rank, s.num_ranks, s.commutative, s.result_rank, std::move(nodes),
-        now_, std::move(built)};
+    entries_[place] = {&a,      values, s.rank,          s.num_ranks, s.commutative, s.result_rank,
+                       s.nodes, now_,   std::move(built)};
     return entries_[place].built;
   }
 
@@ -62,7 +59,7 @@ class schedule_cache {
     std::int32_t num_ranks = 1;
     bool commutative = true;
     std::int32_t result_rank = 0;
-    std::vector<std::int32_t> nodes;
+    group_begins nodes;
     std::uint64_t last_used = 0;
     std::shared_ptr<const schedule> built;
   };
@@ -76,7 +73,7 @@ class schedule_cache {
     for (const std::int64_t v : values) mix(static_cast<std::uint64_t>(v));
     mix(std::uint64_t(std::uint32_t(s.rank)) << 32 | std::uint32_t(s.num_ranks));
     mix(std::uint64_t(std::uint32_t(s.result_rank)) << 1 | (s.commutative ? 1 : 0));
-    for (const std::int32_t begin : s.nodes) mix(std::uint64_t(std::uint32_t(begin)));
+    mix(s.nodes.hash());
     return h;
   }
 

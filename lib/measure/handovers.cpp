@@ -61,7 +61,7 @@ class node_ranks {
     cell_region(mine).set_process(::getpid());
     single_copies_ = can_copy_to_each_other(comm_);
     MPI_Barrier(comm_);
-    for (int r = 0; r < size_; ++r) regions_.emplace_back(memory_of(r));
+    for (int r = 0; r < size_; ++r) regions_.add(r, cell_region(memory_of(r)));
     runs_.emplace(regions_, rank_, std::thread::hardware_concurrency() >= unsigned(size_));
   }
   ~node_ranks() {
@@ -126,7 +126,7 @@ class node_ranks {
   int rank_ = 0, size_ = 1;
   std::vector<int> on_node_, under_cache_;  // ranks of comm_
   bool several_caches_ = false;             // and ranks that share one
-  std::vector<cell_region> regions_;
+  cell_regions regions_;
   bool single_copies_ = false;
   std::optional<cell_executor> runs_;
   std::vector<std::byte> in_, out_;

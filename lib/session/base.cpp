@@ -31,10 +31,22 @@ std::vector<int> translate(MPI_Comm comm, MPI_Group to) {
   return others;
 }
 
+// MPI libraries may look for each rank among all of the group when they translate, but compare
+// communicators rank by rank.
+bool has_same_ranks(const base& of, MPI_Comm user, int num_ranks) {
+  if (num_ranks != of.hosts->num_ranks()) return false;
+  int how = MPI_UNEQUAL;
+  return PMPI_Comm_compare(user, of.comm, &how) == MPI_SUCCESS && how == MPI_CONGRUENT;
+}
+
 base_place place_in(base& of, MPI_Comm user) {
   base_place place;
   PMPI_Comm_rank(user, &place.rank);
   PMPI_Comm_size(user, &place.num_ranks);
+  if (has_same_ranks(of, user, place.num_ranks)) {
+    place.of = &of;
+    return place;
+  }
   std::vector<int> others = translate(user, of.group);
   if (others.empty()) return {};
   place.of = &of;
@@ -167,12 +179,15 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
   std::optional<node_memory::making> shared;
   try {
     std::vector<std::int64_t> hosts, cores;
-    for (std::size_t i = 0; i < from.all.size(); i += words) {
-      hosts.push_back(from.all[i]);
-      cores.push_back(from.all[i + 1]);
-    }
-    made.hosts = find_hosts(hosts);
-    made.cache_of_rank = find_caches(hosts, cores);
+    for (std::size_t i = 0; i < from.all.size(); i += words) hosts.push_back(from.all[i]);
+    made.hosts = place_on_hosts(hosts);
+    hosts.clear();
+    for (std::size_t i = 0; i < from.all.size(); i += words)
+      if (from.all[i] == from.mine[0]) {
+        hosts.push_back(from.all[i]);
+        cores.push_back(from.all[i + 1]);
+      }
+    made.cache_of_place = find_caches(hosts, cores);
     place = place_in(made, user);
     shared.emplace(comm.handle, made.hosts, made.id, from.shared_bytes);
     agreed[1] = shared->offered_bytes();

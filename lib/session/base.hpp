@@ -12,6 +12,7 @@
 #include "lib/rails/mpi/rank_map.hpp"
 #include "lib/session/announced_call.hpp"
 #include "lib/session/hosts.hpp"
+#include "lib/session/known_placements.hpp"
 #include "lib/session/memory_slot.hpp"
 #include "lib/session/node_memory.hpp"
 #include "lib/session/place_book.hpp"
@@ -41,9 +42,10 @@ struct base {
   MPI_Comm comm = MPI_COMM_NULL;  ///< errors on it are returned
   MPI_Group group = MPI_GROUP_NULL;
   std::uint64_t id = 0;  ///< the same on all its ranks, where no other base has it; not 0
-  std::vector<host_run> hosts;
-  std::vector<std::int32_t> cache_of_rank;  ///< see find_caches
-  std::unique_ptr<node_memory> shared;      ///< on all ranks alike; null: none
+  std::shared_ptr<const placement> hosts;
+  /// Of this rank's host, by places there; see find_caches.
+  std::vector<std::int32_t> cache_of_place;
+  std::unique_ptr<node_memory> shared;  ///< on all ranks alike; null: none
 };
 
 /// Where a communicator stands in a base that has all its ranks.
@@ -169,6 +171,8 @@ class bases {
   /// MPI ends: nothing comes any more.
   void end();
 
+  known_placements& placements() { return placements_; }
+
   static bases& of_process();
 
  private:
@@ -183,6 +187,7 @@ class bases {
   std::mutex mutex_;
   std::vector<entry> all_;  // by id
   std::vector<std::unique_ptr<merge_messages>> left_;
+  known_placements placements_;
   std::atomic<bool> none_inside_{false};
 };
 

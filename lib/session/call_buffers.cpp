@@ -112,7 +112,7 @@ int call_buffers::prepare(const call& c, const call_place& at, const schedule& s
   unpack_output_ = is_staged_ = false;
   own_result_ = {};
   bound_ = {.root = root};
-  if (nodes) bound_.ranks = nodes->physical();
+  if (nodes) bound_.ranks = nodes->ranks();
   if (c.is_reduction()) return prepare_reduction();
   switch (describe(c.op).what) {
     case promise::root_to_all:
@@ -131,15 +131,11 @@ int call_buffers::prepare(const call& c, const call_place& at, const schedule& s
 std::optional<call_buffers::as_they_are> call_buffers::bound_directly() const {
   const bool has_tables =
       !bound_.size.blocks.empty() || !bound_.input_blocks.empty() || !bound_.output_blocks.empty();
-  if (is_staged_ || has_tables || bound_.ranks.size() > as_they_are::most_ranks)
-    return std::nullopt;
-  as_they_are result{.bound = bound_,
-                     .ranks = {bound_.ranks.begin(), bound_.ranks.end()},
+  if (is_staged_ || has_tables) return std::nullopt;
+  return as_they_are{.bound = bound_,
                      .operation = operation_,
                      .sent = call_->send.memory,
                      .received = call_->receive.memory};
-  result.bound.ranks = {};
-  return result;
 }
 
 void call_buffers::prepare_again(const call& c, const as_they_are& known) {
@@ -148,7 +144,6 @@ void call_buffers::prepare_again(const call& c, const as_they_are& known) {
   unpack_output_ = is_staged_ = false;
   own_result_ = {};
   bound_ = known.bound;
-  bound_.ranks = known.ranks;
   operation_ = known.operation;
   const std::int64_t sent = distance_of(c.send.memory, known.sent);
   const std::int64_t received = distance_of(c.receive.memory, known.received);

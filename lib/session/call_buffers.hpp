@@ -73,9 +73,7 @@ class call_buffers {
 
   /// A call whose buffers were bound as they are, without tables of blocks.
   struct as_they_are {
-    static constexpr std::size_t most_ranks = 1024;  ///< in an order of nodes or caches
-    binding bound{};                                 ///< without `ranks`
-    std::vector<std::int32_t> ranks{};               ///< see binding::ranks
+    binding bound{};
     element_operation operation{};
     const void *sent = nullptr, *received = nullptr;
     /// Whether this call's are at the same place.
@@ -83,7 +81,7 @@ class call_buffers {
       return c.send.memory == sent && c.receive.memory == received;
     }
   };
-  /// The call that was prepared last, if it is such a one. Throws std::bad_alloc.
+  /// The call that was prepared last, if it is such a one.
   std::optional<as_they_are> bound_directly() const;
   /// As prepare() for a call with the same arguments, whose buffers may lie elsewhere. `known` must
   /// live until finish().
@@ -109,7 +107,7 @@ class call_buffers {
   int bind_side(std::size_t which, const call_side& user, bool all, bool copy, const schedule& s);
   std::byte* staging(std::size_t which, std::int64_t bytes);
   std::int32_t virtual_rank(int physical) const {
-    return nodes_ ? nodes_->virtual_ranks()[std::size_t(physical)]
+    return nodes_ ? nodes_->ranks().virtual_rank(physical)
                   : wrap(std::int64_t{physical} - bound_.root, at_.num_ranks);
   }
   std::int32_t virtual_rank() const { return virtual_rank(at_.rank); }

@@ -28,13 +28,20 @@ std::vector<host_run> find_hosts(std::span<const std::int64_t> mark_of_rank) {
   return runs;
 }
 
-int host_of(std::span<const host_run> hosts, int rank) {
-  return (std::ranges::upper_bound(hosts, rank, {}, &host_run::first_rank) - 1)->host;
+std::shared_ptr<const placement> place_on_hosts(std::span<const std::int64_t> mark_of_rank) {
+  const std::vector<host_run> runs = find_hosts(mark_of_rank);
+  const auto placed = std::make_shared<placement>(std::int32_t(mark_of_rank.size()));
+  placed->set([&](std::int32_t rank) {
+    return (std::ranges::upper_bound(runs, rank, {}, &host_run::first_rank) - 1)->host;
+  });
+  return placed;
 }
 
-host_counts count_hosts(std::span<const host_run> hosts, const rank_map& ranks, int num_ranks) {
+host_counts count_hosts(const placement& hosts, const rank_map& ranks, int num_ranks) {
+  if (ranks.is_same() && num_ranks == hosts.num_ranks())
+    return {.num_hosts = hosts.facts().num_nodes, .ranks_per_host = hosts.facts().most_ranks};
   std::unordered_map<int, int> ranks_on;
-  for (int r = 0; r < num_ranks; ++r) ++ranks_on[host_of(hosts, ranks[r])];
+  for (int r = 0; r < num_ranks; ++r) ++ranks_on[hosts.node_of(ranks[r])];
   host_counts result{.num_hosts = int(ranks_on.size())};
   for (const auto& [host, count] : ranks_on)
     result.ranks_per_host = std::max(result.ranks_per_host, count);

@@ -5,8 +5,10 @@
 #pragma once
 
 #include "lib/rails/mpi/rank_map.hpp"
+#include "railpass/schedule/nodes.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -24,8 +26,8 @@ struct host_run {
 /// From the marks of all ranks. Throws std::bad_alloc.
 std::vector<host_run> find_hosts(std::span<const std::int64_t> mark_of_rank);
 
-/// The host of one of these ranks.
-int host_of(std::span<const host_run> hosts, int rank);
+/// The hosts of all ranks, from their marks. Throws std::bad_alloc.
+std::shared_ptr<const placement> place_on_hosts(std::span<const std::int64_t> mark_of_rank);
 
 struct host_counts {
   int num_hosts = 1;
@@ -33,6 +35,6 @@ struct host_counts {
 };
 
 /// Of some of these ranks: those that `ranks` gives for 0 to num_ranks - 1. Throws std::bad_alloc.
-host_counts count_hosts(std::span<const host_run> hosts, const rank_map& ranks, int num_ranks);
+host_counts count_hosts(const placement& hosts, const rank_map& ranks, int num_ranks);
 
 }  // namespace railpass

@@ -89,8 +89,7 @@ int evict_one(joint_lockstep& ranks, bool ready) {
 
 }  // namespace
 
-memory_slot::memory_slot(const base_lane& lane, int number, slot_tenant& tenant,
-                         std::vector<cell_region> room)
+memory_slot::memory_slot(const base_lane& lane, int number, slot_tenant& tenant, cell_regions room)
     : lane_(lane),
       number_(number),
       use_(*lane.of().shared, number, lane.ranks(), lane.num_ranks(), std::move(room)) {

@@ -46,13 +46,12 @@ struct slot_tenants {
 class memory_slot {
  public:
   /// `lane` and `tenant` outlive it. `room` as node_memory::use wants it. Allocates nothing.
-  memory_slot(const base_lane& lane, int number, slot_tenant& tenant,
-              std::vector<cell_region> room);
+  memory_slot(const base_lane& lane, int number, slot_tenant& tenant, cell_regions room);
   ~memory_slot();
   memory_slot(const memory_slot&) = delete;
   memory_slot& operator=(const memory_slot&) = delete;
 
-  const std::vector<cell_region>& regions() const { return use_.regions(); }
+  const cell_regions& regions() const { return use_.regions(); }
 
  private:
   const base_lane& lane_;

@@ -238,24 +238,18 @@ struct node_memory::making::part {
   }
 };
 
-node_memory::making::making(MPI_Comm comm, std::span<const host_run> hosts, std::uint64_t id,
+node_memory::making::making(MPI_Comm comm, std::shared_ptr<const placement> hosts, std::uint64_t id,
                             std::int64_t most_bytes) {
-  int rank = 0, num_ranks = 1;
+  int rank = 0;
   PMPI_Comm_rank(comm, &rank);
-  PMPI_Comm_size(comm, &num_ranks);
-  const int host = host_of(hosts, rank);
+  const int host = hosts->node_of(rank);
   mine_ = std::make_unique<part>(comm, socket_name(id, host), most_bytes);
+  mine_->fullest = hosts->facts().most_ranks;
   node_memory& made = *mine_->made;
-  made.local_of_rank_.assign(std::size_t(num_ranks), -1);
-  std::vector<int> ranks_on(std::size_t(num_ranks), 0);
-  for (int r = 0; r < num_ranks; ++r) {
-    const int theirs = host_of(hosts, r);
-    if (theirs == host) made.local_of_rank_[std::size_t(r)] = ranks_on[std::size_t(theirs)];
-    ++ranks_on[std::size_t(theirs)];
-  }
-  mine_->fullest = *std::ranges::max_element(ranks_on);
-  made.local_ = made.local_of_rank_[std::size_t(rank)];
-  made.num_local_ = ranks_on[std::size_t(host)];
+  made.host_ = host;
+  made.local_ = hosts->place_on_node(rank);
+  made.num_local_ = hosts->ranks_on(host);
+  made.hosts_ = std::move(hosts);
   made.word_ = id + std::uint64_t(made.local_);  // on each rank another one
   if (!mine_->alone() && mine_->leads() && most_bytes > 0) mine_->listen();
 }
@@ -301,27 +295,27 @@ cell_region node_memory::region(int local, int slot) const {
 }
 
 node_memory::use::use(node_memory& of, int slot, const rank_map& ranks, int num_ranks,
-                      std::vector<cell_region> room)
+                      cell_regions room)
     : regions_(std::move(room)) {
   for (int r = 0; r < num_ranks; ++r) {
-    const int local = of.local_of_rank_[std::size_t(ranks[r])];
-    const bool here = local >= 0 && of.memory_;
-    regions_.push_back(here ? of.region(local, slot) : cell_region());
+    const int local = of.local_of(ranks[r]);
+    if (local < 0) continue;
+    regions_.add(r, of.memory_ ? of.region(local, slot) : cell_region());
     if (local == of.local_) rank_ = r;
   }
   // The first calls are not to be slower than all later ones; where the kernel does not know it
   // they are.
-  for (std::size_t r = 0; r < regions_.size(); ++r)
-    if (regions_[r].memory())
-      ::madvise(regions_[r].memory(), std::size_t(cell_region::bytes),
-                r == std::size_t(rank_) ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+  for (const cell_regions::entry& e : regions_)
+    if (e.region.memory())
+      ::madvise(e.region.memory(), std::size_t(cell_region::bytes),
+                e.rank == rank_ ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
 
 std::uint64_t node_memory::use::leave() {
   std::uint64_t others = 0;
-  for (std::size_t r = 0; r < regions_.size(); ++r) {
-    if (r == std::size_t(rank_) || !regions_[r].memory()) continue;
-    regions_[r].readers_left().fetch_add(1, std::memory_order_release);
+  for (const cell_regions::entry& e : regions_) {
+    if (e.rank == rank_ || !e.region.memory()) continue;
+    e.region.readers_left().fetch_add(1, std::memory_order_release);
     ++others;
   }
   return others;

@@ -6,17 +6,16 @@
 #pragma once
 
 #include "lib/exec/cells.hpp"
-#include "lib/session/hosts.hpp"
+#include "lib/rails/mpi/rank_map.hpp"
 #include "lib/session/place_book.hpp"
+#include "railpass/schedule/nodes.hpp"
 
 #include <mpi.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
-#include <vector>
 
 namespace railpass {
 
@@ -45,30 +44,35 @@ class node_memory {
   /// more of what the others write.
   class use {
    public:
-    /// `ranks` are the base's, which all have taken the slot, on any hosts. `room` for as many
-    /// regions has been reserved, as nothing may fail here on one rank alone.
-    use(node_memory& of, int slot, const rank_map& ranks, int num_ranks,
-        std::vector<cell_region> room);
+    /// `ranks` are the base's, which all have taken the slot, on any hosts. `room` has been
+    /// reserved for those of one host, as nothing may fail here on one rank alone.
+    use(node_memory& of, int slot, const rank_map& ranks, int num_ranks, cell_regions room);
     use(const use&) = delete;
     use& operator=(const use&) = delete;
     /// The end: what others show is not read any more. Returns how many ranks will say that of what
     /// this one has shown.
     std::uint64_t leave();
-    /// By rank of the communicator. Without memory: those on other hosts, and this one's if it is
-    /// the base's only rank here.
-    const std::vector<cell_region>& regions() const { return regions_; }
+    /// Of the communicator's ranks on this host, without memory if this rank is the base's only one
+    /// here.
+    const cell_regions& regions() const { return regions_; }
 
    private:
     int rank_ = 0;
-    std::vector<cell_region> regions_;
+    cell_regions regions_;
   };
 
  private:
   node_memory() = default;
   cell_region region(int local, int slot) const;
 
-  std::vector<int> local_of_rank_;  // of the base: the place among its host's ranks; others: -1
-  int local_ = 0;                   // this rank's
+  // Of a rank of the base: its place among this host's ranks; on other hosts: -1.
+  int local_of(int rank) const {
+    return hosts_->node_of(rank) == host_ ? hosts_->place_on_node(rank) : -1;
+  }
+
+  std::shared_ptr<const placement> hosts_;
+  int host_ = 0;   // this rank's, as the next one
+  int local_ = 0;  // the place there
   int num_local_ = 0;
   int num_slots_ = 0;
   bool core_per_rank_ = false;
@@ -82,9 +86,10 @@ class node_memory {
 /// without making anything of MPI's.
 class node_memory::making {
  public:
-  /// This rank's part before all agree: the first rank of each host listens. `id` is the same on
-  /// all ranks and nobody else's. Throws std::bad_alloc.
-  making(MPI_Comm comm, std::span<const host_run> hosts, std::uint64_t id, std::int64_t most_bytes);
+  /// This rank's part before all agree: the first rank of each host listens. `hosts`: of the ranks;
+  /// `id` is the same on all ranks and nobody else's. Throws std::bad_alloc.
+  making(MPI_Comm comm, std::shared_ptr<const placement> hosts, std::uint64_t id,
+         std::int64_t most_bytes);
   ~making();
   making(const making&) = delete;
   making& operator=(const making&) = delete;

@@ -350,12 +350,12 @@ const node_order* session::order_for(const call& c, const algorithm& a) {
 shape session::shape_of(const call& c, const algorithm& a, const node_order* order) const {
   const bool commutative = is_commutative(c);
   const promise_traits traits = c.traits();
-  return {.rank = order ? order->virtual_ranks()[std::size_t(rank_)]
-                        : wrap(rank_ - first_of(c), num_ranks_),
-          .num_ranks = num_ranks_,
-          .commutative = commutative,
-          .result_rank = traits.rooted && traits.reduces && !commutative ? c.root : 0,
-          .nodes = knows_groups(a.needs) ? order->begins() : std::span<const std::int32_t>{}};
+  return {
+      .rank = order ? order->ranks().virtual_rank(rank_) : wrap(rank_ - first_of(c), num_ranks_),
+      .num_ranks = num_ranks_,
+      .commutative = commutative,
+      .result_rank = traits.rooted && traits.reduces && !commutative ? c.root : 0,
+      .nodes = knows_groups(a.needs) ? order->begins() : group_begins{}};
 }
 
 int session::run_schedule(const call& c, const arm& a) {

@@ -111,8 +111,7 @@ class session final : slot_tenant {
     cell_executor runs;
     phases_executor phases;
     bool single_copy;  // on this host
-    memory_of_schedules(const base_lane& lane, int number, slot_tenant& tenant,
-                        std::vector<cell_region> room)
+    memory_of_schedules(const base_lane& lane, int number, slot_tenant& tenant, cell_regions room)
         : slot(lane, number, tenant, std::move(room)),
           runs(slot.regions(), lane.rank(), lane.of().shared->has_core_per_rank()),
           single_copy(lane.of().shared->has_single_copy()) {}
@@ -120,6 +119,7 @@ class session final : slot_tenant {
 
   // Who shares a host with whom. Nothing fails.
   void know_nodes(const base_place& at);
+  void keep_room_for_regions();
   // Whether schedules may run in the memory that the ranks of each host share, if they get a slot
   // of it. All ranks know alike where they are.
   bool may_share_memory(const base& of) const { return of.shared && nodes_.facts().most_ranks > 1; }
@@ -224,14 +224,15 @@ class session final : slot_tenant {
   joint_lockstep joint_;
   int rank_ = 0, num_ranks_ = 1;
   node_order nodes_;
-  node_order caches_;  // of one node
+  node_order caches_;                                            // of one node
+  std::shared_ptr<placement> room_for_nodes_, room_for_caches_;  // until these are known
   std::string name_;
   std::uint32_t pins_run_ = 0;  // a bit for each collective whose arm of the setting `use` has run
   std::string reason_;          // of the last failure, where more is known than its code says
   machine_model machine_;       // rank 0 only, as the next one
   const profile* profile_ = nullptr;                // none: machine_ holds generic constants
   std::unique_ptr<rails_of_schedules> over_rails_;  // none: over MPI's messages
-  std::vector<cell_region> room_for_regions_;       // what the next one needs
+  cell_regions room_for_regions_;                   // what the next one needs
   std::optional<memory_of_schedules> in_memory_;    // if all ranks share some
   std::int64_t calls_without_memory_ = first_calls_without_memory;  // before it is asked for again
   bool one_thread_ = false, was_evicted_ = false;                   // on all ranks

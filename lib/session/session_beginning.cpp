@@ -72,25 +72,48 @@ session::session(const settings& values, process& owner, int rank, int num_ranks
       joint_(values, owner, rank, num_ranks, "communicator '" + name + "'"),
       rank_(rank),
       num_ranks_(num_ranks),
+      room_for_nodes_(std::make_shared<placement>(num_ranks)),
+      room_for_caches_(std::make_shared<placement>(num_ranks)),
       name_(std::move(name)),
       policies_{values.policy} {
   select::require_policy(values.policy);
   if (values.gpu != "stage" && values.gpu != "native")
     throw error("RAILPASS_GPU='" + values.gpu + "': expected stage or native");
   room_for_regions_.reserve(std::size_t(num_ranks));
-  nodes_.reserve(num_ranks);
-  caches_.reserve(num_ranks);
   if (rank == 0) machine_ = select::generic_machine();
   joint_.accompany([this] { return !over_rails_ || keep_rails_on(); });
 }
 
 void session::know_nodes(const base_place& at) {
-  nodes_.set([&](int rank) { return host_of(at.of->hosts, at.ranks[rank]); });
+  const std::shared_ptr<placement> nodes = std::move(room_for_nodes_),
+                                   caches = std::move(room_for_caches_);
+  const placement& hosts = *at.of->hosts;
+  if (at.ranks.is_same() && num_ranks_ == hosts.num_ranks()) {
+    nodes_.become(at.of->hosts);
+  } else {
+    nodes->set([&](std::int32_t rank) { return hosts.node_of(at.ranks[rank]); });
+    nodes_.become(bases::of_process().placements().share(nodes));
+  }
   if (!nodes_.facts().matter()) nodes_.forget_order();
-  const std::vector<std::int32_t>& caches = at.of->cache_of_rank;
-  if (!caches.empty() && nodes_.facts().num_nodes == 1)
-    caches_.set([&](int rank) { return caches[std::size_t(at.ranks[rank])]; });
+  const std::vector<std::int32_t>& cache_of_place = at.of->cache_of_place;
+  if (!cache_of_place.empty() && nodes_.facts().num_nodes == 1) {
+    caches->set([&](std::int32_t rank) {
+      return cache_of_place[std::size_t(hosts.place_on_node(at.ranks[rank]))];
+    });
+    caches_.become(bases::of_process().placements().share(caches));
+  }
   if (!caches_.facts().matter()) caches_.forget_order();
+  keep_room_for_regions();
+}
+
+// Of one host's ranks; until now it was not known how many these may be.
+void session::keep_room_for_regions() {
+  try {
+    cell_regions enough;
+    enough.reserve(std::size_t(nodes_.facts().most_ranks));
+    room_for_regions_ = std::move(enough);
+  } catch (const std::bad_alloc&) {  // what there is has room, too
+  }
 }
 
 void session::begin_in_memory(int slot) {
@@ -119,7 +142,7 @@ void session::ask_for_memory() {
   if (joint_.is_gone() || joint_.steps().native_for_good()) return;
   bool ready = !joint_.has_failed();
   try {
-    room_for_regions_.reserve(std::size_t(num_ranks_));
+    room_for_regions_.reserve(std::size_t(nodes_.facts().most_ranks));
   } catch (const std::bad_alloc&) {
     ready = false;
   }

@@ -94,7 +94,7 @@ void set_decider::know_machine() {
   select::merge_costs expected;
   try {
     const base_lane& lane = joint_->lane();
-    hosts_ = count_hosts(lane.of().hosts, lane.ranks(), joint_->num_ranks());
+    hosts_ = count_hosts(*lane.of().hosts, lane.ranks(), joint_->num_ranks());
     process_.note_hosts(hosts_.num_hosts);
     const profile* const known = process_.read_profile(settings_.profile, hosts_.num_hosts, "");
     expected = select::expected_merge_costs(known ? known->machine : select::generic_machine(),

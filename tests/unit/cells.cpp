@@ -505,14 +505,17 @@ std::unique_ptr<std::byte, freed> zeroed_regions(int p) {
   std::memset(memory.get(), 0, bytes);
   return memory;
 }
-std::vector<cell_region> regions_of(std::byte* memory, int p) {
-  std::vector<cell_region> regions;
-  for (int r = 0; r < p; ++r) {
-    regions.emplace_back(memory + r * cell_region::bytes);
-    regions.back().set_process(::getpid());
+// Of ranks [begin, end), which share memory.
+cell_regions regions_of(std::byte* memory, int begin, int end) {
+  cell_regions regions;
+  for (int r = begin; r < end; ++r) {
+    const cell_region region(memory + r * cell_region::bytes);
+    region.set_process(::getpid());
+    regions.add(r, region);
   }
   return regions;
 }
+cell_regions regions_of(std::byte* memory, int p) { return regions_of(memory, 0, p); }
 
 }  // namespace
 
@@ -542,7 +545,7 @@ TEST_CASE("threads that share cells get what collectives promise, whatever follo
     std::vector<std::thread> ranks;
     for (int r = 0; r < p; ++r)
       ranks.emplace_back([&, r] {
-        const std::vector<cell_region> regions = regions_of(memory.get(), p);
+        const cell_regions regions = regions_of(memory.get(), p);
         cell_executor exec(regions, r, false);
         schedule_cache cache(2);
         for (std::size_t k = 0; k < calls.size(); ++k) {
@@ -651,10 +654,8 @@ TEST_CASE("threads on several nodes get what collectives promise, phase by phase
       ranks.emplace_back([&, r] {
         const auto end = std::ranges::upper_bound(nodes, r);
         const bool alone = *end - *(end - 1) == 1;
-        std::vector<cell_region> regions = regions_of(memory.get(), p);
-        for (int other = 0; other < p; ++other)
-          if (other < *(end - 1) || other >= *end || alone)
-            regions[std::size_t(other)] = cell_region();
+        const cell_regions regions =
+            alone ? cell_regions() : regions_of(memory.get(), *(end - 1), *end);
         cell_executor cells(regions, r, false);
         thread_rail rail(mail, r);
         executor<thread_rail> messages(rail, {}, 4);
@@ -688,9 +689,7 @@ TEST_CASE("whichever rank fails in a phase, those who wait in any other end when
     std::vector<std::thread> ranks;
     for (int r = 0; r < p; ++r)
       ranks.emplace_back([&, r] {
-        std::vector<cell_region> regions = regions_of(memory.get(), p);
-        for (int other = 0; other < p; ++other)
-          if (other / 2 != r / 2) regions[std::size_t(other)] = cell_region();
+        const cell_regions regions = regions_of(memory.get(), r / 2 * 2, r / 2 * 2 + 2);
         cell_executor cells(regions, r, false);
         thread_rail rail(mail, r);
         executor<thread_rail> messages(rail, {}, 4);
@@ -724,7 +723,7 @@ TEST_CASE("whichever rank fails in a phase, those who wait in any other end when
 
 TEST_CASE("who waits in shared memory is asked to look around, and may be told to stop") {
   const auto memory = zeroed_regions(2);
-  const std::vector<cell_region> regions = regions_of(memory.get(), 2);
+  const cell_regions regions = regions_of(memory.get(), 2);
   cell_executor exec(regions, 1, true);
   const arm flat = parse_arm(collective::broadcast, "shared_flat");
   const schedule s = flat.base->build({.rank = 1, .num_ranks = 2}, flat.values);
@@ -738,7 +737,7 @@ TEST_CASE("who waits in shared memory is asked to look around, and may be told t
 
 TEST_CASE("who waits for long says for whom") {
   const auto memory = zeroed_regions(2);
-  const std::vector<cell_region> regions = regions_of(memory.get(), 2);
+  const cell_regions regions = regions_of(memory.get(), 2);
   cell_executor exec(regions, 1, false);
   const arm flat = parse_arm(collective::broadcast, "shared_flat");
   const schedule s = flat.base->build({.rank = 1, .num_ranks = 2}, flat.values);
@@ -766,7 +765,7 @@ TEST_CASE("what a rank gives to several others is packed once") {
     std::vector<std::thread> ranks;
     for (int r = 0; r < p; ++r)
       ranks.emplace_back([&, r] {
-        const std::vector<cell_region> regions = regions_of(memory.get(), p);
+        const cell_regions regions = regions_of(memory.get(), p);
         cell_executor exec(regions, r, false);
         schedule_cache cache(2);
         right[std::size_t(r)] = run_call<with_gaps>(exec, cache, c, r, p);
@@ -781,9 +780,25 @@ TEST_CASE("what a rank gives to several others is packed once") {
   }
 }
 
+TEST_CASE("regions are found by rank, whether ranks of a host follow one another or not") {
+  const auto memory = zeroed_regions(4);
+  const auto place = [&](int k) { return memory.get() + k * cell_region::bytes; };
+  for (const std::array<int, 4>& ranks : {std::array{6, 7, 8, 9}, std::array{1, 4, 5, 90}}) {
+    cell_regions regions;
+    regions.reserve(4);
+    for (int k = 0; k < 4; ++k) regions.add(ranks[std::size_t(k)], cell_region(place(k)));
+    for (int rank = 0; rank < 100; ++rank) {
+      const auto found = std::ranges::find(ranks, rank);
+      CHECK(regions[rank].memory() ==
+            (found == ranks.end() ? nullptr : place(int(found - ranks.begin()))));
+    }
+  }
+  CHECK(cell_regions()[3].memory() == nullptr);
+}
+
 TEST_CASE("what the kernel does not copy is an error that names the process") {
   const auto memory = zeroed_regions(2);
-  const std::vector<cell_region> regions = regions_of(memory.get(), 2);
+  const cell_regions regions = regions_of(memory.get(), 2);
   struct {
     std::byte* address = nullptr;
     std::int64_t bytes = 8;
@@ -794,7 +809,7 @@ TEST_CASE("what the kernel does not copy is an error that names the process") {
         parse_arm(collective::gather, writes ? "single_copy+giver_writes=1" : "single_copy");
     const int rank = writes ? 1 : 0;
     const schedule s = a.base->build({.rank = rank, .num_ranks = 2}, a.values);
-    const cell_region& theirs = regions[std::size_t(1 - rank)];
+    const cell_region& theirs = regions[1 - rank];
     std::memcpy(theirs.content(cell_ring::opened, std::uint64_t(rank)), &nowhere, sizeof nowhere);
     theirs.show(cell_ring::opened, std::uint64_t(rank), {});
     cell_executor exec(regions, rank, true);
@@ -855,7 +870,7 @@ TEST_CASE("what the kernel refuses to copy goes by way of shared memory, from so
   std::vector<std::thread> ranks;
   for (int r = 0; r < p; ++r)
     ranks.emplace_back([&, r] {
-      const std::vector<cell_region> regions = regions_of(memory.get(), p);
+      const cell_regions regions = regions_of(memory.get(), p);
       cell_executor exec(regions, r, false);
       schedule_cache cache(2);
       for (std::size_t k = 0; k < calls.size(); ++k) {
@@ -878,7 +893,7 @@ TEST_CASE("what the kernel refuses to copy goes by way of shared memory, from so
 
 TEST_CASE("a rank hands over nothing but what it has opened to the one who asks") {
   const auto memory = zeroed_regions(3);
-  const std::vector<cell_region> regions = regions_of(memory.get(), 3);
+  const cell_regions regions = regions_of(memory.get(), 3);
   const relay asks(regions, 1);
   std::vector<std::byte> in(24, std::byte{1}), out(24, std::byte{2});
   struct {
@@ -897,7 +912,7 @@ TEST_CASE("a rank hands over nothing but what it has opened to the one who asks"
   const auto code_of = [&](std::byte* address, std::size_t bytes, bool writes) {
     watched.looks = 0;
     std::memset(memory.get(), 0, std::size_t(cell_region::bytes) * 3);
-    for (const cell_region& r : regions) r.set_process(::getpid());
+    for (const cell_regions::entry& e : regions) e.region.set_process(::getpid());
     asks.ask(0, address, bytes, writes);
     cell_executor exec(regions, 0, true);
     return exec.run(s, {.input = in.data(), .output = out.data(), .size = {24, 1}}, watch);
@@ -912,7 +927,7 @@ TEST_CASE("a rank hands over nothing but what it has opened to the one who asks"
 
 TEST_CASE("nobody writes into memory whose owner's call has failed") {
   const auto memory = zeroed_regions(2);
-  const std::vector<cell_region> regions = regions_of(memory.get(), 2);
+  const cell_regions regions = regions_of(memory.get(), 2);
   const arm a = parse_arm(collective::gather, "single_copy+giver_writes=1");
   std::vector<std::byte> in(16, std::byte{1}), out(16, std::byte{2});
   const wait_watch fails{.look = [](void*) { return 42; }};
@@ -931,7 +946,7 @@ TEST_CASE("a single copy of another length than its two ranks expect is an error
       CAPTURE(writes, theirs);
       const std::int64_t mine = 8, given = writes ? mine : theirs, wanted = writes ? theirs : mine;
       const auto memory = zeroed_regions(2);
-      const std::vector<cell_region> regions = regions_of(memory.get(), 2);
+      const cell_regions regions = regions_of(memory.get(), 2);
       const arm a =
           parse_arm(collective::gatherv, writes ? "single_copy+giver_writes=1" : "single_copy");
       const int rank = writes ? 1 : 0;
@@ -940,7 +955,7 @@ TEST_CASE("a single copy of another length than its two ranks expect is an error
         std::byte* address;
         std::int64_t bytes;
       } opened{peers.data(), theirs};
-      const cell_region& region = regions[std::size_t(1 - rank)];
+      const cell_region& region = regions[1 - rank];
       std::memcpy(region.content(cell_ring::opened, std::uint64_t(rank)), &opened, sizeof opened);
       region.show(cell_ring::opened, std::uint64_t(rank), {});
       const std::vector<extent> blocks{{0, 0}, {0, mine}};
@@ -977,7 +992,7 @@ TEST_CASE("nothing of a cell is used that was written in an unlike call") {
     for (const auto& [theirs, text] : unlike) {
       CAPTURE(name, text);
       const auto memory = zeroed_regions(2);
-      const std::vector<cell_region> regions = regions_of(memory.get(), 2);
+      const cell_regions regions = regions_of(memory.get(), 2);
       const arm a = parse_arm(collective::broadcast, name);
       const std::int64_t nowhere = 8;  // no address of anything
       for (const cell_ring ring : {cell_ring::published, cell_ring::opened})
@@ -1015,7 +1030,7 @@ TEST_CASE("a process is asked for its memory only if it can be had") {
 
 TEST_CASE("what does not fit in cells is refused before anything is published") {
   const auto memory = zeroed_regions(2);
-  const std::vector<cell_region> regions = regions_of(memory.get(), 2);
+  const cell_regions regions = regions_of(memory.get(), 2);
   cell_executor exec(regions, 0, true);
   builder whole({.rank = 0, .num_ranks = 2}, 0, 1);
   whole.publish(buffer::output, {}, 0);

@@ -531,6 +531,24 @@ TEST_CASE("the cache keeps what was used last and tells arms and shapes apart") 
   REQUIRE_THROWS_AS(schedule_cache(0), error);
 }
 
+TEST_CASE("equal nodes share a schedule whatever the root, others have one for each root's node") {
+  const algorithm* on_nodes = find_algorithm(collective::broadcast, "nodes_postal_tree");
+  REQUIRE(on_nodes != nullptr);
+  schedule_cache cache;
+  const auto get = [&](std::int32_t num_ranks, std::int32_t each, std::int32_t node) {
+    return cache.find_or_build(
+        *on_nodes, on_nodes->default_values(),
+        {.rank = 5,
+         .num_ranks = num_ranks,
+         .nodes = group_begins::blocks(num_ranks, each).beginning_with(node)});
+  };
+  const auto equal = get(12, 3, 0), smaller_last = get(11, 3, 0);
+  CHECK(get(12, 3, 2) == equal);
+  CHECK(get(11, 3, 0) == smaller_last);
+  CHECK(get(11, 3, 3) != smaller_last);
+  CHECK(get(12, 4, 0) != equal);
+}
+
 TEST_CASE("scratch memory is counted, and too much of it is recognised") {
   builder steps({.rank = 1, .num_ranks = 4});
   const step_id sent = steps.send(buffer::input, {}, 0);

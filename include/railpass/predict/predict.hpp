@@ -212,7 +212,7 @@ inline const simulation& simulate_arm(simulator& s, const machine_model& machine
                 .schedules = schedules,
                 .size = size,
                 .root = root,
-                .ranks = as_calls_do ? order.physical() : std::span<const std::int32_t>{},
+                .ranks = as_calls_do ? order.ranks() : rank_order{},
                 .record = record});
 }
 

@@ -22,8 +22,7 @@ struct shape {
   std::int32_t result_rank = 0;
   /// For algorithms that know nodes (see nodes.hpp): the first virtual rank of each node, and
   /// num_ranks; empty: all ranks are on one. The same of caches for those that know these.
-  /// Borrowed.
-  std::span<const std::int32_t> nodes{};
+  group_begins nodes{};
 };
 
 /// Names a step while a schedule is being built. Negative: no step (depending on it is allowed

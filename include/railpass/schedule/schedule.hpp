@@ -4,6 +4,8 @@
 // The executor runs it, the simulator times it, the checker proves it, the trace draws it.
 #pragma once
 
+#include "railpass/schedule/nodes.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -249,13 +251,11 @@ constexpr std::int32_t wrap(std::int64_t a, std::int32_t n) {
   return static_cast<std::int32_t>(r < 0 ? r + n : r);
 }
 
-/// The physical rank of a virtual one. `ranks`: that of each of them, where nodes give their order
-/// (see nodes.hpp); empty: they are counted from the root on.
+/// The physical rank of a virtual one. `ranks`: their order, where nodes give it (see nodes.hpp);
+/// empty: virtual ranks are counted from the root on.
 constexpr std::int32_t physical_rank(std::int32_t virtual_rank, std::int32_t root,
-                                     std::int32_t num_ranks,
-                                     std::span<const std::int32_t> ranks = {}) {
-  return ranks.empty() ? wrap(std::int64_t{virtual_rank} + root, num_ranks)
-                       : ranks[std::size_t(virtual_rank)];
+                                     std::int32_t num_ranks, const rank_order& ranks = {}) {
+  return ranks.empty() ? wrap(std::int64_t{virtual_rank} + root, num_ranks) : ranks[virtual_rank];
 }
 
 /// The size of the message a schedule is run with.

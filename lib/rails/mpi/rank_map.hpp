@@ -25,6 +25,8 @@ class rank_map {
       }
   }
 
+  /// Whether every rank is the same in both.
+  bool is_same() const { return table_.empty() && first_ == 0 && stride_ == 1; }
   int operator[](int rank) const {
     return table_.empty() ? first_ + rank * stride_ : table_[std::size_t(rank)];
   }
