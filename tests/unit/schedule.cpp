@@ -167,3 +167,50 @@ TEST_CASE("the builder takes absent steps and empty loops, and refuses to wait f
   const schedule s = b.finish();
   REQUIRE(s.dependencies.empty());
 }
+
+TEST_CASE("what the builder works out of a loop is what its rounds say one by one") {
+  const unsigned seed = railpass::test::new_seed();
+  INFO("repeat with TEST_SEED=" << seed);
+  std::mt19937 random(seed);
+  const auto below = [&](std::int32_t n) { return std::int32_t(random() % std::uint32_t(n)); };
+  for (int trial = 0; trial < 2000; ++trial) {
+    CAPTURE(trial);
+    const std::int32_t p = 2 + below(12);
+    builder b({.rank = 0, .num_ranks = p});
+    buffer_use used;
+    std::vector<step_id> latest[2] = {std::vector(std::size_t(p), no_step),
+                                      std::vector(std::size_t(p), no_step)};
+    std::vector<std::set<step_id>> posted_before;
+    const std::int32_t parts = 1 + below(12);
+    for (std::int32_t n = 1 + below(6); n > 0; --n) {
+      // Half of the loops go to neighbours, as most do in algorithms.
+      const bool near = random() % 2 == 0;
+      const loop l{.rounds = 1 + below(2 * p),
+                   .peer_stride = near ? below(3) - 1 : below(2 * p) - p};
+      block_range blocks{.parts = parts,
+                         .first = below(parts),
+                         .stride = near ? below(3) - 1 : below(2 * parts) - parts};
+      if (blocks.stride == 0) blocks.count = 1 + below(parts - blocks.first);
+      const std::int32_t peer = below(p);
+      const bool sends = random() % 2 == 0;
+      const step_id id = sends ? b.send(buffer::output, blocks, peer, {}, l)
+                               : b.receive(buffer::output, blocks, peer, {}, l);
+      std::set<step_id>& before = posted_before.emplace_back();
+      for (std::int32_t r = 0; r < l.rounds; ++r) {
+        step_id& last = latest[sends ? 0 : 1][std::size_t(wrap(peer + r * l.peer_stride, p))];
+        if (last != no_step && last != id) before.insert(last);
+        last = id;
+        const std::int32_t first = wrap(blocks.first + r * blocks.stride, parts);
+        used.include({parts, first, first + blocks.count});
+      }
+    }
+    const schedule s = b.finish();
+    REQUIRE(s.use_of(buffer::output) == used);
+    for (std::size_t i = 0; i < s.steps.size(); ++i) {
+      std::set<step_id> before;
+      for (const dependency& d : s.dependencies_of(s.steps[i]))
+        if (d.lag == dependency::posted) before.insert(d.step);
+      REQUIRE(before == posted_before[i]);
+    }
+  }
+}

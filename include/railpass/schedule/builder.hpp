@@ -4,6 +4,8 @@
 #include "railpass/base/error.hpp"
 #include "railpass/schedule/schedule.hpp"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <initializer_list>
 #include <span>
@@ -66,6 +68,39 @@ struct loop {
 };
 inline constexpr loop once{};
 inline constexpr loop by_segments{.segmented = true};
+
+namespace detail {
+
+/// The last step that sends to each peer, or receives from it: by peers in a row that have the step
+/// in common, as a step has rounds for many peers.
+class last_messages {
+ public:
+  /// Peers [begin, end) have this step now. Calls `had(step)` for each one that they had.
+  template <class Had>
+  void replace(std::int32_t begin, std::int32_t end, step_id now, const Had& had) {
+    const auto first = std::partition_point(rows_.begin(), rows_.end(),
+                                            [&](const row& r) { return r.end <= begin; });
+    auto last = first;
+    std::array<row, 3> instead{};
+    row* next = instead.data();
+    if (first != rows_.end() && first->begin < begin) *next++ = {first->begin, begin, first->step};
+    *next++ = {begin, end, now};
+    for (; last != rows_.end() && last->begin < end; ++last) {
+      had(last->step);
+      if (last->end > end) *next++ = {end, last->end, last->step};
+    }
+    rows_.insert(rows_.erase(first, last), instead.data(), next);
+  }
+
+ private:
+  struct row {
+    std::int32_t begin, end;
+    step_id step;
+  };
+  std::vector<row> rows_;  // ascending, apart from one another
+};
+
+}  // namespace detail
 
 /// Collects the steps of one rank. Steps must be added in an order in which they could run one
 /// after the other; `finish` works out what the executor needs.
@@ -218,14 +253,26 @@ class builder {
   // Memory is only made for the blocks that are used; where steps cut the message differently, for
   // all of it.
   void note_use(buffer b, const block_range& blocks, std::int32_t rounds) {
-    buffer_use more{blocks.parts, blocks.parts, 0};
-    const std::int32_t distinct = blocks.stride == 0 ? 1 : std::min(rounds, blocks.parts);
-    for (std::int32_t r = 0; r < distinct; ++r) {
-      const std::int32_t first = wrap(blocks.first + std::int64_t{r} * blocks.stride, blocks.parts);
-      more.first = std::min(more.first, first);
-      more.last = std::max(more.last, first + blocks.count);
+    const auto [lowest, highest] = first_blocks(blocks, rounds);
+    result_.used[std::size_t(b)].include({blocks.parts, lowest, highest + blocks.count});
+  }
+  // The lowest and the highest first block of all rounds.
+  static std::pair<std::int32_t, std::int32_t> first_blocks(const block_range& blocks,
+                                                            std::int32_t rounds) {
+    const std::int32_t p = blocks.parts, begin = wrap(blocks.first, p);
+    const std::int32_t forward = wrap(blocks.stride, p);
+    const std::int64_t stride = forward <= p / 2 ? forward : forward - p;
+    const std::int64_t distinct = stride == 0 ? 1 : std::min(rounds, p);
+    const std::int64_t end = begin + (distinct - 1) * stride;
+    if (end >= 0 && end < p) return std::minmax({begin, std::int32_t(end)});
+    if (stride == 1 || stride == -1) return {0, p - 1};
+    std::pair<std::int32_t, std::int32_t> least_and_most{begin, begin};
+    for (std::int64_t r = 1; r < distinct; ++r) {
+      const std::int32_t first = wrap(begin + r * stride, p);
+      least_and_most = {std::min(least_and_most.first, first),
+                        std::max(least_and_most.second, first)};
     }
-    result_.used[std::size_t(b)].include(more);
+    return least_and_most;
   }
 
   // Where ranks share memory, whoever gets the result sees all that is published.
@@ -253,15 +300,24 @@ class builder {
   // Makes the step wait until every earlier send (receive) with a peer in common has been posted.
   void order_messages(step& s, step_id id) {
     if (!is_message(s.kind)) return;
-    auto& latest = latest_[s.kind == step_kind::send ? 0 : 1];
-    latest.resize(std::size_t(result_.num_ranks), no_step);
-    const std::int32_t peers = s.peer_stride == 0 ? 1 : std::min(s.rounds, result_.num_ranks);
-    for (std::int32_t r = 0; r < peers; ++r) {
-      step_id& before = latest[std::size_t(peer_of(s, r, result_.num_ranks))];
-      if (before != no_step && before != id && !waits_for_posting(s, before))
+    detail::last_messages& latest = latest_[s.kind == step_kind::send ? 0 : 1];
+    const auto wait = [&](step_id before) {
+      if (before != id && !waits_for_posting(s, before))
         add_dependency(s, {before, dependency::posted});
-      before = id;
+    };
+    const std::int32_t p = result_.num_ranks;
+    const std::int32_t peers = s.peer_stride == 0 ? 1 : std::min(s.rounds, p);
+    if (peers > 1 && s.peer_stride != 1 && s.peer_stride != -1) {
+      for (std::int32_t r = 0; r < peers; ++r) {
+        const std::int32_t peer = peer_of(s, r, p);
+        latest.replace(peer, peer + 1, id, wait);
+      }
+      return;
     }
+    const std::int32_t begin = peer_of(s, s.peer_stride < 0 ? peers - 1 : 0, p),
+                       end = begin + peers;
+    latest.replace(begin, std::min(end, p), id, wait);
+    if (end > p) latest.replace(0, end - p, id, wait);
   }
   bool waits_for_posting(const step& s, step_id other) const {
     const auto known = result_.dependencies_of(s);
@@ -287,7 +343,7 @@ class builder {
   }
 
   step_id last_send_ = no_step;
-  std::vector<step_id> latest_[2];  // per peer: the last step that sends to it, receives from it
+  detail::last_messages latest_[2];  // sends, receives
   schedule result_;
   std::int32_t result_rank_ = 0;
 };
