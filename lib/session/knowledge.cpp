@@ -68,9 +68,13 @@ knowledge::run_record worth_keeping(const select::statistics_dump& learnt) {
       calls += a.calls;
       time_s += double(a.calls) * a.mean_s;
     }
-    return calls < enough_calls && time_s < enough_s;
+    return !is_worth_keeping(calls, time_s);
   });
   return run;
+}
+
+bool is_worth_keeping(std::int64_t calls, double time_s) {
+  return calls >= enough_calls || time_s >= enough_s;
 }
 
 std::vector<knowledge::experience> read_knowledge(const std::string& setting,

@@ -30,6 +30,8 @@ inline constexpr std::size_t most_known = 256;
 /// What of this is worth keeping: contexts of more than a few calls, or long ones. Throws
 /// std::bad_alloc.
 knowledge::run_record worth_keeping(const select::statistics_dump& learnt);
+/// Whether that keeps a context of so many calls, which took so long.
+bool is_worth_keeping(std::int64_t calls, double time_s);
 
 /// What is known of this machine, the most useful first; nothing if `setting` is "off". Sentences
 /// about what is wrong are added to `problems`. Local; throws std::bad_alloc.

@@ -29,9 +29,17 @@ void session::add_contexts_like(const knowledge::problem& of, select::statistics
   const own_float_environment own;
   const std::unique_lock lock = joint_.guard();
   const select::lockstep& steps = joint_.steps();
+  // Programs have hundreds of contexts of a few calls: of these nothing is put together.
+  const auto tells = [&](int i) {
+    const select::policy* const policy = steps.policy_of(i);
+    if (!policy) return false;
+    const auto taken = policy->posterior(steps.incumbent(i));
+    const auto calls = steps.calls(i);
+    return is_worth_keeping(calls, taken ? double(calls) * taken->mean_s : 0);
+  };
   for (int i = 0; i < steps.num_contexts(); ++i)
     if (const auto key = select::context_key::unpacked(steps.id(i).number);
-        steps.policy_of(i) && name_of(key.op) == of.collective &&
+        name_of(key.op) == of.collective && tells(i) &&
         knowledge::distance(problem_of(key, first_bytes_[std::size_t(i)]), of))
       dump.contexts.push_back(statistics_of(i));
 }
