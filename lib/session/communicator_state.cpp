@@ -155,6 +155,7 @@ void communicator_state::leave_others() {
 
 int communicator_state::agree(MPI_Comm comm, bool pays, bool asked_for, double passed_s) {
   if (native_ || agreed_) return MPI_SUCCESS;
+  const double began_s = steady_clock_s();
   session::outcome outcome = session::create(comm, settings_, process_, pays, asked_for, passed_s);
   if (outcome.postponed) return MPI_SUCCESS;
   agreed_ = true;
@@ -163,6 +164,7 @@ int communicator_state::agree(MPI_Comm comm, bool pays, bool asked_for, double p
     session_ = std::move(outcome.made);
   }
   native_ = session_ == nullptr;
+  if (!native_ && rank_ == 0) process_.account().spend_on_set_up(steady_clock_s() - began_s);
   if (outcome.error_code != MPI_SUCCESS) call_error_handler(comm, outcome.error_code);
   return outcome.error_code;
 }
@@ -184,7 +186,8 @@ bool communicator_state::begins_at_once(const call& c) {
     const bool asks = railpass::is_particular(options), now = begins_at_once(c);
     if (beginning_.count(c.message_bytes, asks, process_.clock()) || now) {
       const double now_s = process_.clock()();
-      const bool pays = asks || is_particular() || now || beginning_.pays(now_s);
+      const bool pays = asks || is_particular() || now ||
+                        (beginning_.pays(now_s) && (rank_ != 0 || process_.may_tune_more()));
       if (const int failure = agree(c.comm, pays, false, beginning_.passed_s(now_s)))
         return failure;
     }

@@ -11,6 +11,7 @@
 #include "railpass/base/settings.hpp"
 #include "railpass/knowledge/near.hpp"
 #include "railpass/knowledge/recall.hpp"
+#include "railpass/select/account.hpp"
 #include "railpass/select/dump.hpp"
 
 #include <mpi.h>
@@ -52,6 +53,11 @@ class process {
     clock_ = other;
     began_s_ = clock_();
   }
+
+  /// What tuning costs, of all communicators whose rank 0 is this process.
+  select::account& account() { return account_; }
+  /// Whether that allows one more of their contexts, or one more of them, to be tuned.
+  bool may_tune_more() { return account_.allows_more(steady_clock_s()); }
 
   /// The profile a setting names, read once; null if none is named or it cannot be used on this
   /// machine, on so many hosts or with these rails (see rails_mark), which is recorded.
@@ -160,10 +166,24 @@ class process {
   knowledge::stakes_of_job at_stake_;
   kept_knowledge kept_;  // rank 0 of MPI_COMM_WORLD
   leaders leaders_;
+  select::account account_;
   select::statistics_dump freed_;  // of communicators that are gone
   int num_hosts_ = 1;
   std::atomic<std::uint32_t> pins_run_{0};
   bool begins_at_first_calls_ = false;
+};
+
+/// The time in which it lives is work of railpass, which the process' account pays.
+class paid_work {
+ public:
+  explicit paid_work(process& by) : by_(by) {}
+  ~paid_work() { by_.account().spend_on_work(steady_clock_s() - began_s_); }
+  paid_work(const paid_work&) = delete;
+  paid_work& operator=(const paid_work&) = delete;
+
+ private:
+  process& by_;
+  const double began_s_ = steady_clock_s();
 };
 
 }  // namespace railpass

@@ -195,11 +195,18 @@ int session::begin_context(const select::context_key& key, int context, const ca
                               rank_ == 0 ? first_plan(key, context, c) : select::plan_message{});
 }
 
+// What the leader takes for it the others wait for.
+void session::prepare_timed(recent_call& known, const call& c, const arm& a) {
+  std::optional<paid_work> paid;
+  if (rank_ == 0) paid.emplace(process_);
+  prepare(known, c, a);
+}
+
 int session::run_watched(const call& c, const arm& a, const select::timed_call& chosen) {
   // Building its schedule is no part of the time that an arm's first call takes, and a short call
   // is timed as it runs once it is settled.
   recent_call known;
-  if (chosen.timed) prepare(known, c, a);
+  if (chosen.timed) prepare_timed(known, c, a);
   const long given_before = chosen.watches_core ? times_core_given() : 0;
   const double started_s = process_.clock()();
   const int code = known.is_ready ? run_ready(c, known) : run_arm(c, a);
@@ -209,6 +216,7 @@ int session::run_watched(const call& c, const arm& a, const select::timed_call& 
     joint_.record(chosen, started_s, ended_s, gave_core);
   }
   if (rank_ == 0) watch_own_time(chosen, seconds);
+  if (rank_ == 0 && chosen.timed) decide_at_last(chosen.context, c);
   if (process_.tracing()) trace(c, chosen, started_s, seconds);
   return code;
 }

@@ -26,6 +26,7 @@
 #include "railpass/schedule/nodes.hpp"
 #include "railpass/select/dump.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -151,6 +152,7 @@ class session final : slot_tenant {
   bool is_watched(const select::timed_call& chosen) const;
   // How a call by this arm runs, if that can be known beforehand.
   [[gnu::noinline]] void prepare(recent_call& known, const call& c, const arm& a);
+  void prepare_timed(recent_call& known, const call& c, const arm& a);
   int run_ready(const call& c, const recent_call& known);
   int leave_to_mpi(const call& c);
   // What is rare is not inlined: a settled call is to run through little code.
@@ -183,6 +185,15 @@ class session final : slot_tenant {
   call_place place() const;
   std::uint8_t policy_index(std::string_view name);
   select::plan_message first_plan(const select::context_key& key, int context, const call& c);
+  std::unique_ptr<select::policy> policy_for(const select::context_key& key, int context,
+                                             const call& c) const;
+  // Whether the context may stay native while the account of the process allows no more.
+  bool may_wait(const select::context_key& key) const;
+  bool is_undecided(int context) const {
+    return std::ranges::find(undecided_, context) != undecided_.end();
+  }
+  // After a call of a context that has waited: its policy, once the account allows that.
+  void decide_at_last(int context, const call& c);
   select::plan_message lead(int context, const call& c, std::unique_ptr<select::policy> chosen);
   std::unique_ptr<select::policy> policy_of_pinned(const arm& pinned, const call& c,
                                                    select::policy_input input) const;
@@ -243,6 +254,7 @@ class session final : slot_tenant {
   own_time own_time_;  // rank 0 only, as the next one
   std::int64_t last_timed_call_ = 0;
   std::vector<std::int64_t> first_bytes_;  // rank 0: of the first call of each context
+  std::vector<int> undecided_;             // rank 0: contexts without their policy
 };
 
 }  // namespace railpass

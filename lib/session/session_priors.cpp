@@ -14,7 +14,9 @@
 #include "railpass/select/neighbours.hpp"
 #include "railpass/select/policies.hpp"
 #include "railpass/select/prior.hpp"
+#include "railpass/select/tally.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -23,6 +25,21 @@
 #include <utility>
 
 namespace railpass {
+
+namespace {
+
+// Of a context that begins while the account of the process allows no more to be tuned.
+class undecided_policy final : public select::constant_policy {
+ public:
+  undecided_policy()
+      : constant_policy({{.arm = select::native_arm, .native = true, .measured_only = true}},
+                        select::native_arm) {}
+  std::string reason() const override {
+    return "native until the process' calls have paid for more tuning";
+  }
+};
+
+}  // namespace
 
 void session::know_machine(double passed_s) {
   if (rank_ != 0) return;
@@ -34,7 +51,8 @@ void session::know_machine(double passed_s) {
   } catch (const std::bad_alloc&) {  // nothing is known of it, then
   }
   joint_.steps().expect(
-      select::expected_merge_costs(machine_, num_ranks_, nodes_.facts().most_ranks), passed_s);
+      select::expected_merge_costs(machine_, num_ranks_, nodes_.facts().most_ranks), passed_s,
+      &process_.account());
 }
 
 std::string session::rails() const {
@@ -61,8 +79,10 @@ std::vector<select::arm_prior> session::priors(const select::context_key& key, c
                                   .ranks_per_cache = caches_.facts().most_ranks_or_0(),
                                   .unit_bytes = c.is_reduction() ? double(c.element_bytes) : 1.0,
                                   .bytes = bytes};
-  return select::priors_of(known_arms()[std::size_t(c.op)], query,
-                           [&](const arm& a) { return eligible_here(*a.base, c); });
+  auto result = select::priors_of(known_arms()[std::size_t(c.op)], query,
+                                  [&](const arm& a) { return eligible_here(*a.base, c); });
+  result.shrink_to_fit();  // policies keep them
+  return result;
 }
 
 // The context of another size whose arms are the most alike; -1 if none has learnt enough. Rank 0.
@@ -74,7 +94,7 @@ int session::nearest_context(const select::context_key& key) const {
     const int octaves = std::abs(int(other.size_class) - int(key.size_class));
     if (octaves == 0 || octaves >= least || other.op != key.op ||
         other.operation != key.operation || other.policy != key.policy ||
-        joint_.steps().calls(i) < enough_calls || !joint_.steps().policy_of(i))
+        joint_.steps().calls(i) < enough_calls || !joint_.steps().policy_of(i) || is_undecided(i))
       continue;
     nearest = i;
     least = octaves;
@@ -125,42 +145,73 @@ select::plan_message session::lead(int context, const call& c,
   return joint_.steps().lead(context, std::move(chosen));
 }
 
+std::unique_ptr<select::policy> session::policy_for(const select::context_key& key, int context,
+                                                    const call& c) const {
+  select::policy_input input{.priors = {},
+                             .seed = std::uint64_t(settings_.seed) + std::uint64_t(context),
+                             .all_wait = select::waits_for_all(key.op),
+                             .says_worth = settings_.summary || !settings_.stats.empty(),
+                             .pass_exponent = settings_.pass_exponent};
+  if (const arm* const pinned = arms_[key.op].pinned)
+    return policy_of_pinned(*pinned, c, std::move(input));
+  input.priors = priors(key, c, double(c.message_bytes));
+  const int other = nearest_context(key);
+  const auto nearest =
+      other < 0 ? key : select::context_key::unpacked(joint_.steps().id(other).number);
+  const double octaves_away = other < 0 ? std::numeric_limits<double>::infinity()
+                                        : std::abs(int(nearest.size_class) - int(key.size_class));
+  if (other >= 0) {
+    const auto there = priors(nearest, c, double(first_bytes_[std::size_t(other)]));
+    const std::unique_lock lock = joint_.guard();
+    select::correct_by_neighbour(
+        input.priors, [&](int arm) { return joint_.steps().policy_of(other)->posterior(arm); },
+        there, octaves_away);
+  }
+  std::unique_ptr<select::policy> chosen = policy_with_knowledge(key, c, input, octaves_away);
+  return chosen ? std::move(chosen) : select::make_policy(policies_[key.policy], std::move(input));
+}
+
+// Whoever asks for another policy than the usual one wants that from the first call on.
+bool session::may_wait(const select::context_key& key) const {
+  static const std::string& usual = *new std::string(settings().policy);  // see known_arms()
+  return policies_[key.policy] == usual && !arms_[key.op].pinned;
+}
+
 select::plan_message session::first_plan(const select::context_key& key, int context,
                                          const call& c) {
   const own_float_environment own;
+  const paid_work paid(process_);
   // The others wait for a plan, so there must be one.
   try {
-    select::policy_input input{.priors = {},
-                               .seed = std::uint64_t(settings_.seed) + std::uint64_t(context),
-                               .all_wait = select::waits_for_all(key.op),
-                               .says_worth = settings_.summary || !settings_.stats.empty(),
-                               .pass_exponent = settings_.pass_exponent};
-    if (const arm* const pinned = arms_[key.op].pinned)
-      return lead(context, c, policy_of_pinned(*pinned, c, std::move(input)));
-    input.priors = priors(key, c, double(c.message_bytes));
-    const int other = nearest_context(key);
-    const auto nearest =
-        other < 0 ? key : select::context_key::unpacked(joint_.steps().id(other).number);
-    const double octaves_away = other < 0 ? std::numeric_limits<double>::infinity()
-                                          : std::abs(int(nearest.size_class) - int(key.size_class));
-    if (other >= 0) {
-      const auto there = priors(nearest, c, double(first_bytes_[std::size_t(other)]));
-      const std::unique_lock lock = joint_.guard();
-      select::correct_by_neighbour(
-          input.priors, [&](int arm) { return joint_.steps().policy_of(other)->posterior(arm); },
-          there, octaves_away);
-    }
-    std::unique_ptr<select::policy> chosen = policy_with_knowledge(key, c, input, octaves_away);
-    if (!chosen) chosen = select::make_policy(policies_[key.policy], std::move(input));
-    return lead(context, c, std::move(chosen));
+    if (process_.may_tune_more() || !may_wait(key))
+      return lead(context, c, policy_for(key, context, c));
+    undecided_.push_back(context);
+    return lead(context, c, std::make_unique<undecided_policy>());
   } catch (const error& problem) {
     process_.record(std::string(problem.what()) +
                     "; calls of this kind and size go to the MPI library");
   } catch (const std::bad_alloc&) {
     process_.record("no memory for a policy; calls of this kind and size go to the MPI library");
   }
+  std::erase(undecided_, context);
   const std::unique_lock lock = joint_.guard();
   return joint_.steps().lead(context, nullptr);
+}
+
+void session::decide_at_last(int context, const call& c) {
+  if (!is_undecided(context) || !process_.may_tune_more()) return;
+  const own_float_environment own;
+  const paid_work paid(process_);
+  std::erase(undecided_, context);
+  try {
+    const auto key = select::context_key::unpacked(joint_.steps().id(context).number);
+    std::unique_ptr<select::policy> chosen = policy_for(key, context, c);
+    const std::unique_lock lock = joint_.guard();
+    joint_.steps().change_policy(context, std::move(chosen));
+  } catch (const error& problem) {
+    process_.record(std::string(problem.what()) + "; the context stays native");
+  } catch (const std::bad_alloc&) {  // it stays native
+  }
 }
 
 }  // namespace railpass

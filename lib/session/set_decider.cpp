@@ -101,7 +101,7 @@ void set_decider::know_machine() {
                                             joint_->num_ranks(), hosts_.ranks_per_host);
   } catch (const std::bad_alloc&) {  // nothing is known of it, then
   }
-  joint_->steps().expect(expected);
+  joint_->steps().expect(expected, 0, &process_.account());
 }
 
 // ---- calls

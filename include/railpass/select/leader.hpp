@@ -5,6 +5,7 @@
 #pragma once
 
 #include "railpass/base/statistics.hpp"
+#include "railpass/select/account.hpp"
 #include "railpass/select/followed_context.hpp"
 #include "railpass/select/merge_costs.hpp"
 #include "railpass/select/merge_pacing.hpp"
@@ -63,14 +64,25 @@ inline bool is_likely_best(const policy& p, int arm) {
 class leader {
  public:
   /// Room for so many contexts: add_context() throws none then. Throws std::bad_alloc.
-  void reserve(std::size_t contexts) { led_.reserve(contexts); }
+  void reserve(std::size_t contexts) {
+    led_.reserve(contexts);
+    merged_.reserve(merge_report::max_samples);
+  }
   bool has_room() const { return led_.size() < led_.capacity(); }
   void add_context() { led_.emplace_back(); }
+
+  /// What trials cost is charged there; null: nowhere.
+  void spend_from(account* of_process) { account_ = of_process; }
 
   /// The first plan of a context, by its policy, which is kept; a null one means: native, untimed,
   /// for good. `calls`: of the communicator. Throws std::bad_alloc, and nothing has changed.
   epoch_plan begin(int context, std::unique_ptr<policy> chosen, std::int64_t calls,
                    double merge_cost_s);
+
+  /// Another policy, which begins with what the one before it has measured of native. Throws
+  /// std::bad_alloc, and nothing has changed.
+  void change_policy(int context, std::unique_ptr<policy> chosen, std::int64_t calls,
+                     double merge_cost_s);
 
   /// A call that explores is made.
   void note_exploration(int context, int arm) {
@@ -125,6 +137,13 @@ class leader {
 
  private:
   static constexpr std::size_t kept_skews = 64;  // per context
+  // In calls of the arm in use: what takes longer has met something else.
+  static constexpr double slowest_trial = 30;
+
+  struct merged_call {
+    std::size_t context = 0;
+    observation seen{};
+  };
 
   struct led_context {
     std::unique_ptr<policy> chosen;
@@ -137,8 +156,8 @@ class leader {
     std::int64_t explored_since = 0;   // exploring calls among those not yet accounted
     double rate = 1;                   // calls of the context per call of the communicator
     double last_seconds = 0;           // of its latest timed call, on this rank
-    std::vector<observation> merged;   // of the merge being consumed
-    std::vector<arm_record> records;
+    bool has_learnt = false;           // from the merge being consumed
+    std::vector<arm_record> records;   // of each arm that has run, or that a plan has named
     usual_lateness lateness;
     std::vector<double> skews_s;  // the oldest is replaced
     std::size_t next_skew = 0;
@@ -162,22 +181,26 @@ class leader {
       }
     }
 
-    void keep_skew(double skew_s) {
-      if (skews_s.size() < kept_skews)
-        skews_s.push_back(skew_s);
-      else
+    void keep_skew(double skew_s) noexcept {
+      if (skews_s.size() == kept_skews) {
         skews_s[next_skew++ % kept_skews] = skew_s;
-    }
-    std::vector<double> merged_s(int arm, bool after_itself) const {
-      std::vector<double> times_s;
-      for (const observation& o : merged)
-        if (o.arm == arm && (o.after_itself || !after_itself)) times_s.push_back(o.seconds);
-      return times_s;
+        return;
+      }
+      try {
+        skews_s.push_back(skew_s);
+      } catch (const std::bad_alloc&) {  // the next one, maybe
+      }
     }
     /// What calls took since the last merge that had samples of their arm, and the meeting of the
     /// arm in use with native. Meetings of other arms decide which one comes into use, so they
     /// would say too much of it.
-    void note_times(int in_use) {
+    void note_times(int in_use, std::span<const observation> merged) {
+      const auto merged_s = [&](int arm, bool after_itself) {
+        std::vector<double> times_s;
+        for (const observation& o : merged)
+          if (o.arm == arm && (o.after_itself || !after_itself)) times_s.push_back(o.seconds);
+        return times_s;
+      };
       for (arm_record& r : records) {
         const std::vector<double> times_s = merged_s(r.arm, false);
         if (times_s.empty()) continue;
@@ -198,6 +221,12 @@ class leader {
       records.push_back({.arm = arm});
       return records.back();
     }
+    /// Makes the records of all arms that may run by a plan, as no call may need memory for one.
+    void name_arms(const epoch_plan& p) {
+      for (const exploration& e : p.explore) record_of(e.arm);
+      record_of(p.incumbent);
+      record_of(native_arm);
+    }
 
     /// Without memory a policy is left in a state that nobody knows: the context keeps its plan
     /// then.
@@ -207,7 +236,7 @@ class leader {
         question(*chosen);
       } catch (const std::bad_alloc&) {
         chosen.reset();
-        merged.clear();
+        has_learnt = false;
         outbox.reset();
       }
     }
@@ -215,8 +244,16 @@ class leader {
 
   void learn_call(led_context& led, const followed_context& s, const timed_sample& one,
                   const call_times& times);
+  std::vector<observation> merged_of(std::size_t context) const {
+    std::vector<observation> result;
+    for (const merged_call& m : merged_)
+      if (m.context == context) result.push_back(m.seen);
+    return result;
+  }
 
+  account* account_ = nullptr;
   std::vector<led_context> led_;
+  std::vector<merged_call> merged_;  // of the merge being consumed
   merge_slowdown slowdown_;
   core_sharing sharing_;
   std::int64_t answered_at_ = 0;  // by calls of the communicator
@@ -228,15 +265,27 @@ inline epoch_plan leader::begin(int context, std::unique_ptr<policy> chosen, std
   epoch_plan p = native_plan();
   if (chosen) {
     p = chosen->plan({.calls = 0, .merge_cost_s = merge_cost_s, .pending = {}});
-    led.merged.reserve(merge_report::max_samples);
-    led.skews_s.reserve(kept_skews);
-    led.records.reserve(chosen->arms().size() + 1);
+    led.name_arms(p);
     led.chosen = std::move(chosen);
   }
   led.length = p.length;
   led.wanted_at = p.length;
   if (answered_at_ > 0) led.counted_from = calls;
   return p;
+}
+
+inline void leader::change_policy(int context, std::unique_ptr<policy> chosen, std::int64_t calls,
+                                  double merge_cost_s) {
+  led_context& led = led_[std::size_t(context)];
+  const auto native_s = led.chosen ? led.believed_s(native_arm) : std::nullopt;
+  if (native_s) {
+    const observation before{.arm = native_arm, .seconds = *native_s};
+    chosen->learn({&before, 1}, calls);
+  }
+  epoch_plan p = chosen->plan({.calls = calls, .merge_cost_s = merge_cost_s, .pending = {}});
+  led.name_arms(p);
+  led.outbox = std::move(p);
+  led.chosen = std::move(chosen);
 }
 
 inline void leader::account_calls(int context, const followed_context& s) {
@@ -250,6 +299,7 @@ inline void leader::account_calls(int context, const followed_context& s) {
 inline std::vector<arm_record> leader::records(int context, const followed_context& s) const {
   const led_context& led = led_[std::size_t(context)];
   std::vector<arm_record> result = led.records;
+  std::erase_if(result, [](const arm_record& r) { return r.calls == 0; });
   const std::int64_t calls = s.calls - led.calls_accounted - led.explored_since;
   if (calls <= 0) return result;
   const auto current = std::find_if(result.begin(), result.end(),
@@ -268,6 +318,7 @@ inline void leader::learn(std::span<const timed_sample> samples, const merge_rep
       int(std::ranges::count_if(
           samples, [](const timed_sample& one) { return one.seconds > 0 && one.watches_core; })),
       report.gave_core());
+  merged_.clear();
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const timed_sample& one = samples[i];
     led_context& led = led_[std::size_t(one.context)];
@@ -276,11 +327,12 @@ inline void leader::learn(std::span<const timed_sample> samples, const merge_rep
       learn_call(led, contexts[std::size_t(one.context)], one, *times);
   }
   for (std::size_t c = 0; c < led_.size(); ++c) {
-    if (led_[c].merged.empty()) continue;
+    if (!led_[c].has_learnt) continue;
     led_[c].ask([&](policy& p) {
+      const std::vector<observation> merged = merged_of(c);
       account_calls(int(c), contexts[c]);
-      led_[c].note_times(contexts[c].incumbent);
-      p.learn(led_[c].merged, contexts[c].calls);
+      led_[c].note_times(contexts[c].incumbent, merged);
+      p.learn(merged, contexts[c].calls);
     });
   }
 }
@@ -300,10 +352,12 @@ inline void leader::learn_call(led_context& led, const followed_context& s, cons
       slowdown_.learn(seconds / *expected_s, one.beside_merge);
   led.sampled_s = seconds;
   led.sampled_call = one.call;
-  led.merged.push_back(
-      {.arm = one.arm,
-       .seconds = seconds,
-       .after_itself = one.arm == one.arm_before || s.id.waits == waiting::for_all});
+  led.has_learnt = true;
+  merged_.push_back(
+      {std::size_t(one.context),
+       {.arm = one.arm,
+        .seconds = seconds,
+        .after_itself = one.arm == one.arm_before || s.id.waits == waiting::for_all}});
   arm_record& record = led.record_of(one.arm);
   ++record.samples;
   record.sum_s += seconds;
@@ -311,8 +365,11 @@ inline void leader::learn_call(led_context& led, const followed_context& s, cons
   record.sum_log += log_s;
   record.sum_log_squared += log_s * log_s;
   if (one.explored)
-    if (const auto incumbent_s = led.believed_s(s.incumbent))
+    if (const auto incumbent_s = led.believed_s(s.incumbent)) {
       record.exploration_cost_s += seconds - *incumbent_s;
+      if (account_)
+        account_->spend_on_trials(std::min(seconds, slowest_trial * *incumbent_s) - *incumbent_s);
+    }
 }
 
 inline void leader::plan(std::span<const followed_context> contexts,
@@ -321,12 +378,12 @@ inline void leader::plan(std::span<const followed_context> contexts,
   for (std::size_t c = 0; c < led_.size(); ++c) {
     const followed_context& s = contexts[c];
     led_context& led = led_[c];
-    if (led.merged.empty()) {
+    if (!led.has_learnt) {
       // Wanted a plan, but had nothing to learn from: do not make everybody wait for it.
       if (led.chosen && !led.outbox && led.wanted_at <= s.calls) led.wanted_at = s.calls + s.length;
       continue;
     }
-    led.merged.clear();
+    led.has_learnt = false;
     led.ask([&](policy& p) {
       std::vector<int> pending;
       for (const timed_sample& one : queue)
@@ -340,6 +397,7 @@ inline void leader::plan(std::span<const followed_context> contexts,
                            .merge_cost_s = merge_cost_s,
                            .reply_calls = 2 * reply_calls * led.rate,
                            .pending = pending});
+      led.name_arms(*led.outbox);
       led.outbox->settled = is_likely_best(p, led.outbox->incumbent);
     });
   }
@@ -365,6 +423,7 @@ inline merge_demand leader::answer(std::span<const followed_context> contexts, s
     const double mean_s = led.mean_call_s(s.incumbent);
     demand.calls_s += new_calls * mean_s;
     demand.call_s += led.rate * mean_s;
+    demand.longest_call_s = std::max(demand.longest_call_s, mean_s);
     demand.shortest_plan = std::min(demand.shortest_plan, led.length);
     const double remaining = led.outbox ? 0 : double(led.wanted_at - s.calls);
     demand.gap = std::min(demand.gap, remaining / led.rate - reply_calls);

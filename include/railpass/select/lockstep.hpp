@@ -108,10 +108,12 @@ class lockstep {
   }
 
   /// Leader only, before the first call: better guesses than those of an unknown machine, and how
-  /// much time has passed per call so far, if that is known.
-  void expect(const merge_costs& costs, double passed_s = 0) {
+  /// much time has passed per call so far, if that is known; and the account of the process, which
+  /// outlives the lockstep.
+  void expect(const merge_costs& costs, double passed_s = 0, account* of_process = nullptr) {
     const own_float_environment own;
-    pacing_ = merge_pacing(steps_.spread_height(), costs, passed_s);
+    pacing_ = merge_pacing(steps_.spread_height(), costs, passed_s, of_process);
+    leader_.spend_from(of_process);
   }
 
   /// Counts one blocking call on the communicator; true if due() has something to do.
@@ -230,6 +232,12 @@ class lockstep {
   /// means: native, untimed, for good; that needs no memory. Otherwise std::bad_alloc may be
   /// thrown, and nothing has changed.
   plan_message lead(int context, std::unique_ptr<policy> chosen);
+
+  /// Leader only: another policy for the context, which takes over with its next plan.
+  void change_policy(int context, std::unique_ptr<policy> chosen) {
+    const own_float_environment own;
+    leader_.change_policy(context, std::move(chosen), calls(context), merge_cost_s());
+  }
 
   /// All ranks: the first plan of a context.
   void adopt(int context, const plan_message& message);

@@ -4,6 +4,7 @@
 // out. A few merges are free, then they may cost a share of the time spent in the calls.
 #pragma once
 
+#include "railpass/select/account.hpp"
 #include "railpass/select/merge_costs.hpp"
 #include "railpass/select/merge_words.hpp"
 
@@ -18,6 +19,7 @@ struct merge_demand {
   double calls = 1;                   ///< of the communicator
   double calls_s = 0;                 ///< those with a policy, in all
   double call_s = 0;                  ///< the same per call of the communicator
+  double longest_call_s = 0;          ///< by the mean of its context
   double gap = longest_epoch;         ///< calls until the first context wants its next plan
   int shortest_plan = longest_epoch;  ///< in calls of its context
 };
@@ -31,9 +33,12 @@ struct hastened_merge {
 class merge_pacing {
  public:
   /// `spread_height` is that of the tree of merges spread over calls; `passed_s`: how much time has
-  /// passed per call so far, 0 if that is not known.
-  explicit merge_pacing(int spread_height, const merge_costs& costs = {}, double passed_s = 0)
-      : spread_calls_(2 * spread_height),
+  /// passed per call so far, 0 if that is not known. What merges cost and what calls take goes to
+  /// the account of the process, which outlives this; null: there is none.
+  explicit merge_pacing(int spread_height, const merge_costs& costs = {}, double passed_s = 0,
+                        account* of_process = nullptr)
+      : account_(of_process),
+        spread_calls_(2 * spread_height),
         costs_(costs),
         passed_s_(passed_s),
         others_spend_s_(costs.spread_s / 2) {}
@@ -69,6 +74,7 @@ class merge_pacing {
   /// which that was the most, by its own clock, and `slowdown` by how much calls beside one take
   /// longer, in calls.
   void charge(std::int32_t pace, double charged_s, double slowdown) {
+    const double before_s = all_cost_s_;
     if (charged_pace_ >= 0) {
       // One late rank must not silence the learning: a single merge counts four times the usual.
       const bool at_once = charged_pace_ == 0;
@@ -83,6 +89,7 @@ class merge_pacing {
     charged_pace_ = pace;
     expected_cost_s_ = cost_s(pace);
     all_cost_s_ += expected_cost_s_;
+    if (account_) account_->spend(all_cost_s_ - before_s);
   }
 
   /// The merge after the one that is answered now, `reply_calls` before it is consumed: as soon as
@@ -99,8 +106,12 @@ class merge_pacing {
     // No tuned context was used: look again later, ever later.
     if (gap == longest_epoch) gap = 2 * demand.calls;
     const std::int32_t next_pace = pace(demand.call_s, demand.shortest_plan);
-    spare_s_ = (free_merges - 1) * cost_s(next_pace) + demand.call_s + merge_share * elapsed_s_ -
-               all_cost_s_;
+    const double free_s = (free_merges - 1) * cost_s(next_pace) + demand.call_s;
+    spare_s_ = free_s + merge_share * elapsed_s_ - all_cost_s_;
+    if (account_) {
+      account_->earn(elapsed_s);
+      account_->allow(free_s, demand.longest_call_s);
+    }
     if (spare_s_ < 0 && demand.call_s > 0) {
       // By each call to come.
       const double earned_s = merge_share * demand.call_s * elapsed_s_ / calls_s_;
@@ -144,6 +155,7 @@ class merge_pacing {
                                         : merge_report::max_samples;
   }
 
+  account* account_;
   int spread_calls_;  // up the tree and down again
   merge_costs costs_;
   double passed_s_;

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The account of a process that leads communicators: while it is empty, communicators and contexts
+// that begin stay native, and none of them takes much memory.
+#include "railpass/select/account.hpp"
+
+#include "lib/session/process.hpp"
+#include "railpass/mpi.hpp"
+#include "support/catch.hpp"
+#include "support/communicators.hpp"
+#include "support/stopped_clock.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <malloc.h>
+#include <string>
+#include <vector>
+
+using namespace railpass;
+using railpass::test::stopped_clock;
+
+namespace {
+
+constexpr double much_s = 1e9;
+
+void call_all_reduce(MPI_Comm comm, int count) {
+  std::vector<int> data(std::size_t(count), 1);
+  CHECK(mpi::all_reduce(MPI_IN_PLACE, data.data(), count, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS);
+  int size = 0;
+  MPI_Comm_size(comm, &size);
+  CHECK(data == std::vector<int>(data.size(), size));
+}
+
+/// Contexts of the communicator of that name, on its leader.
+std::vector<select::context_statistics> contexts_of(const std::string& name) {
+  std::vector<select::context_statistics> all = process::get()->statistics().contexts;
+  std::erase_if(all, [&](const select::context_statistics& c) { return c.communicator != name; });
+  return all;
+}
+
+bool waits(const select::context_statistics& c) {
+  return c.reason.find("have paid for more tuning") != std::string::npos;
+}
+
+/// The account is empty on all ranks while it lives.
+class empty_account {
+ public:
+  empty_account() { process::get()->account().spend(much_s); }
+  ~empty_account() { process::get()->account().spend(-much_s); }
+  empty_account(const empty_account&) = delete;
+  empty_account& operator=(const empty_account&) = delete;
+};
+
+}  // namespace
+
+TEST_CASE("a context that begins while the account is empty is decided once it is not") {
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() < 2) return;
+  MPI_Comm_set_name(world, "waiting");
+  stopped_clock clock;
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  const auto go_on = [&] {
+    for (int i = 0; i < 32; ++i) clock.pass_in(1e-3, [&] { call_all_reduce(world, 100); });
+  };
+  {
+    const empty_account none_left;
+    go_on();
+    CHECK(mpi::last_arm(world) == "native");
+    if (world.rank() == 0) {
+      const auto contexts = contexts_of("waiting");
+      REQUIRE(contexts.size() == 1);
+      CHECK(waits(contexts[0]));
+      CHECK(contexts[0].arms.size() == 1);
+    }
+  }
+  for (int i = 0; i < 8; ++i) go_on();
+  if (world.rank() == 0) {
+    const auto contexts = contexts_of("waiting");
+    REQUIRE(contexts.size() == 1);
+    CHECK(!waits(contexts[0]));
+    CHECK(contexts[0].arms.size() > 1);
+    CHECK(contexts[0].calls == 9 * 32);
+  }
+}
+
+TEST_CASE("whoever names another policy does not wait for the account") {
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() < 2) return;
+  MPI_Comm_set_name(world, "asked for");
+  mpi::configure(world, "policy", "round_robin");
+  const empty_account none_left;
+  REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
+  for (int i = 0; i < 32; ++i) call_all_reduce(world, 100);
+  if (world.rank() == 0) {
+    const auto contexts = contexts_of("asked for");
+    REQUIRE(contexts.size() == 1);
+    CHECK(!waits(contexts[0]));
+  }
+}
+
+TEST_CASE("a communicator is not set up while the account is empty") {
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() < 2) return;
+  MPI_Comm_set_name(world, "not set up");
+  stopped_clock clock;
+  const auto calls = [&](int number) {
+    for (int i = 0; i < number; ++i) clock.pass_in(1e-3, [&] { call_all_reduce(world, 10'000); });
+  };
+  {
+    const empty_account none_left;
+    calls(20);
+    CHECK(contexts_of("not set up").empty());
+  }
+  calls(100);
+  if (world.rank() == 0) CHECK(!contexts_of("not set up").empty());
+}
+
+TEST_CASE("many communicators with an empty account take little memory") {
+  const communicator world = communicator::duplicate_of_world();
+  if (world.size() < 2) return;
+  constexpr int number = 16;
+  std::deque<communicator> all;
+  for (int i = 0; i < number; ++i) all.emplace_back(communicator::duplicate_of_world());
+  const auto call = [&](const communicator& one) {
+    for (int count = 1; count <= 512; count *= 2) call_all_reduce(one, count);
+  };
+  const empty_account none_left;
+  call(world);
+  const std::size_t before = mallinfo2().uordblks;
+  for (const communicator& one : all) {
+    REQUIRE(mpi::start_tuning(one) == MPI_SUCCESS);
+    call(one);
+  }
+  const double bytes = double(mallinfo2().uordblks) - double(before);
+  CHECK(bytes / number < 100e3);
+}
