@@ -6,10 +6,13 @@
 // the statistics say.
 //
 //     worth_simulated [SEEDS [PROGRAM]]
+//     worth_simulated choices [SEEDS]
 //
 // One line per program: verdicts, what was saved and what is claimed (means over the seeds), in how
 // many runs the 95 % interval holds it, wrong signs among the definite verdicts, and the end of the
-// tuned run in that of the best arm alone.
+// tuned run in that of the best arm alone. `choices` judges the arms that are in use at the end,
+// each alone in the whole program, by times inside calls and by a clock that all ranks share: how
+// many are within 5 % of the best ones.
 #include "lib/session/arm_statistics.hpp"
 #include "railpass/select/lockstep.hpp"
 #include "railpass/select/policies/knowledge_gradient.hpp"
@@ -21,6 +24,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -40,11 +44,13 @@ using clocks = std::array<double, num_ranks>;
 struct operation {
   collective op;
   std::function<void(int arm, int round, clocks& now, double noise)> run;
+  int root = 0;
 };
 struct program {
   std::string name;
-  std::vector<operation> calls;                                        // of each round
-  std::function<double(int rank, random_stream& random)> compute_s{};  // before them
+  std::vector<operation> calls;                                                   // of each round
+  std::function<double(int rank, int round, random_stream& random)> compute_s{};  // before them
+  bool neighbours_wait = false;  // for each other, after computing
 };
 
 using arm_times = std::array<double, num_arms>;
@@ -80,13 +86,17 @@ operation reduce(arm_times root_us, arm_times leaf_us) {
 }
 
 auto always(double seconds) {
-  return [=](int, random_stream&) { return seconds; };
+  return [=](int, int, random_stream&) { return seconds; };
 }
 auto at_random(double mean_s) {
-  return [=](int, random_stream& random) { return -mean_s * std::log(random.uniform()); };
+  return [=](int, int, random_stream& random) { return -mean_s * std::log(random.uniform()); };
 }
 auto late_rank(int which, double late_s, double others_s) {
-  return [=](int rank, random_stream&) { return rank == which ? late_s : others_s; };
+  return [=](int rank, int, random_stream&) { return rank == which ? late_s : others_s; };
+}
+auto in_turns(double late_s) {
+  return
+      [=](int rank, int round, random_stream&) { return rank == round % num_ranks ? late_s : 0; };
 }
 
 std::vector<program> programs() {
@@ -100,7 +110,7 @@ std::vector<program> programs() {
       {"all_reduce 20 % faster, one rank late", {all_wait(faster)}, late_rank(7, 500 * us, 0)},
       {"all_reduce 20 % faster, rare delays",
        {all_wait(faster)},
-       [](int, random_stream& r) { return 100 * us + (r.uniform() < 0.02 ? 3000 * us : 0); }},
+       [](int, int, random_stream& r) { return 100 * us + (r.uniform() < 0.02 ? 3000 * us : 0); }},
       {"all_reduce 20 % faster, four times as slow by the end",
        {all_wait([=](int a, int round) {
          return faster[std::size_t(a)] * (1 + 3.0 * round / num_rounds);
@@ -145,14 +155,18 @@ std::vector<program> programs() {
 /// The ranks' locksteps: which arm a call takes, and the statistics at the end.
 class tuner {
  public:
-  tuner(const std::vector<operation>& calls, std::uint64_t seed) : calls_(calls), seed_(seed) {
+  tuner(const std::vector<operation>& calls, std::uint64_t seed, bool shares_clock = false)
+      : calls_(calls), seed_(seed) {
     for (int r = 0; r < num_ranks; ++r) ranks_.emplace_back(lockstep_settings{}, r, num_ranks);
+    if (shares_clock)
+      for (lockstep& one : ranks_) one.share_clock();
     ranks_[0].expect({.spread_s = 8 * us, .at_once_s = 30 * us}, 200 * us);
   }
 
   int begin(const operation& call, clocks& now) {
     std::array<bool, num_ranks> due{};
     for (std::size_t r = 0; r < num_ranks; ++r) {
+      if (ranks_[r].awaits_next()) ranks_[r].note_next(now[r], dependence_in(call.op));
       due[r] = ranks_[r].begin_call();
       if (due[r]) ranks_[r].begin_steps(now[r]);
     }
@@ -172,12 +186,21 @@ class tuner {
       timed_[r] = ranks_[r].next_call(key);
     }
     began_ = now;
+    call_ = &call;
     return timed_[0].arm;
+  }
+  int in_use(collective op) const {
+    for (int i = 0; i < ranks_[0].num_contexts(); ++i)
+      if (context_key::unpacked(ranks_[0].id(i).number).op == op) return ranks_[0].incumbent(i);
+    return 0;
   }
   void end(const clocks& now) {
     for (std::size_t r = 0; r < num_ranks; ++r) {
       if (timed_[r].timed)
         ranks_[r].record(timed_[r], now[r] - began_[r], ranks_[r].gap_s(timed_[r], began_[r]));
+      if (timed_[r].timed && ranks_[r].shares_clock())
+        ranks_[r].await_next(timed_[r], began_[r], now[r],
+                             {dependence_in(call_->op), int(r) == call_->root});
       if (timed_[r].notes_end) ranks_[r].note_end(timed_[r], now[r]);
     }
   }
@@ -216,22 +239,32 @@ class tuner {
   plan_message first_plan_{};
   std::array<timed_call, num_ranks> timed_{};
   clocks began_{};
+  const operation* call_ = nullptr;
 };
 
-/// The end of the run; by `arm` alone if there is no tuner.
-double end_s(const program& p, std::uint64_t seed, int arm, tuner* tuned) {
+void wait_for_neighbours(clocks& now) {
+  const clocks came = now;
+  for (std::size_t r = 0; r < num_ranks; ++r)
+    now[r] = std::max({came[r], came[(r + 1) % num_ranks] + 1.5 * us,
+                       came[(r + num_ranks - 1) % num_ranks] + 1.5 * us});
+}
+
+/// The end of the run; by these arms alone, one for each call of a round, if there is no tuner.
+double end_s(const program& p, std::uint64_t seed, const std::vector<int>& arms, tuner* tuned) {
   random_stream computing(2 * seed), noise(2 * seed + 1);
   clocks now{};
   for (int round = 0; round < num_rounds; ++round) {
-    for (int r = 0; r < num_ranks; ++r) now[std::size_t(r)] += p.compute_s(r, computing);
-    for (const operation& call : p.calls) {
+    for (int r = 0; r < num_ranks; ++r) now[std::size_t(r)] += p.compute_s(r, round, computing);
+    if (p.neighbours_wait) wait_for_neighbours(now);
+    for (std::size_t i = 0; i < p.calls.size(); ++i) {
+      const operation& call = p.calls[i];
       std::array<double, num_arms> factor{};  // drawn alike whatever runs
       for (double& f : factor) {
         f = std::exp(0.05 * noise.normal());
         const double slow = noise.uniform(), how = noise.uniform();
         if (slow < 0.01) f *= 1 + 4 * how;
       }
-      const int runs = tuned ? tuned->begin(call, now) : arm;
+      const int runs = tuned ? tuned->begin(call, now) : arms[i];
       call.run(runs, round, now, factor[std::size_t(runs)]);
       if (tuned) tuned->end(now);
     }
@@ -244,11 +277,12 @@ void play(const program& p, int seeds) {
   double saved = 0, claimed = 0, to_best = 0;
   for (int seed = 1; seed <= seeds; ++seed) {
     tuner ranks(p.calls, std::uint64_t(seed));
-    const double tuned_s = end_s(p, std::uint64_t(seed), 0, &ranks),
-                 native_s = end_s(p, std::uint64_t(seed), 0, nullptr);
+    const auto alone = [&](int arm) { return std::vector<int>(p.calls.size(), arm); };
+    const double tuned_s = end_s(p, std::uint64_t(seed), {}, &ranks),
+                 native_s = end_s(p, std::uint64_t(seed), alone(0), nullptr);
     double best_s = native_s;
     for (int arm = 1; arm < num_arms; ++arm)
-      best_s = std::min(best_s, end_s(p, std::uint64_t(seed), arm, nullptr));
+      best_s = std::min(best_s, end_s(p, std::uint64_t(seed), alone(arm), nullptr));
     const statistics_dump dump = ranks.dump();
     const worth said = worth_of(dump);
     const double truth_s = native_s - tuned_s;
@@ -268,9 +302,212 @@ void play(const program& p, int seeds) {
               seeds - faster - slower, 1e3 * saved, 1e3 * claimed, holds, wrong, to_best);
 }
 
+// ---- which arms are chosen
+
+/// From a rank's coming to a rank's leaving, in us; negative: this one does not wait for that one.
+using delays_us = std::function<double(int from, int to)>;
+using arms_us = std::array<delays_us, num_arms>;
+
+operation by_delays(collective op, arms_us arms, int root = 0) {
+  return {op,
+          [=](int arm, int, clocks& now, double noise) {
+            const clocks came = now;
+            for (int to = 0; to < num_ranks; ++to)
+              for (int from = 0; from < num_ranks; ++from)
+                if (const double delay = arms[std::size_t(arm)](from, to); delay >= 0)
+                  now[std::size_t(to)] =
+                      std::max(now[std::size_t(to)], came[std::size_t(from)] + delay * us * noise);
+          },
+          root};
+}
+
+delays_us alike(double all) {
+  return [=](int, int) { return all; };
+}
+/// Rank 0 has all after `up`, and the others have the result after `down`.
+delays_us by_rank_0(double up, double down) {
+  return [=](int from, int to) { return 5 + (from == 0 ? 0 : up) + (to == 0 ? 0 : down); };
+}
+/// Ranks leave one after the other.
+delays_us apart(double first, double last) {
+  return [=](int, int to) { return first + (last - first) * to / (num_ranks - 1); };
+}
+delays_us from_root(double of_root, double of_leaves, int root) {
+  return [=](int from, int to) -> double {
+    if (from == to) return from == root ? of_root : 1;
+    if (from != root) return -1;
+    return of_leaves * (1 + (to - root + num_ranks) % num_ranks) / num_ranks;
+  };
+}
+delays_us to_root(double of_root, double of_leaves, int root) {
+  return [=](int from, int to) -> double {
+    if (to == root) return of_root;
+    return from == to ? of_leaves : -1;
+  };
+}
+
+/// Programs whose rounds have the same calls, by arms of different kinds.
+struct family {
+  std::string name;
+  std::vector<std::vector<operation>> rounds{};
+  bool neighbours_wait = false;
+};
+
+std::vector<family> families() {
+  using enum collective;
+  const std::vector<arms_us> for_all{
+      {alike(100), alike(80), alike(130)},
+      {alike(100), by_rank_0(55, 55), alike(130)},
+      {alike(100), apart(50, 120), alike(90)},
+      {apart(60, 100), apart(20, 115), by_rank_0(40, 70)},
+  };
+  using root_and_leaves = std::array<std::array<double, 2>, num_arms>;
+  std::vector<root_and_leaves> rooted{
+      {{{20, 100}, {90, 60}, {40, 200}}},
+      {{{100, 100}, {20, 120}, {200, 200}}},
+      {{{20, 100}, {20, 80}, {40, 200}}},
+      {{{60, 60}, {90, 40}, {20, 90}}},
+  };
+  for (std::size_t i = 0, n = rooted.size(); i < n; ++i) {
+    root_and_leaves other = rooted[i];
+    for (auto& [of_root, of_leaves] : other) std::swap(of_root, of_leaves);
+    rooted.push_back(other);
+  }
+  const auto down = [](const root_and_leaves& t, int root = 0) {
+    arms_us arms;
+    for (std::size_t a = 0; a < num_arms; ++a) arms[a] = from_root(t[a][0], t[a][1], root);
+    return by_delays(broadcast, arms, root);
+  };
+  const auto up = [](const root_and_leaves& t) {
+    arms_us arms;
+    for (std::size_t a = 0; a < num_arms; ++a) arms[a] = to_root(t[a][1], t[a][0], 0);
+    return by_delays(reduce, arms);
+  };
+  const operation meeting = by_delays(all_gather, {alike(50), alike(50), alike(50)});
+
+  std::vector<family> all{{.name = "all_reduce"},
+                          {.name = "two all_reduces"},
+                          {.name = "all_reduce, neighbours wait", .neighbours_wait = true}};
+  for (const arms_us& arms : for_all) {
+    const operation one = by_delays(all_reduce, arms);
+    all[0].rounds.push_back({one});
+    all[1].rounds.push_back({one, one});
+    all[2].rounds.push_back({one});
+  }
+  const auto add = [&](const std::string& name, const auto& calls, bool neighbours_wait = false) {
+    family f{.name = name, .neighbours_wait = neighbours_wait};
+    for (const root_and_leaves& t : rooted) f.rounds.push_back(calls(t));
+    all.push_back(std::move(f));
+  };
+  using calls = std::vector<operation>;
+  add("reduce", [&](const auto& t) { return calls{up(t)}; });
+  add("reduce, all_gather", [&](const auto& t) { return calls{up(t), meeting}; });
+  add(
+      "reduce, neighbours wait", [&](const auto& t) { return calls{up(t)}; }, true);
+  add("broadcast, all_gather", [&](const auto& t) { return calls{down(t), meeting}; });
+  add("broadcast", [&](const auto& t) { return calls{down(t)}; });
+  add(
+      "broadcast, neighbours wait", [&](const auto& t) { return calls{down(t)}; }, true);
+  add("broadcast, roots in turns", [&](const auto& t) { return calls{down(t), down(t, 3)}; });
+  add("reduce, broadcast", [&](const auto& t) { return calls{up(t), down(t)}; });
+  return all;
+}
+
+/// What ranks compute before each round, in lengths of a call.
+constexpr std::array lateness_in_calls{0.0, 1.0, 10.0};
+
+std::vector<std::function<double(int, int, random_stream&)>> latenesses(double calls) {
+  if (calls == 0) return {always(0)};
+  const double late_s = calls * 100 * us;
+  return {at_random(late_s), late_rank(0, late_s, 0), late_rank(num_ranks - 1, late_s, 0),
+          late_rank(0, 0, late_s), in_turns(late_s)};
+}
+
+/// How the arms in use at the end compare with the best ones, each alone in the whole program.
+struct judgement {
+  int runs = 0, good = 0;
+  double excess = 0, most = 0;
+
+  void add(double ratio) {
+    constexpr double as_good = 1.05;
+    ++runs;
+    good += ratio <= as_good ? 1 : 0;
+    excess += ratio - 1;
+    most = std::max(most, ratio - 1);
+  }
+  void print() const {
+    std::printf(" | %4d %4d %5.1f %6.1f", good, runs, 1e2 * excess / runs, 1e2 * most);
+  }
+};
+
+std::vector<collective> collectives_of(const program& p) {
+  std::vector<collective> all;
+  for (const operation& call : p.calls)
+    if (std::ranges::find(all, call.op) == all.end()) all.push_back(call.op);
+  return all;
+}
+
+/// The arms of a round's calls if the collectives' arms are the digits of `number`.
+std::vector<int> arms_by_number(const program& p, int number) {
+  const std::vector<collective> all = collectives_of(p);
+  std::vector<int> arms;
+  for (const operation& call : p.calls) {
+    int rest = number;
+    for (const collective op : all) {
+      if (op == call.op) break;
+      rest /= num_arms;
+    }
+    arms.push_back(rest % num_arms);
+  }
+  return arms;
+}
+
+/// The least end of all choices of arms.
+double best_end_s(const program& p, std::uint64_t seed) {
+  int choices = 1;
+  for (std::size_t i = 0; i < collectives_of(p).size(); ++i) choices *= num_arms;
+  double best_s = end_s(p, seed, arms_by_number(p, 0), nullptr);
+  for (int c = 1; c < choices; ++c)
+    best_s = std::min(best_s, end_s(p, seed, arms_by_number(p, c), nullptr));
+  return best_s;
+}
+
+/// The end by those arms alone that are in use at the end of a tuned run.
+double chosen_end_s(const program& p, std::uint64_t seed, bool shares_clock) {
+  tuner ranks(p.calls, seed, shares_clock);
+  end_s(p, seed, {}, &ranks);
+  std::vector<int> arms;
+  for (const operation& call : p.calls) arms.push_back(ranks.in_use(call.op));
+  return end_s(p, seed, arms, nullptr);
+}
+
+void judge_choices(const family& f, double late_calls, int seeds) {
+  std::array<judgement, 2> by_clock{};
+  for (const std::vector<operation>& round : f.rounds)
+    for (const auto& compute_s : latenesses(late_calls))
+      for (int seed = 1; seed <= seeds; ++seed) {
+        const program p{f.name, round, compute_s, f.neighbours_wait};
+        const double best_s = best_end_s(p, std::uint64_t(seed));
+        for (const bool shared : {false, true})
+          by_clock[shared].add(chosen_end_s(p, std::uint64_t(seed), shared) / best_s);
+      }
+  std::printf("%-30s %3.0f", f.name.c_str(), late_calls);
+  for (const judgement& j : by_clock) j.print();
+  std::printf("\n");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == "choices") {
+    const int seeds = argc > 2 ? std::max(1, std::atoi(argv[2])) : 2;
+    std::printf("%-30s %3s | %-22s | %-22s\n", "", "", "times inside", "shared clock");
+    std::printf("%-30s %3s | %4s %4s %5s %6s | %4s %4s %5s %6s\n", "lateness in calls", "", "good",
+                "of", "% off", "most", "good", "of", "% off", "most");
+    for (const family& f : families())
+      for (const double late_calls : lateness_in_calls) judge_choices(f, late_calls, seeds);
+    return 0;
+  }
   const int seeds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 40;
   const std::string only = argc > 2 ? argv[2] : "";
   std::printf("%-54s %4s %4s %4s | %8s %8s | %3s %3s | %s\n", "of so many runs", "fast", "slow",

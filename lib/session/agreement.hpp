@@ -50,6 +50,13 @@ class agreement {
     return is_equal(settings) || (words_[settings] & words_[settings + 1]) == ~std::uint64_t{0};
   }
 
+  /// See mark_of_clock.
+  void set_clock(std::uint64_t mark) {
+    if (mark != 0) set_pair(clock, mark);
+  }
+  /// All ranks measure by the same clock.
+  bool same_clock() const { return is_equal(clock); }
+
   /// The base in which this rank would have its lane, and the lanes and slots that are free there.
   void offer(std::uint64_t base_id, const place_book::lane_set& free,
              const place_book::slot_set& free_slots) {
@@ -76,7 +83,8 @@ class agreement {
   enum word : std::size_t {
     settings,
     base_id_word = settings + 2,
-    flags = base_id_word + 2,
+    clock = base_id_word + 2,
+    flags = clock + 2,
     slots,
     lanes
   };

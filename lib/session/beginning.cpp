@@ -4,6 +4,7 @@
 #include "lib/session/device_memory.hpp"
 #include "lib/session/hang_watch.hpp"
 #include "lib/session/process.hpp"
+#include "lib/session/shared_clock.hpp"
 #include "lib/session/text_hash.hpp"
 #include "railpass/base/settings.hpp"
 
@@ -80,6 +81,7 @@ void beginning::make_part(bool pays, bool asked_for, const std::function<void()>
   PMPI_Query_thread(&threads);
   const bool has_threads = threads == MPI_THREAD_MULTIPLE;
 
+  agreed.set_clock(mark_of_clock());
   agreed.set(agreement::lenient, !values_.strict);
   agreed.set(agreement::enabled, values_.enable);
   agreed.set(agreement::pays, pays);

@@ -121,11 +121,21 @@ int joint_lockstep::receive_from(int peer, std::span<std::int32_t> words, std::s
 // ---- times and merges
 
 void joint_lockstep::record(const select::timed_call& chosen, double started_s, double ended_s,
-                            bool gave_core) {
+                            bool gave_core, select::rank_role role) {
   const std::unique_lock lock = guard();
-  if (chosen.timed)
+  if (chosen.timed) {
     steps_.record(chosen, ended_s - started_s, steps_.gap_s(chosen, started_s), gave_core);
+    if (process_.clock() != steady_clock_s)
+      steps_.lose_clock();
+    else if (steps_.shares_clock())
+      steps_.await_next(chosen, started_s, ended_s, role);
+  }
   if (chosen.notes_end) steps_.note_end(chosen, ended_s);
+}
+
+void joint_lockstep::note_next(collective op) {
+  const std::unique_lock lock = guard();
+  steps_.note_next(process_.clock()(), select::dependence_in(op));
 }
 
 void joint_lockstep::merge_steps() {

@@ -90,7 +90,14 @@ class joint_lockstep {
   int agree(std::span<std::uint64_t> words);
   static constexpr std::size_t most_agreed = 16;
   /// What next_call() has chosen has run.
-  void record(const select::timed_call& chosen, double started_s, double ended_s, bool gave_core);
+  void record(const select::timed_call& chosen, double started_s, double ended_s, bool gave_core,
+              select::rank_role role);
+
+  /// Before begin_call(), of that collective: the call before may count until now.
+  [[gnu::hot]] void come_to(collective op) {
+    if (steps_.awaits_next()) [[unlikely]]
+      note_next(op);
+  }
 
   // ---- failures
 
@@ -156,6 +163,7 @@ class joint_lockstep {
   int hand_down(std::span<std::int32_t> words, std::string_view doing);
   int send_to(int peer, std::span<std::int32_t> words, std::string_view doing);
   int receive_from(int peer, std::span<std::int32_t> words, std::string_view doing);
+  [[gnu::noinline]] void note_next(collective op);
   void note_merge(int code, bool mismatch);
   void hear();
   void note_failure(own_error why);

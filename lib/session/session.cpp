@@ -63,6 +63,7 @@ long times_core_given() {
 }  // namespace
 
 [[gnu::hot, gnu::always_inline]] inline bool session::begin_call(const call& c) {
+  joint_.come_to(c.op);
   const bool merges = joint_.begin_call();
   joint_.tell(c);
   if (++call_number_ == asks_for_memory_at_) ask_for_memory();
@@ -213,7 +214,8 @@ int session::run_watched(const call& c, const arm& a, const select::timed_call& 
   const double ended_s = process_.clock()(), seconds = ended_s - started_s;
   if (code == MPI_SUCCESS) {
     const bool gave_core = chosen.watches_core && times_core_given() != given_before;
-    joint_.record(chosen, started_s, ended_s, gave_core);
+    joint_.record(chosen, started_s, ended_s, gave_core,
+                  {select::dependence_in(c.op), rank_ == c.root});
   }
   if (rank_ == 0) watch_own_time(chosen, seconds);
   if (rank_ == 0 && chosen.timed) decide_at_last(chosen.context, c);

@@ -193,7 +193,7 @@ int set_decider::incumbent(int context) const {
 }
 
 void set_decider::record(const set_choice& chosen, double started_s, double ended_s) {
-  if (chosen.round == round_) joint_->record(chosen.call, started_s, ended_s, false);
+  if (chosen.round == round_) joint_->record(chosen.call, started_s, ended_s, false, {});
 }
 
 double set_decider::share(int context, int version) const {

@@ -63,7 +63,10 @@ class merge_mail {
       case select::merge_step::collect: {
         const int from = place.child(ls.child());
         if (!mail_.contains({merge, from, rank})) return false;
-        ls.add(received(merge, from, rank, ls));
+        words message = received(merge, from, rank, ls);
+        message.resize(std::max(message.size(), std::size_t(select::merge_report::max_words)),
+                       select::merge_report::neutral);
+        ls.add(message);
         break;
       }
       case select::merge_step::report:
@@ -99,10 +102,7 @@ class merge_mail {
   }
   words received(std::int64_t merge, int from, int to, const select::lockstep& ls) {
     count(receives_[to], ls);
-    words message = std::move(mail_.extract({merge, from, to}).mapped());
-    message.resize(std::max(message.size(), std::size_t(select::merge_report::max_words)),
-                   select::merge_report::neutral);
-    return message;
+    return std::move(mail_.extract({merge, from, to}).mapped());
   }
 
   struct messages {

@@ -134,6 +134,11 @@ class leader {
   std::vector<arm_record> records(int context, const followed_context& s) const;
   std::span<const double> skews_s(int context) const { return led_[std::size_t(context)].skews_s; }
   std::optional<double> core_given_share() const { return sharing_.share(); }
+  std::optional<double> cost_share(int context) const {
+    const led_context& led = led_[std::size_t(context)];
+    if (led.samples_by_cost == 0) return std::nullopt;
+    return double(led.samples_by_cost) / double(led.samples);
+  }
 
  private:
   static constexpr std::size_t kept_skews = 64;  // per context
@@ -163,6 +168,7 @@ class leader {
     std::size_t next_skew = 0;
     double sampled_s = 0;  // the latest sample, of that call
     std::int64_t sampled_call = -2;
+    std::int64_t samples = 0, samples_by_cost = 0;
 
     // As far as anybody knows.
     double taken_before_s(const timed_sample& one) const {
@@ -343,9 +349,13 @@ inline void leader::learn_call(led_context& led, const followed_context& s, cons
   const double before_s = led.taken_before_s(one);
   led.lateness.learn(times, before_s);
   const bool skew_is_lateness = !sharing_.is_usual() || led.lateness.is_most();
-  const double seconds = duration_s(s.id.waits, times, skew_is_lateness,
-                                    led.lateness.finishing_s(before_s)),
+  const bool by_cost = times.on_shared_clock && !sharing_.is_usual();
+  const double seconds = by_cost ? times.on_shared_clock->cost_s()
+                                 : duration_s(s.id.waits, times, skew_is_lateness,
+                                              led.lateness.finishing_s(before_s)),
                log_s = std::log(seconds);
+  ++led.samples;
+  if (by_cost) ++led.samples_by_cost;
   const bool skew_counts = !skew_is_lateness || s.id.waits != waiting::for_all;
   if (!one.explored && skew_counts && s.id.waits != waiting::for_some)
     if (const auto expected_s = led.believed_s(one.arm))

@@ -21,6 +21,7 @@
 //
 // What a caller does in each blocking call, with `ls` the communicator's lockstep:
 //
+//     if (ls.awaits_next()) ls.note_next(clock(), dependence_in(next collective));
 //     if (ls.begin_call()) {                              // rarely: a merge has a step to make
 //       ls.begin_steps(clock());
 //       for (merge_step s; (s = ls.due()) != merge_step::none;) switch (s) {
@@ -43,11 +44,13 @@
 //     }
 //     started = clock(); run c.arm; ended = clock();
 //     if (c.timed) ls.record(c, ended - started, ls.gap_s(c, started));
+//     if (c.timed && ls.shares_clock()) ls.await_next(c, started, ended, role);
 //     if (c.notes_end) ls.note_end(c, ended);
 #pragma once
 
 #include "railpass/base/float_environment.hpp"
 #include "railpass/select/context.hpp"
+#include "railpass/select/dependence.hpp"
 #include "railpass/select/followed_context.hpp"
 #include "railpass/select/leader.hpp"
 #include "railpass/select/merge_costs.hpp"
@@ -89,7 +92,7 @@ enum class merge_outcome : std::uint8_t { agreed, mismatch };
 
 class lockstep {
  public:
-  static constexpr int protocol_version = 9;
+  static constexpr int protocol_version = 10;
   static constexpr int no_context = -1;
 
   /// On one rank; rank 0 is the leader.
@@ -115,6 +118,16 @@ class lockstep {
     pacing_ = merge_pacing(steps_.spread_height(), costs, passed_s, of_process);
     leader_.spend_from(of_process);
   }
+
+  /// All ranks, before the first call: their clocks are one, so the cost of a call to the program
+  /// can be told.
+  void share_clock() {
+    shares_clock_ = true;
+    report_.share_clock();
+  }
+  bool shares_clock() const { return shares_clock_; }
+  /// This rank measures by a clock of its own after all: what it says counts as before.
+  void lose_clock() { mine_.lacks_clock = true; }
 
   /// Counts one blocking call on the communicator; true if due() has something to do.
   bool begin_call() { return steps_.begin_call(); }
@@ -255,6 +268,23 @@ class lockstep {
     mine.gave_core = gave_core;
   }
 
+  /// After record(), where ranks share a clock: what the call costs shows when this rank comes to
+  /// its next one, of whatever context, as note_next() says before begin_call().
+  void await_next(const timed_call& call, double came_s, double left_s, rank_role role) {
+    if (call.slot < 0 || std::size_t(call.slot) >= queue_.size() || role.of == dependence::unknown)
+      return;
+    timed_sample& mine = queue_[std::size_t(call.slot)];
+    mine.came_s = came_s;
+    mine.left_s = left_s;
+    mine.role = role;
+    awaited_slot_ = call.slot;
+  }
+  bool awaits_next() const { return awaited_slot_ >= 0; }
+  void note_next(double now_s, dependence next) {
+    timed_sample& mine = queue_[std::size_t(std::exchange(awaited_slot_, -1))];
+    if (last_counts(mine.role.of, next)) mine.next_s = now_s;
+  }
+
   /// When a call ended on this rank, and how long before `started_s` the one before it did; nothing
   /// if that one's end was not noted. Any clock that all calls use.
   void note_end(const timed_call& call, double ended_s) {
@@ -297,6 +327,9 @@ class lockstep {
   }
   /// Leader only: how far apart the ranks came to the latest timed calls of which that is known.
   std::span<const double> skews_s(int context) const { return leader_.skews_s(context); }
+  /// Leader only: in how many of the context's timed calls the time is what the call cost the
+  /// program, in [0, 1]; nothing if in none.
+  std::optional<double> cost_share(int context) const { return leader_.cost_share(context); }
   /// Leader only: in how many of the timed calls for which all wait a rank's core was given to
   /// others, in [0, 1]; nothing if there were none.
   std::optional<double> core_given_share() const { return leader_.core_given_share(); }
@@ -341,7 +374,8 @@ class lockstep {
 
   /// Empty blocks make calls that say nothing of cores: they are asked only if there is no better.
   bool shows_sharing(waiting waits) const {
-    return waits == waiting::for_all || (!any_waits_for_all_ && waits == waiting::usually_for_all);
+    return waits == waiting::for_all ||
+           (!any_waits_for_all_ && (waits == waiting::usually_for_all || shares_clock_));
   }
   timed_call eventful_call(int context);
   bool admit(int context, bool explored);
@@ -351,6 +385,8 @@ class lockstep {
   std::vector<followed_context> contexts_;
   bool any_waits_for_all_ = false;
   bool native_for_good_ = false;
+  bool shares_clock_ = false;
+  int awaited_slot_ = -1;  // in the queue: a sample that ends with this rank's next call
   // The contexts of late: most loops of programs have few.
   std::array<std::uint32_t, 4> recent_numbers_{~0u, ~0u, ~0u, ~0u};
   std::array<int, 4> recent_contexts_{};

@@ -4,6 +4,7 @@
 // reports of merges, and the leader's replies.
 #pragma once
 
+#include "railpass/select/dependence.hpp"
 #include "railpass/select/policy.hpp"
 #include "railpass/select/skew.hpp"
 
@@ -74,30 +75,39 @@ struct timed_sample {
   std::int32_t gap_ticks = no_gap;
   bool watches_core = false, gave_core = false;
   bool beside_merge = false;
+  // By the clock that all ranks share, if they do.
+  rank_role role{};
+  double came_s = 0, left_s = 0;
+  double next_s = -1;  // when it came to its next call on the communicator; negative: not known
 };
 
 /// What a rank has met that concerns all of them.
 struct rank_findings {
   bool refuses_copies = false;  ///< the kernel refuses it single copies
   bool has_device = false;      ///< it may have memory of a GPU, which schedules must not touch
+  bool lacks_clock = false;     ///< it measures by a clock of its own
 };
 
 /// The report of a merge: every rank writes its own and takes over those of its children, the
 /// minimum word by word. A value and its negative give minimum and maximum.
 class merge_report {
  public:
-  static constexpr int max_words = 264;
+  static constexpr int max_words = 777;
   static constexpr int min_samples = 16, max_samples = 64;
   static constexpr std::int32_t neutral = std::numeric_limits<std::int32_t>::max();  ///< of MIN
 
   merge_report() { words_.reserve(max_words); }
+
+  /// Before the first write(), on all ranks: reports have more words then.
+  void share_clock() { shares_clock_ = true; }
 
   /// This rank's own, with room for so many samples, which is the same on all ranks. `state` tells
   /// whether the ranks have done the same so far; -1: they have not. `charged_s`: what the last
   /// merge cost the rank.
   void write(std::int64_t call, std::int32_t state, double charged_s, const rank_findings& found,
              std::span<const timed_sample> samples, int room) {
-    words_.assign(header + sample_words * std::size_t(room), neutral);
+    room_ = std::size_t(room);
+    words_.assign(at_stamps(shares_clock_ ? room_ : 0), neutral);
     words_[call_word] = std::int32_t(call & 0x7fffffff);
     words_[call_negative] = -words_[call_word];
     words_[state_word] = state;
@@ -105,6 +115,7 @@ class merge_report {
     words_[charge_negative] = -std::int32_t(std::clamp(charged_s * 1e7, 0.0, 1e9));
     words_[refuses_copies_negative] = found.refuses_copies ? -1 : 0;
     words_[has_device_negative] = found.has_device ? -1 : 0;
+    words_[lacks_clock_negative] = found.lacks_clock ? -1 : 0;
     words_[gave_core_negative] = -std::int32_t(std::ranges::count_if(
         samples, [](const timed_sample& one) { return one.watches_core && one.gave_core; }));
     for (std::size_t i = 0; i < samples.size(); ++i) {
@@ -114,16 +125,19 @@ class merge_report {
       const double scaled = std::log(std::max(double(one.seconds), 1e-9)) * 0x1p20;
       words[shortest_word] = std::int32_t(std::lround(std::min(scaled, 0x1p30)));
       words[longest_negative] = -words[shortest_word];
-      if (one.gap_ticks == timed_sample::no_gap) continue;
-      words[shortest_gap_word] = one.gap_ticks;
-      words[longest_gap_negative] = -one.gap_ticks;
+      if (one.gap_ticks != timed_sample::no_gap) {
+        words[shortest_gap_word] = one.gap_ticks;
+        words[longest_gap_negative] = -one.gap_ticks;
+      }
+      if (shares_clock_ && one.next_s >= 0) write_stamps(i, one);
     }
   }
 
   /// May be longer than this one if what is behind is `neutral`.
   void add(std::span<const std::int32_t> childs_words) {
-    for (std::size_t i = 0; i < words_.size(); ++i)
-      words_[i] = std::min(words_[i], childs_words[i]);
+    const std::size_t plain = at_stamps(0);
+    for (std::size_t i = 0; i < plain; ++i) words_[i] = std::min(words_[i], childs_words[i]);
+    for (std::size_t i = plain; i < words_.size(); i += stamp_words) add_stamps(i, childs_words);
   }
 
   std::span<const std::int32_t> words() const { return words_; }
@@ -139,7 +153,8 @@ class merge_report {
   int gave_core() const { return -words_[gave_core_negative]; }
   rank_findings found() const {
     return {.refuses_copies = words_[refuses_copies_negative] != 0,
-            .has_device = words_[has_device_negative] != 0};
+            .has_device = words_[has_device_negative] != 0,
+            .lacks_clock = words_[lacks_clock_negative] != 0};
   }
   /// Of the i-th sample; nothing if no rank recorded it.
   std::optional<call_times> times(std::size_t i) const {
@@ -151,6 +166,7 @@ class merge_report {
       times.longest_gap_s = -1e-7 * words[longest_gap_negative];
       times.shortest_gap_s = 1e-7 * words[shortest_gap_word];
     }
+    if (shares_clock_ && !found().lacks_clock) times.on_shared_clock = stamps(i);
     return times;
   }
 
@@ -164,6 +180,7 @@ class merge_report {
     gave_core_negative,  // watched calls
     refuses_copies_negative,
     has_device_negative,
+    lacks_clock_negative,
     header
   };
   // A sample: times are logarithms, gaps in units of 100 ns.
@@ -174,11 +191,62 @@ class merge_report {
     shortest_gap_word,
     sample_words
   };
-  static_assert(header + max_samples * sample_words <= max_words);
+  // Behind all of these, for each sample, by the shared clock: negative nanoseconds, each in two
+  // words. The second and the third one are of the rank of the first one; the third one is twice
+  // the nanoseconds, and one more if the rank waits.
+  enum : std::size_t { next_stamp, left_stamp, came_stamp, ready_stamp, num_stamps };
+  static constexpr std::size_t stamp_words = 2 * num_stamps;
+  static_assert(header + max_samples * (sample_words + stamp_words) <= max_words);
+  // Ranks that come to their next call within so many nanoseconds may have waited for each other by
+  // messages of the program: the one that left last has held up the others.
+  static constexpr std::int64_t together = 5000;
 
   static std::size_t at_sample(std::size_t i) { return header + sample_words * i; }
+  std::size_t at_stamps(std::size_t i) const { return at_sample(room_) + stamp_words * i; }
+
+  static std::int64_t stamp(std::span<const std::int32_t> words, std::size_t at) {
+    return std::int64_t(std::uint64_t(std::uint32_t(words[at])) << 32 |
+                        std::uint32_t(words[at + 1]));
+  }
+  void put(std::size_t at, std::int64_t value) {
+    words_[at] = std::int32_t(value >> 32);
+    words_[at + 1] = std::int32_t(value & 0xffffffff);
+  }
+
+  void write_stamps(std::size_t i, const timed_sample& one) {
+    const auto put_stamp = [&](std::size_t which, std::int64_t value) {
+      put(at_stamps(i) + 2 * which, -value);
+    };
+    const auto ns = [](double seconds) -> std::int64_t { return std::llround(1e9 * seconds); };
+    put_stamp(next_stamp, ns(one.next_s));
+    put_stamp(left_stamp, ns(one.left_s));
+    put_stamp(came_stamp, 2 * ns(one.came_s) + (one.role.waits() ? 1 : 0));
+    if (one.role.is_awaited()) put_stamp(ready_stamp, ns(one.came_s));
+  }
+  void add_stamps(std::size_t at, std::span<const std::int32_t> childs_words) {
+    const auto mine = [&](std::size_t which) { return stamp(words_, at + 2 * which); };
+    const auto childs = [&](std::size_t which) { return stamp(childs_words, at + 2 * which); };
+    const bool is_later = childs(next_stamp) + together < mine(next_stamp),
+               is_earlier = mine(next_stamp) + together < childs(next_stamp);
+    if (is_later || (!is_earlier && childs(left_stamp) < mine(left_stamp)))
+      for (const std::size_t which : {left_stamp, came_stamp}) put(at + 2 * which, childs(which));
+    for (const std::size_t which : {next_stamp, ready_stamp})
+      put(at + 2 * which, std::min(mine(which), childs(which)));
+  }
+  std::optional<shared_clock_times> stamps(std::size_t i) const {
+    const std::size_t at = at_stamps(i);
+    if (words_[at + 2 * next_stamp] == neutral || words_[at + 2 * ready_stamp] == neutral)
+      return std::nullopt;
+    const auto value = [&](std::size_t which) { return -stamp(words_, at + 2 * which); };
+    return shared_clock_times{.came_s = 1e-9 * double(value(came_stamp) / 2),
+                              .left_s = 1e-9 * double(value(left_stamp)),
+                              .waits = value(came_stamp) % 2 != 0,
+                              .ready_s = 1e-9 * double(value(ready_stamp))};
+  }
 
   std::vector<std::int32_t> words_;
+  std::size_t room_ = 0;  // for samples
+  bool shares_clock_ = false;
 };
 
 /// When to merge next, and how.

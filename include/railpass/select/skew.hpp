@@ -14,6 +14,22 @@
 
 namespace railpass::select {
 
+/// What one timed call did to the rank that came last to its next call on the communicator, by a
+/// clock that all ranks share. That rank holds up whatever meeting comes next.
+struct shared_clock_times {
+  double came_s = 0;   ///< when it had come
+  double left_s = 0;   ///< when it left
+  bool waits = false;  ///< it could not leave before the awaited ranks had come
+  double ready_s = 0;  ///< when the last of these had come
+
+  /// How much later it left than after a call that costs nothing, in which a rank only waits until
+  /// those have come on which it depends.
+  double cost_s() const {
+    static constexpr double least_s = 1e-7;
+    return std::max(left_s - (waits ? std::max(came_s, ready_s) : came_s), least_s);
+  }
+};
+
 /// One timed call, over all ranks.
 struct call_times {
   double longest_s = 0;   ///< inside the call, on the rank for which that is the most
@@ -21,6 +37,7 @@ struct call_times {
   /// Since the end of the context's last call; nothing if that was not noted.
   std::optional<double> longest_gap_s{};
   std::optional<double> shortest_gap_s{};
+  std::optional<shared_clock_times> on_shared_clock{};
 };
 
 /// How much later the last rank came than the first one: as much as this, or up to the finishing
