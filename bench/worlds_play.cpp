@@ -4,11 +4,14 @@
 //
 //     worlds_play POLICY FIRST LAST STEP [NOISES]
 //         one line of JSON per seed FIRST, FIRST + STEP, ... up to LAST: see bench/worlds
+//     worlds_play beliefs POLICY FIRST LAST STEP
+//         the same in worlds whose beliefs are wrong (tests/support/belief_worlds.hpp), for each
+//         family and seed
 //     worlds_play POLICY SEED
 //         how one world goes: its arms, and what is in use when that changes, in the first noise
 #include "railpass/base/settings.hpp"
 #include "railpass/select/policies.hpp"
-#include "support/world_player.hpp"
+#include "support/belief_player.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -47,6 +50,13 @@ ordered_json judged(std::uint64_t seed, const std::string& policy, int noises) {
           {"gain", v.gain}};
 }
 
+ordered_json judged_beliefs(std::size_t family, std::uint64_t seed, const std::string& policy) {
+  const test::belief_world w(family, seed);
+  const test::belief_verdict v = test::play_beliefs(w, maker_of(policy), seed);
+  return {{"seed", seed},   {"family", w.family}, {"policy", policy},  {"ratios", v.ratios},
+          {"late", v.late}, {"counts", v.counts}, {"stuck", v.stuck()}};
+}
+
 void explain(std::uint64_t seed, const std::string& policy) {
   const auto w = test::make_world(seed);
   std::cout << w.family << ", " << w.calls << " calls, native " << w.native_s << " s, "
@@ -81,6 +91,13 @@ void explain(std::uint64_t seed, const std::string& policy) {
 int run(const std::vector<std::string>& a) {
   if (a.size() == 2) {
     explain(std::stoull(a[1]), a[0]);
+    return 0;
+  }
+  if (a.size() == 5 && a[0] == "beliefs") {
+    for (std::uint64_t seed = std::stoull(a[2]); seed <= std::stoull(a[3]);
+         seed += std::stoull(a[4]))
+      for (std::size_t family = 0; family < test::belief_families.size(); ++family)
+        std::cout << judged_beliefs(family, seed, a[1]).dump() << std::endl;
     return 0;
   }
   if (a.size() < 4) throw error("expected POLICY FIRST LAST STEP [NOISES] or POLICY SEED");

@@ -84,6 +84,28 @@ class witness final : public select::policy {
 
 }  // namespace detail
 
+namespace detail {
+
+/// The steps of merges that are due before a call: what they add to it. `merged` is called after
+/// each merge.
+template <class Merged>
+double make_merges(select::lockstep& steps, const world& w, double now_s, const Merged& merged) {
+  double extra_s = 0;
+  if (!steps.begin_call()) return extra_s;
+  steps.begin_steps(now_s);
+  bool begins = false;
+  while (steps.due() != select::merge_step::none) {
+    begins = begins || steps.due() == select::merge_step::post;
+    if (!steps.step_alone()) continue;
+    extra_s += std::exchange(begins, false) ? w.merge_at_once_s : w.merge_s;
+    merged();
+  }
+  steps.end_steps(now_s + extra_s);
+  return extra_s;
+}
+
+}  // namespace detail
+
 /// Plays `noises` lives of the context, each with its own noise and seed of the policy. `log`, if
 /// any, is told each call's arm.
 inline verdict play(const world& w, const policy_maker& make, int noises = 20,
@@ -107,22 +129,13 @@ inline verdict play(const world& w, const policy_maker& make, int noises = 20,
     std::vector<std::pair<std::size_t, double>> slower;  // since the last merge: call, T - 1
     for (std::size_t i = 0; i < calls; ++i) {
       const auto call = std::int64_t(i);
-      double extra_s = 0;
-      if (steps.begin_call()) {
-        steps.begin_steps(now_s);
-        bool begins = false;
-        while (steps.due() != select::merge_step::none) {
-          begins = begins || steps.due() == select::merge_step::post;
-          if (!steps.step_alone()) continue;
-          extra_s += std::exchange(begins, false) ? w.merge_at_once_s : w.merge_s;
-          ++epochs_since;
-          for (const auto& [at, times] : slower)
-            change[at] += float(times * (double(call - last_merge) + bounds::calls_to_notice));
-          slower.clear();
-          last_merge = call;
-        }
-        steps.end_steps(now_s + extra_s);
-      }
+      double extra_s = detail::make_merges(steps, w, now_s, [&] {
+        ++epochs_since;
+        for (const auto& [at, times] : slower)
+          change[at] += float(times * (double(call - last_merge) + bounds::calls_to_notice));
+        slower.clear();
+        last_merge = call;
+      });
       select::timed_call c = steps.next_call(key);
       if (c.needs_first_plan) {
         extra_s += w.first_plan_s;

@@ -3,9 +3,9 @@
 // The default policy in generated worlds; thousands of them by hand: bench/worlds.
 #include "railpass/base/settings.hpp"
 #include "railpass/select/policies.hpp"
+#include "support/belief_player.hpp"
 #include "support/catch.hpp"
 #include "support/sanitized.hpp"
-#include "support/world_player.hpp"
 
 using namespace railpass;
 using namespace railpass::test;
@@ -63,5 +63,18 @@ TEST_CASE("native alone is judged to lose nothing but its merges") {
     CHECK(v.excess < 12 * v.allowed / 60);
     CHECK(v.settled_within <= 1);
     CHECK(v.attentive);
+  }
+}
+
+TEST_CASE(
+    "worlds of wrong beliefs are the same for the same seed, and native alone loses nothing") {
+  for (std::size_t family = 0; family < belief_families.size(); ++family) {
+    const belief_world w(family, 3), again(family, 3);
+    INFO(w.family);
+    REQUIRE(std::ranges::equal(w.priors_of(0), again.priors_of(0)));
+    CHECK(w.draw_s(1, 7, 0, 3) == again.draw_s(1, 7, 0, 3));
+    const belief_verdict v = play_beliefs(w, named("native"), 3);
+    CHECK(v.ratios.back() >= 1);
+    CHECK(v.ratios.back() < 1.02);
   }
 }
