@@ -78,3 +78,21 @@ TEST_CASE(
     CHECK(v.ratios.back() < 1.02);
   }
 }
+
+namespace {
+
+/// How many of the worlds of these seeds the default policy is stuck in.
+int stuck_worlds(std::string_view family, std::uint64_t seeds) {
+  const auto number =
+      std::size_t(std::ranges::find(belief_families, family) - belief_families.begin());
+  int stuck = 0;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed)
+    stuck += play_beliefs(belief_world(number, seed), named(settings{}.policy), seed).stuck();
+  return stuck;
+}
+
+}  // namespace
+
+TEST_CASE("the default policy finds a good arm that is predicted to be slow") {
+  CHECK(stuck_worlds("a good arm hidden", sanitized ? 6 : 24) <= 1);
+}

@@ -229,6 +229,7 @@ class knowledge_gradient final : public belief_policy {
       explore.push_back(place_of(a));
       looked_at_[std::size_t(place_of(a))] = now.calls;
     }
+    take_first_looks(now, room, explore);
     struct look {
       double due = 0;  // age in periods
       double price = 0;
@@ -267,6 +268,30 @@ class knowledge_gradient final : public belief_policy {
       looked_at_[std::size_t(l.place)] = now.calls;
     }
   }
+  /// Each arm is tried once, however slow it is predicted to be: only a call shows that a
+  /// prediction is wrong. The cheapest arms come first, within a share of the calls.
+  void take_first_looks(const planning_input& now, std::size_t room, std::vector<int>& explore) {
+    if (double(now.calls) < untried_periods * look_period) return;
+    std::vector<std::pair<double, int> > untried;  // price and place
+    const auto consider = [&](int place, double log_seconds) {
+      if (looked_at_[std::size_t(place)] > 0) return;
+      const double price = std::exp(log_seconds - beliefs().cost(incumbent())) - 1;
+      untried.emplace_back(std::max(least_first_price, price), place);
+    };
+    for (int a = 0; a < num_active(); ++a)
+      if (a != incumbent() && !is_proven(a)) consider(place_of(a), beliefs().cost(a));
+    const double error = prediction_error();
+    for (const outsider& o : outsiders())
+      if (!o.measured) consider(o.place, expected(o, error));
+    std::sort(untried.begin(), untried.end());
+    for (const auto& [price, place] : untried) {
+      if (explore.size() >= room || first_looks_ + price > first_look_share * double(now.calls))
+        return;
+      first_looks_ += price;
+      explore.push_back(place);
+      looked_at_[std::size_t(place)] = now.calls;
+    }
+  }
   /// An arm that became slower, maybe for a while only, is looked at again when that costs a tenth
   /// of the calls since, then ever later.
   void look_at_slowed(const planning_input& now, std::size_t room, std::vector<int>& explore) {
@@ -297,6 +322,8 @@ class knowledge_gradient final : public belief_policy {
   static constexpr std::int64_t cold_calls = 8;
   static constexpr double second_call_share = 0.05;  // of the calls so far, at most
   static constexpr double most_credit = 6;           // calls
+  // Of the calls so far, at most; and what a first call counts at least, in calls.
+  static constexpr double first_look_share = 0.015, least_first_price = 0.5;
 
   void publish(const std::vector<int>& explore, int calls) {
     std::fill(probability_.begin(), probability_.end(), 0.0);
@@ -309,6 +336,7 @@ class knowledge_gradient final : public belief_policy {
   std::vector<std::int64_t> looked_at_;  // planned in which call, by place in arms()
   std::vector<slowed_arm> slowed_;
   double credit_ = 0;
+  double first_looks_ = 0;  // what they were expected to cost, in calls
 };
 
 class knowledge_gradient_policy final : public guarded_policy {
