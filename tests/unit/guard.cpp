@@ -146,6 +146,22 @@ TEST_CASE("what is slow for a while together with native comes back") {
   CHECK(calls_of(arms, 1, 1200) > 2750);
 }
 
+TEST_CASE("an arm is in use where native's slow calls make native the slower one in the mean") {
+  guarded_policy p(std::make_unique<stubborn>(2, 1));
+  const auto arms = make_calls(p, 6000, [](int arm, std::int64_t call) {
+    return arm == 1 ? 1.25e-5 : call % 100 < 10 ? 10e-5 : 1e-5;
+  });
+  CHECK(calls_of(arms, 1, 2000) > 3500);
+}
+
+TEST_CASE("slow calls of all arms alike do not speak for an arm") {
+  guarded_policy p(std::make_unique<stubborn>(2, 1));
+  const auto arms = make_calls(p, 6000, [](int arm, std::int64_t call) {
+    return (arm == 1 ? 1.25e-5 : 1e-5) * (call % 100 < 10 ? 10 : 1);
+  });
+  CHECK(calls_of(arms, 1, 2000) < 500);
+}
+
 TEST_CASE("untried arms are tried as long as first calls have cost little") {
   std::vector<exploration> tries;
   for (int i = 0; i < 30; ++i) tries.push_back({.position = i, .arm = i + 1});

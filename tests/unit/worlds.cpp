@@ -96,3 +96,7 @@ int stuck_worlds(std::string_view family, std::uint64_t seeds) {
 TEST_CASE("the default policy finds a good arm that is predicted to be slow") {
   CHECK(stuck_worlds("a good arm hidden", sanitized ? 6 : 24) <= 1);
 }
+
+TEST_CASE("the default policy leaves native where bursts of slow calls are native's alone") {
+  CHECK(stuck_worlds("bursts of native", sanitized ? 6 : 24) <= (sanitized ? 2 : 6));
+}

@@ -83,6 +83,16 @@ class belief {
   double variance(int a) const { return cov_(a, a); }
   /// ln of the cost of a call: the mean of its logarithm and what its algorithm's tail adds.
   double cost(int a) const { return mean(a) + tail(a); }
+  /// What the slow calls of the arm's algorithm add to that; 0 until the algorithm clearly has more
+  /// of them than the others.
+  double tail(int a) const;
+  /// ln of what these slow calls add to the mean of a call, whether or not others have as many.
+  double seen_tail(int a) const {
+    const family_tail& t = tail_of(a);
+    return std::log1p(t.excess / (t.calls + pseudo_calls));
+  }
+  /// Whether there were so many slow calls that tail() may count them.
+  bool has_slow_calls(int a) const { return tail_of(a).outliers >= least_outliers; }
   /// Variance of ln(seconds) from call to call.
   double noise_variance() const { return noise_variance_; }
   /// Samples applied so far.
@@ -131,6 +141,8 @@ class belief {
   static constexpr double trap_share = 0.05, outlier_share = 0.03, anywhere = 0.25;
   // The part of an arm's own error that its algorithm's arms have in common, where they have any.
   static constexpr double in_common = 0.79;
+  // Slow calls of an algorithm before they may count, and calls of which nothing is known.
+  static constexpr double least_outliers = 4, pseudo_calls = 20;
   // Of the common offset, per call.
   static constexpr double drift_variance = 0.005 * 0.005;
 
@@ -160,7 +172,9 @@ class belief {
     int total() const { return kept + outliers; }
   };
 
-  double tail(int a) const;
+  const family_tail& tail_of(int a) const {
+    return tails_[std::size_t(arms_[std::size_t(a)].family)];
+  }
   /// Calls that tails_ are of.
   double remembered_calls() const {
     double calls = 0;
@@ -264,9 +278,9 @@ inline void belief::replace(int a, const arm_prior& by) {
 /// they are clearly more than those of the other algorithms. Until these were played, too, slow
 /// calls are the machine's.
 inline double belief::tail(int a) const {
-  const family_tail& mine = tails_[std::size_t(arms_[std::size_t(a)].family)];
-  if (mine.outliers < 4) return 0;
-  double calls = 20, outliers = 0.4, excess = 20 * 0.35;  // pseudo-calls
+  const family_tail& mine = tail_of(a);
+  if (mine.outliers < least_outliers) return 0;
+  double calls = pseudo_calls, outliers = 0.02 * pseudo_calls, excess = 0.35 * pseudo_calls;
   for (const family_tail& t : tails_)
     if (&t != &mine) {
       calls += t.calls;
@@ -277,7 +291,7 @@ inline double belief::tail(int a) const {
   const double spread = std::sqrt(share * (1 - share) * (1 / mine.calls + 1 / calls));
   if (mine.outliers / mine.calls - outliers / calls <= 4 * spread) return 0;
   const double usual = excess / calls;
-  const double own = (mine.excess + 20 * usual) / (mine.calls + 20);
+  const double own = (mine.excess + pseudo_calls * usual) / (mine.calls + pseudo_calls);
   return std::max(0.0, std::log((1 + own) / (1 + usual)));
 }
 

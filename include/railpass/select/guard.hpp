@@ -8,8 +8,8 @@
 //   * Nothing is in use that has not run, but at the very beginning for what is predicted from
 //     times of this machine. The older a context is, the more pairs must be won before.
 //   * An arm in use meets native again before its calls have doubled. It stays while its sums over
-//     the pairs are not clearly the larger ones. Slow calls count as they are once it clearly has
-//     more of them than the others; until then they are the machine's.
+//     the pairs are not clearly the larger ones. Slow calls of an arm or of native count as they
+//     are once it clearly has more of them than the others; until then they are the machine's.
 //   * When its latest calls take longer than native did when they met, and twice as long as before,
 //     native is in use at once, and what comes back must win pairs against native as it is now.
 //   * What trials take beyond native is one budget. An arm that has never run is expected to take
@@ -182,8 +182,12 @@ class guarded_policy : public policy {
   void meet(known_arm& a, std::span<const double> own_s, std::span<const double> native_s);
   void note_noise(std::span<const double> times_s);
 
-  /// ln of native's time over the arm's, by their pairs, and the standard deviation of that.
-  double lead(const known_arm& a) const { return std::log(a.native / a.own) - std::log1p(tail(a)); }
+  /// ln of native's time over the arm's, by their pairs and the slow calls of both.
+  double lead(const known_arm& a) const {
+    const known_arm* const native = find(native_);
+    return std::log(a.native / a.own) - std::log1p(tail(a)) +
+           (native ? std::log1p(tail(*native)) : 0);
+  }
   /// What the arm's slow calls add to its mean, in it: nothing unless it clearly has more of them
   /// than all others.
   double tail(const known_arm& a) const {
@@ -193,6 +197,7 @@ class guarded_policy : public policy {
     const double spread = std::sqrt(share * (1 - share) * (1 / a.calls + 1 / others));
     return a.slow / a.calls - slow / others > 2 * spread ? a.excess / a.calls : 0;
   }
+  /// The standard deviation of what the pairs say.
   double deviation(const known_arm& a) const {
     return std::sqrt(2 * noise_squares_ / noise_samples_ / a.pairs);
   }
@@ -293,6 +298,9 @@ inline void guarded_policy::remember(known_arm& a, double level_s) const {
 }
 
 inline void guarded_policy::note(known_arm& a, std::span<const double> times_s) {
+  // Many calls say themselves what is usual: the latest ones before may all have been slow.
+  const double here_s =
+      times_s.size() < a.latest.size() ? 0 : level_of({times_s.begin(), times_s.end()});
   for (const double t : times_s) {
     const double lost_s = native_now_s_ > 0 ? std::max(0.0, t - native_now_s_) : 0;
     if (a.samples == 0 && a.place != native_) {
@@ -300,7 +308,7 @@ inline void guarded_policy::note(known_arm& a, std::span<const double> times_s) 
       if (lost_s > 0) lost_in_first_calls_ += lost_s / native_now_s_;
     }
     if (a.samples >= 3) {
-      const double usual_s = a.usual_s();
+      const double usual_s = here_s > 0 ? here_s : a.usual_s();
       ++a.calls, ++all_calls_;
       if (t > slow_call * usual_s) {
         ++a.slow, ++all_slow_;
