@@ -85,8 +85,7 @@ int count(const options& o, const tune::space& where) {
   o.json.write(nlohmann::ordered_json{{"all", all}, {"strict", strict}, {"combinations", kept}});
   if (o.json.text())
     words() << all << " combinations of values\n"
-            << strict << " satisfy every condition" << (strict == most ? " or more" : "")
-            << '\n'
+            << strict << " satisfy every condition" << (strict == most ? " or more" : "") << '\n'
             << kept << " with parameters kept at their first value where their condition is false"
             << (kept == most ? " or more" : "") << '\n';
   return succeeded;

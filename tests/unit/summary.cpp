@@ -148,8 +148,7 @@ TEST_CASE("what learning cost is told whether calls overlap or not, to within ha
 
 TEST_CASE("a verdict never rests on an arm that met native too seldom") {
   const auto c = context_of("broadcast", {arm_of("native", 5, 2), arm_of("bad", 20, 50)});
-  CHECK(
-      contains(summary_of({.contexts = {c}}), "cannot tell whether tuning paid: between"));
+  CHECK(contains(summary_of({.contexts = {c}}), "cannot tell whether tuning paid: between"));
 }
 
 TEST_CASE("the paragraph") {
@@ -176,7 +175,8 @@ TEST_CASE("of pinned arms is said what they took, and that nothing ran beside th
   const std::string text = summary_of({.merge_cost_s = 0.1, .contexts = {pinned}});
   INFO(text);
   CHECK(text ==
-        "settings pinned all arms, so the MPI library's own collectives did not run, and nothing can be compared. "
+        "settings pinned all arms, so the MPI library's own collectives did not run, and nothing "
+        "can be compared. "
         "100 calls of 1 collectives (reduce) took 1.00 s in 1 contexts.");
   const auto tuned =
       context_of("broadcast", {arm_of("native", 5, 2), paired_arm("ring", 100, 1, 2, 0.01)});
