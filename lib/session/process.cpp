@@ -79,7 +79,7 @@ knowledge::stakes_of_job what_is_at_stake(std::span<const knowledge::experience>
   try {
     const base_place world = bases::of_process().find(MPI_COMM_WORLD);
     if (!world.of) return {};
-    const host_counts on = count_hosts(world.of->hosts, world.ranks, world.num_ranks);
+    const host_counts on = count_hosts(*world.of->hosts, world.ranks, world.num_ranks);
     return {knowledge::stakes::of_knowledge(known, world.num_ranks, on.ranks_per_host),
             knowledge::stakes::of_sizes(on.num_hosts == 1)};
   } catch (const std::bad_alloc&) {
