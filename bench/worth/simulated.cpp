@@ -6,7 +6,7 @@
 // the statistics say.
 //
 //     worth_simulated [SEEDS [PROGRAM]]
-//     worth_simulated choices [SEEDS]
+//     worth_simulated choices [SEEDS [PROGRAM]]
 //
 // One line per program: verdicts, what was saved and what is claimed (means over the seeds), in how
 // many runs the 95 % interval holds it, wrong signs among the definite verdicts, and the end of the
@@ -504,8 +504,10 @@ int main(int argc, char** argv) {
     std::printf("%-30s %3s | %-22s | %-22s\n", "", "", "times inside", "shared clock");
     std::printf("%-30s %3s | %4s %4s %5s %6s | %4s %4s %5s %6s\n", "lateness in calls", "", "good",
                 "of", "% off", "most", "good", "of", "% off", "most");
+    const std::string only = argc > 3 ? argv[3] : "";
     for (const family& f : families())
-      for (const double late_calls : lateness_in_calls) judge_choices(f, late_calls, seeds);
+      for (const double late_calls : lateness_in_calls)
+        if (f.name.find(only) != std::string::npos) judge_choices(f, late_calls, seeds);
     return 0;
   }
   const int seeds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 40;

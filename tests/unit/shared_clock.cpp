@@ -132,14 +132,21 @@ TEST_CASE("the cost of a call is by how much it delays the rank that comes last 
   }
 }
 
-TEST_CASE("of ranks that come to the next call together the one that left last counts") {
+TEST_CASE("of ranks that come to the next call together the one that held up the other counts") {
   const std::vector<std::vector<double>> delays_s{{2e-3, 9e-3}, {2e-3, 9e-3}};
   times t = replay(collective::all_reduce, {up_s, up_s}, delays_s, {0, 0}, 1);
-  t.next_s = {t.left_s[1] + 2e-6, t.left_s[1]};  // rank 0 has waited for a message of rank 1
-  for (const std::size_t first : {0, 1}) {
+  const auto cost_s = [&](std::size_t first) {
     merge_report all = report_of(sample_of(collective::all_reduce, t, first));
     all.add(report_of(sample_of(collective::all_reduce, t, 1 - first)).words());
-    CHECK(all.times(0)->on_shared_clock->cost_s() == Approx(9e-3).epsilon(1e-6));
+    return all.times(0)->on_shared_clock->cost_s();
+  };
+  for (const std::size_t first : {0, 1}) {
+    // Rank 0 comes a message after rank 1, at once with it, a message before it, and long after it.
+    const std::array later_s{2e-6, 1e-7, -2e-6, 1e-3}, costs_s{9e-3, 9e-3, 2e-3, 2e-3};
+    for (std::size_t i = 0; i < later_s.size(); ++i) {
+      t.next_s = {t.left_s[1] + later_s[i], t.left_s[1]};
+      CHECK(cost_s(first) == Approx(costs_s[i]).epsilon(1e-5));
+    }
   }
 }
 

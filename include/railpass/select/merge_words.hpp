@@ -12,6 +12,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <span>
@@ -198,8 +199,9 @@ class merge_report {
   static constexpr std::size_t stamp_words = 2 * num_stamps;
   static_assert(header + max_samples * (sample_words + stamp_words) <= max_words);
   // Ranks that come to their next call within so many nanoseconds may have waited for each other by
-  // messages of the program: the one that left last has held up the others.
-  static constexpr std::int64_t together = 5000;
+  // messages of the program: the first of them has held up the others. Of those that come at once
+  // the one that left last counts.
+  static constexpr std::int64_t together = 5000, at_once = 500;
 
   static std::size_t at_sample(std::size_t i) { return header + sample_words * i; }
   std::size_t at_stamps(std::size_t i) const { return at_sample(room_) + stamp_words * i; }
@@ -226,12 +228,16 @@ class merge_report {
   void add_stamps(std::size_t at, std::span<const std::int32_t> childs_words) {
     const auto mine = [&](std::size_t which) { return stamp(words_, at + 2 * which); };
     const auto childs = [&](std::size_t which) { return stamp(childs_words, at + 2 * which); };
-    const bool is_later = childs(next_stamp) + together < mine(next_stamp),
-               is_earlier = mine(next_stamp) + together < childs(next_stamp);
-    if (is_later || (!is_earlier && childs(left_stamp) < mine(left_stamp)))
-      for (const std::size_t which : {left_stamp, came_stamp}) put(at + 2 * which, childs(which));
-    for (const std::size_t which : {next_stamp, ready_stamp})
-      put(at + 2 * which, std::min(mine(which), childs(which)));
+    const std::int64_t its = childs(next_stamp), own = mine(next_stamp);  // the later, the less
+    const bool apart = its + together < own || own + together < its;
+    const bool same = !apart && std::abs(its - own) <= at_once;
+    const bool child_held_up = apart  ? its < own
+                               : same ? childs(left_stamp) < mine(left_stamp)
+                                      : its > own;
+    if (child_held_up)
+      for (const std::size_t which : {next_stamp, left_stamp, came_stamp})
+        put(at + 2 * which, childs(which));
+    put(at + 2 * ready_stamp, std::min(mine(ready_stamp), childs(ready_stamp)));
   }
   std::optional<shared_clock_times> stamps(std::size_t i) const {
     const std::size_t at = at_stamps(i);
