@@ -136,6 +136,21 @@ TEST_CASE("a machine that is slower altogether changes no order") {
   REQUIRE(b.cheapest() == before);
 }
 
+TEST_CASE(
+    "predictions that are far too slow all together are corrected, one that is alone is not") {
+  random_stream r(3);
+  // Arms 1 and 4 are of different algorithms.
+  belief all(priors()), alone(priors());
+  const belief before = all;
+  for (const int a : {1, 4})
+    all.learn(samples(a, std::exp(before.mean(a)) / 20, 4, 0.05, r), 8, 4, 1);
+  CHECK(all.mean(5) == Approx(before.mean(5) - std::log(20)).margin(0.6));
+  CHECK(!all.is_level_open());
+  alone.learn(samples(1, std::exp(before.mean(1)), 4, 0.05, r), 8, 4, 1);
+  alone.learn(samples(4, std::exp(before.mean(4)) / 20, 4, 0.05, r), 12, 8, 1);
+  CHECK(alone.mean(2) > before.mean(2) - 0.7);
+}
+
 TEST_CASE("one outlier among good samples is ignored") {
   random_stream r(4);
   belief b(priors());

@@ -83,22 +83,14 @@ class belief {
   double variance(int a) const { return cov_(a, a); }
   /// ln of the cost of a call: the mean of its logarithm and what its algorithm's tail adds.
   double cost(int a) const { return mean(a) + tail(a); }
-  /// What the slow calls of the arm's algorithm add to that; 0 until the algorithm clearly has more
-  /// of them than the others.
-  double tail(int a) const;
-  /// ln of what these slow calls add to the mean of a call, whether or not others have as many.
-  double seen_tail(int a) const {
-    const family_tail& t = tail_of(a);
-    return std::log1p(t.excess / (t.calls + pseudo_calls));
-  }
-  /// Whether there were so many slow calls that tail() may count them.
-  bool has_slow_calls(int a) const { return tail_of(a).outliers >= least_outliers; }
   /// Variance of ln(seconds) from call to call.
   double noise_variance() const { return noise_variance_; }
   /// Samples applied so far.
   std::int64_t samples(int a) const { return arms_[std::size_t(a)].samples; }
   /// ln(seconds) of the arm's only sample, if that was too bad to be believed.
   std::optional<double> bad_first(int a) const { return arms_[std::size_t(a)].bad_first; }
+  /// Whether predictions proved far too slow all together, but not yet by how much.
+  bool is_level_open() const { return level_spread_ > open_spread; }
   /// Number of the call at which the arm was last seen.
   std::int64_t last_seen(int a) const { return arms_[std::size_t(a)].last_seen; }
   /// Standard deviation of the arms' own errors before any sample.
@@ -141,8 +133,13 @@ class belief {
   static constexpr double trap_share = 0.05, outlier_share = 0.03, anywhere = 0.25;
   // The part of an arm's own error that its algorithm's arms have in common, where they have any.
   static constexpr double in_common = 0.79;
-  // Slow calls of an algorithm before they may count, and calls of which nothing is known.
-  static constexpr double least_outliers = 4, pseudo_calls = 20;
+  // What all predictions may be off by, of the logarithm: usually little, but in some contexts
+  // anything. Native may be nothing like its prediction, too, but hardly ever is.
+  static constexpr int most_level = 20;  // steps
+  static constexpr double level_step = 0.25, usual_level = 0.4, any_level = 3, any_share = 0.3,
+                          odd_native = 0.0003;
+  // Predictions are far too slow if this is so likely that all are off by more than that.
+  static constexpr double far_level = -1, far_share = 0.2, open_spread = 0.5;
   // Of the common offset, per call.
   static constexpr double drift_variance = 0.005 * 0.005;
 
@@ -172,9 +169,7 @@ class belief {
     int total() const { return kept + outliers; }
   };
 
-  const family_tail& tail_of(int a) const {
-    return tails_[std::size_t(arms_[std::size_t(a)].family)];
-  }
+  double tail(int a) const;
   /// Calls that tails_ are of.
   double remembered_calls() const {
     double calls = 0;
@@ -190,6 +185,9 @@ class belief {
   }
   /// Samples further from their arm than this (of the logarithm) are no noise.
   double noise_limit() const { return 3 * std::sqrt(noise_variance_); }
+  static double normal_density(double x, double variance) {
+    return std::exp(-0.5 * x * x / variance) / std::sqrt(2 * std::numbers::pi * variance);
+  }
   std::vector<summary> summarise(std::span<const observation> merged) const;
   int index_of_family(int number);
   void spread_out(double common, double own);
@@ -198,6 +196,8 @@ class belief {
   void apply(const summary& s);
   void keep_to_samples();
   void take_level(std::span<const summary> epoch);
+  bool weigh_levels(std::span<const summary> epoch);
+  void correct_level();
 
   std::vector<arm_state> arms_;
   std::vector<int> families_;  // their numbers in the priors
@@ -205,7 +205,9 @@ class belief {
   std::vector<double> mean_;
   covariance cov_;
   double most_ = -std::numeric_limits<double>::infinity();  // of all samples
-  bool knows_level_ = true;
+  bool knows_level_ = true, has_predictions_ = true;
+  std::array<double, 2 * most_level + 1> level_fits_{};  // ln of how likely first samples were
+  double level_ = 0, level_spread_ = 0;  // what predictions were corrected by, if they were
   double prior_spread_ = 0.35;
   double noise_variance_ = first_noise * first_noise;
   double noise_weight_ = 5;
@@ -227,7 +229,7 @@ inline belief::belief(std::span<const arm_prior> arms) : cov_(int(arms.size())) 
     squares += p.spread * p.spread;
   }
   if (predicted > 0) prior_spread_ = std::sqrt(squares / predicted);
-  knows_level_ = predicted > 0;
+  has_predictions_ = knows_level_ = predicted > 0;
   if (!knows_level_) prior_spread_ = unpredicted_spread;
   // Predictions share an error, too: the machine is busy, or its constants are another's.
   const double common_spread = std::max(0.4, 1.5 * prior_spread_);
@@ -278,9 +280,9 @@ inline void belief::replace(int a, const arm_prior& by) {
 /// they are clearly more than those of the other algorithms. Until these were played, too, slow
 /// calls are the machine's.
 inline double belief::tail(int a) const {
-  const family_tail& mine = tail_of(a);
-  if (mine.outliers < least_outliers) return 0;
-  double calls = pseudo_calls, outliers = 0.02 * pseudo_calls, excess = 0.35 * pseudo_calls;
+  const family_tail& mine = tails_[std::size_t(arms_[std::size_t(a)].family)];
+  if (mine.outliers < 4) return 0;
+  double calls = 20, outliers = 0.4, excess = 20 * 0.35;  // pseudo-calls
   for (const family_tail& t : tails_)
     if (&t != &mine) {
       calls += t.calls;
@@ -291,7 +293,7 @@ inline double belief::tail(int a) const {
   const double spread = std::sqrt(share * (1 - share) * (1 / mine.calls + 1 / calls));
   if (mine.outliers / mine.calls - outliers / calls <= 4 * spread) return 0;
   const double usual = excess / calls;
-  const double own = (mine.excess + pseudo_calls * usual) / (mine.calls + pseudo_calls);
+  const double own = (mine.excess + 20 * usual) / (mine.calls + 20);
   return std::max(0.0, std::log((1 + own) / (1 + usual)));
 }
 
@@ -370,9 +372,7 @@ inline void belief::apply(const summary& s) {
   const double r = s.mean - mean(s.arm);
   // A mixture: what the belief expects, or an outlier. Nothing is quicker than its arm, and several
   // samples that agree are no outliers.
-  const double fits =
-      std::exp(-0.5 * r * r / variance) / std::sqrt(2 * std::numbers::pi * variance) +
-      (first ? trap_share * anywhere : 0);
+  const double fits = normal_density(r, variance) + (first ? trap_share * anywhere : 0);
   const double outlier = r > 0 && s.total() <= 2 && !a.doubted ? outlier_share : 0;
   const double total = (1 - outlier) * fits + outlier * anywhere;
   const double w = total > 0 ? (1 - outlier) * fits / total : 1;
@@ -410,6 +410,53 @@ inline void belief::take_level(std::span<const summary> epoch) {
   for (int i = 0; i < size(); ++i) arms_[std::size_t(i)].predicted = mean_[std::size_t(i)] += level;
 }
 
+/// How well each level explains the first samples of arms; false if there are none.
+inline bool belief::weigh_levels(std::span<const summary> epoch) {
+  bool any = false;
+  for (const summary& s : epoch) {
+    const arm_state& a = arms_[std::size_t(s.arm)];
+    if (a.samples > 0 || a.doubted) continue;
+    any = true;
+    const double v = a.own_spread * a.own_spread + noise_variance_ / s.kept;
+    const double error = s.mean - (a.predicted - level_);
+    for (int k = -most_level; k <= most_level; ++k)
+      level_fits_[std::size_t(k + most_level)] +=
+          std::log(normal_density(error - level_step * k, v) +
+                   (a.native ? odd_native : trap_share * anywhere));
+  }
+  return any;
+}
+
+/// Predictions that are far too slow all together hide every arm behind the one in use, so nothing
+/// would show it: the level of the arms without samples is corrected. Those that are far too fast
+/// are found out by trying.
+inline void belief::correct_level() {
+  const double best = *std::ranges::max_element(level_fits_);
+  double all = 0, sum = 0, squares = 0, far = 0;
+  for (int k = -most_level; k <= most_level; ++k) {
+    const double level = level_step * k;
+    const double share = std::exp(level_fits_[std::size_t(k + most_level)] - best) *
+                         ((1 - any_share) * normal_density(level, usual_level * usual_level) +
+                          any_share * normal_density(level, any_level * any_level));
+    all += share;
+    sum += share * level;
+    squares += share * level * level;
+    if (level < far_level) far += share;
+  }
+  const bool was_corrected = level_ != 0;
+  if (far <= far_share * all && !was_corrected) return;
+  const double level = sum / all, v = std::max(0.0, squares / all - level * level);
+  for (int i = 0; i < size(); ++i) {
+    if (arms_[std::size_t(i)].samples > 0) continue;
+    mean_[std::size_t(i)] += level - level_;
+    arms_[std::size_t(i)].predicted += level - level_;
+    for (int j = 0; j < size() && !was_corrected; ++j)
+      if (arms_[std::size_t(j)].samples == 0) cov_(i, j) += v;
+  }
+  level_ = level;
+  level_spread_ = std::sqrt(v);
+}
+
 inline void belief::learn(std::span<const observation> merged, std::int64_t calls,
                           std::int64_t calls_before, int incumbent) {
   const std::int64_t elapsed = std::max<std::int64_t>(0, calls - calls_before);
@@ -418,6 +465,7 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
   slowed_.reset();
   if (epoch.empty()) return;
   if (!std::exchange(knows_level_, true)) take_level(epoch);
+  if (has_predictions_ && weigh_levels(epoch)) correct_level();
   for (const observation& o : merged) {
     if (!(o.seconds > 0) || !std::isfinite(o.seconds)) continue;
     arm_state& a = arms_[std::size_t(o.arm)];

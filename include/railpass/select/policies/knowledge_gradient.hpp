@@ -147,7 +147,7 @@ class knowledge_gradient final : public belief_policy {
       double chosen_value = 0, chosen_price = 0, chosen_gain = 0;
       for (const int a : candidates) {
         const double d = excess[std::size_t(a)], v = spread_squared[std::size_t(a)];
-        if (d + std::sqrt(v) > largest_slowdown(now.calls)) continue;
+        if (d + std::sqrt(v) > largest_slowdown(now.calls) && !b.is_level_open()) continue;
         double price = std::exp(d + v / 2) - 1;
         const double risks = is_proven(a) || a == native() || b.bad_first(a) ? 0 : risk;
         // Its only sample may have been an outlier, or the first of many.
@@ -230,7 +230,6 @@ class knowledge_gradient final : public belief_policy {
       looked_at_[std::size_t(place_of(a))] = now.calls;
     }
     take_first_looks(now, room, explore);
-    compare_slow_calls(now, length, room, explore);
     struct look {
       double due = 0;  // age in periods
       double price = 0;
@@ -293,25 +292,6 @@ class knowledge_gradient final : public belief_policy {
       looked_at_[std::size_t(place)] = now.calls;
     }
   }
-  /// Whether slow calls are the incumbent's or the machine's is told by calls of another arm, where
-  /// that arm would be cheaper if they were the incumbent's.
-  void compare_slow_calls(const planning_input& now, double length, std::size_t room,
-                          std::vector<int>& explore) {
-    const belief& b = beliefs();
-    if (!b.has_slow_calls(incumbent()) || b.tail(incumbent()) > 0) return;
-    const auto seen = [&](int a) { return b.mean(a) + b.seen_tail(a); };
-    int best = incumbent();
-    for (int a = 0; a < num_active(); ++a)
-      if (b.samples(a) > 0 && seen(a) < seen(best)) best = a;
-    if (best == incumbent()) return;
-    const double price = std::max(0.01, std::exp(b.mean(best) - b.mean(incumbent())) - 1);
-    const double allowed = slow_look_share * double(now.calls);
-    for (int left = int(std::min(most_slow_looks, slow_looks_of_epoch * length));
-         left > 0 && explore.size() < room && slow_looks_ + price <= allowed; --left) {
-      slow_looks_ += price;
-      explore.push_back(place_of(best));
-    }
-  }
   /// An arm that became slower, maybe for a while only, is looked at again when that costs a tenth
   /// of the calls since, then ever later.
   void look_at_slowed(const planning_input& now, std::size_t room, std::vector<int>& explore) {
@@ -345,9 +325,6 @@ class knowledge_gradient final : public belief_policy {
   // Of the calls so far, at most; and what a first call counts at least, in calls.
   static constexpr double first_look_share = 0.015, least_first_price = 0.5;
 
-  // Calls that tell whose slow calls are: of all calls so far, by their price; and in an epoch.
-  static constexpr double slow_look_share = 0.02, slow_looks_of_epoch = 0.25, most_slow_looks = 12;
-
   void publish(const std::vector<int>& explore, int calls) {
     std::fill(probability_.begin(), probability_.end(), 0.0);
     for (const int place : explore) probability_[std::size_t(place)] += 1.0 / calls;
@@ -359,7 +336,7 @@ class knowledge_gradient final : public belief_policy {
   std::vector<std::int64_t> looked_at_;  // planned in which call, by place in arms()
   std::vector<slowed_arm> slowed_;
   double credit_ = 0;
-  double first_looks_ = 0, slow_looks_ = 0;  // what they were expected to cost, in calls
+  double first_looks_ = 0;  // what they were expected to cost, in calls
 };
 
 class knowledge_gradient_policy final : public guarded_policy {
