@@ -82,6 +82,7 @@ std::vector<std::string> titles(bool machine) {
                                             "skew_s",
                                             "skew_p90_s",
                                             "core_given_share",
+                                            "cost_share",
                                             "overlapped_share",
                                             "own_s",
                                             "current"}
@@ -131,6 +132,7 @@ report::table all_numbers(const select::statistics_dump& dump) {
                  number(c.skew_s),
                  number(c.skew_p90_s),
                  number(c.core_given_share),
+                 number(c.cost_share),
                  number(c.overlapped_share),
                  number(c.own_s),
                  a.arm == c.current_arm ? "1" : "0"});
@@ -162,6 +164,9 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
               ", 90 % quantile " + format_seconds(*c.skew_p90_s) + "\n";
     if (c.core_given_share)
       text += "a rank lost its core in " + percent(*c.core_given_share) + " of the timed calls\n";
+    if (c.cost_share)
+      text += "cost to the program (shared clock) measured in " + percent(*c.cost_share) +
+              " of the timed calls\n";
     if (c.overlapped_share >= 0.005)
       text += percent(c.overlapped_share) +
               " of the time of this communicator's calls overlaps with calls of other "

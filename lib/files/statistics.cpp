@@ -104,6 +104,7 @@ json context_json(const select::context_statistics& c) {
   put_optional(j, "skew_s", c.skew_s);
   put_optional(j, "skew_p90_s", c.skew_p90_s);
   put_optional(j, "core_given_share", c.core_given_share);
+  put_optional(j, "cost_share", c.cost_share);
   j["overlapped_share"] = c.overlapped_share;
   put_optional(j, "own_s", c.own_s);
   j["arms"] = std::move(arms);
@@ -111,28 +112,12 @@ json context_json(const select::context_statistics& c) {
 }
 
 select::context_statistics read_context(const json_reader& r) {
-  r.expect_fields({"communicator",
-                   "collective",
-                   "num_ranks",
-                   "ranks_per_node",
-                   "from_bytes",
-                   "to_bytes",
-                   "first_bytes",
-                   "operation",
-                   "policy",
-                   "current_arm",
-                   "reason",
-                   "calls",
-                   "time_s",
-                   "exploration_cost_s",
-                   "rails",
-                   "skew_s",
-                   "skew_p90_s",
-                   "core_given_share",
-                   "overlapped_share",
-                   "own_s",
-                   "baseline",
-                   "arms"});
+  r.expect_fields({"communicator", "collective",         "num_ranks",   "ranks_per_node",
+                   "from_bytes",   "to_bytes",           "first_bytes", "operation",
+                   "policy",       "current_arm",        "reason",      "calls",
+                   "time_s",       "exploration_cost_s", "rails",       "skew_s",
+                   "skew_p90_s",   "core_given_share",   "cost_share",  "overlapped_share",
+                   "own_s",        "baseline",           "arms"});
   select::context_statistics c{
       .communicator = r.text("communicator"),
       .collective = r.name("collective"),
@@ -151,6 +136,7 @@ select::context_statistics read_context(const json_reader& r) {
       .skew_s = r.optional_number("skew_s"),
       .skew_p90_s = r.optional_number("skew_p90_s"),
       .core_given_share = r.optional_number("core_given_share"),
+      .cost_share = r.optional_number("cost_share"),
       .overlapped_share = r.optional_number("overlapped_share").value_or(0),
       .own_s = r.optional_number("own_s"),
       .arms = {}};

@@ -59,6 +59,25 @@ TEST_CASE("a late rank is in the skew of an all_reduce and not in its time") {
   REQUIRE(context->skew_s);
   CHECK(*context->skew_s > 0.9 * late_s);
   CHECK(least_mean_s(*context) < late_s / 5);
+  CHECK_FALSE(context->cost_share);  // the ranks have clocks of their own
+}
+
+TEST_CASE("ranks of one host measure what a call costs the program by the clock that they share") {
+  const communicator comm = communicator::duplicate_of_world();
+  MPI_Comm_set_name(comm, "shares a clock");
+  mpi::configure(comm, "policy", "round_robin");
+  mpi::start_tuning(comm);
+  for (int i = 0; i < 100; ++i) {
+    int one = 1, sum = 0;
+    CHECK(mpi::all_reduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS);
+  }
+  for (const auto& context : process::get()->statistics().contexts) {
+    if (context.communicator != "shares a clock") continue;
+    REQUIRE(context.core_given_share);
+    if (*context.core_given_share > 0.1) continue;  // where cores are shared the clock tells little
+    REQUIRE(context.cost_share);
+    CHECK((*context.cost_share > 0 && *context.cost_share <= 1));
+  }
 }
 
 TEST_CASE("ranks that share a core are seen to give it away") {

@@ -148,6 +148,7 @@ select::statistics_dump example_statistics() {
                                .skew_s = 1e-3,
                                .skew_p90_s = 4e-3,
                                .core_given_share = 0.75,
+                               .cost_share = 0.5,
                                .overlapped_share = 0.25,
                                .own_s = 2e-7,
                                .arms = {}};
@@ -279,6 +280,7 @@ TEST_CASE("what is written is read back equal, to the last bit but of what predi
   CHECK(d.contexts[0].arms[1].quantiles == select::time_quantiles{1.8e-3, 1.9e-3, 2.4e-3});
   CHECK(d.contexts[0].skew_p90_s == 4e-3);
   CHECK(d.contexts[0].core_given_share == 0.75);
+  CHECK(d.contexts[0].cost_share == 0.5);
   CHECK(d.contexts[0].overlapped_share == 0.25);
   CHECK(d.contexts[0].own_s == 2e-7);
   CHECK_FALSE(d.contexts[0].arms[0].pairs);

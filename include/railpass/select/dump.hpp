@@ -66,6 +66,9 @@ struct context_statistics {
   /// Where all wait for all: in how many of the communicator's such timed calls a rank's core was
   /// given to others, in [0, 1].
   std::optional<double> core_given_share{};
+  /// In how many of the timed calls the time is what the call cost the program, by a clock that all
+  /// ranks share, in [0, 1]; in the others, and all if there is none, it is a time inside the call.
+  std::optional<double> cost_share{};
   /// How much of the time of the communicator's calls overlaps with that of its other calls, as
   /// some ranks are in the next call while others are in this one, in [0, 1].
   double overlapped_share = 0;

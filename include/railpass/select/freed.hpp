@@ -59,6 +59,7 @@ inline void add_context(context_statistics& to, context_statistics&& one) {
   if (one.skew_s) to.skew_s = one.skew_s;
   if (one.skew_p90_s) to.skew_p90_s = one.skew_p90_s;
   if (one.core_given_share) to.core_given_share = one.core_given_share;
+  if (one.cost_share) to.cost_share = one.cost_share;
   to.overlapped_share = std::max(to.overlapped_share, one.overlapped_share);
   if (one.own_s) to.own_s = one.own_s;
 }
