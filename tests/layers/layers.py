@@ -114,6 +114,7 @@ MAY_OPEN = {"lib/files/input.cpp": "the gate", "lib/files/json_reader.hpp": "the
             "lib/session/trace_file.cpp": "writes", "lib/tune/journal.cpp": "locks what it writes",
             "lib/files/provenance.cpp": "/proc", "lib/session/knowledge.cpp": "/sys",
             "lib/session/caches.cpp": "/sys", "lib/tune/command.cpp": "/proc",
+            "lib/session/shared_clock.cpp": "/proc",
             "lib/cli/doctor.cpp": "/proc, /sys", "lib/cli/demo.cpp": "/sys",
             "lib/cli/verb.cpp": "/proc, terminals",
             "lib/cli/launcher.cpp": "programs", "lib/cli/rails.cpp": "JSON of its own",
