@@ -12,7 +12,7 @@ A host is a network namespace with an interface per rate (eth0, eth1, ...), in a
 (10.77.0.0/24, 10.78.0.0/24, ...); bridges in a namespace of their own are the switches. MPI uses eth0.
 With --shared all interfaces of a host are behind one link of that rate.
 Token buckets shape both directions, the host's and the switch's port, so that messages of several
-senders queue where they would at a real switch. Each host has its own name, System V IPC, /dev/shm
+senders queue where they would at a real switch. Each host has its own name, steady clock, System V IPC, /dev/shm
 and temporary directory: MPI libraries see the ranks of different hosts as remote. Only MPI's ways
 of starting processes by ssh are used, with an agent that enters the host's namespaces instead.
 
@@ -23,6 +23,7 @@ more, its ranks waiting for one another: that is what --timeout is for. Messages
 
 import argparse
 import fcntl
+import functools
 import json
 import os
 import re
@@ -178,8 +179,8 @@ class Cluster:
         """The command line that runs `command` on a host, named as its namespace is."""
         script = (f"hostname {host} && mount -t tmpfs none /dev/shm && "
                   f"TMPDIR='{self.directory / host}' exec \"$@\"")
-        return ["ip", "netns", "exec", host, "unshare", "--uts", "--ipc", "sh", "-c", script, "sh",
-                *command]
+        return ["ip", "netns", "exec", host, "unshare", "--uts", "--ipc", *own_clock(host), "sh", "-c",
+                script, "sh", *command]
 
     def run(self, arguments):
         """Runs an MPI program and returns its exit status."""
@@ -265,6 +266,20 @@ def program(*candidates):
         if found:
             return found
     raise Failed(f"found none of {', '.join(candidates)}")
+
+
+@functools.cache
+def has_own_clocks():
+    return subprocess.run(["unshare", "--time", "--monotonic", "1", "true"], check=False,
+                          stderr=subprocess.DEVNULL).returncode == 0
+
+
+def own_clock(host):
+    """Options of unshare. Emulated hosts share no steady clock, as hosts of a real cluster, unless
+    the kernel has no time namespaces."""
+    if not has_own_clocks():
+        return []
+    return ["--time", "--monotonic", str(1000 * int(re.search(r"\d+$", host)[0]))]
 
 
 def check_machine():
