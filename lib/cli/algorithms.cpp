@@ -28,9 +28,9 @@ std::vector<std::string> names_of(const preconditions& needs) {
     names.push_back(
         std::string("several nodes") +
         (needs.max_nodes < any_nodes ? ", at most " + std::to_string(needs.max_nodes) : "") +
-        (needs.equal_nodes ? " with equal numbers of ranks" : "") +
+        (needs.equal_nodes ? ", equal numbers of ranks" : "") +
         (needs.max_ranks_per_node < std::numeric_limits<int>::max()
-             ? " with at most " + std::to_string(needs.max_ranks_per_node) + " ranks each"
+             ? ", at most " + std::to_string(needs.max_ranks_per_node) + " ranks each"
              : ""));
   if (needs.max_ranks < std::numeric_limits<int>::max())
     names.push_back("at most " + std::to_string(needs.max_ranks) + " ranks");
