@@ -200,7 +200,7 @@ class Tune(ProgramTest):
             said = process.communicate(timeout=30)[1]
             if number == signal.SIGINT:
                 self.assertEqual(process.returncode, 1)
-                self.assertIn("goes on where it was", said)
+                self.assertIn("run the same command again to resume", said)
         done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True,
                               text=True, stdin=subprocess.DEVNULL, timeout=60, check=True)
         self.assertIn("continues after", done.stderr)
