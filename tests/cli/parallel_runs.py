@@ -122,7 +122,7 @@ class Bench(ProgramTest):
                 "native,tuned,binomial", "--root", 1, "--all")
         saved = self.path("bench.json")
         done = self.run_railpass("bench", "--launches", 3, "-np", 2, *cell, "--json", saved)
-        self.assertIn("over 3 launches, with 75 % confidence", done.stdout)
+        self.assertIn("refer to 3 launches, with 75 % confidence", done.stdout)
         self.assertIn("Too few launches", done.stdout)
         with open(saved, encoding="utf-8") as file:
             found = json.load(file)
