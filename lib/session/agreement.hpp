@@ -20,6 +20,7 @@ class agreement {
   /// A rank that has filled in nothing stands in nobody's way, but has made no part and no base.
   agreement() {
     words_[settings] = words_[settings + 1] = ~std::uint64_t{0};
+    words_[name] = ~std::uint64_t{0};
     set_pair(base_id_word, 0);
   }
 
@@ -49,6 +50,10 @@ class agreement {
   bool same_settings() const {
     return is_equal(settings) || (words_[settings] & words_[settings + 1]) == ~std::uint64_t{0};
   }
+
+  /// Rank 0 names the communicator, as it names no other one in its life.
+  void set_name(std::uint64_t of_communicator) { words_[name] = of_communicator; }
+  std::uint64_t name_of_communicator() const { return words_[name]; }
 
   /// See mark_of_clock.
   void set_clock(std::uint64_t mark) {
@@ -82,7 +87,8 @@ class agreement {
   // have the same.
   enum word : std::size_t {
     settings,
-    base_id_word = settings + 2,
+    name = settings + 2,
+    base_id_word,
     clock = base_id_word + 2,
     flags = clock + 2,
     slots,

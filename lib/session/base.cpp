@@ -84,7 +84,8 @@ void base_lane::tell_all(trouble what) const {
 }
 
 void base_lane::announce(const told_call& in, int to) {
-  announced_ = in.packed();
+  std::ranges::copy(in.packed(), announced_.begin());
+  std::ranges::copy(name_, announced_.begin() + call_words);
   MPI_Request request = MPI_REQUEST_NULL;
   if (isend(announced_.data(), int(announced_.size()), to, failure_tag, &request) == MPI_SUCCESS)
     PMPI_Request_free(&request);
@@ -99,7 +100,7 @@ base_lane::news base_lane::look() const {
             MPI_SUCCESS ||
         !found)
       break;
-    told_call::words words{};
+    announcement words{};
     if (PMPI_Recv(words.data(), int(words.size()), MPI_INT32_T, status.MPI_SOURCE, status.MPI_TAG,
                   place_.of->comm, &status) != MPI_SUCCESS)
       break;
@@ -111,9 +112,11 @@ base_lane::news base_lane::look() const {
       if (count == 1) {
         heard.worst = std::max(heard.worst, trouble(words[0]));
         heard.unlike = heard.unlike || trouble(words[0]) == trouble::unlike;
-      } else {
+      } else if (std::equal(name_.begin(), name_.end(), words.begin() + call_words)) {
+        told_call::words of_call;
+        std::copy_n(words.begin(), call_words, of_call.begin());
         heard.announcer = r;
-        heard.announced = told_call::of(words);
+        heard.announced = told_call::of(of_call);
       }
     }
   }

@@ -72,10 +72,12 @@ class base_lane {
   base_lane(const base_lane&) = delete;
   base_lane& operator=(const base_lane&) = delete;
 
-  /// Once, before all else: the lane of that number, which has been taken. Allocates nothing.
-  void become(base_place place, int number) {
+  /// Once, before all else: the lane of that number, which has been taken, for the communicator of
+  /// that name (see agreement). Allocates nothing.
+  void become(base_place place, int number, std::uint64_t name) {
     place_ = std::move(place);
     number_ = number;
+    name_ = {std::int32_t(name >> 32), std::int32_t(name & 0xffffffff)};
   }
 
   int rank() const { return place_.rank; }
@@ -111,7 +113,12 @@ class base_lane {
   base_place place_;
   int number_ = 0;
   bool lost_ = false;
-  told_call::words announced_{};  // what MPI has not taken yet must stay
+  std::array<std::int32_t, 2> name_{};
+  // A call, and the communicator's name: no rank has to receive an announcement, so the next
+  // communicator of the lane may get it.
+  static constexpr std::size_t call_words = std::tuple_size_v<told_call::words>;
+  using announcement = std::array<std::int32_t, call_words + 2>;
+  announcement announced_{};  // what MPI has not taken yet must stay
 };
 
 /// All bases of this process. Several threads may ask.

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -73,6 +74,14 @@ void beginning::offer_places() {
   agreed.offer(of.id, all_bases_.free_lanes(of), all_bases_.free_slots(of));
 }
 
+void beginning::name_communicator() {
+  static std::atomic<std::uint32_t> named{0};
+  int rank = 0, world_rank = 0;
+  PMPI_Comm_rank(user_, &rank);
+  PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+  if (rank == 0) agreed.set_name(std::uint64_t(world_rank) << 32 | ++named);
+}
+
 void beginning::make_part(bool pays, bool asked_for, const std::function<void()>& own_part) {
   all_bases_.settle();
   int num_ranks = 0;
@@ -81,6 +90,7 @@ void beginning::make_part(bool pays, bool asked_for, const std::function<void()>
   PMPI_Query_thread(&threads);
   const bool has_threads = threads == MPI_THREAD_MULTIPLE;
 
+  name_communicator();
   agreed.set_clock(mark_of_clock());
   agreed.set(agreement::lenient, !values_.strict);
   agreed.set(agreement::enabled, values_.enable);
@@ -176,7 +186,7 @@ std::optional<beginning::refusal> beginning::take_place(
   slot_ = taken.slot;
   if (const std::string why = all_bases_.why_not_shared(*place_.of); !why.empty())
     owner_.record("collectives do not use shared memory: " + why);
-  joint.connect(std::move(place_), taken.lane);
+  joint.connect(std::move(place_), taken.lane, agreed.name_of_communicator());
   return std::nullopt;
 }
 

@@ -55,6 +55,8 @@ class beginning {
   void refuse(std::string_view why, std::optional<int> number = {},
               std::string_view rest = {}) const;
   void offer_places();
+  // On rank 0.
+  void name_communicator();
 
   MPI_Comm user_;
   const settings& values_;

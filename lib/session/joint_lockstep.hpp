@@ -51,7 +51,7 @@ class joint_lockstep {
 
   /// Once, before the first call: the lane of that number, which has been taken. A rank that is
   /// alone needs none.
-  void connect(base_place place, int lane_number);
+  void connect(base_place place, int lane_number, std::uint64_t name);
 
   int rank() const { return rank_; }
   int num_ranks() const { return num_ranks_; }

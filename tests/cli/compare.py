@@ -46,7 +46,7 @@ class Compare(ProgramTest):
             self.assertIn("had the same standard output", done.stdout)
 
     def test_other_output_is_told(self):
-        for writes, says in {("echo a", "echo b"): "standard output differs",
+        for writes, says in {("echo a", "echo b"): "standard output of the runs differs",
                              ("echo took 1.5e-3 s", "echo took -2 s"):
                              "had the same standard output except for numbers"}.items():
             _, script = self.script(*writes)

@@ -129,7 +129,7 @@ class Knowledge(ProgramTest):
         for verb in ("list",), ("show",), ("prune",), ("export", "-o", self.path("e.json")):
             done = self.knowledge(*verb)
             self.assertEqual(len(done.stderr.strip().split("\n")), 1, done.stderr)
-            self.assertIn("damaged", done.stderr)
+            self.assertIn("corrupt", done.stderr)
             self.assertIn(path, done.stderr)
         self.assertEqual(len(self.knowledge_json("list")["problems"]), 1)
         self.add("later.json", written_at="2026-03-01T12:00:00Z")
@@ -152,7 +152,7 @@ class Knowledge(ProgramTest):
             for verb in "import", "merge":
                 self.refused(verb, good, path, status=1)
                 self.assertEqual(self.files(), [])
-        self.refused("merge", self.folder, status=1, says="expected a store")
+        self.refused("merge", self.folder, status=1, says="not a store of knowledge")
 
     def test_wrong_use(self):
         self.check_refused("knowledge")
@@ -237,7 +237,7 @@ class Fit(ProgramTest):
     def test_nothing_to_fit(self):
         self.check_refused("fit", "-o", self.path("p.json"), says="--knowledge")
         self.check_refused("fit", "--knowledge", self.path("none"), "-o", self.path("p.json"),
-                           status=1, says="nothing is known")
+                           status=1, says="no knowledge")
 
 
 if __name__ == "__main__":

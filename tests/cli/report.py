@@ -44,7 +44,7 @@ class Report(ProgramTest):
         self.run_railpass("report", self.write("b.json", json.dumps(bench)), "-o", page)
         text = check_page(self, page)
         self.assertIn("over 6 launches, with 97 % confidence", text)
-        self.assertIn("faster than the MPI library's own in 1 cells", text)
+        self.assertIn("faster than the MPI library's own in 1 cases", text)
         self.assertIn("A &lt;CPU&gt;", text)
 
     def test_refused(self):

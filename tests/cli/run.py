@@ -166,7 +166,7 @@ class Run(ProgramTest):
                            says="SLURM_NTASKS='many'")
 
     def test_help_and_version(self):
-        for words, says in {("help",): "Subcommands:", ("help", "run"): "how many ranks",
+        for words, says in {("help",): "Subcommands:", ("help", "run"): "number of ranks",
                             ("version",): "railpass ", ("-v",): "railpass "}.items():
             self.assertIn(says, self.run_railpass(*words).stdout)
         self.check_refused("run", "-n", 2, "--launcher", "echo", "true", says="--launcher 'echo'")

@@ -200,7 +200,7 @@ TEST_CASE("more communicators than lanes: the rest are native, and freed ones ma
     for (int i = 0; i < some; ++i) CHECK(is_tuned(*live.emplace_back(duplicate())));
     CHECK(log.texts.empty());
     CHECK(!is_tuned(*duplicate()));
-    CHECK(log.any_has("there are 1024 others already"));
+    CHECK(log.any_has("already tunes 1024 communicators"));
     for (int i = 0; i < 20; ++i) {
       live[std::size_t(i % some)] = nullptr;
       live[std::size_t(i % some)] = duplicate();

@@ -361,13 +361,13 @@ TEST_CASE("rails that are not there are refused on all ranks with the reason") {
   refused({.rails = "10.0.0/8x", .strategy = {}}, "10.0.0/8x");
   refused({.rails = two_rails.rails, .strategy = "best"}, "expected one of");
   refused({.rails = "mpi,127.0.0.2,mpi", .strategy = {}}, "'mpi' once");
-  refused({.rails = "tcp:mpi", .strategy = {}}, "'mpi': no interface");
+  refused({.rails = "tcp:mpi", .strategy = {}}, "'mpi': no such interface");
   // One rank alone has no such rail.
   const bool last = world.rank() == world.size() - 1;
   refused({.rails = last ? "127.0.0.2,nosuch1" : "127.0.0.2,127.0.0.3", .strategy = {}}, "nosuch1");
   if (world.size() > 1)
     refused({.rails = last ? "127.0.0.2" : "127.0.0.2,127.0.0.3", .strategy = {}},
-            "as many on all");
+            "same kinds on all ranks");
   if (world.size() > 1)
     refused({.rails = last ? "127.0.0.2,mpi" : "mpi,127.0.0.2", .strategy = {}}, "same kinds");
   mpi::open_rails(world, two_rails);

@@ -9,10 +9,12 @@
 #include "support/records.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 using namespace railpass;
@@ -224,6 +226,22 @@ TEST_CASE("ranks that make their calls in another order are told") {
             return late ? p.all_reduce(n) : p.broadcast(n, 0);
           },
           arm);
+    }
+}
+
+TEST_CASE("what was told of a call and never heard is nothing to the next communicator") {
+  for (const std::string_view arm : {"shared_flat", "binomial"})
+    for (const bool is_next : {false, true}) {
+      CAPTURE(arm, is_next);
+      const communicator comm = communicator::duplicate_of_world();
+      mpi::configure(comm, "hang_report", "0.02");
+      mpi::start_tuning(comm);
+      program p(comm);
+      p.by.arm = is_next ? "ring" : arm;
+      // First the others wait for rank 0, which waits for nobody; then it waits for them.
+      if ((p.rank == 0) != is_next) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      CHECK((is_next ? p.all_reduce(64) : p.broadcast(64, 0)) == MPI_SUCCESS);
+      MPI_Barrier(MPI_COMM_WORLD);
     }
 }
 

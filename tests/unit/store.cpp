@@ -627,7 +627,7 @@ TEST_CASE("stores and exports are merged each run once, however often they come"
   report = store::merge(partly.path(), runs_of(theirs.path()));
   CHECK(report.runs >= 1);
   REQUIRE(report.problems.size() == 1);
-  CHECK_THAT(report.problems[0], ContainsSubstring("cannot be told apart"));
+  CHECK_THAT(report.problems[0], ContainsSubstring("cannot be split by run"));
 }
 
 TEST_CASE(

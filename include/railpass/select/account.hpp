@@ -6,6 +6,8 @@
 // tuned only while the account has something left, and pays there whatever it costs from then on.
 #pragma once
 
+#include "railpass/base/float_environment.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -22,23 +24,27 @@ class account {
 
   /// Calls of a communicator took so long.
   void earn(double seconds) {
+    const own_float_environment own;
     const std::lock_guard lock(mutex_);
     calls_s_ += std::max(0.0, seconds);
   }
   /// One communicator alone may spend so much on merges before its calls have paid, and its longest
   /// call takes so long. The largest count.
   void allow(double merges_s, double longest_call_s) {
+    const own_float_environment own;
     const std::lock_guard lock(mutex_);
     free_merges_s_ = std::max(free_merges_s_, merges_s);
     longest_call_s_ = std::max(longest_call_s_, longest_call_s);
   }
   /// What merges cost, and other work.
   void spend(double seconds) {
+    const own_float_environment own;
     const std::lock_guard lock(mutex_);
     work_s_ += seconds;
   }
   /// By how much trials took longer than the arm in use.
   void spend_on_trials(double seconds) {
+    const own_float_environment own;
     const std::lock_guard lock(mutex_);
     trials_s_ += std::max(0.0, seconds);
   }
@@ -55,6 +61,7 @@ class account {
   /// Whether one more context or communicator may begin to be tuned. The run counts from the first
   /// time on that is given here, by any one clock.
   bool allows_more(double now_s) {
+    const own_float_environment own;
     const std::lock_guard lock(mutex_);
     if (!began_s_) began_s_ = now_s;
     run_s_ = std::max(run_s_, now_s - *began_s_);
