@@ -99,7 +99,7 @@ int main(int argc, char** argv) {
       constexpr int last = base::num_lanes - 1;
       all.take(*place.of, last);
       const auto lane = std::make_shared<base_lane>();
-      lane->become(std::move(place), last);
+      lane->become(std::move(place), last, 0);
       messages.connect(lane);
     }
     std::optional<select::lockstep> steps;  // a new one begins its first merge in its second call
