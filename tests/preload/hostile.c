@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -18,6 +19,8 @@ static void interrupt_often(void) {
   struct sigaction action;
   memset(&action, 0, sizeof action);
   action.sa_handler = on_alarm;  // without SA_RESTART
+  // The C library loses text whose writing a signal interrupts.
+  setvbuf(stdout, NULL, _IOFBF, 1 << 16);
   sigaction(SIGALRM, &action, NULL);
   const struct itimerval every = {{0, 5000}, {0, 5000}};
   setitimer(ITIMER_REAL, &every, NULL);
