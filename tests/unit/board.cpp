@@ -244,7 +244,8 @@ TEST_CASE("files that are no boards are named and left alone") {
   const std::string foreign = folder.file("foreign");
   std::ofstream(foreign) << "something else that is longer than a header of a board";
   chmod(foreign.c_str(), 0600);
-  CHECK_THAT(skipped(), ContainsSubstring(foreign) && ContainsSubstring("not a file of rail loads"));
+  CHECK_THAT(skipped(),
+             ContainsSubstring(foreign) && ContainsSubstring("not a file of rail loads"));
   chmod(foreign.c_str(), 0644);
   CHECK_THAT(skipped(), ContainsSubstring("other users may read"));
   fs::remove(foreign);
