@@ -79,7 +79,7 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-// The fastest first; of the arms as many as people look at, unless they want all.
+// The fastest arms come first; a table shows few arms unless --all is given.
 struct rows_shown {
   std::vector<const bench_result*> rows{};
   std::size_t left_out = 0;
@@ -169,7 +169,7 @@ void print_where(const bench_results& all) {
           << "\n\n";
 }
 
-// What the tuned call is shown to be beside native: nothing, where the launches differ about it.
+// The verdict on tuned against native; none if the launches contradict each other.
 std::string verdict(const bench_result& tuned) {
   const median_bounds ratio = bounds_of_median(tuned.launch_ratios);
   if (ratio.confidence < 0.95) return "Too few launches: a 95 % interval needs at least 6.\n";
@@ -222,7 +222,7 @@ std::int64_t whole_message_bytes(collective op, std::int64_t bytes, int num_rank
   }
 }
 
-// What is measured at each size; equal on all ranks, as the profile is rank 0's.
+// The measurements at each size; equal on all ranks, as the profile is rank 0's.
 std::vector<measure::cell_request> cells_of(const request& r, const options& o,
                                             const measure::job& j, const profile* knowledge) {
   std::vector<measure::cell_request> cells;
@@ -245,7 +245,7 @@ std::vector<measure::cell_request> cells_of(const request& r, const options& o,
   return cells;
 }
 
-// What a rank says that fails, among what the launcher adds.
+// The message of a failed rank, without the launcher's lines.
 std::string reason_in(const tune::command_result& done) {
   std::istringstream lines(done.errors);
   for (std::string line; std::getline(lines, line);)
@@ -253,7 +253,7 @@ std::string reason_in(const tune::command_result& done) {
   return done.failure;
 }
 
-// This command line for the ranks: without what is said to whoever starts them.
+// This command line for the ranks, without the options of the launching process.
 std::vector<std::string> words_for_ranks(const CLI::App& app) {
   static constexpr std::string_view ours[] = {"ranks", "launches", "launcher", "json",
                                               "csv",   "wide",     "help"};

@@ -21,7 +21,7 @@ namespace {
 
 using knowledge::arm_experience, knowledge::experience, knowledge::group, knowledge::run_record;
 
-// A page that nobody scrolls through shows nothing.
+// Bounds keep the page short enough to read.
 constexpr std::size_t most_charts = 24, most_series = 8, most_rows = 40;
 
 std::string algorithm_of(const std::string& arm) { return arm.substr(0, arm.find('+')); }
@@ -42,7 +42,7 @@ const arm_experience* best_of(const experience& of) {
   return best == of.arms.end() ? nullptr : &*best;
 }
 
-/// Of the group's problems, by arm, how many it is the best one of.
+/// Number of the group's problems in which each arm is the best.
 std::vector<std::pair<std::size_t, std::size_t>> winners_of(const group& g,
                                                             const knowledge::analysis& found) {
   std::map<std::size_t, std::size_t> wins;
@@ -50,7 +50,7 @@ std::vector<std::pair<std::size_t, std::size_t>> winners_of(const group& g,
   std::vector<std::pair<std::size_t, std::size_t>> result(wins.begin(), wins.end());
   std::ranges::stable_sort(result, std::greater{}, &std::pair<std::size_t, std::size_t>::second);
   const auto native = std::size_t(std::ranges::find(g.arms, "native") - g.arms.begin());
-  // What all is compared with is always there.
+  // Native is the reference and always listed.
   if (native < g.arms.size() && !wins.contains(native)) result.insert(result.begin(), {native, 0});
   return result;
 }
@@ -141,7 +141,7 @@ class contents {
     }
   }
 
-  /// Of native, and of the arms that are the best ones somewhere.
+  /// Times of native and of each arm that is the best for some problem.
   void times(const group& g) {
     const knowledge::analysis found(g.problems);
     const auto winners = winners_of(g, found);
@@ -175,7 +175,7 @@ class contents {
     page_.add(against_size);
   }
 
-  /// What the best arm gained in each run, of those contexts that most runs had.
+  /// Gain of the best arm in each run, for the contexts of most runs.
   void changes(const std::string& collective, const std::string& operation) {
     struct seen {
       std::size_t run = 0;
@@ -225,7 +225,7 @@ class contents {
     if (!lines.empty()) page_.add_folded("Changes", lines);
   }
 
-  /// What was predicted, against what was measured.
+  /// Predicted times against measured times.
   void wrong() {
     struct error {
       const experience* of = nullptr;

@@ -26,7 +26,7 @@ namespace railpass {
 namespace {
 
 constexpr std::size_t most_bytes = std::size_t{64} << 10;
-// Of a context, to be worth keeping: one of them.
+// A context is worth keeping if it reaches one of these.
 constexpr std::int64_t enough_calls = 30;
 constexpr double enough_s = 0.01;
 
@@ -39,7 +39,7 @@ bool start_in_background(Work work) {
   });
 }
 
-// What does not end in time goes on for as long as the process lives, and nobody hears of it.
+// Work that exceeds the time continues until the process ends; its result is dropped.
 template <class Result, class Work>
 std::optional<Result> in_time(double seconds, Work work) {
   auto task = std::make_shared<std::packaged_task<Result()>>(std::move(work));
@@ -106,7 +106,7 @@ std::vector<knowledge::experience> hand_out(std::vector<knowledge::experience> m
   std::string bytes;
   try {
     if (rank == 0) bytes = store::encode(mine, most_bytes);
-  } catch (const std::exception&) {  // the others know nothing, then
+  } catch (const std::exception&) {  // then no rank gets knowledge
   }
   struct {
     knowledge::stakes_of_job at_stake;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What earlier runs learnt comes into this one, and what this one learnt goes to the next: through
-// the store (lib/store), which rank 0 of MPI_COMM_WORLD alone reads and writes. File systems may
-// take for ever: nobody waits for them longer than `patience_s`.
+// Knowledge of earlier runs is read, and knowledge of this run is written, through the store
+// (lib/store). Only rank 0 of MPI_COMM_WORLD does this. File systems may block: ranks wait for
+// them for at most `patience_s`.
 #pragma once
 
 #include "lib/store/store.hpp"
@@ -30,7 +30,7 @@ inline constexpr std::size_t most_known = 256;
 /// What of this is worth keeping: contexts of more than a few calls, or long ones. Throws
 /// std::bad_alloc.
 knowledge::run_record worth_keeping(const select::statistics_dump& learnt);
-/// Whether that keeps a context of so many calls, which took so long.
+/// Whether a context with `calls` calls, which took `time_s` in all, is kept.
 bool is_worth_keeping(std::int64_t calls, double time_s);
 
 /// What is known of this machine, the most useful first; nothing if `setting` is "off". Sentences
@@ -44,7 +44,7 @@ std::vector<knowledge::experience> read_knowledge(const std::string& setting,
 std::vector<knowledge::experience> hand_out(std::vector<knowledge::experience> mine,
                                             knowledge::stakes_of_job& at_stake, MPI_Comm comm);
 
-/// What this run leaves behind. Local.
+/// The knowledge that this run writes. Local.
 class kept_knowledge {
  public:
   /// Nothing, if `setting` is "off".
@@ -52,8 +52,8 @@ class kept_knowledge {
   /// Brings files of earlier runs together where they are many, in a thread that gives way to all
   /// others and that nobody waits for; end() stops it.
   void tidy();
-  /// For a run that is killed. Files are for a thread that nobody waits for, and so is what `run`
-  /// does not say of the machine: `num_hosts` and the MPI library are given.
+  /// Writes in the background, in case the run is killed. That thread also finds the marks of the
+  /// machine other than `num_hosts` and the MPI library.
   void keep(knowledge::run_record so_far, int num_hosts, const std::string& mpi_library);
   /// At the end, in what is left of the patience. What is wrong, as a sentence, or empty. Throws
   /// std::bad_alloc.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is kept of communicators that are gone: programs may make and free them without end.
+// Statistics of freed communicators, bounded since programs may make and free any number.
 #pragma once
 
 #include "railpass/select/dump.hpp"
@@ -12,7 +12,7 @@
 
 namespace railpass::select {
 
-/// Beyond so many contexts those of all other communicators count together, under this name.
+/// Contexts beyond this number are summed over all other communicators, under this name.
 inline constexpr std::size_t most_freed_contexts = 128;
 inline constexpr const char* other_freed_communicators = "(others that were freed)";
 
