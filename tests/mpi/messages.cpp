@@ -40,8 +40,8 @@ bool is_of_two_rails(int fd) {
          (peer.sin_addr.s_addr == htonl(0x7f000002) || peer.sin_addr.s_addr == htonl(0x7f000003));
 }
 
-// Connections of this process over the two rails, and those of them that a program which it
-// executes would have, too.
+// Open connections of this process over the two rails, and those that a child program would
+// inherit.
 int open_sockets() {
   int found = 0;
   for (int fd = 0; fd < 1024; ++fd) found += is_of_two_rails(fd) ? 1 : 0;
@@ -208,7 +208,7 @@ TEST_CASE("communicators share rails, and their messages do not meet") {
   }
   for (mpi::message& m : sends) m.wait();
 
-  // What nobody receives ends with its communicator and is no other's. The rails stay.
+  // A message without a receive ends with its communicator. The rails stay.
   std::vector<char> lost = pattern(3000, 1), found = pattern(3000, 2), got(3000);
   for (int round = 0; round < 5; ++round) {
     const communicator brief = communicator::duplicate_of_world();
@@ -217,7 +217,7 @@ TEST_CASE("communicators share rails, and their messages do not meet") {
     for (int k = 0; k < 100; ++k) mpi::isend(whole(lost), (me + 1) % p, 4, brief).wait();
   }
   mpi::close_rails(world);
-  if (p > 1) CHECK(open_sockets() == connections);  // the others use them
+  if (p > 1) CHECK(open_sockets() == connections);  // the other communicators use them
   const int place = backwards.rank();
   sends = {mpi::isend(whole(found), (place + 1) % p, 4, backwards)};
   mpi::irecv(whole(got), (place + p - 1) % p, 4, backwards).wait();
@@ -239,7 +239,7 @@ TEST_CASE("who waits for the last of many messages keeps few of them") {
   if (me == 1) {
     for (int k = 0; k <= many; ++k) {
       std::vector<char> out = pattern(bytes, k);
-      mpi::isend(whole(out), 0, k, world).wait();  // though nobody receives it yet
+      mpi::isend(whole(out), 0, k, world).wait();  // before a receive is posted
     }
   } else if (me == 0 && world.size() > 1) {
     std::vector<char> in(bytes);
@@ -257,7 +257,7 @@ TEST_CASE("who waits for the last of many messages keeps few of them") {
       CHECK(first.tag() == k);
     }
   }
-  mpi::close_rails(world);  // nobody receives the others
+  mpi::close_rails(world);  // the other messages are not received
 }
 
 TEST_CASE(
@@ -279,7 +279,7 @@ TEST_CASE(
       } else if (me == 0) {
         mpi::irecv(whole_message, 1, 0, world).wait();
       } else {
-        mpi::irecv(whole(data), 0, 2, world).wait();  // which nobody sends
+        mpi::irecv(whole(data), 0, 2, world).wait();  // no rank sends this message
       }
     } catch (const railpass::error& e) {
       problem = e.what();
