@@ -63,6 +63,14 @@ constexpr auto Init = [](const auto& go_on, auto...) {
   if (process* const mine = process::get(); mine && mine->values().all_ranks) {
     const settings& values = mine->values();
     bool at_first_calls = values.first_call;
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    std::array<char, 160> doing{};
+    std::snprintf(doing.data(), doing.size(),
+                  "rank %d waits inside MPI_Init for ranks without railpass, though "
+                  "RAILPASS_ALL_RANKS=on says that all ranks have railpass,",
+                  rank);
+    const hang_watch::wait in_mpi(rank, doing.data());
     if (bases::of_process().make_for_world(values.enable, values.shared_memory, at_first_calls)) {
       mine->share_knowledge();
       if (at_first_calls) mine->begin_at_first_calls();
@@ -81,7 +89,7 @@ constexpr auto Finalize = [](const auto& go_on) {
   }
   std::array<char, 64> doing{};
   std::snprintf(doing.data(), doing.size(), "rank %d is inside MPI_Finalize", rank);
-  const hang_watch::wait in_mpi(doing.data());
+  const hang_watch::wait in_mpi(rank, doing.data());
   return go_on();
 };
 

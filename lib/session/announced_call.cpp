@@ -27,7 +27,8 @@ std::optional<told_call> told_call::of(const words& from) {
 
 std::string told_call::text() const {
   std::string text(name_of(op));
-  if (bytes > 0) text += " of " + std::to_string(bytes) + " bytes";
+  if (bytes > 0 && describe(op).what != promise::all_arrive)
+    text += " of " + std::to_string(bytes) + " bytes";
   if (traits_of(op).rooted) text += " with root " + std::to_string(root);
   return text;
 }

@@ -27,7 +27,7 @@ struct told_call {
   words packed() const;
   /// None if these are no words of a call.
   static std::optional<told_call> of(const words& from);
-  /// "a broadcast of 400 bytes from root 1".
+  /// "broadcast of 400 bytes with root 1".
   std::string text() const;
 };
 

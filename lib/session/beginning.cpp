@@ -76,16 +76,16 @@ void beginning::offer_places() {
 
 void beginning::name_communicator() {
   static std::atomic<std::uint32_t> named{0};
-  int rank = 0, world_rank = 0;
-  PMPI_Comm_rank(user_, &rank);
+  int world_rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-  if (rank == 0) agreed.set_name(std::uint64_t(world_rank) << 32 | ++named);
+  if (rank_ == 0) agreed.set_name(std::uint64_t(world_rank) << 32 | ++named);
 }
 
 void beginning::make_part(bool pays, bool asked_for, const std::function<void()>& own_part) {
   all_bases_.settle();
   int num_ranks = 0;
   PMPI_Comm_size(user_, &num_ranks);
+  PMPI_Comm_rank(user_, &rank_);
   int threads = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&threads);
   const bool has_threads = threads == MPI_THREAD_MULTIPLE;
@@ -104,11 +104,9 @@ void beginning::make_part(bool pays, bool asked_for, const std::function<void()>
   agreed.set(agreement::may_make_communicators,
              asked_for || !(has_threads || all_bases_.none_inside()));
   try {
-    int rank = 0;
-    PMPI_Comm_rank(user_, &rank);
-    waiting_ = "rank " + std::to_string(rank) + " of " + std::to_string(num_ranks) + " of '" +
+    waiting_ = "rank " + std::to_string(rank_) + " of " + std::to_string(num_ranks) + " of '" +
                name_of_communicator(user_) + "' waits for the others to agree whether " + subject_ +
-               " is tuned,";
+               " is tuned," + (inside_ ? " before its " + inside_->text() + "," : "");
     agreed.set_settings(hash_of_settings(values_));
     if (values_.enable && pays) {
       own_part();
@@ -128,7 +126,7 @@ void beginning::make_part(bool pays, bool asked_for, const std::function<void()>
 }
 
 std::optional<beginning::refusal> beginning::agree() {
-  const hang_watch::wait in_mpi(waiting_.c_str());
+  const hang_watch::wait in_mpi(rank_, waiting_.c_str());
   if (const int failure = agreed.agree(user_)) return refusal{failure};
   if (!agreed.same_settings()) {
     owner_.record(
@@ -156,7 +154,7 @@ std::optional<beginning::refusal> beginning::agree() {
 
 std::optional<beginning::refusal> beginning::take_place(
     joint_lockstep& joint, const std::function<bool(const base_place&)>& wants_memory) {
-  const hang_watch::wait in_mpi(waiting_.c_str());
+  const hang_watch::wait in_mpi(rank_, waiting_.c_str());
   if (agreed.no_base()) {
     if (!agreed.all(agreement::may_make_communicators) ||
         !agreed.all(agreement::has_room_for_base)) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "lib/session/agreement.hpp"
+#include "lib/session/announced_call.hpp"
 #include "lib/session/base.hpp"
 #include "lib/session/joint_lockstep.hpp"
 
@@ -23,9 +24,15 @@ struct settings;
 /// A rank's part in it. First make_part(), then agree(), then take_place().
 class beginning {
  public:
-  /// `subject`: what records call what is to be tuned over `user`.
-  beginning(MPI_Comm user, const settings& values, process& owner, std::string subject)
-      : user_(user), values_(values), owner_(owner), subject_(std::move(subject)) {}
+  /// `subject`: what records call what is to be tuned over `user`. `inside`: the call in which this
+  /// rank begins, if it is in one.
+  beginning(MPI_Comm user, const settings& values, process& owner, std::string subject,
+            std::optional<told_call> inside = {})
+      : user_(user),
+        values_(values),
+        owner_(owner),
+        subject_(std::move(subject)),
+        inside_(inside) {}
 
   /// Why the ranks do not decide together: for good, or until they are asked again if that is
   /// `postponed`; `error_code` is that of a failed call, or of strict=on and settings that differ.
@@ -62,6 +69,8 @@ class beginning {
   const settings& values_;
   process& owner_;
   std::string subject_;
+  std::optional<told_call> inside_;
+  int rank_ = 0;
   std::string waiting_;  // what a report of a hang says of the agreement
   bases& all_bases_ = bases::of_process();
   base_place place_;

@@ -16,21 +16,26 @@ namespace railpass {
 namespace {
 
 // The others wait for this rank, whatever it throws: so it says nothing of a hang rather than that.
-std::string waiting_for_others(const char* to_do, MPI_Comm comm) {
-  int rank = 0, num_ranks = 1;
-  PMPI_Comm_rank(comm, &rank);
-  PMPI_Comm_size(comm, &num_ranks);
-  try {
-    return "rank " + std::to_string(rank) + " of " + std::to_string(num_ranks) +
-           " waits for the others to " + to_do + " rails of '" + name_of_communicator(comm) + "'";
-  } catch (const std::bad_alloc&) {
-    return {};
+struct waiting_for_others {
+  int rank = 0;
+  std::string doing;
+
+  waiting_for_others(const char* to_do, MPI_Comm comm) {
+    int num_ranks = 1;
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Comm_size(comm, &num_ranks);
+    try {
+      doing = "rank " + std::to_string(rank) + " of " + std::to_string(num_ranks) +
+              " waits for the others to " + to_do + " rails of '" + name_of_communicator(comm) +
+              "'";
+    } catch (const std::bad_alloc&) {
+    }
   }
-}
+};
 
 void close_of_user(communicator_rails& mine, MPI_Comm comm, process& p) {
-  const std::string waiting = waiting_for_others("close", comm);
-  const hang_watch::wait in_mpi(waiting.c_str());
+  const waiting_for_others waiting("close", comm);
+  const hang_watch::wait in_mpi(waiting.rank, waiting.doing.c_str());
   std::exception_ptr problem;
   try {
     mine.of_user.close(p);
@@ -94,8 +99,8 @@ communicator_rails& required_rails(const char* call, MPI_Comm comm) {
 
 void give_place(MPI_Comm comm, process& p,
                 const std::function<rail_place(const communicator_rails& mine)>& work) {
-  const std::string waiting = waiting_for_others("open", comm);
-  const hang_watch::wait in_mpi(waiting.c_str());
+  const waiting_for_others waiting("open", comm);
+  const hang_watch::wait in_mpi(waiting.rank, waiting.doing.c_str());
   try {
     on_all(comm, [&] { attribute_of(comm, p); });
     communicator_rails& mine = attribute_of(comm, p);

@@ -153,10 +153,12 @@ void communicator_state::leave_others() {
   if (session_) session_->leave_others();
 }
 
-int communicator_state::agree(MPI_Comm comm, bool pays, bool asked_for, double passed_s) {
+int communicator_state::agree(MPI_Comm comm, bool pays, bool asked_for, double passed_s,
+                              std::optional<told_call> inside) {
   if (native_ || agreed_) return MPI_SUCCESS;
   const double began_s = steady_clock_s();
-  session::outcome outcome = session::create(comm, settings_, process_, pays, asked_for, passed_s);
+  session::outcome outcome =
+      session::create(comm, settings_, process_, pays, asked_for, passed_s, inside);
   if (outcome.postponed) return MPI_SUCCESS;
   agreed_ = true;
   {
@@ -188,7 +190,9 @@ bool communicator_state::begins_at_once(const call& c) {
       const double now_s = process_.clock()();
       const bool pays = asks || is_particular() || now ||
                         (beginning_.pays(now_s) && (rank_ != 0 || process_.may_tune_more()));
-      if (const int failure = agree(c.comm, pays, false, beginning_.passed_s(now_s)))
+      if (const int failure =
+              agree(c.comm, pays, false, beginning_.passed_s(now_s),
+                    told_call{.bytes = c.message_bytes, .root = c.root, .op = c.op}))
         return failure;
     }
   }

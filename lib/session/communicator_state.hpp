@@ -61,7 +61,7 @@ class communicator_state {
   void leave_others(neighbor_function in) { neighbor_sets_[std::size_t(in)].leave_others(); }
 
   /// Makes the session now. Collective.
-  int start_tuning(MPI_Comm comm) { return agree(comm, true, true, 0); }
+  int start_tuning(MPI_Comm comm) { return agree(comm, true, true, 0, {}); }
 
   /// Function sets and regions over it; whoever adds one holds the statistics of the process.
   detail::function_sets& sets() { return sets_; }
@@ -93,7 +93,8 @@ class communicator_state {
   /// their calls are alike. Once: later agreements are the usual ones.
   bool begins_at_once(const call& c);
   /// Makes the session if all ranks find that it pays; see session::create. Collective.
-  int agree(MPI_Comm comm, bool pays, bool asked_for, double passed_s);
+  int agree(MPI_Comm comm, bool pays, bool asked_for, double passed_s,
+            std::optional<told_call> inside);
 
   process& process_;
   bool native_ = false;

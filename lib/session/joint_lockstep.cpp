@@ -305,20 +305,21 @@ void joint_lockstep::differ(std::string how) {
 
 void joint_lockstep::tell_wait(std::string_view doing, std::span<const awaited_peer> peers,
                                double waited_s) {
-  if (const told_call* const own = told_.find(steps_.calls()))
+  const told_call* const own = told_.find(steps_.calls());
+  if (own)
     for (const awaited_peer& p : peers) lane_->announce(*own, p.rank);
   if (waited_s < settings_.hang_report) return;
   double told_s = settings_.hang_report;
   while (2 * told_s <= waited_s) told_s *= 2;
   std::string text = "rank " + std::to_string(rank_) + " of " + std::to_string(num_ranks_) +
                      " is inside call " + std::to_string(steps_.calls()) + " of " + subject_ +
-                     " (" + std::string(doing) + ") for more than " + detail::show_setting(told_s) +
-                     " s and waits for";
+                     " (" + (own ? own->text() + ", " : "") + std::string(doing) +
+                     ") for more than " + detail::show_setting(told_s) + " s and waits for";
   if (peers.empty()) text += " other ranks";
   for (const awaited_peer& p : peers)
     text += " rank " + std::to_string(p.rank) + " (" + std::to_string(p.sends) + " sends, " +
             std::to_string(p.receives) + " receives)";
-  process_.record(text);
+  process_.report_wait(std::move(text), rank_, told_s);
 }
 
 }  // namespace railpass

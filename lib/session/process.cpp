@@ -321,6 +321,10 @@ void process::note_set(const std::string& name) {
 
 void process::record(std::string_view text) { record(text, false); }
 void process::warn(std::string_view text) { record(text, world_rank_ == 0); }
+void process::report_wait(std::string text, int rank, double waited_s) {
+  const wait_report report = report_of_wait(std::move(text), rank, waited_s, values_.hang_report);
+  record(report.text, report.for_user);
+}
 
 void process::complain(MPI_Comm comm, std::string_view call, std::string_view reason) {
   try {
@@ -357,6 +361,7 @@ void process::add(communicator_state& state) {
 // and was not given to them yet is waited for, as nobody else can deliver it.
 void process::leave_rails() {
   const double began_s = steady_clock_s();
+  double report_s = values_.hang_report;
   auto waits = rails_;
   for (int empty = 0;; ++empty) {
     std::erase_if(waits, [](const auto& rails) { return rails->transport.leave(); });
@@ -365,10 +370,13 @@ void process::leave_rails() {
       std::erase_if(waits, [](const auto& rails) { return !rails->transport.owed(); });
     if (waits.empty()) break;
     open_transport& first = waits.front()->transport;
-    if (values_.hang_report > 0 && passed_s > values_.hang_report)
-      record("rank " + std::to_string(world_rank_) + " is inside MPI_Finalize for more than " +
-             detail::show_setting(values_.hang_report) + " s: " + owed_over(first) +
-             " has not been received");
+    if (report_s > 0 && passed_s > report_s) {
+      report_wait("rank " + std::to_string(world_rank_) + " is inside MPI_Finalize for more than " +
+                      detail::show_setting(report_s) + " s: " + owed_over(first) +
+                      " has not been received",
+                  world_rank_, report_s);
+      report_s *= 2;
+    }
     first.give_way(empty);
   }
   for (const auto& rails : rails_) {

@@ -100,6 +100,8 @@ class process {
   void record(std::string_view text);
   /// The same of what the user has got wrong: the world's rank 0 says it on standard error, too.
   void warn(std::string_view text);
+  /// That `rank` of a communicator has waited for `waited_s`; heard as report_of_wait says.
+  void report_wait(std::string text, int rank, double waited_s);
   /// A call has failed, and not in the MPI library: one line on standard error for each
   /// communicator, call and reason, as what MPI's error handler says names none of them.
   void complain(MPI_Comm comm, std::string_view call, std::string_view reason);

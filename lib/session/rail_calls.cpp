@@ -56,12 +56,13 @@ message made(const std::shared_ptr<lane>& from, transport::operation_ptr op, boo
 
 std::string any_or(int value, int any) { return value == any ? "any" : std::to_string(value); }
 
+int own_rank_of(const message::state& s) { return s.from->rank_of(s.from->transport().rank()); }
+
 std::string hang_of(const message::state& s, double after_s) {
   const transport::operation& o = *s.operation;
   const int peer = o.peer() == transport::any_source ? o.peer() : s.from->rank_of(o.peer());
-  return "rank " + std::to_string(s.from->rank_of(s.from->transport().rank())) + " of " +
-         std::to_string(s.from->num_ranks()) + " waits for more than " +
-         detail::show_setting(after_s) + " s for a message over rails '" +
+  return "rank " + std::to_string(own_rank_of(s)) + " of " + std::to_string(s.from->num_ranks()) +
+         " waits for more than " + detail::show_setting(after_s) + " s for a message over rails '" +
          s.from->transport().rails() + "' " + (s.receives ? "from" : "to") + " rank " +
          any_or(peer, transport::any_source) + " with tag " + any_or(o.tag(), transport::any_tag);
 }
@@ -143,9 +144,11 @@ void message::wait() {
   open_transport& over = state_->from->transport();
   const auto done = [this](transport::transport&) { return state_->operation->done(); };
   process* const p = process::get();
-  const double after_s = p ? p->values().hang_report : 0;
-  if (after_s > 0 && !over.wait(done, steady_clock_s() + after_s))
-    p->record(over.with([&](transport::transport&) { return hang_of(*state_, after_s); }));
+  const double began_s = steady_clock_s();
+  for (double after_s = p ? p->values().hang_report : 0;
+       after_s > 0 && !over.wait(done, began_s + after_s); after_s *= 2)
+    p->report_wait(over.with([&](transport::transport&) { return hang_of(*state_, after_s); }),
+                   own_rank_of(*state_), after_s);
   over.wait(done);
   check_whole(*this, *state_->operation);
 }

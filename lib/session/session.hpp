@@ -53,10 +53,11 @@ class session final : slot_tenant {
   /// Agrees on everything that must be equal on all ranks, and gets a lane of a base, unless it
   /// `pays` not on all of them. `passed_s` is the time that has passed on this rank per call so
   /// far, 0 if it is not known. `asked_for`: a person has called start_tuning, so a base may be
-  /// made in any program. Collective over `user`, an intra-communicator of at least 2 ranks.
+  /// made in any program. `inside`: the call before which this happens, if there is one. Collective
+  /// over `user`, an intra-communicator of at least 2 ranks.
   /// `values` must outlive the session.
   static outcome create(MPI_Comm user, const settings& values, process& owner, bool pays,
-                        bool asked_for, double passed_s);
+                        bool asked_for, double passed_s, std::optional<told_call> inside);
 
   session(const session&) = delete;
   session& operator=(const session&) = delete;

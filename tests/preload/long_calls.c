@@ -3,7 +3,8 @@
 // Long calls from the beginning on: long_calls WHAT CALLS [LOG]. Broadcasts and reductions are of
 // 1.2 MB; all_to_alls are those of a Fourier transform in one dimension of ranks, on a
 // communicator that MPI_Comm_split made of all of them. A broadcast that is short on its root
-// alone, "unlike", is a mistake, which ends the program once LOG says that the others wait.
+// alone, "unlike", is a mistake, which ends the program once LOG says that the others wait; so does
+// a rank without railpass, "off".
 #include <mpi.h>
 
 #include <stdio.h>
@@ -46,11 +47,14 @@ static int log_has(const char* log, const char* words) {
   return found;
 }
 
+static void end_once(const char* log, const char* words) {
+  for (int tenths = 0; tenths < 1000 && !log_has(log, words); ++tenths) usleep(100000);
+  MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
 static void unlike(const char* log) {
   MPI_Bcast(in, rank == 0 ? 100 : long_count, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-  for (int tenths = 0; tenths < 1000 && !log_has(log, "waits for the others to agree"); ++tenths)
-    usleep(100000);
-  MPI_Abort(MPI_COMM_WORLD, 3);
+  end_once(log, "waits for the others to agree");
 }
 
 int main(int argc, char** argv) {
@@ -60,6 +64,7 @@ int main(int argc, char** argv) {
                   strcmp(what, "threads") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (strcmp(what, "off") == 0) end_once(argv[3], "waits inside MPI_Init");
   MPI_Comm all = MPI_COMM_NULL, part = MPI_COMM_NULL;
   MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &all);
   MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &part);

@@ -281,9 +281,20 @@ class Preloaded(unittest.TestCase):
         done = self.run_ranks(self.program("long_calls.c"), "unlike", "1", log, preload=(PRELOAD,),
                               RAILPASS_ALL_RANKS="on", RAILPASS_HANG_REPORT=0.1, RAILPASS_LOG=log)
         self.assertNotEqual(done.returncode, 0)
+        said = (r"rank 1 of \d of 'MPI_COMM_WORLD' waits for the others to agree whether a "
+                r"communicator is tuned, before its \w+ of \d+ bytes.*, for more than 0.1 s")
         with open(log, encoding="utf-8") as file:
-            self.assertRegex(file.read(), r"rank 1 of \d of 'MPI_COMM_WORLD' waits for the others to "
-                                          r"agree whether a communicator is tuned, for more than 0.1 s")
+            self.assertRegex(file.read(), said)
+        self.assertRegex(done.stderr, "railpass: " + said)
+
+    def test_a_rank_without_railpass_where_all_are_said_to_have_it(self):
+        log = self.path("off log")
+        done = self.run_ranks(
+            "sh", "-c", '[ "${PMIX_RANK:-${PMI_RANK:-0}}" = 0 ] && export RAILPASS=off; exec "$@"', "sh",
+            self.program("long_calls.c"), "off", "1", log, preload=(PRELOAD,),
+            RAILPASS_ALL_RANKS="on", RAILPASS_HANG_REPORT=0.1, RAILPASS_LOG=log)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("railpass: rank 1 waits inside MPI_Init for ranks without railpass", done.stderr)
 
     def test_calls_of_which_much_is_known_to_be_at_stake(self):
         slow = self.library("slow_native.c")
@@ -303,12 +314,14 @@ class Preloaded(unittest.TestCase):
 
     def test_waits_inside_the_mpi_library_are_reported(self):
         log = self.path("log")
-        self.start(self.program("late.c"), log, preload=(PRELOAD,), RAILPASS_ALL_RANKS="on",
-                   RAILPASS_FIRST_CALL="on", RAILPASS_HANG_REPORT=0.1, RAILPASS_LOG=log)
+        done = self.start(self.program("late.c"), log, preload=(PRELOAD,), RAILPASS_ALL_RANKS="on",
+                          RAILPASS_FIRST_CALL="on", RAILPASS_HANG_REPORT=0.1, RAILPASS_LOG=log)
         with open(log, encoding="utf-8") as file:
             said = file.read()
-        self.assertRegex(said, r"rank 0 of \d of 'MPI_COMM_WORLD' waits for the others to agree "
-                               r"whether a communicator is tuned, for more than 0.1 s")
+        agrees = (r"rank 0 of \d of 'MPI_COMM_WORLD' waits for the others to agree whether a "
+                  r"communicator is tuned, before its barrier, for more than 0.1 s")
+        self.assertRegex(said, agrees)
+        self.assertRegex(done.stderr, "railpass: " + agrees)
         self.assertIn("rank 0 is inside MPI_Finalize for more than 0.1 s", said)
 
     def test_lifetimes(self):
