@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -94,6 +95,9 @@ struct collective_time {
   int ranks_per_cache = 0;  ///< see cost_query; known of a bench alone
 };
 
+/// With less of a core than this (profile::core_share) a rank shared it, and times are too long.
+inline constexpr double own_core_share = 0.9;
+
 struct profile {
   fingerprint machine_id{};
   std::string sampled_at{};  ///< UTC, 2026-01-31T12:00:00Z; empty: unknown
@@ -101,6 +105,8 @@ struct profile {
   std::vector<algorithm_correction> corrections{};
   /// What no closed form tells: the native arm's times.
   std::vector<collective_time> measured{};
+  /// The least share of a core that a rank got while it was sampled; empty: unknown.
+  std::optional<double> core_share{};
 
   /// Null if the algorithm was never measured.
   const algorithm_correction* correction(std::string_view collective,

@@ -59,8 +59,11 @@ struct measurements {
   /// Each has opened its memory to the next one, which has copied it, and has heard so.
   std::vector<local_sample> single_copies{};
   std::vector<collective_time> collectives{};
+  /// See profile::core_share.
+  std::optional<double> core_share{};
 
   void append(const measurements& more) {
+    if (more.core_share) core_share = std::min(*more.core_share, core_share.value_or(1));
     links.insert(links.end(), more.links.begin(), more.links.end());
     eager_limits_bytes.insert(more.eager_limits_bytes.begin(), more.eager_limits_bytes.end());
     streams.insert(streams.end(), more.streams.begin(), more.streams.end());

@@ -127,6 +127,7 @@ void print(const profile& p, const measurements& m) {
   }
   if (!p.measured.empty())
     words() << p.measured.size() << " times of the MPI library's own collectives are kept\n";
+  say_if_disturbed(p.core_share);
 }
 
 // What earlier runs learnt on the machine that the files are of, or on this one. Arms that this

@@ -63,6 +63,7 @@ int run(const options& o) {
                                     "the sampled\nlinks are used instead, with an unknown "
                                     "error.\n")
             << '\n';
+  if (o.json.text()) say_if_disturbed(known.core_share);
   if (const double known_ranks = most_measured_ranks(known, op);
       o.json.text() && doubt_known && o.num_ranks > std::lround(known_ranks))
     words() << "Nothing was measured with more than " << std::lround(known_ranks)

@@ -65,6 +65,7 @@ void print(const sample_set& samples) {
   for (const collective_time& t : samples.measured.collectives)
     natives.add({t.collective, format_bytes(t.bytes), format_seconds(t.median_s)});
   if (!natives.empty()) words() << '\n' << printed(natives);
+  say_if_disturbed(samples.measured.core_share);
 }
 
 int run(const options& o) {

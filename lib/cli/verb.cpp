@@ -95,6 +95,14 @@ bool shows_colours() {
 
 }  // namespace
 
+void say_if_disturbed(const std::optional<double>& core_share) {
+  if (core_share.value_or(1) >= own_core_share) return;
+  words() << toned(report::tone::bad, "Sampled on busy cores") << ": a rank had "
+          << percent(*core_share, 0)
+          << " of a core, as other ranks or other programs ran there.\nTimes are too long. Sample "
+             "again on idle cores, with a core for each rank.\n\n";
+}
+
 std::ostream& words() {
   static std::ostream nowhere(nullptr);
   return tables.csv ? nowhere : std::cout;

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <functional>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -53,6 +54,8 @@ std::string toned(report::tone how, const std::string& text);
 /// is written as CSV at once, with the title before every row, and there is nothing to go there.
 std::string printed(const report::table& lines, const std::string& title = {});
 bool wants_csv();
+/// There, too: that samples with this profile::core_share are too long, if they are.
+void say_if_disturbed(const std::optional<double>& core_share);
 
 /// The option --json FILE of a verb that has results; declares --csv and --wide, too.
 class json_output {

@@ -203,13 +203,15 @@ std::string to_json(const profile& p) {
                            {"points", std::move(points)}});
   }
   for (const collective_time& t : p.measured) measured.push_back(collective_time_json(t));
-  return document_text({{"format", format},
-                        {"version", version},
-                        {"machine_id", fingerprint_json(p.machine_id)},
-                        {"sampled_at", p.sampled_at},
-                        {"machine", machine_json(p.machine)},
-                        {"corrections", std::move(corrections)},
-                        {"measured", std::move(measured)}});
+  json document{{"format", format},
+                {"version", version},
+                {"machine_id", fingerprint_json(p.machine_id)},
+                {"sampled_at", p.sampled_at},
+                {"machine", machine_json(p.machine)},
+                {"corrections", std::move(corrections)},
+                {"measured", std::move(measured)}};
+  put_optional(document, "core_share", p.core_share);
+  return document_text(document);
 }
 
 profile parse_profile(std::string_view text, const std::string& name) {
@@ -219,11 +221,12 @@ profile parse_profile(std::string_view text, const std::string& name) {
     throw error(name + ": an earlier railpass fitted it: expected version " +
                 std::to_string(version) +
                 ", fit the samples and bench runs that it is from anew (railpass fit)");
-  top.expect_fields(
-      {"format", "version", "machine_id", "sampled_at", "machine", "corrections", "measured"});
+  top.expect_fields({"format", "version", "machine_id", "sampled_at", "machine", "corrections",
+                     "measured", "core_share"});
   profile p;
   p.machine_id = read_fingerprint(top.field("machine_id"));
   p.sampled_at = top.text("sampled_at");
+  p.core_share = top.optional_number("core_share");
   p.machine = read_machine(top.field("machine"));
   for (const json_reader& c : top.list("corrections")) {
     c.expect_fields({"collective", "algorithm", "factor", "points"});

@@ -71,6 +71,7 @@ std::string to_json(const sample_set& s) {
                 {"copies", local_json(s.measured.copies)},
                 {"reductions", local_json(s.measured.reductions)},
                 {"collectives", std::move(collectives)}};
+  put_optional(document, "core_share", s.measured.core_share);
   if (!s.measured.handovers.empty()) document["handovers"] = local_json(s.measured.handovers);
   if (!s.measured.near_handovers.empty())
     document["near_handovers"] = local_json(s.measured.near_handovers);
@@ -84,7 +85,7 @@ sample_set parse_samples(std::string_view text, const std::string& name) {
   const json_reader top = document.expect(format, version);
   top.expect_fields({"format", "version", "machine_id", "sampled_at", "links", "streams",
                      "eager_limits_bytes", "copies", "reductions", "handovers", "near_handovers",
-                     "single_copies", "collectives"});
+                     "single_copies", "collectives", "core_share"});
   sample_set s;
   s.machine_id = read_fingerprint(top.field("machine_id"));
   s.sampled_at = top.text("sampled_at");
@@ -113,6 +114,7 @@ sample_set parse_samples(std::string_view text, const std::string& name) {
   for (const link_class link : {link_class::same_node, link_class::across_nodes})
     if (eager.has(name_of(link)))
       s.measured.eager_limits_bytes[link] = eager.integer(name_of(link));
+  s.measured.core_share = top.optional_number("core_share");
   s.measured.copies = read_local(top, "copies");
   s.measured.reductions = read_local(top, "reductions");
   if (top.has("handovers")) s.measured.handovers = read_local(top, "handovers");

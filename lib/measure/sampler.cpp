@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/measure/sampler.hpp"
 
+#include "lib/measure/core_share.hpp"
 #include "lib/measure/handovers.hpp"
 #include "lib/measure/links.hpp"
 #include "lib/measure/workload.hpp"
@@ -113,13 +114,17 @@ measurements sample_machine(const job& j, const std::string& rails, double budge
       progress(begin + share * std::min(1.0, fraction), doing);
     };
   };
+  double core_share = least_core_share();
   measurements all = sample_links(j, rails, links_share * budget_s, part(0, links_share));
+  core_share += least_core_share();
   sample_natives(j, natives, all, native_share * budget_s, part(links_share, native_share));
+  core_share += least_core_share();
   sample_handovers(j, all, handover_share * budget_s,
                    part(links_share + native_share, handover_share));
   if (j.rank == 0)
     sample_memory(all, memory_share * budget_s, part(1 - memory_share, memory_share));
-  quiet_barrier(MPI_COMM_WORLD);
+  core_share += least_core_share();
+  all.core_share = core_share / 4;
   return all;
 }
 

@@ -32,11 +32,35 @@ class Sample(ProgramTest):
         natives = {c["collective"] for c in found["collectives"]}
         self.assertLessEqual({"broadcast", "all_reduce", "all_to_all", "scan", "barrier"}, natives)
 
-        text = self.run_railpass("fit", samples, "-o", profile).stdout
-        self.assertIn("residual spread", text)
+        self.assertGreater(found["core_share"], 0)
+        self.assertLessEqual(found["core_share"], 1)
+        told = {}
+        for share in (0.9, 0.52):
+            found["core_share"] = share
+            with open(samples, "w", encoding="utf-8") as file:
+                json.dump(found, file)
+            told[share] = self.run_railpass("fit", samples, "-o", profile).stdout
+            self.assertIn("residual spread", told[share])
+        self.assertNotIn("busy cores", told[0.9])
+        self.assertIn("busy cores: a rank had 52 % of a core", told[0.52])
+        text = self.run_railpass("predict", "--profile", profile, "--collective", "broadcast",
+                                 "-p", 2).stdout
+        self.assertIn("busy cores: a rank had 52 % of a core", text)
         found = self.json_of("predict", "--profile", profile, "--collective", "all_reduce",
                              "-p", 2, "--ranks-per-node", 2, "--bytes", "64KiB")
         self.assertGreater(found["predictions"][0]["predicted_s"], 0)
+
+    def test_ranks_that_share_a_core(self):
+        samples, cores = self.path("samples.json"), os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {min(cores)})
+        try:
+            text = self.run_ranks(2, "sample", "--budget", "1s", "--collectives", "broadcast",
+                                  "--json", samples).stdout
+        finally:
+            os.sched_setaffinity(0, cores)
+        self.assertIn("Sampled on busy cores", text)
+        with open(samples, encoding="utf-8") as file:
+            self.assertLess(json.load(file)["core_share"], 0.9)
 
     def test_over_rails(self):
         samples, profile = self.path("samples.json"), self.path("profile.json")

@@ -29,6 +29,7 @@ namespace railpass {
 inline profile fit_profile(const measurements& m, const fingerprint& machine_id,
                            std::string sampled_at) {
   profile result{.machine_id = machine_id, .sampled_at = std::move(sampled_at)};
+  result.core_share = m.core_share;
   result.machine = select::generic_machine();
   if (!m.copies.empty()) result.machine.copy = fit_local(m.copies);
   if (!m.reductions.empty()) result.machine.reduce = fit_local(m.reductions);
