@@ -7,13 +7,18 @@
 #include "lib/report/page.hpp"
 #include "lib/report/table.hpp"
 #include "railpass/base/clock.hpp"
+#include "railpass/base/printable.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <sstream>
+#include <utility>
 
 namespace railpass::cli {
 namespace {
@@ -80,12 +85,22 @@ std::string last_lines(const std::string& text) {
   return from == 0 ? text : text.substr(text.find('\n', from) + 1);
 }
 
+void show_last_lines(const way& w, const std::string& errors) {
+  std::istringstream lines(last_lines(errors));
+  std::string text = "railpass: last output of the command " + w.name + " railpass:\n";
+  for (std::string line; std::getline(lines, line);) text += "  " + printable(line) + '\n';
+  std::cerr << text;
+}
+
 // Runs it and returns its standard output.
-std::string run_once(way& w, bool counts) {
+std::string run_once(way& w, bool counts, progress_bar& progress) {
   const tune::command_result result = tune::run_command(w.command, tune::watch_signals());
-  if (!result.failure.empty())
-    throw error("the command " + w.name + " railpass: " + result.failure +
-                (result.errors.empty() ? "" : "; its last output:\n" + last_lines(result.errors)));
+  if (!result.failure.empty()) {
+    progress.hide();
+    // The last line is part of the failure.
+    if (std::ranges::count(last_lines(result.errors), '\n') > 1) show_last_lines(w, result.errors);
+    throw error("the command " + w.name + " railpass: " + result.failure);
+  }
   if (counts) w.seconds.push_back(result.wall_s);
   return result.output;
 }
@@ -107,6 +122,43 @@ std::string without_numbers(const std::string& text) {
   return rest;
 }
 
+// Whether all runs have written the same.
+struct seen_output {
+  std::optional<std::string> first{};
+  bool same = true, same_but_numbers = true;
+
+  void add(std::string says) {
+    if (!first) {
+      first = std::move(says);
+      return;
+    }
+    same = same && says == *first;
+    same_but_numbers = same_but_numbers && without_numbers(says) == without_numbers(*first);
+  }
+};
+
+void run_pairs(std::array<way, 2>& ways, int repetitions, progress_bar& progress, double budget_s,
+               seen_output& output) {
+  const double began_s = steady_clock_s();
+  double pair_s = 0;
+  for (int r = 0; r <= repetitions; ++r) {
+    const double pair_began_s = steady_clock_s();
+    if (r > 1 && pair_began_s - began_s + pair_s > budget_s) break;
+    // Who comes first changes, and the first pair only warms caches up.
+    for (std::size_t i = 0; i < 2; ++i) {
+      way& w = ways[(i + std::size_t(r)) % 2];
+      progress.show(double(2 * r + int(i)) / (2 * repetitions + 2), w.name);
+      output.add(run_once(w, r > 0, progress));
+    }
+    pair_s = steady_clock_s() - pair_began_s;
+  }
+}
+
+void keep_whole_pairs(std::array<way, 2>& ways) {
+  const std::size_t pairs = std::min(ways[0].seconds.size(), ways[1].seconds.size());
+  for (way& w : ways) w.seconds.resize(pairs);
+}
+
 double spread_of(const std::vector<double>& seconds) {
   return robust_spread(seconds) / median(seconds);
 }
@@ -121,27 +173,14 @@ report::tone tone_of(files::shown_gain shown) {
 
 files::comparison run_in_turn(std::array<way, 2>& ways, const std::vector<std::string>& command,
                               int repetitions, progress_bar& progress, double budget_s) {
-  bool same_output = true, same_but_numbers = true;
-  std::string output;
-  const double began_s = steady_clock_s();
-  double pair_s = 0;
-  for (int r = 0; r <= repetitions; ++r) {
-    const double pair_began_s = steady_clock_s();
-    if (r > 1 && pair_began_s - began_s + pair_s > budget_s) break;
-    // Who comes first changes, and the first pair only warms caches up.
-    for (std::size_t i = 0; i < 2; ++i) {
-      way& w = ways[(i + std::size_t(r)) % 2];
-      progress.show(double(2 * r + int(i)) / (2 * repetitions + 2), w.name);
-      std::string says = run_once(w, r > 0);
-      if (r + int(i) == 0)
-        output = std::move(says);
-      else
-        same_output = same_output && says == output,
-        same_but_numbers = same_but_numbers && without_numbers(says) == without_numbers(output);
-    }
-    pair_s = steady_clock_s() - pair_began_s;
+  seen_output output;
+  try {
+    run_pairs(ways, repetitions, progress, budget_s, output);
+  } catch (const tune::interrupted&) {
+    keep_whole_pairs(ways);
   }
   progress.hide();
+  if (ways[0].seconds.empty()) throw error("interrupted before a pair of runs had ended");
   return {.machine_id = measure::machine_marks(1),
           .host = report::host_name(),
           .compared_at = files::utc_now(),
@@ -149,8 +188,14 @@ files::comparison run_in_turn(std::array<way, 2>& ways, const std::vector<std::s
           .command = command,
           .without_s = ways[0].seconds,
           .with_s = ways[1].seconds,
-          .same_output = same_output,
-          .same_output_but_numbers = same_but_numbers};
+          .same_output = output.same,
+          .same_output_but_numbers = output.same_but_numbers};
+}
+
+void fail_if_interrupted(const files::comparison& found, int repetitions) {
+  if (*tune::watch_signals() != 0)
+    throw error("interrupted: only " + std::to_string(found.without_s.size()) + " of " +
+                std::to_string(repetitions) + " pairs of runs had ended");
 }
 
 std::string times_of(const files::comparison& found) {
@@ -199,6 +244,7 @@ int run(const options& o) {
                     ? "All runs had the same standard output except for numbers.\n"
                     : "The standard output of the runs differs.\n");
   o.json.write(files::to_json(found));
+  fail_if_interrupted(found, o.repetitions);
   return succeeded;
 }
 
@@ -210,7 +256,11 @@ const verb compare_verb{
     "  railpass compare --repetitions 15 --json result.json -- srun -n 64 ./program\n"
     "Programs that call railpass themselves run with RAILPASS_ENABLE=off for the comparison. "
     "Times\n"
-    "are of whole runs, start and end included. A run that fails ends the comparison.\n"
+    "are of whole runs, start and end included. A run that fails ends the comparison. An "
+    "interrupt\n"
+    "(Ctrl-C) ends it, too: the results are then of the pairs that had ended, and the exit status "
+    "is\n"
+    "1.\n"
     "Spread is the range of the middle half of the runs; the interval of the ratio assumes no\n"
     "distribution of times.\n",
     [](CLI::App& app) -> std::function<int()> {

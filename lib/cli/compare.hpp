@@ -26,10 +26,14 @@ std::array<way, 2> both_ways(const std::vector<std::string>& command, const std:
                              double limit_s);
 
 /// At most so many pairs of runs, after one pair that warms caches up; less where the next pair is
-/// likely to end after the budget. Adds the times to `ways`. Throws error if a run fails.
+/// likely to end after the budget, or a signal interrupts. Adds the times to `ways`. Throws error
+/// if a run fails, or if no pair ended before the interrupt.
 files::comparison run_in_turn(std::array<way, 2>& ways, const std::vector<std::string>& command,
                               int repetitions, progress_bar& progress,
                               double budget_s = std::numeric_limits<double>::infinity());
+
+/// Throws error, for after the results have been shown, if a signal has interrupted the runs.
+void fail_if_interrupted(const files::comparison& found, int repetitions);
 
 /// Both ways' times in a table, and their ratio with its interval.
 std::string times_of(const files::comparison& found);

@@ -85,6 +85,7 @@ int run(const options& o) {
   std::cout << times_of(found) << chosen_in(folder.file("statistics.json")) << '\n'
             << (found.shown() == files::shown_gain::faster ? "" : "railpass gained nothing here. ")
             << verdict_of(found) << '\n';
+  fail_if_interrupted(found, o.repetitions);
   return succeeded;
 }
 

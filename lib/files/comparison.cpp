@@ -36,7 +36,7 @@ shown_gain comparison::shown() const {
 std::string comparison::verdict() const {
   const median_bounds ratio = bounds_of_median(ratios());
   if (ratio.confidence < 0.95)
-    return "So few runs show nothing: an interval of 95 % takes at least 6 repetitions.";
+    return "Too few runs: an interval of 95 % takes at least 6 repetitions.";
   if (shown() == shown_gain::nothing) return "No difference can be told from noise.";
   return std::string("The program is ") + (shown() == shown_gain::faster ? "faster" : "slower") +
          " with railpass, with " + percent(ratio.confidence, 0) + " confidence.";

@@ -2,10 +2,12 @@
 """railpass compare: both ways of a command are run in turn, timed and judged; nothing else is run."""
 import json
 import os
+import signal
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
-from program import MPIEXEC, ProgramTest, main  # noqa: E402
+from program import MPIEXEC, PROGRAM, ProgramTest, main  # noqa: E402
 
 
 class Compare(ProgramTest):
@@ -30,7 +32,7 @@ class Compare(ProgramTest):
                                               result["without"]["seconds"]))
         self.assertEqual([result["ratio"][k] for k in ("low", "median", "high")], ratios)
         self.assertEqual(result["ratio"]["confidence"], 0.75)
-        self.assertIn("So few runs show nothing", done.stdout)
+        self.assertIn("Too few runs", done.stdout)
         self.assertIn("at least 6 repetitions", done.stdout)
 
     def test_the_verdict_is_what_the_interval_says(self):
@@ -90,8 +92,40 @@ class Compare(ProgramTest):
     def test_a_run_that_fails_is_named(self):
         _, script = self.script("echo broken >&2; exit 3", "true")
         done = self.run_railpass("compare", "--", *script, status=1)
-        for word in ("with railpass", "3", "broken"):
-            self.assertIn(word, done.stderr)
+        self.assertEqual(done.stderr.splitlines(),
+                         ["railpass compare: the command with railpass: ended with status 3: broken"])
+        _, script = self.script("printf 'bad\\t1\\nworse\\n' >&2; exit 3", "true")
+        done = self.run_railpass("compare", "--", *script, status=1)
+        self.assertEqual(done.stderr.splitlines(),
+                         ["railpass: last output of the command with railpass:", "  bad\\t1", "  worse",
+                          "railpass compare: the command with railpass: ended with status 3: worse"])
+
+    def interrupted(self, runs, number):
+        """What compare says when the signal comes once it has started so many runs."""
+        log = self.path("log")
+        script = f"echo >>{log}; [ $(wc -l <{log}) -lt {runs} ] || exec sleep 600"
+        with subprocess.Popen([PROGRAM, "compare", "--json", self.path("r.json"), "--", "sh", "-c", script],
+                              env=self.settings(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as process:
+            self.wait_until(lambda: os.path.exists(log) and os.path.getsize(log) == runs)
+            process.send_signal(number)
+            said, problem = process.communicate(timeout=60)
+        os.remove(log)
+        self.assertEqual(process.returncode, 1, problem)
+        return said, problem
+
+    def test_the_pairs_that_had_ended_are_shown_when_it_is_interrupted(self):
+        for number in signal.SIGINT, signal.SIGTERM:
+            said, problem = self.interrupted(6, number)
+            self.assertTrue(said.startswith("1 runs each, in turn"), said)
+            self.assertIn("interrupted: only 1 of 9 pairs of runs had ended", problem)
+            with open(self.path("r.json"), encoding="utf-8") as file:
+                result = json.load(file)
+            self.assertEqual([result["repetitions"], *(len(result[w]["seconds"]) for w in ("with", "without"))],
+                             [1, 1, 1])
+        said, problem = self.interrupted(3, signal.SIGINT)
+        self.assertEqual(said, "")
+        self.assertIn("interrupted before a pair of runs had ended", problem)
 
     def test_refused(self):
         self.check_refused("compare", says="expected a command")
