@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <sstream>
+#include <string_view>
 
 namespace railpass::cli {
 namespace {
@@ -124,16 +126,64 @@ std::string cases(const CLI::App& app) {
   return script.str();
 }
 
+std::string words_of_collectives(std::string_view suffix = "") {
+  std::string words;
+  for (const collective op : all_collectives)
+    words += std::string(name_of(op)) + std::string(suffix) + ' ';
+  return words;
+}
+
+/// Cases of a collective's name; of any other word, the algorithms of all collectives.
+std::string cases_of_algorithms() {
+  std::string script;
+  std::set<std::string_view> every;
+  for (const collective op : all_collectives) {
+    script += "    " + std::string(name_of(op)) + ") words='";
+    for (const algorithm* const a : all_algorithms)
+      if (a->op == op) {
+        script += std::string(a->name) + ' ';
+        every.insert(a->name);
+      }
+    script += "' ;;\n";
+  }
+  script += "    *) words='";
+  for (const std::string_view name : every) script += std::string(name) + ' ';
+  return script + "' ;;\n";
+}
+
+// Bash takes = and : for words of their own.
 std::string bash_completion(const CLI::App& app) {
   return "# Completes the words of railpass in bash; made by the build.\n"
+         "_railpass_algorithms() {\n"
+         "  case $1 in\n" +
+         cases_of_algorithms() +
+         "  esac\n"
+         "}\n"
          "_railpass() {\n"
-         "  local word=${COMP_WORDS[COMP_CWORD]} line=${COMP_WORDS[*]:1:COMP_CWORD-1} verbs= "
-         "options=\n"
+         "  local at=$COMP_CWORD word=${COMP_WORDS[COMP_CWORD]} before= words= verbs= options= "
+         "of=\n"
+         "  local line=${COMP_WORDS[*]:1:COMP_CWORD-1}\n"
+         "  [[ $word == [=:] ]] && word= && at=$((at + 1))\n"
+         "  [[ ${COMP_WORDS[at-1]} == = ]] && at=$((at - 1))\n"
+         "  [[ \" $line \" =~ ' --collective '(= )?([a-z_]+)' ' ]] && of=${BASH_REMATCH[2]}\n"
          "  case \"railpass ${line:+$line }\" in\n" +
          cases(app) +
          "  esac\n"
-         "  [[ $word == -* ]] && verbs=$options\n"
-         "  mapfile -t COMPREPLY < <(compgen -W \"$verbs\" -- \"$word\")\n"
+         "  words=$verbs\n"
+         "  [[ $word == -* ]] && words=$options\n"
+         "  case ${COMP_WORDS[at-1]} in\n"
+         "    --collective | --collectives) words='" +
+         words_of_collectives() +
+         "' ;;\n"
+         "    --algorithm | --arms | --arm) _railpass_algorithms \"$of\" ;;\n"
+         "    :) _railpass_algorithms \"${COMP_WORDS[at-2]}\" ;;\n"
+         "    schedule) [[ $word == -* ]] || words='" +
+         words_of_collectives(":") +
+         "'\n"
+         "      [[ $word == -* ]] || compopt -o nospace 2>/dev/null ;;\n"
+         "  esac\n"
+         "  [[ $word == *,* ]] && before=${word%,*},\n"
+         "  mapfile -t COMPREPLY < <(compgen -P \"$before\" -W \"$words\" -- \"${word##*,}\")\n"
          "}\n"
          "complete -o default -F _railpass railpass\n";
 }
