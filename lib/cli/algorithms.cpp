@@ -97,6 +97,14 @@ bool is_asked_for(const algorithm& a, const options& o) {
           }));
 }
 
+std::string none_of(const options& o) {
+  std::vector<std::string> wanted;
+  if (!o.name.empty()) wanted.push_back("a name with '" + o.name + '\'');
+  if (!o.need.empty()) wanted.push_back("a need with '" + o.need + '\'');
+  return "no algorithm " + (o.collective_name.empty() ? "" : "of " + o.collective_name + ' ') +
+         "has " + join(wanted, " and ") + " (railpass algorithms --all lists all algorithms)";
+}
+
 std::string count_of(std::size_t number, std::string_view what) {
   return std::to_string(number) + ' ' + std::string(what) + (number == 1 ? "" : "s");
 }
@@ -122,8 +130,9 @@ int run(const options& o) {
   std::vector<const algorithm*> algorithms;
   std::ranges::copy_if(all_algorithms, std::back_inserter(algorithms),
                        [&](const algorithm* a) { return is_asked_for(*a, o); });
+  if (algorithms.empty()) throw usage_error(none_of(o));
   auto list = nlohmann::ordered_json::array();
-  report::table lines({"collective", "algorithm", "parameters", "needs", "scratch", "source"});
+  report::table lines({"collective", "algorithm", "parameters", "needs", "scratch", "source"}, 2);
   for (const algorithm* a : algorithms) {
     list.push_back(to_json(*a));
     std::vector<std::string> shown;

@@ -45,10 +45,11 @@ finding check_mpi(const fingerprint& here) {
   if (built.empty()) return {.check = "mpi library", .message = here.mpi_library};
   if (squeezed(here.mpi_library).starts_with(squeezed(built)))
     return {.check = "mpi library", .message = "runs with the " + built + " it was built for"};
-  return {.check = "mpi library",
-          .ok = false,
-          .message = "railpass was built for " + built + " but runs with " + here.mpi_library +
-                     ": build it again for this MPI, or start it with the other one"};
+  return {
+      .check = "mpi library",
+      .ok = false,
+      .message = "railpass was built for " + built + " but runs with " + here.mpi_library +
+                 ": build railpass for this MPI, or start railpass with the MPI it was built for"};
 }
 
 finding check_settings(const settings_in_force& read) {
@@ -77,7 +78,7 @@ finding check_profile(const std::string& path, const fingerprint& here) {
 
 finding check_ranks(int ranks_here, const fingerprint& here) {
   finding f{.check = "ranks and cores",
-            .message = std::to_string(ranks_here) + " ranks on " +
+            .message = std::to_string(ranks_here) + (ranks_here == 1 ? " rank on " : " ranks on ") +
                        std::to_string(here.cores_per_host) + " cores"};
   if (here.cores_per_host <= 0 || ranks_here <= here.cores_per_host) return f;
   const auto is = [&](const char* name) {
@@ -94,10 +95,10 @@ finding check_ranks(int ranks_here, const fingerprint& here) {
   }
   f.ok = false;
   f.message +=
-      ": waiting ranks take the processor from working ones, which costs 5 to 1000 times; ";
+      ": waiting ranks take cores from ranks that work, and calls take 5 to 1000 times as long; ";
   f.message += is("Open MPI") ? "start with mpirun --mca mpi_yield_when_idle 1"
                : is("MPICH")  ? "start with MPIR_CVAR_POLLS_BEFORE_YIELD=1"
-                              : "start fewer";
+                              : "start fewer ranks";
   return f;
 }
 
@@ -120,8 +121,8 @@ finding check_governor() {
           .ok = steady,
           .message = steady ? names
                             : names +
-                                  ": the frequency changes with the load, and times with it; "
-                                  "cpupower frequency-set -g performance"};
+                                  ": the frequency changes with the load, so times vary; run "
+                                  "`cpupower frequency-set -g performance`"};
 }
 
 finding check_load(int ranks_here, const fingerprint& here) {
@@ -132,7 +133,8 @@ finding check_load(int ranks_here, const fingerprint& here) {
             .message = fixed(load, 2) + " on " + std::to_string(here.cores_per_host) + " cores"};
   // One core's half is noise; more means that somebody else works here.
   f.ok = here.cores_per_host <= 0 || load < 0.5 + free_cores;
-  if (!f.ok) f.message += ": other programs use the processors; times will vary";
+  if (!f.ok)
+    f.message += ": other programs use the cores, so times vary; run railpass on an idle machine";
   return f;
 }
 
@@ -178,11 +180,14 @@ int conclude(const options& o, const std::vector<finding>& findings) {
     if (o.json.text())
       words() << (f.ok ? toned(report::tone::good, "  ok      ")
                        : toned(report::tone::bad, "  PROBLEM "))
-              << f.check << (f.host.empty() ? "" : " on " + f.host) << ": " << f.message << '\n';
+              << wrapped(f.check + (f.host.empty() ? "" : " on " + f.host) + ": " + f.message, 10)
+              << '\n';
   }
   if (wants_csv()) printed(lines);
   if (o.json.text())
-    words() << (wrong == 0 ? "Nothing was found.\n" : std::to_string(wrong) + " found.\n");
+    words() << (wrong == 0 ? "No problem was found.\n"
+                           : std::to_string(wrong) + (wrong == 1 ? " problem" : " problems") +
+                                 " found.\n");
   o.json.write(to_json(findings));
   return wrong == 0 ? succeeded : failed;
 }

@@ -115,7 +115,7 @@ void print(const profile& p, const measurements& m) {
     if (!m.single_copies.empty()) local("single copy", shared.single_copy);
   }
   if (!p.corrections.empty()) {
-    report::table lines({"collective", "algorithm", "factor", "off by up to", "times measured"});
+    report::table lines({"collective", "algorithm", "factor", "off by up to", "times measured"}, 2);
     for (const algorithm_correction& c : p.corrections) {
       double most = 0;
       for (const algorithm_correction::point& at : c.points)
@@ -240,7 +240,7 @@ const verb fit_verb{
           ->type_name("RANKS")
           ->check(CLI::Range(1, most_ranks))
           ->capture_default_str();
-      app.add_option("--arm", o->arm, "OSU, IMB: the arm that ran, if it was forced")
+      app.add_option("--arm", o->arm, "OSU, IMB: the arm that was forced to run, if any")
           ->type_name("ARM")
           ->capture_default_str();
       o->json.declare(app);

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/help.hpp"
 
-#include <cstddef>
 #include <sstream>
-#include <string_view>
 
 namespace railpass::cli {
-namespace {
 
-constexpr std::size_t terminal_columns = 80;
-
-// In lines of at most so many columns, broken between words. Lines that begin with a blank are
-// commands and stay as they are; the others are joined and filled anew.
 std::string filled(std::string_view text, std::size_t columns) {
   std::istringstream lines{std::string(text)};
   std::string result;
@@ -32,8 +25,6 @@ std::string filled(std::string_view text, std::size_t columns) {
   }
   return result;
 }
-
-}  // namespace
 
 std::string help_formatter::make_description(const CLI::App* app) const {
   return filled(CLI::Formatter::make_description(app), terminal_columns) + '\n';

@@ -200,7 +200,7 @@ std::string page_of(const options& o) {
   for (auto& [place, found] : everything(o.places()))
     for (store::machine_contents& m : found.machines)
       if (!latest || last_at(m) > last_at(*latest)) latest = std::move(m);
-  if (!latest) throw error("nothing is known that a page could show");
+  if (!latest) throw error("no knowledge to show on a page");
   const filter wanted(o);
   std::vector<knowledge::run_record> runs;
   for (const knowledge::stored_run& r : latest->runs) {
@@ -231,7 +231,7 @@ int analyse(const options& o) {
       }
     }
   }
-  if (o.json.text()) words() << (text.empty() ? "Nothing of that kind is known.\n" : text);
+  if (o.json.text()) words() << (text.empty() ? "No knowledge of that kind.\n" : text);
   o.json.write(ordered_json{{"groups", groups}});
   return succeeded;
 }
@@ -263,7 +263,8 @@ int show(const options& o) {
                           e->of.bytes);
         });
         report::table lines({"ranks", "per node", "communicator", "size", "best arm", "time",
-                             "times as fast as native", "samples", "runs", "last"});
+                             "times as fast as native", "samples", "runs", "last"},
+                            4);
         for (const knowledge::experience* e : contexts) {
           const standing best = best_of(*e);
           lines.add({std::to_string(e->of.num_ranks), std::to_string(e->of.ranks_per_node),
@@ -296,7 +297,7 @@ int show(const options& o) {
   }
   if (o.json.text()) {
     say(problems);
-    words() << (text.empty() ? "Nothing of that kind is known.\n" : text);
+    words() << (text.empty() ? "No knowledge of that kind.\n" : text);
   }
   o.json.write(ordered_json{{"contexts", list}, {"problems", problems}});
   return succeeded;

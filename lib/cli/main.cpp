@@ -46,7 +46,8 @@ std::string not_a_number(const std::string& value) {
 // What CLI11 says of wrong use, as users would say it.
 std::string in_users_terms(const std::string& text) {
   constexpr std::string_view conversion = "Could not convert: ", value = ": Value ",
-                             range = " not in range ", missing = " missing",
+                             range = " not in range ", choice = " not in {", missing = " missing",
+                             required = " is required",
                              extra = "The following argument was not expected: ";
   if (text.starts_with(conversion)) {
     const std::size_t equals = text.find(" = ");
@@ -64,8 +65,31 @@ std::string in_users_terms(const std::string& text) {
   if (const std::size_t colon = text.find(": 1 required ");
       colon != std::string::npos && text.ends_with(missing))
     return text.substr(0, colon) + ": the value is missing";
+  if (const std::size_t at = text.find(": "), behind = text.find(choice);
+      at != std::string::npos && behind != std::string::npos && text.ends_with('}')) {
+    const std::size_t begin = behind + choice.size();
+    return text.substr(0, at) + ": '" + text.substr(at + 2, behind - at - 2) +
+           "': expected one of " + text.substr(begin, text.size() - begin - 1);
+  }
+  if (text.ends_with(required) && !text.starts_with('-'))
+    return "the argument '" + text.substr(0, text.size() - required.size()) + "' is missing";
   if (text.starts_with(extra)) return '\'' + text.substr(extra.size()) + "' is not expected here";
   return text;
+}
+
+// Of a verb that has verbs of its own, in the place of what CLI11 says if the words name none.
+std::string wrong_subcommand(const CLI::App& verb) {
+  std::vector<std::string> known;
+  std::string list;
+  for (const CLI::App* const sub : verb.get_subcommands({})) {
+    known.push_back(sub->get_name());
+    list += (list.empty() ? "" : ", ") + sub->get_name();
+  }
+  const std::vector<std::string> extra = verb.remaining();
+  return extra.empty() || extra.front().starts_with('-')
+             ? "expected a subcommand: " + list
+             : "there is no subcommand '" + extra.front() + "': expected one of " + list +
+                   did_you_mean(extra.front(), known);
 }
 
 // What users of other programs type: `help`, `version`, and, before the program that is to be
@@ -115,16 +139,21 @@ int run(int argc, char** argv) {
     if (speaks_for_the_job()) app.exit(shown);
     return succeeded;
   } catch (const CLI::ParseError& wrong) {
-    if (app.get_subcommands().empty() && argc > 1)
+    if (app.get_subcommands().empty() && argc == 1)
+      return complain(who, "expected a verb (railpass --help lists the verbs)", wrong_use);
+    if (app.get_subcommands().empty())
       return complain(who,
                       "there is no verb or option '" + std::string(argv[1]) +
                           "' (railpass --help lists them)" +
                           did_you_mean(argv[1], verbs, [](const verb* v) { return v->name; }),
                       wrong_use);
     std::string meant;
-    for (const CLI::App* sub : app.get_subcommands()) {
-      who += ' ' + sub->get_name();
-      meant = meant_option(*sub);
+    for (const CLI::App* verb = &app; !verb->get_subcommands().empty();) {
+      verb = verb->get_subcommands().front();
+      who += ' ' + verb->get_name();
+      if (!verb->get_subcommands({}).empty() && verb->get_subcommands().empty())
+        return complain(who, wrong_subcommand(*verb), wrong_use);
+      meant = meant_option(*verb);
     }
     return complain(
         who, in_users_terms(first_line(wrong.what())) + " (" + who + " --help says how)" + meant,

@@ -175,7 +175,8 @@ void print_running(const found_boards& found, double now_s) {
   for (const found_board& b : found.boards) {
     if (b.rails.empty()) continue;
     report::table lines({"rank", "process", "rail", "sent", "share", "Mbit/s", "prediction off by",
-                         "backlog", "takes", "posted before"});
+                         "backlog", "takes", "posted before"},
+                        3);
     std::map<std::string, carried> sums;  // by rail: what ranks on this host share
     std::set<int> ranks;
     carried all;
@@ -236,7 +237,7 @@ struct rails_report {
 };
 
 void print(const rails_report& r, const std::vector<std::int64_t>& sizes) {
-  report::table found({"host", "interface", "used", "why"});
+  report::table found({"host", "interface", "used", "why"}, 2);
   for (const measure::judged_interface& s : r.interfaces)
     found.add({s.what.host, s.what.marks, s.verdict.used ? "yes" : "no", s.verdict.why});
   words() << printed(found) << '\n';

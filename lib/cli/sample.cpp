@@ -61,7 +61,7 @@ void print(const sample_set& samples) {
     handovers.add({format_bytes(s.bytes), "-", "-", format_seconds(s.seconds)});
   if (!handovers.empty()) words() << '\n' << printed(handovers);
 
-  report::table natives({"the MPI library's own", "bytes", "median"});
+  report::table natives({"the MPI library's own", "bytes", "median"}, 2);
   for (const collective_time& t : samples.measured.collectives)
     natives.add({t.collective, format_bytes(t.bytes), format_seconds(t.median_s)});
   if (!natives.empty()) words() << '\n' << printed(natives);
@@ -98,7 +98,7 @@ const verb sample_verb{
     "sample", "Measure messages, copies and reductions on this machine (under mpirun)",
     "  mpirun -n 2 railpass sample --json samples.json\n"
     "  mpirun -n 2 --map-by node railpass sample --budget 30s --json samples.json\n"
-    "With RAILPASS_RAILS set messages go over these networks, as those of collectives do.\n"
+    "With RAILPASS_RAILS set, messages go over these networks, as in collectives.\n"
     "Fewer collectives leave more time for each: --collectives broadcast,all_reduce\n"
     "Two ranks on one node measure the link within a node, two nodes the link across them.\n",
     [](CLI::App& app) -> std::function<int()> {

@@ -121,8 +121,14 @@ int run(const options& o) {
   const std::size_t colon = o.what.find(':');
   if (colon == std::string::npos)
     throw usage_error("'" + o.what + "': expected collective:arm, such as broadcast:binomial");
-  const collective op = parse_collective("schedule", o.what.substr(0, colon));
-  const arm chosen = arm_of_option("schedule", op, o.what.substr(colon + 1));
+  const collective op = parse_collective("collective", o.what.substr(0, colon));
+  const arm chosen = [&] {
+    try {
+      return parse_arm(op, o.what.substr(colon + 1));
+    } catch (const error& wrong) {
+      throw usage_error(wrong.what());
+    }
+  }();
   check_root(o.root, o.num_ranks);
   const std::int64_t bytes = parse_size("--bytes", o.bytes, largest_message_bytes);
   const std::int64_t unit_bytes = unit_bytes_of(op, bytes);

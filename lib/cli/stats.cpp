@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <functional>
 #include <iostream>
 #include <memory>
 
@@ -36,14 +38,22 @@ std::string speedup(const select::pair_record& pairs) {
   return text;
 }
 
-// The arms that ran or may run, the most used first.
+bool is_in_use_or_baseline(const select::arm_statistics& a, const select::context_statistics& c) {
+  return a.arm == c.current_arm || a.arm == c.baseline;
+}
+
+// The most used first: all arms, or the arm in use, its baseline and the most used ones.
 std::vector<const select::arm_statistics*> arms_to_show(const select::context_statistics& c,
                                                         bool all) {
+  constexpr std::ptrdiff_t most_used = 6;
   std::vector<const select::arm_statistics*> arms;
-  for (const select::arm_statistics& a : c.arms)
-    if (all || a.calls > 0 || a.probability >= 0.005 || a.arm == c.current_arm) arms.push_back(&a);
-  std::stable_sort(arms.begin(), arms.end(),
-                   [](const auto* a, const auto* b) { return a->calls > b->calls; });
+  for (const select::arm_statistics& a : c.arms) arms.push_back(&a);
+  std::ranges::stable_sort(arms, std::ranges::greater{}, &select::arm_statistics::calls);
+  if (all) return arms;
+  std::ptrdiff_t used = 0;
+  std::erase_if(arms, [&](const select::arm_statistics* a) {
+    return !is_in_use_or_baseline(*a, c) && (a->calls == 0 || ++used > most_used);
+  });
   return arms;
 }
 
@@ -140,25 +150,35 @@ report::table all_numbers(const select::statistics_dump& dump) {
   return lines;
 }
 
+std::string line_of(const std::string& text) { return wrapped(printable(text), 2) + '\n'; }
+
 std::string as_tables(const select::statistics_dump& dump, const options& o) {
   std::string text;
   for (const select::context_statistics& c : dump.contexts) {
     report::table lines(titles(false));
     const auto shown = arms_to_show(c, o.all);
-    for (const select::arm_statistics* a : shown)
-      lines.add_folded(
-          {(a->arm == c.current_arm ? "* " : "  ") + a->arm, std::to_string(a->calls),
-           format_seconds(a->time_s), a->mean_s ? format_seconds(*a->mean_s) : "-",
-           a->spread ? percent(*a->spread) : "-", a->prior ? show(*a->prior) : "-",
-           a->posterior ? show(*a->posterior) : "-", percent(a->probability),
-           format_seconds(a->exploration_cost_s),
-           a->pairs ? std::to_string(a->pairs->wins) + "/" + std::to_string(a->pairs->pairs) : "-",
-           a->pairs ? speedup(*a->pairs) : "-"});
-    text += (o.markdown ? "### " : "") + printable(title_of(c)) + (o.markdown ? "\n\n" : "\n");
+    for (const select::arm_statistics* a : shown) {
+      const std::vector<std::string> row{
+          (a->arm == c.current_arm ? "* " : "  ") + a->arm,
+          std::to_string(a->calls),
+          format_seconds(a->time_s),
+          a->mean_s ? format_seconds(*a->mean_s) : "-",
+          a->spread ? percent(*a->spread) : "-",
+          a->prior ? show(*a->prior) : "-",
+          a->posterior ? show(*a->posterior) : "-",
+          percent(a->probability),
+          format_seconds(a->exploration_cost_s),
+          a->pairs ? std::to_string(a->pairs->wins) + "/" + std::to_string(a->pairs->pairs) : "-",
+          a->pairs ? speedup(*a->pairs) : "-"};
+      if (is_in_use_or_baseline(*a, c))
+        lines.add(row);
+      else
+        lines.add_folded(row);
+    }
+    text += o.markdown ? "### " + printable(title_of(c)) + "\n\n" : line_of(title_of(c));
     text += o.markdown ? lines.markdown() + '\n' : printed(lines);
-    text += std::to_string(c.calls) + " calls, " + format_seconds(c.time_s) + " (" +
-            format_seconds(c.exploration_cost_s) + " for exploration); policy " +
-            printable(c.policy) + "\n";
+    text += line_of(std::to_string(c.calls) + " calls, " + format_seconds(c.time_s) + " (" +
+                    format_seconds(c.exploration_cost_s) + " for exploration); policy " + c.policy);
     if (c.skew_s && c.skew_p90_s)
       text += "arrival imbalance of the ranks: median " + format_seconds(*c.skew_s) +
               ", 90 % quantile " + format_seconds(*c.skew_p90_s) + "\n";
@@ -168,18 +188,17 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
       text += "cost to the program (shared clock) measured in " + percent(*c.cost_share) +
               " of the timed calls\n";
     if (c.overlapped_share >= 0.005)
-      text += percent(c.overlapped_share) +
-              " of the time of this communicator's calls overlaps with calls of other "
-              "communicators\n";
+      text += line_of(percent(c.overlapped_share) +
+                      " of the time of this communicator's calls overlaps with calls of other "
+                      "communicators");
     if (c.own_s) text += "overhead of railpass: " + format_seconds(*c.own_s) + " per call\n";
-    if (!c.reason.empty()) text += printable("* " + c.current_arm + ": " + c.reason) + '\n';
+    if (!c.reason.empty()) text += line_of("* " + c.current_arm + ": " + c.reason);
     if (shown.size() < c.arms.size())
       text += std::to_string(c.arms.size() - shown.size()) +
-              " arms that never ran are not shown (see --all)\n";
+              " more arms are not shown (--all shows them)\n";
     text += '\n';
   }
-  text += dump.contexts.empty() ? "No context was tuned.\n"
-                                : printable(select::summary_of(dump)) + '\n';
+  text += dump.contexts.empty() ? "No context was tuned.\n" : line_of(select::summary_of(dump));
   if (!dump.rails.empty()) {
     report::table lines(
         {"rail", "rails", "sent", "share", "Mbit/s", "prediction off by", "busy for", "changes"});
@@ -219,7 +238,7 @@ const verb stats_verb{
           ->type_name("FILE")
           ->required();
       app.add_flag("--markdown", o->markdown, "tables as Markdown");
-      app.add_flag("--all", o->all, "also show the arms that never ran");
+      app.add_flag("--all", o->all, "show all arms, not only the most used");
       o->json.declare(app);
       return [o] { return run(*o); };
     }};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/verb.hpp"
 
+#include "lib/cli/help.hpp"
 #include "lib/files/files.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/names.hpp"
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <sstream>
 #include <unistd.h>
 
 namespace railpass::cli {
@@ -113,7 +115,6 @@ std::string toned(report::tone how, const std::string& text) {
 }
 
 std::string printed(const report::table& lines, const std::string& title) {
-  constexpr std::size_t terminal_columns = 80;
   if (!tables.csv)
     return lines.text(tables.wide || !is_on_terminal() ? 0 : terminal_columns, shows_colours());
   // One header for tables of one kind, an empty line between kinds.
@@ -125,6 +126,15 @@ std::string printed(const report::table& lines, const std::string& title) {
 }
 
 bool wants_csv() { return tables.csv; }
+
+std::string wrapped(const std::string& text, std::size_t indent) {
+  if (tables.wide || !is_on_terminal()) return text;
+  std::istringstream lines(filled(text, terminal_columns - indent));
+  std::string result;
+  for (std::string line; std::getline(lines, line);)
+    result += (result.empty() ? "" : '\n' + std::string(indent, ' ')) + line;
+  return result;
+}
 
 void json_output::declare(CLI::App& app) {
   auto* const json = app.add_option("--json", file_,

@@ -56,6 +56,9 @@ std::string printed(const report::table& lines, const std::string& title = {});
 bool wants_csv();
 /// There, too: that samples with this profile::core_share are too long, if they are.
 void say_if_disturbed(const std::optional<double>& core_share);
+/// The text, on a terminal in lines of at most 80 columns unless --wide is given: broken between
+/// words, all lines but the first begin with so many blanks.
+std::string wrapped(const std::string& text, std::size_t indent);
 
 /// The option --json FILE of a verb that has results; declares --csv and --wide, too.
 class json_output {

@@ -76,7 +76,7 @@ int run(const options& o) {
     throw usage_error("--algorithm '" + o.name + "': no algorithm of " + o.collective_name +
                       " for this number of ranks has such a name");
   auto list = nlohmann::ordered_json::array();
-  report::table lines({"algorithm", "parameters", "steps", "ok", "message"});
+  report::table lines({"algorithm", "parameters", "steps", "ok", "message"}, 2);
   std::vector<summary> algorithms;
   std::int64_t wrong = 0, steps = 0;
   for (const verification& v : results) {

@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstddef>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace railpass::report {
 
@@ -41,8 +43,6 @@ void table::add_folded(std::vector<std::string> row) {
     rows_.back()[0] = folded_into_ + ", " + std::to_string(++folded_) + " alike";
     return;
   }
-  folded_into_ = row[0];
-  folded_ = 0;
   add(std::move(row));
 }
 
@@ -124,6 +124,15 @@ std::string table::text_of(const std::vector<std::size_t>& columns,
   return result;
 }
 
+// Of the columns that name a row; a name that all rows share is shown once.
+std::vector<std::size_t> table::columns_that_tell_rows_apart() const {
+  std::vector<std::size_t> columns;
+  for (std::size_t c = 0; c < naming_; ++c)
+    if (std::ranges::any_of(rows_, [&](const auto& row) { return row[c] != rows_.front()[c]; }))
+      columns.push_back(c);
+  return columns.empty() ? std::vector<std::size_t>{0} : columns;
+}
+
 std::string table::text(std::size_t most_columns, bool in_colour) const {
   constexpr std::size_t least_words = 16;  // narrower columns of words are hard to read
   const std::vector<bool> right = right_columns();
@@ -147,12 +156,15 @@ std::string table::text(std::size_t most_columns, bool in_colour) const {
   if (most_columns == 0 || whole(columns, widths) <= most_columns)
     return text_of(columns, widths, in_colour);
   std::string result;
-  for (std::size_t next = 1; next < titles_.size();) {
-    std::vector<std::size_t> block{0};
+  std::vector<std::size_t> names(columns.begin(), columns.begin() + std::ptrdiff_t(naming_));
+  for (std::size_t next = naming_; next < titles_.size();) {
+    std::vector<std::size_t> block = std::exchange(names, columns_that_tell_rows_apart());
+    const std::size_t named = whole(block, least), before = block.size();
     do block.push_back(next++);
     while (next < titles_.size() && whole(block, least) + gap + least[next] <= most_columns);
-    if (const std::size_t c = block.back(); block.size() == 2 && widths[0] + gap < most_columns)
-      least[c] = std::min(least[c], std::max(least_words, most_columns - widths[0] - gap));
+    if (const std::size_t c = block.back();
+        block.size() == before + 1 && named + gap < most_columns)
+      least[c] = std::min(least[c], std::max(least_words, most_columns - named - gap));
     // The widest words give way first.
     std::vector<std::size_t> narrowed = widths;
     while (whole(block, narrowed) > most_columns) {

@@ -41,7 +41,17 @@ class Program(ProgramTest):
                                 (*verify, "0"): "--ranks: 0 is not in the range 1 to 4096 ",
                                 verify: "--ranks: the value is missing ",
                                 ("run", "-n", "four", "x"): "--ranks: 'four' is not a number ",
-                                ("algorithms", "foo"): "'foo' is not expected here "}.items():
+                                ("algorithms", "foo"): "'foo' is not expected here ",
+                                ("algorithms", "--algorithm", "telepathy"): "a name with 'telepathy'",
+                                ("algorithms", "--collective", "scan", "--needs", "luck"):
+                                "no algorithm of scan has a need with 'luck'",
+                                ("bench", "--clock", "sun"): "--clock: 'sun': expected one of barrier,",
+                                ("stats",): "the argument 'dump' is missing",
+                                ("knowledge",): "expected a subcommand: list, show, ",
+                                ("knowledge", "shwo"): "there is no subcommand 'shwo'",
+                                ("knowledge", "import"): "(railpass knowledge import --help says how)",
+                                ("schedule", "broadcast:foo", "-p", 2): "schedule: arm 'foo' of broadcast: "
+                                }.items():
             self.check_refused(*arguments, says=says)
         for text in "{}", "[1]":
             self.check_refused("stats", self.write("other.json", text), status=1,
@@ -51,7 +61,7 @@ class Program(ProgramTest):
         self.assertRegex(self.run_railpass("--version").stdout, r"^railpass \d+\.\d+\.\d+\n$")
 
     def test_wrong_use(self):
-        self.check_refused(says="subcommand is required")
+        self.check_refused(says="expected a verb")
         self.check_refused("frobnicate", says="'frobnicate'")
         for verb in VERBS:
             with self.subTest(verb=verb):
@@ -116,7 +126,7 @@ class Algorithms(ProgramTest):
 
 
 class Tables(ProgramTest):
-    def on_a_terminal(self, *arguments, **environment):
+    def on_a_terminal(self, *arguments, statuses=(0,), **environment):
         """The lines that the program writes to a terminal."""
         ours, its = pty.openpty()
         settings = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", **environment}
@@ -133,7 +143,7 @@ class Tables(ProgramTest):
                     break
                 said += more
         os.close(ours)
-        self.assertEqual(process.returncode, 0)
+        self.assertIn(process.returncode, statuses)
         return said.decode().splitlines()
 
     def test_80_columns_on_a_terminal(self):
@@ -141,8 +151,31 @@ class Tables(ProgramTest):
                           ("schedule", "broadcast:binomial", "-p", 8)):
             with self.subTest(arguments=arguments):
                 self.assertLessEqual(max(map(len, self.on_a_terminal(*arguments))), 80)
+        found = self.on_a_terminal("doctor", "--profile", self.path("no/such/profile.json"), statuses=(1,))
+        self.assertLessEqual(max(map(len, found)), 80)
+        self.assertIn("such/profile.json: cannot be opened", " ".join("".join(found).split()))
         self.assertGreater(max(map(len, self.on_a_terminal("settings", "--wide"))), 80)
         self.assertGreater(max(map(len, self.run_railpass("settings").stdout.split("\n"))), 80)
+
+    def test_stats_shows_the_arms_that_matter(self):
+        example = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fuzz/statistics/example.json")
+        with open(example, encoding="utf-8") as file:
+            dump = json.load(file)
+        context = dump["contexts"][0]
+        arm = next(a for a in context["arms"] if a["arm"] == context["current_arm"])
+        context["arms"] = [{**arm, "arm": f"ring+segment_bytes={k}", "calls": k} for k in range(30)]
+        context["arms"] += [{**arm, "calls": 1}, {**arm, "arm": "native", "calls": 0}]
+        dump["contexts"] = [context]
+        file = self.write("dump.json", json.dumps(dump))
+        said = self.on_a_terminal("stats", file)
+        self.assertLessEqual(max(map(len, said)), 80)
+        for name in "* " + context["current_arm"], "  native", "  ring+segment_bytes=29", "  ring+segment_bytes=24":
+            self.assertTrue(any(line.startswith(name + " ") for line in said), (name, said))
+        self.assertFalse(any("=23" in line for line in said), said)
+        self.assertIn("24 more arms are not shown (--all shows them)", said)
+        said = "\n".join(self.on_a_terminal("stats", "--all", file))
+        for k in range(30):
+            self.assertIn(f"ring+segment_bytes={k} ", said)
 
     def test_colours_on_a_terminal_that_has_them(self):
         arguments = "compare", "--repetitions", 1, "--", "true"

@@ -60,6 +60,20 @@ TEST_CASE("a table that is too wide wraps words, then continues below") {
         "arm     third\n"
         "ring  3333333\n");
   CHECK(numbers.text(0) == numbers.text(31));
+  report::table pairs({"operation", "arm", "first", "second"}, 2);
+  pairs.add({"scan", "ring", "1111111", "2222222"});
+  pairs.add({"scan", "tree", "3333333", "4444444"});
+  CHECK(pairs.text(26) ==
+        "operation  arm     first\n"
+        "scan       ring  1111111\n"
+        "scan       tree  3333333\n"
+        "\n"
+        "arm    second\n"
+        "ring  2222222\n"
+        "tree  4444444\n");
+  pairs.add({"gather", "ring", "5555555", "6666666"});
+  CHECK_THAT(pairs.text(26), ContainsSubstring("scan       tree  4444444\n"
+                                               "gather     ring  6666666\n"));
   report::table letters({"a", "b"});
   letters.add({"x", "ééééééééééééééééééééé"});
   CHECK(letters.text(19) == "a  b\nx  éééééééééééééééé\n   ééééé\n");
