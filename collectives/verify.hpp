@@ -232,7 +232,8 @@ inline std::string protocol_fault(const std::vector<schedule>& schedules, const 
     cell_protocol protocol(std::uint64_t(places + more));
     std::string wrong = protocol.set(calls);
     for (int k = 0; k < (many ? 1 : 4) && wrong.empty(); ++k) wrong = protocol.play(random);
-    if (!wrong.empty()) return "with " + std::to_string(places + more) + " cells: " + wrong;
+    if (!wrong.empty())
+      return "with " + std::to_string(places + more) + " slots of shared memory: " + wrong;
   }
   return {};
 }

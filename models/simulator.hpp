@@ -329,7 +329,8 @@ class simulator {
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const step& x = *steps_[i].what;
       if (!looks(x.kind)) continue;
-      if (x.peer < 0 || x.peer >= p_) throw error("simulator: a step looks at a rank that is none");
+      if (x.peer < 0 || x.peer >= p_)
+        throw error("simulator: a step names a rank that does not exist");
       for (std::size_t k = first_step_[std::size_t(x.peer)];
            k < first_step_[std::size_t(x.peer) + 1]; ++k)
         if (finds(x, steps_[i].rank, *steps_[k].what)) {

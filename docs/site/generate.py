@@ -41,9 +41,9 @@ def command_line(program):
     if not verbs:
         sys.exit("lib/cli/verbs.def: expected lines RAILPASS_VERB(name)")
     text = "# Command line\n\n" + NOTE
-    text += "\n`railpass help` lists the verbs, `railpass help VERB` says what follows here of each.\n"
-    text += ("\nOn a terminal tables are at most 80 columns wide; `--wide` lifts that. What is faster is green there, what is\n"
-             "slower or wrong red, unless `NO_COLOR` is set. `--csv` prints tables alone, with times in seconds, sizes in bytes\n"
+    text += "\n`railpass help` lists the verbs, `railpass help VERB` prints the help of a verb as on this page.\n"
+    text += ("\nOn a terminal tables are at most 80 columns wide; `--wide` removes this limit. A terminal shows faster results in\n"
+             "green, slower and wrong ones in red, unless `NO_COLOR` is set. `--csv` prints tables alone, with times in seconds, sizes in bytes\n"
              "and shares from 0 to 1.\n")
     for verb in verbs:
         text += f"\n## {verb}\n\n```text\n{program.says('help', verb).strip()}\n```\n"
@@ -56,10 +56,10 @@ def settings(program):
     if not lines or len(lines) != len(re.findall("^RAILPASS_SETTING", listed, re.M)):
         sys.exit("include/railpass/base/settings.def: expected lines RAILPASS_SETTING(kind, name, default, unit, text)")
     text = "# Settings\n\n" + NOTE + """
-Each is an environment variable, equal on all ranks, or a line of the site's file ([a site's
+Each setting is an environment variable, equal on all ranks, or a line of the site's file ([a site's
 defaults](../how_to/site.md#defaults)). A communicator may have its own value
-(`railpass::mpi::configure`), and a call its own arm. `railpass settings` shows the values in force and where they come
-from; a wrong name or value is said once, on standard error.
+(`railpass::mpi::configure`), and a call its own arm. `railpass settings` shows the values in force and their origin. One
+line on standard error reports a wrong name or value.
 
 | variable | kind | by default | what it is |
 |---|---|---|---|
@@ -119,12 +119,12 @@ def list_of_algorithms(program):
 def algorithms(program):
     text = "# Algorithms\n\n" + NOTE + """
 An *arm* is an algorithm with values of its parameters, written `broadcast:binomial+segment_bytes=8KiB`. `native` is the
-MPI library's own collective. The first value of a parameter is what it has where none is given; segments of 0 bytes are
-none. Scratch memory is in messages (n) and blocks (b).
+MPI library's own collective. The first value of a parameter is the default; 0 bytes mean no segments. Scratch memory is in
+messages (n) and blocks (b).
 
-`railpass schedule broadcast:binomial -p 8 --svg picture.svg` draws one; the site shows a picture of each that sends
-messages. `railpass verify --collective broadcast -p 12 --ranks-per-node 4 --ranks-per-cache 4` proves them, also those
-that need nodes or caches.
+`railpass schedule broadcast:binomial -p 8 --svg picture.svg` draws an algorithm; the site shows a picture of each
+algorithm that sends messages. `railpass verify --collective broadcast -p 12 --ranks-per-node 4 --ranks-per-cache 4` proves all
+algorithms, also those for nodes or caches.
 """
     last = None
     for one in list_of_algorithms(program):
@@ -171,8 +171,8 @@ def first_comment(path):
 
 def api(program):
     text = "# Interfaces\n\n" + NOTE + """
-What programs include, and what each header says of itself. The headers say of every function what it promises: shapes,
-units, who owns what, what is thrown, and whether it is collective.
+This page lists the headers that programs include, with the first comment of each. The headers describe every function:
+shapes, units, ownership, errors, and whether the function is collective.
 """
     calls = []
     for path in sorted((TOP / "include/railpass").glob("*.h*")):

@@ -8,11 +8,17 @@
 #include "railpass/railpass.h"
 
 #include <mpi.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { rows = 96, columns = 64, width = columns + 2, steps = 400 }; /* of a rank, without the sides */
+enum {
+  rows = 96,
+  columns = 64,
+  width = columns + 2,
+  steps = 400
+}; /* of a rank, without the sides */
 
 static void check(int code) {
   if (code == MPI_SUCCESS) return;
@@ -47,8 +53,8 @@ static void exchange_by_hand(MPI_Comm grid, MPI_Datatype side, double* f) {
   int up, down, left, right;
   MPI_Cart_shift(grid, 0, 1, &up, &down);
   MPI_Cart_shift(grid, 1, 1, &left, &right);
-  MPI_Sendrecv(f + rows * width + 1, columns, MPI_DOUBLE, down, 0, f + 1, columns, MPI_DOUBLE, up, 0,
-               grid, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(f + rows * width + 1, columns, MPI_DOUBLE, down, 0, f + 1, columns, MPI_DOUBLE, up,
+               0, grid, MPI_STATUS_IGNORE);
   MPI_Sendrecv(f + width + 1, columns, MPI_DOUBLE, up, 1, f + (rows + 1) * width + 1, columns,
                MPI_DOUBLE, down, 1, grid, MPI_STATUS_IGNORE);
   MPI_Sendrecv(f + width + columns, 1, side, right, 2, f + width, 1, side, left, 2, grid,
@@ -80,12 +86,13 @@ int main(int argc, char** argv) {
     MPI_Finalize();
     return 2;
   }
-  check(railpass_suggest_grid(MPI_COMM_WORLD, 2, global, periodic, 1, sizeof(double), 0, suggested));
+  check(
+      railpass_suggest_grid(MPI_COMM_WORLD, 2, global, periodic, 1, sizeof(double), 0, suggested));
   check(railpass_set_create("step", MPI_COMM_WORLD, 1, attributes, 0, NULL, 0, NULL, &step));
   check(railpass_set_add(step, "by_rows", values[0]));
   check(railpass_set_add(step, "by_columns", values[1]));
-  check(railpass_halo_create(MPI_COMM_WORLD, 2, shape, periodic, 1, fields, interior, sides, MPI_DOUBLE,
-                             0, &halo));
+  check(railpass_halo_create(MPI_COMM_WORLD, 2, shape, periodic, 1, fields, interior, sides,
+                             MPI_DOUBLE, 0, &halo));
   check(railpass_region_create("solve", MPI_COMM_WORLD, &solve));
   begin_field(field, rank);
   for (int k = 0; k < steps; ++k) {
@@ -116,8 +123,10 @@ int main(int argc, char** argv) {
   check(railpass_all_reduce(MPI_IN_PLACE, &same, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
   if (rank == 0)
     printf("step %s, exchange %s, suggested grid %d x %d: %s\n",
-           winner < 0 ? "not settled" : winner == 0 ? "by_rows" : "by_columns",
-           exchange[0] ? exchange : "not settled", suggested[0], suggested[1],
+           winner < 0    ? "not chosen yet"
+           : winner == 0 ? "by_rows"
+                         : "by_columns",
+           exchange[0] ? exchange : "not chosen yet", suggested[0], suggested[1],
            same ? "as by hand" : "WRONG");
   MPI_Type_free(&side);
   MPI_Comm_free(&grid);

@@ -52,5 +52,6 @@ int main(int argc, char** argv) {
   }
   const std::string best = step.winner();
   if (world.rank() == 0)
-    std::cout << (best.empty() ? "nothing has settled" : "the best version is " + best) << '\n';
+    std::cout << (best.empty() ? "no version is chosen yet" : "the best version is " + best)
+              << '\n';
 }

@@ -21,7 +21,7 @@ struct input {
 };
 
 inline void add_fields(CLI::App& app, input& to) {
-  app.set_config("--input", "", "file of fields as the ones below without --, name=value");
+  app.set_config("--input", "", "file of the options below, without --, as name=value");
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.add_option("--grid", to.grid, "points in each of 2 or 3 dimensions")
       ->expected(2, 3)
@@ -30,13 +30,13 @@ inline void add_fields(CLI::App& app, input& to) {
   app.add_option("--ranks", to.ranks, "ranks in each dimension (default: MPI_Dims_create's)")
       ->expected(2, 3)
       ->check(CLI::PositiveNumber);
-  app.add_option("--tolerance", to.tolerance, "of the residual, beside the first one")
+  app.add_option("--tolerance", to.tolerance, "of the residual, relative to the first residual")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--iterations", to.iterations, "at most")
       ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
-  app.add_option("--library", to.library, "who exchanges sides and sums up")
+  app.add_option("--library", to.library, "the library that exchanges sides and sums up")
       ->check(CLI::IsMember({"mpi", "railpass"}))
       ->capture_default_str();
   app.add_option("--output", to.output, "HDF5 file: checkpoint and result")->capture_default_str();

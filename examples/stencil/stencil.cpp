@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
   MPI_Allreduce(MPI_IN_PLACE, &same, 1, MPI_INT, MPI_MIN, world);
   if (world.rank() == 0) {
     const auto said = [](const std::string& version) {
-      return version.empty() ? std::string("not settled") : version;
+      return version.empty() ? std::string("not chosen yet") : version;
     };
     std::cout << "kernel: " << said(best) << ", exchange: " << said(exchange)
               << (same ? "; the field is the same as by hand\n"

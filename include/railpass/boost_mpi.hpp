@@ -7,8 +7,8 @@
 //
 // All of Boost.MPI's names are in it, with communicators of its own that convert to and from
 // Boost.MPI's, so that a call that names no namespace is tuned, too. Collectives have Boost.MPI's
-// signatures, so that arguments of templates may be said (`gather<int>(...)`); what they do, and
-// their errors, are those of railpass/collectives.hpp. communicator::barrier() and nonblocking
+// signatures, so that arguments of templates may be said (`gather<int>(...)`); they do the same
+// and fail the same way as railpass/collectives.hpp. communicator::barrier() and nonblocking
 // calls stay Boost.MPI's.
 //
 #pragma once

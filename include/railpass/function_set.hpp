@@ -3,7 +3,7 @@
 // Any operation of which a program has several versions: the fastest one is found while it runs.
 // Which version a call takes is decided as for collectives, by the same policies, and all ranks of
 // the communicator take the same one; settings, statistics and knowledge are theirs, too. With
-// railpass/region.hpp the time of a whole stretch of code teaches instead of that of the calls.
+// railpass/region.hpp the time of a whole stretch of code counts, not the time of each call.
 //
 //     railpass::function_set<void(std::vector<double>&)> step("step", comm, {"tile", "unroll"});
 //     step.add("t8u1", {8, 1}, kernel<8, 1>);      // the first one is what runs without railpass

@@ -3,7 +3,7 @@
 // Tuned collectives with MPI's signatures. Everything else (the Boost.MPI facade, the preload
 // library) is thin over this. All names are in namespace railpass::mpi.
 //
-// Arguments, semantics and error codes are those of the MPI call of the same meaning (MPI 4.0,
+// Arguments, semantics and error codes are the same as in the matching MPI call (MPI 4.0,
 // chapter 6); errors go to the communicator's error handler and are returned if that returns.
 // Tuning trouble never fails a call: the MPI library's own collective runs then, on all ranks. A
 // rank without the memory that an arm needs says MPI_ERR_NO_MEM before it sends anything; as after

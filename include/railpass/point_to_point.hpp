@@ -162,7 +162,7 @@ class segments {
 
   template <class T>
   segments& add(std::conditional_t<sends, const T, T>* values, int n) {
-    static_assert(std::is_trivially_copyable_v<T>, "segments are sent as they are in memory");
+    static_assert(std::is_trivially_copyable_v<T>, "segments are sent in their memory layout");
     parts_.push_back(detail::part_of(sends ? "railpass::pack" : "railpass::unpack", values, n));
     return *this;
   }

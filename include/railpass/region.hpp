@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A stretch of code, such as an iteration of a solver, whose time as a whole decides which versions
-// the function sets in it take (railpass/function_set.hpp). What is fastest by itself need not be
-// where operations overlap: an exchange that takes longer may leave more of the time to the
+// the function sets in it take (railpass/function_set.hpp). A version that is fastest alone may be
+// slower where operations overlap: an exchange that takes longer may leave more of the time to the
 // computation beside it.
 //
 //     railpass::region solve("solve", comm);

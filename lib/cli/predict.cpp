@@ -55,8 +55,8 @@ int run(const options& o) {
     words() << name_of(op) << " on " << o.num_ranks << " ranks, " << o.ranks_per_node
             << " per node\n"
             << (o.profile.empty()
-                    ? "no profile: generic constants. Arms can be compared, but the times are not\n"
-                      "those of this machine.\n"
+                    ? "no profile: generic constants. Arms can be compared, but the times do not\n"
+                      "hold for this machine (railpass sample and fit make a profile).\n"
                 : doubt_known ? o.profile + '\n'
                               : o.profile +
                                     ": links that these ranks need were never sampled; "
@@ -67,7 +67,7 @@ int run(const options& o) {
   if (const double known_ranks = most_measured_ranks(known, op);
       o.json.text() && doubt_known && o.num_ranks > std::lround(known_ranks))
     words() << "Nothing was measured with more than " << std::lround(known_ranks)
-            << " ranks: the further beyond, the more doubt.\n\n";
+            << " ranks: predictions for more ranks are less certain.\n\n";
   for (const std::int64_t bytes : sizes) {
     const prediction_query q{.op = op,
                              .num_ranks = o.num_ranks,

@@ -81,7 +81,8 @@ const verb run_verb{
     "  railpass run -n 64 --launcher 'mpiexec --hostfile hosts' ./program\n"
     "The ranks get librailpass_preload.so and all RAILPASS_ variables. RAILPASS=off switches "
     "railpass\n"
-    "off. If railpass is installed for several MPIs, it takes the MPI that the program is linked\n"
+    "off. If railpass is installed for several MPIs, railpass takes the MPI that the program is "
+    "linked\n"
     "with, or the MPI of the launcher.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();

@@ -67,11 +67,12 @@ int run(const options& o) {
 }  // namespace
 
 const verb settings_verb{
-    "settings", "Show every setting, its value in force and where that came from",
+    "settings", "Show every setting, its value in force and the origin of the value",
     "  railpass settings\n"
     "  RAILPASS_POLICY=thompson railpass settings --json -\n"
     "  railpass settings --policies\n"
-    "The exit status is 1 if the environment or the site's file (RAILPASS_CONF names another one)\n"
+    "The exit status is 1 if the environment or the site's file (or the file that RAILPASS_CONF "
+    "names)\n"
     "holds a wrong name or value.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();

@@ -40,7 +40,7 @@ auto as_usage(const std::string& option, Work work) {
 
 std::string command_output(const tune::target& t) {
   if (t.lister.empty())
-    throw usage_error("--discover: nothing lists the parameters of the target " +
+    throw usage_error("--discover: no program lists the parameters of the target " +
                       std::string(t.name));
   const tune::command_result done = tune::run_command(
       {.line = std::string(t.lister), .environment = {}, .limit_s = 60}, tune::watch_signals());
@@ -160,7 +160,9 @@ void print(const tune::report& r) {
   constexpr std::size_t most_rows = 10;
   words() << r.found.runs << " launches in " << duration(r.found.spent_s) << ", "
           << r.found.measured.records().size() << " combinations. " << r.noise_sentence() << '\n';
-  if (!r.found.complete) words() << "Time or launches ran out before the search had ended.\n";
+  if (!r.found.complete)
+    words() << "Time or launches ran out before the search had ended: --budget or --runs set the "
+               "limit.\n";
   report::table groups({two ? "mean of both" : g.name, "combinations", "the first of them"});
   for (std::size_t i = 0; i < std::min(r.groups.size(), most_rows); ++i)
     groups.add(

@@ -34,7 +34,7 @@ class call_mark {
     if (theirs.root() != ours.root())
       return "has root " + std::to_string(theirs.root()) + " where this rank has root " +
              std::to_string(ours.root());
-    return "makes it in another way, or makes another call";
+    return "makes another call, or uses another algorithm";
   }
 
   friend constexpr bool operator==(call_mark, call_mark) = default;

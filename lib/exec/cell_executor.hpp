@@ -174,8 +174,8 @@ class cell_executor {
     if (b.size.units == 0) return;
     p.memory.place(s);
     if (!fits(s))
-      throw error("a schedule has " + std::to_string(s.places) + " places in shared memory, of " +
-                  std::to_string(most_places(s)));
+      throw error("a schedule needs " + std::to_string(s.places) +
+                  " places in shared memory, expected at most " + std::to_string(most_places(s)));
     p.places = std::uint64_t(s.places);
     p.segments = shared_segments(s, b.size);
     p.segment_units = b.size.segment_units(s.segment_bytes);
@@ -209,7 +209,9 @@ class cell_executor {
     const std::int64_t most = x.segmented ? std::min(p.segment_units, whole.size()) : whole.size();
     const bool in_cells = is_shared(x.kind) && ring_of(x.kind) == cell_ring::published;
     if (is_message(x.kind) || (in_cells && most * b.size.unit_bytes > cell_bytes))
-      throw error("a step of a schedule in shared memory is a message, or more than a cell holds");
+      throw error(
+          "a step of a schedule in shared memory is a message, or longer than a slot of shared "
+          "memory");
     if (x.kind == step_kind::copy && a.from_distance == 0 && p.memory.same(x.from, x.to))
       a.end = a.begin;
     // A peer may be reading the packed bytes already.

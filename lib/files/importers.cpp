@@ -74,7 +74,7 @@ measurements parse_osu(std::string_view text, const std::string& name, const imp
                 "' is of no use here; expected Latency, Bandwidth, Broadcast Latency or "
                 "Allreduce Latency");
       if (kind != test::latency && kind != test::bandwidth && facts.num_ranks < 1)
-        in.fail("this output does not say how many ranks took part, so it must be given");
+        in.fail("this output does not say how many ranks took part: give their number");
       header.clear();
     } else if (line.starts_with("# Size")) {
       header = words(line, 2);

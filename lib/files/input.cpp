@@ -39,7 +39,7 @@ file_descriptor open_input(const std::string& path, std::uint64_t most_bytes) {
   if (!file.is_open() || ::fstat(file.get(), &status) != 0)
     fail(path, "cannot be opened for reading");
   if (!S_ISREG(status.st_mode))
-    throw refused_error(path + ": cannot be read: expected a regular file, this is " +
+    throw refused_error(path + ": cannot be read: expected a regular file, found " +
                         kind_of(status.st_mode));
   if (std::uint64_t(status.st_size) > most_bytes) fail_as_too_long(path, most_bytes);
   return file;

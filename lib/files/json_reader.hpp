@@ -61,9 +61,10 @@ inline nlohmann::json parse_json(std::string_view text, const std::string& name)
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& e) {
-    throw error(name + ": " + place_in(text, e.byte) + ": not JSON, or cut short");
+    throw error(name + ": " + place_in(text, e.byte) +
+                ": not a railpass file, or cut short (expected JSON)");
   } catch (const nlohmann::json::out_of_range&) {
-    throw error(name + ": not JSON: a number is too large to be one");
+    throw error(name + ": a number is too large");
   }
 }
 
@@ -254,8 +255,8 @@ class json_document {
   /// The document's fields, once it is known to be of this format and of no newer version.
   json_reader expect(std::string_view expected, int newest_version) const {
     if (const std::string found = format(); found != expected)
-      throw error(name_ + ": expected a file of format '" + std::string(expected) + "', this is '" +
-                  found.substr(0, 60) + "'");
+      throw error(name_ + ": expected a file of format '" + std::string(expected) +
+                  "', found format '" + found.substr(0, 60) + "'");
     const std::int64_t found = root().integer("version", 1);
     if (found > newest_version)
       throw error(name_ + ": its version " + std::to_string(found) +

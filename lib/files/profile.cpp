@@ -25,7 +25,7 @@ json curve_json(const time_curve& curve) {
 template <class Pieces>
 void expect_next(const json_reader& r, const Pieces& before, double from_bytes) {
   if (before.empty() ? from_bytes != 0 : from_bytes <= before.back().from_bytes)
-    r.fail("expected from_bytes 0 in the first piece and larger than before in the others");
+    r.fail("expected from_bytes 0 in the first piece and growing from_bytes in later pieces");
 }
 
 time_curve read_curve(const json_reader& link, std::string_view key) {
@@ -218,9 +218,9 @@ profile parse_profile(std::string_view text, const std::string& name) {
   const json_document document(text, name);
   const json_reader top = document.expect(format, version);
   if (top.integer("version", 1) < version)
-    throw error(name + ": an earlier railpass fitted it: expected version " +
+    throw error(name + ": the version of this profile is no longer supported: expected version " +
                 std::to_string(version) +
-                ", fit the samples and bench runs that it is from anew (railpass fit)");
+                "; run `railpass fit` again on the original samples and bench results");
   top.expect_fields({"format", "version", "machine_id", "sampled_at", "machine", "corrections",
                      "measured", "core_share"});
   profile p;

@@ -19,7 +19,8 @@ call_trace parse_trace(std::string_view text, const std::string& name) {
   };
   line_reader lines(text, name);
   const auto fail = [&] {
-    lines.fail("expected " + std::string(trace_header) + ", as RAILPASS_TRACE writes it");
+    lines.fail("not a trace (expected a file that RAILPASS_TRACE wrote, with the columns " +
+               std::string(trace_header) + ")");
   };
   if (!lines.next() || lines.line() != trace_header) fail();
   while (lines.next()) {

@@ -178,7 +178,7 @@ void halo::engine::exchange_verified() {
     start(0);
     finish();
     latest_->settle_results(tried,
-                            found == plan_->received_elements() ? "" : "brings other elements");
+                            found == plan_->received_elements() ? "" : "receives other elements");
   } catch (const mpi_failure& failure) {
     fail(failure);
   }

@@ -6,7 +6,8 @@ namespace railpass::measure {
 carrier::carrier(const std::string& rails) : over_rails_(!rails.empty()) {
   int bounds[2] = {over_rails_ ? 1 : 0, over_rails_ ? -1 : 0};
   MPI_Allreduce(MPI_IN_PLACE, bounds, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  if (bounds[0] != -bounds[1]) throw error("RAILPASS_RAILS: expected on all ranks or on none");
+  if (bounds[0] != -bounds[1])
+    throw error("RAILPASS_RAILS: expected a value on all ranks or on no rank");
   if (!over_rails_) return;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
   mpi::open_rails(comm_, {.rails = rails, .strategy = {}});

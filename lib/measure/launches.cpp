@@ -119,8 +119,8 @@ bench_results over_launches(std::span<const bench_results> launches) {
   for (const bench_results& b : launches)
     if (b.num_ranks != all.num_ranks || b.ranks_per_node != all.ranks_per_node)
       throw error("bench: a launch had " + std::to_string(b.num_ranks) + " ranks, " +
-                  std::to_string(b.ranks_per_node) + " per node, the first one " +
-                  std::to_string(all.num_ranks) + ", " + std::to_string(all.ranks_per_node) +
+                  std::to_string(b.ranks_per_node) + " per node; the first launch had " +
+                  std::to_string(all.num_ranks) + " ranks, " + std::to_string(all.ranks_per_node) +
                   " per node");
   all.results.clear();
   for (const auto& rows : cells_of(launches, &bench_results::results, [](const bench_result& r) {

@@ -382,7 +382,7 @@ class server : end_of_link {
       wait(receive(asked, &r, sizeof r));
       if (r.rails == 0) return;
       if (r.messages < 1 || r.messages > joint_messages || r.bytes < 0 || r.bytes > most_bytes)
-        throw error("a request of the measuring rank that is none");
+        throw error("an invalid request of the measuring rank");
       probe_->rails = r.rails;
       std::vector<operation_ptr> messages;
       for (int k = 0; k < r.messages; ++k)

@@ -82,7 +82,7 @@ class picture {
     canvas_.text(
         left, 45,
         "time of each call on this rank; dots: calls that tried another arm; line: the arm "
-        "in use, median; below: which one that is");
+        "in use, median; below: the name of the arm in use");
     grid();
     curves();
     dots();

@@ -220,8 +220,8 @@ class contents {
     }
     if (!over_runs.series.empty()) page_.add(over_runs);
     page_.text(std::to_string(contexts.size()) +
-               " contexts met again; another arm was the best one " + std::to_string(changed) +
-               " times.");
+               " contexts were used by several runs; the best arm changed " +
+               std::to_string(changed) + " times.");
     if (!lines.empty()) page_.add_folded("Changes", lines);
   }
 

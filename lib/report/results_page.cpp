@@ -102,8 +102,8 @@ class contents {
     const auto launched = std::ranges::find_if(
         b.results, [](const bench_result& r) { return !r.launch_ratios.empty(); });
     if (launched == b.results.end())
-      return "Intervals are of 95 % and hold within the one launch that was measured; another one "
-             "may differ by more.";
+      return "Intervals are of 95 % and hold within the one launch that was measured; other "
+             "launches may differ by more.";
     return "Intervals are over " + std::to_string(launched->launch_ratios.size()) +
            " launches, with " + percent(bounds_of_median(launched->launch_ratios).confidence, 0) +
            " confidence.";

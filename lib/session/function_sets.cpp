@@ -345,16 +345,17 @@ std::string request_state::winner() const {
 
 void request_state::note_unverified() {
   process_.record("RAILPASS_VERIFY: the results of " + set_named(set_->name()) +
-                  " are not compared, as the program does not say how (verify_with)");
+                  " are not compared: call verify_with to say how");
 }
 
 void request_state::settle_results(std::size_t version, const std::string& problem) {
   const inside here;
   if (set_->has_left()) return;
   require_same(comm_, "RAILPASS_VERIFY: " + set_named(set_->name()), {},
-               problem.empty() ? ""
-                               : "version '" + name_of(int(version)) + "' " + problem +
-                                     " beside '" + name_of(select::native_arm) + "'");
+               problem.empty()
+                   ? ""
+                   : "version '" + name_of(int(version)) + "' " + problem +
+                         ", compared with version '" + name_of(select::native_arm) + "'");
 }
 
 void request_state::trace(const set_call& c, double seconds) const {

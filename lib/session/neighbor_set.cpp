@@ -224,7 +224,7 @@ int neighbor_set::tuned::run_verified(neighbor_version by, const neighbor_call& 
   if (failure != MPI_SUCCESS) return raise(c, failure);
   if (!alike)
     owner_.record("RAILPASS_VERIFY: " + set_->name() + " by " + request_.last() +
-                  " differs from the MPI library's own result, which is used");
+                  " differs from the MPI library's own result; the call returns the library's");
   return MPI_SUCCESS;
 }
 

@@ -58,7 +58,7 @@ int world_size() {
 // What names something that is not there is rank 0's to find, which reads files for that.
 environment_settings read_and_checked() {
   settings_in_force read = read_settings(environ);
-  for (std::string& problem : read.problems) problem += "; this is ignored";
+  for (std::string& problem : read.problems) problem += "; ignored";
   if (world_rank() == 0 && read.values.enable)
     std::ranges::move(problems_of(read), std::back_inserter(read.problems));
   return {.values = std::move(read.values),

@@ -105,7 +105,7 @@ std::string key_of(const std::vector<measured_link>& wanted) {
 // Why the measurement is not one of these links; empty if it is.
 std::string mismatch(const rails_measurement& m, const std::vector<measured_link>& wanted) {
   if (m.railpass_version != RAILPASS_VERSION)
-    return "written by railpass " + m.railpass_version + ", this is railpass " RAILPASS_VERSION;
+    return "written by railpass " + m.railpass_version + ", read by railpass " RAILPASS_VERSION;
   if (m.links.size() != wanted.size())
     return "the file has " + std::to_string(m.links.size()) + " kinds of links, this job " +
            std::to_string(wanted.size());

@@ -93,8 +93,8 @@ void session::give_up_single_copies() {
 void session::say_copies_refused() {
   process_.warn("communicator '" + name_ +
                 "': the kernel no longer lets a rank copy from or to another rank's memory, as a "
-                "process has given up privileges or is not dumpable; the ranks hand bytes over by "
-                "way of shared memory, and use no single copies once all ranks know");
+                "process has given up privileges or is not dumpable; the ranks copy through shared "
+                "memory instead");
 }
 
 [[gnu::hot]] int session::run(const call& c, const call_options& options) {
@@ -315,7 +315,7 @@ int session::code_of(const Work& work) {
     joint_.fail();
     throw;
   }
-  explain("memory is short");
+  explain("not enough memory");
   return MPI_ERR_NO_MEM;
 }
 

@@ -34,7 +34,7 @@ void check_use(const settings& values) {
     } else if (const std::string meant = meant_collective(name);
                !meant.empty() && !is_neighbor_function(name)) {
       throw error("there is no collective '" + std::string(name) +
-                  "', this is taken for a function set" + meant);
+                  "'; railpass takes the name for a function set" + meant);
     }
   }
 }

@@ -44,8 +44,8 @@ std::string trace_file::write() {
 }
 
 std::string trace_file::give_up() {
-  std::string problem = "RAILPASS_TRACE: '" + path_ +
-                        "' cannot be written, nothing more is traced: " + std::strerror(errno);
+  std::string problem =
+      "RAILPASS_TRACE: '" + path_ + "' cannot be written; tracing ends: " + std::strerror(errno);
   is_open_.store(false, std::memory_order_relaxed);
   file_.close();
   return problem;

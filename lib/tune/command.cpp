@@ -321,7 +321,7 @@ command_result run_command(const command_request& request, const volatile std::s
   char number[32];
   std::snprintf(number, sizeof number, "%g", request.limit_s);
   if (!reported)
-    result.failure = "the process that guards it was killed";
+    result.failure = "the process that guards the command was killed";
   else if (!report.ended)
     result.failure = std::string("did not end within ") + number + " s";
   else if (signal_number > 0)

@@ -76,7 +76,7 @@ extractor::extractor(const extraction& wanted) : wanted_(wanted) {
   if (!wanted_.format.empty() && !wanted_.patterns.empty())
     throw error("expected either patterns or a format");
   if (!wanted_.sizes_bytes.empty() && wanted_.format.empty())
-    throw error("message sizes are chosen from the rows of a format; a pattern takes all it finds");
+    throw error("message sizes are chosen from the rows of a format; a pattern takes every match");
   if (wanted_.format.empty() && wanted_.patterns.size() != needed &&
       wanted_.patterns.size() != wanted_.goals.size())
     throw error("expected " + std::to_string(needed) +
@@ -98,8 +98,7 @@ double extractor::from_pattern(std::size_t pattern, std::string_view text) const
     if (wanted.Match(line, 0, end, RE2::UNANCHORED, parts, int(group) + 1))
       found.push_back(positive({parts[group].data(), parts[group].size()}));
   }
-  if (found.empty())
-    throw error("its output holds nothing that matches '" + wanted_.patterns[pattern] + "'");
+  if (found.empty()) throw error("the output has no match of '" + wanted_.patterns[pattern] + "'");
   return geometric_mean(found);
 }
 

@@ -76,7 +76,7 @@ journal::journal(std::string path, const std::string& identity, std::size_t goal
     try {
       value = files::parse_json(std::string_view(text).substr(begin, end - begin), place);
     } catch (const error&) {
-      throw error(place + ": not a journal of railpass tune, or a damaged one");
+      throw error(place + ": not a journal of railpass tune, or damaged");
     }
     const files::json_reader line(value, place);
     if (number == 1) {
@@ -84,8 +84,8 @@ journal::journal(std::string path, const std::string& identity, std::size_t goal
       if (line.integer("version", 1) != 1) throw error(path_ + ": written by a newer railpass");
       if (line.text("identity") != identity)
         throw error(path_ +
-                    ": this journal is of other parameters or of another command; expected one "
-                    "of this tuning, or a new file");
+                    ": this journal is of other parameters or of another command; name "
+                    "another file with --journal");
       continue;
     }
     journal_entry entry = read_entry(line, goals);

@@ -120,7 +120,7 @@ class contents {
     std::vector<const effect*> shown;
     for (const effect& e : r_.effects)
       if (e.shown) shown.push_back(&e);
-    page_.section("What matters");
+    page_.section("Parameters that matter");
     if (shown.empty()) {
       page_.text("No parameter is shown to matter beyond what launches vary by.");
       return;
@@ -146,8 +146,8 @@ class contents {
     std::erase_if(shares.series, [](const auto& s) { return s.points.empty(); });
     page_.add(shares);
     page_.text(
-        "How much worse each value is than the best one, the other parameters averaged "
-        "over; bars with their " +
+        "How much worse each value is than the best value, averaged over the other "
+        "parameters; bars with their " +
         percentage(r_.plan.wanted.confidence) + " interval:");
     const double z = normal_quantile((1 + r_.plan.wanted.confidence) / 2);
     std::size_t pictures = 0;
@@ -181,7 +181,9 @@ class contents {
   void front() {
     const auto& goals = r_.found.measured.goals();
     page_.section(goals[0].name + " against " + goals[1].name);
-    chart both{.title = "Nothing is better in one and as good in the other than the Pareto front",
+    chart both{.title =
+                   "No combination is better than the Pareto front in one metric and as good in "
+                   "the other metric",
                .x = {.title = goals[0].name, .unit = goals[0].unit, .logarithmic = true},
                .y = {.title = goals[1].name, .unit = goals[1].unit, .logarithmic = true},
                .series = {{.name = "Pareto front"}, {.name = "others"}}};

@@ -264,7 +264,8 @@ std::string report::finding() const {
   const std::string likely = takes + " (" + percentage(plan.wanted.confidence) + " interval " +
                              number(ratio->low) + " .. " + number(ratio->high) + ")";
   if (recommended()) return "The recommended combination " + likely + ".";
-  return "Nothing is shown to be better than the default: the best combination " + likely + ".";
+  return "No combination is shown to be better than the default: the best combination " + likely +
+         ".";
 }
 
 bool report::noise_known() const {

@@ -201,7 +201,7 @@ space::space(std::vector<parameter> parameters) : parameters_(std::move(paramete
     if (std::any_of(p.name.begin(), p.name.end(), [](char c) { return is_control(c) || c == '='; }))
       throw parameter_error(i, "expected a name without control characters and =");
     if (!names.insert(p.name).second)
-      throw parameter_error(i, "'" + p.name + "': expected a new name, there is one like it above");
+      throw parameter_error(i, "'" + p.name + "': expected a new name; this name is used above");
     if (p.aggregate && (!p.values.empty() || p.is_virtual))
       throw parameter_error(
           i, "'" + p.name + "': an aggregate has no values of its own and is not virtual");

@@ -78,7 +78,7 @@ class Knowledge(ProgramTest):
         of_64 = self.knowledge_json("show", "-p", 64)["contexts"]
         self.assertEqual([c["num_ranks"] for c in of_64], [64, 64])
         self.assertEqual(self.knowledge_json("show", "--collective", "barrier")["contexts"], [])
-        self.assertIn("Nothing", self.knowledge("show", "--collective", "barrier").stdout)
+        self.assertIn("No knowledge", self.knowledge("show", "--collective", "barrier").stdout)
 
     def test_the_same_file_counts_once(self):
         self.add()

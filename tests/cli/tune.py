@@ -66,7 +66,7 @@ class Tune(ProgramTest):
         done = self.run_railpass("tune", self.write("p.conf", SPACE), "--command", "echo lat: 10",
                                  "--extract", "lat: (.*)", "--journal", self.path("journal"),
                                  "--json", self.path("r.json"), "--settings", self.path("s"))
-        self.assertIn("Nothing is shown to be better than the default", done.stdout)
+        self.assertIn("No combination is shown to be better than the default", done.stdout)
         self.assertIn("No parameter is shown to matter", done.stdout)
         with open(self.path("r.json"), encoding="utf-8") as file:
             self.assertIsNone(json.load(file)["recommended"])

@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
       problem = e.what();
     }
     expect(problem.find("acknowledged nothing") != std::string::npos ||
-               problem.find("has gone") != std::string::npos ||
+               problem.find("has closed the connection") != std::string::npos ||
                problem.find("unreachable") != std::string::npos,
            "noticed: '" + problem + "'");
   } catch (const railpass::error& e) {

@@ -273,7 +273,7 @@ TEST_CASE("versions with different results are an error on all ranks when result
   if (is_wrong) {
     CHECK_THAT(said,
                ContainsSubstring("RAILPASS_VERIFY: function set 'lies': version 'second' gives "
-                                 "another result beside 'first'"));
+                                 "another result, compared with version 'first'"));
   } else {
     CHECK(said.empty());
     CHECK(set.winner() == "second");

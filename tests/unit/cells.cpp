@@ -290,8 +290,9 @@ TEST_CASE("the checker rejects what steps in shared memory must not do") {
   CHECK_THAT(verdict([](auto& all) { all[1].steps[0].rounds = 2; }),
              ContainsSubstring("expected 1"));
   CHECK_THAT(verdict([](auto& all) { all[2].places = 2; }), ContainsSubstring("places"));
-  CHECK_THAT(verdict([](auto& all) { all[1].steps[0].segmented = false; }),
-             ContainsSubstring("at once, a cell holds") || ContainsSubstring("segments"));
+  CHECK_THAT(
+      verdict([](auto& all) { all[1].steps[0].segmented = false; }),
+      ContainsSubstring("at once, a slot of shared memory holds") || ContainsSubstring("segments"));
   CHECK_THAT(verdict([](auto& all) { all[1].steps[2].kind = step_kind::fetch; }),
              ContainsSubstring("expected the contributions"));
   CHECK_THAT(verdict([](auto& all) { all[1].steps[2].peer = 0; }),

@@ -106,7 +106,7 @@ const mutation mutations[] = {
        all[0] = b.finish();
      },
      {"rank 0 step 0 (send of scratch0 to rank 1)", "reads unit 0 of scratch0",
-      "nobody has written"}},
+      "no step has written"}},
     {"blocks of different lengths meet",
      collective::broadcast,
      "scatter_allgather_ring",
@@ -162,8 +162,9 @@ const mutation mutations[] = {
      true,
      false,
      [](auto& all) { find(all[4], step_kind::send, 1).peer = 7; },
-     {"wait for ever", "rank 4 step 2 (send of output to rank 7) units [0, 20) meets no receive",
-      "rank 5 step 0 (receive into output from rank 4) units [0, 20) meets no send"}},
+     {"wait for ever",
+      "rank 4 step 2 (send of output to rank 7) units [0, 20) has no matching receive",
+      "rank 5 step 0 (receive into output from rank 4) units [0, 20) has no matching send"}},
     {"a rank sends to itself",
      collective::broadcast,
      "binomial",
@@ -179,7 +180,8 @@ const mutation mutations[] = {
      true,
      false,
      [](auto& all) { all[2] = builder({.rank = 2, .num_ranks = 4}).finish(); },
-     {"wait for ever", "rank 0 step 0 (send of output to rank 2, round 1)", "meets no receive"}},
+     {"wait for ever", "rank 0 step 0 (send of output to rank 2, round 1)",
+      "has no matching receive"}},
     {"a rank's output stays empty",
      collective::broadcast,
      "linear",
@@ -205,7 +207,7 @@ const mutation mutations[] = {
        for (dependency& d : s.dependencies)
          if (d.lag == dependency::posted) d.lag = 0;
      },
-     {"rank 1 step", "nothing makes it wait until step", "has been posted"}},
+     {"rank 1 step", "may be posted before step", "although both have the peer"}},
     {"synchronous sends wait in a circle",
      collective::all_reduce,
      "recursive_doubling",
@@ -379,6 +381,6 @@ TEST_CASE("of a barrier each phase is needed") {
     const check_result r = checked(all, c);
     CAPTURE(k, r.message);
     CHECK_FALSE(r.ok);
-    CHECK((contains(r.message, "may end before") || contains(r.message, "nobody has written")));
+    CHECK((contains(r.message, "may end before") || contains(r.message, "no step has written")));
   }
 }

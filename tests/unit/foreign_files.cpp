@@ -96,10 +96,10 @@ TEST_CASE("what is no regular file is refused, and nobody waits for who might wr
   const std::string pipe = folder.file("pipe");
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   CHECK(message_of([&] { files::read_text(pipe); }) ==
-        pipe + ": cannot be read: expected a regular file, this is a pipe");
+        pipe + ": cannot be read: expected a regular file, found a pipe");
   const std::string path = folder.path().string();
   CHECK(message_of([&] { files::read_text(path); }) ==
-        path + ": cannot be read: expected a regular file, this is a folder");
+        path + ": cannot be read: expected a regular file, found a folder");
   CHECK_THAT(message_of([] { files::read_text("/dev/zero"); }), ContainsSubstring("a device"));
   fs::create_symlink("/dev/zero", folder.file("link"));
   CHECK_THAT(message_of([&] { files::read_text(folder.file("link")); }),

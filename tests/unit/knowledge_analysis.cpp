@@ -190,7 +190,7 @@ TEST_CASE("predict from closest: the closest of those that reach, else no predic
         closest = i;
     REQUIRE(said.made.has_value() == closest.has_value());
     if (!closest) {
-      REQUIRE(said.why_not == "no problem that is known reaches so far");
+      REQUIRE(said.why_not == "no known problem reaches that far");
       return;
     }
     REQUIRE(said.made->arm == right.winner(*closest));
@@ -242,7 +242,7 @@ TEST_CASE("nothing known is no prediction, and not the first arm") {
        {&analysis::from_closest, &analysis::from_similar, &analysis::from_curves}) {
     const prediction said = (nothing.*how)(std::vector<double>{64});
     CHECK_FALSE(said.made);
-    CHECK(said.why_not == "nothing is known");
+    CHECK(said.why_not == "no problem is known");
   }
   const analysis far({sized(64, {takes(1), takes(2)})});
   for (const auto how : {&analysis::from_closest, &analysis::from_similar, &analysis::from_curves})

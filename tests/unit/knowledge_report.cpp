@@ -142,8 +142,8 @@ TEST_CASE("a page of knowledge shows how best arms changed from run to run") {
   CHECK(points[0]["y"].get<double>() == Approx(0.5));
   CHECK(points[1]["y"] == 1);
   CHECK(points[1]["hint"] == "native, 20.0 us");
-  CHECK_THAT(html,
-             ContainsSubstring("2 contexts met again; another arm was the best one 1 times."));
+  CHECK_THAT(html, ContainsSubstring(
+                       "2 contexts were used by several runs; the best arm changed 1 times."));
   CHECK_THAT(html, ContainsSubstring("2026-01-31T12:00:00Z</td><td>native</td><td>binomial</td>"));
 }
 

@@ -304,7 +304,7 @@ TEST_CASE("an arm is simulated, the native one cannot be") {
   CHECK_FALSE(r.events.empty());
   CHECK_THROWS_WITH(
       simulate_arm(s, p.machine, parse_arm(collective::broadcast, "native"), nodes, {8, 1}),
-      "predict: native of broadcast is opaque, it cannot be simulated");
+      "predict: native of broadcast has no schedule and cannot be simulated");
 }
 
 TEST_CASE("ranks are played in the order of nodes, wherever they are and whoever is the root") {

@@ -183,7 +183,7 @@ TEST_CASE("of pinned arms is said what they took, and that nothing ran beside th
   const std::string both = summary_of({.contexts = {tuned, pinned}});
   INFO(both);
   CHECK(both.starts_with("faster than"));
-  CHECK(contains(both, "1 contexts whose arms settings pinned are not counted in that."));
+  CHECK(contains(both, "1 contexts whose arms settings pinned are not counted."));
 }
 
 TEST_CASE("a program that tuned nothing") {

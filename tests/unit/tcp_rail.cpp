@@ -118,13 +118,13 @@ TEST_CASE("packets come whole and in order, however their bytes are cut") {
       e.other = tcp::descriptor();
       while (e.rail.poll(sink)) {
       }
-      CHECK(sink.problem == "the other end has gone");
+      CHECK(sink.problem == "the other rank has closed the connection");
     } else if (limit == stream.size()) {
       const bytes noise(100, std::byte{0x55});
       REQUIRE(write(e.other.get(), noise.data(), noise.size()) == ssize_t(noise.size()));
       while (e.rail.poll(sink)) {
       }
-      CHECK(sink.problem == "bytes came that are no header of a packet");
+      CHECK(sink.problem == "received bytes that are no header of a packet");
       CHECK(sink.came.size() == whole);
     }
   }

@@ -51,8 +51,8 @@ TEST_CASE("a trace is read as it was written, also with commas in names") {
 }
 
 TEST_CASE("what is no trace is refused with its line") {
-  CHECK_THAT(message_of(""), ContainsSubstring("trace.0: line 0: expected time_s,communicator"));
-  CHECK_THAT(message_of("{}\n"), ContainsSubstring("line 1: expected time_s,communicator"));
+  CHECK_THAT(message_of(""), ContainsSubstring("trace.0: line 0: not a trace"));
+  CHECK_THAT(message_of("{}\n"), ContainsSubstring("line 1: not a trace"));
   CHECK_THAT(message_of(header), ContainsSubstring("has no calls"));
   const std::string good = line("world", "barrier", 0, "native", 1);
   CHECK(message_of(header + good).empty());

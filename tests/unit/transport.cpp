@@ -1243,13 +1243,13 @@ TEST_CASE("peers that break the protocol end it with a sentence and no harm") {
   broken({credit}, "more credit");
   broken({packet::rate(1, 1, false)}, "there is not");
   const packet again = packet::eager(0, 1, 0, 0, false);
-  broken({again}, "came twice");
+  broken({again}, "arrived twice");
   const packet early = packet::eager(0, 1, 9, 0, false);
-  broken({early, early}, "came twice");
+  broken({early, early}, "arrived twice");
   std::vector<packet> many;
   for (std::uint32_t k = 1; k < 40; ++k) many.push_back(packet::eager(0, 1, k, 60000, false));
   broken(many, "credit");
   broken({packet::offer(0, 1, 2, 5, 9, false), packet::offer(0, 1, 3, 6, 9, false)}, "two offers");
   broken({packet::decline(3)}, "not offered");
-  broken({packet::farewell(), part}, "after the last one");
+  broken({packet::farewell(), part}, "after the last packet");
 }

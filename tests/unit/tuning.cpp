@@ -213,7 +213,7 @@ TEST_CASE("where all is alike but for noise, nothing is recommended and nothing 
     if (shown.recommended())
       ++recommended;
     else
-      CHECK(shown.finding().starts_with("Nothing is shown to be better than the default"));
+      CHECK(shown.finding().starts_with("No combination is shown to be better than the default"));
     for (const effect& e : shown.effects)
       if (e.shown) ++mattering;
   }

@@ -43,7 +43,7 @@ enum class metric {
 /// Throws error if they have not as many coordinates.
 inline double distance(std::span<const double> a, std::span<const double> b, metric by) {
   if (a.size() != b.size())
-    throw error("knowledge: expected problems with as many coordinates as one another, got " +
+    throw error("knowledge: expected problems with equal numbers of coordinates, got " +
                 std::to_string(a.size()) + " and " + std::to_string(b.size()));
   double squares = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -191,7 +191,8 @@ class analysis {
     for (const instance& i : known_) {
       if (i.coordinates.size() != known_.front().coordinates.size() ||
           i.arms.size() != known_.front().arms.size())
-        throw error("knowledge: expected all problems to have as many coordinates and arms");
+        throw error(
+            "knowledge: expected equal numbers of coordinates and of arms for all problems");
       for (const double c : i.coordinates)
         if (!(c >= 0 && std::isfinite(c)))
           throw error("knowledge: expected coordinates of 0 or more");
@@ -235,7 +236,7 @@ class analysis {
     return found;
   }
   std::string_view why_none() const {
-    return known_.empty() ? "nothing is known" : "no problem that is known reaches so far";
+    return known_.empty() ? "no problem is known" : "no known problem reaches that far";
   }
 
   /// Of those that know the arm's time the closest one, and beyond the new problem, seen from
@@ -272,7 +273,7 @@ class analysis {
 };
 
 inline prediction analysis::from_curves(std::span<const double> coordinates) const {
-  if (known_.empty()) return {.why_not = "nothing is known"};
+  if (known_.empty()) return {.why_not = "no problem is known"};
   struct place {
     std::size_t problem = 0;
     double octaves = 0;
@@ -282,7 +283,7 @@ inline prediction analysis::from_curves(std::span<const double> coordinates) con
     if (const double octaves = distance(coordinates, known_[i].coordinates, metric::logarithms);
         octaves <= select::most_octaves)
       near.push_back({i, octaves});
-  if (near.empty()) return {.why_not = "no problem that is known is near"};
+  if (near.empty()) return {.why_not = "no known problem is near"};
   std::ranges::stable_sort(near, {}, &place::octaves);
   near.resize(std::min(near.size(), most_near));
 

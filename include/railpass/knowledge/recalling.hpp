@@ -58,8 +58,9 @@ class recalling_policy final : public select::policy {
   }
   std::string reason() const override {
     return playing_->reason() + (known_.empty() ? ""
-                                 : afresh_      ? "; earlier runs are counted in"
-                                                : "; earlier runs are not, as they contradict it");
+                                 : afresh_
+                                     ? "; earlier runs are counted in"
+                                     : "; earlier runs contradict this run and are not counted in");
   }
 
  private:

@@ -195,7 +195,7 @@ inline const simulation& simulate_arm(simulator& s, const machine_model& machine
                                       std::int32_t root = 0, bool record = false) {
   if (!a.base->build)
     throw error("predict: " + name_of(a) + " of " + std::string(name_of(a.base->op)) +
-                " is opaque, it cannot be simulated");
+                " has no schedule and cannot be simulated");
   std::vector<schedule> schedules;
   const auto p = std::int32_t(nodes.node_of_rank.size());
   schedules.reserve(std::size_t(p));

@@ -241,7 +241,7 @@ class builder {
   step_id add_local(step_kind kind, buffer from, const block_range& from_blocks, buffer to,
                     const block_range& blocks, const wait_list& waits, loop l) {
     if (from_blocks.parts != blocks.parts || from_blocks.count != blocks.count)
-      throw error("a step of a schedule must read as many blocks as it writes");
+      throw error("a step of a schedule must read and write equal numbers of blocks");
     return add({.kind = kind,
                 .from = from,
                 .to = to,

@@ -129,18 +129,17 @@ class belief_policy : public policy {
     if (incumbent_ == native_) {
       std::snprintf(text, sizeof text,
                     "native at %s stays until another arm is faster with %.0f %% confidence; the "
-                    "best other one is believed to take %s (%.0f %% sure to be faster)",
+                    "best other arm is estimated at %s (%.0f %% sure to be faster)",
                     seconds(native_).c_str(), percent(confident), seconds(best_rival).c_str(),
                     percent(belief_.lead(best_rival, native_)));
     } else {
       // What it gains is said by pairs alone (pairs.hpp).
       const auto doubt = [&](int a) { return std::exp(std::sqrt(belief_.variance(a))); };
       const auto samples = [&](int a) { return static_cast<long long>(belief_.samples(a)); };
-      std::snprintf(
-          text, sizeof text,
-          "believed to take %s (x/%.2f) after %lld samples, native %s (x/%.2f) after %lld",
-          seconds(incumbent_).c_str(), doubt(incumbent_), samples(incumbent_),
-          seconds(native_).c_str(), doubt(native_), samples(native_));
+      std::snprintf(text, sizeof text,
+                    "estimated at %s (x/%.2f) after %lld samples, native at %s (x/%.2f) after %lld",
+                    seconds(incumbent_).c_str(), doubt(incumbent_), samples(incumbent_),
+                    seconds(native_).c_str(), doubt(native_), samples(native_));
     }
     return text;
   }

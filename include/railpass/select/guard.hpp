@@ -82,7 +82,7 @@ class guarded_policy : public policy {
     }
     // Not what speaks for an arm that is not in use.
     if (in_use_ != proposed_)
-      return "stays until the arm that is believed to be faster has won enough pairs against "
+      return "stays until the arm with the shorter estimated time has won enough pairs against "
              "native";
     return proposing_->reason();
   }

@@ -178,12 +178,12 @@ inline std::string summary_of(const statistics_dump& dump) {
   text += ") took " + format_seconds(time_s) + " in " + std::to_string(dump.contexts.size()) +
           " contexts.";
   if (all.pinned > 0 && !all_pinned)
-    text += " " + std::to_string(all.pinned) +
-            " contexts whose arms settings pinned are not counted in that.";
+    text +=
+        " " + std::to_string(all.pinned) + " contexts whose arms settings pinned are not counted.";
   if (all.unknown > 0 && !nothing_known)
     text += " " + std::to_string(all.unknown) + " contexts in which " +
             (sets == 0 ? "the MPI library's own was" : plain + " were") + " timed too seldom (" +
-            format_seconds(all.unknown_s) + ") are not counted in that.";
+            format_seconds(all.unknown_s) + ") are not counted.";
   if (!all.gains.empty()) text += " Largest gains:";
   for (std::size_t i = 0; i < std::min<std::size_t>(3, all.gains.size()); ++i)
     text += std::string(i ? "; " : " ") + name_of(*all.gains[i].second) + ", " +

@@ -339,7 +339,7 @@ class transport final : private packet_sink {
       give_up(e.what());
       check_alive();
     } catch (...) {
-      give_up("an exception of another kind");
+      give_up("an exception that is no std::exception");
       throw;
     }
   }
@@ -495,9 +495,9 @@ class transport final : private packet_sink {
   void arrived(int rail, int peer, const packet& h, std::vector<piece>& where) override {
     peer_state& p = peers_[std::size_t(peer)];
     incoming& current = p.rails[std::size_t(rail)].current;
-    if (!p.credit.regain(h.credit)) violated(peer, "more credit than there is");
+    if (!p.credit.regain(h.credit)) violated(peer, "more credit given back than was lent");
     if (h.begins_message() && !h.is_offer() && !p.credit.keep(h))
-      violated(peer, "more messages than it has credit");
+      violated(peer, "more messages than its credit allows");
     switch (h.type) {
       case packet_type::eager:
         receive_eager(peer, h, current, where);
@@ -545,7 +545,7 @@ class transport final : private packet_sink {
     peer_state& p = peers_[std::size_t(e->source)];
     const std::uint32_t sequence = e->header.sequence;
     if (!p.order.is_new(sequence))
-      violated(e->source, "message " + std::to_string(sequence) + " came twice");
+      violated(e->source, "message " + std::to_string(sequence) + " arrived twice");
     if (!p.order.is_next(sequence)) {
       p.order.keep(e);
       return;
@@ -562,7 +562,8 @@ class transport final : private packet_sink {
     const message_ptr op = large_.expected(peer, h.receiver_id());
     if (!op) violated(peer, "a part of a message that was not asked for");
     const auto begins = std::int64_t(h.offset_bytes()), ends = begins + std::int64_t(h.length);
-    if (!op->take_part(begins, ends)) violated(peer, "a part of a message outside of it, or twice");
+    if (!op->take_part(begins, ends))
+      violated(peer, "a part beyond the end of a message, or a part sent twice");
     current.receive = op;
     cut(op->pieces(), begins, ends - begins, where);
   }
@@ -570,7 +571,7 @@ class transport final : private packet_sink {
   void complete(int rail, int peer, const packet& h, const arrival& timing) override {
     peer_state& p = peers_[std::size_t(peer)];
     rail_state& r = p.rails[std::size_t(rail)];
-    if (r.farewell) violated(peer, "a packet after the last one");
+    if (r.farewell) violated(peer, "a packet after the last packet");
     if (const auto rate = r.meter.came(h, timing)) tell_rate(peer, rail, *rate);
     const message_ptr op = std::exchange(r.current.receive, nullptr);
     switch (h.type) {
@@ -623,7 +624,7 @@ class transport final : private packet_sink {
         }
         break;
       case packet_type::rate:
-        if (h.rail() >= rails_.size()) violated(peer, "a rate of a rail that there is not");
+        if (h.rail() >= rails_.size()) violated(peer, "a rate of a rail that does not exist");
         p.rails[h.rail()].known.learn(double(h.bytes_per_s()), h.of_probe());
         break;
       case packet_type::probe:

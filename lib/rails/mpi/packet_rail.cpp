@@ -194,7 +194,7 @@ void mpi_packet_rail::drop_sent() {
 void mpi_packet_rail::header_came(int peer, int bytes, packet_sink& sink) {
   peer_state& p = of(peer);
   if (bytes == 0) {
-    close(peer, "the other end has given up", sink);
+    close(peer, "the other rank has given up", sink);
     return;
   }
   const auto header = std::size_t(bytes) < header_bytes
@@ -204,7 +204,7 @@ void mpi_packet_rail::header_came(int peer, int bytes, packet_sink& sink) {
   const std::size_t joined =
       header && header->length <= most_joined_bytes ? std::size_t(header->length) : 0;
   if (!header || std::size_t(bytes) != header_bytes + joined) {
-    close(peer, "bytes came that are no packet", sink);
+    close(peer, "received bytes that are no packet", sink);
     return;
   }
   p.where.clear();
@@ -234,7 +234,8 @@ void mpi_packet_rail::part_came(int peer, int bytes, packet_sink& sink) {
   peer_state& p = of(peer);
   auto here = std::uint64_t(bytes);
   if (here == 0 || here != std::min<std::uint64_t>(p.left_bytes, part_bytes)) {
-    close(peer, here == 0 ? "the other end has given up" : "a part of another size came", sink);
+    close(peer, here == 0 ? "the other rank has given up" : "received a part of another size",
+          sink);
     return;
   }
   p.left_bytes -= here;
@@ -296,7 +297,7 @@ packet_rails open_mpi_rails(MPI_Comm comm, const mpi_place& over,
   packet_rails result;
   on_all(comm, [&] {
     if (wanted.size() > 1 || !wanted.front().name.empty())
-      throw error("rails: expected 'mpi' once, and no name of it");
+      throw error("rails: expected 'mpi' once, and without a name");
     result.push_back(
         std::make_unique<mpi_packet_rail>(wanted.front().index, over, rank, num_ranks));
   });

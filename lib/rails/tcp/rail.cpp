@@ -229,7 +229,7 @@ bool rail::read(int peer, packet_sink& sink) {
       return true;
     }
     if (got == 0) {
-      close(peer, "the other end has gone", sink);
+      close(peer, "the other rank has closed the connection", sink);
       return true;
     }
     total += std::size_t(got);
@@ -277,7 +277,7 @@ bool rail::begin(int peer, packet_sink& sink) {
   c.header_filled = 0;
   c.current = transport::parse(c.header);
   if (!c.current) {
-    close(peer, "bytes came that are no header of a packet", sink);
+    close(peer, "received bytes that are no header of a packet", sink);
     return false;
   }
   c.where.clear();

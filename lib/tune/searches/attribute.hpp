@@ -4,7 +4,7 @@
 // nothing: ADCL's attribute-wise search (Gabriel, Huang, doi:10.1109/IPDPS.2007.370406). It does
 // not see what only two parameters together do.
 #ifdef RAILPASS_LIST_SEARCH
-RAILPASS_LIST_SEARCH(attribute, "one parameter after the other, until no change helps")
+RAILPASS_LIST_SEARCH(attribute, "one parameter at a time, until no change helps")
 #elif !defined(RAILPASS_TUNE_SEARCHES_ATTRIBUTE)
 #define RAILPASS_TUNE_SEARCHES_ATTRIBUTE
 

@@ -2,7 +2,7 @@
 //
 // Successive halving: a race of all combinations, or of as many random ones as there is time for.
 #ifdef RAILPASS_LIST_SEARCH
-RAILPASS_LIST_SEARCH(halving, "all once, then the better half of them again, and so on")
+RAILPASS_LIST_SEARCH(halving, "all combinations once, then the better half again, and so on")
 #elif !defined(RAILPASS_TUNE_SEARCHES_HALVING)
 #define RAILPASS_TUNE_SEARCHES_HALVING
 

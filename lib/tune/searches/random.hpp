@@ -2,8 +2,7 @@
 //
 // A race of random combinations. 59 of them hold one of the best twentieth with 95 % probability.
 #ifdef RAILPASS_LIST_SEARCH
-RAILPASS_LIST_SEARCH(random,
-                     "59 random combinations: one of the best 5 % is among them, most likely")
+RAILPASS_LIST_SEARCH(random, "59 random combinations, most likely with one of the best 5 %")
 #elif !defined(RAILPASS_TUNE_SEARCHES_RANDOM)
 #define RAILPASS_TUNE_SEARCHES_RANDOM
 

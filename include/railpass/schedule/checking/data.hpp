@@ -149,7 +149,7 @@ class symbolic_data {
   bool is_written(const symbol& s, index i, buffer b, index unit) {
     if (s.expression != 0) return true;
     return call_.fail(steps_.instance_text(i) + " reads unit " + std::to_string(unit) + " of " +
-                      buffer_text(b) + ", which nobody has written");
+                      buffer_text(b) + ", which no step has written");
   }
 
   // right = left op right, where `right` is a unit of a buffer.

@@ -84,7 +84,7 @@ inline bool check_shared_step(checked_call& call, index v, std::size_t number) {
       x.segmented ? std::min(whole, call.size.segment_units(s.segment_bytes)) : whole;
   if (units * call.size.unit_bytes > cell_bytes)
     return wrong("has " + std::to_string(units * call.size.unit_bytes) +
-                 " bytes at once, a cell holds " + std::to_string(cell_bytes));
+                 " bytes at once, a slot of shared memory holds " + std::to_string(cell_bytes));
   return true;
 }
 
@@ -156,7 +156,7 @@ inline bool check_phases(checked_call& call) {
                        " phases, " + call.rank_text(0) + " has " + std::to_string(first.size()));
     if (s.phases.empty()) continue;
     if (!s.steps.empty() || s.places > 0)
-      return call.fail(call.rank_text(v) + ": has steps beside its phases");
+      return call.fail(call.rank_text(v) + ": has both steps and phases");
     for (std::size_t k = 0; k < first.size(); ++k) {
       const schedule& phase = s.phases[k];
       const std::string where = call.rank_text(v) + " phase " + std::to_string(k);
@@ -189,7 +189,7 @@ inline bool check_form(checked_call& call) {
     if (s.places > 0 && !call.is_alone(v) &&
         std::ranges::none_of(s.steps, [](const step& x) { return is_shared(x.kind); }))
       return call.fail(call.rank_text(v) + ": has no step in shared memory, and so does not know " +
-                       "how many segments the others show");
+                       "how many segments the other ranks show");
     for (std::size_t i = 0; i < s.steps.size(); ++i)
       if (!check_step(call, v, i)) return false;
   }

@@ -41,7 +41,7 @@ class handovers {
       std::string wrong = move_visitor(now, next);
       for (std::uint8_t o = 0; o < 2 && wrong.empty(); ++o) wrong = move_owner(now, o, next);
       if (!wrong.empty()) return wrong;
-      if (next.empty() && !has_ended(now)) return "nobody goes on";
+      if (next.empty() && !has_ended(now)) return "no rank can go on";
       for (const state& s : next)
         if (seen_.insert(s).second) open.push_back(s);
     }
@@ -210,7 +210,7 @@ class handovers {
         break;
       case owner_at::answers:
         if (now.at != visitor_at::left && (now.at != visitor_at::waits_for_answer || now.whom != o))
-          return "an owner looks into a box while it changes";
+          return "an owner looks into a box that is changing";
         go(owner_at::tells, [&](state& s, owner&) {
           s.given_by = o;
           s.given = s.box_portion;

@@ -38,9 +38,8 @@ class order_checks {
             });
             if (!ordered)
               return call_.fail(call_.form_text(v, std::size_t(t.number)) +
-                                ": nothing makes it wait until step " + std::to_string(before) +
-                                " has been posted, which has a peer, " + call_.rank_text(peer) +
-                                ", in common with it");
+                                ": may be posted before step " + std::to_string(before) +
+                                ", although both have the peer " + call_.rank_text(peer));
           }
           before = t.number;
         }

@@ -267,7 +267,8 @@ class play {
       for (index i = q.head; i != none; i = behind_[std::size_t(i)]) {
         const bool sends = tasks_[std::size_t(steps_.instances[std::size_t(i)].owner)].what->kind ==
                            step_kind::send;
-        say(steps_.instance_text(i) + (sends ? " meets no receive" : " meets no send"));
+        say(steps_.instance_text(i) +
+            (sends ? " has no matching receive" : " has no matching send"));
       }
     for (const played_task& t : tasks_)
       if (t.next < t.total) say(steps_.instance_text(t.first + t.next) + " does not start");

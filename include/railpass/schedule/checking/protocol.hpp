@@ -303,7 +303,7 @@ class cell_protocol {
               if (b.number == a.number && c[b.rank] <= b.ends)
                 return "rank " + std::to_string(r) +
                        " ends a call without having heard that rank " + std::to_string(b.rank) +
-                       " is done with what it opened as number " + std::to_string(b.number);
+                       " is done with the memory opened as number " + std::to_string(b.number);
           }
           c[r] = now[r] + 1;
           after[r].push_back(std::move(c));
@@ -329,7 +329,7 @@ class cell_protocol {
         if (b.what == deed::has_read && std::size_t(b.peer) == r && cell_of(b) == cell_of(a))
           wrong = "rank " + std::to_string(r) + " writes number " + std::to_string(a.number) +
                   " while rank " + std::to_string(q) + " reads number " + std::to_string(b.number) +
-                  " in the same cell";
+                  " in the same slot of shared memory";
       }
       return wrong.empty();
     }

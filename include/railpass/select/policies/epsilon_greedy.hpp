@@ -4,8 +4,9 @@
 // model counts as one pseudo-observation.
 // Source: Sutton, Barto: Reinforcement Learning, MIT Press, 2018, section 2.2.
 #ifdef RAILPASS_LIST_POLICY
-RAILPASS_LIST_POLICY(epsilon_greedy,
-                     "one call in ten takes any arm, the others the fastest so far; for comparison")
+RAILPASS_LIST_POLICY(
+    epsilon_greedy,
+    "one call in ten takes any arm, every other call the fastest so far; for comparison")
 #elif !defined(RAILPASS_SELECT_POLICIES_EPSILON_GREEDY)
 #define RAILPASS_SELECT_POLICIES_EPSILON_GREEDY
 

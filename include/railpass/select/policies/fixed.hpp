@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #ifdef RAILPASS_LIST_POLICY
 RAILPASS_LIST_POLICY(fixed,
-                     "always the arm that is predicted to be the fastest, or the one that is asked "
+                     "always the arm that is predicted to be the fastest, or the arm that is asked "
                      "for; learns nothing")
 #elif !defined(RAILPASS_SELECT_POLICIES_FIXED)
 #define RAILPASS_SELECT_POLICIES_FIXED
@@ -17,7 +17,7 @@ class fixed_policy final : public constant_policy {
       : fixed_policy{choose(input), input.fixed_arm.has_value(), std::move(input.priors)} {}
 
   std::string reason() const override {
-    return asked_ ? "it was asked for" : "it is predicted to be the fastest";
+    return asked_ ? "the arm was asked for" : "the arm is predicted to be the fastest";
   }
 
  private:

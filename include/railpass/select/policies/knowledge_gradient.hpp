@@ -10,7 +10,7 @@
 // Decision Analysis 7(4), 2010, doi:10.1287/deca.1100.0190.
 #ifdef RAILPASS_LIST_POLICY
 RAILPASS_LIST_POLICY(knowledge_gradient,
-                     "tries the arms whose measurement is worth more than it costs, learns from "
+                     "tries the arms whose measurement is worth more than its cost, learns from "
                      "the models and from similar arms")
 #elif !defined(RAILPASS_SELECT_POLICIES_KNOWLEDGE_GRADIENT)
 #define RAILPASS_SELECT_POLICIES_KNOWLEDGE_GRADIENT

@@ -30,7 +30,7 @@ class pass_policy final : public sampling_policy {
     char text[160];
     std::snprintf(
         text, sizeof text,
-        "every arm is taken with a probability proportional to mean^-%g; this one has the "
+        "every arm is taken with a probability proportional to mean^-%g; this arm has the "
         "highest, %.1f %%",
         exponent_, 100 * probabilities()[likeliest()]);
     return text;

@@ -20,7 +20,8 @@ class periodic_retest_policy final : public trial_policy {
   }
 
   std::string reason() const override {
-    return "the smallest mean of five trials of every arm; they are repeated every 1000 calls";
+    return "the smallest mean of five trials of every arm; every 1000 calls all arms are tried "
+           "again";
   }
 
  private:

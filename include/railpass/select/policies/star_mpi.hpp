@@ -8,8 +8,8 @@
 // operations, ICS 2006, doi:10.1145/1183401.1183431.
 #ifdef RAILPASS_LIST_POLICY
 RAILPASS_LIST_POLICY(star_mpi,
-                     "tries every arm twice, then watches the fastest and gives way to the second "
-                     "if it slows down, as STAR-MPI; for comparison")
+                     "tries every arm twice, then watches the fastest and changes to the second "
+                     "if the fastest slows down, as STAR-MPI; for comparison")
 #elif !defined(RAILPASS_SELECT_POLICIES_STAR_MPI)
 #define RAILPASS_SELECT_POLICIES_STAR_MPI
 
@@ -25,7 +25,7 @@ class star_mpi_policy final : public trial_policy {
   }
 
   std::string reason() const override {
-    return "the fastest of two trials each, or the next one after it had slowed down";
+    return "the fastest of two trials each, or the next arm after the fastest slowed down";
   }
 
  private:

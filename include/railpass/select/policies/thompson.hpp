@@ -5,7 +5,7 @@
 // Source: Thompson: On the likelihood that one unknown probability exceeds another, Biometrika 25,
 // 1933, doi:10.1093/biomet/25.3-4.285.
 #ifdef RAILPASS_LIST_POLICY
-RAILPASS_LIST_POLICY(thompson, "takes each arm as often as it is believed to be the best one")
+RAILPASS_LIST_POLICY(thompson, "takes each arm as often as the arm is likely to be the best")
 #elif !defined(RAILPASS_SELECT_POLICIES_THOMPSON)
 #define RAILPASS_SELECT_POLICIES_THOMPSON
 

@@ -21,7 +21,7 @@ class ucb_policy final : public sampling_policy {
  public:
   explicit ucb_policy(policy_input input) : sampling_policy(input) {}
 
-  std::string reason() const override { return "most of the calls of the last plan take it"; }
+  std::string reason() const override { return "most of the calls of the last plan take this arm"; }
 
  private:
   void update() override {}
