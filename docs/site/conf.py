@@ -23,6 +23,7 @@ html_extra_path = [str(TOP / "docs/site/index.html"), str(MADE / "extra")]
 html_theme_options = {"navigation_with_keys": True}
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(TOP / "docs/site/scorer.js")
 html_show_sphinx = False
 html_show_copyright = False
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Questions in users' words lead to the one page that answers each: that page is the first one that the
-search of the site finds. As there, a page is found if it has all words, words of headings count three
-times as much as others, and endings do not matter."""
+search of the site finds. As there (docs/site/scorer.js), a page is found if it has all words, words of headings count
+three times as much as others, and endings do not matter."""
 
 import pathlib
 import re
@@ -44,13 +44,14 @@ QUESTIONS = {
     "administrators": "docs/how_to/administrators.md",
     "risks": "docs/how_to/administrators.md",
 }
-LEFT_OUT = set("a an and are as at be but by does for how if in into is it no not of on or such that the "
-               "their then there these they this to was why will with work".split())
+# As Sphinx.
+LEFT_OUT = set("a an and are as at be but by for if in into is it near no not of on or such that the "
+               "their then there these they this to was will with".split())
 
 
 def words_of(text):
     """Without endings; a word with a hyphen counts by its parts."""
-    words = re.findall(r"[a-z0-9_]+", text.lower())
+    words = [word for word in re.findall(r"[a-z0-9_]+", text.lower()) if not word.isdigit()]
     return {re.sub(r"(?<=\w{3})(?:ers?|ings?|es|ed|s|e|ly)$", "", word) for word in words} - LEFT_OUT
 
 
