@@ -5,12 +5,13 @@
 // communicator that MPI_Comm_split made of all of them. A broadcast that is short on its root
 // alone, "unlike", is a mistake, which ends the program once LOG says that the others wait; so does
 // a rank without railpass, "off".
+#include "log_says.h"
+
 #include <mpi.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { long_count = 150000, block = 65536 };  // doubles
 
@@ -38,17 +39,8 @@ static void all_gatherv(MPI_Comm comm, int call) {
   for (int i = 0; i < size * block; ++i) wrong += out[i] != call + i / block;
 }
 
-static int log_has(const char* log, const char* words) {
-  char line[4096];
-  FILE* file = fopen(log, "r");
-  int found = 0;
-  while (file && !found && fgets(line, sizeof line, file)) found = strstr(line, words) != NULL;
-  if (file) fclose(file);
-  return found;
-}
-
 static void end_once(const char* log, const char* words) {
-  for (int tenths = 0; tenths < 1000 && !log_has(log, words); ++tenths) usleep(100000);
+  wait_until_log_says(log, words);
   MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
