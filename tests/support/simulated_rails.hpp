@@ -160,7 +160,7 @@ class simulated_network {
       for (int peer = 0; peer < network_.num_ranks_; ++peer) {
         if (peer == rank_) continue;
         if (network_.given_up_[std::size_t(index_)][std::size_t(peer)])
-          sink.failed(index_, peer, "the other end has gone");
+          sink.failed(index_, peer, "the other rank has closed the connection");
         for (flight& f : network_.channel(index_, rank_, peer)) {
           if (f.left || f.leaves_s > network_.now_s_) continue;
           f.left = true;

@@ -829,8 +829,8 @@ TEST_CASE(
   const auto found = [](const handovers::rules& by) { return handovers(by).explore(); };
   CHECK_THAT(found({.looks_again = false}), ContainsSubstring("has left its call"));
   CHECK_THAT(found({.waits = false}), ContainsSubstring("has left its call"));
-  CHECK_THAT(found({.names_owner = false}), ContainsSubstring("while it changes"));
-  CHECK_THAT(found({.later_counts = false}), ContainsSubstring("while it changes"));
+  CHECK_THAT(found({.names_owner = false}), ContainsSubstring("that is changing"));
+  CHECK_THAT(found({.later_counts = false}), ContainsSubstring("that is changing"));
 }
 
 namespace {

@@ -352,7 +352,7 @@ TEST_CASE("damaged phases are found out, and the message says where") {
   CHECK_THAT(message_of([](auto& all) { std::swap(all[1].phases[0], all[1].phases[1]); }),
              ContainsSubstring("rank 1 phase 0: is not in shared memory, unlike that of rank 0"));
   CHECK_THAT(message_of([](auto& all) { all[0].steps = all[0].phases[0].steps; }),
-             ContainsSubstring("rank 0: has steps beside its phases"));
+             ContainsSubstring("rank 0: has both steps and phases"));
   CHECK_THAT(message_of([](auto& all) { all[0].phases[1] = all[0]; }),
              ContainsSubstring("rank 0 phase 1: has phases itself"));
   // The sum goes down before it is complete.

@@ -122,7 +122,7 @@ TEST_CASE("distances are the paper's, or octaves") {
   CHECK(distance(a, b, metric::logarithms) == Approx(std::hypot(2.0, 2.0)).epsilon(1e-12));
   CHECK(distance(none, std::vector<double>{1, 1}, metric::logarithms) == 0);
   CHECK_THROWS_WITH(distance(a, std::vector<double>{1}, metric::lengths),
-                    ContainsSubstring("as many coordinates"));
+                    ContainsSubstring("equal numbers of coordinates"));
 }
 
 TEST_CASE("winners, good arms and D_max are what their definitions say") {

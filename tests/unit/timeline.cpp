@@ -56,7 +56,7 @@ TEST_CASE("what is no trace is refused with its line") {
   CHECK_THAT(message_of(header), ContainsSubstring("has no calls"));
   const std::string good = line("world", "barrier", 0, "native", 1);
   CHECK(message_of(header + good).empty());
-  CHECK_THAT(message_of(header + good + "1,2,3\n"), ContainsSubstring("line 3: expected"));
+  CHECK_THAT(message_of(header + good + "1,2,3\n"), ContainsSubstring("line 3: not a trace"));
   CHECK_THAT(message_of(header + good.substr(0, good.size() - 1)), ContainsSubstring("cut short"));
   CHECK_THAT(message_of(header + line("world", "barrier", 0, "native", 1.5)),
              ContainsSubstring("line 2: expected a probability"));

@@ -1234,14 +1234,14 @@ TEST_CASE("peers that break the protocol end it with a sentence and no harm") {
     CHECK(after(std::move(packets)).find(what) != std::string::npos);
   };
   broken({part, part}, "twice");
-  broken({packet::chunk(1, 99500, 1000, false)}, "outside");
+  broken({packet::chunk(1, 99500, 1000, false)}, "beyond the end");
   broken({part, packet::chunk(1, 50, 51, false)}, "twice");
   broken({packet::chunk(9, 100, 1000, false)}, "not asked for");
   broken({packet::grant(3, 1, 1)}, "not announced");
   packet credit = packet::credit_alone();
   credit.credit = 1;
   broken({credit}, "more credit");
-  broken({packet::rate(1, 1, false)}, "there is not");
+  broken({packet::rate(1, 1, false)}, "does not exist");
   const packet again = packet::eager(0, 1, 0, 0, false);
   broken({again}, "arrived twice");
   const packet early = packet::eager(0, 1, 9, 0, false);

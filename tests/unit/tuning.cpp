@@ -355,7 +355,7 @@ TEST_CASE("numbers are found in what commands print") {
   // Nested repetitions take time in proportion to the line.
   const extraction nested{{goal_of("latency")}, {"iteration: (([0-9]+\\.?)+) us"}, "", {}};
   CHECK_THROWS_WITH(values(nested, "iteration: " + std::string(1 << 20, '1') + " ms"),
-                    ContainsSubstring("matches"));
+                    ContainsSubstring("no match"));
   CHECK(values(nested, "iteration: 12.5 us")[0] == Approx(12.5));
   CHECK(values({{goal_of("latency")}, {"[0-9]+"}, "", {}}, "\xff took 7 \xb5s")[0] == Approx(7));
   for (const char* wrong : {"(", "a(?=b)", "(a)\\1"})
