@@ -31,7 +31,7 @@ template <class Call, class Run, class Leave>
     state = communicator_state::of(c.comm, invalid);
     return invalid == MPI_SUCCESS ? run(state) : invalid;
   } catch (const std::bad_alloc&) {
-    reason = "not enough memory";
+    reason = "out of memory";  // short enough to need no memory itself
   } catch (const error& problem) {
     code = code_of(of_errors);
     reason = problem.what();

@@ -315,7 +315,7 @@ int session::code_of(const Work& work) {
     joint_.fail();
     throw;
   }
-  explain("not enough memory");
+  explain("out of memory");
   return MPI_ERR_NO_MEM;
 }
 

@@ -146,7 +146,7 @@ TEST_CASE("what one rank has no memory for is an error on all that need it, and 
     CHECK(is_no_memory(code) == last);
     CHECK(code != MPI_SUCCESS);  // in these everybody waits for everybody
     // The line for the user names communicator, collective and reason, and MPI has a text, too.
-    const std::string reason = last ? "not enough memory" : "another rank has failed in a call";
+    const std::string reason = last ? "out of memory" : "another rank has failed in a call";
     CHECK(log.any_has("communicator '" + name_of(world) + "', all_reduce: "));
     CHECK(log.any_has(reason));
     if (!last) CHECK(text_of(code).starts_with("railpass: " + reason));
