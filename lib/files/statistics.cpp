@@ -101,6 +101,7 @@ json context_json(const select::context_statistics& c) {
          {"exploration_cost_s", c.exploration_cost_s}};
   if (!c.rails.empty()) j["rails"] = c.rails;
   if (c.baseline != "native") j["baseline"] = c.baseline;
+  put_optional(j, "mean_bytes", c.mean_bytes);
   put_optional(j, "skew_s", c.skew_s);
   put_optional(j, "skew_p90_s", c.skew_p90_s);
   put_optional(j, "core_given_share", c.core_given_share);
@@ -117,7 +118,7 @@ select::context_statistics read_context(const json_reader& r) {
                    "policy",       "current_arm",        "reason",      "calls",
                    "time_s",       "exploration_cost_s", "rails",       "skew_s",
                    "skew_p90_s",   "core_given_share",   "cost_share",  "overlapped_share",
-                   "own_s",        "baseline",           "arms"});
+                   "own_s",        "baseline",           "mean_bytes",  "arms"});
   select::context_statistics c{
       .communicator = r.text("communicator"),
       .collective = r.name("collective"),
@@ -126,6 +127,7 @@ select::context_statistics read_context(const json_reader& r) {
       .from_bytes = r.integer("from_bytes"),
       .to_bytes = r.integer("to_bytes"),
       .first_bytes = r.integer("first_bytes"),
+      .mean_bytes = r.optional_number("mean_bytes"),
       .operation = r.text("operation"),
       .policy = r.text("policy"),
       .current_arm = r.text("current_arm"),

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <new>
 #include <sched.h>
 #include <utility>
@@ -74,14 +75,27 @@ std::span<std::int32_t> as_sent(std::span<Word> words) {
 }  // namespace
 
 int joint_lockstep::agree(std::span<std::uint64_t> words) {
-  constexpr std::string_view doing = "the agreement on shared memory";
+  return reduce_to_all(words, "the agreement on shared memory", std::bit_and());
+}
+
+int joint_lockstep::find_largest(std::int64_t& value) {
+  auto word = std::uint64_t(value);
+  const int code = reduce_to_all({&word, 1}, "the size of the call",
+                                 [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
+  value = std::int64_t(word);
+  return code;
+}
+
+template <class Combine>
+int joint_lockstep::reduce_to_all(std::span<std::uint64_t> words, std::string_view doing,
+                                  const Combine& combine) {
   const std::span mine = std::span(agreed_).first(words.size());
   const std::span childs = std::span(childs_).first(words.size());
   std::ranges::copy(words, mine.begin());
   int code = MPI_SUCCESS;
   for (int i = 0; i < tree_.num_children() && code == MPI_SUCCESS; ++i) {
     code = receive_from(tree_.child(i), as_sent(childs), doing);
-    for (std::size_t w = 0; w < words.size(); ++w) mine[w] &= childs[w];
+    std::ranges::transform(mine, childs, mine.begin(), combine);
   }
   if (code == MPI_SUCCESS && rank_ > 0) code = send_to(tree_.parent(), as_sent(mine), doing);
   if (code == MPI_SUCCESS) code = hand_down(as_sent(mine), doing);

@@ -89,6 +89,16 @@ class joint_lockstep {
   /// the others, or another one has.
   int agree(std::span<std::uint64_t> words);
   static constexpr std::size_t most_agreed = 16;
+  /// Leaves the largest one of all ranks' values, which are not negative. Otherwise as agree().
+  int find_largest(std::int64_t& value);
+  /// As lockstep's.
+  bool asks_size(const select::context_id& of_all_sizes) {
+    return guarded([&] { return steps_.asks_size(of_all_sizes); });
+  }
+  /// Of a call that next_call() has chosen, before record().
+  void note_size(const select::timed_call& chosen, const select::rank_size& size) {
+    guarded([&] { steps_.note_size(chosen, size); });
+  }
   /// What next_call() has chosen has run.
   void record(const select::timed_call& chosen, double started_s, double ended_s, bool gave_core,
               select::rank_role role);
@@ -161,6 +171,9 @@ class joint_lockstep {
   // From rank 0 to all. Messages of a tag of their own: what schedules that failed have left behind
   // is none of them. The words live until the messages have left, whatever happens.
   int hand_down(std::span<std::int32_t> words, std::string_view doing);
+  // Leaves in these words what `combine` makes of all ranks' words.
+  template <class Combine>
+  int reduce_to_all(std::span<std::uint64_t> words, std::string_view doing, const Combine& combine);
   int send_to(int peer, std::span<std::int32_t> words, std::string_view doing);
   int receive_from(int peer, std::span<std::int32_t> words, std::string_view doing);
   [[gnu::noinline]] void note_next(collective op);

@@ -283,6 +283,20 @@ bool is_defined(MPI_Op op, MPI_Datatype type) {
   return within_limit(c.traits().blocks ? times(num_ranks, bytes) : bytes);
 }
 
+std::int64_t own_bytes_of(const call& c, int rank, int num_ranks) {
+  const auto bytes_in = [&](const call_side& side, part what) -> std::int64_t {
+    if (what == part::none || side.in_place()) return 0;
+    if (what == part::one) return bytes_of(side.count, side.type);
+    std::int64_t sum = 0;
+    for (int i = 0; i < num_ranks; ++i)
+      if (side.counts[i] > 0)
+        sum += bytes_of(side.counts[i], side.types ? side.types[i] : side.type);
+    return sum;
+  };
+  return std::max(bytes_in(c.send, sent_part(c, rank)),
+                  bytes_in(c.receive, received_part(c, rank)));
+}
+
 [[gnu::hot]] judgement judge(call& c, int rank, int num_ranks) {
   if (c.root < 0 || c.root >= num_ranks) return judgement::leave_to_mpi;
   if (c.is_reduction()) {

@@ -32,6 +32,11 @@ judgement judge(const neighbor_call& c, const neighbors& around);
 /// longer than 2^60 bytes. Local.
 std::int64_t message_bytes_of(const call& c, int rank, int num_ranks);
 
+/// Of a valid call whose lengths only pairs of ranks know: the packed bytes that this rank sends or
+/// receives, the larger. The largest one of all ranks is what message_bytes_of() is of a call with
+/// equal blocks. Local.
+std::int64_t own_bytes_of(const call& c, int rank, int num_ranks);
+
 /// Whether every MPI library has the operation for elements of this type. All operations of the
 /// user's are for all types. Local.
 bool is_defined(MPI_Op op, MPI_Datatype type);

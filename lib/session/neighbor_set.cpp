@@ -34,7 +34,7 @@ std::vector<detail::set_definition::version> versions() {
   return all;
 }
 
-// The bytes of the longest message that this rank sends, up to the next power of two.
+// The bytes of the longest message that this rank sends.
 std::int64_t longest_message(const neighbor_call& c, const neighbors& around) {
   const neighbor_blocks sent(c.send, c.sends_one_block());
   std::uint64_t longest = 0;
@@ -45,7 +45,7 @@ std::int64_t longest_message(const neighbor_call& c, const neighbors& around) {
     PMPI_Type_size_x(b.type, &size);
     longest = std::max(longest, std::uint64_t(b.count) * std::uint64_t(size));
   }
-  return std::int64_t(std::bit_ceil(longest));
+  return std::int64_t(longest);
 }
 
 }  // namespace
@@ -141,8 +141,9 @@ bool neighbor_set::tuned::begin(const neighbor_call& first) {
       std::int64_t(around_.destinations.size()), longest_message(first, around_)};
   if (PMPI_Allreduce(MPI_IN_PLACE, all.data(), int(all.size()), MPI_INT64_T, MPI_MAX, first.comm) !=
           MPI_SUCCESS ||
-      all[0] != 0)
+      all[0] != 0 || all[4] < state_.values().min_bytes)
     return false;
+  all[4] = std::int64_t(std::bit_ceil(std::uint64_t(all[4])));
   detail::set_context& calls = request_state_->calls();
   if (all[1] == 0) calls.without.clear();
   std::copy(all.begin() + 2, all.end(), calls.shape.begin());

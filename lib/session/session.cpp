@@ -118,21 +118,49 @@ int session::run_pinned(const call& c, const arm& a, std::uint64_t asked) {
 }
 
 [[gnu::hot]] int session::run_tuned(const call& c, std::uint8_t policy) {
-  const select::context_key key{.op = c.op,
-                                .size_class = select::size_class_of(c.message_bytes),
-                                .operation = class_of(c),
-                                .policy = policy};
+  select::context_key key{.op = c.op,
+                          .size_class = select::size_class_of(c.message_bytes),
+                          .operation = class_of(c),
+                          .policy = policy};
+  if (describe(c.op).lengths == block_lengths::of_pair) {
+    key.size_class = select::context_key::any_size;
+    if (joint_.steps().num_contexts() < settings_.contexts && joint_.asks_size(key))
+      return run_sized(c, key);
+  }
+  return run_chosen(key, {key.packed(), arms_[c.op].waits}, c, nullptr);
+}
+
+// All ranks come to know the size here, so it may decide as where they know it beforehand.
+int session::run_sized(const call& c, select::context_key key) {
+  asked_size asked{.bytes = own_bytes_of(c, rank_, num_ranks_)};
+  const double began_s = process_.clock()();
+  if (const int failure = joint_.find_largest(asked.bytes)) return raise(c, failure);
+  asked.took_s = process_.clock()() - began_s;
+  key.size_class = asked.bytes < settings_.min_bytes ? select::context_key::below_least
+                                                     : select::size_class_of(asked.bytes);
+  return run_chosen(key, key, c, &asked);
+}
+
+[[gnu::hot]] int session::run_chosen(const select::context_key& key, const select::context_id& id,
+                                     const call& c, const asked_size* asked) {
   const arm_table::handling& how = arms_[c.op];
-  const select::context_id id{key.packed(), how.waits};
   select::timed_call chosen = joint_.next_call(id);
   if (chosen.needs_first_plan) {
-    if (const int failure = begin_context(key, chosen.context, c)) return raise(c, failure);
+    const std::int64_t bytes = asked ? asked->bytes : bytes_to_expect(c);
+    if (const int failure = begin_context(key, chosen.context, c, bytes)) return raise(c, failure);
     chosen = joint_.next_call(id);
   }
   const arm& a = how.pinned ? *how.pinned : how.arms[chosen.arm];
-  if (policy == 0 && !how.pinned && c.message_bytes <= short_message_bytes)
+  if (key.policy == 0 && !how.pinned && c.message_bytes <= short_message_bytes)
     recent_.keep(c, rank_, id);
-  return is_watched(chosen) ? run_watched(c, a, chosen) : run_arm(c, a);
+  return is_watched(chosen) ? run_watched(c, a, chosen, asked) : run_arm(c, a);
+}
+
+// Of a call with another root: all blocks, as if they were as long as this rank's.
+std::int64_t session::bytes_to_expect(const call& c) const {
+  if (describe(c.op).lengths != block_lengths::of_pair) return c.message_bytes;
+  const std::int64_t own = own_bytes_of(c, rank_, num_ranks_);
+  return c.traits().rooted && rank_ != c.root ? own * num_ranks_ : own;
 }
 
 bool session::is_watched(const select::timed_call& chosen) const {
@@ -149,7 +177,7 @@ bool session::is_watched(const select::timed_call& chosen) const {
   }
   const select::timed_call chosen = joint_.next_call(known.context);
   const arm& a = arms_[c.op].arms[chosen.arm];
-  return is_watched(chosen) ? run_watched(c, a, chosen) : run_by(a, c, known);
+  return is_watched(chosen) ? run_watched(c, a, chosen, nullptr) : run_by(a, c, known);
 }
 
 int session::run_by(const arm& a, const call& c, recent_call& known) {
@@ -191,9 +219,10 @@ void session::prepare(recent_call& known, const call& c, const arm& a) {
   return raise(c, code_of([&] { return run_bound(*known.plan); }));
 }
 
-int session::begin_context(const select::context_key& key, int context, const call& c) {
-  return joint_.begin_context(context,
-                              rank_ == 0 ? first_plan(key, context, c) : select::plan_message{});
+int session::begin_context(const select::context_key& key, int context, const call& c,
+                           std::int64_t bytes) {
+  return joint_.begin_context(
+      context, rank_ == 0 ? first_plan(key, context, c, bytes) : select::plan_message{});
 }
 
 // What the leader takes for it the others wait for.
@@ -203,22 +232,29 @@ void session::prepare_timed(recent_call& known, const call& c, const arm& a) {
   prepare(known, c, a);
 }
 
-int session::run_watched(const call& c, const arm& a, const select::timed_call& chosen) {
+int session::run_watched(const call& c, const arm& a, const select::timed_call& chosen,
+                         const asked_size* asked) {
   // Building its schedule is no part of the time that an arm's first call takes, and a short call
   // is timed as it runs once it is settled.
   recent_call known;
   if (chosen.timed) prepare_timed(known, c, a);
   const long given_before = chosen.watches_core ? times_core_given() : 0;
-  const double started_s = process_.clock()();
+  const double came_s = process_.clock()();
   const int code = known.is_ready ? run_ready(c, known) : run_arm(c, a);
-  const double ended_s = process_.clock()(), seconds = ended_s - started_s;
+  const double ended_s = process_.clock()();
+  // Asking is part of the call; what is between the two is learning's.
+  const double started_s = asked ? came_s - asked->took_s : came_s, seconds = ended_s - started_s;
   if (code == MPI_SUCCESS) {
     const bool gave_core = chosen.watches_core && times_core_given() != given_before;
+    if (chosen.timed && describe(c.op).lengths == block_lengths::of_pair)
+      joint_.note_size(chosen, {.bytes = own_bytes_of(c, rank_, num_ranks_),
+                                .asked_s = asked ? asked->took_s : -1});
     joint_.record(chosen, started_s, ended_s, gave_core,
                   {select::dependence_in(c.op), rank_ == c.root});
   }
   if (rank_ == 0) watch_own_time(chosen, seconds);
-  if (rank_ == 0 && chosen.timed) decide_at_last(chosen.context, c);
+  if (rank_ == 0 && chosen.timed)
+    decide_at_last(chosen.context, c, asked ? asked->bytes : bytes_to_expect(c));
   if (process_.tracing()) trace(c, chosen, started_s, seconds);
   return code;
 }

@@ -158,9 +158,21 @@ class session final : slot_tenant {
   int leave_to_mpi(const call& c);
   // What is rare is not inlined: a settled call is to run through little code.
   // Asks the first plan of rank 0 and takes it over. Returns an MPI error code.
-  [[gnu::noinline]] int begin_context(const select::context_key& key, int context, const call& c);
+  [[gnu::noinline]] int begin_context(const select::context_key& key, int context, const call& c,
+                                      std::int64_t bytes);
+  // What a call has found that asks all ranks for its size, and what that took.
+  struct asked_size {
+    std::int64_t bytes = 0;
+    double took_s = 0;
+  };
+  [[gnu::noinline]] int run_sized(const call& c, select::context_key key);
+  int run_chosen(const select::context_key& key, const select::context_id& id, const call& c,
+                 const asked_size* asked);
   // Takes the time, or when the call ended.
-  [[gnu::noinline]] int run_watched(const call& c, const arm& a, const select::timed_call& chosen);
+  [[gnu::noinline]] int run_watched(const call& c, const arm& a, const select::timed_call& chosen,
+                                    const asked_size* asked);
+  // The size that is predicted for: of what this rank knows, if it does not know all.
+  std::int64_t bytes_to_expect(const call& c) const;
   void watch_own_time(const select::timed_call& chosen, double seconds);
   int run_arm(const call& c, const arm& a);
   int run_on_host(const call& c, const arm& a);
@@ -185,17 +197,23 @@ class session final : slot_tenant {
   int raise(const call& c, own_error e) { return raise(c, railpass::code_of(e)); }
   call_place place() const;
   std::uint8_t policy_index(std::string_view name);
-  select::plan_message first_plan(const select::context_key& key, int context, const call& c);
+  select::plan_message first_plan(const select::context_key& key, int context, const call& c,
+                                  std::int64_t bytes);
   std::unique_ptr<select::policy> policy_for(const select::context_key& key, int context,
-                                             const call& c) const;
+                                             const call& c, std::int64_t bytes) const;
+  std::unique_ptr<select::policy> policy_of_all_sizes(const select::context_key& key,
+                                                      select::policy_input plain,
+                                                      std::unique_ptr<select::policy> first,
+                                                      std::int64_t bytes) const;
   // Whether the context may stay native while the account of the process allows no more.
   bool may_wait(const select::context_key& key) const;
   bool is_undecided(int context) const {
     return std::ranges::find(undecided_, context) != undecided_.end();
   }
   // After a call of a context that has waited: its policy, once the account allows that.
-  void decide_at_last(int context, const call& c);
-  select::plan_message lead(int context, const call& c, std::unique_ptr<select::policy> chosen);
+  void decide_at_last(int context, const call& c, std::int64_t bytes);
+  select::plan_message lead(int context, std::int64_t bytes,
+                            std::unique_ptr<select::policy> chosen);
   std::unique_ptr<select::policy> policy_of_pinned(const arm& pinned, const call& c,
                                                    select::policy_input input) const;
   std::vector<select::arm_prior> priors(const select::context_key& key, const call& c,
@@ -204,9 +222,11 @@ class session final : slot_tenant {
   // The networks that schedules send over; empty: MPI's messages.
   std::string rails() const;
   std::unique_ptr<select::policy> policy_with_knowledge(const select::context_key& key,
-                                                        const call& c,
+                                                        const call& c, std::int64_t bytes,
                                                         const select::policy_input& plain,
                                                         double octaves_away) const;
+  // Of the context's calls: the mean where merges have told it, else the first call's.
+  std::int64_t bytes_of(int context) const;
   select::context_statistics statistics_of(int context) const;
   knowledge::problem problem_of(const select::context_key& key, std::int64_t bytes) const;
   bool eligible_here(const algorithm& a, const call& c) const;

@@ -14,6 +14,7 @@
 #include "railpass/select/neighbours.hpp"
 #include "railpass/select/policies.hpp"
 #include "railpass/select/prior.hpp"
+#include "railpass/select/sized_policy.hpp"
 #include "railpass/select/tally.hpp"
 
 #include <algorithm>
@@ -105,19 +106,19 @@ int session::nearest_context(const select::context_key& key) const {
 // One that begins with what earlier runs learnt; null if they learnt nothing that is closer than
 // another context of this run.
 std::unique_ptr<select::policy> session::policy_with_knowledge(const select::context_key& key,
-                                                               const call& c,
+                                                               const call& c, std::int64_t bytes,
                                                                const select::policy_input& plain,
                                                                double octaves_away) const {
-  const knowledge::problem here = problem_of(key, c.message_bytes);
+  const knowledge::problem here = problem_of(key, bytes);
   const std::optional<knowledge::experience> known = process_.recall(here);
   if (!known) return nullptr;
   // Sizes of one class are one context.
-  const double octaves = select::size_class_of(known->of.bytes) == key.size_class
+  const double octaves = select::size_class_of(known->of.bytes) == select::size_class_of(bytes)
                              ? 0
                              : *knowledge::distance(known->of, here);
   if (octaves >= octaves_away) return nullptr;
   select::policy_input input = plain;
-  input.priors = priors(key, c, double(c.message_bytes));
+  input.priors = priors(key, c, double(bytes));
   knowledge::correct_by_experience(
       input.priors, known_arms()[std::size_t(key.op)], *known,
       priors(key, c, double(known->of.bytes)), octaves,
@@ -137,16 +138,16 @@ std::unique_ptr<select::policy> session::policy_of_pinned(const arm& pinned, con
   return select::make_policy("fixed", std::move(input));
 }
 
-select::plan_message session::lead(int context, const call& c,
+select::plan_message session::lead(int context, std::int64_t bytes,
                                    std::unique_ptr<select::policy> chosen) {
   const std::unique_lock lock = joint_.guard();
   first_bytes_.resize(std::size_t(context) + 1);
-  first_bytes_[std::size_t(context)] = c.message_bytes;
+  first_bytes_[std::size_t(context)] = bytes;
   return joint_.steps().lead(context, std::move(chosen));
 }
 
 std::unique_ptr<select::policy> session::policy_for(const select::context_key& key, int context,
-                                                    const call& c) const {
+                                                    const call& c, std::int64_t bytes) const {
   select::policy_input input{.priors = {},
                              .seed = std::uint64_t(settings_.seed) + std::uint64_t(context),
                              .all_wait = select::waits_for_all(key.op),
@@ -154,8 +155,10 @@ std::unique_ptr<select::policy> session::policy_for(const select::context_key& k
                              .pass_exponent = settings_.pass_exponent};
   if (const arm* const pinned = arms_[key.op].pinned)
     return policy_of_pinned(*pinned, c, std::move(input));
-  input.priors = priors(key, c, double(c.message_bytes));
-  const int other = nearest_context(key);
+  input.priors = priors(key, c, double(bytes));
+  if (key.size_class == select::context_key::below_least)
+    return select::make_policy("native", std::move(input));
+  const int other = key.is_of_any_size() ? -1 : nearest_context(key);
   const auto nearest =
       other < 0 ? key : select::context_key::unpacked(joint_.steps().id(other).number);
   const double octaves_away = other < 0 ? std::numeric_limits<double>::infinity()
@@ -167,8 +170,35 @@ std::unique_ptr<select::policy> session::policy_for(const select::context_key& k
         input.priors, [&](int arm) { return joint_.steps().policy_of(other)->posterior(arm); },
         there, octaves_away);
   }
-  std::unique_ptr<select::policy> chosen = policy_with_knowledge(key, c, input, octaves_away);
-  return chosen ? std::move(chosen) : select::make_policy(policies_[key.policy], std::move(input));
+  std::unique_ptr<select::policy> chosen =
+      policy_with_knowledge(key, c, bytes, input, octaves_away);
+  if (!chosen) chosen = select::make_policy(policies_[key.policy], input);
+  if (!key.is_of_any_size()) return chosen;
+  return policy_of_all_sizes(key, std::move(input), std::move(chosen), bytes);
+}
+
+// Parts for other sizes are made in merges, under the guard, when the call is over: what it is does
+// not change which arms are eligible.
+std::unique_ptr<select::policy> session::policy_of_all_sizes(const select::context_key& key,
+                                                             select::policy_input plain,
+                                                             std::unique_ptr<select::policy> first,
+                                                             std::int64_t bytes) const {
+  plain.priors = {};
+  call any;
+  any.op = key.op;
+  const auto make = [this, key, any, plain = std::move(plain)](
+                        double part_bytes, const select::sized_policy::part& nearest) {
+    select::policy_input input = plain;
+    input.priors = priors(key, any, part_bytes);
+    const double octaves = select::octaves_between(part_bytes, nearest.bytes);
+    if (octaves <= select::most_octaves)
+      select::correct_by_neighbour(
+          input.priors, [&](int arm) { return nearest.its->posterior(arm); },
+          priors(key, any, nearest.bytes), octaves);
+    return select::make_policy(policies_[key.policy], std::move(input));
+  };
+  return std::make_unique<select::sized_policy>(std::move(first), double(bytes),
+                                                double(settings_.min_bytes), make);
 }
 
 // Whoever asks for another policy than the usual one wants that from the first call on.
@@ -177,16 +207,16 @@ bool session::may_wait(const select::context_key& key) const {
   return policies_[key.policy] == usual && !arms_[key.op].pinned;
 }
 
-select::plan_message session::first_plan(const select::context_key& key, int context,
-                                         const call& c) {
+select::plan_message session::first_plan(const select::context_key& key, int context, const call& c,
+                                         std::int64_t bytes) {
   const own_float_environment own;
   const paid_work paid(process_);
   // The others wait for a plan, so there must be one.
   try {
     if (process_.may_tune_more() || !may_wait(key))
-      return lead(context, c, policy_for(key, context, c));
+      return lead(context, bytes, policy_for(key, context, c, bytes));
     undecided_.push_back(context);
-    return lead(context, c, std::make_unique<undecided_policy>());
+    return lead(context, bytes, std::make_unique<undecided_policy>());
   } catch (const error& problem) {
     process_.record(std::string(problem.what()) +
                     "; calls of this kind and size go to the MPI library");
@@ -198,14 +228,14 @@ select::plan_message session::first_plan(const select::context_key& key, int con
   return joint_.steps().lead(context, nullptr);
 }
 
-void session::decide_at_last(int context, const call& c) {
+void session::decide_at_last(int context, const call& c, std::int64_t bytes) {
   if (!is_undecided(context) || !process_.may_tune_more()) return;
   const own_float_environment own;
   const paid_work paid(process_);
   std::erase(undecided_, context);
   try {
     const auto key = select::context_key::unpacked(joint_.steps().id(context).number);
-    std::unique_ptr<select::policy> chosen = policy_for(key, context, c);
+    std::unique_ptr<select::policy> chosen = policy_for(key, context, c, bytes);
     const std::unique_lock lock = joint_.guard();
     joint_.steps().change_policy(context, std::move(chosen));
   } catch (const error& problem) {

@@ -8,6 +8,7 @@
 #include "railpass/base/settings.hpp"
 #include "railpass/knowledge/recall.hpp"
 
+#include <cmath>
 #include <cstdio>
 #include <new>
 
@@ -40,8 +41,13 @@ void session::add_contexts_like(const knowledge::problem& of, select::statistics
   for (int i = 0; i < steps.num_contexts(); ++i)
     if (const auto key = select::context_key::unpacked(steps.id(i).number);
         name_of(key.op) == of.collective && tells(i) &&
-        knowledge::distance(problem_of(key, first_bytes_[std::size_t(i)]), of))
+        knowledge::distance(problem_of(key, bytes_of(i)), of))
       dump.contexts.push_back(statistics_of(i));
+}
+
+std::int64_t session::bytes_of(int context) const {
+  const auto seen = joint_.steps().sizes(context);
+  return seen ? std::llround(seen->mean) : first_bytes_[std::size_t(context)];
 }
 
 // Of a context that has a policy. The guard is held.
@@ -56,11 +62,20 @@ select::context_statistics session::statistics_of(int i) const {
       .num_ranks = num_ranks_,
       .ranks_per_node = nodes_.facts().most_ranks,
       .rails = rails(),
-      .from_bytes = select::smallest_bytes(key.size_class),
-      .to_bytes = 2 * std::max<std::int64_t>(1, select::smallest_bytes(key.size_class)) - 1,
-      .first_bytes = first_bytes_[std::size_t(i)],
+      .first_bytes = bytes_of(i),
       .operation = std::string(select::operation_class_names[std::size_t(key.operation)]),
       .policy = pinned ? "fixed" : policies_[key.policy]};
+  if (key.is_of_any_size()) {
+    const auto seen = steps.sizes(i);
+    context.from_bytes = seen ? std::llround(seen->smallest) : context.first_bytes;
+    context.to_bytes = seen ? std::llround(seen->largest) : context.first_bytes;
+    context.mean_bytes = seen ? seen->mean : double(context.first_bytes);
+  } else if (key.size_class == select::context_key::below_least) {
+    context.to_bytes = settings_.min_bytes - 1;
+  } else {
+    context.from_bytes = select::smallest_bytes(key.size_class);
+    context.to_bytes = 2 * std::max<std::int64_t>(1, context.from_bytes) - 1;
+  }
   context.own_s = own_time_.of_call_s();
   if (select::waits_for_all(key.op)) context.core_given_share = steps.core_given_share();
   add_arms(
@@ -69,6 +84,9 @@ select::context_statistics session::statistics_of(int i) const {
         return name_of(pinned && arm == pinned_arm ? *pinned : arms[std::size_t(arm)]);
       },
       context);
+  if (steps.asks_size(i))
+    context.reason =
+        "calls now ask all ranks for their size and have a context for each size class";
   return context;
 }
 

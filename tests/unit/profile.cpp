@@ -138,6 +138,7 @@ select::statistics_dump example_statistics() {
                                .from_bytes = 65536,
                                .to_bytes = 131071,
                                .first_bytes = 100000,
+                               .mean_bytes = 98765.5,
                                .operation = "none",
                                .policy = "learned",
                                .current_arm = "binomial",
@@ -282,6 +283,7 @@ TEST_CASE("what is written is read back equal, to the last bit but of what predi
   CHECK(d.contexts[0].core_given_share == 0.75);
   CHECK(d.contexts[0].cost_share == 0.5);
   CHECK(d.contexts[0].overlapped_share == 0.25);
+  CHECK(d.contexts[0].mean_bytes == 98765.5);
   CHECK(d.contexts[0].own_s == 2e-7);
   CHECK_FALSE(d.contexts[0].arms[0].pairs);
   CHECK(d.contexts[0].arms[1].pairs->wins == 14);

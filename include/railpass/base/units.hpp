@@ -56,6 +56,16 @@ inline std::string format_bytes(std::int64_t bytes) {
   return std::to_string(bytes) + std::string(names[power]);
 }
 
+/// Three significant digits with a binary unit: 12345 -> "12.1KiB".
+inline std::string format_about_bytes(double bytes) {
+  static constexpr std::array<std::string_view, 4> names{"", "KiB", "MiB", "GiB"};
+  std::size_t power = 0;
+  for (; bytes >= 1023.5 && power + 1 < names.size(); ++power) bytes /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof text, bytes >= 100 ? "%.0f" : "%.3g", bytes);
+  return text + std::string(names[power]);
+}
+
 /// Three significant digits with a unit: 0.0000123 -> "12.3 us".
 inline std::string format_seconds(double seconds) {
   struct unit {

@@ -30,6 +30,7 @@ inline void set_quantiles(arm_experience& a) {
 inline run_record record_of(const select::statistics_dump& dump) {
   run_record run{.machine = dump.machine_id, .ended_at = dump.written_at};
   for (const select::context_statistics& c : dump.contexts) {
+    if (mixes_sizes(c)) continue;
     experience e{.of = {.collective = c.collective,
                         .operation = c.operation.empty() ? "none" : c.operation,
                         .num_ranks = c.num_ranks,

@@ -50,15 +50,23 @@ constexpr waiting waiting_in(collective op) {
 /// No rank can leave before all have come.
 constexpr bool waits_for_all(collective op) { return waiting_in(op) == waiting::for_all; }
 
-/// What the lockstep knows of a context: a number that no other one has, and how ranks wait in it.
+/// What the lockstep knows of a context: a number that no other one has, how ranks wait in it, and,
+/// if its calls have asked for their size, the number of the context of all sizes; 0: they have
+/// not.
 struct context_id {
   std::uint32_t number = 0;
   waiting waits = waiting::for_some;
+  std::uint32_t of_all_sizes = 0;
   friend constexpr bool operator==(const context_id&, const context_id&) = default;
 };
 
 /// A collective's context.
 struct context_key {
+  /// The size class of calls whose size no rank knows alone, unless they ask for it.
+  static constexpr std::uint8_t any_size = 255;
+  /// That of those which have asked, and are shorter than the setting min_bytes.
+  static constexpr std::uint8_t below_least = 254;
+
   collective op = collective::broadcast;
   std::uint8_t size_class = 0;
   operation_class operation = operation_class::none;
@@ -74,7 +82,12 @@ struct context_key {
             .operation = operation_class(std::uint8_t(number >> 8)),
             .policy = std::uint8_t(number)};
   }
-  constexpr operator context_id() const { return {packed(), waiting_in(op)}; }
+  constexpr bool is_of_any_size() const { return size_class == any_size; }
+  constexpr context_key of_all_sizes() const { return {op, any_size, operation, policy}; }
+  constexpr operator context_id() const {
+    const bool asked = describe(op).lengths == block_lengths::of_pair && !is_of_any_size();
+    return {packed(), waiting_in(op), asked ? of_all_sizes().packed() : 0};
+  }
   friend constexpr bool operator==(const context_key&, const context_key&) = default;
 };
 

@@ -7,6 +7,7 @@
 #include "models/profile.hpp"
 #include "railpass/select/pairs.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -50,8 +51,10 @@ struct context_statistics {
   std::string rails{};           ///< networks that messages are sent over; empty: MPI's own
   std::int64_t from_bytes = 0;   ///< sizes from here
   std::int64_t to_bytes = 0;     ///< to here, inclusive
-  std::int64_t first_bytes = 0;  ///< size of the first call; 0: unknown
-  std::string operation{};       ///< class of the reduction, "none" otherwise; see is_set_context
+  std::int64_t first_bytes = 0;  ///< size of the first call, or the mean one below; 0: unknown
+  /// Where merges report the sizes of calls: their mean; the ones above are the least and the most.
+  std::optional<double> mean_bytes{};
+  std::string operation{};  ///< class of the reduction, "none" otherwise; see is_set_context
   std::string baseline = "native";  ///< the arm that others are compared with
   std::string policy{};
   std::string current_arm{};
@@ -80,6 +83,13 @@ struct context_statistics {
 /// Whether it is a function set's, whose name is in the collective's place: "set", then what tells
 /// the set's contexts apart, "set+shape=64x64+region=solve".
 inline bool is_set_context(const context_statistics& c) { return c.operation.starts_with("set"); }
+
+/// Whether its calls are of so different sizes that their times tell nothing of any size.
+inline bool mixes_sizes(const context_statistics& c) {
+  constexpr double factor = 8;
+  return c.mean_bytes &&
+         double(c.to_bytes) >= factor * double(std::max<std::int64_t>(1, c.from_bytes));
+}
 
 /// One of the rails of a communicator, and what this rank has sent over it.
 struct rail_statistics {

@@ -43,6 +43,7 @@ struct followed_context {
   context_id id;
   bool has_plan = false;
   bool found_best = false;  // as far as the leader knows
+  bool asks_size = false;   // its calls are those of the contexts of single sizes
   std::int32_t length = 0;
   std::int32_t period = 0;  // 0: the list runs once
   std::int64_t activated_at = 0;
@@ -100,7 +101,8 @@ struct followed_context {
     stride = words[plan_words::stride];
     length = words[plan_words::length];
     period = words[plan_words::period];
-    found_best = words[plan_words::settled] != 0;
+    found_best = (words[plan_words::flags] & plan_words::settled) != 0;
+    asks_size = (words[plan_words::flags] & plan_words::asks_size) != 0;
     activated_at = list_start = calls;
     next_timed = stride > 0 ? calls : never;
     next_explore = 0;

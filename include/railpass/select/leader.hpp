@@ -12,6 +12,7 @@
 #include "railpass/select/merge_words.hpp"
 #include "railpass/select/pairs.hpp"
 #include "railpass/select/policy.hpp"
+#include "railpass/select/sizes.hpp"
 #include "railpass/select/skew.hpp"
 #include "railpass/select/thinned.hpp"
 
@@ -69,7 +70,10 @@ class leader {
     merged_.reserve(merge_report::max_samples);
   }
   bool has_room() const { return led_.size() < led_.capacity(); }
-  void add_context() { led_.emplace_back(); }
+  void add_context(int of_all_sizes) { led_.emplace_back().of_all_sizes = of_all_sizes; }
+
+  /// What asking all ranks for one number is expected to take, until that was measured.
+  void expect_asking(double seconds) { ask_s_ = seconds; }
 
   /// What trials cost is charged there; null: nowhere.
   void spend_from(account* of_process) { account_ = of_process; }
@@ -133,6 +137,11 @@ class leader {
   /// Arms that ran, in the order of their first call.
   std::vector<arm_record> records(int context, const followed_context& s) const;
   std::span<const double> skews_s(int context) const { return led_[std::size_t(context)].skews_s; }
+  /// Of its calls, where only merges tell; nothing if none has.
+  std::optional<size_record> sizes(int context) const {
+    const led_context& led = led_[std::size_t(context)];
+    return led.sizes ? std::optional(led.sizes->record()) : std::nullopt;
+  }
   std::optional<double> core_given_share() const { return sharing_.share(); }
   std::optional<double> cost_share(int context) const {
     const led_context& led = led_[std::size_t(context)];
@@ -144,6 +153,10 @@ class leader {
   static constexpr std::size_t kept_skews = 64;  // per context
   // In calls of the arm in use: what takes longer has met something else.
   static constexpr double slowest_trial = 30;
+  // Calls ask for their size where sizes differ by so much and asking costs no more than so much of
+  // a call, and go on with that while the rest holds.
+  static constexpr double asking_factor = 8, asked_factor = 4;
+  static constexpr double asking_share = 0.01, asked_share = 0.02;
 
   struct merged_call {
     std::size_t context = 0;
@@ -169,6 +182,9 @@ class leader {
     double sampled_s = 0;  // the latest sample, of that call
     std::int64_t sampled_call = -2;
     std::int64_t samples = 0, samples_by_cost = 0;
+    int of_all_sizes = -1;              // the context that its calls would have if they did not ask
+    std::unique_ptr<seen_sizes> sizes;  // where only merges tell
+    std::optional<asking_calls> asking;
 
     // As far as anybody knows.
     double taken_before_s(const timed_sample& one) const {
@@ -187,6 +203,13 @@ class leader {
       }
     }
 
+    void note_size(double bytes) noexcept {
+      try {
+        if (!sizes) sizes = std::make_unique<seen_sizes>();
+        sizes->add(bytes);
+      } catch (const std::bad_alloc&) {  // the next one, maybe
+      }
+    }
     void keep_skew(double skew_s) noexcept {
       if (skews_s.size() == kept_skews) {
         skews_s[next_skew++ % kept_skews] = skew_s;
@@ -249,7 +272,24 @@ class leader {
   };
 
   void learn_call(led_context& led, const followed_context& s, const timed_sample& one,
-                  const call_times& times);
+                  const call_times& times, const std::optional<call_size>& size);
+  void note_asking(led_context& of_all_sizes, const call_size& size, double call_s) {
+    of_all_sizes.note_size(size.bytes);
+    if (!size.asked_s) return;
+    of_all_sizes.asking->add(call_s, *size.asked_s);
+    ask_s_ = of_all_sizes.asking->asked_s();
+  }
+  /// Whether the context's calls are to ask for their size. Only where ranks wait for each other
+  /// anyway: asking makes them do so.
+  bool should_ask(const led_context& led, const followed_context& s) const {
+    return s.id.waits == waiting::usually_for_all && led.sizes &&
+           led.sizes->vary_by(asking_factor) &&
+           ask_s_ < asking_share * led.mean_call_s(s.incumbent);
+  }
+  static bool should_go_on_asking(const led_context& led) {
+    return led.asking->are_few() || (led.sizes->vary_by(asked_factor) &&
+                                     led.asking->asked_s() < asked_share * led.asking->call_s());
+  }
   std::vector<observation> merged_of(std::size_t context) const {
     std::vector<observation> result;
     for (const merged_call& m : merged_)
@@ -262,6 +302,7 @@ class leader {
   std::vector<merged_call> merged_;  // of the merge being consumed
   merge_slowdown slowdown_;
   core_sharing sharing_;
+  double ask_s_ = merge_costs{}.ask_s;
   std::int64_t answered_at_ = 0;  // by calls of the communicator
 };
 
@@ -271,6 +312,7 @@ inline epoch_plan leader::begin(int context, std::unique_ptr<policy> chosen, std
   epoch_plan p = native_plan();
   if (chosen) {
     p = chosen->plan({.calls = 0, .merge_cost_s = merge_cost_s, .pending = {}});
+    p.asks_size = false;
     led.name_arms(p);
     led.chosen = std::move(chosen);
   }
@@ -289,6 +331,7 @@ inline void leader::change_policy(int context, std::unique_ptr<policy> chosen, s
     chosen->learn({&before, 1}, calls);
   }
   epoch_plan p = chosen->plan({.calls = calls, .merge_cost_s = merge_cost_s, .pending = {}});
+  p.asks_size = false;
   led.name_arms(p);
   led.outbox = std::move(p);
   led.chosen = std::move(chosen);
@@ -330,7 +373,7 @@ inline void leader::learn(std::span<const timed_sample> samples, const merge_rep
     led_context& led = led_[std::size_t(one.context)];
     if (one.seconds > 0) led.last_seconds = one.seconds;
     if (const auto times = report.times(i); times && led.chosen)
-      learn_call(led, contexts[std::size_t(one.context)], one, *times);
+      learn_call(led, contexts[std::size_t(one.context)], one, *times, report.size(i));
   }
   for (std::size_t c = 0; c < led_.size(); ++c) {
     if (!led_[c].has_learnt) continue;
@@ -344,7 +387,7 @@ inline void leader::learn(std::span<const timed_sample> samples, const merge_rep
 }
 
 inline void leader::learn_call(led_context& led, const followed_context& s, const timed_sample& one,
-                               const call_times& times) {
+                               const call_times& times, const std::optional<call_size>& size) {
   if (const auto skew = skew_s(times)) led.keep_skew(*skew);
   const double before_s = led.taken_before_s(one);
   led.lateness.learn(times, before_s);
@@ -357,17 +400,21 @@ inline void leader::learn_call(led_context& led, const followed_context& s, cons
   ++led.samples;
   if (by_cost) ++led.samples_by_cost;
   const bool skew_counts = !skew_is_lateness || s.id.waits != waiting::for_all;
-  if (!one.explored && skew_counts && s.id.waits != waiting::for_some)
+  if (!one.explored && skew_counts && s.id.waits != waiting::for_some && !size)
     if (const auto expected_s = led.believed_s(one.arm))
       slowdown_.learn(seconds / *expected_s, one.beside_merge);
   led.sampled_s = seconds;
   led.sampled_call = one.call;
+  if (size) {
+    led.note_size(size->bytes);
+    if (led.of_all_sizes >= 0) note_asking(led_[std::size_t(led.of_all_sizes)], *size, seconds);
+  }
   led.has_learnt = true;
-  merged_.push_back(
-      {std::size_t(one.context),
-       {.arm = one.arm,
-        .seconds = seconds,
-        .after_itself = one.arm == one.arm_before || s.id.waits == waiting::for_all}});
+  merged_.push_back({std::size_t(one.context),
+                     {.arm = one.arm,
+                      .seconds = seconds,
+                      .after_itself = one.arm == one.arm_before || s.id.waits == waiting::for_all,
+                      .bytes = size ? size->bytes : -1}});
   arm_record& record = led.record_of(one.arm);
   ++record.samples;
   record.sum_s += seconds;
@@ -388,6 +435,14 @@ inline void leader::plan(std::span<const followed_context> contexts,
   for (std::size_t c = 0; c < led_.size(); ++c) {
     const followed_context& s = contexts[c];
     led_context& led = led_[c];
+    if (s.asks_size && led.chosen && !led.outbox && led.asking && !should_go_on_asking(led)) {
+      led.ask([&](policy& p) {
+        led.outbox = p.plan({.calls = s.calls, .merge_cost_s = merge_cost_s, .pending = {}});
+        led.outbox->asks_size = false;
+        led.name_arms(*led.outbox);
+      });
+      continue;
+    }
     if (!led.has_learnt) {
       // Wanted a plan, but had nothing to learn from: do not make everybody wait for it.
       if (led.chosen && !led.outbox && led.wanted_at <= s.calls) led.wanted_at = s.calls + s.length;
@@ -409,6 +464,9 @@ inline void leader::plan(std::span<const followed_context> contexts,
                            .pending = pending});
       led.name_arms(*led.outbox);
       led.outbox->settled = is_likely_best(p, led.outbox->incumbent);
+      bool& asks = led.outbox->asks_size;
+      asks = asks && (s.asks_size ? should_go_on_asking(led) : should_ask(led, s));
+      if (asks && !s.asks_size) led.asking.emplace();
     });
   }
 }

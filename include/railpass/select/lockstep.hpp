@@ -92,7 +92,7 @@ enum class merge_outcome : std::uint8_t { agreed, mismatch };
 
 class lockstep {
  public:
-  static constexpr int protocol_version = 10;
+  static constexpr int protocol_version = 11;
   static constexpr int no_context = -1;
 
   /// On one rank; rank 0 is the leader.
@@ -117,6 +117,7 @@ class lockstep {
     const own_float_environment own;
     pacing_ = merge_pacing(steps_.spread_height(), costs, passed_s, of_process);
     leader_.spend_from(of_process);
+    leader_.expect_asking(costs.ask_s);
   }
 
   /// All ranks, before the first call: their clocks are one, so the cost of a call to the program
@@ -225,6 +226,14 @@ class lockstep {
   void find_device() { mine_.has_device = true; }
   bool device_found() const { return reply_.found().has_device; }
 
+  /// Whether the calls of a context of all sizes begin by asking all ranks for their size: then
+  /// they are those of the context of that size.
+  bool asks_size(const context_id& of_all_sizes) {
+    if (native_for_good_) return false;
+    const int c = find(of_all_sizes);
+    return c >= 0 && contexts_[std::size_t(c)].asks_size;
+  }
+
   /// Which arm the call takes. A settled call costs a few nanoseconds; nothing is allocated except
   /// in the first call of a context.
   timed_call next_call(const context_id& id) {
@@ -266,6 +275,12 @@ class lockstep {
     mine.gap_ticks =
         gap_s ? std::int32_t(std::clamp(*gap_s * 1e7, 0.0, 1e9)) : timed_sample::no_gap;
     mine.gave_core = gave_core;
+  }
+
+  /// What this rank knows of the size of a timed call whose lengths only pairs of ranks know.
+  void note_size(const timed_call& call, const rank_size& size) {
+    if (call.slot >= 0 && std::size_t(call.slot) < queue_.size())
+      queue_[std::size_t(call.slot)].size = size;
   }
 
   /// After record(), where ranks share a clock: what the call costs shows when this rank comes to
@@ -327,6 +342,10 @@ class lockstep {
   }
   /// Leader only: how far apart the ranks came to the latest timed calls of which that is known.
   std::span<const double> skews_s(int context) const { return leader_.skews_s(context); }
+  /// Leader only: of the context's calls, where only merges tell; nothing if none has.
+  std::optional<size_record> sizes(int context) const { return leader_.sizes(context); }
+  /// Whether its calls ask for their size, the same on all ranks.
+  bool asks_size(int context) const { return contexts_[std::size_t(context)].asks_size; }
   /// Leader only: in how many of the context's timed calls the time is what the call cost the
   /// program, in [0, 1]; nothing if in none.
   std::optional<double> cost_share(int context) const { return leader_.cost_share(context); }
@@ -349,7 +368,8 @@ class lockstep {
     while (index_[i] >= 0 && contexts_[std::size_t(index_[i])].id != id) i = (i + 1) & mask;
     if (index_[i] < 0) {
       if (num_contexts() >= settings_.max_contexts) return no_context;
-      if (is_leader_) leader_.add_context();
+      if (is_leader_)
+        leader_.add_context(id.of_all_sizes == 0 ? no_context : known(id.of_all_sizes));
       contexts_.push_back({.id = id});
       any_waits_for_all_ = any_waits_for_all_ || id.waits == waiting::for_all;
       index_[i] = num_contexts() - 1;
@@ -359,6 +379,12 @@ class lockstep {
     const std::size_t oldest = next_recent_++ % recent_numbers_.size();
     recent_numbers_[oldest] = id.number;
     return recent_contexts_[oldest] = index_[i];
+  }
+
+  int known(std::uint32_t number) const {
+    const auto same =
+        std::ranges::find(contexts_, number, [](const followed_context& s) { return s.id.number; });
+    return same == contexts_.end() ? no_context : int(same - contexts_.begin());
   }
 
   /// For the next contexts, ahead of time: a rank that had no memory for one in the call in which

@@ -16,6 +16,7 @@ namespace railpass::select {
 struct merge_costs {
   double spread_s = 8e-6;
   double at_once_s = 30e-6;
+  double ask_s = 10e-6;  ///< of asking all ranks for one number
 };
 
 /// On a machine.
@@ -30,7 +31,8 @@ inline merge_costs expected_merge_costs(const machine_model& machine, int num_ra
   const auto [spread, at_once] = merge_trees(0, num_ranks);
   const int others = at_once.num_children() - at_once.height();
   return {.spread_s = 2 * spread.height() * overheads_s,
-          .at_once_s = 2 * at_once.height() * link.one_way_s(report_bytes) + others * overheads_s};
+          .at_once_s = 2 * at_once.height() * link.one_way_s(report_bytes) + others * overheads_s,
+          .ask_s = 2 * spread.height() * link.one_way_s(sizeof(std::int64_t))};
 }
 
 /// How much longer calls take beside a merge that is spread over them. Where ranks share cores what

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -25,7 +26,8 @@ inline constexpr std::int32_t longest_epoch = 1 << 30;
 
 /// An epoch_plan of a context: these words, then its explorations.
 struct plan_words {
-  enum : std::size_t { context, incumbent, stride, length, period, settled, explorations, header };
+  enum : std::size_t { context, incumbent, stride, length, period, flags, explorations, header };
+  static constexpr std::int32_t settled = 1, asks_size = 2;  // flags
   static constexpr std::size_t most = header + epoch_plan::max_explore;
   static constexpr int arm_bits = 11;
   static constexpr int max_arms = 1 << arm_bits;
@@ -48,7 +50,7 @@ struct plan_words {
     words[stride] = std::clamp(p.timed_stride, 0, longest_epoch);
     words[length] = std::clamp(p.length, 1, longest_epoch);
     words[period] = p.period > 0 ? std::clamp(p.period, position + 1, longest_epoch) : 0;
-    words[settled] = p.settled ? 1 : 0;
+    words[flags] = (p.settled ? settled : 0) | (p.asks_size ? asks_size : 0);
     words[explorations] = std::int32_t(count);
     return header + count;
   }
@@ -62,6 +64,17 @@ struct first_plan_words {
   enum : std::size_t { key, call, gap, pace, header };
 };
 static_assert(first_plan_words::header + plan_words::most <= plan_message_words);
+
+/// What a rank knows of the size of a timed call whose lengths only pairs of ranks know.
+struct rank_size {
+  std::int64_t bytes = -1;  ///< that it sends or receives, the larger; negative: all know the size
+  double asked_s = -1;      ///< what asking all ranks for the size took; negative: they did not ask
+};
+/// The same over all ranks.
+struct call_size {
+  double bytes = 0;                 ///< on the rank for which that is the most
+  std::optional<double> asked_s{};  ///< on the rank that came last: the least
+};
 
 /// A call that was to be timed, as this rank knows it.
 struct timed_sample {
@@ -80,6 +93,7 @@ struct timed_sample {
   rank_role role{};
   double came_s = 0, left_s = 0;
   double next_s = -1;  // when it came to its next call on the communicator; negative: not known
+  rank_size size{};
 };
 
 /// What a rank has met that concerns all of them.
@@ -93,7 +107,7 @@ struct rank_findings {
 /// minimum word by word. A value and its negative give minimum and maximum.
 class merge_report {
  public:
-  static constexpr int max_words = 777;
+  static constexpr int max_words = 905;
   static constexpr int min_samples = 16, max_samples = 64;
   static constexpr std::int32_t neutral = std::numeric_limits<std::int32_t>::max();  ///< of MIN
 
@@ -130,6 +144,11 @@ class merge_report {
         words[shortest_gap_word] = one.gap_ticks;
         words[longest_gap_negative] = -one.gap_ticks;
       }
+      if (one.size.bytes >= 0)
+        words[largest_size_negative] = -std::bit_cast<std::int32_t>(float(one.size.bytes));
+      if (one.size.asked_s >= 0)
+        words[shortest_asking_word] =
+            std::int32_t(std::lround(std::min(1e9 * one.size.asked_s, 1e9)));
       if (shares_clock_ && one.next_s >= 0) write_stamps(i, one);
     }
   }
@@ -170,6 +189,14 @@ class merge_report {
     if (shares_clock_ && !found().lacks_clock) times.on_shared_clock = stamps(i);
     return times;
   }
+  /// Of the i-th sample; nothing if all ranks know it.
+  std::optional<call_size> size(std::size_t i) const {
+    const std::span words = std::span(words_).subspan(at_sample(i), sample_words);
+    if (words[largest_size_negative] == neutral) return std::nullopt;
+    call_size size{.bytes = std::bit_cast<float>(-words[largest_size_negative])};
+    if (words[shortest_asking_word] != neutral) size.asked_s = 1e-9 * words[shortest_asking_word];
+    return size;
+  }
 
  private:
   enum : std::size_t {
@@ -184,12 +211,15 @@ class merge_report {
     lacks_clock_negative,
     header
   };
-  // A sample: times are logarithms, gaps in units of 100 ns.
+  // A sample: times are logarithms, gaps in units of 100 ns, sizes the bits of floats, which are
+  // ordered as they are; asking in nanoseconds.
   enum : std::size_t {
     longest_negative,
     shortest_word,
     longest_gap_negative,
     shortest_gap_word,
+    largest_size_negative,
+    shortest_asking_word,
     sample_words
   };
   // Behind all of these, for each sample, by the shared clock: negative nanoseconds, each in two

@@ -40,6 +40,7 @@ struct observation {
   double seconds = 0;
   /// It has nothing of another arm's call before it, as it would where ranks need not wait for all.
   bool after_itself = true;
+  double bytes = -1;  ///< where only merges tell it: the size of the call; negative: not known
 };
 
 /// A call of the coming epoch that runs another arm than the incumbent. `position` counts the calls
@@ -61,6 +62,9 @@ struct epoch_plan {
   int timed_stride = 1;                ///< one in so many calls of the incumbent is timed
   int period = 0;                      ///< more than the last position, or 0: the list runs once
   bool settled = false;  ///< no other arm is likely to be clearly faster; the leader says so
+  /// Calls begin by asking all ranks for their size, and take the arm of that size: the policy says
+  /// whether that is of use, the leader whether it is done.
+  bool asks_size = false;
 };
 
 /// What a policy is told when it is asked for a plan.

@@ -69,11 +69,16 @@ inline std::string range_of(const own_part& own) {
   return own.most_s < 1.05 * own.least_s ? most : format_seconds(own.least_s) + " to " + most;
 }
 
-/// "broadcast of 64KiB to below 128KiB on 8 ranks"
+/// "broadcast of 64KiB to below 128KiB on 8 ranks", "gatherv of about 12KiB (at most 64KiB) on 8
+/// ranks"
 inline std::string name_of(const context_statistics& c) {
   const std::string sizes =
-      c.collective == "barrier" || is_set_context(c)
-          ? ""
+      c.collective == "barrier" || is_set_context(c) ? ""
+      : c.mean_bytes
+          ? " of about " + format_about_bytes(*c.mean_bytes) +
+                (double(c.to_bytes) > 1.5 * *c.mean_bytes
+                     ? " (at most " + format_about_bytes(double(c.to_bytes)) + ")"
+                     : "")
           : " of " + format_bytes(c.from_bytes) + " to below " + format_bytes(c.to_bytes + 1);
   return c.collective + sizes + " on " + std::to_string(c.num_ranks) + " ranks";
 }
