@@ -32,8 +32,9 @@ std::string ratio_text(double ratio, double low, double high) {
 
 std::string short_name(const context_statistics& c) {
   const bool sized = c.collective != "barrier" && !select::is_set_context(c);
-  return c.collective + (sized ? " " + format_bytes(c.from_bytes) : "") + ", " +
-         std::to_string(c.num_ranks) + " ranks";
+  const std::string size =
+      c.mean_bytes ? format_about_bytes(*c.mean_bytes) : format_bytes(c.from_bytes);
+  return c.collective + (sized ? " " + size : "") + ", " + std::to_string(c.num_ranks) + " ranks";
 }
 
 chart_series& series_of(chart& in, const std::string& name, mark drawn_as) {
@@ -190,7 +191,7 @@ class contents {
       const auto arm = std::ranges::find(c->arms, c->current_arm, &arm_statistics::arm);
       if (arm == c->arms.end() || !arm->mean_s || *arm->mean_s <= 0) continue;
       chart_point point{
-          .x = double(std::max<std::int64_t>(1, c->from_bytes)),
+          .x = std::max(1.0, c->mean_bytes.value_or(double(c->from_bytes))),
           .y = *arm->mean_s,
           .hint = c->collective + ", " + std::to_string(c->num_ranks) + " ranks, " + arm->arm};
       if (arm->quantiles && arm->quantiles->low_s > 0) {
