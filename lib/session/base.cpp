@@ -161,8 +161,8 @@ bases::materials bases::prepare(int num_ranks, std::int64_t shared_bytes) {
   const auto random = std::make_unique<std::random_device>();  // 5 KB
   const auto number = std::int64_t(std::uint64_t{(*random)()} << 32 | (*random)() | 1);
   return {std::make_unique<base>(),
-          {mark_of_host(), place_of_cores().packed(), number},
-          std::vector<std::int64_t>(3 * std::size_t(num_ranks)),
+          {mark_of_host(), place_of_cores().packed(), number, std::int64_t(mark_of_clock())},
+          std::vector<std::int64_t>(4 * std::size_t(num_ranks)),
           shared_bytes};
 }
 
@@ -181,8 +181,11 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
   std::array<std::int64_t, 2> agreed{1, 0};
   std::optional<node_memory::making> shared;
   try {
-    std::vector<std::int64_t> hosts, cores;
-    for (std::size_t i = 0; i < from.all.size(); i += words) hosts.push_back(from.all[i]);
+    std::vector<std::int64_t> hosts, cores, clocks;
+    for (std::size_t i = 0; i < from.all.size(); i += words) {
+      hosts.push_back(from.all[i]);
+      clocks.push_back(from.all[i + 3]);
+    }
     made.hosts = place_on_hosts(hosts);
     hosts.clear();
     for (std::size_t i = 0; i < from.all.size(); i += words)
@@ -192,6 +195,7 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
       }
     made.cache_of_place = find_caches(hosts, cores);
     place = place_in(made, user);
+    made.clock = std::make_unique<shared_clock>(clocks, place.rank);
     shared.emplace(comm.handle, made.hosts, made.id, from.shared_bytes);
     agreed[1] = shared->offered_bytes();
     const std::lock_guard lock(mutex_);
@@ -205,6 +209,10 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
     place = {};
     return failure != MPI_SUCCESS ? failure : MPI_ERR_NO_MEM;
   }
+  if (!made.clock->can_agree())
+    made.clock.reset();
+  else if (const int failed = made.clock->compare(comm.handle))
+    return failed;
   entry added;
   made.shared = shared->finish(agreed[1], added.why_not_shared);
   for (int n = 0; made.shared && n < made.shared->num_slots(); ++n)

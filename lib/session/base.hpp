@@ -16,6 +16,7 @@
 #include "lib/session/memory_slot.hpp"
 #include "lib/session/node_memory.hpp"
 #include "lib/session/place_book.hpp"
+#include "lib/session/shared_clock.hpp"
 
 #include <mpi.h>
 
@@ -46,6 +47,7 @@ struct base {
   /// Of this rank's host, by places there; see find_caches.
   std::vector<std::int32_t> cache_of_place;
   std::unique_ptr<node_memory> shared;  ///< on all ranks alike; null: none
+  std::unique_ptr<shared_clock> clock;  ///< on all ranks alike; null: theirs are one, or unknown
 };
 
 /// Where a communicator stands in a base that has all its ranks.
@@ -142,7 +144,7 @@ class bases {
   /// What make() needs, allocated before others may wait for this rank.
   struct materials {
     std::unique_ptr<base> made;
-    std::array<std::int64_t, 3> mine{};  // this rank's host and cores, and a random number
+    std::array<std::int64_t, 4> mine{};  // this rank's host, cores and clock, and a random number
     std::vector<std::int64_t> all;       // of all ranks
     std::int64_t shared_bytes = 0;       // see node_memory::make
   };

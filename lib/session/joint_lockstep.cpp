@@ -49,6 +49,13 @@ void joint_lockstep::connect(base_place place, int lane_number, std::uint64_t na
   words_.connect(lane_);
 }
 
+void joint_lockstep::measure_together(bool same_clock) {
+  shared_clock* const agreed = lane_->of().clock.get();
+  if (!same_clock && !agreed) return;
+  steps_.share_clock();
+  if (!same_clock) merges_->compare_clocks(*agreed);
+}
+
 // ---- first plans
 
 int joint_lockstep::begin_context(int context, select::plan_message message) {

@@ -53,6 +53,10 @@ class joint_lockstep {
   /// alone needs none.
   void connect(base_place place, int lane_number, std::uint64_t name);
 
+  /// Once, after connect(): what a call costs the program can be told if all ranks have the same
+  /// clock, or have agreed on one.
+  void measure_together(bool same_clock);
+
   int rank() const { return rank_; }
   int num_ranks() const { return num_ranks_; }
   const base_lane& lane() const { return *lane_; }

@@ -2,8 +2,10 @@
 #include "lib/session/merge_messages.hpp"
 
 #include "lib/session/own_errors.hpp"
+#include "railpass/base/clock.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace railpass {
 
@@ -16,6 +18,16 @@ std::unique_lock<std::mutex> held(std::mutex* guarded) {
   return guarded ? std::unique_lock(*guarded) : std::unique_lock<std::mutex>();
 }
 
+constexpr std::size_t words_told = sizeof(told_clock) / sizeof(std::int32_t);
+using told_words = std::array<std::int32_t, words_told>;
+
+std::size_t most_children(int rank, int num_ranks) {
+  std::size_t children = 0;
+  for (const select::tree_place& place : select::merge_trees(rank, num_ranks))
+    children = std::max(children, std::size_t(place.num_children()));
+  return children;
+}
+
 int tag_of_merge(const lockstep& ls) {
   constexpr int num_tags = base_lane::fallback_tag - base_lane::first_merge_tag;
   static_assert(num_tags > 1);
@@ -25,10 +37,10 @@ int tag_of_merge(const lockstep& ls) {
 }  // namespace
 
 merge_messages::merge_messages(int rank, int num_ranks) : rank_(rank) {
-  std::size_t children = 0;
-  for (const select::tree_place& place : select::merge_trees(rank, num_ranks))
-    children = std::max(children, std::size_t(place.num_children()));
+  const std::size_t children = most_children(rank, num_ranks);
   receives_.resize(children, MPI_REQUEST_NULL);
+  came_s_.resize(children);
+  reply_.resize(select::merge_reply::max_words + words_told * most_children(0, num_ranks));
   reports_.resize(children * select::merge_report::max_words);
   sends_.reserve(2 * (children + 1));
 }
@@ -57,12 +69,30 @@ int merge_messages::make_due_steps(lockstep& ls, std::mutex* guarded, const wait
 }
 
 // An empty message, too, is a failure: its sender has left the communicator.
-int merge_messages::receive(MPI_Request& request, const wait_function& wait) {
+int merge_messages::receive(MPI_Request& request, const wait_function& wait, int& words) {
   MPI_Status status;
   if (const int failure = wait(request, status)) return failure;
-  int count = 0;
-  PMPI_Get_count(&status, MPI_INT32_T, &count);
-  return count > 0 ? MPI_SUCCESS : code_of(own_error::rank_failed);
+  words = 0;
+  PMPI_Get_count(&status, MPI_INT32_T, &words);
+  return words > 0 ? MPI_SUCCESS : code_of(own_error::rank_failed);
+}
+
+void merge_messages::tell_children(std::size_t at, const select::tree_place& tree) {
+  for (std::size_t i = 0; i < std::size_t(tree.num_children()); ++i) {
+    const auto told = std::bit_cast<told_words>(clock_->tell(came_s_[i]));
+    std::copy_n(told.begin(), words_told, &reply_[at + words_told * i]);
+  }
+}
+
+void merge_messages::learn_clock(std::size_t words, const select::tree_place& tree) {
+  const double received_s = steady_clock_s();
+  const select::tree_place parent{tree.parent(), tree.num_ranks, tree.radix};
+  const int children = parent.num_children();
+  int mine = 0;
+  while (parent.child(mine) != rank_) ++mine;
+  told_words told{};
+  std::copy_n(&reply_[words - words_told * std::size_t(children - mine)], words_told, told.begin());
+  clock_->learn(std::bit_cast<told_clock>(told), asked_s_, received_s);
 }
 
 int merge_messages::make(merge_step step, lockstep& ls, std::mutex* guarded,
@@ -77,12 +107,15 @@ int merge_messages::make(merge_step step, lockstep& ls, std::mutex* guarded,
       }
       sends_.clear();
       const auto lock = held(guarded);
+      if (clock_) ls.know_clock(clock_->known());
       ls.post();
       return start_receives(ls);
     }
     case merge_step::collect: {
       const int child = ls.child();
-      if (const int failure = receive(receives_[std::size_t(child)], wait)) return failure;
+      int words = 0;
+      if (const int failure = receive(receives_[std::size_t(child)], wait, words)) return failure;
+      if (clock_) came_s_[std::size_t(child)] = steady_clock_s();
       ls.add(report_of(child));
       break;
     }
@@ -91,21 +124,32 @@ int merge_messages::make(merge_step step, lockstep& ls, std::mutex* guarded,
       if (rank_ > 0) {
         const std::span words = ls.report();
         std::ranges::copy(words, report_.begin());
+        if (clock_) asked_s_ = steady_clock_s();
         return send(std::span(report_).first(words.size()), ls.tree().parent(), ls);
       }
       ls.answer();
       break;
     }
-    case merge_step::receive:
-      if (const int failure = receive(receive_, wait)) return failure;
-      std::ranges::copy(reply_, ls.reply_room().begin());
+    case merge_step::receive: {
+      int words = 0;
+      if (const int failure = receive(receive_, wait, words)) return failure;
+      if (clock_) learn_clock(std::size_t(words), ls.tree());
+      std::copy_n(reply_.begin(), ls.reply_room().size(), ls.reply_room().begin());
       ls.received();
       break;
+    }
     case merge_step::deliver: {
-      const int to = ls.tree().child(ls.child());
+      const select::tree_place tree = ls.tree();
+      const int child = ls.child();
       const std::span words = ls.reply();
-      std::ranges::copy(words, reply_.begin());
-      return send(std::span(reply_).first(words.size()), to, ls);
+      std::size_t size = words.size();
+      // The same message for all children, as the first one may be under way.
+      if (child == tree.num_children() - 1) {
+        std::ranges::copy(words, reply_.begin());
+        if (clock_) tell_children(size, tree);
+      }
+      if (clock_) size += words_told * std::size_t(tree.num_children());
+      return send(std::span(reply_).first(size), tree.child(child), ls);
     }
     case merge_step::consume: {
       const auto lock = held(guarded);

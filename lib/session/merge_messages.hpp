@@ -32,6 +32,9 @@ class merge_messages {
 
   /// Before the first step.
   void connect(std::shared_ptr<base_lane> over) { lane_ = std::move(over); }
+  /// The same: ranks ask their parents for the time with their reports, and are told with the
+  /// replies.
+  void compare_clocks(shared_clock& of_ranks) { clock_ = &of_ranks; }
 
   /// Blocks until the request has ended; returns an MPI error code, and the request may then still
   /// be under way.
@@ -53,7 +56,9 @@ class merge_messages {
   int make(select::merge_step step, select::lockstep& ls, std::mutex* guarded,
            const wait_function& wait, bool& mismatch);
   int start_receives(const select::lockstep& ls);
-  int receive(MPI_Request& request, const wait_function& wait);
+  int receive(MPI_Request& request, const wait_function& wait, int& words);
+  void tell_children(std::size_t at, const select::tree_place& tree);
+  void learn_clock(std::size_t words, const select::tree_place& tree);
   std::span<std::int32_t> report_of(int child) {
     constexpr auto size = std::size_t(select::merge_report::max_words);
     return std::span(reports_).subspan(size * std::size_t(child), size);
@@ -69,7 +74,11 @@ class merge_messages {
   std::vector<std::int32_t> reports_;  // the children's, max_report_words each
   // Of their own, as they may be under way longer than the lockstep lives.
   std::array<std::int32_t, select::merge_report::max_words> report_{};
-  std::array<std::int32_t, select::merge_reply::max_words> reply_{};
+  std::vector<std::int32_t> reply_;  // what each child of a rank is told of the clock is behind it
+  // If clocks are compared: when the report left, and when the children's came.
+  shared_clock* clock_ = nullptr;
+  double asked_s_ = 0;
+  std::vector<double> came_s_;
 };
 
 }  // namespace railpass

@@ -40,7 +40,7 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   };
   if (!native) native = b.take_place(made->joint_, std::cref(wants_memory));
   if (native) return {nullptr, native->error_code, native->postponed};
-  if (b.agreed.same_clock()) made->joint_.steps().share_clock();
+  made->joint_.measure_together(b.agreed.same_clock());
   made->times_pinned_ = b.agreed.all(agreement::says_worth);
   made->one_thread_ = b.agreed.all(agreement::one_thread);
   made->begin_in_memory(b.slot());

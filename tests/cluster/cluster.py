@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """bench/cluster: hosts are distinct, links shaped, and nothing stays behind, whatever happens.
 
-    cluster.py TOOL DISTINCT_HOSTS RAILS_BETWEEN_HOSTS LOST_NETWORK
+    cluster.py TOOL DISTINCT_HOSTS RAILS_BETWEEN_HOSTS LOST_NETWORK CLOCKS
 
 Ends with the tool's status for SKIPPED where the machine cannot emulate a cluster.
 """
@@ -14,7 +14,7 @@ import time
 import unittest
 from pathlib import Path
 
-TOOL, DISTINCT_HOSTS, RAILS_BETWEEN_HOSTS, LOST_NETWORK = sys.argv[1:]
+TOOL, DISTINCT_HOSTS, RAILS_BETWEEN_HOSTS, LOST_NETWORK, CLOCKS = sys.argv[1:]
 SKIPPED = 77
 NAME = f"t{os.getpid()}x"  # other clusters may be up
 ALLOWED_CONTROLS = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
@@ -67,6 +67,12 @@ class Cluster(unittest.TestCase):
         self.succeed("down")
         self.assertEqual(remains(), [])
         self.succeed("down")
+
+    def test_ranks_of_hosts_agree_on_a_clock(self):
+        if subprocess.run(["unshare", "--time", "--monotonic", "1", "true"], check=False,
+                          stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("the kernel has no time namespaces")
+        self.succeed("run", "--hosts", "3", "--ranks-per-host", "2", "--", CLOCKS)
 
     def test_a_run_without_a_cluster_makes_its_own(self):
         self.succeed("run", "--hosts", "2", "--", DISTINCT_HOSTS, "2", "1")

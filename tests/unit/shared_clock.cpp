@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <vector>
 
 using namespace railpass;
@@ -35,7 +36,8 @@ times replay(collective op, const std::vector<double>& came_s,
   for (std::size_t to = 0; to < came_s.size(); ++to) {
     double left_s = came_s[to] + factor * delays_s[to][to];
     for (std::size_t from = 0; from < came_s.size(); ++from)
-      if (role_of(op, to).waits() && role_of(op, from).is_awaited())
+      if (role_of(op, to).waits() && role_of(op, from).is_awaited() &&
+          (dependence_in(op) != dependence::on_lower || from < to))
         left_s = std::max(left_s, came_s[from] + factor * delays_s[from][to]);
     t.left_s.push_back(left_s);
     t.next_s.push_back(left_s + between_s[to]);
@@ -56,10 +58,11 @@ timed_sample sample_of(collective op, const times& t, std::size_t rank) {
           .next_s = t.next_s[rank]};
 }
 
-merge_report report_of(const timed_sample& one, const rank_findings& found = {}) {
+merge_report report_of(const timed_sample& one, const rank_findings& found = {},
+                       const clock_offset& clock = {}) {
   merge_report report;
   report.share_clock();
-  report.write(1, 1, 0, found, {&one, 1}, merge_report::min_samples);
+  report.write(1, 1, 0, found, {&one, 1}, merge_report::min_samples, clock);
   return report;
 }
 
@@ -89,9 +92,13 @@ TEST_CASE("who waits for whom follows from what a collective promises") {
         CHECK((of_root.waits() && of_root.is_awaited()));
         CHECK((!of_other.waits() && of_other.is_awaited()));
         break;
+      case dependence::on_lower:
+        CHECK((op == scan || op == exscan));
+        CHECK((of_other.waits() && of_other.is_awaited()));
+        break;
     }
   }
-  for (const collective op : {scan, exscan, gatherv, all_gatherv, all_to_allw})
+  for (const collective op : {gatherv, all_gatherv, all_to_allw})
     CHECK(dependence_in(op) == dependence::unknown);
 }
 
@@ -102,8 +109,9 @@ TEST_CASE("the cost of a call is by how much it delays the rank that comes last 
   random_stream random(seed);
   const std::size_t p = 2 + seed % 8;
   constexpr double call_s = 1e-2;  // far more than what counts as coming together
-  for (const collective op : {collective::all_reduce, collective::broadcast, collective::reduce,
-                              collective::scatter, collective::gather, collective::barrier}) {
+  for (const collective op :
+       {collective::all_reduce, collective::broadcast, collective::reduce, collective::scatter,
+        collective::gather, collective::barrier, collective::scan}) {
     CAPTURE(name_of(op));
     std::vector<double> came_s, between_s;
     std::vector<std::vector<double>> delays_s(p);
@@ -160,18 +168,75 @@ TEST_CASE("a report tells of a shared clock only what all ranks know") {
   timed_sample last = one;
   last.next_s = -1;
   CHECK_FALSE(report_of(last).times(0)->on_shared_clock);
+  merge_report lost = report_of(one);
+  lost.add(report_of(one, {}, clock_offset::unknown()).words());
+  CHECK_FALSE(lost.times(0)->on_shared_clock);
 }
 
-TEST_CASE("a timed call counts until each rank's next call on the communicator") {
-  constexpr double call_s = 1e-4;
-  const context_key key{.op = collective::all_reduce, .size_class = 4};
+TEST_CASE("clocks that differ show the same cost as one clock, and how exact that is") {
+  const unsigned seed = GENERATE(range(1U, 21U));
+  CAPTURE(seed);
+  random_stream random(seed);
+  const std::size_t p = 2 + seed % 4;
+  std::vector<double> came_s, between_s;
+  std::vector<std::vector<double>> delays_s(p);
+  for (std::size_t r = 0; r < p; ++r) {
+    came_s.push_back(up_s + 1e-2 * random.uniform());
+    between_s.push_back(1e-2 * random.uniform());
+    for (std::size_t to = 0; to < p; ++to) delays_s[r].push_back(1e-2 * random.uniform());
+  }
+  const times t = replay(collective::all_reduce, came_s, delays_s, between_s, 1);
+  std::array<merge_report, 2> by;  // one clock, and clocks that differ
+  constexpr double error_s = 3e-6;
+  for (std::size_t r = 0; r < p; ++r) {
+    timed_sample one = sample_of(collective::all_reduce, t, r);
+    const merge_report same = report_of(one);
+    const double ahead_s = 2000 * random.uniform() - 1000;
+    for (double* const stamp : {&one.came_s, &one.left_s, &one.next_s}) *stamp += ahead_s;
+    clock_offset offset = clock_offset::unknown();
+    offset.learn(one.next_s, -ahead_s - error_s, -ahead_s + error_s);
+    const merge_report own = report_of(one, {}, offset);
+    if (r == 0) {
+      by = {same, own};
+    } else {
+      by[0].add(same.words());
+      by[1].add(own.words());
+    }
+  }
+  const auto same = by[0].times(0)->on_shared_clock, own = by[1].times(0)->on_shared_clock;
+  REQUIRE((same && own));
+  CHECK(own->cost_s() == Approx(same->cost_s()).margin(1e-7));
+  CHECK(same->error_s == 0);
+  CHECK(own->error_s >= error_s);
+  CHECK(own->error_s < error_s + 100e-3 * clock_offset::largest_drift);
+}
+
+namespace {
+
+struct seen_by_leader {
+  std::optional<double> cost_share;
+  double mean_s = 0;
+};
+
+/// Two ranks call `op` in turns with something for which all wait. Their clocks are 1000 s apart,
+/// and rank 1 knows its own clock's offset within `error_s`; 0: they have one clock.
+seen_by_leader after_calls(collective op, double error_s) {
+  constexpr double call_s = 1e-3;
+  const context_key key{.op = op, .size_class = 4};
+  const std::array ahead_s{0.0, error_s > 0 ? 1000.0 : 0.0};
   std::array steps{lockstep({}, 0, 2), lockstep({}, 1, 2)};
   for (lockstep& one : steps) one.share_clock();
   test::merge_mail mail(2);
   std::array now_s{up_s, up_s};
   for (int i = 0; i < 200; ++i) {
     for (std::size_t r = 0; r < steps.size(); ++r) {
-      if (steps[r].awaits_next()) steps[r].note_next(now_s[r], dependence::all_on_all);
+      const double shown_s = now_s[r] + ahead_s[r];
+      if (steps[r].awaits_next()) steps[r].note_next(shown_s, dependence::all_on_all);
+      if (ahead_s[r] > 0) {
+        clock_offset known = clock_offset::unknown();
+        known.learn(shown_s, -ahead_s[r] - error_s, -ahead_s[r] + error_s);
+        steps[r].know_clock(known);
+      }
       steps[r].begin_call();
     }
     REQUIRE(mail.make_steps(
@@ -193,7 +258,8 @@ TEST_CASE("a timed call counts until each rank's next call on the communicator")
       now_s[r] = std::ranges::max(came_s) + (r == 0 ? 0.25 : 1) * call_s;
       if (c.timed) {
         steps[r].record(c, now_s[r] - came_s[r], steps[r].gap_s(c, came_s[r]));
-        steps[r].await_next(c, came_s[r], now_s[r], {dependence_in(key.op), false});
+        steps[r].await_next(c, came_s[r] + ahead_s[r], now_s[r] + ahead_s[r],
+                            {dependence_in(op), r == 1});
       }
       if (c.notes_end) steps[r].note_end(c, now_s[r]);
     }
@@ -203,16 +269,34 @@ TEST_CASE("a timed call counts until each rank's next call on the communicator")
   const std::vector<arm_record> records = steps[0].records(0);
   REQUIRE(records.size() == 1);
   REQUIRE(records[0].samples > 5);
-  CHECK(records[0].sum_s / double(records[0].samples) == Approx(0.25 * call_s).epsilon(1e-3));
-  CHECK(steps[0].cost_share(0) == 1.0);
+  return {steps[0].cost_share(0), records[0].sum_s / double(records[0].samples)};
+}
+
+}  // namespace
+
+TEST_CASE("a timed call counts until each rank's next call on the communicator") {
+  const seen_by_leader seen = after_calls(collective::all_reduce, 0);
+  CHECK(seen.mean_s == Approx(0.25e-3).epsilon(1e-3));
+  CHECK(seen.cost_share == 1.0);
+}
+
+TEST_CASE("clocks of their own show what a call costs if they are known exactly enough") {
+  for (const collective op : {collective::reduce, collective::broadcast}) {
+    CAPTURE(name_of(op));
+    CHECK(after_calls(op, 1e-6).cost_share > 0.9);
+    CHECK_FALSE(after_calls(op, 100e-6).cost_share);
+  }
+  for (const collective op : {collective::all_reduce, collective::scan})
+    CHECK_FALSE(after_calls(op, 1e-6).cost_share);
 }
 
 TEST_CASE("what a call costs shows only where the next one waits for all ranks") {
   using enum dependence;
-  for (const dependence before : {unknown, all_on_all, all_on_root, root_on_all}) {
+  for (const dependence before : {unknown, all_on_all, all_on_root, root_on_all, on_lower}) {
     CHECK(last_counts(before, all_on_all));
     CHECK_FALSE(last_counts(before, all_on_root));
     CHECK_FALSE(last_counts(before, unknown));
+    CHECK_FALSE(last_counts(before, on_lower));
     CHECK(last_counts(before, root_on_all) == (before == root_on_all));
   }
 }

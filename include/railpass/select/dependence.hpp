@@ -9,8 +9,8 @@
 
 namespace railpass::select {
 
-/// Whose leaving depends on whose coming. Unknown in scans and where blocks may be empty.
-enum class dependence : std::uint8_t { unknown, all_on_all, all_on_root, root_on_all };
+/// Whose leaving depends on whose coming. Unknown where blocks may be empty.
+enum class dependence : std::uint8_t { unknown, all_on_all, all_on_root, root_on_all, on_lower };
 
 constexpr dependence dependence_in(collective op) {
   if (describe(op).lengths != block_lengths::equal) return dependence::unknown;
@@ -23,10 +23,14 @@ constexpr dependence dependence_in(collective op) {
       return dependence::root_on_all;
     case promise::prefix:
     case promise::prefix_before:
-      return dependence::unknown;
+      return dependence::on_lower;
     default:
       return dependence::all_on_all;
   }
+}
+
+constexpr bool has_root(dependence d) {
+  return d == dependence::all_on_root || d == dependence::root_on_all;
 }
 
 /// Whether the rank that comes last to `next` is the one that holds up the program, whatever it did
@@ -44,9 +48,10 @@ struct rank_role {
 
   /// Others cannot leave before this rank has come.
   constexpr bool is_awaited() const { return of != dependence::all_on_root || is_root; }
-  /// This rank cannot leave before those have come.
+  /// This rank cannot leave before those have come: all of them, or those of lower rank.
   constexpr bool waits() const {
-    return of == dependence::all_on_all || is_root == (of == dependence::root_on_all);
+    return of == dependence::all_on_all || of == dependence::on_lower ||
+           is_root == (of == dependence::root_on_all);
   }
 };
 

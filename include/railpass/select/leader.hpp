@@ -271,6 +271,8 @@ class leader {
     }
   };
 
+  bool shows_cost(const led_context& led, const followed_context& s, const timed_sample& one,
+                  const call_times& times) const;
   void learn_call(led_context& led, const followed_context& s, const timed_sample& one,
                   const call_times& times, const std::optional<call_size>& size);
   void note_asking(led_context& of_all_sizes, const call_size& size, double call_s) {
@@ -386,13 +388,25 @@ inline void leader::learn(std::span<const timed_sample> samples, const merge_rep
   }
 }
 
+/// By what is believed of the arm in use: all samples that a merge has of a context are measured
+/// alike. Between clocks that differ nobody can tell which of two ranks came a message after the
+/// other one: where there is no root, times inside are better then.
+inline bool leader::shows_cost(const led_context& led, const followed_context& s,
+                               const timed_sample& one, const call_times& times) const {
+  constexpr double largest_clock_error = 0.05;  // of a call
+  if (!times.on_shared_clock || sharing_.is_usual()) return false;
+  const double error_s = times.on_shared_clock->error_s;
+  return error_s == 0 ||
+         (has_root(one.role.of) && error_s <= largest_clock_error * led.mean_call_s(s.incumbent));
+}
+
 inline void leader::learn_call(led_context& led, const followed_context& s, const timed_sample& one,
                                const call_times& times, const std::optional<call_size>& size) {
   if (const auto skew = skew_s(times)) led.keep_skew(*skew);
   const double before_s = led.taken_before_s(one);
   led.lateness.learn(times, before_s);
   const bool skew_is_lateness = !sharing_.is_usual() || led.lateness.is_most();
-  const bool by_cost = times.on_shared_clock && !sharing_.is_usual();
+  const bool by_cost = shows_cost(led, s, one, times);
   const double seconds = by_cost ? times.on_shared_clock->cost_s()
                                  : duration_s(s.id.waits, times, skew_is_lateness,
                                               led.lateness.finishing_s(before_s)),

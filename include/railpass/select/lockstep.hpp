@@ -49,6 +49,7 @@
 #pragma once
 
 #include "railpass/base/float_environment.hpp"
+#include "railpass/select/clock_offset.hpp"
 #include "railpass/select/context.hpp"
 #include "railpass/select/dependence.hpp"
 #include "railpass/select/followed_context.hpp"
@@ -120,13 +121,15 @@ class lockstep {
     leader_.expect_asking(costs.ask_s);
   }
 
-  /// All ranks, before the first call: their clocks are one, so the cost of a call to the program
-  /// can be told.
+  /// All ranks, before the first call: their clocks are one, or they have agreed on one, so the
+  /// cost of a call to the program can be told.
   void share_clock() {
     shares_clock_ = true;
     report_.share_clock();
   }
   bool shares_clock() const { return shares_clock_; }
+  /// Before post(), where clocks are not one: what this rank knows of the agreed one by now.
+  void know_clock(const clock_offset& of_this_rank) { clock_ = of_this_rank; }
   /// This rank measures by a clock of its own after all: what it says counts as before.
   void lose_clock() { mine_.lacks_clock = true; }
 
@@ -434,6 +437,7 @@ class lockstep {
   std::vector<timed_sample> in_flight_;
   merge_report report_;
   merge_reply reply_;
+  clock_offset clock_;
 
   // Of use on the leader only.
   leader leader_;
@@ -554,7 +558,7 @@ inline void lockstep::post() {
   std::swap(queue_, in_flight_);
   queue_.clear();
   report_.write(calls(), poisoned_ ? -1 : std::int32_t(fingerprint_ & 0x7fffffff), charged_s_,
-                mine_, in_flight_, samples_room_);
+                mine_, in_flight_, samples_room_, clock_);
   charged_s_ = 0;
   steps_.posted();
 }

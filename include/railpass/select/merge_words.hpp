@@ -4,6 +4,7 @@
 // reports of merges, and the leader's replies.
 #pragma once
 
+#include "railpass/select/clock_offset.hpp"
 #include "railpass/select/dependence.hpp"
 #include "railpass/select/policy.hpp"
 #include "railpass/select/skew.hpp"
@@ -89,7 +90,7 @@ struct timed_sample {
   std::int32_t gap_ticks = no_gap;
   bool watches_core = false, gave_core = false;
   bool beside_merge = false;
-  // By the clock that all ranks share, if they do.
+  // By the own clock, of use if the ranks have agreed on one.
   rank_role role{};
   double came_s = 0, left_s = 0;
   double next_s = -1;  // when it came to its next call on the communicator; negative: not known
@@ -107,7 +108,7 @@ struct rank_findings {
 /// minimum word by word. A value and its negative give minimum and maximum.
 class merge_report {
  public:
-  static constexpr int max_words = 905;
+  static constexpr int max_words = 906;
   static constexpr int min_samples = 16, max_samples = 64;
   static constexpr std::int32_t neutral = std::numeric_limits<std::int32_t>::max();  ///< of MIN
 
@@ -118,9 +119,9 @@ class merge_report {
 
   /// This rank's own, with room for so many samples, which is the same on all ranks. `state` tells
   /// whether the ranks have done the same so far; -1: they have not. `charged_s`: what the last
-  /// merge cost the rank.
+  /// merge cost the rank. `clock`: by how much the agreed clock differs from the samples' clock.
   void write(std::int64_t call, std::int32_t state, double charged_s, const rank_findings& found,
-             std::span<const timed_sample> samples, int room) {
+             std::span<const timed_sample> samples, int room, const clock_offset& clock = {}) {
     room_ = std::size_t(room);
     words_.assign(at_stamps(shares_clock_ ? room_ : 0), neutral);
     words_[call_word] = std::int32_t(call & 0x7fffffff);
@@ -130,7 +131,8 @@ class merge_report {
     words_[charge_negative] = -std::int32_t(std::clamp(charged_s * 1e7, 0.0, 1e9));
     words_[refuses_copies_negative] = found.refuses_copies ? -1 : 0;
     words_[has_device_negative] = found.has_device ? -1 : 0;
-    words_[lacks_clock_negative] = found.lacks_clock ? -1 : 0;
+    words_[lacks_clock_negative] = found.lacks_clock || !clock.is_known() ? -1 : 0;
+    words_[clock_error_negative] = 0;
     words_[gave_core_negative] = -std::int32_t(std::ranges::count_if(
         samples, [](const timed_sample& one) { return one.watches_core && one.gave_core; }));
     for (std::size_t i = 0; i < samples.size(); ++i) {
@@ -149,7 +151,7 @@ class merge_report {
       if (one.size.asked_s >= 0)
         words[shortest_asking_word] =
             std::int32_t(std::lround(std::min(1e9 * one.size.asked_s, 1e9)));
-      if (shares_clock_ && one.next_s >= 0) write_stamps(i, one);
+      if (shares_clock_ && one.next_s >= 0 && clock.is_known()) write_stamps(i, one, clock);
     }
   }
 
@@ -209,6 +211,7 @@ class merge_report {
     refuses_copies_negative,
     has_device_negative,
     lacks_clock_negative,
+    clock_error_negative,  // in ns, of the sample for which that is the most
     header
   };
   // A sample: times are logarithms, gaps in units of 100 ns, sizes the bits of floats, which are
@@ -223,15 +226,24 @@ class merge_report {
     sample_words
   };
   // Behind all of these, for each sample, by the shared clock: negative nanoseconds, each in two
-  // words. The second and the third one are of the rank of the first one; the third one is twice
-  // the nanoseconds, and one more if the rank waits.
+  // words. The second and the third one are of the rank of the first one; the third one is four
+  // times the nanoseconds, and one more if the rank waits, or two more if only for lower ranks:
+  // then the nanoseconds are when the last of these and itself had come. The fourth one is four
+  // times the nanoseconds, too.
   enum : std::size_t { next_stamp, left_stamp, came_stamp, ready_stamp, num_stamps };
   static constexpr std::size_t stamp_words = 2 * num_stamps;
   static_assert(header + max_samples * (sample_words + stamp_words) <= max_words);
   // Ranks that come to their next call within so many nanoseconds may have waited for each other by
   // messages of the program: the first of them has held up the others. Of those that come at once
-  // the one that left last counts.
-  static constexpr std::int64_t together = 5000, at_once = 500;
+  // the one that left last counts, and of those whose clocks are known less exactly than a message
+  // takes.
+  static constexpr std::int64_t together = 5000, at_once = 500, exact = 2000;
+
+  enum : std::int64_t { for_none, for_all, for_lower };  // who is waited for
+  static std::int64_t waiting_of(rank_role role) {
+    if (!role.waits()) return for_none;
+    return role.of == dependence::on_lower ? for_lower : for_all;
+  }
 
   static std::size_t at_sample(std::size_t i) { return header + sample_words * i; }
   std::size_t at_stamps(std::size_t i) const { return at_sample(room_) + stamp_words * i; }
@@ -245,28 +257,36 @@ class merge_report {
     words_[at + 1] = std::int32_t(value & 0xffffffff);
   }
 
-  void write_stamps(std::size_t i, const timed_sample& one) {
+  void write_stamps(std::size_t i, const timed_sample& one, const clock_offset& clock) {
+    const double offset_s = clock.offset_s(one.came_s), error_s = clock.error_s(one.came_s);
+    words_[clock_error_negative] =
+        std::min(words_[clock_error_negative], -std::int32_t(std::min(1e9 * error_s, 1e9)));
     const auto put_stamp = [&](std::size_t which, std::int64_t value) {
       put(at_stamps(i) + 2 * which, -value);
     };
     const auto ns = [](double seconds) -> std::int64_t { return std::llround(1e9 * seconds); };
-    put_stamp(next_stamp, ns(one.next_s));
-    put_stamp(left_stamp, ns(one.left_s));
-    put_stamp(came_stamp, 2 * ns(one.came_s) + (one.role.waits() ? 1 : 0));
-    if (one.role.is_awaited()) put_stamp(ready_stamp, ns(one.came_s));
+    put_stamp(next_stamp, ns(one.next_s + clock.offset_s(one.next_s)));
+    put_stamp(left_stamp, ns(one.left_s + offset_s));
+    put_stamp(came_stamp, 4 * ns(one.came_s + offset_s) + waiting_of(one.role));
+    if (one.role.is_awaited()) put_stamp(ready_stamp, 4 * ns(one.came_s + offset_s));
   }
   void add_stamps(std::size_t at, std::span<const std::int32_t> childs_words) {
     const auto mine = [&](std::size_t which) { return stamp(words_, at + 2 * which); };
     const auto childs = [&](std::size_t which) { return stamp(childs_words, at + 2 * which); };
     const std::int64_t its = childs(next_stamp), own = mine(next_stamp);  // the later, the less
-    const bool apart = its + together < own || own + together < its;
-    const bool same = !apart && std::abs(its - own) <= at_once;
+    const std::int64_t error = -words_[clock_error_negative], reach = together + 2 * error;
+    const bool apart = its + reach < own || own + reach < its;
+    const bool same = !apart && (error > exact || std::abs(its - own) <= at_once);
     const bool child_held_up = apart  ? its < own
                                : same ? childs(left_stamp) < mine(left_stamp)
                                       : its > own;
-    if (child_held_up)
-      for (const std::size_t which : {next_stamp, left_stamp, came_stamp})
-        put(at + 2 * which, childs(which));
+    // The child's ranks are all higher than those that have been added before.
+    if (child_held_up) {
+      const std::int64_t came = childs(came_stamp);
+      for (const std::size_t which : {next_stamp, left_stamp}) put(at + 2 * which, childs(which));
+      put(at + 2 * came_stamp,
+          -came % 4 == for_lower ? std::min(came, mine(ready_stamp) - for_lower) : came);
+    }
     put(at + 2 * ready_stamp, std::min(mine(ready_stamp), childs(ready_stamp)));
   }
   std::optional<shared_clock_times> stamps(std::size_t i) const {
@@ -274,10 +294,11 @@ class merge_report {
     if (words_[at + 2 * next_stamp] == neutral || words_[at + 2 * ready_stamp] == neutral)
       return std::nullopt;
     const auto value = [&](std::size_t which) { return -stamp(words_, at + 2 * which); };
-    return shared_clock_times{.came_s = 1e-9 * double(value(came_stamp) / 2),
+    return shared_clock_times{.came_s = 1e-9 * double(value(came_stamp) / 4),
                               .left_s = 1e-9 * double(value(left_stamp)),
-                              .waits = value(came_stamp) % 2 != 0,
-                              .ready_s = 1e-9 * double(value(ready_stamp))};
+                              .waits = value(came_stamp) % 4 == for_all,
+                              .ready_s = 1e-9 * double(value(ready_stamp) / 4),
+                              .error_s = -1e-9 * words_[clock_error_negative]};
   }
 
   std::vector<std::int32_t> words_;

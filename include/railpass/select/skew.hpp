@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Who came late to a call, and what the call took without that. Clocks of hosts are not compared:
+// Who came late to a call, and what the call took without that. This needs no clock in common:
 // each rank knows how long it was inside the call, and how long before that the context's last call
 // had ended on it. If that ended everywhere at once, the largest and the smallest such gap are as
 // far apart as the ranks came.
@@ -15,12 +15,13 @@
 namespace railpass::select {
 
 /// What one timed call did to the rank that came last to its next call on the communicator, by a
-/// clock that all ranks share. That rank holds up whatever meeting comes next.
+/// clock that all ranks share or have agreed on. That rank holds up whatever meeting comes next.
 struct shared_clock_times {
   double came_s = 0;   ///< when it had come
   double left_s = 0;   ///< when it left
   bool waits = false;  ///< it could not leave before the awaited ranks had come
   double ready_s = 0;  ///< when the last of these had come
+  double error_s = 0;  ///< at most, of each rank's clock
 
   /// How much later it left than after a call that costs nothing, in which a rank only waits until
   /// those have come on which it depends.
