@@ -7,12 +7,14 @@
 //
 //     worth_simulated [SEEDS [PROGRAM]]
 //     worth_simulated choices [SEEDS [PROGRAM]]
+//     worth_simulated clocks [SEEDS [PROGRAM]]
 //
 // One line per program: verdicts, what was saved and what is claimed (means over the seeds), in how
 // many runs the 95 % interval holds it, wrong signs among the definite verdicts, and the end of the
 // tuned run in that of the best arm alone. `choices` judges the arms that are in use at the end,
 // each alone in the whole program, by times inside calls and by a clock that all ranks share: how
-// many are within 5 % of the best ones.
+// many are within 5 % of the best ones. `clocks` does that for calls of 20 us to 1 ms and ranks
+// with clocks of their own that are known within 0.5 to 20 us.
 #include "lib/session/arm_statistics.hpp"
 #include "railpass/select/lockstep.hpp"
 #include "railpass/select/policies/knowledge_gradient.hpp"
@@ -51,6 +53,14 @@ struct program {
   std::vector<operation> calls;                                                   // of each round
   std::function<double(int rank, int round, random_stream& random)> compute_s{};  // before them
   bool neighbours_wait = false;  // for each other, after computing
+  double length = 1;             // factor of all times
+};
+
+/// How ranks measure: by times inside calls only, by one clock, or by clocks of their own, each of
+/// which is known within an error.
+struct measuring {
+  bool shares_clock = false;
+  double clock_error_s = 0;
 };
 
 using arm_times = std::array<double, num_arms>;
@@ -155,19 +165,25 @@ std::vector<program> programs() {
 /// The ranks' locksteps: which arm a call takes, and the statistics at the end.
 class tuner {
  public:
-  tuner(const std::vector<operation>& calls, std::uint64_t seed, bool shares_clock = false)
-      : calls_(calls), seed_(seed) {
-    for (int r = 0; r < num_ranks; ++r) ranks_.emplace_back(lockstep_settings{}, r, num_ranks);
-    if (shares_clock)
-      for (lockstep& one : ranks_) one.share_clock();
+  tuner(const program& p, std::uint64_t seed, const measuring& how = {})
+      : calls_(p.calls), seed_(seed), length_(p.length), error_s_(how.clock_error_s) {
+    random_stream planted(3 * seed);
+    for (std::size_t r = 0; r < num_ranks; ++r) {
+      ranks_.emplace_back(lockstep_settings{}, int(r), num_ranks);
+      if (how.shares_clock) ranks_[r].share_clock();
+      if (error_s_ == 0 || r == 0) continue;
+      ahead_s_[r] = 1000 * double(r);
+      off_s_[r] = error_s_ * (2 * planted.uniform() - 1);
+    }
     ranks_[0].expect({.spread_s = 8 * us, .at_once_s = 30 * us}, 200 * us);
   }
 
   int begin(const operation& call, clocks& now) {
     std::array<bool, num_ranks> due{};
     for (std::size_t r = 0; r < num_ranks; ++r) {
-      if (ranks_[r].awaits_next()) ranks_[r].note_next(now[r], dependence_in(call.op));
+      if (ranks_[r].awaits_next()) ranks_[r].note_next(shown_s(r, now), dependence_in(call.op));
       due[r] = ranks_[r].begin_call();
+      if (due[r]) know_clock(r, now);
       if (due[r]) ranks_[r].begin_steps(now[r]);
     }
     mail_.make_steps(ranks_, [](int, merge_outcome) {});
@@ -199,7 +215,7 @@ class tuner {
       if (timed_[r].timed)
         ranks_[r].record(timed_[r], now[r] - began_[r], ranks_[r].gap_s(timed_[r], began_[r]));
       if (timed_[r].timed && ranks_[r].shares_clock())
-        ranks_[r].await_next(timed_[r], began_[r], now[r],
+        ranks_[r].await_next(timed_[r], shown_s(r, began_), shown_s(r, now),
                              {dependence_in(call_->op), int(r) == call_->root});
       if (timed_[r].notes_end) ranks_[r].note_end(timed_[r], now[r]);
     }
@@ -223,17 +239,29 @@ class tuner {
   }
 
  private:
+  /// By the clock of a rank.
+  double shown_s(std::size_t rank, const clocks& now) const { return now[rank] + ahead_s_[rank]; }
+  void know_clock(std::size_t rank, const clocks& now) {
+    if (ahead_s_[rank] == 0) return;
+    const double offset_s = off_s_[rank] - ahead_s_[rank];
+    clock_offset known = clock_offset::unknown();
+    known.learn(shown_s(rank, now), offset_s - error_s_, offset_s + error_s_);
+    ranks_[rank].know_clock(known);
+  }
   std::unique_ptr<policy> policy_of(collective op) const {
     std::vector<arm_prior> priors{{.arm = 0, .native = true, .measured_only = true}};
     for (int a = 1; a < num_arms; ++a)
-      priors.push_back(
-          {.arm = a, .log_seconds = std::log(predicted_us[std::size_t(a)] * us), .family = a});
+      priors.push_back({.arm = a,
+                        .log_seconds = std::log(predicted_us[std::size_t(a)] * length_ * us),
+                        .family = a});
     return std::make_unique<knowledge_gradient_policy>(policy_input{
         .priors = priors, .seed = seed_, .all_wait = waits_for_all(op), .says_worth = true});
   }
 
   const std::vector<operation>& calls_;
   std::uint64_t seed_;
+  double length_, error_s_;
+  clocks ahead_s_{}, off_s_{};  // of the clocks, and of what is known of that
   std::vector<lockstep> ranks_;
   test::merge_mail mail_{num_ranks};
   plan_message first_plan_{};
@@ -254,7 +282,8 @@ double end_s(const program& p, std::uint64_t seed, const std::vector<int>& arms,
   random_stream computing(2 * seed), noise(2 * seed + 1);
   clocks now{};
   for (int round = 0; round < num_rounds; ++round) {
-    for (int r = 0; r < num_ranks; ++r) now[std::size_t(r)] += p.compute_s(r, round, computing);
+    for (int r = 0; r < num_ranks; ++r)
+      now[std::size_t(r)] += p.length * p.compute_s(r, round, computing);
     if (p.neighbours_wait) wait_for_neighbours(now);
     for (std::size_t i = 0; i < p.calls.size(); ++i) {
       const operation& call = p.calls[i];
@@ -265,7 +294,7 @@ double end_s(const program& p, std::uint64_t seed, const std::vector<int>& arms,
         if (slow < 0.01) f *= 1 + 4 * how;
       }
       const int runs = tuned ? tuned->begin(call, now) : arms[i];
-      call.run(runs, round, now, factor[std::size_t(runs)]);
+      call.run(runs, round, now, p.length * factor[std::size_t(runs)]);
       if (tuned) tuned->end(now);
     }
   }
@@ -276,7 +305,7 @@ void play(const program& p, int seeds) {
   int faster = 0, slower = 0, holds = 0, wrong = 0;
   double saved = 0, claimed = 0, to_best = 0;
   for (int seed = 1; seed <= seeds; ++seed) {
-    tuner ranks(p.calls, std::uint64_t(seed));
+    tuner ranks(p, std::uint64_t(seed));
     const auto alone = [&](int arm) { return std::vector<int>(p.calls.size(), arm); };
     const double tuned_s = end_s(p, std::uint64_t(seed), {}, &ranks),
                  native_s = end_s(p, std::uint64_t(seed), alone(0), nullptr);
@@ -346,6 +375,14 @@ delays_us to_root(double of_root, double of_leaves, int root) {
   };
 }
 
+/// Ranks wait for lower ones.
+delays_us from_lower(const delays_us& delays) {
+  return [=](int from, int to) { return from <= to ? delays(from, to) : -1; };
+}
+delays_us chain(double step) {
+  return [=](int from, int to) { return 5 + step * (to - from); };
+}
+
 /// Programs whose rounds have the same calls, by arms of different kinds.
 struct family {
   std::string name;
@@ -409,6 +446,21 @@ std::vector<family> families() {
   add(
       "broadcast, neighbours wait", [&](const auto& t) { return calls{down(t)}; }, true);
   add("broadcast, roots in turns", [&](const auto& t) { return calls{down(t), down(t, 3)}; });
+  const std::vector<arms_us> for_lower{
+      {chain(14), alike(80), alike(130)},
+      {alike(100), chain(10), chain(20)},
+      {chain(14), apart(50, 120), alike(90)},
+      {apart(60, 100), apart(20, 115), chain(16)},
+  };
+  for (const bool alone : {true, false}) {
+    family f{.name = alone ? "scan" : "scan, all_gather"};
+    for (arms_us arms : for_lower) {
+      for (delays_us& one : arms) one = from_lower(one);
+      const operation some = by_delays(scan, arms);
+      f.rounds.push_back(alone ? calls{some} : calls{some, meeting});
+    }
+    all.push_back(std::move(f));
+  }
   add("reduce, broadcast", [&](const auto& t) { return calls{up(t), down(t)}; });
   return all;
 }
@@ -434,6 +486,12 @@ struct judgement {
     good += ratio <= as_good ? 1 : 0;
     excess += ratio - 1;
     most = std::max(most, ratio - 1);
+  }
+  void add(const judgement& others) {
+    runs += others.runs;
+    good += others.good;
+    excess += others.excess;
+    most = std::max(most, others.most);
   }
   void print() const {
     std::printf(" | %4d %4d %5.1f %6.1f", good, runs, 1e2 * excess / runs, 1e2 * most);
@@ -473,32 +531,66 @@ double best_end_s(const program& p, std::uint64_t seed) {
 }
 
 /// The end by those arms alone that are in use at the end of a tuned run.
-double chosen_end_s(const program& p, std::uint64_t seed, bool shares_clock) {
-  tuner ranks(p.calls, seed, shares_clock);
+double chosen_end_s(const program& p, std::uint64_t seed, const measuring& how) {
+  tuner ranks(p, seed, how);
   end_s(p, seed, {}, &ranks);
   std::vector<int> arms;
   for (const operation& call : p.calls) arms.push_back(ranks.in_use(call.op));
   return end_s(p, seed, arms, nullptr);
 }
 
-void judge_choices(const family& f, double late_calls, int seeds) {
-  std::array<judgement, 2> by_clock{};
+std::vector<judgement> judge(const family& f, double late_calls, int seeds, double length,
+                             const std::vector<measuring>& ways) {
+  std::vector<judgement> by_way(ways.size());
   for (const std::vector<operation>& round : f.rounds)
     for (const auto& compute_s : latenesses(late_calls))
       for (int seed = 1; seed <= seeds; ++seed) {
-        const program p{f.name, round, compute_s, f.neighbours_wait};
+        const program p{f.name, round, compute_s, f.neighbours_wait, length};
         const double best_s = best_end_s(p, std::uint64_t(seed));
-        for (const bool shared : {false, true})
-          by_clock[shared].add(chosen_end_s(p, std::uint64_t(seed), shared) / best_s);
+        for (std::size_t i = 0; i < ways.size(); ++i)
+          by_way[i].add(chosen_end_s(p, std::uint64_t(seed), ways[i]) / best_s);
       }
+  return by_way;
+}
+
+void judge_choices(const family& f, double late_calls, int seeds) {
   std::printf("%-30s %3.0f", f.name.c_str(), late_calls);
-  for (const judgement& j : by_clock) j.print();
+  for (const judgement& j : judge(f, late_calls, seeds, 1, {{}, {.shares_clock = true}})) j.print();
   std::printf("\n");
+}
+
+void judge_clocks(const family& f, int seeds) {
+  std::vector<measuring> ways{{}, {.shares_clock = true}};
+  for (const double error_us : {0.5, 2.0, 5.0, 20.0})
+    ways.push_back({.shares_clock = true, .clock_error_s = error_us * us});
+  for (const double call_us : {20, 100, 400, 1000}) {
+    std::vector<judgement> all(ways.size());
+    for (const double late_calls : lateness_in_calls) {
+      const auto some = judge(f, late_calls, seeds, call_us / 100, ways);
+      for (std::size_t i = 0; i < ways.size(); ++i) all[i].add(some[i]);
+    }
+    std::printf("%-30s %4.0f", f.name.c_str(), call_us);
+    for (const judgement& j : all)
+      std::printf(" | %4d %4d %5.1f", j.good, j.runs, 1e2 * j.excess / j.runs);
+    std::printf("\n");
+    std::fflush(stdout);
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == "clocks") {
+    const int seeds = argc > 2 ? std::max(1, std::atoi(argv[2])) : 1;
+    const std::string only = argc > 3 ? argv[3] : "";
+    std::printf(
+        "%-30s %4s | times inside    | one clock       | within 0.5 us   | 2 us            |"
+        " 5 us            | 20 us\n",
+        "good, of, % off", "us");
+    for (const family& f : families())
+      if (f.name.find(only) != std::string::npos) judge_clocks(f, seeds);
+    return 0;
+  }
   if (argc > 1 && std::string(argv[1]) == "choices") {
     const int seeds = argc > 2 ? std::max(1, std::atoi(argv[2])) : 2;
     std::printf("%-30s %3s | %-22s | %-22s\n", "", "", "times inside", "shared clock");
