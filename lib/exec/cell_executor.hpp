@@ -73,10 +73,8 @@ class cell_executor {
     program& p = programs_[number];
     bind(p, s, b);
     if (b.size.units == 0) return 0;
-    if (!p.opens_memory) return run_segments(p, s, watch);
-    opening while_open(*this, p);
-    const int code = run_segments(p, s, watch);
-    while_open.fails = code != 0;
+    const int code = p.opens_memory ? run_opened(p, s, watch) : run_segments(p, s, watch);
+    if (code == 0) p.memory.give_back();
     return code;
   }
 
@@ -132,6 +130,12 @@ class cell_executor {
     }
   };
 
+  int run_opened(const program& p, const schedule& s, const wait_watch& watch) {
+    opening while_open(*this, p);
+    const int code = run_segments(p, s, watch);
+    while_open.fails = code != 0;
+    return code;
+  }
   int run_segments(const program& p, const schedule& s, const wait_watch& watch) {
     const cell_region& mine = regions_[rank_];
     for (std::int64_t segment = 0; segment < p.segments; ++segment) {
@@ -167,7 +171,7 @@ class cell_executor {
                        (b.input == b.output) == p.memory.same(buffer::input, buffer::output) &&
                        is_simple(b) && is_simple(before);
     p.memory.bind(b);
-    if (again) return p.memory.place_given();
+    if (again) return p.memory.place_again(s);
     p.serial = 0;
     p.opens_memory = false;
     p.actions.clear();

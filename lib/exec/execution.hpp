@@ -54,7 +54,7 @@ class execution {
     bound_serial_ = 0;
     if (b.size.units == 0) return;  // every extent is empty, at all ranks
     if (again) {
-      memory_.place_given();
+      memory_.place_again(s);
       reset_steps();
     } else {
       memory_.place(s);
@@ -74,6 +74,10 @@ class execution {
     code_ = code;
     num_unfinished_ = 0;
     bound_serial_ = 0;
+  }
+  /// The call is done. After a failure messages may still write to its scratch memory.
+  void end() {
+    if (code_ == 0) memory_.give_back();
   }
   /// Messages that may be under way at once.
   std::size_t most_in_flight() const {

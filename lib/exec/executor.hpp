@@ -102,8 +102,10 @@ class executor {
   /// Ends a call that is done and returns its code; the handle is free for the next call.
   int finish(call c) {
     std::erase(active_, c);
-    calls_[std::size_t(c)]->used = false;
-    return calls_[std::size_t(c)]->work.code();
+    slot& s = *calls_[std::size_t(c)];
+    s.used = false;
+    s.work.end();
+    return s.work.code();
   }
 
   /// Blocks until the call is done, and finishes it. Throws error if the schedule is one that

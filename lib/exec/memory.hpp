@@ -5,13 +5,12 @@
 
 #include "lib/exec/binding.hpp"
 #include "lib/exec/copies.hpp"
+#include "lib/exec/scratch.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
-#include <new>
 
 namespace railpass {
 
@@ -28,38 +27,25 @@ class bound_memory {
   /// Takes the binding; buffers are where they were before.
   void bind(const binding& b) { binding_ = b; }
 
-  /// The buffers of another schedule or size. Allocates if it needs more than any before.
+  /// The buffers of another schedule or size. Borrows scratch memory, see scratch_memory.
   void place(const schedule& s) {
-    const std::int64_t needed = scratch_bytes(s, binding_);
-    if (needed > arena_bytes_) {
-      arena_.reset();
-      arena_bytes_ = 0;
-      arena_.reset(static_cast<std::byte*>(
-          ::operator new (static_cast<std::size_t>(needed), std::align_val_t{cache_line})));
-      arena_bytes_ = needed;
-    }
+    arena_bytes_ = scratch_bytes(s, binding_);
+    arena_.borrow(arena_bytes_);
     place_given();
-    if (needed == 0) return;
-    const bool packs = binding_.hooks.pack != nullptr;
-    const std::int64_t shift = packs ? binding_.layout.true_lower_bound_bytes : 0;
-    const std::int64_t distance = packs ? binding_.layout.extent_bytes : binding_.size.unit_bytes;
-    std::byte* place = arena_.get();
-    for_each_arena_part(s, binding_,
-                        [&](unsigned i, bool mirror, std::int64_t first, std::int64_t bytes) {
-                          if (mirror)
-                            mirror_[i] = displaced(place, -first * binding_.size.unit_bytes);
-                          else
-                            memory_[i] = displaced(place, -shift - first * distance);
-                          place += aligned(bytes);
-                          return true;
-                        });
+    divide_arena(s);
   }
-  /// The same schedule and size with other data: only the caller's buffers have moved.
-  void place_given() {
-    // The input is only ever read: the builder's steps write to `to`, which is never it.
-    memory_[0] = const_cast<std::byte*>(binding_.input);
-    memory_[1] = binding_.output;
-    if (binding_.scratch) std::ranges::copy(*binding_.scratch, memory_ + first_scratch);
+  /// The same schedule and size with other data: only the caller's buffers have moved, and the
+  /// scratch memory perhaps.
+  void place_again(const schedule& s) {
+    place_given();
+    if (arena_bytes_ == 0) return;
+    arena_.borrow(arena_bytes_);
+    if (arena_.get() != divided_) divide_arena(s);
+  }
+  /// The call has ended, and nothing reads or writes its buffers any more. A phase keeps its
+  /// scratch memory, as no later call of the phases may have to allocate some.
+  void give_back() {
+    if (arena_bytes_ > 0 && !binding_.scratch) arena_.give_back();
   }
   /// The scratch buffers, for whoever goes on with them.
   scratch_buffers scratch() const {
@@ -155,7 +141,7 @@ class bound_memory {
  private:
   static constexpr unsigned first_scratch = unsigned(buffer::scratch0);
   static constexpr unsigned staging = max_buffers;  // of what is combined and has holes
-  static constexpr std::int64_t cache_line = 64;
+  static constexpr std::int64_t cache_line = scratch_memory::cache_line;
   static constexpr std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max();
 
   static std::int64_t aligned(std::int64_t bytes) {
@@ -206,6 +192,29 @@ class bound_memory {
     std::int64_t bytes = 0;
     return memory_bytes(b, units, &bytes) && visit(staging, false, 0, bytes);
   }
+  void place_given() {
+    // The input is only ever read: the builder's steps write to `to`, which is never it.
+    memory_[0] = const_cast<std::byte*>(binding_.input);
+    memory_[1] = binding_.output;
+    if (binding_.scratch) std::ranges::copy(*binding_.scratch, memory_ + first_scratch);
+  }
+  void divide_arena(const schedule& s) {
+    divided_ = arena_.get();
+    if (arena_bytes_ == 0) return;
+    const bool packs = binding_.hooks.pack != nullptr;
+    const std::int64_t shift = packs ? binding_.layout.true_lower_bound_bytes : 0;
+    const std::int64_t distance = packs ? binding_.layout.extent_bytes : binding_.size.unit_bytes;
+    std::byte* place = divided_;
+    for_each_arena_part(s, binding_,
+                        [&](unsigned i, bool mirror, std::int64_t first, std::int64_t bytes) {
+                          if (mirror)
+                            mirror_[i] = displaced(place, -first * binding_.size.unit_bytes);
+                          else
+                            memory_[i] = displaced(place, -shift - first * distance);
+                          place += aligned(bytes);
+                          return true;
+                        });
+  }
   std::byte* unit_address(buffer b, std::int64_t unit) const {
     const std::int64_t distance =
         binding_.hooks.pack ? binding_.layout.extent_bytes : binding_.size.unit_bytes;
@@ -215,15 +224,12 @@ class bound_memory {
     return displaced(mirror_[static_cast<std::size_t>(b)], unit * binding_.size.unit_bytes);
   }
 
-  struct arena_deleter {
-    void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{cache_line}); }
-  };
-
   binding binding_{};
   std::byte* memory_[max_buffers + 1] = {};
   std::byte* mirror_[max_buffers] = {};
-  std::unique_ptr<std::byte, arena_deleter> arena_;
-  std::int64_t arena_bytes_ = 0;
+  scratch_memory arena_;
+  std::int64_t arena_bytes_ = 0;  // of it that the call needs
+  std::byte* divided_ = nullptr;  // the arena that the buffers above lie in
 };
 
 }  // namespace railpass

@@ -42,10 +42,12 @@ class phases_executor {
       });
       serial_ = s.serial;
     }
-    return in_turn(s, [&](const schedule& phase, std::size_t program) {
+    const int code = in_turn(s, [&](const schedule& phase, std::size_t program) {
       return phase.places > 0 ? cells.run(phase, of_phase, watch, program)
                               : messages.run(phase, of_phase, watch);
     });
+    if (code == 0) memory_.give_back();
+    return code;
   }
 
  private:

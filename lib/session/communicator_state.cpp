@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/communicator_state.hpp"
 
+#include "lib/exec/scratch.hpp"
 #include "lib/session/inside.hpp"
 #include "railpass/base/error.hpp"
 #include "railpass/base/float_environment.hpp"
@@ -147,6 +148,7 @@ void communicator_state::drop_session() {
     static_cast<void>(session_.release());
   else
     session_.reset();
+  scratch_memory::free_spare();
 }
 
 void communicator_state::leave_others() {

@@ -1071,7 +1071,7 @@ TEST_CASE("copies are right wherever source and destination lie in their pages")
       copies.bind({.input = from,
                    .output = to + ahead,
                    .size = {.units = std::int64_t(bytes), .unit_bytes = 1}});
-      copies.place_given();
+      copies.place_again({});
       REQUIRE(copies.copy(buffer::input, 0, buffer::output, 0, std::int64_t(bytes)) == 0);
       CHECK(std::equal(from, from + bytes, to + ahead));
       CHECK(std::all_of(to, to + ahead, [](std::byte b) { return b == std::byte{0xee}; }));
