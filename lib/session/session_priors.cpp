@@ -29,12 +29,14 @@ namespace railpass {
 
 namespace {
 
+std::vector<select::arm_prior> native_alone() {
+  return {{.arm = select::native_arm, .native = true, .measured_only = true}};
+}
+
 // Of a context that begins while the account of the process allows no more to be tuned.
 class undecided_policy final : public select::constant_policy {
  public:
-  undecided_policy()
-      : constant_policy({{.arm = select::native_arm, .native = true, .measured_only = true}},
-                        select::native_arm) {}
+  undecided_policy() : constant_policy(native_alone(), select::native_arm) {}
   std::string reason() const override {
     return "native until the process' calls have paid for more tuning";
   }
@@ -155,9 +157,13 @@ std::unique_ptr<select::policy> session::policy_for(const select::context_key& k
                              .pass_exponent = settings_.pass_exponent};
   if (const arm* const pinned = arms_[key.op].pinned)
     return policy_of_pinned(*pinned, c, std::move(input));
+  const std::string name =
+      key.size_class == select::context_key::below_least ? "native" : policies_[key.policy];
+  if (select::require_policy(name).is_native_only) {
+    input.priors = native_alone();
+    return select::make_policy(name, std::move(input));
+  }
   input.priors = priors(key, c, double(bytes));
-  if (key.size_class == select::context_key::below_least)
-    return select::make_policy("native", std::move(input));
   const int other = key.is_of_any_size() ? -1 : nearest_context(key);
   const auto nearest =
       other < 0 ? key : select::context_key::unpacked(joint_.steps().id(other).number);
@@ -172,7 +178,7 @@ std::unique_ptr<select::policy> session::policy_for(const select::context_key& k
   }
   std::unique_ptr<select::policy> chosen =
       policy_with_knowledge(key, c, bytes, input, octaves_away);
-  if (!chosen) chosen = select::make_policy(policies_[key.policy], input);
+  if (!chosen) chosen = select::make_policy(name, input);
   if (!key.is_of_any_size()) return chosen;
   return policy_of_all_sizes(key, std::move(input), std::move(chosen), bytes);
 }

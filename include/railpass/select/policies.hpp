@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace railpass::select {
@@ -18,12 +19,14 @@ namespace railpass::select {
 struct policy_description {
   std::string_view name;
   std::string_view text;
+  bool is_native_only;  ///< no arm but native needs a prior
   std::unique_ptr<policy> (*make)(policy_input input);
 };
 
-#define RAILPASS_LIST_POLICY(name, text)                                              \
-  policy_description{#name, text, [](policy_input input) -> std::unique_ptr<policy> { \
-                       return std::make_unique<name##_policy>(std::move(input));      \
+#define RAILPASS_LIST_POLICY(name, text)                                         \
+  policy_description{#name, text, std::is_same_v<name##_policy, native_policy>,  \
+                     [](policy_input input) -> std::unique_ptr<policy> {         \
+                       return std::make_unique<name##_policy>(std::move(input)); \
                      }},
 inline constexpr policy_description policies[] = {
 #include "railpass/select/policies.def"
