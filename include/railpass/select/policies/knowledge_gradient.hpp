@@ -71,8 +71,14 @@ class knowledge_gradient final : public belief_policy {
   std::vector<double> probabilities() const override { return probability_; }
 
  private:
-  static constexpr std::size_t points = 21;  // of the quadrature, from -5 to 5
-  static constexpr double at(std::size_t k) { return -5 + 0.5 * double(k); }
+  // Of the quadrature, from -5 to 5; one more, whose weight is 0, makes pairs for the processor.
+  static constexpr std::size_t points = 21;
+  using at_points = std::array<double, points + 1>;
+  static constexpr at_points places = [] {
+    at_points z{};
+    for (std::size_t k = 0; k < z.size(); ++k) z[k] = -5 + 0.5 * double(k);
+    return z;
+  }();
   static constexpr double explored_share = 0.75;  // of an epoch
   // Of an epoch; the other places in a plan are kept for maintenance.
   static constexpr std::size_t most_tries = epoch_plan::max_explore - 8;
@@ -88,10 +94,10 @@ class knowledge_gradient final : public belief_policy {
   };
 
   /// Weights of the quadrature: a normal distribution, a share of it wider.
-  static void weigh(std::array<double, points>& weights, double wide_share, double width) {
+  static void weigh(at_points& weights, double wide_share, double width) {
     double sum = 0;
     for (std::size_t k = 0; k < points; ++k) {
-      const double z = at(k), wide = z / width;
+      const double z = places[k], wide = z / width;
       sum += weights[k] = (1 - wide_share) * std::exp(-0.5 * z * z) +
                           wide_share * std::exp(-0.5 * wide * wide) / width;
     }
@@ -192,13 +198,16 @@ class knowledge_gradient final : public belief_policy {
                   double noise) const {
     const double scale = 1 / std::sqrt(after(a, a) + noise / n + belief::separation_variance);
     const double own = after(incumbent(), a);
-    std::array<double, points> best{};
+    at_points best{};
     for (const int j : candidates) {
       const double slope = (after(j, a) - own) * scale;
       const double level = excess[std::size_t(j)] +
                            0.5 * std::max(0.0, spread_squared[std::size_t(j)] - slope * slope);
       if (level > 5 * std::abs(slope)) continue;
-      for (std::size_t k = 0; k < points; ++k) best[k] = std::min(best[k], level + slope * at(k));
+      for (std::size_t k = 0; k < best.size(); ++k) {
+        const double line = level + slope * places[k];
+        best[k] = line < best[k] ? line : best[k];  // std::min would keep it from being vectorized
+      }
     }
     const auto& weights = beliefs().samples(a) > 0 ? plain_ : heavy_;
     double value = 0;
@@ -331,7 +340,7 @@ class knowledge_gradient final : public belief_policy {
     probability_[std::size_t(place_of(incumbent()))] += 1 - double(explore.size()) / calls;
   }
 
-  std::array<double, points> plain_{}, heavy_{};
+  at_points plain_{}, heavy_{};
   std::vector<double> probability_;      // by place in arms()
   std::vector<std::int64_t> looked_at_;  // planned in which call, by place in arms()
   std::vector<slowed_arm> slowed_;
