@@ -116,26 +116,58 @@ TEST_CASE("a communicator is not set up while the account is empty") {
   if (world.rank() == 0) CHECK(!contexts_of("not set up").empty());
 }
 
-TEST_CASE("many communicators with an empty account take little memory") {
-  const communicator world = communicator::duplicate_of_world();
-  if (world.size() < 2) return;
-  constexpr int number = 16;
-  std::deque<communicator> all;
+namespace {
+
+/// What MPI and railpass allocate for each of so many communicators, by its calls.
+template <class Call>
+double bytes_per_communicator(int number, const Call& call) {
+  const communicator first = communicator::duplicate_of_world();
+  std::deque<communicator> others;
   for (int i = 0; i < number; ++i) {
     MPI_Comm copy = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
-    all.emplace_back(copy);
+    others.emplace_back(copy);
   }
-  const auto call = [&](const communicator& one) {
-    for (int count = 1; count <= 512; count *= 2) call_all_reduce(one, count);
+  const auto bytes_in_use = [] {
+    const struct mallinfo2 all = mallinfo2();
+    return double(all.uordblks) + double(all.hblkhd);
   };
+  call(first);
+  const double before = bytes_in_use();
+  for (const communicator& one : others) call(one);
+  return (bytes_in_use() - before) / number;
+}
+
+void call_ten_sizes(const communicator& one) {
+  for (int count = 1; count <= 512; count *= 2) call_all_reduce(one, count);
+}
+
+}  // namespace
+
+TEST_CASE("many communicators with an empty account take little memory") {
   const empty_account none_left;
-  call(world);
-  const std::size_t before = mallinfo2().uordblks;
-  for (const communicator& one : all) {
-    REQUIRE(mpi::start_tuning(one) == MPI_SUCCESS);
-    call(one);
-  }
-  const double bytes = double(mallinfo2().uordblks) - double(before);
-  CHECK(bytes / number < 100e3);
+  CHECK(bytes_per_communicator(16, [](const communicator& one) {
+          REQUIRE(mpi::start_tuning(one) == MPI_SUCCESS);
+          call_ten_sizes(one);
+        }) < 100e3);
+}
+
+TEST_CASE("communicators with the policy native take little memory") {
+  CHECK(bytes_per_communicator(16, [](const communicator& one) {
+          mpi::configure(one, "policy", "native");
+          REQUIRE(mpi::start_tuning(one) == MPI_SUCCESS);
+          call_ten_sizes(one);
+        }) < 100e3);
+}
+
+TEST_CASE("communicators share the scratch memory of long calls") {
+  constexpr int count = 1 << 18;
+  CHECK(bytes_per_communicator(8, [](const communicator& one) {
+          REQUIRE(mpi::start_tuning(one) == MPI_SUCCESS);
+          std::vector<int> data(count, 1);
+          const auto arm = collect(use("recursive_doubling"));
+          CHECK(mpi::all_reduce(MPI_IN_PLACE, data.data(), count, MPI_INT, MPI_SUM, one, arm) ==
+                MPI_SUCCESS);
+          CHECK(data == std::vector<int>(count, one.size()));
+        }) < count * sizeof(int) / 4);
 }
