@@ -25,25 +25,33 @@ namespace railpass::select {
 
 namespace detail {
 
+/// Without arms whose segments are no smaller than the message, which do what the arm without
+/// segments does: a context keeps nothing of these.
+inline std::vector<arm_prior> distinct(std::vector<arm_prior> priors) {
+  std::vector<arm_prior> result;
+  const auto is_known = [&](const arm_prior& p) {
+    return std::ranges::any_of(result, [&](const arm_prior& q) {
+      return !q.native && p.family == q.family && p.log_seconds == q.log_seconds &&
+             q.log2_segment == 24;
+    });
+  };
+  for (arm_prior& p : priors)
+    if (p.native || !p.one_segment || !is_known(p)) result.push_back(std::move(p));
+  result.shrink_to_fit();
+  return result;
+}
+
 /// All arms in the order in which they deserve attention: native, the best of each algorithm, so
 /// that one well predicted algorithm with many parameters does not hide the others, then the others
-/// as fast as they are predicted. Indices in `priors`. Segments no smaller than the message make no
-/// arm of their own.
+/// as fast as they are predicted. Indices in `priors`.
 inline std::vector<int> ranked_arms(std::span<const arm_prior> priors) {
   std::vector<int> order;
   std::vector<int> result;
   for (int i = 0; i < int(priors.size()); ++i) {
-    const arm_prior& p = priors[std::size_t(i)];
-    if (p.native) {
+    if (priors[std::size_t(i)].native)
       result.push_back(i);
-      continue;
-    }
-    const bool again =
-        p.one_segment && std::any_of(order.begin(), order.end(), [&](int j) {
-          const arm_prior& q = priors[std::size_t(j)];
-          return p.family == q.family && p.log_seconds == q.log_seconds && q.log2_segment == 24;
-        });
-    if (!again) order.push_back(i);
+    else
+      order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
     return priors[std::size_t(a)].log_seconds < priors[std::size_t(b)].log_seconds;
@@ -81,7 +89,7 @@ class belief_policy : public policy {
   static constexpr std::size_t max_active = 24;  // beside native
 
   explicit belief_policy(policy_input input)
-      : priors_(detail::placed(std::move(input.priors))),
+      : priors_(detail::distinct(detail::placed(std::move(input.priors)))),
         active_(detail::ranked_arms(priors_)),
         outsiders_(cut_off(active_)),
         random_(input.seed),
