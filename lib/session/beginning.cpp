@@ -25,11 +25,22 @@ constexpr std::array private_settings{
     std::string_view{"profile"}, std::string_view{"knowledge"},   std::string_view{"summary"},
     std::string_view{"rails"},   std::string_view{"hang_report"}, std::string_view{"strict"}};
 
+void add(text_hash& hash, const std::string& text) { hash.add(text); }
+template <class Number>
+void add(text_hash& hash, const Number& value) {
+  hash.add({reinterpret_cast<const char*>(&value), sizeof value});
+}
+
 std::uint64_t hash_of_settings(const settings& values) {
   text_hash hash;
-  for (const setting_description& d : describe(values))
-    if (std::ranges::find(private_settings, d.name) == private_settings.end())
-      hash.add(d.name).add(d.value);
+#define RAILPASS_SETTING(kind, name, standard, unit, text)                      \
+  if constexpr (std::ranges::find(private_settings, std::string_view{#name}) == \
+                private_settings.end()) {                                       \
+    hash.add(#name);                                                            \
+    add(hash, values.name);                                                     \
+  }
+#include "railpass/base/settings.def"
+#undef RAILPASS_SETTING
   return hash.value();
 }
 
