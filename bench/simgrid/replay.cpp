@@ -115,7 +115,7 @@ cell read_cell(const profile* known, const ordered_json& j) {
   c.bytes = j.at("bytes");
   c.num_ranks = j.at("ranks");
   c.expected_merges = select::expected_merge_costs(machine, c.num_ranks, j.at("ranks_per_node"));
-  const auto [spread_s, at_once_s] = c.expected_merges;
+  const double spread_s = c.expected_merges.spread_s, at_once_s = c.expected_merges.at_once_s;
   c.merge = j.contains("merge") ? read_merge(j["merge"]) : merge_time{spread_s, spread_s};
   c.merge_at_once = j.contains("merge_at_once") ? read_merge(j["merge_at_once"])
                                                 : merge_time{at_once_s, at_once_s};
