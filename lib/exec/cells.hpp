@@ -155,24 +155,29 @@ class cell_regions {
   /// So many can be added then without an allocation.
   void reserve(std::size_t num_ranks) { all_.reserve(num_ranks); }
   /// Ranks ascend.
-  void add(std::int32_t rank, const cell_region& region) { all_.push_back({rank, region}); }
+  void add(std::int32_t rank, const cell_region& region) {
+    if (all_.empty()) first_ = rank;
+    all_.push_back({rank, region});
+  }
 
   auto begin() const { return all_.begin(); }
   auto end() const { return all_.end(); }
   /// Without memory: that of a rank on another host.
   const cell_region& operator[](std::int32_t rank) const {
-    static constexpr cell_region none;
-    if (all_.empty()) return none;
     // Mostly they follow one another.
-    const std::int64_t guess = std::int64_t{rank} - all_[0].rank;
-    if (guess >= 0 && guess < std::int64_t(all_.size()) && all_[std::size_t(guess)].rank == rank)
-      return all_[std::size_t(guess)].region;
+    const auto guess = std::size_t(std::int64_t{rank} - first_);
+    return guess < all_.size() && all_[guess].rank == rank ? all_[guess].region : find(rank);
+  }
+
+ private:
+  [[gnu::noinline]] const cell_region& find(std::int32_t rank) const {
+    static constexpr cell_region none;
     const auto found = std::ranges::lower_bound(all_, rank, {}, &entry::rank);
     return found != all_.end() && found->rank == rank ? found->region : none;
   }
 
- private:
   std::vector<entry> all_;
+  std::int32_t first_ = 0;  // rank
 };
 
 }  // namespace railpass
