@@ -218,6 +218,7 @@ TEST_CASE("calls below the least size are native on all ranks as long as merges 
   ranks all(4, 1e-3, 4096);
   for (int i = 0; i < 200; ++i) CHECK(all.call(64) == native_arm);
   CHECK(all.leader().policy_of(0)->reason() == "the mean size, 64, is below the setting min_bytes");
+  CHECK(all.leader().policy_of(0)->probabilities() == std::vector<double>{1, 0, 0});
   all.mean_s({large}, 2000);
   CHECK(all.leader().incumbent(0) == 2);
   all.mean_s({64}, 6000);

@@ -82,15 +82,19 @@ class sized_policy final : public policy {
 
   std::vector<double> probabilities() const override {
     const part& last = parts_[last_];
-    const bool is_last = incumbent_ == last.incumbent && mean_bytes() >= min_bytes_;
     const std::span<const arm_prior> its = last.its->arms();
     const std::vector<double> of_its = last.its->probabilities();
+    // A part that has made no plan, as calls are native, knows none.
+    const bool is_last =
+        incumbent_ == last.incumbent && mean_bytes() >= min_bytes_ && of_its.size() == its.size();
     std::vector<double> result;
     for (const arm_prior& a : arms()) {
       // Other arms may have been eligible when the part was made.
       const auto same = std::ranges::find(its, a.arm, &arm_prior::arm);
-      const double taken = same == its.end() ? 0 : of_its[std::size_t(same - its.begin())];
-      result.push_back(is_last ? taken : a.arm == incumbent_ ? 1 : 0);
+      if (!is_last)
+        result.push_back(a.arm == incumbent_ ? 1 : 0);
+      else
+        result.push_back(same == its.end() ? 0 : of_its[std::size_t(same - its.begin())]);
     }
     return result;
   }
