@@ -20,7 +20,7 @@
 namespace railpass::measure {
 namespace {
 
-// Time of `work`, repeated so often that the clock does not matter.
+// Repeats `work` until the clock's resolution no longer matters, and returns the mean time.
 double time_of(const std::function<void()>& work) {
   for (int repeat = 1;; repeat *= 4) {
     const double begin_s = steady_clock_s();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What merges report of the sizes of calls whose lengths only pairs of ranks know.
+// Sizes of calls as merges report them, for collectives whose lengths only pairs of ranks know.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace railpass::select {
 
-/// Of all calls that were reported, in bytes.
+/// The sizes of all reported calls, in bytes.
 struct size_record {
   double mean = 0, smallest = 0, largest = 0;
 };
@@ -43,8 +43,8 @@ class seen_sizes {
   size_record all_{};
 };
 
-/// What calls take that ask for their size, all sizes together, and what the asking takes of that.
-/// Of late.
+/// Recent mean times of the calls that begin with a reduction of their size: of the whole call, and
+/// of the reduction in it.
 class asking_calls {
  public:
   void add(double call_s, double asked_s) {
