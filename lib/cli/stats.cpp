@@ -12,6 +12,9 @@
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
 namespace railpass::cli {
 namespace {
@@ -55,6 +58,39 @@ std::vector<const select::arm_statistics*> arms_to_show(const select::context_st
     return !is_in_use_or_baseline(*a, c) && (a->calls == 0 || ++used > most_used);
   });
   return arms;
+}
+
+// Those that took the most time first: all, or the few that took nearly all of the time.
+std::vector<const select::context_statistics*> contexts_to_show(const select::statistics_dump& dump,
+                                                                bool all) {
+  constexpr std::size_t most = 12;
+  constexpr double nearly_all = 0.99;
+  std::vector<const select::context_statistics*> contexts;
+  double total_s = 0, shown_s = 0;
+  for (const select::context_statistics& c : dump.contexts) {
+    contexts.push_back(&c);
+    total_s += c.time_s;
+  }
+  std::ranges::stable_sort(contexts, std::ranges::greater{}, &select::context_statistics::time_s);
+  if (all) return contexts;
+  std::size_t shown = 0;
+  while (shown < std::min(most, contexts.size()) && (shown == 0 || shown_s < nearly_all * total_s))
+    shown_s += contexts[shown++]->time_s;
+  contexts.resize(shown);
+  return contexts;
+}
+
+// What is said of contexts that are not shown; empty if all are.
+std::string others_than(std::span<const select::context_statistics* const> shown,
+                        const select::statistics_dump& dump) {
+  if (shown.size() == dump.contexts.size()) return "";
+  double total_s = 0, shown_s = 0;
+  for (const select::context_statistics& c : dump.contexts) total_s += c.time_s;
+  for (const select::context_statistics* c : shown) shown_s += c->time_s;
+  const std::size_t others = dump.contexts.size() - shown.size();
+  return std::to_string(others) + (others == 1 ? " more context" : " more contexts") + " with " +
+         percent(total_s > 0 ? (total_s - shown_s) / total_s : 0) +
+         " of the time: --all shows all\n\n";
 }
 
 std::string title_of(const select::context_statistics& c) {
@@ -154,7 +190,9 @@ std::string line_of(const std::string& text) { return wrapped(printable(text), 2
 
 std::string as_tables(const select::statistics_dump& dump, const options& o) {
   std::string text;
-  for (const select::context_statistics& c : dump.contexts) {
+  const auto contexts = contexts_to_show(dump, o.all);
+  for (const select::context_statistics* const context : contexts) {
+    const select::context_statistics& c = *context;
     report::table lines(titles(false));
     const auto shown = arms_to_show(c, o.all);
     for (const select::arm_statistics* a : shown) {
@@ -198,6 +236,7 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
               " more arms are not shown (--all shows them)\n";
     text += '\n';
   }
+  text += others_than(contexts, dump);
   text += dump.contexts.empty() ? "No context was tuned.\n" : line_of(select::summary_of(dump));
   if (!dump.rails.empty()) {
     report::table lines(
@@ -238,7 +277,7 @@ const verb stats_verb{
           ->type_name("FILE")
           ->required();
       app.add_flag("--markdown", o->markdown, "tables as Markdown");
-      app.add_flag("--all", o->all, "show all arms, not only the most used");
+      app.add_flag("--all", o->all, "show all contexts and arms, not only the most used");
       o->json.declare(app);
       return [o] { return run(*o); };
     }};
