@@ -9,6 +9,10 @@
 
 namespace railpass {
 
+/// The schedule and its phases, each with a serial number that no other schedule of this process
+/// has. Thread-safe.
+schedule numbered(schedule s);
+
 /// Schedules built lately. They depend on neither size nor buffers, so the key is the arm and the
 /// shape. When `capacity` schedules are there the one not used for longest makes room. Local. A
 /// list of nodes that a shape has borrowed stays as it is for as long as the cache lives.
@@ -33,7 +37,7 @@ class schedule_cache {
       e.last_used = now_;
       return e.built;
     }
-    auto built = std::make_shared<const schedule>(a.build(s, values));
+    auto built = std::make_shared<const schedule>(numbered(a.build(s, values)));
     std::size_t place = hashes_.size();
     if (place < capacity_) {
       entries_.resize(place + 1);  // if there is memory for one of them only, neither counts

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Every installed header compiles on its own, and the algorithms of a collective in one file.
+"""Every installed header compiles on its own, the algorithms of a collective in one file, and all headers
+of the library and of the program in one file: no two of them give one name to different things.
 
     headers.py SOURCE_DIR FOLDER facade|no-facade -- COMPILER FLAGS...
 
@@ -28,7 +29,8 @@ def needs_boost(header):
 
 def compile_alone(headers):
     names = [str(header.relative_to(ROOT)).removeprefix("include/") for header in headers]
-    source = FOLDER / names[0].replace("/", "_").replace(".hpp", ".cpp")
+    source = FOLDER / ("all" if len(names) > 100 else names[0].replace("/", "_")).removesuffix(".hpp")
+    source = source.with_suffix(".cpp")
     source.write_text("".join(f'#include "{name}"\n' for name in names))
     # ccache keeps nothing of -fsyntax-only, and without optimisation the code costs no more.
     done = subprocess.run([*COMPILER, "-O0", "-c", source, "-o", source.with_suffix(".o")],
@@ -46,6 +48,8 @@ def compiled_together():
     for header in headers:
         if header not in algorithms:
             yield [header]
+    # Some headers of lib are lists that one other file includes.
+    yield headers + [p for p in sorted((ROOT / "lib").rglob("*.hpp")) if "#pragma once" in p.read_text()]
 
 
 FOLDER.mkdir(parents=True, exist_ok=True)

@@ -300,6 +300,32 @@ TEST_CASE("a message of another length than its receive is an error of MPI's cla
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
+TEST_CASE("one executor runs schedules that the program builds and those of the library in turn") {
+  own_communicator c;
+  if (c.size < 2) return;
+  mpi_rail rail(c.comm);
+  executor<mpi_rail> exec(rail);
+  schedule_cache of_library;
+  const std::array algorithms{find_algorithm(collective::broadcast, "binomial"),
+                              find_algorithm(collective::broadcast, "linear")};
+  int wrong = 0;
+  for (int i = 0; i < 40; ++i) {
+    const int root = i / 4 % c.size;
+    const algorithm& a = *algorithms[std::size_t(i) % 2];
+    const shape s{.rank = wrap(c.rank - root, c.size), .num_ranks = c.size};
+    std::vector<int> data(1000, c.rank == root ? i : -1);
+    binding b;
+    b.output = reinterpret_cast<std::byte*>(data.data());
+    b.size = {std::int64_t(data.size() * sizeof(int)), 1};
+    b.root = root;
+    const parameters values = a.default_values();
+    REQUIRE(exec.run(i % 4 < 2 ? a.build(s, values) : *of_library.find_or_build(a, values, s), b) ==
+            MPI_SUCCESS);
+    wrong += data != std::vector<int>(data.size(), i);
+  }
+  REQUIRE(wrong == 0);
+}
+
 TEST_CASE("two calls in progress at once, finished in another order than started") {
   own_communicator c;
   if (c.size < 2) return;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The version of CMakeLists.txt is that of the program, of the newest heading of CHANGELOG.md and of
+"""The version of include/railpass/version.hpp is that of the program, of the newest heading of CHANGELOG.md and of
 CITATION.cff, and the Spack recipe asks for the versions that CMake asks for.
 
     release.py SOURCE_DIR VERSION RAILPASS

@@ -695,7 +695,8 @@ TEST_CASE("whichever rank fails in a phase, those who wait in any other end when
         thread_rail rail(mail, r);
         executor<thread_rail> messages(rail, {}, 4);
         phases_executor phases;
-        const schedule s = a.base->build({.rank = r, .num_ranks = p, .nodes = nodes}, a.values);
+        const schedule s =
+            numbered(a.base->build({.rank = r, .num_ranks = p, .nodes = nodes}, a.values));
         std::vector<affine> in(100), out(in.size());
         binding b{.input = reinterpret_cast<const std::byte*>(in.data()),
                   .output = reinterpret_cast<std::byte*>(out.data()),

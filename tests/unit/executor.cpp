@@ -531,6 +531,20 @@ TEST_CASE("the cache keeps what was used last and tells arms and shapes apart") 
   REQUIRE_THROWS_AS(schedule_cache(0), error);
 }
 
+TEST_CASE("only schedules that the library numbers are known again, each by a number of its own") {
+  const algorithm* binomial = find_algorithm(collective::broadcast, "binomial");
+  REQUIRE(binomial != nullptr);
+  const shape s{.rank = 1, .num_ranks = 8};
+  CHECK(binomial->build(s, {0}).serial == 0);
+  schedule_cache one, other;
+  const std::uint64_t first = one.find_or_build(*binomial, {0}, s)->serial,
+                      second = other.find_or_build(*binomial, {0}, s)->serial;
+  CHECK(first != 0);
+  CHECK(second != 0);
+  CHECK(first != second);
+  CHECK(one.find_or_build(*binomial, {0}, s)->serial == first);
+}
+
 TEST_CASE("equal nodes share a schedule whatever the root, others have one for each root's node") {
   const algorithm* on_nodes = find_algorithm(collective::broadcast, "nodes_postal_tree");
   REQUIRE(on_nodes != nullptr);

@@ -110,7 +110,7 @@ TEST_CASE("whichever allocation fails, nothing was posted, and the executor can 
   for (const algorithm* a : all_algorithms) {
     if (a->is_native() || a->needs.shared_memory) continue;  // which has an executor of its own
     INFO(a->name);
-    const schedule s = a->build({.rank = 5, .num_ranks = 8}, default_arm(*a).values);
+    const schedule s = numbered(a->build({.rank = 5, .num_ranks = 8}, default_arm(*a).values));
     echo_rail rail;
     executor<echo_rail> exec(rail);
     std::size_t allowed = 0;

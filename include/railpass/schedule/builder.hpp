@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <initializer_list>
 #include <span>
 #include <utility>
@@ -199,15 +198,10 @@ class builder {
     result_.steps.shrink_to_fit();
     result_.dependencies.shrink_to_fit();
     result_.successors.shrink_to_fit();
-    result_.serial = next_serial();
     return std::move(result_);
   }
 
  private:
-  static std::uint64_t next_serial() {
-    static std::atomic<std::uint64_t> last{0};
-    return 1 + last.fetch_add(1, std::memory_order_relaxed);
-  }
   step_id add(step s, const block_range& blocks, std::int32_t peer, const wait_list& waits,
               loop l) {
     if (l.rounds <= 0) return no_step;

@@ -200,8 +200,9 @@ struct buffer_use {
 /// What one rank does. Independent of the message's size, the root and the buffers: those are
 /// bound when it runs, so one schedule serves all sizes and roots.
 struct schedule {
-  /// Another one for each schedule the builder finished, by which whoever prepared something for a
-  /// schedule knows it again; 0: none.
+  /// By which executors know a schedule again that they have prepared something for; 0: they do
+  /// not. The library gives the numbers (schedule_cache.hpp): a program that counted, too, would
+  /// give the same ones to other schedules.
   std::uint64_t serial = 0;
   std::int32_t rank = 0;  ///< virtual
   std::int32_t num_ranks = 1;
