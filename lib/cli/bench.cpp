@@ -13,6 +13,7 @@
 #include "lib/tune/command.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
+#include "railpass/version.hpp"
 
 #include <algorithm>
 #include <filesystem>

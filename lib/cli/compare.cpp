@@ -10,6 +10,7 @@
 #include "railpass/base/printable.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
+#include "railpass/version.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -19,6 +19,7 @@ namespace {
 constexpr const verb* verbs[] = {
 #define RAILPASS_VERB(name) &name##_verb,
 #include "lib/cli/verbs.def"
+#include "railpass/version.hpp"
 #undef RAILPASS_VERB
 };
 

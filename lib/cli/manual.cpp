@@ -5,6 +5,7 @@
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
 #include "lib/session/settings_in_force.hpp"
+#include "railpass/version.hpp"
 
 #include <algorithm>
 #include <filesystem>

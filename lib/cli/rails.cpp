@@ -12,6 +12,7 @@
 #include "railpass/base/clock.hpp"
 #include "railpass/base/printable.hpp"
 #include "railpass/base/units.hpp"
+#include "railpass/version.hpp"
 
 #include <iostream>
 #include <map>

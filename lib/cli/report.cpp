@@ -3,6 +3,7 @@
 #include "lib/files/files.hpp"
 #include "lib/files/json_reader.hpp"
 #include "lib/report/results_page.hpp"
+#include "railpass/version.hpp"
 
 #include <iostream>
 #include <memory>

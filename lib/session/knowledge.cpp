@@ -7,6 +7,7 @@
 #include "railpass/base/error.hpp"
 #include "railpass/base/float_environment.hpp"
 #include "railpass/knowledge/imports.hpp"
+#include "railpass/version.hpp"
 
 #include <algorithm>
 #include <array>

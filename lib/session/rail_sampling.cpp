@@ -6,6 +6,7 @@
 #include "lib/rails/meter.hpp"
 #include "lib/session/hosts.hpp"
 #include "lib/session/process.hpp"
+#include "railpass/version.hpp"
 
 #include <algorithm>
 #include <filesystem>
