@@ -42,6 +42,7 @@ class periodicity {
 
 /// What is to be distributed, for cartesian::suggest.
 struct suggestion_options {
+  std::size_t struct_bytes = sizeof(suggestion_options);  ///< see options.hpp
   std::int64_t width = 1;          ///< elements at each side that neighbours need
   std::int64_t element_bytes = 8;  ///< of all fields together
   bool corners = false;            ///< neighbours across edges and corners, too

@@ -69,14 +69,14 @@ class function_set<R(Args...)> {
   /// to 200; a set has no collective's name. Shape and features have at most 16 sizes. Collective;
   /// throws error on all ranks alike if a name is none, or the ranks name different things.
   function_set(std::string name, MPI_Comm comm, std::vector<std::string> attributes = {},
-               function_set_options options = {})
-      : request_(std::move(name), comm, std::move(attributes), std::move(options)) {}
+               const function_set_options& options = {})
+      : request_(std::move(name), comm, std::move(attributes), options) {}
 
   /// Of a set that each rank calls, and tunes, for itself. Local, between MPI_Init and
   /// MPI_Finalize.
   explicit function_set(std::string name, std::vector<std::string> attributes = {},
-                        function_set_options options = {})
-      : function_set(std::move(name), MPI_COMM_SELF, std::move(attributes), std::move(options)) {}
+                        const function_set_options& options = {})
+      : function_set(std::move(name), MPI_COMM_SELF, std::move(attributes), options) {}
 
   /// One more version, before the first call, the same on all ranks and in the same order: at most
   /// 2048. The first one is in use until another one proves faster. `values`: one of each

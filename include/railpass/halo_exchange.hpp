@@ -9,6 +9,7 @@
 #include "railpass/cartesian.hpp"
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -37,6 +38,7 @@ class halo_width {
 };
 
 struct halo_options {
+  std::size_t struct_bytes = sizeof(halo_options);  ///< see options.hpp
   bool corners = false;  ///< neighbours across edges and corners, too
   std::string name =
       "halo";            ///< of the function set; exchanges of one name and shape learn together
@@ -57,7 +59,7 @@ struct halo_arguments {
 /// See halo_exchange<D>, whose members these are.
 class halo {
  public:
-  explicit halo(halo_arguments arguments);
+  explicit halo(const halo_arguments& arguments);
   halo(halo&&) noexcept;
   halo& operator=(halo&&) noexcept;
   ~halo();

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Named options of a call. They must be equal on all ranks of the communicator, as the root must.
+//
+// A struct of options, here and in other headers, says in struct_bytes how long the program knows it
+// to be. Later versions of railpass add members at its end and read only those that the program
+// knows, so a program need not be compiled again.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -10,6 +15,7 @@ namespace railpass {
 
 /// What one call asks for. The strings are borrowed for the duration of the call.
 struct call_options {
+  std::size_t struct_bytes = sizeof(call_options);
   std::string_view arm;             ///< pins an algorithm or arm; empty: the policy chooses
   std::int64_t segment_bytes = -1;  ///< of the pinned algorithm; -1: as the arm says
   std::string_view policy;          ///< another policy than the communicator's; it learns apart

@@ -27,7 +27,7 @@ namespace railpass {
 
 namespace detail {
 
-struct request_state {
+struct message_state {
   mpi::message message;
   std::vector<char> archive;                     // that is sent, or has come
   std::function<void(std::vector<char>&)> load;  // what came, once
@@ -55,7 +55,7 @@ inline void set_count(boost::mpi::status& s, std::int64_t bytes, std::size_t val
 class request {
  public:
   request() = default;  ///< of a message that has ended
-  explicit request(std::shared_ptr<detail::request_state> s) : state_(std::move(s)) {}
+  explicit request(std::shared_ptr<detail::message_state> s) : state_(std::move(s)) {}
 
   /// Blocks until the message has ended; see railpass::mpi::message::wait.
   boost::mpi::status wait() {
@@ -77,7 +77,7 @@ class request {
   }
 
  private:
-  std::shared_ptr<detail::request_state> state_;
+  std::shared_ptr<detail::message_state> state_;
 };
 
 /// Waits for all requests of a range.
@@ -90,7 +90,7 @@ void wait_all(Iterator first, Iterator last) {
 template <class T>
 request isend(const boost::mpi::communicator& comm, int dest, int tag, const T* values, int n) {
   mpi::message_part part = detail::part_of("railpass::isend", values, n);
-  const auto state = std::make_shared<detail::request_state>();
+  const auto state = std::make_shared<detail::message_state>();
   if constexpr (!std::is_trivially_copyable_v<T>) {
     boost::mpi::packed_oarchive archive(comm);
     detail::save(archive, values, n);
@@ -109,7 +109,7 @@ request isend(const boost::mpi::communicator& comm, int dest, int tag, const T* 
 template <class T>
 request irecv(const boost::mpi::communicator& comm, int source, int tag, T* values, int n) {
   const mpi::message_part part = detail::part_of("railpass::irecv", values, n);
-  const auto state = std::make_shared<detail::request_state>();
+  const auto state = std::make_shared<detail::message_state>();
   if constexpr (std::is_trivially_copyable_v<T>) {
     state->value_bytes = sizeof(T);
     state->message = mpi::irecv({&part, 1}, source, tag, comm);
@@ -177,7 +177,7 @@ class segments {
 
   /// Begins to send or receive what was added.
   request begin() const {
-    const auto state = std::make_shared<detail::request_state>();
+    const auto state = std::make_shared<detail::message_state>();
     if constexpr (sends)
       state->message = mpi::isend(parts_, peer_, tag_, comm_);
     else

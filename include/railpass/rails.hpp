@@ -21,6 +21,7 @@
 namespace railpass::mpi {
 
 struct rails_options {
+  std::size_t struct_bytes = sizeof(rails_options);  ///< see options.hpp
   std::string rails;     ///< empty: what RAILPASS_RAILS says; see railpass settings. A network
                          ///< named twice carries two streams (where one alone is held back)
   std::string strategy;  ///< empty: what RAILPASS_STRATEGY says

@@ -200,7 +200,7 @@ void halo::engine::end() {
   call_.reset();
 }
 
-halo::halo(halo_arguments arguments) : engine_(std::make_unique<engine>(arguments)) {}
+halo::halo(const halo_arguments& arguments) : engine_(std::make_unique<engine>(arguments)) {}
 halo::halo(halo&&) noexcept = default;
 halo& halo::operator=(halo&&) noexcept = default;
 halo::~halo() = default;

@@ -134,12 +134,13 @@ void function_sets::add_near(const knowledge::problem& of, const feature_distanc
 // ---- requests
 
 request_state::request_state(std::string name, MPI_Comm comm, std::vector<std::string> attributes,
-                             function_set_options options)
+                             const function_set_options& options)
     : request_state(state_of(comm, set_named(name)), std::move(name), comm, std::move(attributes),
-                    std::move(options)) {}
+                    options) {}
 
 request_state::request_state(communicator_state& state, std::string name, MPI_Comm comm,
-                             std::vector<std::string> attributes, function_set_options options)
+                             std::vector<std::string> attributes,
+                             const function_set_options& options)
     : comm_(comm), process_(*process::get()), verifies_(state.values().verify) {
   std::string problem = problem_of_name("function set", name);
   if (find_collective(name) || is_neighbor_function(name))
@@ -183,11 +184,11 @@ request_state::request_state(communicator_state& state, std::string name, MPI_Co
     all.sets.push_back(set_);
   }
   context_ = {.of = nullptr,
-              .shape = std::move(options.shape),
-              .features = std::move(options.features),
-              .distance = std::move(options.distance),
-              .policy = std::move(options.policy),
-              .without = std::move(options.without),
+              .shape = options.shape,
+              .features = options.features,
+              .distance = options.distance,
+              .policy = options.policy,
+              .without = options.without,
               .lags = {}};
 }
 
@@ -375,10 +376,9 @@ void request_state::trace(const set_call& c, double seconds) const {
 // ---- what the header calls
 
 set_request::set_request(std::string name, MPI_Comm comm, std::vector<std::string> attributes,
-                         function_set_options options) {
+                         const function_set_options& options) {
   const inside here;
-  state_ = std::make_unique<request_state>(std::move(name), comm, std::move(attributes),
-                                           std::move(options));
+  state_ = std::make_unique<request_state>(std::move(name), comm, std::move(attributes), options);
 }
 set_request::set_request(std::unique_ptr<request_state> state) : state_(std::move(state)) {}
 set_request::set_request(set_request&&) noexcept = default;

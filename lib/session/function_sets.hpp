@@ -60,9 +60,9 @@ class tuned_set {
 class request_state {
  public:
   request_state(std::string name, MPI_Comm comm, std::vector<std::string> attributes,
-                function_set_options options);
+                const function_set_options& options);
   request_state(communicator_state& state, std::string name, MPI_Comm comm,
-                std::vector<std::string> attributes, function_set_options options);
+                std::vector<std::string> attributes, const function_set_options& options);
   /// To a set that is defined and has begun, of which all ranks know alike that it is the same:
   /// nothing is compared. Local.
   request_state(std::shared_ptr<tuned_set> set, MPI_Comm comm, bool verifies, set_context calls);

@@ -52,6 +52,7 @@ class attribute_value {
 
 /// What requests to a function set may say; equal on all ranks of its communicator.
 struct function_set_options {
+  std::size_t struct_bytes = sizeof(function_set_options);  ///< see options.hpp
   /// Sizes on which the versions' times depend. Requests of one set with different shapes learn
   /// apart.
   std::vector<std::int64_t> shape{};
@@ -76,7 +77,7 @@ class request_state;
 class set_request {
  public:
   set_request(std::string name, MPI_Comm comm, std::vector<std::string> attributes,
-              function_set_options options);
+              const function_set_options& options);
   explicit set_request(std::unique_ptr<request_state> state);
   set_request(set_request&&) noexcept;
   set_request& operator=(set_request&&) noexcept;
