@@ -85,8 +85,9 @@ struct scratch_formula {
   }
 };
 
-/// An algorithm as the rest of railpass sees it. Everything about it stands in its own header.
-/// `build` is null for the native arm alone: it is opaque and has neither schedule nor closed form.
+/// An algorithm as the rest of railpass sees it. Everything about it stands in its own header, and
+/// its line in algorithms.def. `build` is null for the native arm alone: it is opaque and has
+/// neither schedule nor closed form.
 struct algorithm {
   collective op = collective::broadcast;
   std::string_view name;
@@ -112,5 +113,16 @@ struct algorithm {
     return values;
   }
 };
+
+/// The MPI library's own: always there, opaque, the incumbent until another arm beats it.
+constexpr algorithm native_algorithm(collective op) {
+  return {.op = op, .name = "native", .source = "the MPI library", .needs = {.min_ranks = 1}};
+}
+
+/// An algorithm of another collective that keeps the promise of `op`, too.
+constexpr algorithm serving(collective op, algorithm a) {
+  a.op = op;
+  return a;
+}
 
 }  // namespace railpass

@@ -31,11 +31,19 @@ algorithm with(const preconditions& needs) {
 
 TEST_CASE("every header in a collective's folder is a listed algorithm of that name") {
   for (const collective op : all_collectives) {
+    const std::filesystem::path folder = collectives_folder / name_of(op);
     std::set<std::string> files, listed;
-    for (const auto& entry : std::filesystem::directory_iterator(collectives_folder / name_of(op)))
-      files.insert(entry.path().filename().string());
+    if (std::filesystem::exists(folder))
+      for (const auto& entry : std::filesystem::directory_iterator(folder))
+        files.insert(entry.path().filename().string());
+    // The other ones are algorithms of a collective before it in the list.
+    const auto is_its_own = [&](const algorithm& a) {
+      return !a.is_native() && std::ranges::find_if(all_algorithms, [&](const algorithm* b) {
+                                 return b->build == a.build;
+                               })[0] == &a;
+    };
     for (const algorithm* a : all_algorithms)
-      if (a->op == op) listed.insert(std::string(a->name) + ".hpp");
+      if (a->op == op && is_its_own(*a)) listed.insert(std::string(a->name) + ".hpp");
     REQUIRE(files == listed);
   }
 }
