@@ -73,15 +73,22 @@ class Runner:
         return done.stdout + done.stderr
 
 
-def hpcc(runner, folder, run):
-    if runner.o.mpi != "openmpi" or not shutil.which("hpcc"):
-        raise Missing("Debian's is for Open MPI, in the package hpcc")
+def write_hpcc_input(folder, ranks, n=1000):
+    if not shutil.which("hpcc"):
+        raise Missing("the package hpcc, for Open MPI")
     with open("/usr/share/doc/hpcc/examples/_hpccinf.txt", encoding="utf-8") as file:
         text = file.read()
     text = re.sub(r"^2( +Ps)", r"1\1", text, flags=re.M)
-    text = re.sub(r"^2( +Qs)", rf"{runner.o.ranks}\1", text, flags=re.M)
+    text = re.sub(r"^2( +Qs)", rf"{ranks}\1", text, flags=re.M)
+    text = re.sub(r"^1000( +Ns)", rf"{n}\1", text, flags=re.M)
     with open(os.path.join(folder, "hpccinf.txt"), "w", encoding="utf-8") as file:
         file.write(text)
+
+
+def hpcc(runner, folder, run):
+    if runner.o.mpi != "openmpi":
+        raise Missing("Debian's is for Open MPI")
+    write_hpcc_input(folder, runner.o.ranks)
     run("hpcc")
     with open(os.path.join(folder, "hpccoutf.txt"), encoding="utf-8") as file:
         found = verdicts(file.read(), r"PASSED|FAILED|Success=\d|Found \d+ errors")
