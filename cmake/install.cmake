@@ -4,6 +4,7 @@
 include(CMakePackageConfigHelpers)
 
 get_property(railpass_header_layers GLOBAL PROPERTY RAILPASS_HEADER_LAYERS)
+list(REMOVE_ITEM railpass_header_layers railpass_knowledge railpass_transport)  # the library's own
 set(railpass_targets railpass ${railpass_header_layers})
 if(RAILPASS_WITH_BOOST_MPI)
   list(APPEND railpass_targets railpass_boost_mpi)
@@ -42,7 +43,8 @@ endforeach()
 
 # Headers say "railpass/...", "models/..." and "collectives/...": all below include/railpass.
 set(headers FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*.def")
-install(DIRECTORY include/railpass DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${headers})
+install(DIRECTORY include/railpass DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${headers}
+  PATTERN knowledge EXCLUDE PATTERN transport EXCLUDE)
 install(DIRECTORY models collectives DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/railpass ${headers})
 
 install(EXPORT railpassTargets NAMESPACE railpass:: DESTINATION ${railpass_cmake_dir})

@@ -27,7 +27,8 @@ function(railpass_compiled_layer name)
   target_include_directories(railpass_${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(railpass_${name} PUBLIC ${layer_DEPENDS})
   # Calls inside librailpass are plain calls, not ones that another library might replace.
-  target_compile_options(railpass_${name} PRIVATE -fno-semantic-interposition)
+  # What headers define each program has itself: the library exports none of it.
+  target_compile_options(railpass_${name} PRIVATE -fno-semantic-interposition -fvisibility-inlines-hidden)
   railpass_warnings(railpass_${name})
   railpass_record_layer(${name} ${layer_DEPENDS})
 endfunction()

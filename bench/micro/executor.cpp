@@ -12,6 +12,7 @@
 namespace {
 
 using namespace railpass;
+using namespace railpass::internal;
 
 struct instant_rail {
   void reserve(std::size_t) {}

@@ -29,6 +29,7 @@
 namespace {
 
 using namespace railpass;
+using namespace railpass::internal;
 
 constexpr int calls_per_merge = 16;
 

@@ -65,6 +65,7 @@
 namespace {
 
 using namespace railpass;
+using namespace railpass::internal;
 using nlohmann::ordered_json;
 
 constexpr int checkpoints[] = {30, 100, 1000, 10000};

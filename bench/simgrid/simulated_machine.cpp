@@ -54,6 +54,7 @@ namespace {
 
 using nlohmann::ordered_json;
 using namespace railpass;
+using namespace railpass::internal;
 
 /// What begins later than was agreed would count as slow. Any other exception than an `error` ends
 /// all ranks.
@@ -95,7 +96,7 @@ class tuned_world {
   tuned_world& operator=(const tuned_world&) = delete;
 
   void call(const measure::workload& w, const call_options& options) const {
-    railpass::call c = w.made_on(comm_);
+    railpass::internal::call c = w.made_on(comm_);
     run_call(c, options);
   }
   std::string last_arm() const { return std::string(mpi::last_arm(comm_)); }

@@ -33,6 +33,7 @@
 #include <vector>
 
 using namespace railpass;
+using namespace railpass::internal;
 using namespace railpass::select;
 
 namespace {

@@ -39,11 +39,15 @@ class halo_width {
 
 struct halo_options {
   std::size_t struct_bytes = sizeof(halo_options);  ///< see options.hpp
-  bool corners = false;  ///< neighbours across edges and corners, too
+  bool corners = false;                             ///< neighbours across edges and corners, too
   std::string name =
       "halo";            ///< of the function set; exchanges of one name and shape learn together
   std::string policy{};  ///< empty: the communicator's (RAILPASS_POLICY)
 };
+
+namespace internal::halo {
+class engine;
+}
 
 namespace mpi {
 
@@ -70,11 +74,10 @@ class halo {
   std::string winner() const;
   std::string last() const;
 
-  class engine;
-  engine& implementation() { return *engine_; }
+  internal::halo::engine& implementation() { return *engine_; }
 
  private:
-  std::unique_ptr<engine> engine_;
+  std::unique_ptr<internal::halo::engine> engine_;
 };
 
 }  // namespace mpi

@@ -22,13 +22,15 @@
 
 namespace railpass {
 
-namespace detail {
-
+namespace internal {
 class region_state;
+}
+
+namespace detail {
 
 /// The regions that this thread is in, the innermost first.
 struct entered_region {
-  std::shared_ptr<region_state> region;
+  std::shared_ptr<internal::region_state> region;
   entered_region* outer = nullptr;
   static thread_local entered_region* innermost;
 };
@@ -62,7 +64,7 @@ class region {
 
    private:
     friend class region;
-    explicit entry(const std::shared_ptr<detail::region_state>& of);
+    explicit entry(const std::shared_ptr<internal::region_state>& of);
     detail::entered_region place_;
     int exceptions_;
   };
@@ -70,7 +72,7 @@ class region {
   entry enter() { return entry(state_); }
 
  private:
-  std::shared_ptr<detail::region_state> state_;
+  std::shared_ptr<internal::region_state> state_;
 };
 
 }  // namespace railpass

@@ -11,7 +11,7 @@
 #include <new>
 #include <string>
 
-namespace railpass::c {
+namespace railpass::internal::c {
 
 /// Of the calling thread. Does not throw.
 void remember_error(const char* text) noexcept;
@@ -37,4 +37,4 @@ inline void require(bool holds, const char* what) {
   if (!holds) throw error(what);
 }
 
-}  // namespace railpass::c
+}  // namespace railpass::internal::c

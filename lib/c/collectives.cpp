@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-namespace railpass::c {
+namespace railpass::internal::c {
 
 namespace {
 thread_local char last_error[1024] = "";
@@ -15,12 +15,12 @@ void remember_error(const char* text) noexcept {
   std::snprintf(last_error, sizeof last_error, "%s", text);
 }
 
-}  // namespace railpass::c
+}  // namespace railpass::internal::c
 
 using namespace railpass;
-using c::code_of, c::require;
+using internal::c::code_of, internal::c::require;
 
-const char* railpass_error_text(void) { return c::last_error; }
+const char* railpass_error_text(void) { return internal::c::last_error; }
 
 int railpass_broadcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
   return mpi::broadcast(buffer, count, type, root, comm);

@@ -21,12 +21,12 @@
 #include <vector>
 
 using namespace railpass;
-using c::code_of, c::require;
+using internal::c::code_of, internal::c::require;
 
 struct railpass_set_s {
-  detail::set_request request;
+  railpass::detail::set_request request;
   std::vector<std::string> versions{};
-  std::optional<detail::set_call> call{};
+  std::optional<railpass::detail::set_call> call{};
 };
 
 struct railpass_region_s {
@@ -77,7 +77,7 @@ array_layout layout_of(void* data, std::span<const std::int64_t> interior,
   PMPI_Type_size_x(type, &bytes);
   array_layout layout{.data = data, .element_bytes = extent};
   // Elements without gaps are copied as they are.
-  if (!is_predefined(type) || lower != 0 || extent != bytes) layout.element = type;
+  if (!internal::is_predefined(type) || lower != 0 || extent != bytes) layout.element = type;
   layout.extents.resize(interior.size());
   layout.strides_bytes.resize(interior.size());
   std::int64_t stride_bytes = extent;

@@ -10,7 +10,7 @@
 #include <memory>
 #include <sstream>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 namespace {
 
 std::vector<std::string> names_of(const preconditions& needs) {
@@ -175,4 +175,4 @@ const verb algorithms_verb{
       return [o] { return run(*o); };
     }};
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

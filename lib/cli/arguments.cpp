@@ -8,7 +8,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 
 std::vector<std::string> split_list(std::string_view option, std::string_view text) {
   std::vector<std::string> words;
@@ -113,4 +113,4 @@ double messages_of(const arm& a, int num_ranks, std::int64_t bytes) {
   return double(num_ranks) * (segments + num_ranks);
 }
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 
 /// The statuses every verb ends with.
 enum exit_status : int { succeeded = 0, failed = 1, wrong_use = 2 };
@@ -58,4 +58,4 @@ inline constexpr int most_ranks_in_full = 32;
 /// About how many messages the arm takes on all ranks together: what simulating it costs.
 double messages_of(const arm& a, int num_ranks, std::int64_t bytes);
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

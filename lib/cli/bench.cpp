@@ -24,7 +24,7 @@
 #include <sstream>
 #include <string_view>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 namespace {
 
 struct options {
@@ -430,4 +430,4 @@ const verb bench_verb{
       return [o, &app] { return o->launches > 0 ? start(*o, app) : run(*o); };
     }};
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

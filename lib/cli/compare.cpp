@@ -21,7 +21,7 @@
 #include <sstream>
 #include <utility>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 namespace {
 
 struct options {
@@ -283,4 +283,4 @@ const verb compare_verb{
       return [o] { return run(*o); };
     }};
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 
 /// The same command, without railpass and with the preload library.
 struct way {
@@ -40,4 +40,4 @@ std::string times_of(const files::comparison& found);
 /// In colours where the terminal has them.
 std::string verdict_of(const files::comparison& found);
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

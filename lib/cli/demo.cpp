@@ -15,7 +15,7 @@
 #include <memory>
 #include <optional>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 namespace {
 
 struct options {
@@ -108,4 +108,4 @@ const verb demo_verb{
       return [o] { return run(*o); };
     }};
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

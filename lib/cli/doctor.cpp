@@ -17,7 +17,7 @@
 #include <optional>
 #include <stdlib.h>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 namespace {
 
 struct options {
@@ -246,4 +246,4 @@ const verb doctor_verb{
       return [o] { return run(*o); };
     }};
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <unistd.h>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 
 settings_in_force checked_settings() {
   settings_in_force result = read_settings(environ);
@@ -15,4 +15,4 @@ settings_in_force checked_settings() {
   return result;
 }
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

@@ -3,11 +3,11 @@
 
 #include "lib/session/settings_in_force.hpp"
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 
 /// The settings of this process, as a program's ranks will read them. Beyond what read_settings
 /// finds, `problems` tells of values that have the right kind but name nothing: policies,
 /// collectives, arms and a profile that cannot be read.
 settings_in_force checked_settings();
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

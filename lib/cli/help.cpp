@@ -3,7 +3,7 @@
 
 #include <sstream>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 
 std::string filled(std::string_view text, std::size_t columns) {
   std::istringstream lines{std::string(text)};
@@ -51,4 +51,4 @@ std::string help_formatter::make_footer(const CLI::App* app) const {
   return footer.empty() ? footer : footer + '\n';
 }
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 
 constexpr std::size_t terminal_columns = 80;
 
@@ -24,4 +24,4 @@ class help_formatter : public CLI::Formatter {
   std::string make_footer(const CLI::App* app) const override;
 };
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

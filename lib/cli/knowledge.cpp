@@ -22,7 +22,7 @@
 
 extern "C" char** environ;
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 namespace {
 
 using nlohmann::ordered_json;
@@ -495,4 +495,4 @@ const verb knowledge_verb{
       };
     }};
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

@@ -22,7 +22,7 @@
 
 extern "C" char** environ;
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 namespace {
 
 struct family_names {
@@ -345,4 +345,4 @@ std::string quoted(const std::vector<std::string>& words) {
   return line;
 }
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

@@ -13,7 +13,7 @@
 #include <iostream>
 #include <memory>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 namespace {
 
 constexpr const verb* verbs[] = {
@@ -172,6 +172,6 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli
 
-int main(int argc, char** argv) { return railpass::cli::run(argc, argv); }
+int main(int argc, char** argv) { return railpass::internal::cli::run(argc, argv); }

@@ -14,7 +14,7 @@
 #include <sstream>
 #include <string_view>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 namespace {
 
 std::vector<const CLI::App*> shown_verbs(const CLI::App& app) {
@@ -232,4 +232,4 @@ const verb manual_verb{"manual", "Write manual pages and completions of bash and
                          return [folder, &app] { return run(*folder, *app.get_parent()); };
                        }};
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <time.h>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 
 namespace {
 constexpr const char* rank_variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
@@ -93,4 +93,4 @@ void on_rank_0(const measure::job& j, const std::function<void()>& work) {
   if (agreed_outcome == broken) throw error(problem);
 }
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

@@ -7,7 +7,7 @@
 
 #include <functional>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 
 /// Whether mpirun or its like started this process.
 bool under_launcher();
@@ -32,4 +32,4 @@ int run_job(const std::function<int(const measure::job&)>& body);
 /// all of them end alike.
 void on_rank_0(const measure::job& j, const std::function<void()>& work);
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 namespace {
 
 // No job has more; a list that says so is not expanded.
@@ -360,4 +360,4 @@ std::optional<planned_job> parse_host_file(std::string_view text) {
   return of_hosts(std::move(found.hosts));
 }
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

@@ -12,7 +12,7 @@
 #include <map>
 #include <memory>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 namespace {
 
 struct options : placed_ranks {
@@ -176,4 +176,4 @@ const verb predict_verb{
       return [o] { return run(*o); };
     }};
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

@@ -19,7 +19,7 @@
 #include <memory>
 #include <set>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -341,4 +341,4 @@ const verb rails_verb{
       return [o] { return run(*o); };
     }};
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

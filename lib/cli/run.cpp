@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 namespace {
 
 struct options {
@@ -104,4 +104,4 @@ const verb run_verb{
       return [o, &app] { return run(*o, app); };
     }};
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

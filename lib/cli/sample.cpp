@@ -9,7 +9,7 @@
 #include <iostream>
 #include <memory>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 namespace {
 
 struct options {
@@ -114,4 +114,4 @@ const verb sample_verb{
       return [o] { return run(*o); };
     }};
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

@@ -14,7 +14,7 @@
 #include <memory>
 #include <utility>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 namespace {
 
 struct options : placed_ranks {
@@ -247,4 +247,4 @@ const verb schedule_verb{
       return [o] { return run(*o); };
     }};
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

@@ -11,7 +11,7 @@
 #include <iostream>
 #include <memory>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 namespace {
 
 struct options {
@@ -81,4 +81,4 @@ const verb settings_verb{
       return [o] { return run(*o); };
     }};
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

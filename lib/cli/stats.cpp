@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 namespace {
 
 struct options {
@@ -282,4 +282,4 @@ const verb stats_verb{
       return [o] { return run(*o); };
     }};
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

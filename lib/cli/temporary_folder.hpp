@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 
 /// A folder of this user alone, so that nobody puts a link where a launch writes. Removed with what
 /// is in it.
@@ -33,4 +33,4 @@ class temporary_folder {
   std::string path_;
 };
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

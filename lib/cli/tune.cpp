@@ -14,7 +14,7 @@
 #include <filesystem>
 #include <iostream>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 namespace {
 
 struct options {
@@ -357,4 +357,4 @@ const verb tune_verb{
     "      --extract 'lat: ([0-9.]+)' --budget 10m --settings mca-params.conf",
     declare};
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

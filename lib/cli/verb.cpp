@@ -15,7 +15,7 @@
 #include <sstream>
 #include <unistd.h>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 
 void declare_ranks(CLI::App& app, placed_ranks& ranks, int most) {
   app.add_option("-p,--ranks", ranks.num_ranks, "number of ranks")
@@ -192,4 +192,4 @@ void progress_bar::show(double fraction, const std::string& doing) {
                            << std::flush;
 }
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

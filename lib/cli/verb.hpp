@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 
 /// One verb: options are declared on its subcommand, and `run` does the work.
 struct verb {
@@ -98,4 +98,4 @@ class progress_bar {
   double last_s_ = 0;
 };
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

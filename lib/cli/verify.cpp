@@ -9,7 +9,7 @@
 #include <iterator>
 #include <memory>
 
-namespace railpass::cli {
+namespace railpass::internal::cli {
 namespace {
 
 struct options : placed_ranks {
@@ -132,4 +132,4 @@ const verb verify_verb{
       return [o] { return run(*o); };
     }};
 
-}  // namespace railpass::cli
+}  // namespace railpass::internal::cli

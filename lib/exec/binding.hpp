@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <span>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// The address `bytes` away: of a unit that may lie far outside the memory there is, or of
 /// MPI_BOTTOM, where arithmetic on pointers is undefined.
@@ -83,4 +83,4 @@ inline bool spans_blocks(const schedule& s, buffer b) {
   });
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

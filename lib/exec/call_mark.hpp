@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// In 8 bytes: the bytes of the message as MPI counts them (0 where only pairs of ranks know any),
 /// the root and the arm. Each modulo what there is room for.
@@ -54,4 +54,4 @@ struct unlike_calls : error {
   using error::error;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -27,7 +27,7 @@
 #include <system_error>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Of one rank of a communicator. All its ranks must run the same schedules in the same order. Not
 /// thread safe.
@@ -450,4 +450,4 @@ class cell_executor {
   std::uint64_t all_acknowledged_ = 0;  // at least, by all others
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

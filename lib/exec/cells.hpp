@@ -18,7 +18,7 @@
 #include <sys/types.h>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Where a rank says that it is inside another one's memory, and asks that one for what the kernel
 /// does not let it copy: see lib/exec/relay.hpp. Words are those of atomic operations.
@@ -180,4 +180,4 @@ class cell_regions {
   std::int32_t first_ = 0;  // rank
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

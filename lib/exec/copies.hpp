@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// What AMD's processors (Zen 3 and 4) copy up to 30 times as slowly by the instruction that C
 /// libraries and the kernel use for all but short copies (glibc's bug 30994; 2.9 us of 8 KiB
@@ -32,4 +32,4 @@ inline void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes)
       std::memcpy(to, from, static_cast<std::size_t>(std::min(bytes, without_that)));
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

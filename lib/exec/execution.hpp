@@ -15,7 +15,7 @@
 #include <limits>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Tags of schedules' messages, from 0 on: calls that are in flight at once have different ones.
 /// Messages of later calls with the same tag are matched in order.
@@ -651,4 +651,4 @@ class execution {
   int turn_[2] = {0, 0};                    // messages, locals: the step that is next in turn
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Runs schedules of messages over one rail. All ranks of the rail's communicator must start the
 /// same schedules in the same order: the number of the call is the tag of its messages. Not thread
@@ -195,4 +195,4 @@ class executor {
   std::array<rail_token, 64> completed_{};
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// The user's buffers, and one arena for all else: scratch buffers, and a twin of packed bytes of
 /// each buffer that messages, copies or other ranks fill, if data must be packed. Units are those
@@ -232,4 +232,4 @@ class bound_memory {
   std::byte* divided_ = nullptr;  // the arena that the buffers above lie in
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -6,8 +6,8 @@
 #include "lib/exec/executor.hpp"
 #include "lib/rails/mpi/rail.hpp"
 
-namespace railpass {
+namespace railpass::internal {
 
 extern template class executor<mpi_rail>;
 
-}  // namespace railpass
+}  // namespace railpass::internal

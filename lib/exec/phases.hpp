@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Runs schedules of phases (schedule::phases), each by the executor that is for its kind. Has the
 /// scratch memory that one phase leaves to the next. Not thread safe.
@@ -74,4 +74,4 @@ class phases_executor {
   std::uint64_t serial_ = 0;  // of the schedule that all memory has been allocated for
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

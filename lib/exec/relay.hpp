@@ -23,7 +23,7 @@
 #include <cstring>
 #include <sched.h>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Of one rank of a communicator.
 class relay {
@@ -117,4 +117,4 @@ class relay {
   std::int32_t rank_;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -21,4 +21,4 @@ schedule numbered(schedule s) {
   return s;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// The schedule and its phases, each with a serial number that no other schedule of this process
 /// has. Thread-safe.
@@ -87,4 +87,4 @@ class schedule_cache {
   std::vector<entry> entries_;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

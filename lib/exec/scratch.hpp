@@ -9,7 +9,7 @@
 #include <new>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace detail {
 
@@ -86,4 +86,4 @@ class scratch_memory {
   std::int64_t bytes_ = 0;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

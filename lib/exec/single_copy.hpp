@@ -15,7 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace detail {
 
@@ -127,4 +127,4 @@ struct single_copy_probe {
   }
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -6,8 +6,8 @@
 #include "lib/exec/executor.hpp"
 #include "lib/rails/transport_rail.hpp"
 
-namespace railpass {
+namespace railpass::internal {
 
 extern template class executor<transport_rail>;
 
-}  // namespace railpass
+}  // namespace railpass::internal

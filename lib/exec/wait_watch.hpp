@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// A rank that a call waits for.
 struct awaited_peer {
@@ -42,4 +42,4 @@ class patience {
   double after_s_, since_s_;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

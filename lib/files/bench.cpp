@@ -2,7 +2,7 @@
 #include "lib/files/files.hpp"
 #include "lib/files/shared_parts.hpp"
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 namespace {
 
@@ -125,4 +125,4 @@ bench_results parse_bench(std::string_view text, const std::string& name) {
 
 bench_results read_bench(const std::string& path) { return parse_bench(read_text(path), path); }
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 inline constexpr std::string_view trace_header =
     "time_s,communicator,call,collective,bytes,arm,probability,timed,seconds";
@@ -32,4 +32,4 @@ struct call_trace {
 call_trace parse_trace(std::string_view text, const std::string& name);
 call_trace read_trace(const std::string& path);
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 namespace {
 
@@ -86,4 +86,4 @@ comparison parse_comparison(std::string_view text, const std::string& name) {
   return c;
 }
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 /// What is shown of railpass, with 95 % confidence and more.
 enum class shown_gain { nothing, faster, slower };
@@ -34,4 +34,4 @@ struct comparison {
 std::string to_json(const comparison& c);
 comparison parse_comparison(std::string_view text, const std::string& name);
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 /// The call again as long as a signal interrupts it. Not for close(), which always closes.
 template <class Call>
@@ -50,4 +50,4 @@ inline bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

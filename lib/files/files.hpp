@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 /// The marks of the machine this process runs on. `mpi_library`: what MPI_Get_library_version says.
 fingerprint this_machine(int num_hosts, std::string_view mpi_library);
@@ -91,4 +91,4 @@ measurements read_measurements(const std::string& path, const import_facts& fact
 /// What a fit can use of what runs learnt.
 measurements measurements_of(std::span<const knowledge::experience> contexts);
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

@@ -4,7 +4,7 @@
 #include "lib/files/files.hpp"
 #include "lib/files/line_reader.hpp"
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 namespace {
 
@@ -189,4 +189,4 @@ measurements parse_netpipe(std::string_view text, const std::string& name,
   return result;
 }
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 namespace {
 
@@ -61,4 +61,4 @@ std::string read_text(const std::string& path, std::uint64_t most_bytes) {
   }
 }
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 /// No file of railpass is longer.
 inline constexpr std::uint64_t largest_input_bytes = std::uint64_t{256} << 20;
@@ -29,4 +29,4 @@ file_descriptor open_input(const std::string& path, std::uint64_t most_bytes = l
 /// All of the file. Throws error as open_input() does, and if reading takes more than a minute.
 std::string read_text(const std::string& path, std::uint64_t most_bytes = largest_input_bytes);
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

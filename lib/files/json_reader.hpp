@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 inline constexpr std::int64_t largest_integer = std::int64_t{1} << 53;  // exact in any JSON reader
 inline constexpr int largest_count = 1 << 24;                           // ranks, hosts, cores
@@ -269,4 +269,4 @@ class json_document {
   std::string name_;
 };
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 // Ordered, so that files read well and stay comparable line by line.
 using json = nlohmann::ordered_json;
@@ -35,4 +35,4 @@ inline void put_optional(json& j, const char* key, const std::optional<double>& 
   if (x) j[key] = *x;
 }
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

@@ -4,7 +4,7 @@
 #include "lib/files/files.hpp"
 #include "lib/files/knowledge_parts.hpp"
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 namespace {
 
@@ -52,4 +52,4 @@ knowledge::collection read_knowledge(const std::string& path) {
   return parse_knowledge(read_text(path), path);
 }
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

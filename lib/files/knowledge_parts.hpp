@@ -9,7 +9,7 @@
 
 #include <set>
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 inline constexpr std::size_t longest_name = 400;  // in knowledge
 
@@ -170,4 +170,4 @@ inline std::vector<std::string> read_run_ids(const json_reader& r) {
   return ids;
 }
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 class line_reader {
  public:
@@ -55,4 +55,4 @@ class line_reader {
   int number_ = 0;
 };
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 namespace {
 
@@ -112,4 +112,4 @@ measurements read_measurements(const std::string& path, const import_facts& fact
               "' holds no measurements; expected railpass samples, bench or statistics");
 }
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

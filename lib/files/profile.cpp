@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 namespace {
 
@@ -250,4 +250,4 @@ profile read_profile(const std::string& path, const fingerprint& here) {
   return p;
 }
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <thread>
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 fingerprint this_machine(int num_hosts, std::string_view mpi_library) {
   fingerprint here{.num_hosts = num_hosts,
@@ -39,4 +39,4 @@ std::string utc_now() {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

@@ -3,7 +3,7 @@
 #include "lib/files/json_reader.hpp"
 #include "lib/files/json_writer.hpp"
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 namespace {
 
@@ -115,4 +115,4 @@ transport::rails_measurement read_rails(const std::string& path) {
   return parse_rails(read_text(path), path);
 }
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

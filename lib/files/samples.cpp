@@ -2,7 +2,7 @@
 #include "lib/files/files.hpp"
 #include "lib/files/shared_parts.hpp"
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 namespace {
 
@@ -127,4 +127,4 @@ sample_set parse_samples(std::string_view text, const std::string& name) {
 
 sample_set read_samples(const std::string& path) { return parse_samples(read_text(path), path); }
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

@@ -7,7 +7,7 @@
 #include "lib/files/json_writer.hpp"
 #include "models/profile.hpp"
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 inline json fingerprint_json(const fingerprint& f) {
   json j{{"num_hosts", f.num_hosts},
@@ -42,4 +42,4 @@ inline collective_time read_collective_time(const json_reader& r) {
           .median_s = r.positive("median_s")};
 }
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

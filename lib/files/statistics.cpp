@@ -2,7 +2,7 @@
 #include "lib/files/files.hpp"
 #include "lib/files/shared_parts.hpp"
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 namespace {
 
@@ -213,4 +213,4 @@ select::statistics_dump read_statistics(const std::string& path) {
   return parse_statistics(read_text(path), path);
 }
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 namespace {
 
@@ -75,4 +75,4 @@ void write_text(const std::string& path, std::string_view text, durability how) 
   replacement(path).put(text, how);
 }
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

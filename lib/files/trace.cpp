@@ -7,7 +7,7 @@
 #include <array>
 #include <unordered_map>
 
-namespace railpass::files {
+namespace railpass::internal::files {
 
 call_trace parse_trace(std::string_view text, const std::string& name) {
   call_trace trace;
@@ -56,4 +56,4 @@ call_trace parse_trace(std::string_view text, const std::string& name) {
 
 call_trace read_trace(const std::string& path) { return parse_trace(read_text(path), path); }
 
-}  // namespace railpass::files
+}  // namespace railpass::internal::files

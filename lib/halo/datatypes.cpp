@@ -5,7 +5,7 @@
 
 #include <limits>
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 namespace {
 
@@ -87,4 +87,4 @@ std::int64_t packed_bytes(const array_layout& like) {
   return std::int64_t(bytes);
 }
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo

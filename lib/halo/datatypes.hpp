@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 /// An MPI datatype that is freed with its owner.
 class datatype {
@@ -44,4 +44,4 @@ datatype joined_type(const std::vector<std::pair<std::byte*, datatype>>& parts);
 /// Packed bytes of an element.
 std::int64_t packed_bytes(const array_layout& like);
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo

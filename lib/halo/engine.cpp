@@ -10,9 +10,7 @@
 #include <exception>
 #include <utility>
 
-namespace railpass::mpi {
-
-using namespace railpass::halo;
+namespace railpass::internal::halo {
 
 namespace {
 
@@ -31,7 +29,7 @@ class ends_call_on_exception {
 
 }  // namespace
 
-halo::engine::engine(const halo_arguments& arguments) : name_(arguments.options.name) {
+engine::engine(const mpi::halo_arguments& arguments) : name_(arguments.options.name) {
   const inside guard;
   int is_inter = 0;
   if (arguments.comm != MPI_COMM_NULL) PMPI_Comm_test_inter(arguments.comm, &is_inter);
@@ -50,7 +48,7 @@ halo::engine::engine(const halo_arguments& arguments) : name_(arguments.options.
   }
 }
 
-halo::engine::~engine() {
+engine::~engine() {
   const inside guard;
   int ended = 0;
   PMPI_Finalized(&ended);
@@ -67,13 +65,13 @@ halo::engine::~engine() {
 }
 
 // What is left of MPI's goes with it. After a failure others may never come to free a window.
-void halo::engine::leave_behind() {
+void engine::leave_behind() {
   for (candidate& c : candidates_) static_cast<void>(c.run.release());
   static_cast<void>(resources_.release());
   static_cast<void>(plan_.release());
 }
 
-void halo::engine::let_go() {
+void engine::let_go() {
   candidates_.clear();
   resources_.reset();
   plan_.reset();
@@ -81,12 +79,11 @@ void halo::engine::let_go() {
   PMPI_Errhandler_free(&users_handler_);
 }
 
-void halo::engine::make(const halo_arguments& arguments) {
+void engine::make(const mpi::halo_arguments& arguments) {
   plan_ = std::make_unique<plan>(comm_.handle, arguments);
   require_same(comm_.handle, "halo_exchange", {}, problem_of([&] {
                  resources_ = std::make_unique<resources>(
-                     *plan_,
-                     railpass::detail::state_of(arguments.comm, "halo_exchange").values().rails);
+                     *plan_, state_of(arguments.comm, "halo_exchange").values().rails);
                }));
   for (const version_description& v : versions()) {
     try {
@@ -100,8 +97,8 @@ void halo::engine::make(const halo_arguments& arguments) {
   latest_ = in_one_.get();
 }
 
-std::unique_ptr<halo::engine::request> halo::engine::make_request(const halo_arguments& arguments,
-                                                                  bool in_two_parts) const {
+std::unique_ptr<engine::request> engine::make_request(const mpi::halo_arguments& arguments,
+                                                      bool in_two_parts) const {
   const std::vector<std::int64_t> shape{in_two_parts, arguments.options.corners};
   std::vector<std::string> without;
   for (const candidate& c : candidates_)
@@ -120,7 +117,7 @@ std::unique_ptr<halo::engine::request> halo::engine::make_request(const halo_arg
   return result;
 }
 
-void halo::engine::fail(const mpi_failure& failure) {
+void engine::fail(const mpi_failure& failure) {
   failed_ = true;
   if (comm_.handle != MPI_COMM_NULL) {
     PMPI_Comm_set_errhandler(comm_.handle, users_handler_);
@@ -130,7 +127,7 @@ void halo::engine::fail(const mpi_failure& failure) {
   throw error("halo_exchange '" + name_ + "': " + failure.text());
 }
 
-void halo::engine::start(std::size_t index) {
+void engine::start(std::size_t index) {
   if (under_way_) throw error("halo_exchange '" + name_ + "': the exchange before has not ended");
   if (failed_) throw error("halo_exchange '" + name_ + "': an earlier exchange has failed");
   const inside guard;
@@ -143,7 +140,7 @@ void halo::engine::start(std::size_t index) {
   }
 }
 
-void halo::engine::finish() {
+void engine::finish() {
   if (!under_way_) throw error("halo_exchange '" + name_ + "': no exchange has begun");
   const inside guard;
   try {
@@ -153,7 +150,7 @@ void halo::engine::finish() {
   }
 }
 
-void halo::engine::exchange() {
+void engine::exchange() {
   latest_ = in_one_.get();
   if (latest_->verifies()) return exchange_verified();
   const railpass::detail::set_call call(*latest_);
@@ -162,7 +159,7 @@ void halo::engine::exchange() {
 }
 
 // As function_set's verify_with, of the elements that come from neighbours.
-void halo::engine::exchange_verified() {
+void engine::exchange_verified() {
   try {
     const std::vector<std::byte> before = plan_->received_elements();
     std::size_t tried = 0;
@@ -184,7 +181,7 @@ void halo::engine::exchange_verified() {
   }
 }
 
-void halo::engine::begin() {
+void engine::begin() {
   if (under_way_ || call_)
     throw error("halo_exchange '" + name_ + "': the exchange before has not ended");
   latest_ = in_two_parts_.get();
@@ -194,13 +191,18 @@ void halo::engine::begin() {
   start(call_->version());
 }
 
-void halo::engine::end() {
+void engine::end() {
   const ends_call_on_exception guard(call_);
   finish();
   call_.reset();
 }
 
-halo::halo(const halo_arguments& arguments) : engine_(std::make_unique<engine>(arguments)) {}
+}  // namespace railpass::internal::halo
+
+namespace railpass::mpi {
+
+halo::halo(const halo_arguments& arguments)
+    : engine_(std::make_unique<internal::halo::engine>(arguments)) {}
 halo::halo(halo&&) noexcept = default;
 halo& halo::operator=(halo&&) noexcept = default;
 halo::~halo() = default;

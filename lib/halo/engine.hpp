@@ -15,20 +15,20 @@
 #include <utility>
 #include <vector>
 
-namespace railpass::mpi {
+namespace railpass::internal::halo {
 
 /// Everything of one exchange: its communicator, what it moves, and all versions that can do it.
-class halo::engine {
+class engine {
  public:
-  explicit engine(const halo_arguments& arguments);
+  explicit engine(const mpi::halo_arguments& arguments);
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
   ~engine();
 
   /// An entry of the list.
   struct candidate {
-    const railpass::halo::version_description* what = nullptr;
-    std::unique_ptr<railpass::halo::version> run{};  ///< null, on all ranks: it cannot run here
+    const version_description* what = nullptr;
+    std::unique_ptr<version> run{};  ///< null, on all ranks: it cannot run here
     std::string why_not{};
   };
   const std::vector<candidate>& candidates() const { return candidates_; }
@@ -46,24 +46,25 @@ class halo::engine {
 
  private:
   using request = railpass::detail::set_request;
-  std::unique_ptr<request> make_request(const halo_arguments& arguments, bool in_two_parts) const;
+  std::unique_ptr<request> make_request(const mpi::halo_arguments& arguments,
+                                        bool in_two_parts) const;
   void exchange_verified();
-  void make(const halo_arguments& arguments);
-  [[noreturn]] void fail(const railpass::halo::mpi_failure& failure);
+  void make(const mpi::halo_arguments& arguments);
+  [[noreturn]] void fail(const mpi_failure& failure);
   void let_go();
   void leave_behind();
 
   std::string name_;
   private_communicator comm_;
   MPI_Errhandler users_handler_ = MPI_ERRHANDLER_NULL;
-  std::unique_ptr<railpass::halo::plan> plan_;
-  std::unique_ptr<railpass::halo::resources> resources_;
+  std::unique_ptr<plan> plan_;
+  std::unique_ptr<resources> resources_;
   std::vector<candidate> candidates_;
-  railpass::halo::version* under_way_ = nullptr;
+  version* under_way_ = nullptr;
   std::unique_ptr<request> in_one_, in_two_parts_;
   request* latest_ = nullptr;
   std::optional<railpass::detail::set_call> call_;  // between begin and end
   bool failed_ = false;
 };
 
-}  // namespace railpass::mpi
+}  // namespace railpass::internal::halo

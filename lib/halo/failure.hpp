@@ -8,7 +8,7 @@
 #include <new>
 #include <string>
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 /// A failed MPI call: on its way to the engine, which tells the user's error handler.
 struct mpi_failure {
@@ -48,4 +48,4 @@ std::string problem_of(const F& what) {
   return {};
 }
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo

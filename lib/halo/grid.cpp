@@ -16,6 +16,8 @@
 
 namespace railpass::mpi {
 
+using namespace internal;
+
 namespace {
 
 void check(const char* call, int code) {
@@ -37,7 +39,7 @@ std::string problem_of(std::span<const std::int64_t> global, const suggestion_op
 // What the fastest version took, here or in earlier runs, for messages much like these.
 std::optional<measured_exchange> recalled(process& p, const grid_query& q, const process_grid& grid,
                                           const std::string& name, int ranks_per_host) {
-  const std::vector<std::int64_t> lengths = message_lengths(q, grid, railpass::halo::most_lengths);
+  const std::vector<std::int64_t> lengths = message_lengths(q, grid, internal::halo::most_lengths);
   for (const bool in_two_parts : {false, true}) {
     const knowledge::set_kind kind{.shape = {in_two_parts, q.corners}, .features = lengths};
     const std::vector<knowledge::neighbour> near =

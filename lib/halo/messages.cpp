@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/halo/messages.hpp"
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 messages::messages(const std::vector<shift>& shifts, std::int64_t packed_bytes, layout in)
     : shifts_(shifts), in_(in) {
@@ -39,4 +39,4 @@ void messages::unpack(std::size_t i) {
     s.received.unpack(buffer_.data() + s.received_place_bytes);
 }
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 /// Whether MPI is told by datatypes where elements are, or gets packed copies.
 enum class layout { derived, packed };
@@ -39,4 +39,4 @@ class messages {
   std::vector<datatype> sent_types_, received_types_;
 };
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 namespace {
 
@@ -327,4 +327,4 @@ void plan::copy_own_sides() const {
   }
 }
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 /// An exchange's features are so many lengths; a function set has room for 16 sizes, two of which
 /// are the exchange's shape: whether it is in two parts, and whether it has corners.
@@ -132,4 +132,4 @@ class plan {
 /// Whether it is so on all ranks. Collective.
 bool on_all(MPI_Comm comm, bool here);
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo

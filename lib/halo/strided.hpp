@@ -18,7 +18,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 /// Elements at regular distances: loops, the outermost first.
 struct strided {
@@ -168,4 +168,4 @@ class runs {
   std::vector<loop> loops_;
 };
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo

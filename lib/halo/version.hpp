@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 /// Whether the messages of all directions are under way at once, or those of one end before those
 /// of the next one begin, or those of one dimension, which then take along what the dimensions
@@ -84,4 +84,4 @@ struct version_description {
 
 std::span<const version_description> versions();
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo

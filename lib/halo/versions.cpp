@@ -3,7 +3,7 @@
 
 #include "lib/halo/version.hpp"
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 windows& resources::windows_in(layout in) {
   const std::size_t k = std::size_t(in);
@@ -30,4 +30,4 @@ std::span<const version_description> versions() {
   return list;
 }
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo

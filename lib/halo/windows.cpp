@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 rank_group::rank_group(MPI_Comm comm, std::vector<int> ranks) {
   std::sort(ranks.begin(), ranks.end());
@@ -127,4 +127,4 @@ void windows::unpack_all() {
     if (s.from != MPI_PROC_NULL) s.received.unpack(slots_ + s.received_place_bytes);
 }
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 /// Ranks, each once, whatever the number of sides on which it is a neighbour.
 class rank_group {
@@ -65,4 +65,4 @@ class windows {
   std::vector<std::vector<transfer>> puts_, gets_;  // by shift
 };
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo

@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <optional>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 namespace {
 
 std::optional<arm> arm_named(collective op, const std::string& name) {
@@ -123,4 +123,4 @@ void measure_cells(const job& j, std::vector<cell_request> cells, double budget_
   }
 }
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 
 /// Who is measured in a cell of whole_message_bytes() (workload.hpp): the MPI library's call, the
 /// tuned one, and the arms in the order of their predictions by `knowledge`, or by generic
@@ -33,4 +33,4 @@ void measure_cells(const job& j, std::vector<cell_request> cells, double budget_
                    bench_results& all, const progress_report& progress,
                    const std::function<void(const cell_request&, const cell_result&)>& finished);
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

@@ -25,7 +25,7 @@
 #include <random>
 #include <span>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 namespace {
 
 // A communicator of all ranks. Everyone has one of their own: what the MPI library keeps for a
@@ -367,4 +367,4 @@ cell_result measure_cell(const job& j, const cell_request& request,
   return cell(j, request, progress).measure();
 }
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 
 /// What is measured side by side: the MPI library's call, the tuned call, or one arm.
 struct contestant {
@@ -59,4 +59,4 @@ struct cell_result {
 cell_result measure_cell(const job& j, const cell_request& request,
                          const progress_report& progress);
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/measure/carrier.hpp"
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 
 carrier::carrier(const std::string& rails) : over_rails_(!rails.empty()) {
   int bounds[2] = {over_rails_ ? 1 : 0, over_rails_ ? -1 : 0};
@@ -89,4 +89,4 @@ bool in_flight::test() {
   return all != 0;
 }
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

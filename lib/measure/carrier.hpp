@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 
 /// Messages between the ranks of MPI_COMM_WORLD.
 class carrier {
@@ -56,4 +56,4 @@ class in_flight {
   std::vector<mpi::message> messages_;
 };
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

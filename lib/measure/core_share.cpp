@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <time.h>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 
 namespace {
 
@@ -33,4 +33,4 @@ double least_core_share() {
   return share;
 }
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

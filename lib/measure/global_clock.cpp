@@ -9,7 +9,7 @@
 #include <limits>
 #include <sched.h>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 
 global_clock::global_clock() {
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank_);
@@ -61,4 +61,4 @@ double global_clock::begin_round() {
   return begin_s;
 }
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

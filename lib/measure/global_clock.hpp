@@ -8,7 +8,7 @@
 #include <deque>
 #include <vector>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 
 class global_clock {
  public:
@@ -33,4 +33,4 @@ class global_clock {
   announcement ahead_{1e-3};
 };
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 namespace {
 
 enum class way { through_a_cell, within_a_cache, by_single_copy };
@@ -181,4 +181,4 @@ void sample_handovers(const job& j, measurements& all, double budget_s,
         what.into.push_back({bytes, median(without_outliers(found->second))});
 }
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

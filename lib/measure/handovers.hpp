@@ -6,7 +6,7 @@
 #include "lib/measure/job.hpp"
 #include "models/samples.hpp"
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 
 /// Whether all these ranks, which are on one host, may copy from and to each other's memory.
 /// Collective over them.
@@ -19,4 +19,4 @@ bool can_copy_to_each_other(MPI_Comm ranks);
 void sample_handovers(const job& j, measurements& all, double budget_s,
                       const progress_report& progress);
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <sstream>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 namespace {
 
 // Of all hosts, on rank 0: the first rank of each says what its host has.
@@ -70,4 +70,4 @@ void judge_by_names(std::vector<judged_interface>& judged, const std::vector<kno
   }
 }
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 
 struct judged_interface {
   tcp::host_interface what;
@@ -28,4 +28,4 @@ std::string usable_rails(const job& j, const std::vector<judged_interface>& judg
 void judge_by_names(std::vector<judged_interface>& judged, const std::vector<known_link>& links,
                     const std::string& rails);
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <unistd.h>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 
 job job_of_world() {
   job j;
@@ -89,4 +89,4 @@ std::vector<std::string> gather_texts(const job& j, const std::string& mine) {
   return texts;
 }
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

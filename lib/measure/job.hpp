@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 
 /// The ranks of MPI_COMM_WORLD and where they run.
 struct job {
@@ -54,4 +54,4 @@ std::vector<std::string> gather_texts(const job& j, const std::string& mine);
 /// Told how far a measurement is: a fraction and what is being done.
 using progress_report = std::function<void(double, const std::string&)>;
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

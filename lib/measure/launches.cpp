@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 namespace {
 
 /// What the launches have of the same cell, in the order in which it first comes.
@@ -149,4 +149,4 @@ bench_results over_launches(std::span<const bench_results> launches) {
   return all;
 }
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

@@ -8,7 +8,7 @@
 
 #include <span>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 
 /// The launches as one bench: times and ratios are medians over the launches, and intervals of
 /// ratios hold for those medians (bounds_of_median: from fewer than 6 launches with less than 95 %
@@ -17,4 +17,4 @@ namespace railpass::measure {
 /// they had different numbers of ranks.
 bench_results over_launches(std::span<const bench_results> launches);
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

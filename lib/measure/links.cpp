@@ -18,7 +18,7 @@
 #include <numeric>
 #include <optional>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 namespace {
 
 enum class task : std::int32_t {
@@ -528,4 +528,4 @@ measurements sample_links(const job& j, const std::string& rails, double budget_
   return all;
 }
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 
 /// The sizes that are sampled: of messages, and of copies and reductions beside them.
 inline constexpr std::array<std::int64_t, 18> sampled_bytes{
@@ -24,4 +24,4 @@ inline constexpr std::array<std::int64_t, 18> sampled_bytes{
 measurements sample_links(const job& j, const std::string& rails, double budget_s,
                           const progress_report& progress);
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

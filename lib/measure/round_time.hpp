@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 
 /// A message to the reference and back: this rank's clock at both ends, the reference's global time
 /// in between.
@@ -92,4 +92,4 @@ class announcement {
   double ahead_s_;
 };
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 namespace {
 
 // Repeats `work` until the clock's resolution no longer matters, and returns the mean time.
@@ -128,4 +128,4 @@ measurements sample_machine(const job& j, const std::string& rails, double budge
   return all;
 }
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 
 /// Measures the machine for about `budget_s`: links, copies and reductions, what ranks of a node
 /// hand over, and the MPI library's own collectives `natives`. As sample_links (links.hpp)
@@ -18,4 +18,4 @@ namespace railpass::measure {
 measurements sample_machine(const job& j, const std::string& rails, double budget_s,
                             std::span<const collective> natives, const progress_report& progress);
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

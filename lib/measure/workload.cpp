@@ -8,7 +8,7 @@
 #include <limits>
 #include <string>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 
 namespace {
 
@@ -224,4 +224,4 @@ call workload::made_on(MPI_Comm comm) const {
   return c;
 }
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

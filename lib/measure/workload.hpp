@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace railpass::measure {
+namespace railpass::internal::measure {
 
 /// The length of a message of about `bytes` that can be measured: rounded up to whole elements, and
 /// to equal blocks where ranks have such. A barrier's is a byte per rank. Throws error where MPI
@@ -64,4 +64,4 @@ class workload {
   call call_{};
 };
 
-}  // namespace railpass::measure
+}  // namespace railpass::internal::measure

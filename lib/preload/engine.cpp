@@ -13,7 +13,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace railpass::preload {
+namespace railpass::internal::preload {
 namespace {
 
 functions real;
@@ -108,16 +108,17 @@ constexpr auto Comm_idup = [](const auto& go_on, auto...) {
 }  // namespace watch
 
 }  // namespace
-}  // namespace railpass::preload
+}  // namespace railpass::internal::preload
 
-void railpass_preload_attach(const railpass::preload::functions& real,
-                             railpass::preload::functions& tuned) {
-  namespace preload = railpass::preload;
+void railpass_preload_attach(const railpass::internal::preload::functions& real,
+                             railpass::internal::preload::functions& tuned) {
+  namespace preload = railpass::internal::preload;
   preload::real = real;
-#define RAILPASS_PRELOADED(name, arguments, count)                                            \
-  tuned.name = preload::typed<decltype(PMPI_##name)>::run<&railpass::arguments_of::arguments, \
-                                                          &preload::functions::name,          \
-                                                          preload::has_large_counts(#name)>;
+#define RAILPASS_PRELOADED(name, arguments, count)                                             \
+  tuned.name =                                                                                 \
+      preload::typed<decltype(PMPI_##name)>::run<&railpass::internal::arguments_of::arguments, \
+                                                 &preload::functions::name,                    \
+                                                 preload::has_large_counts(#name)>;
 #define RAILPASS_WATCHED(name, count)                                               \
   tuned.name = preload::typed<decltype(PMPI_##name)>::pass_on<preload::watch::name, \
                                                               &preload::functions::name>;

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace railpass::preload {
+namespace railpass::internal::preload {
 
 using word = std::uintptr_t;
 
@@ -42,9 +42,9 @@ struct functions {
 #undef RAILPASS_PRELOADED
 };
 
-}  // namespace railpass::preload
+}  // namespace railpass::internal::preload
 
 /// Exported by librailpass for the preload library, which alone calls it, once: `real` are the MPI
 /// library's own functions. Fills in the tuned ones.
-extern "C" void railpass_preload_attach(const railpass::preload::functions& real,
-                                        railpass::preload::functions& tuned);
+extern "C" void railpass_preload_attach(const railpass::internal::preload::functions& real,
+                                        railpass::internal::preload::functions& tuned);

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <unistd.h>
 
-namespace railpass::preload {
+namespace railpass::internal::preload {
 namespace {
 
 // Which functions answer which name.
@@ -178,7 +178,7 @@ const answers& answers_for(const void* caller) {
 }
 
 }  // namespace
-}  // namespace railpass::preload
+}  // namespace railpass::internal::preload
 
 // mpi.h declares these functions with the types of the MPI that railpass is built for; here they
 // have names of their own for the compiler, and MPI's for the linker.
@@ -211,6 +211,6 @@ const answers& answers_for(const void* caller) {
   RAILPASS_ANSWER(mpi, "MPI_" #name, name, count) \
   RAILPASS_ANSWER(pmpi, "PMPI_" #name, name, count)
 
-namespace railpass::preload {
+namespace railpass::internal::preload {
 #include "lib/preload/functions.def"
-}  // namespace railpass::preload
+}  // namespace railpass::internal::preload

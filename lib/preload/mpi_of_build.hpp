@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace railpass {
+namespace railpass::internal {
 
 constexpr std::string_view mpi_family_of_standard_abi = "standard MPI ABI";
 
@@ -44,4 +44,4 @@ inline std::string mpi_of_build() {
 #endif
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

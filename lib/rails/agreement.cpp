@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-namespace railpass {
+namespace railpass::internal {
 
 void wait_asleep(MPI_Request& request) {
   for (int done = 0;;) {
@@ -29,4 +29,4 @@ void agree(MPI_Comm comm, const std::string& problem) {
   throw error("the rails cannot be opened: on rank " + std::to_string(first) + ", " + text);
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

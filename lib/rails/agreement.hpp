@@ -8,7 +8,7 @@
 #include <exception>
 #include <string>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Waits for the request asleep, and so does not take the cores of ranks that measure.
 void wait_asleep(MPI_Request& request);
@@ -29,4 +29,4 @@ void on_all(MPI_Comm comm, const Work& work) {
   agree(comm, problem);
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

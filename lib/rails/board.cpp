@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -270,4 +270,4 @@ found_boards find_boards(const std::string& folder) {
   return found;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Where shared memory is found as files.
 inline constexpr const char* shared_memory = "/dev/shm";
@@ -64,4 +64,4 @@ struct found_boards {
 /// The boards of this user's programs. Removes those that nobody uses any more.
 found_boards find_boards(const std::string& folder = shared_memory);
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -98,4 +98,4 @@ void lane::empty(std::int64_t expected) {
   over_->with([&](transport::transport& t) { t.forget(number_); });
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Messages between the ranks of one communicator, which meet no other lane's: a communicator has
 /// one for the user's and one for those of collectives. Ranks are the communicator's. Several
@@ -65,4 +65,4 @@ class lane {
   bool closed_ = false;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

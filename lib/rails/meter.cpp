@@ -11,7 +11,7 @@
 #include <cstring>
 #include <functional>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -405,4 +405,4 @@ void serve_measurement(open_transport& rails, int peer, double budget_s) {
   server(rails, peer, deadline_of(budget_s)).serve();
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

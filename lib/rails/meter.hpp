@@ -6,7 +6,7 @@
 #include "lib/rails/open_transport.hpp"
 #include "railpass/transport/sampling.hpp"
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Measures the rails to `peer`, which calls serve_measurement meanwhile; takes about `budget_s`,
 /// or as long as a few messages take. Nobody else sends over the rails. Throws error if a rail
@@ -14,4 +14,4 @@ namespace railpass {
 transport::link_samples measure_link(open_transport& rails, int peer, double budget_s);
 void serve_measurement(open_transport& rails, int peer, double budget_s);
 
-}  // namespace railpass
+}  // namespace railpass::internal

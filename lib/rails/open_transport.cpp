@@ -9,7 +9,7 @@
 #include <random>
 #include <sched.h>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -186,4 +186,4 @@ void open_transport::end() {
   PMPI_Group_free(&group_);
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -17,7 +17,7 @@
 #include <optional>
 #include <string>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Several threads may use it: one lock, held while one of them works with the transport, which
 /// lets the messages of all advance.
@@ -131,4 +131,4 @@ class open_transport {
   std::atomic<bool> closed_{false};
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

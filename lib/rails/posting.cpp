@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -37,4 +37,4 @@ void posting::post() {
   next_s_ = now_s + std::clamp(1e3 * took_s, least_pause_s, most_pause_s);
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Does not lock the transport: nobody else may use it meanwhile.
 class posting {
@@ -26,4 +26,4 @@ class posting {
   double next_s_ = 0;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -74,4 +74,4 @@ packet_rails open_packet_rails(MPI_Comm comm, const mpi_place& over, std::string
   return result;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

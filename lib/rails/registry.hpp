@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 using packet_rails = std::vector<std::unique_ptr<transport::packet_rail>>;
 
@@ -54,4 +54,4 @@ std::string rails_mark(std::string_view rails);
 /// what a rail sends by MPI goes.
 packet_rails open_packet_rails(MPI_Comm comm, const mpi_place& over, std::string_view rails);
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 template <class Begin>
 post_result transport_rail::added(rail_token token, std::int64_t bytes, const Begin& begin) {
@@ -77,4 +77,4 @@ void transport_rail::abandon() {
   });
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// See the concept `rail`. The user's messages over the same transport never meet these.
 class transport_rail {
@@ -68,4 +68,4 @@ class transport_rail {
 
 static_assert(rail<transport_rail>);
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <time.h>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -46,4 +46,4 @@ bool waiting::give_way(int empty) {
   return true;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Several threads may wait at once.
 class waiting {
@@ -28,4 +28,4 @@ class waiting {
   std::atomic<int> patience_;     // polls of which nothing came before it sleeps
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -5,10 +5,10 @@
 
 #include <string_view>
 
-namespace railpass::report {
+namespace railpass::internal::report {
 
 extern const std::string_view chart_js;  ///< Chart.js: MIT licence, which it says itself
 extern const std::string_view page_js;
 extern const std::string_view page_css;
 
-}  // namespace railpass::report
+}  // namespace railpass::internal::report

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass::report {
+namespace railpass::internal::report {
 
 /// The value may as well be anything from low to high: an error bar, of a curve a band.
 struct chart_point {
@@ -39,4 +39,4 @@ struct chart {
   bool sideways = false;  ///< x, which has names, from top to bottom, and y to the right
 };
 
-}  // namespace railpass::report
+}  // namespace railpass::internal::report

@@ -11,7 +11,7 @@
 #include <map>
 #include <tuple>
 
-namespace railpass::report {
+namespace railpass::internal::report {
 
 namespace {
 
@@ -225,4 +225,4 @@ std::string draw_context_life(const files::call_trace& trace, const context_choi
   return picture(trace, choose(trace, which)).draw();
 }
 
-}  // namespace railpass::report
+}  // namespace railpass::internal::report

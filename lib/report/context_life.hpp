@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-namespace railpass::report {
+namespace railpass::internal::report {
 
 /// Which context of a trace: what is not said is that of the context with the most calls.
 struct context_choice {
@@ -20,4 +20,4 @@ struct context_choice {
 /// SVG that stands alone. Throws error if the trace has no such context.
 std::string draw_context_life(const files::call_trace& trace, const context_choice& which);
 
-}  // namespace railpass::report
+}  // namespace railpass::internal::report

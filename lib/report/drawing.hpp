@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace railpass::report {
+namespace railpass::internal::report {
 
 struct text_style {
   std::string_view anchor = "start";
@@ -109,4 +109,4 @@ class drawing {
   bool has_arrows_ = false;
 };
 
-}  // namespace railpass::report
+}  // namespace railpass::internal::report

@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-namespace railpass::report {
+namespace railpass::internal::report {
 
 namespace {
 
@@ -89,4 +89,4 @@ std::vector<analysed_group> analyse_knowledge(std::span<const knowledge::experie
   return result;
 }
 
-}  // namespace railpass::report
+}  // namespace railpass::internal::report

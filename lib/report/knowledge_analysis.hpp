@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass::report {
+namespace railpass::internal::report {
 
 /// "all_reduce builtin, 16 ranks, 2 per node, world": all of a problem but its size.
 std::string shape_of(const knowledge::problem& p);
@@ -27,4 +27,4 @@ struct analysed_group {
 std::vector<analysed_group> analyse_knowledge(std::span<const knowledge::experience> known,
                                               const knowledge::analysis_options& o = {});
 
-}  // namespace railpass::report
+}  // namespace railpass::internal::report

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace railpass::report {
+namespace railpass::internal::report {
 
 namespace {
 
@@ -291,4 +291,4 @@ std::string knowledge_page(std::span<const knowledge::experience> known,
   return contents(known, runs).html();
 }
 
-}  // namespace railpass::report
+}  // namespace railpass::internal::report

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-namespace railpass::report {
+namespace railpass::internal::report {
 
 /// Per collective the best arm over size and ranks, times against sizes, how the best arms changed
 /// from run to run, and where predictions were wrong. `known`: all runs together, and `runs` each
@@ -17,4 +17,4 @@ namespace railpass::report {
 std::string knowledge_page(std::span<const knowledge::experience> known,
                            std::span<const knowledge::run_record> runs);
 
-}  // namespace railpass::report
+}  // namespace railpass::internal::report

@@ -14,7 +14,7 @@
 #include <cmath>
 #include <unistd.h>
 
-namespace railpass::report {
+namespace railpass::internal::report {
 
 namespace {
 
@@ -169,4 +169,4 @@ std::string page::html() const {
          "</body></html>\n";
 }
 
-}  // namespace railpass::report
+}  // namespace railpass::internal::report

@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-namespace railpass::report {
+namespace railpass::internal::report {
 
 /// Of this host, as pages name it.
 std::string host_name();
@@ -49,4 +49,4 @@ class page {
   bool has_charts_ = false;
 };
 
-}  // namespace railpass::report
+}  // namespace railpass::internal::report

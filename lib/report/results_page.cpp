@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace railpass::report {
+namespace railpass::internal::report {
 
 namespace {
 
@@ -378,4 +378,4 @@ std::string results_page(std::span<const result_file> results,
   return contents(results, railpass_version).html();
 }
 
-}  // namespace railpass::report
+}  // namespace railpass::internal::report

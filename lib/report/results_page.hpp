@@ -12,7 +12,7 @@
 #include <string>
 #include <variant>
 
-namespace railpass::report {
+namespace railpass::internal::report {
 
 struct result_file {
   std::string name;
@@ -22,4 +22,4 @@ struct result_file {
 /// `railpass_version`: who writes the page.
 std::string results_page(std::span<const result_file> results, const std::string& railpass_version);
 
-}  // namespace railpass::report
+}  // namespace railpass::internal::report

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace railpass::report {
+namespace railpass::internal::report {
 
 namespace {
 
@@ -323,4 +323,4 @@ std::string draw_schedule_timeline(const simulation& run, const timeline_caption
   return timeline_drawing(run, caption).draw();
 }
 
-}  // namespace railpass::report
+}  // namespace railpass::internal::report

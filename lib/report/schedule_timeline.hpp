@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace railpass::report {
+namespace railpass::internal::report {
 
 /// Of more ranks some are drawn: the root, who is done last, and others evenly spaced.
 inline constexpr int most_ranks_drawn = 64;
@@ -17,4 +17,4 @@ inline constexpr int most_ranks_drawn = 64;
 /// shows how many ranks it has reached. SVG that stands alone; needs simulation_setup::record.
 std::string draw_schedule_timeline(const simulation& run, const timeline_caption& caption);
 
-}  // namespace railpass::report
+}  // namespace railpass::internal::report

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace railpass::report {
+namespace railpass::internal::report {
 
 inline constexpr std::string_view ink = "#22313a", faint_ink = "#556068", grid_colour = "#c5d0d6",
                                   faint_grid_colour = "#e4e9ec", paper = "#ffffff";
@@ -23,4 +23,4 @@ inline std::string number(double x) {
   return text;
 }
 
-}  // namespace railpass::report
+}  // namespace railpass::internal::report

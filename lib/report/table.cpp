@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-namespace railpass::report {
+namespace railpass::internal::report {
 
 namespace {
 
@@ -255,4 +255,4 @@ std::string table::html() const {
   return result + "</table>\n";
 }
 
-}  // namespace railpass::report
+}  // namespace railpass::internal::report

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace railpass::report {
+namespace railpass::internal::report {
 
 /// What a reader should see first: on a terminal with colours green, red or bold.
 enum class tone { plain, good, bad, title };
@@ -58,4 +58,4 @@ class table {
   std::size_t folded_ = 0;
 };
 
-}  // namespace railpass::report
+}  // namespace railpass::internal::report

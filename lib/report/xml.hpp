@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace railpass::report {
+namespace railpass::internal::report {
 
 /// Text as SVG and HTML show it: markup escaped, control characters as spaces.
 inline std::string xml_text(std::string_view text) {
@@ -30,4 +30,4 @@ inline std::string xml_text(std::string_view text) {
   return result;
 }
 
-}  // namespace railpass::report
+}  // namespace railpass::internal::report

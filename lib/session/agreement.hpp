@@ -12,7 +12,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Each rank fills in its own; agree() leaves what holds on all of them.
 class agreement {
@@ -109,4 +109,4 @@ inline int agreement::common_lane() const {
   return -1;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/announced_call.hpp"
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -40,4 +40,4 @@ std::string told_calls::difference(std::int32_t from, const told_call& theirs) c
          ", which is " + theirs.text() + " there and " + ours->text() + " here";
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -13,7 +13,7 @@
 #include <span>
 #include <string>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// The arguments that are equal on all ranks of a call, whatever their datatypes.
 struct told_call {
@@ -48,4 +48,4 @@ class told_calls {
   std::array<told_call, 64> calls_{};
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

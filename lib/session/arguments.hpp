@@ -7,7 +7,7 @@
 #include "lib/session/call.hpp"
 #include "lib/session/neighbor_call.hpp"
 
-namespace railpass::arguments_of {
+namespace railpass::internal::arguments_of {
 
 // The members one by one: GCC clears an aggregate that is named with some of them by an instruction
 // that takes as long as a third of all else in a settled call.
@@ -285,4 +285,4 @@ inline neighbor_call neighbor_all_gatherv(const void* send, std::int64_t send_co
                                        displacements, receive_type, comm));
 }
 
-}  // namespace railpass::arguments_of
+}  // namespace railpass::internal::arguments_of

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Mean and spread of the samples.
 inline void add_samples(const select::arm_record& r, select::arm_statistics& result) {
@@ -71,4 +71,4 @@ void add_arms(const select::lockstep& steps, int context, const NameOf& name_of,
   }
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

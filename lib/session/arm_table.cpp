@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 const std::array<std::vector<arm>, num_collectives>& known_arms() {
   static const auto& arms = *[] {
@@ -108,4 +108,4 @@ const arm_table::asked_arm& arm_table::asked_by(const call_options& options, col
   return asked_.emplace(as, std::move(fresh)).first->second->asked;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

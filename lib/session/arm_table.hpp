@@ -20,9 +20,12 @@
 #include <vector>
 
 namespace railpass {
+struct settings;
+}
+
+namespace railpass::internal {
 
 class process;
-struct settings;
 
 /// Of all sessions; never destroyed, as all that calls need: programs make some in atexit handlers.
 const std::array<std::vector<arm>, num_collectives>& known_arms();
@@ -88,4 +91,4 @@ class arm_table {
   std::uint64_t num_asked_ = 0;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

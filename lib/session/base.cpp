@@ -13,7 +13,7 @@
 #include <random>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -324,4 +324,4 @@ void bases::end() {
   left.clear();  // outside the lock, as above
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

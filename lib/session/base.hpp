@@ -29,7 +29,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 class merge_messages;
 
@@ -200,4 +200,4 @@ class bases {
   std::atomic<bool> none_inside_{false};
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -199,4 +199,4 @@ std::optional<beginning::refusal> beginning::take_place(
   return std::nullopt;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

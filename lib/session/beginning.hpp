@@ -17,9 +17,12 @@
 #include <string_view>
 
 namespace railpass {
+struct settings;
+}
+
+namespace railpass::internal {
 
 class process;
-struct settings;
 
 /// A rank's part in it. First make_part(), then agree(), then take_place().
 class beginning {
@@ -78,4 +81,4 @@ class beginning {
   int slot_ = -1;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -128,4 +128,4 @@ std::vector<std::int32_t> find_caches(std::span<const std::int64_t> mark_of_rank
   return cache_of_rank;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Where the cores are that this process may use: a cache, NUMA node and socket if all are there,
 /// each by its first core.
@@ -34,4 +34,4 @@ cores_place place_of_cores();
 std::vector<std::int32_t> find_caches(std::span<const std::int64_t> mark_of_rank,
                                       std::span<const std::int64_t> place_of_rank);
 
-}  // namespace railpass
+}  // namespace railpass::internal

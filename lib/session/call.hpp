@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// A number for each rank, or each neighbour, as the user gave it: ints, or the 64-bit numbers of
 /// large-count forms.
@@ -82,4 +82,4 @@ int run_native(const call& c);
 /// The tuned collective: what all calls of railpass/mpi.hpp come to. Fills in the two lengths.
 int run_call(call& c, const call_options& options = {});
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -433,4 +433,4 @@ int unpack_blocks(const std::vector<std::byte>& packed, const std::vector<user_b
   return MPI_SUCCESS;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Elements of the user that lie together: a block of a message, or all of it.
 struct user_block {
@@ -129,4 +129,4 @@ class call_buffers {
   user_block own_result_{};  // of a reduce_scatter in place
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -12,9 +12,9 @@
 #include <new>
 #include <string>
 
-namespace railpass {
+namespace railpass::internal {
 
-constinit thread_local detail::thread_block detail::of_thread;
+constinit thread_local thread_block of_thread;
 
 namespace {
 
@@ -71,7 +71,11 @@ template <class Call, class Run, class Leave>
       [&](communicator_state& state) { state.leave_others(c.op); });
 }
 
-namespace mpi {
+}  // namespace railpass::internal
+
+namespace railpass::mpi {
+
+using namespace internal;
 
 namespace {
 
@@ -257,5 +261,4 @@ void dump_statistics(const std::string& path) {
   files::write_text(path, files::to_json(owner->statistics()));
 }
 
-}  // namespace mpi
-}  // namespace railpass
+}  // namespace railpass::mpi

@@ -11,7 +11,7 @@
 #include <new>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -154,4 +154,4 @@ int create_rails_key(int* key) {
   return PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, close_attribute, key, nullptr);
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-namespace railpass {
+namespace railpass::internal {
 
 class process;
 
@@ -50,4 +50,4 @@ const known_rails& known_rails_of(MPI_Comm comm);
 /// error code.
 int create_rails_key(int* key);
 
-}  // namespace railpass
+}  // namespace railpass::internal

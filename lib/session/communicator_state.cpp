@@ -11,7 +11,7 @@
 #include <functional>
 #include <new>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -187,7 +187,7 @@ bool communicator_state::begins_at_once(const call& c) {
 
 [[gnu::hot]] int communicator_state::run(const call& c, const call_options& options) {
   if (!native_ && !agreed_) {
-    const bool asks = railpass::is_particular(options), now = begins_at_once(c);
+    const bool asks = internal::is_particular(options), now = begins_at_once(c);
     if (beginning_.count(c.message_bytes, asks, process_.clock()) || now) {
       const double now_s = process_.clock()();
       const bool pays = asks || is_particular() || now ||
@@ -227,4 +227,4 @@ void communicator_state::add_statistics(select::statistics_dump& dump) const {
   sets_.add_statistics(dump);
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

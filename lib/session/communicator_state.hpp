@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// What railpass keeps with a communicator of the user, as its attribute: from its first call on
 /// until it is freed. Made and destroyed without communication.
@@ -64,7 +64,7 @@ class communicator_state {
   int start_tuning(MPI_Comm comm) { return agree(comm, true, true, 0, {}); }
 
   /// Function sets and regions over it; whoever adds one holds the statistics of the process.
-  detail::function_sets& sets() { return sets_; }
+  function_sets& sets() { return sets_; }
   const settings& values() const { return settings_; }
   /// Whether settings ask for more than what gains most: particular arms, other ways to choose
   /// them.
@@ -105,8 +105,8 @@ class communicator_state {
   bool began_at_once_ = false;
   std::unique_ptr<session> session_;
   settings settings_;
-  detail::function_sets sets_;
+  function_sets sets_;
   std::array<neighbor_set, neighbor_function_names.size()> neighbor_sets_;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -275,4 +275,4 @@ int layout_of(MPI_Datatype type, int key, datatype_layout& layout) {
   return MPI_SUCCESS;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

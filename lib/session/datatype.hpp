@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <functional>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// What the executor must know of a datatype. Local: another rank may use another layout for the
 /// same data.
@@ -35,4 +35,4 @@ int visit_packed(MPI_Datatype type, std::int64_t elements,
 /// The keyval for layout_of. Returns an MPI error code.
 int create_datatype_key(int* key);
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -15,7 +15,7 @@
 #include <span>
 #include <string_view>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -287,4 +287,4 @@ int host_copies::finish() {
   return MPI_SUCCESS;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

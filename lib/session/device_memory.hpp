@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Whether this process has loaded the driver of a GPU, CUDA's, HIP's or Level Zero's, which tells
 /// memory of one. Looked up at run time, nothing is linked; without a driver this looks at a
@@ -49,4 +49,4 @@ class host_copies {
   copied_side send_, receive_;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

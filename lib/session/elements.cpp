@@ -5,7 +5,7 @@
 
 #include <mutex>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -79,4 +79,4 @@ int unpack_to_bottom(const std::byte* packed, int bytes, int count, MPI_Datatype
   return code;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// `size` packed bytes and `extent` bytes in memory each. Calls f(memory offset, packed offset,
 /// elements, their packed bytes) for as many at once as ints can count, at least one; stops at the
@@ -66,4 +66,4 @@ inline int unpack_elements(const std::byte* packed, std::int64_t elements, MPI_D
       });
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

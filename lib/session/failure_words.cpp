@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace railpass {
+namespace railpass::internal {
 
 failure_words::failure_words(int rank, int num_ranks) : state_(rank, num_ranks) {
   const select::tree_place& tree = state_.tree();
@@ -84,4 +84,4 @@ bool failure_words::tell(receiver& to, const words& now) {
   return true;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 class failure_words {
  public:
@@ -56,4 +56,4 @@ class failure_words {
   receiver parent_;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

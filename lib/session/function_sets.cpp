@@ -18,7 +18,7 @@
 #include <new>
 #include <utility>
 
-namespace railpass::detail {
+namespace railpass::internal {
 
 namespace {
 
@@ -256,7 +256,7 @@ void request_state::pin() {
 
 // By the innermost one with the same ranks; those of any other do not make the same calls.
 bool request_state::is_taught_by_region() {
-  for (const entered_region* one = entered_region::innermost; one; one = one->outer) {
+  for (const auto* one = railpass::detail::entered_region::innermost; one; one = one->outer) {
     if (one->region != met_) {
       met_ = one->region;
       met_teaches_ = met_->decider().tunes() && met_->has_ranks_of(comm_);
@@ -373,7 +373,13 @@ void request_state::trace(const set_call& c, double seconds) const {
   }
 }
 
+}  // namespace railpass::internal
+
 // ---- what the header calls
+
+namespace railpass::detail {
+
+using namespace internal;
 
 set_request::set_request(std::string name, MPI_Comm comm, std::vector<std::string> attributes,
                          const function_set_options& options) {

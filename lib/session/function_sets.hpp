@@ -15,12 +15,11 @@
 #include <string>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
+
+using railpass::detail::set_call, railpass::detail::set_request;
+
 class communicator_state;
-}
-
-namespace railpass::detail {
-
 class region_state;
 
 class tuned_set {
@@ -182,4 +181,4 @@ communicator_state& state_of(MPI_Comm comm, const std::string& subject);
 std::string problem_of_name(const std::string& what, const std::string& name,
                             std::size_t longest = 60);
 
-}  // namespace railpass::detail
+}  // namespace railpass::internal

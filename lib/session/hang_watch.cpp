@@ -17,7 +17,7 @@
 #include <thread>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -84,8 +84,8 @@ struct hang_watch::watched {
   void say(int rank, const char* doing, double waited_s, std::unique_lock<std::mutex>& lock) const {
     try {
       const wait_report report = report_of_wait(
-          std::string(doing) + " for more than " + detail::show_setting(waited_s) + " s", rank,
-          waited_s, after_s);
+          std::string(doing) + " for more than " + railpass::detail::show_setting(waited_s) + " s",
+          rank, waited_s, after_s);
       lock.unlock();
       write_record(log_place, report.text, report.for_user);
     } catch (const std::exception&) {  // nobody hears of it
@@ -123,4 +123,4 @@ hang_watch::wait::~wait() {
     }
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

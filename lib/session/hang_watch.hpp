@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// A sentence for write_record.
 struct wait_report {
@@ -51,4 +51,4 @@ class hang_watch {
   };
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
-namespace railpass {
+namespace railpass::internal {
 
 std::int64_t mark_of_host() {
   char name[MPI_MAX_PROCESSOR_NAME] = {};
@@ -48,4 +48,4 @@ host_counts count_hosts(const placement& hosts, const rank_map& ranks, int num_r
   return result;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// A number for this host, not negative. Allocates nothing, as others may be waiting for it.
 std::int64_t mark_of_host();
@@ -37,4 +37,4 @@ struct host_counts {
 /// Of some of these ranks: those that `ranks` gives for 0 to num_ranks - 1. Throws std::bad_alloc.
 host_counts count_hosts(const placement& hosts, const rank_map& ranks, int num_ranks);
 
-}  // namespace railpass
+}  // namespace railpass::internal

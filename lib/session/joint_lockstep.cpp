@@ -13,7 +13,7 @@
 #include <sched.h>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 std::string name_of_communicator(MPI_Comm comm) {
   char name[MPI_MAX_OBJECT_NAME + 1] = "";
@@ -335,7 +335,8 @@ void joint_lockstep::tell_wait(std::string_view doing, std::span<const awaited_p
   std::string text = "rank " + std::to_string(rank_) + " of " + std::to_string(num_ranks_) +
                      " is inside call " + std::to_string(steps_.calls()) + " of " + subject_ +
                      " (" + (own ? own->text() + ", " : "") + std::string(doing) +
-                     ") for more than " + detail::show_setting(told_s) + " s and waits for";
+                     ") for more than " + railpass::detail::show_setting(told_s) +
+                     " s and waits for";
   if (peers.empty()) text += " other ranks";
   for (const awaited_peer& p : peers)
     text += " rank " + std::to_string(p.rank) + " (" + std::to_string(p.sends) + " sends, " +
@@ -343,4 +344,4 @@ void joint_lockstep::tell_wait(std::string_view doing, std::span<const awaited_p
   process_.report_wait(std::move(text), rank_, told_s);
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -25,9 +25,12 @@
 #include <string>
 
 namespace railpass {
+struct settings;
+}
+
+namespace railpass::internal {
 
 class process;
-struct settings;
 
 std::string name_of_communicator(MPI_Comm comm);
 
@@ -216,4 +219,4 @@ class joint_lockstep {
   std::string why_unlike_;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

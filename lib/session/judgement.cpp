@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -334,4 +334,4 @@ judgement judge(const neighbor_call& c, const neighbors& around) {
              : judgement::leave_to_mpi;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

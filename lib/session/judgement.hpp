@@ -8,7 +8,7 @@
 #include "lib/session/neighbor_call.hpp"
 #include "lib/session/neighbors.hpp"
 
-namespace railpass {
+namespace railpass::internal {
 
 enum class judgement {
   /// The MPI library is to answer: it refuses the arguments on this rank, or has a type and an
@@ -56,4 +56,4 @@ inline bool is_commutative(const call& c) {
   return commutative != 0;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -22,7 +22,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -203,4 +203,4 @@ std::string kept_knowledge::write_last(knowledge::run_record run, double patienc
   }
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// How long the beginning and the end of a program may wait for files.
 inline constexpr double patience_s = 0.05;
@@ -70,4 +70,4 @@ class kept_knowledge {
   std::shared_ptr<std::atomic<bool>> is_writing_;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Several threads may ask.
 class known_placements {
@@ -36,4 +36,4 @@ class known_placements {
   std::vector<std::weak_ptr<const placement>> all_;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -126,4 +126,4 @@ std::vector<knowledge::experience> leaders::heard() {
   return all;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 class leaders {
  public:
@@ -61,4 +61,4 @@ class leaders {
 /// of a grid are, some do.
 bool tells(int world_rank, int world_size, int num_ranks);
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <unistd.h>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -27,13 +27,6 @@ sink& the_sink() {
 
 }  // namespace
 
-void set_log_handler(log_handler handler, void* user_data) {
-  sink& s = the_sink();
-  const std::lock_guard lock(s.mutex);
-  s.handler = handler;
-  s.user_data = user_data;
-}
-
 void write_record(const std::string& place, const std::string& text, bool for_user) {
   const std::string shown = printable(text);
   sink& s = the_sink();
@@ -49,4 +42,11 @@ void write_record(const std::string& place, const std::string& text, bool for_us
   }
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal
+
+void railpass::set_log_handler(log_handler handler, void* user_data) {
+  internal::sink& s = internal::the_sink();
+  const std::lock_guard lock(s.mutex);
+  s.handler = handler;
+  s.user_data = user_data;
+}

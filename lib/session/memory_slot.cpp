@@ -9,7 +9,7 @@
 #include <new>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -122,4 +122,4 @@ std::uint64_t free_slots_on_all(joint_lockstep& ranks, bool ready) {
   return ranks.agree({&free, 1}) == MPI_SUCCESS ? free : 0;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 class base_lane;
 class joint_lockstep;
@@ -77,4 +77,4 @@ int take_memory_slot(joint_lockstep& ranks, const slot_request& request);
 /// The request's `free_on_all`, agreed on anew; none if one rank is not `ready`. Collective.
 std::uint64_t free_slots_on_all(joint_lockstep& ranks, bool ready);
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace railpass {
+namespace railpass::internal {
 
 using select::lockstep;
 using select::merge_step;
@@ -206,8 +206,7 @@ int merge_messages::start_receives(const lockstep& ls) {
                                          tree.child(i), tag, &receives_[std::size_t(i)]))
       return failure;
   return rank_ == 0 ? MPI_SUCCESS
-                    : lane_->irecv(reply_.data(), select::merge_reply::max_words, tree.parent(),
-                                   tag, &receive_);
+                    : lane_->irecv(reply_.data(), int(reply_.size()), tree.parent(), tag, &receive_);
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// The messages of a communicator's merges, each along the tree of its lockstep. Plain
 /// point-to-point messages, whose receives are posted when a merge begins, so that they arrive
@@ -81,4 +81,4 @@ class merge_messages {
   std::vector<double> came_s_;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -2,7 +2,7 @@
 #include "lib/session/call.hpp"
 #include "lib/session/inside.hpp"
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -114,4 +114,4 @@ int run_native_large(const call& c) {
   return MPI_ERR_INTERN;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace railpass {
+namespace railpass::internal {
 
 enum class neighbor_function : std::uint8_t {
   all_to_all,
@@ -54,4 +54,4 @@ int start_native(const neighbor_call& c, MPI_Request* request);
 /// The tuned one. Returns an MPI error code.
 int run_call(neighbor_call& c);
 
-}  // namespace railpass
+}  // namespace railpass::internal

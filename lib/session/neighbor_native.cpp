@@ -2,7 +2,7 @@
 #include "lib/session/inside.hpp"
 #include "lib/session/neighbor_call.hpp"
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -81,4 +81,4 @@ int start_native(const neighbor_call& c, MPI_Request* request) {
   return begun.run(c, request);
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

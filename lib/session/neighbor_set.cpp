@@ -20,15 +20,15 @@
 #include <utility>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
 constexpr std::size_t native = std::size_t(neighbor_version::native);
 constexpr std::size_t nonblocking = std::size_t(neighbor_version::ineighbor);
 
-std::vector<detail::set_definition::version> versions() {
-  std::vector<detail::set_definition::version> all;
+std::vector<set_definition::version> versions() {
+  std::vector<set_definition::version> all;
   for (const std::string_view name : neighbor_version_names)
     all.push_back({.name = std::string(name), .values = {}});
   return all;
@@ -56,7 +56,7 @@ class neighbor_set::tuned {
   /// Allocates all of it, on this rank alone; throws std::bad_alloc, error.
   tuned(const neighbor_call& first, communicator_state& state, const neighbors& around);
 
-  detail::set_decider& decider() { return set_->decider(); }
+  set_decider& decider() { return set_->decider(); }
   /// Asks the MPI library what its own calls do, and takes place among the sets of the
   /// communicator. False, on all ranks: nothing can be tuned. Collective.
   bool begin(const neighbor_call& first);
@@ -74,37 +74,35 @@ class neighbor_set::tuned {
   communicator_state& state_;
   process& owner_;
   const neighbors& around_;
-  std::shared_ptr<detail::tuned_set> set_;
+  std::shared_ptr<tuned_set> set_;
   edge_question question_;
   std::vector<std::int32_t> edges_, edges_nonblocking_;
   neighbor_versions versions_;
-  detail::request_state* request_state_;
-  detail::set_request request_;
+  request_state* request_state_;
+  set_request request_;
 };
 
 namespace {
 
-std::shared_ptr<detail::tuned_set> make_set(const neighbor_call& first, communicator_state& state) {
-  auto made = std::make_shared<detail::tuned_set>(first.comm, state.values(), *process::get(),
-                                                  std::string(name_of(first.op)),
-                                                  std::vector<std::string>());
+std::shared_ptr<tuned_set> make_set(const neighbor_call& first, communicator_state& state) {
+  auto made =
+      std::make_shared<tuned_set>(first.comm, state.values(), *process::get(),
+                                  std::string(name_of(first.op)), std::vector<std::string>());
   made->define(versions());
   made->decider().make_part();
   return made;
 }
 
-std::unique_ptr<detail::request_state> make_request(const neighbor_call& first,
-                                                    communicator_state& state,
-                                                    const std::shared_ptr<detail::tuned_set>& set) {
-  detail::set_context calls{.of = set->definition(),
-                            .shape = {0, 0, 0},
-                            .features = {},
-                            .distance = {},
-                            .policy = {},
-                            .without = {std::string(neighbor_version_names[nonblocking])},
-                            .lags = {}};
-  return std::make_unique<detail::request_state>(set, first.comm, state.values().verify,
-                                                 std::move(calls));
+std::unique_ptr<request_state> make_request(const neighbor_call& first, communicator_state& state,
+                                            const std::shared_ptr<tuned_set>& set) {
+  set_context calls{.of = set->definition(),
+                    .shape = {0, 0, 0},
+                    .features = {},
+                    .distance = {},
+                    .policy = {},
+                    .without = {std::string(neighbor_version_names[nonblocking])},
+                    .lags = {}};
+  return std::make_unique<request_state>(set, first.comm, state.values().verify, std::move(calls));
 }
 
 }  // namespace
@@ -144,7 +142,7 @@ bool neighbor_set::tuned::begin(const neighbor_call& first) {
       all[0] != 0 || all[4] < state_.values().min_bytes)
     return false;
   all[4] = std::int64_t(std::bit_ceil(std::uint64_t(all[4])));
-  detail::set_context& calls = request_state_->calls();
+  set_context& calls = request_state_->calls();
   if (all[1] == 0) calls.without.clear();
   std::copy(all.begin() + 2, all.end(), calls.shape.begin());
   int prepared = 0;
@@ -163,7 +161,7 @@ bool neighbor_set::tuned::begin(const neighbor_call& first) {
 }
 
 int neighbor_set::tuned::run(const neighbor_call& c) {
-  const detail::set_call call(request_);
+  const set_call call(request_);
   const std::size_t version = call.version();
   if (version == native || decider().joint().steps().native_for_good()) return run_native(c);
   if (version == nonblocking) return run_nonblocking(c);
@@ -290,4 +288,4 @@ void neighbor_set::drop() {
   phase_ = phase::native;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

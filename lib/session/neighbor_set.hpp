@@ -12,7 +12,7 @@
 
 #include <memory>
 
-namespace railpass {
+namespace railpass::internal {
 
 class communicator_state;
 
@@ -44,4 +44,4 @@ class neighbor_set {
   std::unique_ptr<tuned> tuned_;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

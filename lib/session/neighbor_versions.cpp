@@ -12,7 +12,7 @@
 #include <sched.h>
 #include <tuple>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -201,4 +201,4 @@ void neighbor_versions::report(std::size_t first, std::size_t count, double wait
   }
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -29,7 +29,7 @@
 #include <string_view>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 enum class neighbor_version { native, isend_irecv, send_irecv, isend_recv, pairwise, ineighbor };
 inline constexpr std::array<std::string_view, 6> neighbor_version_names{
@@ -86,4 +86,4 @@ class neighbor_versions {
   std::vector<MPI_Status> statuses_;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -132,4 +132,4 @@ bool edge_question::ask(MPI_Comm comm, bool nonblocking, std::span<std::int32_t>
   return true;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// In the order in which MPI's neighbourhood collectives count them; nobody is MPI_PROC_NULL.
 struct neighbors {
@@ -64,4 +64,4 @@ class edge_question {
   std::vector<MPI_Datatype> types_;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -321,4 +321,4 @@ std::uint64_t node_memory::use::leave() {
   return others;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

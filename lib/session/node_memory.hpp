@@ -17,7 +17,7 @@
 #include <memory>
 #include <string>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Anonymous memory (memfd), so that nothing is left of it when its ranks are gone, however they
 /// ended; its descriptor goes from one process to the others through a socket, so that ranks share
@@ -107,4 +107,4 @@ class node_memory::making {
   std::unique_ptr<part> mine_;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

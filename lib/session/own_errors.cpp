@@ -7,7 +7,7 @@
 #include <array>
 #include <cstddef>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -50,4 +50,4 @@ std::string_view text_of(int code) {
   return own == codes().end() ? std::string_view() : texts[std::size_t(own - codes().begin())];
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

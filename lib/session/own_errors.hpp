@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Failures of a call that only railpass can cause. MPI_Error_string and MPI_Error_class know them:
 /// they are error codes of one class of their own, but for `unlike`, which is MPI_ERR_TRUNCATE.
@@ -20,4 +20,4 @@ int code_of(own_error e);
 /// What MPI_Error_string says of such a code; empty of all others.
 std::string_view text_of(int code);
 
-}  // namespace railpass
+}  // namespace railpass::internal

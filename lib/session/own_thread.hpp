@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Does the work in a thread of its own, which handles none of the program's signals, has none of
 /// its floating-point traps, and which nobody waits for. False if there is no thread to be had.
@@ -28,4 +28,4 @@ bool start_thread(Work work) {
   return began;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -19,10 +19,10 @@ thread_local weighed_arm weighed;
 }  // namespace
 
 void weighing::begin() {
-  detail::of_thread.weighs_next_call = false;
+  of_thread.weighs_next_call = false;
   process* const mine = process::get();
   if (!mine) return;
-  detail::of_thread.weighs_this_call = true;
+  of_thread.weighs_this_call = true;
   weighed = {};
   clock_ = mine->clock();
   const double first_s = clock_();
@@ -41,4 +41,4 @@ void weighing::end() {
   weighed.of->add_own_time(std::max(0.0, ended_s - began_s_ - weighed.seconds - 2 * reading_s_));
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -16,7 +16,7 @@
 #include <optional>
 #include <span>
 
-namespace railpass {
+namespace railpass::internal {
 
 class session;
 
@@ -46,7 +46,7 @@ class own_time {
 class weighing {
  public:
   weighing() {
-    if (detail::of_thread.weighs_next_call) [[unlikely]]
+    if (of_thread.weighs_next_call) [[unlikely]]
       begin();
   }
   ~weighing() {
@@ -57,13 +57,13 @@ class weighing {
   weighing& operator=(const weighing&) = delete;
 
   /// This thread's next call shall be weighed.
-  static void ask() { detail::of_thread.weighs_next_call = true; }
+  static void ask() { of_thread.weighs_next_call = true; }
   /// Whether the call that this thread is in is weighed.
-  static bool now() { return detail::of_thread.weighs_this_call; }
+  static bool now() { return of_thread.weighs_this_call; }
   /// The arm of this call took so long; `one` is to know what the rest of the call takes.
   static void arm_took(double seconds, session& one);
   /// This call does what a settled one does not.
-  static void give_up() { detail::of_thread.weighs_this_call = false; }
+  static void give_up() { of_thread.weighs_this_call = false; }
 
  private:
   void begin();
@@ -73,4 +73,4 @@ class weighing {
   double began_s_ = 0, reading_s_ = 0;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

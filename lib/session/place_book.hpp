@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <span>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// A bit for each of some places.
 template <int Places>
@@ -106,4 +106,4 @@ class place_book {
   int num_slots_ = 0;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/session/private_communicator.hpp"
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -39,4 +39,4 @@ int make_private_communicator(MPI_Comm user, private_communicator& result) {
   return MPI_SUCCESS;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -3,7 +3,7 @@
 
 #include <mpi.h>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// A communicator of railpass' own with the ranks of a user's one, so that no message of ours can
 /// meet one of theirs. Errors on it are returned.
@@ -23,4 +23,4 @@ struct private_communicator {
 /// Returns an MPI error code.
 int make_private_communicator(MPI_Comm user, private_communicator& result);
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -27,7 +27,7 @@
 
 extern "C" char** environ;
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -372,7 +372,7 @@ void process::leave_rails() {
     open_transport& first = waits.front()->transport;
     if (report_s > 0 && passed_s > report_s) {
       report_wait("rank " + std::to_string(world_rank_) + " is inside MPI_Finalize for more than " +
-                      detail::show_setting(report_s) + " s: " + owed_over(first) +
+                      railpass::detail::show_setting(report_s) + " s: " + owed_over(first) +
                       " has not been received",
                   world_rank_, report_s);
       report_s *= 2;
@@ -488,4 +488,4 @@ select::statistics_dump process::statistics() {
   return dump;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

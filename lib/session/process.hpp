@@ -26,7 +26,7 @@
 #include <tuple>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 class communicator_state;
 struct shared_rails;
@@ -188,4 +188,4 @@ class paid_work {
   const double began_s_ = steady_clock_s();
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

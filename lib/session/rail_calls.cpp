@@ -8,7 +8,7 @@
 #include <exception>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -41,7 +41,11 @@ int checked_tag(int tag) {
 
 }  // namespace
 
-namespace mpi {
+}  // namespace railpass::internal
+
+namespace railpass::mpi {
+
+using namespace internal;
 
 struct message::state {
   std::shared_ptr<lane> from;
@@ -62,9 +66,10 @@ std::string hang_of(const message::state& s, double after_s) {
   const transport::operation& o = *s.operation;
   const int peer = o.peer() == transport::any_source ? o.peer() : s.from->rank_of(o.peer());
   return "rank " + std::to_string(own_rank_of(s)) + " of " + std::to_string(s.from->num_ranks()) +
-         " waits for more than " + detail::show_setting(after_s) + " s for a message over rails '" +
-         s.from->transport().rails() + "' " + (s.receives ? "from" : "to") + " rank " +
-         any_or(peer, transport::any_source) + " with tag " + any_or(o.tag(), transport::any_tag);
+         " waits for more than " + railpass::detail::show_setting(after_s) +
+         " s for a message over rails '" + s.from->transport().rails() + "' " +
+         (s.receives ? "from" : "to") + " rank " + any_or(peer, transport::any_source) +
+         " with tag " + any_or(o.tag(), transport::any_tag);
 }
 
 void check_whole(const message& m, const transport::operation& o) {
@@ -193,6 +198,4 @@ std::vector<rail_status> rails_to(int rank, MPI_Comm comm) {
   });
 }
 
-}  // namespace mpi
-
-}  // namespace railpass
+}  // namespace railpass::mpi

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -158,4 +158,4 @@ rail_place place_beside(const rail_place& other, const rail_tenant& who, process
   return found;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

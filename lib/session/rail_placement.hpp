@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-namespace railpass {
+namespace railpass::internal {
 
 class process;
 
@@ -47,4 +47,4 @@ rail_place place_on(const rail_tenant& who, process& p, const std::string& rails
 rail_place place_beside(const rail_place& other, const rail_tenant& who, process& p,
                         double budget_s);
 
-}  // namespace railpass
+}  // namespace railpass::internal

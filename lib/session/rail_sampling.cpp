@@ -14,7 +14,7 @@
 #include <mutex>
 #include <numeric>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -230,4 +230,4 @@ known_rails learn_rails(open_transport& rails, MPI_Comm comm, process& p,
   return known;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

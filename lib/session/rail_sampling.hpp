@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 class process;
 
@@ -40,4 +40,4 @@ struct sampling_options {
 known_rails learn_rails(open_transport& rails, MPI_Comm comm, process& p,
                         const sampling_options& options);
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -16,8 +16,10 @@
 #include <utility>
 
 namespace railpass {
-
 struct arm;
+}
+
+namespace railpass::internal {
 
 /// A call that was judged to be ours, and what the arm that was chosen for it comes to.
 struct recent_call {
@@ -106,4 +108,4 @@ class recent_calls {
   std::array<place, 16> places_;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

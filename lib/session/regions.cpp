@@ -10,11 +10,7 @@
 #include <exception>
 #include <utility>
 
-namespace railpass {
-
-namespace detail {
-
-thread_local entered_region* entered_region::innermost = nullptr;
+namespace railpass::internal {
 
 region_state::region_state(MPI_Comm comm, const settings& values, process& owner, std::string name)
     : process_(owner),
@@ -69,15 +65,22 @@ void region_state::leave() {
   decider_.leave();
 }
 
-}  // namespace detail
+}  // namespace railpass::internal
 
 // ---- what users have
+
+namespace railpass {
+
+using namespace internal;
+
+thread_local railpass::detail::entered_region* railpass::detail::entered_region::innermost =
+    nullptr;
 
 region::region(std::string name, MPI_Comm comm) {
   const inside here;
   const std::string subject = "region '" + name + "'";
-  communicator_state& state = detail::state_of(comm, subject);
-  require_same(comm, subject, {"region " + name}, detail::problem_of_name("region", name));
+  communicator_state& state = state_of(comm, subject);
+  require_same(comm, subject, {"region " + name}, problem_of_name("region", name));
   auto& all = state.sets().regions;
   const auto known = std::ranges::find(all, name, [](const auto& r) { return r->name(); });
   if (known != all.end()) {
@@ -85,20 +88,20 @@ region::region(std::string name, MPI_Comm comm) {
     return;
   }
   process& owner = *process::get();
-  state_ = std::make_shared<detail::region_state>(comm, state.values(), owner, std::move(name));
+  state_ = std::make_shared<region_state>(comm, state.values(), owner, std::move(name));
   state_->decider().begin(comm);
   const auto lock = owner.hold_statistics();
   all.push_back(state_);
 }
 
-region::entry::entry(const std::shared_ptr<detail::region_state>& of)
+region::entry::entry(const std::shared_ptr<region_state>& of)
     : exceptions_(std::uncaught_exceptions()) {
   of->enter();
-  place_ = {of, std::exchange(detail::entered_region::innermost, &place_)};
+  place_ = {of, std::exchange(railpass::detail::entered_region::innermost, &place_)};
 }
 
 region::entry::~entry() {
-  detail::entered_region::innermost = place_.outer;
+  railpass::detail::entered_region::innermost = place_.outer;
   place_.region->exit(std::uncaught_exceptions() == exceptions_);
 }
 

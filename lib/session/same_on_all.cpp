@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -85,4 +85,4 @@ void require_same(MPI_Comm comm, const std::string& subject, const std::vector<s
   throw error(subject + ": the ranks differ: " + (who < 0 ? "" : from(who, comm, differs)));
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

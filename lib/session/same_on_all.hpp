@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// All ranks go on, or all throw the same error, which begins with `subject`: if a rank has a
 /// problem, or if these lines are not the same on all. Costs one small reduction if all is well.
@@ -14,4 +14,4 @@ namespace railpass {
 void require_same(MPI_Comm comm, const std::string& subject, const std::vector<std::string>& lines,
                   const std::string& problem = {});
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -18,7 +18,7 @@
 #include <sys/resource.h>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -277,7 +277,7 @@ void session::add_own_time(double seconds) {
 
 // A failure of this rank's part, reported as MPI reports one of its collective.
 int session::report(const call& c, int code) {
-  joint_.fail(code == railpass::code_of(own_error::unlike) ? own_error::unlike
+  joint_.fail(code == internal::code_of(own_error::unlike) ? own_error::unlike
                                                            : own_error::rank_failed);
   if (reason_.empty()) explain(joint_.why_unlike());
   const std::string_view told = text_of(code);
@@ -343,10 +343,10 @@ int session::code_of(const Work& work) {
   } catch (const std::length_error&) {
   } catch (const unlike_calls& problem) {
     explain_unlike(problem.what());
-    return railpass::code_of(own_error::unlike);
+    return internal::code_of(own_error::unlike);
   } catch (const error& problem) {
     explain(problem.what());
-    return railpass::code_of(own_error::internal);
+    return internal::code_of(own_error::internal);
   } catch (...) {
     joint_.fail();
     throw;
@@ -417,7 +417,7 @@ int session::run_bound(const schedule& s) {
   const auto look = [](void* self) -> int {
     auto& mine = *static_cast<session*>(self);
     mine.joint_.keep_on();
-    return mine.has_failed() ? railpass::code_of(mine.joint_.failure()) : MPI_SUCCESS;
+    return mine.has_failed() ? internal::code_of(mine.joint_.failure()) : MPI_SUCCESS;
   };
   const wait_watch watch{.clock = process_.clock(),
                          .after_s = joint_.patience_s(),
@@ -446,13 +446,13 @@ int session::run_by_messages(const schedule& s, const wait_watch& watch) {
     } else if (!over_rails_->rail.failure().empty()) {
       record_failure_of_rails();
       explain("its rails have failed: " + over_rails_->rail.failure());
-      if (code != MPI_SUCCESS) code = railpass::code_of(own_error::internal);
+      if (code != MPI_SUCCESS) code = internal::code_of(own_error::internal);
     }
   } else {
     code = run_over_messages(joint_.over_mpi(), s, watch);
     if (const std::string& unlike = joint_.unlike(); !unlike.empty()) {
       explain_unlike(unlike);
-      code = railpass::code_of(own_error::unlike);
+      code = internal::code_of(own_error::unlike);
     }
   }
   return code;
@@ -494,4 +494,4 @@ std::uint8_t session::policy_index(std::string_view name) {
   }
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -35,9 +35,12 @@
 #include <vector>
 
 namespace railpass {
+struct settings;
+}
+
+namespace railpass::internal {
 
 class process;
-struct settings;
 
 class session final : slot_tenant {
  public:
@@ -194,7 +197,7 @@ class session final : slot_tenant {
   int run_over_messages(Messages& messages, const schedule& s, const wait_watch& watch);
   int raise(const call& c, int code) { return code == MPI_SUCCESS ? code : report(c, code); }
   [[gnu::cold]] int report(const call& c, int code);
-  int raise(const call& c, own_error e) { return raise(c, railpass::code_of(e)); }
+  int raise(const call& c, own_error e) { return raise(c, internal::code_of(e)); }
   call_place place() const;
   std::uint8_t policy_index(std::string_view name);
   select::plan_message first_plan(const select::context_key& key, int context, const call& c,
@@ -278,4 +281,4 @@ class session final : slot_tenant {
   std::vector<int> undecided_;             // rank 0: contexts without their policy
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

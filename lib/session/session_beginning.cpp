@@ -15,7 +15,7 @@
 #include <functional>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 session::outcome session::create(MPI_Comm user, const settings& values, process& owner, bool pays,
                                  bool asked_for, double passed_s, std::optional<told_call> inside) {
@@ -168,4 +168,4 @@ void session::run_over(std::shared_ptr<lane> messages) {
   over_rails_ = std::make_unique<rails_of_schedules>(std::move(messages));
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -25,7 +25,7 @@
 #include <optional>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -250,4 +250,4 @@ void session::decide_at_last(int context, const call& c, std::int64_t bytes) {
   }
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

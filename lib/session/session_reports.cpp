@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <new>
 
-namespace railpass {
+namespace railpass::internal {
 
 void session::add_statistics(select::statistics_dump& dump) const {
   if (rank_ != 0) return;
@@ -119,4 +119,4 @@ void session::trace(const call& c, const select::timed_call& chosen, double star
   }
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -21,7 +21,7 @@
 #include <new>
 #include <utility>
 
-namespace railpass::detail {
+namespace railpass::internal {
 
 namespace {
 
@@ -370,4 +370,4 @@ select::context_statistics set_decider::statistics_of(int i) const {
   return told;
 }
 
-}  // namespace railpass::detail
+}  // namespace railpass::internal

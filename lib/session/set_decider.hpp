@@ -22,11 +22,9 @@
 #include <string>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 class process;
-
-namespace detail {
 
 /// What all ranks of a communicator know alike of a set.
 struct set_definition {
@@ -154,5 +152,4 @@ class set_decider {
   std::int64_t round_ = 0;  // of merges: samples chosen before one are not of the next
 };
 
-}  // namespace detail
-}  // namespace railpass
+}  // namespace railpass::internal

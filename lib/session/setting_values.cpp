@@ -9,7 +9,7 @@
 
 #include <string_view>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -87,4 +87,4 @@ std::vector<std::string> problems_of(const settings_in_force& all) {
   return problems;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Of a list with commas; empty ones are left out.
 std::vector<std::string_view> words_of(std::string_view list);
@@ -19,4 +19,4 @@ std::string meant_collective(std::string_view name);
 /// arms that there are not, and a profile that cannot be read. Reads that file.
 std::vector<std::string> problems_of(const settings_in_force& all);
 
-}  // namespace railpass
+}  // namespace railpass::internal

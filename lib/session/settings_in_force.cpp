@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -92,4 +92,4 @@ std::string variable_of(std::string_view setting) {
   return variable;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

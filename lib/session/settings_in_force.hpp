@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// What the site's file says, unless the environment says otherwise.
 struct settings_in_force {
@@ -26,4 +26,4 @@ settings_in_force read_settings(const char* const* environment);
 /// The environment variable of a setting.
 std::string variable_of(std::string_view setting);
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -150,4 +150,4 @@ int shared_clock::tell_others(MPI_Comm comm) {
   return MPI_SUCCESS;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

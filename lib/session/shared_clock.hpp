@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// A number for the steady clock of this process: of the boot of its kernel and of its time
 /// namespace. 0: unknown. Allocates nothing.
@@ -65,4 +65,4 @@ class shared_clock {
   select::clock_offset offset_;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

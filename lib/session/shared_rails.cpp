@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 std::vector<select::rail_statistics> statistics_of(open_transport& rails) {
   return rails.with([&](transport::transport& t) {
@@ -27,4 +27,4 @@ std::vector<select::rail_statistics> statistics_of(open_transport& rails) {
   });
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

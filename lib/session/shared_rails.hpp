@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 struct shared_rails {
   open_transport transport;
@@ -24,4 +24,4 @@ struct shared_rails {
 /// What this rank has sent over each of the rails.
 std::vector<select::rail_statistics> statistics_of(open_transport& rails);
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -8,7 +8,7 @@
 #include <limits>
 #include <span>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// `magnitudes`: the sums of the terms' absolute values. In whatever order `terms` numbers are
 /// added, each takes part in fewer than so many additions, so the sum errs by less than terms * eps
@@ -28,4 +28,4 @@ bool differ_by_rounding(std::span<const T> a, std::span<const T> b, std::span<co
   return true;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Of a list of texts, the same on all ranks: FNV-1a.
 class text_hash {
@@ -21,4 +21,4 @@ class text_hash {
   std::uint64_t hash_ = 14695981039346656037u;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

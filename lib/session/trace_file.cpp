@@ -5,7 +5,7 @@
 #include <cstring>
 #include <fcntl.h>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 constexpr std::size_t part_bytes = std::size_t{64} << 10;
@@ -51,4 +51,4 @@ std::string trace_file::give_up() {
   return problem;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace railpass {
+namespace railpass::internal {
 
 class trace_file {
  public:
@@ -36,4 +36,4 @@ class trace_file {
   std::string path_, waiting_;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

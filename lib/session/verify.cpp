@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 namespace {
 
@@ -199,4 +199,4 @@ int run_verified(const call& c, const call_place& at, process& owner,
   return MPI_SUCCESS;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

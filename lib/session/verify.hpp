@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 class process;
 
@@ -22,4 +22,4 @@ int run_verified(const call& c, const call_place& at, process& owner,
 int compare_values(const std::vector<user_block>& blocks, const std::vector<std::byte>& a,
                    const std::vector<std::byte>& b, bool& same);
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -8,7 +8,7 @@
 #include <limits>
 #include <sqlite3.h>
 
-namespace railpass::store {
+namespace railpass::internal::store {
 
 namespace {
 
@@ -143,4 +143,4 @@ std::optional<knowledge::experience> database::find(const knowledge::problem& p)
   return std::nullopt;
 }
 
-}  // namespace railpass::store
+}  // namespace railpass::internal::store

@@ -16,7 +16,7 @@
 
 struct sqlite3;
 
-namespace railpass::store {
+namespace railpass::internal::store {
 
 /// All that is in a database.
 struct database_contents {
@@ -54,4 +54,4 @@ class database {
 /// Tells problems apart.
 std::string key_of(const knowledge::problem& p);
 
-}  // namespace railpass::store
+}  // namespace railpass::internal::store

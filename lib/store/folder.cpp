@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace railpass::store {
+namespace railpass::internal::store {
 
 namespace {
 
@@ -214,4 +214,4 @@ lease::~lease() {
   if (!path_.empty()) ::unlink(path_.c_str());
 }
 
-}  // namespace railpass::store
+}  // namespace railpass::internal::store

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass::store {
+namespace railpass::internal::store {
 
 /// Of a place: below it, one for each kind of machine and MPI library. How many hosts took part
 /// does not count, but whether it was one alone.
@@ -61,4 +61,4 @@ class lease {
   std::filesystem::path path_;  // empty: given on
 };
 
-}  // namespace railpass::store
+}  // namespace railpass::internal::store

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-namespace railpass::store {
+namespace railpass::internal::store {
 
 namespace {
 
@@ -46,4 +46,4 @@ places places_of(std::string_view value) {
   return result;
 }
 
-}  // namespace railpass::store
+}  // namespace railpass::internal::store

@@ -8,7 +8,7 @@
 #include <charconv>
 #include <openssl/evp.h>
 
-namespace railpass::store {
+namespace railpass::internal::store {
 
 namespace {
 
@@ -237,4 +237,4 @@ std::vector<knowledge::experience> decode(std::string_view bytes) {
   return contexts;
 }
 
-}  // namespace railpass::store
+}  // namespace railpass::internal::store

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace railpass::store {
+namespace railpass::internal::store {
 
 /// Written by a newer railpass: not to be read, and not to be touched.
 class newer_error : public error {
@@ -48,4 +48,4 @@ database_head unpacked_head(std::string_view record, const std::string& name);
 std::string packed(const std::vector<std::string>& ids);
 std::vector<std::string> unpacked_ids(std::string_view record, const std::string& name);
 
-}  // namespace railpass::store
+}  // namespace railpass::internal::store

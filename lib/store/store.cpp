@@ -11,7 +11,7 @@
 #include <map>
 #include <set>
 
-namespace railpass::store {
+namespace railpass::internal::store {
 
 namespace {
 
@@ -585,4 +585,4 @@ void tidy(const fs::path& own, const std::stop_token& stop) {
       compact_folder(folder, {.most_file_bytes = most_bytes_tidied}, report, stop);
 }
 
-}  // namespace railpass::store
+}  // namespace railpass::internal::store

@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-namespace railpass::store {
+namespace railpass::internal::store {
 
 /// Where knowledge is kept: the user's place, which is written to, and places that are only read.
 struct places {
@@ -132,4 +132,4 @@ compacted compact(const std::filesystem::path& own, const bounds& keep = {},
 /// memory: for programs, in the background.
 void tidy(const std::filesystem::path& own, const std::stop_token& stop);
 
-}  // namespace railpass::store
+}  // namespace railpass::internal::store

@@ -9,7 +9,7 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
-namespace railpass::store {
+namespace railpass::internal::store {
 
 namespace {
 
@@ -223,4 +223,4 @@ std::string_view statement::bytes(int column) const {
 
 void statement::finalizer::operator()(sqlite3_stmt* s) const { ::sqlite3_finalize(s); }
 
-}  // namespace railpass::store
+}  // namespace railpass::internal::store

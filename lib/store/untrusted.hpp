@@ -15,7 +15,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace railpass::store {
+namespace railpass::internal::store {
 
 /// A table or an index: its name, and the statement that makes it.
 struct schema_entry {
@@ -61,4 +61,4 @@ class statement {
   std::unique_ptr<sqlite3_stmt, finalizer> made_;
 };
 
-}  // namespace railpass::store
+}  // namespace railpass::internal::store

@@ -25,7 +25,7 @@
 
 extern "C" char** environ;
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 namespace {
 
@@ -338,4 +338,4 @@ command_result run_command(const command_request& request, const volatile std::s
   return result;
 }
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 struct command_request {
   std::string line;                                              ///< for /bin/sh
@@ -45,4 +45,4 @@ const volatile std::sig_atomic_t* watch_signals();
 /// while this process has one thread.
 command_result run_command(const command_request& request, const volatile std::sig_atomic_t* stop);
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

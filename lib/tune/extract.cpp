@@ -8,7 +8,7 @@
 #include <cmath>
 #include <re2/re2.h>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 namespace {
 
@@ -150,4 +150,4 @@ std::vector<double> extractor::values(const command_result& done, std::string_vi
   return result;
 }
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

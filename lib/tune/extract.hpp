@@ -16,7 +16,7 @@ namespace re2 {
 class RE2;
 }
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 /// "latency", "bandwidth", "time" or "memory"; throws error that lists these.
 goal goal_of(std::string_view metric);
@@ -53,4 +53,4 @@ class extractor {
   std::vector<std::shared_ptr<const re2::RE2>> patterns_;
 };
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 namespace {
 
@@ -127,4 +127,4 @@ void journal::remove() {
   if (file_.is_open()) ::unlink(path_.c_str());
 }
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

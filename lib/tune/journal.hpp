@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 /// Why a combination was launched. What is measured for one purpose does not serve another.
 enum class purpose { warm_up, search, check };
@@ -51,4 +51,4 @@ class journal {
   std::uint64_t earlier_runs_ = 0;
 };
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

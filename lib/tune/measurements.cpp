@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 double normal_below(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
@@ -115,4 +115,4 @@ bool standings::tied(const standing& a, const standing& b) const {
   return std::abs(a.score - b.score) <= reach(a, b) * (1 + 1e-9) + 1e-12;
 }
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

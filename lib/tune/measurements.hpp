@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 /// What is wanted of a command: less of it, or more.
 struct goal {
@@ -105,4 +105,4 @@ double weighted(const std::vector<double>& scores, std::span<const double> weigh
 double normal_below(double x);
 double normal_quantile(double p);
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

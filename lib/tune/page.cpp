@@ -11,13 +11,13 @@
 #include <cmath>
 #include <cstdio>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 namespace {
 
-using railpass::report::chart, railpass::report::chart_point, railpass::report::mark,
-    railpass::report::number;
-using lines = railpass::report::table;
+using railpass::internal::report::chart, railpass::internal::report::chart_point,
+    railpass::internal::report::mark, railpass::internal::report::number;
+using lines = railpass::internal::report::table;
 
 std::string percentage(double fraction) {
   char text[32];
@@ -213,11 +213,11 @@ class contents {
 
   const report& r_;
   const goal& goal_;
-  railpass::report::page page_{"railpass tune"};
+  railpass::internal::report::page page_{"railpass tune"};
 };
 
 }  // namespace
 
 std::string to_html(const report& r) { return contents(r).html(); }
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

@@ -6,7 +6,7 @@
 
 #include <charconv>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 namespace {
 
@@ -320,4 +320,4 @@ std::string to_parameter_json(const std::vector<parameter>& parameters) {
          '\n';
 }
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

@@ -18,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 /// A text in either format; `name` stands for the file in errors.
 space parse_parameters(std::string_view text, const std::string& name);
@@ -29,4 +29,4 @@ std::string to_parameter_file(const std::vector<parameter>& parameters);
 /// ... and as JSON.
 std::string to_parameter_json(const std::vector<parameter>& parameters);
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

@@ -13,7 +13,7 @@
 #include <map>
 #include <random>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 namespace {
 
@@ -434,4 +434,4 @@ std::vector<parameter> intersection_of(const std::vector<std::string>& paths) {
   });
 }
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 /// Combinations that cannot be told from the best of them.
 struct tie_group {
@@ -85,4 +85,4 @@ std::vector<parameter> read_winners(const std::string& path);
 std::vector<parameter> union_of(const std::vector<std::string>& paths);
 std::vector<parameter> intersection_of(const std::vector<std::string>& paths);
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

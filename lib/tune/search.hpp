@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 struct search_view {
   const space& where;
@@ -56,4 +56,4 @@ inline std::vector<combination> all_or_some(const search_view& view, std::size_t
   return found;
 }
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

@@ -4,7 +4,7 @@
 #include "lib/tune/searches.def"
 #include "railpass/base/names.hpp"
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 std::span<const search_description> searches() {
   static const search_description list[] = {
@@ -22,4 +22,4 @@ std::unique_ptr<search> make_search(std::string_view name) {
   throw error(expected_one_of(name, searches(), &search_description::name));
 }
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

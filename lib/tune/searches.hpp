@@ -8,7 +8,7 @@
 #include <memory>
 #include <string_view>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 struct search_description {
   std::string_view name, summary;
@@ -20,4 +20,4 @@ std::span<const search_description> searches();
 /// Throws error that lists the names.
 std::unique_ptr<search> make_search(std::string_view name);
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

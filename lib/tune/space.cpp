@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 namespace {
 
@@ -378,4 +378,4 @@ std::string space::value(const combination& c, std::size_t i) const {
   return text;
 }
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

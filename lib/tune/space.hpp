@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 struct parameter;
 
@@ -158,4 +158,4 @@ class space {
       decided_at_;  // conditions decided by the first i + 1 levels
 };
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 namespace {
 
@@ -170,4 +170,4 @@ std::vector<surrogate::prediction> surrogate::predict(std::span<const combinatio
   return result;
 }
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 /// One measured combination.
 struct observation {
@@ -43,4 +43,4 @@ class surrogate {
   std::unique_ptr<state> state_;
 };
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

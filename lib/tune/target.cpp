@@ -7,7 +7,7 @@
 #include <charconv>
 #include <map>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 namespace {
 
@@ -302,4 +302,4 @@ std::string proposal(const std::vector<reported_parameter>& parameters) {
   return text;
 }
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

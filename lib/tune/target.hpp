@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 struct target {
   std::string_view name;
@@ -53,4 +53,4 @@ std::vector<reported_parameter> parse_reported(const target& t, std::string_view
 /// A parameter file that proposes values for each, all lines commented out but ready to use.
 std::string proposal(const std::vector<reported_parameter>& parameters);
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

@@ -9,7 +9,7 @@
 #include <deque>
 #include <map>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 namespace {
 
@@ -226,4 +226,4 @@ tuning tune(const space& where, const std::vector<goal>& goals, const tuning_pla
   return running_tuning(where, goals, plan, launch, kept, watch).run();
 }
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 struct tuning_plan {
   std::string search = "model";
@@ -57,4 +57,4 @@ tuning tune(const space& where, const std::vector<goal>& goals, const tuning_pla
 /// The weights that searches are run with: each goal alone, and two in equal parts.
 std::vector<std::vector<double>> weightings(std::size_t goals);
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <string>
 #include <unistd.h>
+#include <vector>
 
 namespace {
 
@@ -31,7 +32,8 @@ double truth_s() {
 }
 
 bool knows(double truth_s, const char* when) {
-  const railpass::base* const of = railpass::bases::of_process().find(MPI_COMM_WORLD).of;
+  const railpass::internal::base* const of =
+      railpass::internal::bases::of_process().find(MPI_COMM_WORLD).of;
   if (!of || !of->clock) return false;
   const railpass::select::clock_offset known = of->clock->known();
   const double now_s = railpass::steady_clock_s(), off_s = known.offset_s(now_s) - truth_s,
@@ -51,12 +53,16 @@ int main(int argc, char** argv) {
   railpass::mpi::configure(MPI_COMM_WORLD, "policy", "round_robin");  // merges all the time
   railpass::mpi::start_tuning(MPI_COMM_WORLD);
   int wrong = knows(truth, "at the start") ? 0 : 1;
-  for (int i = 0; i < 300; ++i) {
-    int one = i, sum = 0;
-    railpass::mpi::all_reduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    if (sum != num_ranks * i) ++wrong;
+  // Of many sizes, so that plans fill the replies of merges, behind which clocks are told.
+  constexpr int num_calls = 900, num_sizes = 12;
+  for (int i = 0; i < num_calls; ++i) {
+    const std::vector<int> mine(std::size_t(1) << i % num_sizes, i);
+    std::vector<int> sums(mine.size());
+    railpass::mpi::all_reduce(mine.data(), sums.data(), int(mine.size()), MPI_INT, MPI_SUM,
+                              MPI_COMM_WORLD);
+    if (sums != std::vector<int>(mine.size(), num_ranks * i)) ++wrong;
   }
-  wrong += knows(truth, "after 300 calls") ? 0 : 1;
+  wrong += knows(truth, "after the calls") ? 0 : 1;
   MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   MPI_Finalize();
   return wrong;

@@ -14,6 +14,7 @@
 namespace {
 
 using namespace railpass;
+using namespace railpass::internal;
 
 // A communicator of its own, as a session has.
 struct own_communicator {

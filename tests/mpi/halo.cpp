@@ -22,6 +22,7 @@
 #include <vector>
 
 using namespace railpass;
+using namespace railpass::internal;
 
 namespace {
 
@@ -246,7 +247,7 @@ TEST_CASE("every version brings the neighbours' elements, and touches nothing el
     for (const random_field& f : fields) arguments.fields.push_back(f.layout());
     arguments.options.corners = p.corners;
     mpi::halo halo(arguments);
-    mpi::halo::engine& engine = halo.implementation();
+    internal::halo::engine& engine = halo.implementation();
     std::vector<std::size_t> able;
     for (std::size_t c = 0; c < engine.candidates().size(); ++c)
       if (engine.candidates()[c].run) able.push_back(c);
@@ -303,7 +304,7 @@ TEST_CASE("elements with an MPI datatype: what it leaves out stays as it is") {
       memory.emplace_back(i >= w && i < n + w ? 100 * (rank + 1) + i : -7);
     const array_view<1> view(memory.data(), {n + 2 * w}, {1}, ends);
     halo_exchange<1> halo(ring, {view}, w);
-    mpi::halo::engine& engine = halo.plain().implementation();
+    internal::halo::engine& engine = halo.plain().implementation();
     if (c == int(engine.candidates().size())) break;
     if (!engine.candidates()[std::size_t(c)].run) continue;
     engine.start(std::size_t(c));
@@ -451,7 +452,8 @@ TEST_CASE("what a suggestion looks for is what exchanges are kept as") {
   if (world.rank() != 0) return;
   const knowledge::set_kind kind{
       .shape = {0, corners},
-      .features = message_lengths(query, {extents, {true, false}}, railpass::halo::most_lengths)};
+      .features =
+          message_lengths(query, {extents, {true, false}}, railpass::internal::halo::most_lengths)};
   const auto contexts = process::get()->statistics().contexts;
   const auto kept = std::ranges::find(contexts, name, &select::context_statistics::collective);
   REQUIRE(kept != contexts.end());
@@ -472,7 +474,7 @@ TEST_CASE("versions that cannot run are never taken, and others' calls are not k
   for (std::size_t c = 0; c < candidates.size(); ++c) {
     const std::string name = candidates[c].what->name();
     CAPTURE(name);
-    const bool of_fields = candidates[c].what->in == railpass::halo::layout::derived &&
+    const bool of_fields = candidates[c].what->in == railpass::internal::halo::layout::derived &&
                            (name.starts_with("put") || name.starts_with("get"));
     if (of_fields) CHECK_FALSE(candidates[c].run);
     CHECK((candidates[c].run == nullptr) == !candidates[c].why_not.empty());
@@ -588,7 +590,7 @@ TEST_CASE("a failed MPI call goes to the caller's error handler, then to the cal
   halo_exchange<1> halo(cartesian<1>(world, {world.size()}, periodic), field.data(), {4}, 1);
   MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
   MPI_Errhandler_free(&handler);
-  mpi::halo::engine& engine = halo.plain().implementation();
+  internal::halo::engine& engine = halo.plain().implementation();
   fails = true;
   CHECK_THROWS_WITH(engine.start(0), ContainsSubstring("'halo': MPI_Isend: "));
   fails = false;

@@ -22,6 +22,7 @@
 #include <vector>
 
 using namespace railpass;
+using namespace railpass::internal;
 
 namespace {
 

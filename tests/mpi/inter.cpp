@@ -12,6 +12,7 @@
 #include <vector>
 
 using namespace railpass;
+using namespace railpass::internal;
 
 TEST_CASE("every collective on an inter-communicator") {
   const communicator world = communicator::duplicate_of_world();

@@ -15,6 +15,7 @@
 #include <vector>
 
 using namespace railpass;
+using namespace railpass::internal;
 
 TEST_CASE("a job knows its ranks and their nodes, and ranks tell each other texts") {
   const measure::job j = measure::job_of_world();

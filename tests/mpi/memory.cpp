@@ -28,6 +28,7 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 }
 
 using namespace railpass;
+using namespace railpass::internal;
 
 namespace {
 

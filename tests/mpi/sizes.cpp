@@ -16,6 +16,7 @@
 #include <vector>
 
 using namespace railpass;
+using namespace railpass::internal;
 using railpass::test::records;
 
 namespace {

@@ -15,6 +15,7 @@
 #include <string>
 
 using namespace railpass;
+using namespace railpass::internal;
 
 namespace {
 

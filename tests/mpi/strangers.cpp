@@ -27,6 +27,7 @@
 #include <vector>
 
 using namespace railpass;
+using namespace railpass::internal;
 using mpi::message_part;
 
 namespace {

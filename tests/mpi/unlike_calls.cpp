@@ -18,6 +18,7 @@
 #include <vector>
 
 using namespace railpass;
+using namespace railpass::internal;
 using railpass::test::records;
 
 namespace {

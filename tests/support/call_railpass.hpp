@@ -4,7 +4,7 @@
 #include "lib/session/call.hpp"
 #include "railpass/mpi.hpp"
 
-namespace railpass {
+namespace railpass::internal {
 
 /// The call as a user would write it.
 inline int call_railpass(const call& c, const call_options& o) {
@@ -56,4 +56,4 @@ inline int call_railpass(const call& c, const call_options& o) {
   return MPI_ERR_INTERN;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -13,6 +13,8 @@
 
 namespace railpass::test {
 
+using namespace internal;
+
 /// Collective; the same on all ranks. They must be on one host.
 inline bool single_copies(MPI_Comm comm) {
   int rank = 0, num_ranks = 1;

@@ -7,6 +7,8 @@
 
 namespace railpass::test {
 
+using namespace internal;
+
 /// While one lives, no time passes for railpass on this process but what the test says, and a
 /// microsecond whenever it looks. For calls from one thread.
 class stopped_clock {

@@ -12,6 +12,7 @@
 #include <vector>
 
 using namespace railpass;
+using namespace railpass::internal;
 
 namespace {
 

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 using namespace railpass;
+using namespace railpass::internal;
 
 namespace {
 

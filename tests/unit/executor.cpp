@@ -16,6 +16,7 @@
 namespace {
 
 using namespace railpass;
+using namespace railpass::internal;
 using test::fake_network;
 
 constexpr std::uint64_t prime = 2147483647;

@@ -24,6 +24,7 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 namespace {
 
 using namespace railpass;
+using namespace railpass::internal;
 
 // Every message ends at the next poll; nobody is at the other end.
 class echo_rail {

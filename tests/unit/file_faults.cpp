@@ -20,6 +20,7 @@
 #include <vector>
 
 using namespace railpass;
+using namespace railpass::internal;
 
 namespace {
 

@@ -12,6 +12,7 @@
 #include <random>
 
 using namespace railpass;
+using namespace railpass::internal;
 
 namespace {
 

@@ -30,6 +30,7 @@
 #include <vector>
 
 using namespace railpass;
+using namespace railpass::internal;
 
 namespace {
 

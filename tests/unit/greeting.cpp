@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <random>
 
-using namespace railpass::tcp;
+using namespace railpass::internal::tcp;
 
 namespace {
 

@@ -9,7 +9,8 @@
 #include <random>
 
 using namespace railpass;
-using namespace railpass::halo;
+using namespace railpass::internal;
+using namespace railpass::internal::halo;
 
 namespace {
 

@@ -5,12 +5,12 @@
 
 #include <string>
 
-using railpass::report_of_wait;
+using railpass::internal::report_of_wait;
 
 namespace {
 
 bool is_for_user(int rank, double waited_s) {
-  const railpass::wait_report report = report_of_wait("a rank waits", rank, waited_s, 10);
+  const railpass::internal::wait_report report = report_of_wait("a rank waits", rank, waited_s, 10);
   CHECK(report.text.starts_with("a rank waits"));
   CHECK((report.text.size() > std::string("a rank waits").size()) == report.for_user);
   return report.for_user;

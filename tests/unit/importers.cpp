@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 using namespace railpass;
+using namespace railpass::internal;
 
 namespace {
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 using namespace railpass;
+using namespace railpass::internal;
 using namespace railpass::knowledge;
 
 namespace {

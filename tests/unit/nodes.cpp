@@ -10,6 +10,7 @@
 #include <random>
 
 using namespace railpass;
+using namespace railpass::internal;
 
 namespace {
 

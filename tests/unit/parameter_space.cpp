@@ -11,7 +11,8 @@
 #include <set>
 
 using namespace railpass;
-using namespace railpass::tune;
+using namespace railpass::internal;
+using namespace railpass::internal::tune;
 
 namespace {
 

@@ -16,7 +16,8 @@
 #include <vector>
 
 using namespace railpass;
-using namespace railpass::cli;
+using namespace railpass::internal;
+using namespace railpass::internal::cli;
 
 namespace {
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 using namespace railpass;
+using namespace railpass::internal;
 
 namespace {
 

@@ -360,9 +360,9 @@ TEST_CASE("a file of samples is read back as it was, and refused where it is dam
       .links = {{.same_host = false,
                  .marks = {"a: eth0 10.0.0.1/8", "a: eth1 10.1.0.1/8", "b: eth0", "b"},
                  .samples = samples_of(2e-5, 3e-5, {5e7, 1.25e7}, 6.25e7)}}};
-  const std::string text = railpass::files::to_json(m);
-  const rails_measurement read = railpass::files::parse_rails(text, "file");
-  CHECK(railpass::files::to_json(read) == text);
+  const std::string text = railpass::internal::files::to_json(m);
+  const rails_measurement read = railpass::internal::files::parse_rails(text, "file");
+  CHECK(railpass::internal::files::to_json(read) == text);
   CHECK(read.links[0].marks == m.links[0].marks);
   // To the last bit, so that all ranks find the same.
   const link_profile a = analyse(m.links[0].samples).profile,
@@ -377,7 +377,7 @@ TEST_CASE("a file of samples is read back as it was, and refused where it is dam
     REQUIRE(at != std::string::npos);
     damaged.replace(at, from.size(), to);
     try {
-      railpass::files::parse_rails(damaged, "file");
+      railpass::internal::files::parse_rails(damaged, "file");
       FAIL_CHECK("accepted: " << to);
     } catch (const railpass::error& e) {
       INFO(e.what());
@@ -402,7 +402,7 @@ TEST_CASE("a file of samples is read back as it was, and refused where it is dam
     for (unsigned i = 0; i < 3 && !damaged.empty(); ++i)
       damaged[random() % damaged.size()] = char(random());
     try {
-      for (const measured_link& l : railpass::files::parse_rails(damaged, "file").links)
+      for (const measured_link& l : railpass::internal::files::parse_rails(damaged, "file").links)
         plan_of(analyse(l.samples).profile, 1 << 20);  // of whatever could be read
     } catch (const railpass::error&) {
     }
@@ -410,7 +410,7 @@ TEST_CASE("a file of samples is read back as it was, and refused where it is dam
 }
 
 TEST_CASE("networks in which all hosts have one address are rails") {
-  using railpass::tcp::host_interface;
+  using railpass::internal::tcp::host_interface;
   const auto at = [](const char* host, const char* name, const char* address, const char* network) {
     return host_interface{host, name, address, network, std::string(name) == "lo", ""};
   };

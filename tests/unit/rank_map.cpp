@@ -8,6 +8,7 @@
 #include <random>
 
 using namespace railpass;
+using namespace railpass::internal;
 
 TEST_CASE("a map says what its table says, evenly spaced or not") {
   std::mt19937 random(1);

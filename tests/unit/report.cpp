@@ -11,6 +11,7 @@
 #include <vector>
 
 using namespace railpass;
+using namespace railpass::internal;
 using report::chart, report::mark;
 
 namespace {

@@ -8,7 +8,8 @@
 #include "support/catch.hpp"
 
 using namespace railpass;
-using namespace railpass::measure;
+using namespace railpass::internal;
+using namespace railpass::internal::measure;
 
 namespace {
 

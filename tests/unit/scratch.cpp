@@ -24,11 +24,12 @@ std::atomic<int> allocations{0};  // of scratch memory, by its alignment
 }  // namespace
 
 void* allocate(std::size_t bytes, std::size_t alignment) {
-  if (alignment == std::size_t(railpass::scratch_memory::cache_line)) ++allocations;
+  if (alignment == std::size_t(railpass::internal::scratch_memory::cache_line)) ++allocations;
   return aligned_memory(bytes, alignment);
 }
 
 using namespace railpass;
+using namespace railpass::internal;
 
 namespace {
 

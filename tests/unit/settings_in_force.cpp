@@ -7,6 +7,7 @@
 #include <fstream>
 
 using namespace railpass;
+using namespace railpass::internal;
 
 namespace {
 

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 using namespace railpass;
+using namespace railpass::internal;
 namespace fs = std::filesystem;
 
 namespace {

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-using railpass::differ_by_rounding;
+using railpass::internal::differ_by_rounding;
 
 namespace {
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 using namespace railpass;
+using namespace railpass::internal;
 using transport::packet;
 using transport::packet_type;
 using transport::piece;

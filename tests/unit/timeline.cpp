@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 
 using namespace railpass;
+using namespace railpass::internal;
 
 namespace {
 

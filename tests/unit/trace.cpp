@@ -10,6 +10,7 @@
 #include <set>
 
 using namespace railpass;
+using namespace railpass::internal;
 
 namespace {
 

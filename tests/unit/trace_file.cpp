@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-using railpass::trace_file;
+using railpass::internal::trace_file;
 
 TEST_CASE("all lines of all threads are in the file, whole") {
   const scratch_directory folder;

@@ -16,7 +16,8 @@
 #include <sys/stat.h>
 
 using namespace railpass;
-using namespace railpass::tune;
+using namespace railpass::internal;
+using namespace railpass::internal::tune;
 
 namespace {
 

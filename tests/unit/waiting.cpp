@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 using namespace railpass;
+using namespace railpass::internal;
 
 namespace {
 

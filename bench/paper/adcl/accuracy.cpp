@@ -29,6 +29,7 @@
 namespace {
 
 using namespace railpass;
+using namespace railpass::internal;
 using nlohmann::ordered_json;
 
 // Two ranks share a node, as the paper's cluster had it.

@@ -31,6 +31,7 @@
 namespace {
 
 using namespace railpass;
+using namespace railpass::internal;
 using nlohmann::ordered_json;
 
 constexpr std::array windows{0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5};
@@ -125,7 +126,7 @@ class exchange {
     for (const std::int64_t n : size.block) product *= n + 2 * size.width;
     return std::size_t(product);
   }
-  mpi::halo::engine& engine() { return halo_.plain().implementation(); }
+  internal::halo::engine& engine() { return halo_.plain().implementation(); }
 
   std::vector<double> field_;
   halo_exchange<D> halo_;

@@ -26,6 +26,7 @@
 namespace {
 
 using namespace railpass;
+using namespace railpass::internal;
 
 // What the poster leaves open: how the times of one arm vary from call to call.
 constexpr double noise = 0.1;  // standard deviation of ln(time)

@@ -69,16 +69,18 @@ struct function_set_options {
   std::vector<std::string> without{};
 };
 
-namespace detail {
-
+namespace internal {
 class request_state;
+}
+
+namespace detail {
 
 /// See function_set, whose members these are.
 class set_request {
  public:
   set_request(std::string name, MPI_Comm comm, std::vector<std::string> attributes,
               const function_set_options& options);
-  explicit set_request(std::unique_ptr<request_state> state);
+  explicit set_request(std::unique_ptr<internal::request_state> state);
   set_request(set_request&&) noexcept;
   set_request& operator=(set_request&&) noexcept;
   ~set_request();
@@ -99,7 +101,7 @@ class set_request {
 
  private:
   friend class set_call;
-  std::unique_ptr<request_state> state_;
+  std::unique_ptr<internal::request_state> state_;
 };
 
 /// A call, while it lasts: the version it takes, whose time this object's life is. An exception
@@ -115,9 +117,9 @@ class set_call {
   std::size_t version() const { return std::size_t(version_); }
 
  private:
-  friend class request_state;
+  friend class internal::request_state;
 
-  request_state& of_;
+  internal::request_state& of_;
   int exceptions_;
   int version_ = 0;
   bool is_told_ = false;     // others hear of an exception

@@ -9,13 +9,13 @@ RAILPASS_LIST_HALO_VERSION(get_fence, by_pairs, packed)
 
 #include "lib/halo/versions/one_sided.hpp"
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 class get_fence final : public fenced {
  public:
   get_fence(resources& shared, pattern how, layout in) : fenced(shared, how, in, access::get) {}
 };
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo
 
 #endif

@@ -9,13 +9,13 @@ RAILPASS_LIST_HALO_VERSION(get_post, by_pairs, packed)
 
 #include "lib/halo/versions/one_sided.hpp"
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 class get_post final : public posted {
  public:
   get_post(resources& shared, pattern how, layout in) : posted(shared, how, in, access::get) {}
 };
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo
 
 #endif

@@ -13,7 +13,7 @@ RAILPASS_LIST_HALO_VERSION(isend_irecv, by_dimension, packed)
 
 #include <vector>
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 class isend_irecv final : public version {
  public:
@@ -66,6 +66,6 @@ class isend_irecv final : public version {
   std::vector<MPI_Request> requests_;  // of each shift the receive and the send
 };
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo
 
 #endif

@@ -7,7 +7,7 @@ RAILPASS_LIST_HALO_VERSION(neighbor_alltoallw, at_once, packed)
 
 #include "lib/halo/versions/neighbourhood.hpp"
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 class neighbor_alltoallw final : public neighbourhood {
  public:
@@ -22,6 +22,6 @@ class neighbor_alltoallw final : public neighbourhood {
   }
 };
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo
 
 #endif

@@ -10,7 +10,7 @@ RAILPASS_LIST_HALO_VERSION(neighbor_alltoallw_init, at_once, packed)
 #include "lib/halo/versions/neighbourhood.hpp"
 
 #if MPI_VERSION >= 4
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 class neighbor_alltoallw_init final : public neighbourhood {
  public:
@@ -31,7 +31,7 @@ class neighbor_alltoallw_init final : public neighbourhood {
   }
 };
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo
 #endif
 
 #endif

@@ -10,7 +10,7 @@
 
 #include <vector>
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 class neighbourhood : public version {
  public:
@@ -73,4 +73,4 @@ class neighbourhood : public version {
   messages& messages_;
 };
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <vector>
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 /// Who moves a shift's elements: the rank that sends them, or the one that receives them.
 enum class access { put, get };
@@ -143,4 +143,4 @@ class posted : public one_sided {
   std::vector<epoch> epochs_;
 };
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo

@@ -9,7 +9,7 @@ RAILPASS_LIST_HALO_VERSION(persistent, at_once, packed)
 
 #include <vector>
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 class persistent final : public version {
  public:
@@ -59,6 +59,6 @@ class persistent final : public version {
   int num_receives_ = 0;
 };
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo
 
 #endif

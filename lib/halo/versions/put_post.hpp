@@ -9,13 +9,13 @@ RAILPASS_LIST_HALO_VERSION(put_post, by_pairs, packed)
 
 #include "lib/halo/versions/one_sided.hpp"
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 class put_post final : public posted {
  public:
   put_post(resources& shared, pattern how, layout in) : posted(shared, how, in, access::put) {}
 };
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo
 
 #endif

@@ -10,7 +10,7 @@ RAILPASS_LIST_HALO_VERSION(rail_messages, at_once, packed)
 #include <array>
 #include <vector>
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 /// Messages of railpass' own, over all networks that RAILPASS_RAILS names at once.
 class rail_messages final : public version {
@@ -77,6 +77,6 @@ class rail_messages final : public version {
   std::vector<mpi::message> under_way_;  // of each shift the receive and the send
 };
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo
 
 #endif

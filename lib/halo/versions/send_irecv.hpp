@@ -11,7 +11,7 @@ RAILPASS_LIST_HALO_VERSION(send_irecv, by_pairs, packed)
 
 #include <vector>
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 /// Whoever sends has begun to receive before, so synchronous messages do not wait in a circle.
 class send_irecv final : public version {
@@ -64,6 +64,6 @@ class send_irecv final : public version {
   std::vector<MPI_Request> requests_;
 };
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo
 
 #endif

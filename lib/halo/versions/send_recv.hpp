@@ -7,7 +7,7 @@ RAILPASS_LIST_HALO_VERSION(send_recv, by_pairs, packed)
 
 #include "lib/halo/version.hpp"
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 class send_recv final : public version {
  public:
@@ -42,6 +42,6 @@ class send_recv final : public version {
   messages& messages_;
 };
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo
 
 #endif

@@ -7,7 +7,7 @@ RAILPASS_LIST_HALO_VERSION(sendrecv, by_pairs, packed)
 
 #include "lib/halo/version.hpp"
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 class sendrecv final : public version {
  public:
@@ -31,6 +31,6 @@ class sendrecv final : public version {
   messages& messages_;
 };
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo
 
 #endif

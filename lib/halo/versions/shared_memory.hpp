@@ -11,7 +11,7 @@ RAILPASS_LIST_HALO_VERSION(shared_memory, at_once, packed)
 #include <sched.h>
 #include <vector>
 
-namespace railpass::halo {
+namespace railpass::internal::halo {
 
 /// Ranks of one host pack into the memory from which the receiver unpacks: a copy less than by
 /// messages. Between hosts as isend_irecv.
@@ -144,6 +144,6 @@ class shared_memory final : public version {
   std::uint64_t number_ = 0;
 };
 
-}  // namespace railpass::halo
+}  // namespace railpass::internal::halo
 
 #endif

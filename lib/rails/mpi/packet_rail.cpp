@@ -10,7 +10,7 @@
 #include <span>
 #include <utility>
 
-namespace railpass {
+namespace railpass::internal {
 
 using transport::header_bytes;
 using transport::packet;
@@ -304,4 +304,4 @@ packet_rails open_mpi_rails(MPI_Comm comm, const mpi_place& over,
   return result;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Every packet is one MPI message of header and payload, or a header alone followed by messages
 /// with the parts of a large payload. A message that is empty says that its sender has given up.
@@ -97,4 +97,4 @@ class mpi_packet_rail final : public transport::packet_rail {
   double polled_s_, polled_before_s_;
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Where MPI's messages of a rail meet nobody else's: on a communicator that has all its ranks,
 /// with `num_tags` tags that are nobody else's there.
@@ -20,4 +20,4 @@ struct mpi_place {
   std::shared_ptr<const void> owner{};  ///< of the tags: nobody else gets them as long as it lives
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

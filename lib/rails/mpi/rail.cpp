@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <new>
 
-namespace railpass {
+namespace railpass::internal {
 
 static_assert(rail<mpi_rail>);
 
@@ -185,9 +185,9 @@ void abandon(std::span<MPI_Request> requests) {
 }
 
 void mpi_rail::abandon() {
-  railpass::abandon(requests_);
+  internal::abandon(requests_);
   requests_.clear();
   posted_.clear();
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// Sends and receives bytes on a communicator, by tags that nobody else uses there; see the concept
 /// `rail`. Errors are MPI error codes; the constructor sets MPI_ERRORS_RETURN on the communicator.
@@ -86,4 +86,4 @@ void abandon(std::span<MPI_Request> requests);
 /// free it with MPI_Type_free. Returns an MPI error code.
 int make_byte_type(std::int64_t bytes, std::int64_t largest_count, MPI_Datatype* type);
 
-}  // namespace railpass
+}  // namespace railpass::internal

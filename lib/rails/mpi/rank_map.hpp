@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace railpass {
+namespace railpass::internal {
 
 /// What another communicator, which has them all, calls the ranks of one. Programs mostly make
 /// communicators of all ranks, rows and columns: then no table is kept.
@@ -36,4 +36,4 @@ class rank_map {
   std::vector<int> table_;  // empty: evenly spaced
 };
 
-}  // namespace railpass
+}  // namespace railpass::internal

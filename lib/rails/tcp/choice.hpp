@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace railpass::tcp {
+namespace railpass::internal::tcp {
 
 /// An interface of one of the hosts.
 struct host_interface {
@@ -48,4 +48,4 @@ inline interface_verdict verdict_on(const host_interface& i, const std::vector<h
   return {true, "all " + std::to_string(hosts.size()) + " hosts have one address in " + i.network};
 }
 
-}  // namespace railpass::tcp
+}  // namespace railpass::internal::tcp

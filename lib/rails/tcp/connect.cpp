@@ -29,7 +29,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-namespace railpass::tcp {
+namespace railpass::internal::tcp {
 
 namespace asio = boost::asio;
 using socket = asio::ip::tcp::socket;
@@ -432,4 +432,4 @@ std::vector<connected_rail> connect_all(MPI_Comm comm, const std::vector<std::st
   return m->result();
 }
 
-}  // namespace railpass::tcp
+}  // namespace railpass::internal::tcp

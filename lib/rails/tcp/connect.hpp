@@ -11,7 +11,7 @@
 #include <utility>  // which Asio 1.74's awaitable.hpp needs, too
 #include <vector>
 
-namespace railpass::tcp {
+namespace railpass::internal::tcp {
 
 /// A socket that is closed with its owner; -1: none.
 class descriptor {
@@ -46,4 +46,4 @@ struct connected_rail {
 /// Collective. What fails on one rank is thrown as error on all.
 std::vector<connected_rail> connect_all(MPI_Comm comm, const std::vector<std::string>& rails);
 
-}  // namespace railpass::tcp
+}  // namespace railpass::internal::tcp

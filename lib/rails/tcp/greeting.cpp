@@ -15,7 +15,7 @@
 #include <sys/random.h>
 #include <vector>
 
-namespace railpass::tcp {
+namespace railpass::internal::tcp {
 
 namespace {
 
@@ -78,4 +78,4 @@ bool equal(const word& a, const word& b) {
   return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-}  // namespace railpass::tcp
+}  // namespace railpass::internal::tcp

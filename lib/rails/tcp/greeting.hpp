@@ -10,7 +10,7 @@
 #include <optional>
 #include <span>
 
-namespace railpass::tcp {
+namespace railpass::internal::tcp {
 
 using word = std::array<unsigned char, 32>;
 
@@ -50,4 +50,4 @@ word proof(const secret& s, end whose, const introduction& caller, const introdu
 /// In constant time.
 bool equal(const word& a, const word& b);
 
-}  // namespace railpass::tcp
+}  // namespace railpass::internal::tcp

@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-namespace railpass::tcp {
+namespace railpass::internal::tcp {
 
 namespace {
 
@@ -126,4 +126,4 @@ interface find_interface(std::string_view rail, const std::vector<interface>& kn
               described(found.empty() ? known : found));
 }
 
-}  // namespace railpass::tcp
+}  // namespace railpass::internal::tcp

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace railpass::tcp {
+namespace railpass::internal::tcp {
 
 /// An interface with an IPv4 address of this host.
 struct interface {
@@ -37,4 +37,4 @@ std::string describe(const interface& i);
 /// "10.1.0.7"
 std::string format_address(std::uint32_t address);
 
-}  // namespace railpass::tcp
+}  // namespace railpass::internal::tcp

@@ -3,7 +3,7 @@
 #include "lib/rails/registry.hpp"
 #include "lib/rails/tcp/rail.hpp"
 
-namespace railpass {
+namespace railpass::internal {
 
 packet_rails open_tcp_rails(MPI_Comm comm, const mpi_place&,
                             const std::vector<wanted_rail>& wanted) {
@@ -18,4 +18,4 @@ packet_rails open_tcp_rails(MPI_Comm comm, const mpi_place&,
   return result;
 }
 
-}  // namespace railpass
+}  // namespace railpass::internal

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-namespace railpass::tcp {
+namespace railpass::internal::tcp {
 
 using transport::header_bytes;
 using transport::packet;
@@ -312,4 +312,4 @@ void rail::connection::end() {
   socket = tcp::descriptor();
 }
 
-}  // namespace railpass::tcp
+}  // namespace railpass::internal::tcp

@@ -10,7 +10,7 @@
 #include <deque>
 #include <optional>
 
-namespace railpass::tcp {
+namespace railpass::internal::tcp {
 
 class rail final : public transport::packet_rail {
  public:
@@ -75,4 +75,4 @@ class rail final : public transport::packet_rail {
   double polled_s_, polled_before_s_;
 };
 
-}  // namespace railpass::tcp
+}  // namespace railpass::internal::tcp

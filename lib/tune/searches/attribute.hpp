@@ -10,7 +10,7 @@ RAILPASS_LIST_SEARCH(attribute, "one parameter at a time, until no change helps"
 
 #include "lib/tune/searches/race.hpp"
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 class attribute_search final : public search {
  public:
@@ -69,6 +69,6 @@ class attribute_search final : public search {
   std::size_t parameter_ = 0, unchanged_ = 0;
 };
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune
 
 #endif

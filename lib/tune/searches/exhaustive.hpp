@@ -8,7 +8,7 @@ RAILPASS_LIST_SEARCH(exhaustive, "every combination, as OTPO does; for compariso
 
 #include "lib/tune/search.hpp"
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 class exhaustive_search final : public search {
  public:
@@ -39,6 +39,6 @@ class exhaustive_search final : public search {
   int round_ = 0;
 };
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune
 
 #endif

@@ -13,7 +13,7 @@ RAILPASS_LIST_SEARCH(factorial, "the corners first, then all values of the param
 
 #include <set>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 class factorial_search final : public search {
  public:
@@ -114,6 +114,6 @@ class factorial_search final : public search {
   int stage_ = 0;
 };
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune
 
 #endif

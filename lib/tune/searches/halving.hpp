@@ -8,7 +8,7 @@ RAILPASS_LIST_SEARCH(halving, "all combinations once, then the better half again
 
 #include "lib/tune/searches/race.hpp"
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 class halving_search final : public search {
  public:
@@ -30,6 +30,6 @@ class halving_search final : public search {
   bool begun_ = false;
 };
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune
 
 #endif

@@ -20,7 +20,7 @@ RAILPASS_LIST_SEARCH(model, "launches what a model of values and pairs of values
 #include <numbers>
 #include <set>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 class model_search final : public search {
  public:
@@ -198,6 +198,6 @@ class model_search final : public search {
   int rounds_without_ = 0;
 };
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune
 
 #endif

@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 class race {
  public:
@@ -47,4 +47,4 @@ class race {
   int round_ = 0;
 };
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune

@@ -8,7 +8,7 @@ RAILPASS_LIST_SEARCH(random, "59 random combinations, most likely with one of th
 
 #include "lib/tune/searches/race.hpp"
 
-namespace railpass::tune {
+namespace railpass::internal::tune {
 
 class random_search final : public search {
  public:
@@ -29,6 +29,6 @@ class random_search final : public search {
   bool begun_ = false;
 };
 
-}  // namespace railpass::tune
+}  // namespace railpass::internal::tune
 
 #endif
