@@ -42,9 +42,10 @@ class stubborn final : public policy {
 using world_function = std::function<double(int arm, std::int64_t call)>;
 
 /// Makes calls as a policy's plans say, all of them timed; returns which arms they took.
-std::vector<int> make_calls(policy& p, std::int64_t count, const world_function& takes_s) {
+std::vector<int> make_calls(policy& p, std::int64_t count, const world_function& takes_s,
+                            bool shares_cores = false) {
   std::vector<int> arms;
-  epoch_plan now = p.plan({.calls = 0, .merge_cost_s = 1e-6});
+  epoch_plan now = p.plan({.calls = 0, .merge_cost_s = 1e-6, .shares_cores = shares_cores});
   while (std::ssize(arms) < count) {
     std::vector<observation> seen;
     std::size_t next = 0;
@@ -57,7 +58,7 @@ std::vector<int> make_calls(policy& p, std::int64_t count, const world_function&
       arms.push_back(arm);
     }
     p.learn(seen, std::ssize(arms));
-    now = p.plan({.calls = std::ssize(arms), .merge_cost_s = 1e-6});
+    now = p.plan({.calls = std::ssize(arms), .merge_cost_s = 1e-6, .shares_cores = shares_cores});
   }
   return arms;
 }
@@ -87,6 +88,22 @@ TEST_CASE("an arm is in use as long as it is quicker than native") {
   // It is tried again and again, as it is proposed, within the budget.
   CHECK(calls_of(arms(1.1e-5), 1, 900) < 60);
   CHECK(double(calls_of(arms(3e-5), 1)) * 2 < 40 + 0.03 * 1000 + 16 * 2);
+}
+
+TEST_CASE("where ranks share cores an arm must be clearly quicker, and trials cost more") {
+  const auto calls_of_arm = [](double seconds, bool shares_cores, std::size_t from = 100) {
+    guarded_policy p(std::make_unique<stubborn>(2, 1));
+    return calls_of(make_calls(
+                        p, 1000, [&](int arm, std::int64_t) { return arm == 0 ? 1e-5 : seconds; },
+                        shares_cores),
+                    1, from);
+  };
+  CHECK(calls_of_arm(0.85e-5, false) > 850);
+  CHECK(calls_of_arm(0.5e-5, true) > 850);
+  // Not in use, and tried within the budget: a call costs a tenth of native's, not nothing.
+  CHECK(0.1 * double(calls_of_arm(0.85e-5, true, 0)) < 40 + 0.03 * 1000 + 0.1 * 16);
+  CHECK(calls_of_arm(0.85e-5, true) < 500);
+  CHECK(0.3 * double(calls_of_arm(1.05e-5, true, 0)) < 40 + 0.03 * 1000 + 0.3 * 16);
 }
 
 TEST_CASE("an arm in use meets native before its calls have doubled") {

@@ -14,6 +14,8 @@
 //     native is in use at once, and what comes back must win pairs against native as it is now.
 //   * What trials take beyond native is one budget. An arm that has never run is expected to take
 //     what first calls have taken so far.
+//   * Where ranks share cores an arm costs the program more than its calls show: a share of
+//     native's time is added.
 //
 // Duels: Yue, Broder, Kleinberg, Joachims: The k-armed dueling bandits problem, Journal of Computer
 // and System Sciences 78(5), 2012, doi:10.1016/j.jcss.2011.12.028. A budget against a default arm:
@@ -101,6 +103,8 @@ class guarded_policy : public policy {
   // What takes within such a factor (of the logarithm) of what it took in an earlier run has not.
   static constexpr double as_before = 0.4;
   static constexpr double remembered_as = 4;  // pairs
+  // What a call of an arm costs the program beyond its time where ranks share cores, in native's.
+  static constexpr double hidden_on_shared_cores = 0.25;
   // What takes so many times as long as before has changed.
   static constexpr double slower = 2;
   // It meets native again when its calls have grown by this, a little earlier than they double.
@@ -209,6 +213,8 @@ class guarded_policy : public policy {
   double left_to_spend_s() const {
     return first_budget * quiet_s_ + budget_share * passed_s_ - spent_s_;
   }
+  /// Of native's time.
+  double hidden() const { return shares_cores_ ? hidden_on_shared_cores : 0; }
   void leave_out_what_is_too_dear(std::vector<exploration>& explore) const;
   static void put_together(std::vector<exploration>& explore);
   void add_meetings(epoch_plan& p, const planning_input& now) const;
@@ -216,6 +222,7 @@ class guarded_policy : public policy {
 
   std::unique_ptr<policy> proposing_;
   bool says_worth_, all_wait_;
+  bool shares_cores_ = false;  // of late
   std::vector<known_arm> known_;
   std::vector<double> probability_;             // by place in arms()
   int native_ = 0, in_use_ = 0, proposed_ = 0;  // places
@@ -302,7 +309,8 @@ inline void guarded_policy::note(known_arm& a, std::span<const double> times_s) 
   const double here_s =
       times_s.size() < a.latest.size() ? 0 : level_of({times_s.begin(), times_s.end()});
   for (const double t : times_s) {
-    const double lost_s = native_now_s_ > 0 ? std::max(0.0, t - native_now_s_) : 0;
+    const double hidden_s = a.place != native_ ? hidden() * native_now_s_ : 0;
+    const double lost_s = native_now_s_ > 0 ? std::max(0.0, t + hidden_s - native_now_s_) : 0;
     if (a.samples == 0 && a.place != native_) {
       ++first_calls_;
       if (lost_s > 0) lost_in_first_calls_ += lost_s / native_now_s_;
@@ -361,8 +369,8 @@ inline bool guarded_policy::may_be_used(int place) const {
   if (a->pairs == 0 && learnt_at_ < first_meeting) return true;
   if (a->pairs == 0) return place == in_use_ && a->ratio > 0 && a->ratio < 1;
   if (place != in_use_ && a->pairs < needed_pairs()) return false;
-  const double needed_lead = place == in_use_ ? -1 : a->lost ? 1 : 0;
-  return lead(*a) > needed_lead * deviation(*a);
+  const double needed_deviations = place == in_use_ ? -1 : a->lost ? 1 : 0;
+  return lead(*a) > needed_deviations * deviation(*a) + std::log1p(hidden());
 }
 
 inline double guarded_policy::price_s(int place) const {
@@ -370,7 +378,7 @@ inline double guarded_policy::price_s(int place) const {
   const known_arm* const a = find(place);
   const double more =
       a ? a->ratio - 1 : (first_call_risk + lost_in_first_calls_) / (1 + first_calls_);
-  return native_now_s_ * std::max(0.0, more);
+  return native_now_s_ * std::max(0.0, more + hidden());
 }
 
 inline void guarded_policy::leave_out_what_is_too_dear(std::vector<exploration>& explore) const {
@@ -394,6 +402,7 @@ inline void guarded_policy::put_together(std::vector<exploration>& explore) {
 }
 
 inline epoch_plan guarded_policy::plan(const planning_input& now) {
+  shares_cores_ = now.shares_cores;
   epoch_plan p = proposing_->plan(now);
   proposed_ = place_of(p.incumbent);
   if (!may_be_used(in_use_)) {

@@ -475,7 +475,8 @@ inline void leader::plan(std::span<const followed_context> contexts,
       led.outbox = p.plan({.calls = s.calls,
                            .merge_cost_s = merge_cost_s,
                            .reply_calls = 2 * reply_calls * led.rate,
-                           .pending = pending});
+                           .pending = pending,
+                           .shares_cores = sharing_.is_usual()});
       led.name_arms(*led.outbox);
       led.outbox->settled = is_likely_best(p, led.outbox->incumbent);
       bool& asks = led.outbox->asks_size;

@@ -73,6 +73,9 @@ struct planning_input {
   double merge_cost_s = 0;         ///< what learning once costs the calls around it
   double reply_calls = 0;          ///< calls beyond `length` until the next plan is there
   std::span<const int> pending{};  ///< arms of calls that were or will be timed, not yet observed
+  /// Ranks share cores: what a rank does while it waits delays others outside of the call, too, so
+  /// times do not tell all of what an arm costs the program.
+  bool shares_cores = false;
 };
 
 /// Mean and spread (standard deviation of the logarithm of the mean) of an arm's time.
