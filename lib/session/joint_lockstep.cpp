@@ -201,7 +201,13 @@ void joint_lockstep::leave() {
 }
 
 void joint_lockstep::note_merge(int code, bool mismatch) {
-  if (code != MPI_SUCCESS) leave_others();
+  if (code != MPI_SUCCESS) {
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    PMPI_Error_string(code, text, &length);
+    process_.record("a message of " + subject_ + " about its tuning has failed: " + text);
+    leave_others();
+  }
   if (!mismatch || failed_) return;
   if (steps_.device_found())
     process_.record(subject_ + " is not tuned any more: " + std::string(told_of_device_memory));
