@@ -2,7 +2,7 @@
 //
 // The collectives there are. One line each; what a line means follows from the promise (see
 // railpass/schedule/promise.hpp). A new one needs further only its native call and its arguments in
-// lib/session, its declaration in railpass/mpi.hpp, and the line of its native arm.
+// lib/call, its declaration in railpass/mpi.hpp, and the line of its native arm.
 #pragma once
 
 #include "railpass/schedule/promise.hpp"

@@ -53,7 +53,7 @@ inline std::string mismatch(const fingerprint& from, const fingerprint& here) {
   return {};
 }
 
-/// Of an arm among those of its algorithm, all in octaves; see railpass/select/misfit.hpp.
+/// Of an arm among those of its algorithm, all in octaves; see railpass/select/belief/misfit.hpp.
 struct misfit_place {
   static constexpr double one_segment = 24;  // larger than all segments
   double size = 0;                           ///< how much longer a message takes than one of a byte
@@ -71,7 +71,7 @@ struct algorithm_correction {
   std::string collective{};
   std::string algorithm{};
   double factor = 1;
-  /// A measurement, and what it says about the arms around, see railpass/select/misfit.hpp.
+  /// A measurement, and what it says about the arms around, see railpass/select/belief/misfit.hpp.
   struct point {
     misfit_place place{};
     double weight = 0;

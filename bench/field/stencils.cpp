@@ -13,7 +13,7 @@
 #include "railpass/base/statistics.hpp"
 #include "railpass/halo_exchange.hpp"
 #include "railpass/mpi.hpp"
-#include "railpass/select/random.hpp"
+#include "railpass/select/policy/random.hpp"
 
 #ifdef RAILPASS_HAS_MPI_ADVANCE
 #include <locality_aware.h>

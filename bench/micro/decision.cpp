@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What choosing costs: a settled call, learning and planning on rank 0, and a new context's prior.
-#include "railpass/select/lockstep.hpp"
+#include "railpass/select/belief/prior.hpp"
+#include "railpass/select/lockstep/lockstep.hpp"
 #include "railpass/select/policies.hpp"
-#include "railpass/select/prior.hpp"
 
 #include <benchmark/benchmark.h>
 

@@ -9,9 +9,9 @@
 // every 16 calls, which is what one merge costs end to end. A time is that of the slowest rank,
 // between two barriers. "begun": railpass's decisions, timings and merges begin with the first call
 // (policy native, so the arm is the MPI library's).
-#include "lib/session/base.hpp"
-#include "lib/session/merge_messages.hpp"
-#include "lib/session/process.hpp"
+#include "lib/group/base.hpp"
+#include "lib/group/merge_messages.hpp"
+#include "lib/runtime/process.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/mpi.hpp"

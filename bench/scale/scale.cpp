@@ -17,9 +17,9 @@
 #include "lib/exec/schedule_cache.hpp"
 #include "lib/rails/mpi/rank_map.hpp"
 #include "railpass/schedule/nodes.hpp"
-#include "railpass/select/lockstep.hpp"
+#include "railpass/select/belief/prior.hpp"
+#include "railpass/select/lockstep/lockstep.hpp"
 #include "railpass/select/policies.hpp"
-#include "railpass/select/prior.hpp"
 
 #include <algorithm>
 #include <chrono>

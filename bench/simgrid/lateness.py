@@ -6,7 +6,7 @@
 
 In SMPI every rank comes late to every call by a random time of up to 0, 0.1, 0.3, 1, 3 or 10 calls
 (of the fastest arm, if all come at once). The four numbers that a merge brings of a call are turned into
-its time and its skew by include/railpass/select/skew.hpp, as the leader does. Arms: native and those
+its time and its skew by include/railpass/select/lockstep/skew.hpp, as the leader does. Arms: native and those
 predicted to be the fastest, one of each algorithm.
 
 Per class and lateness: measured time over the true one, median and 10th and 90th percentile over

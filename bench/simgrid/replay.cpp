@@ -42,12 +42,12 @@
 #include "railpass/knowledge/joined.hpp"
 #include "railpass/knowledge/recall.hpp"
 #include "railpass/knowledge/recalling.hpp"
-#include "railpass/select/lockstep.hpp"
-#include "railpass/select/merge_costs.hpp"
+#include "railpass/select/belief/prior.hpp"
+#include "railpass/select/lockstep/lockstep.hpp"
+#include "railpass/select/lockstep/merge_costs.hpp"
+#include "railpass/select/lockstep/skew.hpp"
 #include "railpass/select/policies.hpp"
-#include "railpass/select/prior.hpp"
-#include "railpass/select/random.hpp"
-#include "railpass/select/skew.hpp"
+#include "railpass/select/policy/random.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -13,21 +13,22 @@
 //         calls that railpass tunes by its settings; the arm and time of each, and whether all
 //         results were right
 //     simulated_machine late OUT COLLECTIVE BYTES CALLS ARM...
-//         calls to which ranks come late; what they took, and what select/skew.hpp makes of them
+//         calls to which ranks come late; what they took, and what select/lockstep/skew.hpp makes
+//         of them
 //
 // Before each timed call all ranks sleep until one agreed moment; it ends when the last rank does.
 // The first argument may be --slow=HOST,BANDWIDTH: links are slower (see slow_links.hpp),
 // with `live` from call FROM until before call TO.
 #include "collectives/registry.hpp"
 #include "lib/files/files.hpp"
+#include "lib/group/base.hpp"
+#include "lib/group/merge_messages.hpp"
 #include "lib/measure/job.hpp"
 #include "lib/measure/links.hpp"
 #include "lib/measure/workload.hpp"
-#include "lib/session/base.hpp"
-#include "lib/session/merge_messages.hpp"
 #include "railpass/mpi.hpp"
-#include "railpass/select/random.hpp"
-#include "railpass/select/skew.hpp"
+#include "railpass/select/lockstep/skew.hpp"
+#include "railpass/select/policy/random.hpp"
 #include "slow_links.hpp"
 
 #include <nlohmann/json.hpp>

@@ -15,11 +15,11 @@
 // each alone in the whole program, by times inside calls and by a clock that all ranks share: how
 // many are within 5 % of the best ones. `clocks` does that for calls of 20 us to 1 ms and ranks
 // with clocks of their own that are known within 0.5 to 20 us.
-#include "lib/session/arm_statistics.hpp"
-#include "railpass/select/lockstep.hpp"
+#include "lib/tuner/arm_statistics.hpp"
+#include "railpass/select/lockstep/lockstep.hpp"
 #include "railpass/select/policies/knowledge_gradient.hpp"
-#include "railpass/select/random.hpp"
-#include "railpass/select/summary.hpp"
+#include "railpass/select/policy/random.hpp"
+#include "railpass/select/statistics/summary.hpp"
 #include "support/merge_mail.hpp"
 
 #include <algorithm>

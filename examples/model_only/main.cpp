@@ -5,9 +5,9 @@
 //
 //     g++ -std=c++20 -I include -I . examples/model_only/main.cpp && ./a.out
 #include "railpass/base/units.hpp"
+#include "railpass/select/belief/prior.hpp"
 #include "railpass/select/policies.hpp"
-#include "railpass/select/prior.hpp"
-#include "railpass/select/random.hpp"
+#include "railpass/select/policy/random.hpp"
 
 #include <cmath>
 #include <cstdio>

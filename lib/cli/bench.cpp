@@ -9,7 +9,7 @@
 #include "lib/measure/launches.hpp"
 #include "lib/measure/workload.hpp"
 #include "lib/report/table.hpp"
-#include "lib/session/settings_in_force.hpp"
+#include "lib/runtime/settings_in_force.hpp"
 #include "lib/tune/command.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"

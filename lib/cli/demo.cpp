@@ -5,7 +5,7 @@
 #include "lib/cli/temporary_folder.hpp"
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
-#include "railpass/select/summary.hpp"
+#include "railpass/select/statistics/summary.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/environment.hpp"
 
-#include "lib/session/setting_values.hpp"
+#include "lib/runtime/setting_values.hpp"
 
 #include <algorithm>
 #include <iterator>

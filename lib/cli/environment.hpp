@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include "lib/session/settings_in_force.hpp"
+#include "lib/runtime/settings_in_force.hpp"
 
 namespace railpass::internal::cli {
 

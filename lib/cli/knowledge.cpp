@@ -4,7 +4,7 @@
 #include "lib/report/knowledge_analysis.hpp"
 #include "lib/report/knowledge_page.hpp"
 #include "lib/report/table.hpp"
-#include "lib/session/settings_in_force.hpp"
+#include "lib/runtime/settings_in_force.hpp"
 #include "lib/store/store.hpp"
 #include "railpass/base/printable.hpp"
 #include "railpass/base/units.hpp"

@@ -4,7 +4,7 @@
 // not shown to users.
 #include "lib/cli/verb.hpp"
 #include "lib/files/files.hpp"
-#include "lib/session/settings_in_force.hpp"
+#include "lib/runtime/settings_in_force.hpp"
 #include "railpass/version.hpp"
 
 #include <algorithm>

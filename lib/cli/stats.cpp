@@ -4,7 +4,7 @@
 #include "lib/report/table.hpp"
 #include "railpass/base/printable.hpp"
 #include "railpass/base/units.hpp"
-#include "railpass/select/summary.hpp"
+#include "railpass/select/statistics/summary.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -10,7 +10,7 @@
 #include "models/profile.hpp"
 #include "models/samples.hpp"
 #include "railpass/knowledge/collection.hpp"
-#include "railpass/select/dump.hpp"
+#include "railpass/select/statistics/dump.hpp"
 #include "railpass/transport/sampling.hpp"
 
 #include <span>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/halo/engine.hpp"
 
-#include "lib/session/communicator_state.hpp"
-#include "lib/session/function_sets.hpp"
-#include "lib/session/inside.hpp"
-#include "lib/session/same_on_all.hpp"
+#include "lib/call/inside.hpp"
+#include "lib/group/same_on_all.hpp"
+#include "lib/sets/function_sets.hpp"
+#include "lib/tuner/communicator_state.hpp"
 #include "railpass/base/error.hpp"
 
 #include <exception>

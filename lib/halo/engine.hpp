@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "lib/group/private_communicator.hpp"
 #include "lib/halo/plan.hpp"
 #include "lib/halo/version.hpp"
-#include "lib/session/private_communicator.hpp"
 #include "railpass/detail/set_call.hpp"
 #include "railpass/halo_exchange.hpp"
 

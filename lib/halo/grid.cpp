@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
+#include "lib/call/inside.hpp"
+#include "lib/group/hosts.hpp"
+#include "lib/group/private_communicator.hpp"
 #include "lib/halo/plan.hpp"
-#include "lib/session/hosts.hpp"
-#include "lib/session/inside.hpp"
-#include "lib/session/private_communicator.hpp"
-#include "lib/session/process.hpp"
+#include "lib/runtime/process.hpp"
 #include "models/halo.hpp"
 #include "railpass/cartesian.hpp"
 #include "railpass/knowledge/near.hpp"
-#include "railpass/select/attributes.hpp"
-#include "railpass/select/prior.hpp"
+#include "railpass/select/belief/attributes.hpp"
+#include "railpass/select/belief/prior.hpp"
 
 #include <algorithm>
 #include <map>

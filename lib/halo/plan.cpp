@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/halo/plan.hpp"
 
-#include "lib/session/same_on_all.hpp"
+#include "lib/group/same_on_all.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -6,7 +6,7 @@
 #include "lib/measure/carrier.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/error.hpp"
-#include "railpass/select/prior.hpp"
+#include "railpass/select/belief/prior.hpp"
 
 #include <algorithm>
 #include <cmath>

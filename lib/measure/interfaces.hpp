@@ -4,8 +4,8 @@
 #pragma once
 
 #include "lib/measure/job.hpp"
+#include "lib/rails/communicator/communicator_rails.hpp"
 #include "lib/rails/tcp/choice.hpp"
-#include "lib/session/communicator_rails.hpp"
 
 #include <string>
 #include <vector>

@@ -2,10 +2,10 @@
 #include "lib/measure/job.hpp"
 
 #include "lib/files/files.hpp"
+#include "lib/group/caches.hpp"
 #include "lib/rails/agreement.hpp"
 #include "lib/rails/registry.hpp"
-#include "lib/session/caches.hpp"
-#include "lib/session/settings_in_force.hpp"
+#include "lib/runtime/settings_in_force.hpp"
 
 #include <algorithm>
 #include <cstddef>

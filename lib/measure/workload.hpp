@@ -3,8 +3,8 @@
 // A call that can be measured, with its data.
 #pragma once
 
+#include "lib/call/call.hpp"
 #include "lib/measure/job.hpp"
-#include "lib/session/call.hpp"
 
 #include <cstdint>
 #include <utility>

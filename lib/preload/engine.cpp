@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/preload/engine.hpp"
 
-#include "lib/session/arguments.hpp"
-#include "lib/session/base.hpp"
-#include "lib/session/communicator_state.hpp"
-#include "lib/session/hang_watch.hpp"
-#include "lib/session/inside.hpp"
-#include "lib/session/process.hpp"
+#include "lib/call/arguments.hpp"
+#include "lib/call/inside.hpp"
+#include "lib/group/base.hpp"
+#include "lib/runtime/hang_watch.hpp"
+#include "lib/runtime/process.hpp"
+#include "lib/tuner/communicator_state.hpp"
 
 #include <array>
 #include <cstdio>

@@ -5,7 +5,7 @@
 #include "railpass/base/error.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
-#include "railpass/select/context.hpp"
+#include "railpass/select/lockstep/context.hpp"
 
 #include <cmath>
 #include <map>

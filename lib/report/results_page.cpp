@@ -5,7 +5,7 @@
 #include "lib/report/page.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
-#include "railpass/select/summary.hpp"
+#include "railpass/select/statistics/summary.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include "lib/files/call_trace.hpp"
 #include "lib/files/comparison.hpp"
 #include "models/samples.hpp"
-#include "railpass/select/dump.hpp"
+#include "railpass/select/statistics/dump.hpp"
 
 #include <span>
 #include <string>

@@ -2,7 +2,7 @@
 //
 // Whether ranks on hosts with clocks of their own know how far these are apart, when tuning starts
 // and after merges. The clock of emulated host i is 1000 i s ahead, so the truth is known.
-#include "lib/session/base.hpp"
+#include "lib/group/base.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/mpi.hpp"
 

@@ -2,9 +2,9 @@
 //
 // The account of a process that leads communicators: while it is empty, communicators and contexts
 // that begin stay native, and none of them takes much memory.
-#include "railpass/select/account.hpp"
+#include "railpass/select/lockstep/account.hpp"
 
-#include "lib/session/process.hpp"
+#include "lib/runtime/process.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"

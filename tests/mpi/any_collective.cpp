@@ -4,7 +4,7 @@
 // whole receive buffer: random roots, counts (also none), datatypes that differ between ranks and
 // sides, displacements, operations, in place. The arm that was asked for is the arm that ran.
 #include "collectives/registry.hpp"
-#include "lib/session/call.hpp"
+#include "lib/call/call.hpp"
 #include "railpass/mpi.hpp"
 #include "railpass/rails.hpp"
 #include "support/call_railpass.hpp"

@@ -2,8 +2,8 @@
 //
 // What MPI is asked for when a communicator begins to be tuned: as programs make many of them, each
 // collective counts.
-#include "lib/session/base.hpp"
-#include "lib/session/process.hpp"
+#include "lib/group/base.hpp"
+#include "lib/runtime/process.hpp"
 #include "railpass/mpi.hpp"
 #include "railpass/rails.hpp"
 #include "support/catch.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Function sets and regions on real ranks. Time is the test's: each version says what it takes.
-#include "lib/session/process.hpp"
+#include "lib/runtime/process.hpp"
 #include "railpass/function_set.hpp"
 #include "railpass/mpi.hpp"
 #include "railpass/region.hpp"

@@ -5,11 +5,11 @@
 #include "models/halo.hpp"
 
 #include "lib/halo/engine.hpp"
-#include "lib/session/process.hpp"
+#include "lib/runtime/process.hpp"
 #include "railpass/halo_exchange.hpp"
 #include "railpass/knowledge/set_kind.hpp"
 #include "railpass/mpi.hpp"
-#include "railpass/select/prior.hpp"
+#include "railpass/select/belief/prior.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
 

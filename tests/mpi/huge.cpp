@@ -3,10 +3,10 @@
 // More elements or bytes than an int counts, in little memory: long stretches of addresses are the
 // same few pages again and again, or are never touched.
 #include "collectives/registry.hpp"
-#include "lib/session/call_buffers.hpp"
-#include "lib/session/elements.hpp"
-#include "lib/session/judgement.hpp"
-#include "lib/session/process.hpp"
+#include "lib/buffers/call_buffers.hpp"
+#include "lib/buffers/elements.hpp"
+#include "lib/call/judgement.hpp"
+#include "lib/runtime/process.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"

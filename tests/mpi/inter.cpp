@@ -2,7 +2,7 @@
 //
 // Inter-communicators: every collective does what the MPI library's own does, roots that are
 // MPI_ROOT or MPI_PROC_NULL included.
-#include "lib/session/call.hpp"
+#include "lib/call/call.hpp"
 #include "railpass/mpi.hpp"
 #include "support/call_railpass.hpp"
 #include "support/catch.hpp"

@@ -2,7 +2,7 @@
 //
 // What a run learns, and who gets to know it while the run goes on: a file, the world's rank 0,
 // other communicators.
-#include "lib/session/process.hpp"
+#include "lib/runtime/process.hpp"
 #include "lib/store/store.hpp"
 #include "railpass/function_set.hpp"
 #include "railpass/mpi.hpp"

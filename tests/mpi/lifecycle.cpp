@@ -3,11 +3,11 @@
 // What happens around the calls: communicators that come and go, ranks that disagree, wrong
 // arguments, calls that have nothing to tune.
 #include "collectives/registry.hpp"
+#include "lib/buffers/verify.hpp"
 #include "lib/files/files.hpp"
-#include "lib/session/process.hpp"
-#include "lib/session/verify.hpp"
+#include "lib/runtime/process.hpp"
 #include "railpass/mpi.hpp"
-#include "railpass/select/prior.hpp"
+#include "railpass/select/belief/prior.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
 #include "support/records.hpp"

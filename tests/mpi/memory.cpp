@@ -2,7 +2,7 @@
 //
 // When memory runs out inside a call: MPI_ERR_NO_MEM through the error handler where an arm needs
 // it, the MPI library's own collective where only learning does. No exception leaves a call.
-#include "lib/session/place_book.hpp"
+#include "lib/group/place_book.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"

@@ -4,8 +4,8 @@
 // more, periodic or not, and on random graphs with edges to oneself and several between two ranks.
 // What is received is what the MPI library's own call brings, byte for byte of the whole buffer,
 // and what was sent, as far as MPI's text says which.
-#include "lib/session/communicator_state.hpp"
-#include "lib/session/neighbor_versions.hpp"
+#include "lib/sets/neighbor_versions.hpp"
+#include "lib/tuner/communicator_state.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"

@@ -3,7 +3,7 @@
 // Schedules whose phases are in the memory of hosts and of messages between these by turns: who may
 // use them when, and that MPI goes on meanwhile. The last rank is alone on its host.
 #include "collectives/registry.hpp"
-#include "lib/session/node_memory.hpp"
+#include "lib/group/node_memory.hpp"
 #include "railpass/mpi.hpp"
 #include "support/call_railpass.hpp"
 #include "support/catch.hpp"

@@ -3,7 +3,7 @@
 // Collectives whose schedules run over tcp rails of this machine: large messages, beside messages
 // of the user, on several communicators; rails that some rank has not got, and rails that break.
 // That every algorithm does the right thing over them is tested by any_collective.
-#include "lib/session/process.hpp"
+#include "lib/runtime/process.hpp"
 #include "railpass/mpi.hpp"
 #include "railpass/rails.hpp"
 #include "support/catch.hpp"

@@ -3,7 +3,7 @@
 // Memory that the ranks of a host share: where there is none, who may use it when, and that MPI
 // goes on while somebody waits in it.
 #include "collectives/registry.hpp"
-#include "lib/session/base.hpp"
+#include "lib/group/base.hpp"
 #include "railpass/function_set.hpp"
 #include "railpass/mpi.hpp"
 #include "support/call_railpass.hpp"

@@ -3,7 +3,7 @@
 // Calls whose lengths only pairs of ranks know: their sizes vary between ranks, between calls and
 // both, results are right whatever is decided by what merges report of them, and small ones stay
 // native if the setting says so.
-#include "lib/session/process.hpp"
+#include "lib/runtime/process.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"

@@ -2,7 +2,7 @@
 //
 // A rank that comes late is in the statistics' skew and not in the time of the collective, and
 // whether ranks share cores is seen.
-#include "lib/session/process.hpp"
+#include "lib/runtime/process.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"

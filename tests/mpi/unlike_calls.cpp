@@ -2,7 +2,7 @@
 //
 // Programs that are wrong: ranks whose calls differ in length, root, collective or order. MPI
 // allows an implementation anything then; none may hang, or touch memory that is not the call's.
-#include "lib/session/announced_call.hpp"
+#include "lib/call/announced_call.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include "lib/session/call.hpp"
+#include "lib/call/call.hpp"
 #include "railpass/mpi.hpp"
 
 namespace railpass::internal {

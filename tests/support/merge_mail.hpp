@@ -3,7 +3,7 @@
 // Carries the merges of simulated ranks. A rank waits only for what it has to receive.
 #pragma once
 
-#include "railpass/select/lockstep.hpp"
+#include "railpass/select/lockstep/lockstep.hpp"
 
 #include <algorithm>
 #include <cstdint>

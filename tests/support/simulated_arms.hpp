@@ -4,8 +4,8 @@
 // error that arms of one algorithm share in part, with noise, drift, outliers and late arrivals.
 #pragma once
 
-#include "railpass/select/prior.hpp"
-#include "railpass/select/random.hpp"
+#include "railpass/select/belief/prior.hpp"
+#include "railpass/select/policy/random.hpp"
 
 #include <algorithm>
 #include <cmath>

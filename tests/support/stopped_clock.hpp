@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include "lib/session/process.hpp"
+#include "lib/runtime/process.hpp"
 
 #include <utility>
 

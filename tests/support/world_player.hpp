@@ -5,7 +5,7 @@
 // believed.
 #pragma once
 
-#include "railpass/select/lockstep.hpp"
+#include "railpass/select/lockstep/lockstep.hpp"
 #include "support/worlds.hpp"
 
 #include <deque>

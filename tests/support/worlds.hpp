@@ -5,8 +5,8 @@
 // place; make_world() draws one from a seed.
 #pragma once
 
-#include "railpass/select/policy.hpp"
-#include "railpass/select/random.hpp"
+#include "railpass/select/policy/policy.hpp"
+#include "railpass/select/policy/random.hpp"
 
 #include <algorithm>
 #include <array>

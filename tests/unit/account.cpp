@@ -2,11 +2,11 @@
 //
 // One account for all communicators that a process leads: what many of them spend together, and
 // how much memory their contexts take.
-#include "railpass/select/account.hpp"
+#include "railpass/select/lockstep/account.hpp"
 
-#include "railpass/select/lockstep.hpp"
+#include "railpass/select/lockstep/lockstep.hpp"
 #include "railpass/select/policies.hpp"
-#include "railpass/select/random.hpp"
+#include "railpass/select/policy/random.hpp"
 #include "support/catch.hpp"
 #include "support/seed.hpp"
 
@@ -44,7 +44,7 @@ std::vector<arm_prior> some_arms(int count, double log_seconds) {
 }
 
 /// A leader that stands for the ranks of one communicator, which measure what it measures. Contexts
-/// begin as those of a session do (lib/session/session_priors.cpp).
+/// begin as those of a session do (lib/tuner/session_priors.cpp).
 class communicator {
  public:
   communicator(account& of_process, std::uint64_t seed)

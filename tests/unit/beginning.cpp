@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // When a communicator begins to be tuned, by calls whose lengths are known.
-#include "railpass/select/beginning.hpp"
+#include "railpass/select/lockstep/beginning.hpp"
 
-#include "railpass/select/random.hpp"
+#include "railpass/select/policy/random.hpp"
 #include "support/catch.hpp"
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "railpass/select/belief.hpp"
+#include "railpass/select/belief/belief.hpp"
 
-#include "railpass/select/random.hpp"
+#include "railpass/select/policy/random.hpp"
 #include "support/catch.hpp"
 
 using namespace railpass;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/session/caches.hpp"
+#include "lib/group/caches.hpp"
 
 #include "support/catch.hpp"
 

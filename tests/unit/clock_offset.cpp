@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Offsets of clocks that drift, from messages with random delays, against the truth.
-#include "railpass/select/clock_offset.hpp"
+#include "railpass/select/lockstep/clock_offset.hpp"
 
-#include "railpass/select/random.hpp"
+#include "railpass/select/policy/random.hpp"
 #include "support/catch.hpp"
 
 #include <cmath>

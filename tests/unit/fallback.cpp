@@ -2,7 +2,7 @@
 //
 // Ranks of random programs fail, hear of it late, compute, run ahead and wait for each other in
 // ways that railpass does not see: all are native from the same call on, and nobody waits for ever.
-#include "railpass/select/fallback.hpp"
+#include "railpass/select/lockstep/fallback.hpp"
 
 #include "support/catch.hpp"
 #include "support/seed.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Which arm the calls of a context run by its plan, and which arm ran before.
-#include "railpass/select/followed_context.hpp"
+#include "railpass/select/lockstep/followed_context.hpp"
 
 #include "support/catch.hpp"
 

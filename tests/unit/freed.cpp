@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "railpass/select/freed.hpp"
+#include "railpass/select/statistics/freed.hpp"
 
 #include "support/catch.hpp"
 

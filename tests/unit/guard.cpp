@@ -2,7 +2,7 @@
 //
 // The guard alone, over a policy that proposes what the test says; then with the default policy
 // where that alone lost itself.
-#include "railpass/select/guard.hpp"
+#include "railpass/select/policy/guard.hpp"
 
 #include "railpass/select/policies.hpp"
 #include "support/catch.hpp"

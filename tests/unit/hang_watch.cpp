@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/session/hang_watch.hpp"
+#include "lib/runtime/hang_watch.hpp"
 
 #include "support/catch.hpp"
 

@@ -3,7 +3,7 @@
 #include "railpass/knowledge/analysis.hpp"
 #include "railpass/knowledge/contradiction.hpp"
 #include "railpass/knowledge/groups.hpp"
-#include "railpass/select/random.hpp"
+#include "railpass/select/policy/random.hpp"
 #include "support/catch.hpp"
 
 #include <cmath>

@@ -2,10 +2,10 @@
 //
 // The lockstep: simulated ranks that make the same calls with different times must take the same
 // arms, and notice when they do not make the same calls.
-#include "railpass/select/lockstep.hpp"
+#include "railpass/select/lockstep/lockstep.hpp"
 
 #include "railpass/select/policies.hpp"
-#include "railpass/select/random.hpp"
+#include "railpass/select/policy/random.hpp"
 #include "support/catch.hpp"
 #include "support/merge_mail.hpp"
 

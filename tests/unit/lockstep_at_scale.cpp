@@ -2,9 +2,9 @@
 //
 // The lockstep of thousands of ranks, each at its own pace: a rank waits only where MPI would, for
 // a merge that others have not posted and for a plan that rank 0 has not made.
-#include "railpass/select/lockstep.hpp"
+#include "railpass/select/lockstep/lockstep.hpp"
 #include "railpass/select/policies.hpp"
-#include "railpass/select/random.hpp"
+#include "railpass/select/policy/random.hpp"
 #include "support/catch.hpp"
 #include "support/merge_mail.hpp"
 

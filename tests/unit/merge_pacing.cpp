@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // When the next merge is, and whether within one call, from what merges cost.
-#include "railpass/select/merge_pacing.hpp"
+#include "railpass/select/lockstep/merge_pacing.hpp"
 
 #include "support/catch.hpp"
 

@@ -2,7 +2,7 @@
 //
 // In which calls ranks make the steps of a merge: what one receives has been sent a level's calls
 // ago, and all end in the same call.
-#include "railpass/select/merge_steps.hpp"
+#include "railpass/select/lockstep/merge_steps.hpp"
 
 #include "support/catch.hpp"
 

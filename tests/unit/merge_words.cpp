@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What ranks send each other in merges: what was written is what is read, over all ranks.
-#include "railpass/select/merge_words.hpp"
+#include "railpass/select/lockstep/merge_words.hpp"
 
-#include "railpass/select/followed_context.hpp"
+#include "railpass/select/lockstep/followed_context.hpp"
 #include "support/catch.hpp"
 
 #include <array>

@@ -3,7 +3,7 @@
 // What is said of names that are not known.
 #include "railpass/base/names.hpp"
 
-#include "railpass/select/random.hpp"
+#include "railpass/select/policy/random.hpp"
 #include "support/catch.hpp"
 
 #include <array>

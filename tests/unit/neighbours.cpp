@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "railpass/select/neighbours.hpp"
+#include "railpass/select/belief/neighbours.hpp"
 
 #include "railpass/select/policies.hpp"
 #include "support/catch.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "railpass/schedule/nodes.hpp"
 
-#include "lib/session/known_placements.hpp"
+#include "lib/group/known_placements.hpp"
 #include "support/catch.hpp"
 #include "support/seed.hpp"
 

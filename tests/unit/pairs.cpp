@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "railpass/select/pairs.hpp"
+#include "railpass/select/statistics/pairs.hpp"
 
 #include "support/catch.hpp"
 

@@ -2,7 +2,7 @@
 //
 // All ways in which ranks and their threads can come to use the same slot of shared memory one
 // after the other, with the real book and the real memory: each rank may be late at any step.
-#include "lib/session/place_book.hpp"
+#include "lib/group/place_book.hpp"
 
 #include "support/catch.hpp"
 #include "support/sanitized.hpp"

@@ -4,7 +4,7 @@
 // against the best fixed arm, in percent, without noise. Seeds are fixed: the figures are exact.
 #include "railpass/select/policies.hpp"
 
-#include "railpass/select/lockstep.hpp"
+#include "railpass/select/lockstep/lockstep.hpp"
 #include "support/catch.hpp"
 #include "support/simulated_arms.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "railpass/predict/predict.hpp"
 
-#include "railpass/select/merge_costs.hpp"
-#include "railpass/select/prior.hpp"
+#include "railpass/select/belief/prior.hpp"
+#include "railpass/select/lockstep/merge_costs.hpp"
 #include "support/catch.hpp"
 
 using namespace railpass;

@@ -5,10 +5,10 @@
 
 #include "railpass/knowledge/joined.hpp"
 #include "railpass/knowledge/recalling.hpp"
-#include "railpass/select/attributes.hpp"
+#include "railpass/select/belief/attributes.hpp"
+#include "railpass/select/belief/prior.hpp"
 #include "railpass/select/policies.hpp"
-#include "railpass/select/prior.hpp"
-#include "railpass/select/random.hpp"
+#include "railpass/select/policy/random.hpp"
 #include "support/catch.hpp"
 
 #include <cmath>

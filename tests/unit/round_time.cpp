@@ -4,7 +4,7 @@
 // unequal times.
 #include "lib/measure/round_time.hpp"
 
-#include "railpass/select/random.hpp"
+#include "railpass/select/policy/random.hpp"
 #include "support/catch.hpp"
 
 using namespace railpass;

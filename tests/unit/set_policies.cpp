@@ -2,10 +2,10 @@
 //
 // Function sets as policies see them: arms of which nothing is predicted, with any number of
 // attributes. Times are planted.
-#include "railpass/select/attributes.hpp"
-#include "railpass/select/lockstep.hpp"
+#include "railpass/select/belief/attributes.hpp"
+#include "railpass/select/lockstep/lockstep.hpp"
 #include "railpass/select/policies.hpp"
-#include "railpass/select/random.hpp"
+#include "railpass/select/policy/random.hpp"
 #include "support/catch.hpp"
 
 #include <cmath>

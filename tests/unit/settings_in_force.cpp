@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/session/settings_in_force.hpp"
+#include "lib/runtime/settings_in_force.hpp"
 
 #include "support/catch.hpp"
 

@@ -2,9 +2,9 @@
 //
 // What a call costs the program by a clock that all ranks share, against a replay of the same ranks
 // in which the call costs nothing.
-#include "railpass/select/lockstep.hpp"
+#include "railpass/select/lockstep/lockstep.hpp"
 #include "railpass/select/policies.hpp"
-#include "railpass/select/random.hpp"
+#include "railpass/select/policy/random.hpp"
 #include "support/catch.hpp"
 #include "support/merge_mail.hpp"
 

@@ -2,14 +2,14 @@
 //
 // Calls whose lengths only pairs of ranks know: what merges report of their sizes decides about
 // predictions, arms, and whether calls ask for their size. Ranks are simulated.
-#include "railpass/select/sizes.hpp"
+#include "railpass/select/lockstep/sizes.hpp"
 
 #include "railpass/knowledge/imports.hpp"
-#include "railpass/select/lockstep.hpp"
-#include "railpass/select/neighbours.hpp"
+#include "railpass/select/belief/neighbours.hpp"
+#include "railpass/select/lockstep/lockstep.hpp"
 #include "railpass/select/policies.hpp"
-#include "railpass/select/sized_policy.hpp"
-#include "railpass/select/summary.hpp"
+#include "railpass/select/policy/sized_policy.hpp"
+#include "railpass/select/statistics/summary.hpp"
 #include "support/catch.hpp"
 #include "support/merge_mail.hpp"
 

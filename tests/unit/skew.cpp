@@ -2,12 +2,12 @@
 //
 // What a call took and how far apart its ranks came, against simulated ranks of which both are
 // known: each with a clock of its own, that runs at its own rate.
-#include "railpass/select/skew.hpp"
+#include "railpass/select/lockstep/skew.hpp"
 
 #include "railpass/base/statistics.hpp"
-#include "railpass/select/lockstep.hpp"
+#include "railpass/select/lockstep/lockstep.hpp"
 #include "railpass/select/policies.hpp"
-#include "railpass/select/random.hpp"
+#include "railpass/select/policy/random.hpp"
 #include "support/catch.hpp"
 #include "support/closed_forms.hpp"
 #include "support/merge_mail.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/session/sum_rounding.hpp"
+#include "lib/buffers/sum_rounding.hpp"
 
 #include "support/catch.hpp"
 #include "support/seed.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "railpass/select/summary.hpp"
+#include "railpass/select/statistics/summary.hpp"
 
 #include "support/catch.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "railpass/select/thinned.hpp"
+#include "railpass/select/lockstep/thinned.hpp"
 
 #include "support/catch.hpp"
 

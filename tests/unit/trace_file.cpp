@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/session/trace_file.hpp"
+#include "lib/runtime/trace_file.hpp"
 
 #include "support/catch.hpp"
 #include "support/scratch_directory.hpp"

@@ -14,7 +14,7 @@
 #include "railpass/base/statistics.hpp"
 #include "railpass/base/units.hpp"
 #include "railpass/predict/predict.hpp"
-#include "railpass/select/random.hpp"
+#include "railpass/select/policy/random.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -11,8 +11,8 @@
 #include "railpass/halo_exchange.hpp"
 #include "railpass/knowledge/accuracy.hpp"
 #include "railpass/knowledge/near.hpp"
-#include "railpass/select/attributes.hpp"
-#include "railpass/select/random.hpp"
+#include "railpass/select/belief/attributes.hpp"
+#include "railpass/select/policy/random.hpp"
 
 #include <nlohmann/json.hpp>
 

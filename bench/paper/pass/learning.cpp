@@ -12,7 +12,7 @@
 #include "railpass/base/settings.hpp"
 #include "railpass/base/statistics.hpp"
 #include "railpass/predict/predict.hpp"
-#include "railpass/select/lockstep.hpp"
+#include "railpass/select/lockstep/lockstep.hpp"
 #include "railpass/select/policies.hpp"
 
 #include <nlohmann/json.hpp>

@@ -12,7 +12,7 @@
 #include "railpass/base/statistics.hpp"
 #include "railpass/fit/lines.hpp"
 #include "railpass/fit/misfit.hpp"
-#include "railpass/select/misfit.hpp"
+#include "railpass/select/belief/misfit.hpp"
 
 #include <Eigen/Dense>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What fitted closed forms leave of the measured times: how much of it is the time's error, and how
-// much is expected of similar arms, too (railpass/select/misfit.hpp). Times of few runs count less,
-// and hardly if they seem to be slow ones.
+// much is expected of similar arms, too (railpass/select/belief/misfit.hpp). Times of few runs
+// count less, and hardly if they seem to be slow ones.
 #pragma once
 
 #include "models/profile.hpp"
-#include "railpass/select/misfit.hpp"
+#include "railpass/select/belief/misfit.hpp"
 
 #include <Eigen/Dense>
 

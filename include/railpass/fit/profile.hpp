@@ -11,7 +11,7 @@
 #include "railpass/fit/links.hpp"
 #include "railpass/fit/shared_memory.hpp"
 #include "railpass/predict/predict.hpp"
-#include "railpass/select/prior.hpp"
+#include "railpass/select/belief/prior.hpp"
 
 #include <algorithm>
 #include <map>

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "railpass/base/error.hpp"
-#include "railpass/select/neighbours.hpp"
+#include "railpass/select/belief/neighbours.hpp"
 
 #include <algorithm>
 #include <cmath>

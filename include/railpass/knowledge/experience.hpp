@@ -6,7 +6,7 @@
 #pragma once
 
 #include "models/profile.hpp"
-#include "railpass/select/dump.hpp"
+#include "railpass/select/statistics/dump.hpp"
 
 #include <cstdint>
 #include <optional>

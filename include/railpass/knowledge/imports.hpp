@@ -6,7 +6,7 @@
 #include "collectives/registry.hpp"
 #include "models/samples.hpp"
 #include "railpass/knowledge/experience.hpp"
-#include "railpass/select/context.hpp"
+#include "railpass/select/lockstep/context.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 
 #include "collectives/registry.hpp"
 #include "railpass/knowledge/experience.hpp"
-#include "railpass/select/neighbours.hpp"
+#include "railpass/select/belief/neighbours.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "railpass/base/statistics.hpp"
-#include "railpass/select/policy.hpp"
+#include "railpass/select/policy/policy.hpp"
 
 #include <algorithm>
 #include <cmath>

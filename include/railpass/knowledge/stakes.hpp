@@ -8,8 +8,8 @@
 #include "collectives/collective.hpp"
 #include "collectives/registry.hpp"
 #include "railpass/knowledge/recall.hpp"
-#include "railpass/select/beginning.hpp"
-#include "railpass/select/context.hpp"
+#include "railpass/select/lockstep/beginning.hpp"
+#include "railpass/select/lockstep/context.hpp"
 
 #include <algorithm>
 #include <array>

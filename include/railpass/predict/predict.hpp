@@ -7,7 +7,7 @@
 #include "models/profile.hpp"
 #include "models/simulator.hpp"
 #include "railpass/schedule/nodes.hpp"
-#include "railpass/select/prior.hpp"
+#include "railpass/select/belief/prior.hpp"
 
 #include <algorithm>
 #include <cmath>

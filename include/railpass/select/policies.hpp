@@ -6,7 +6,7 @@
 #include "railpass/base/error.hpp"
 #include "railpass/base/names.hpp"
 #include "railpass/select/policies.def"
-#include "railpass/select/policy.hpp"
+#include "railpass/select/policy/policy.hpp"
 
 #include <memory>
 #include <string>

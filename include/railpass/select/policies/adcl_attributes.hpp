@@ -14,8 +14,8 @@ RAILPASS_LIST_POLICY(
 #elif !defined(RAILPASS_SELECT_POLICIES_ADCL_ATTRIBUTES)
 #define RAILPASS_SELECT_POLICIES_ADCL_ATTRIBUTES
 
-#include "railpass/select/attributes.hpp"
-#include "railpass/select/trial_policy.hpp"
+#include "railpass/select/belief/attributes.hpp"
+#include "railpass/select/policy/trial_policy.hpp"
 
 namespace railpass::select {
 

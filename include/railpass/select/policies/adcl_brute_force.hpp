@@ -11,7 +11,7 @@ RAILPASS_LIST_POLICY(adcl_brute_force,
 #elif !defined(RAILPASS_SELECT_POLICIES_ADCL_BRUTE_FORCE)
 #define RAILPASS_SELECT_POLICIES_ADCL_BRUTE_FORCE
 
-#include "railpass/select/trial_policy.hpp"
+#include "railpass/select/policy/trial_policy.hpp"
 
 namespace railpass::select {
 

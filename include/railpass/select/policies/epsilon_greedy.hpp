@@ -10,7 +10,7 @@ RAILPASS_LIST_POLICY(
 #elif !defined(RAILPASS_SELECT_POLICIES_EPSILON_GREEDY)
 #define RAILPASS_SELECT_POLICIES_EPSILON_GREEDY
 
-#include "railpass/select/sampling_policy.hpp"
+#include "railpass/select/policy/sampling_policy.hpp"
 
 #include <string>
 

@@ -11,7 +11,7 @@ RAILPASS_LIST_POLICY(explore_then_commit,
 #elif !defined(RAILPASS_SELECT_POLICIES_EXPLORE_THEN_COMMIT)
 #define RAILPASS_SELECT_POLICIES_EXPLORE_THEN_COMMIT
 
-#include "railpass/select/trial_policy.hpp"
+#include "railpass/select/policy/trial_policy.hpp"
 
 namespace railpass::select {
 

@@ -12,8 +12,8 @@ RAILPASS_LIST_POLICY(factorial,
 #elif !defined(RAILPASS_SELECT_POLICIES_FACTORIAL)
 #define RAILPASS_SELECT_POLICIES_FACTORIAL
 
-#include "railpass/select/attributes.hpp"
-#include "railpass/select/trial_policy.hpp"
+#include "railpass/select/belief/attributes.hpp"
+#include "railpass/select/policy/trial_policy.hpp"
 
 namespace railpass::select {
 

@@ -6,7 +6,7 @@ RAILPASS_LIST_POLICY(fixed,
 #elif !defined(RAILPASS_SELECT_POLICIES_FIXED)
 #define RAILPASS_SELECT_POLICIES_FIXED
 
-#include "railpass/select/tally.hpp"
+#include "railpass/select/policy/tally.hpp"
 
 namespace railpass::select {
 

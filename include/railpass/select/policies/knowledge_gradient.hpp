@@ -15,8 +15,8 @@ RAILPASS_LIST_POLICY(knowledge_gradient,
 #elif !defined(RAILPASS_SELECT_POLICIES_KNOWLEDGE_GRADIENT)
 #define RAILPASS_SELECT_POLICIES_KNOWLEDGE_GRADIENT
 
-#include "railpass/select/belief_policy.hpp"
-#include "railpass/select/guard.hpp"
+#include "railpass/select/belief/belief_policy.hpp"
+#include "railpass/select/policy/guard.hpp"
 
 #include <array>
 

@@ -5,7 +5,7 @@ RAILPASS_LIST_POLICY(native,
 #elif !defined(RAILPASS_SELECT_POLICIES_NATIVE)
 #define RAILPASS_SELECT_POLICIES_NATIVE
 
-#include "railpass/select/tally.hpp"
+#include "railpass/select/policy/tally.hpp"
 
 namespace railpass::select {
 

@@ -11,7 +11,7 @@ RAILPASS_LIST_POLICY(pass,
 #elif !defined(RAILPASS_SELECT_POLICIES_PASS)
 #define RAILPASS_SELECT_POLICIES_PASS
 
-#include "railpass/select/sampling_policy.hpp"
+#include "railpass/select/policy/sampling_policy.hpp"
 
 #include <string>
 

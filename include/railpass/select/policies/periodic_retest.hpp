@@ -9,7 +9,7 @@ RAILPASS_LIST_POLICY(periodic_retest,
 #elif !defined(RAILPASS_SELECT_POLICIES_PERIODIC_RETEST)
 #define RAILPASS_SELECT_POLICIES_PERIODIC_RETEST
 
-#include "railpass/select/trial_policy.hpp"
+#include "railpass/select/policy/trial_policy.hpp"
 
 namespace railpass::select {
 

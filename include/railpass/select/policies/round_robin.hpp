@@ -8,7 +8,7 @@ RAILPASS_LIST_POLICY(round_robin,
 #elif !defined(RAILPASS_SELECT_POLICIES_ROUND_ROBIN)
 #define RAILPASS_SELECT_POLICIES_ROUND_ROBIN
 
-#include "railpass/select/trial_policy.hpp"
+#include "railpass/select/policy/trial_policy.hpp"
 
 namespace railpass::select {
 

@@ -13,7 +13,7 @@ RAILPASS_LIST_POLICY(star_mpi,
 #elif !defined(RAILPASS_SELECT_POLICIES_STAR_MPI)
 #define RAILPASS_SELECT_POLICIES_STAR_MPI
 
-#include "railpass/select/trial_policy.hpp"
+#include "railpass/select/policy/trial_policy.hpp"
 
 namespace railpass::select {
 

@@ -9,7 +9,7 @@ RAILPASS_LIST_POLICY(thompson, "takes each arm as often as the arm is likely to 
 #elif !defined(RAILPASS_SELECT_POLICIES_THOMPSON)
 #define RAILPASS_SELECT_POLICIES_THOMPSON
 
-#include "railpass/select/belief_policy.hpp"
+#include "railpass/select/belief/belief_policy.hpp"
 
 namespace railpass::select {
 

@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a context believes about the times of its arms: a Gaussian over the logarithms of their mean
+// times in which arms of one algorithm err together, and all arms together (a machine that is twice
+// as slow as predicted changes no decision).
+//
+// Correlated beliefs: Ryzhov, Powell, Frazier: The knowledge gradient algorithm for a general class
+// of online learning problems, Operations Research 60(1), 2012, doi:10.1287/opre.1110.0999.
+// Change detection by cumulated sums: Page: Continuous inspection schemes, Biometrika 41, 1954,
+// doi:10.1093/biomet/41.1-2.100.
+#pragma once
+
+#include "railpass/select/policy/policy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numbers>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace railpass::select {
+
+/// A symmetric matrix of the arms' covariances, row by row.
+class covariance {
+ public:
+  covariance() = default;
+  explicit covariance(int size) : size_(size), values_(std::size_t(size) * std::size_t(size)) {}
+
+  int size() const { return size_; }
+  double& operator()(int i, int j) {
+    return values_[std::size_t(i) * std::size_t(size_) + std::size_t(j)];
+  }
+  double operator()(int i, int j) const {
+    return values_[std::size_t(i) * std::size_t(size_) + std::size_t(j)];
+  }
+  /// Variance of the difference of two arms.
+  double of_difference(int i, int j) const {
+    return std::max(0.0, (*this)(i, i) + (*this)(j, j) - 2 * (*this)(i, j));
+  }
+  /// Adds factor * c c', where c is the column of arm `a` as it is now.
+  void add_column_square(int a, double factor) {
+    if (factor == 0) return;
+    column_.resize(std::size_t(size_));
+    for (int i = 0; i < size_; ++i) column_[std::size_t(i)] = (*this)(i, a);
+    for (int i = 0; i < size_; ++i) {
+      const double scaled = factor * column_[std::size_t(i)];
+      for (int j = 0; j < size_; ++j) (*this)(i, j) += scaled * column_[std::size_t(j)];
+    }
+  }
+  /// What is left after arm `a` was observed with this variance.
+  void observe(int a, double variance) { add_column_square(a, -1 / ((*this)(a, a) + variance)); }
+
+ private:
+  int size_ = 0;
+  std::vector<double> values_;
+  std::vector<double> column_;
+};
+
+class belief {
+ public:
+  /// Samples of one arm never tell its mean better than this (their noise is not independent).
+  static constexpr double separation_variance = 0.01 * 0.01;
+  /// Predictions with less spread come from times of the algorithm at similar sizes and parameters.
+  static constexpr double measured_spread = 0.3;
+  /// An arm without a prediction is thought to be so much slower (of the logarithm) than the best
+  /// predicted one.
+  static constexpr double unpredicted_lag = 0.35;
+  /// Calls that take less merge rarely, so a wrong guess would stay.
+  static constexpr double short_call_s = 20e-6;
+
+  explicit belief(std::span<const arm_prior> arms);
+
+  int size() const { return int(arms_.size()); }
+  /// Mean of ln(seconds) and its covariances.
+  double mean(int a) const { return mean_[std::size_t(a)]; }
+  const covariance& covariances() const { return cov_; }
+  double variance(int a) const { return cov_(a, a); }
+  /// ln of the cost of a call: the mean of its logarithm and what its algorithm's tail adds.
+  double cost(int a) const { return mean(a) + tail(a); }
+  /// Variance of ln(seconds) from call to call.
+  double noise_variance() const { return noise_variance_; }
+  /// Samples applied so far.
+  std::int64_t samples(int a) const { return arms_[std::size_t(a)].samples; }
+  /// ln(seconds) of the arm's only sample, if that was too bad to be believed.
+  std::optional<double> bad_first(int a) const { return arms_[std::size_t(a)].bad_first; }
+  /// Whether predictions proved far too slow all together, but not yet by how much.
+  bool is_level_open() const { return level_spread_ > open_spread; }
+  /// Number of the call at which the arm was last seen.
+  std::int64_t last_seen(int a) const { return arms_[std::size_t(a)].last_seen; }
+  /// Standard deviation of the arms' own errors before any sample.
+  double prior_spread() const { return prior_spread_; }
+  /// Whether the last epoch showed a change of the incumbent.
+  bool changed() const { return changed_; }
+  /// The arm in use that the last epoch showed to have become slower.
+  std::optional<int> slowed() const { return slowed_; }
+
+  /// The cheapest arm in expectation.
+  int cheapest() const {
+    int best = 0;
+    for (int a = 1; a < size(); ++a)
+      if (expected(a) < expected(best)) best = a;
+    return best;
+  }
+  /// ln of the expected cost of a call.
+  double expected(int a) const { return cost(a) + variance(a) / 2; }
+  /// How many standard deviations arm `a` is cheaper than arm `b`.
+  double lead(int a, int b) const {
+    const double spread = std::sqrt(covariances().of_difference(a, b) + 1e-12);
+    return (cost(b) - cost(a)) / spread;
+  }
+
+  /// One merged epoch: what was measured, how many calls it lasted, and which arm was the
+  /// incumbent. `observation::arm` is an index here.
+  void learn(std::span<const observation> merged, std::int64_t calls, std::int64_t calls_before,
+             int incumbent);
+
+  /// Arm `a` is another one from now on, of which nothing is known but this; it has a prediction.
+  void replace(int a, const arm_prior& by);
+
+ private:
+  static constexpr int few = 8;  // samples, for saying that an arm has changed
+  static constexpr double least_noise = 0.02, first_noise = 0.25;
+  // Of arms that nothing predicts.
+  static constexpr double unpredicted_spread = 0.5, unknown_level = -9;
+  // So many arms are nothing like their prediction, so many samples are outliers; how likely either
+  // is wherever it lies.
+  static constexpr double trap_share = 0.05, outlier_share = 0.03, anywhere = 0.25;
+  // The part of an arm's own error that its algorithm's arms have in common, where they have any.
+  static constexpr double in_common = 0.79;
+  // What all predictions may be off by, of the logarithm: usually little, but in some contexts
+  // anything. Native may be nothing like its prediction, too, but hardly ever is.
+  static constexpr int most_level = 20;  // steps
+  static constexpr double level_step = 0.25, usual_level = 0.4, any_level = 3, any_share = 0.3,
+                          odd_native = 0.0003;
+  // Predictions are far too slow if this is so likely that all are off by more than that.
+  static constexpr double far_level = -1, far_share = 0.2, open_spread = 0.5;
+  // Of the common offset, per call.
+  static constexpr double drift_variance = 0.005 * 0.005;
+
+  struct arm_state {
+    int family = 0;
+    bool native = false;
+    double own_spread = 0;
+    double predicted = 0;  // ln(seconds)
+    std::int64_t samples = 0;
+    std::int64_t last_seen = 0;
+    std::optional<double> bad_first{};
+    bool doubted = false;            // its last sample looked like an outlier
+    std::array<double, 5> latest{};  // ln(seconds) of the last samples, in a ring
+    std::size_t num_latest = 0;      // so many were ever kept there
+  };
+  struct family_tail {
+    double calls = 0, outliers = 0, excess = 0;
+  };
+  // What one epoch says about one arm; times are logarithms.
+  struct summary {
+    int arm = 0;
+    int kept = 0;
+    double mean = 0;
+    double squares = 0;
+    int outliers = 0;
+    double excess = 0;
+    int total() const { return kept + outliers; }
+  };
+
+  double tail(int a) const;
+  /// Calls that tails_ are of.
+  double remembered_calls() const {
+    double calls = 0;
+    for (const family_tail& t : tails_) calls += t.calls;
+    return calls;
+  }
+  /// How far arms of an algorithm err together, from 0 to 1. Times of the algorithm at similar
+  /// sizes have told what its arms have in common: of what such predictions were off by on nine
+  /// simulated machines next to nothing was alike, not even with the next segment size.
+  static double shared_part(const arm_state& a) {
+    constexpr double interpolated = 0.2, of_a_model = 0.35;  // spreads
+    return std::clamp((a.own_spread - interpolated) / (of_a_model - interpolated), 0.0, 1.0);
+  }
+  /// Samples further from their arm than this (of the logarithm) are no noise.
+  double noise_limit() const { return 3 * std::sqrt(noise_variance_); }
+  static double normal_density(double x, double variance) {
+    return std::exp(-0.5 * x * x / variance) / std::sqrt(2 * std::numbers::pi * variance);
+  }
+  std::vector<summary> summarise(std::span<const observation> merged) const;
+  int index_of_family(int number);
+  void spread_out(double common, double own);
+  void watch(const summary& s);
+  void begin_anew(const summary& seen);
+  void apply(const summary& s);
+  void keep_to_samples();
+  void take_level(std::span<const summary> epoch);
+  bool weigh_levels(std::span<const summary> epoch);
+  void correct_level();
+
+  std::vector<arm_state> arms_;
+  std::vector<int> families_;  // their numbers in the priors
+  std::vector<family_tail> tails_;
+  std::vector<double> mean_;
+  covariance cov_;
+  double most_ = -std::numeric_limits<double>::infinity();  // of all samples
+  bool knows_level_ = true, has_predictions_ = true;
+  std::array<double, 2 * most_level + 1> level_fits_{};  // ln of how likely first samples were
+  double level_ = 0, level_spread_ = 0;  // what predictions were corrected by, if they were
+  double prior_spread_ = 0.35;
+  double noise_variance_ = first_noise * first_noise;
+  double noise_weight_ = 5;
+  double above_ = 0, below_ = 0;  // cumulated sums of the incumbent's surprises
+  std::int64_t epochs_ = 0, last_change_ = 0;
+  bool changed_ = false;
+  std::optional<int> slowed_{};
+};
+
+inline belief::belief(std::span<const arm_prior> arms) : cov_(int(arms.size())) {
+  double best = 0, squares = 0;
+  int predicted = 0;
+  for (const arm_prior& p : arms) {
+    arms_.push_back(
+        {.family = index_of_family(p.family), .native = p.native, .own_spread = p.spread});
+    if (p.measured_only) continue;
+    best = predicted == 0 ? p.log_seconds : std::min(best, p.log_seconds);
+    ++predicted;
+    squares += p.spread * p.spread;
+  }
+  if (predicted > 0) prior_spread_ = std::sqrt(squares / predicted);
+  has_predictions_ = knows_level_ = predicted > 0;
+  if (!knows_level_) prior_spread_ = unpredicted_spread;
+  // Predictions share an error, too: the machine is busy, or its constants are another's.
+  const double common_spread = std::max(0.4, 1.5 * prior_spread_);
+
+  // What nothing predicts is much in doubt. Without any prediction all are thought to take about
+  // what the first merge shows.
+  const double unknown = knows_level_ ? best + unpredicted_lag : unknown_level;
+  const double unknown_spread = knows_level_ ? 0.8 : unpredicted_spread;
+  const int k = size();
+  for (int i = 0; i < k; ++i) {
+    const arm_prior& p = arms[std::size_t(i)];
+    arm_state& a = arms_[std::size_t(i)];
+    if (p.measured_only) a.own_spread = unknown_spread;
+    a.predicted = p.measured_only ? unknown + p.lag : p.log_seconds;
+    mean_.push_back(a.predicted);
+    for (int j = 0; j < k; ++j) {
+      const arm_state& b = arms_[std::size_t(j)];
+      double c = common_spread * common_spread;
+      if (a.family == b.family)
+        c += in_common * a.own_spread * b.own_spread * std::sqrt(shared_part(a) * shared_part(b));
+      if (i == j) c += a.own_spread * a.own_spread * (1 - in_common * shared_part(a));
+      cov_(i, j) = c;
+    }
+  }
+}
+
+inline int belief::index_of_family(int number) {
+  const auto known = std::find(families_.begin(), families_.end(), number);
+  const auto index = int(known - families_.begin());
+  if (known == families_.end()) {
+    families_.push_back(number);
+    tails_.emplace_back();
+  }
+  return index;
+}
+
+inline void belief::replace(int a, const arm_prior& by) {
+  arms_[std::size_t(a)] = {.family = index_of_family(by.family),
+                           .native = by.native,
+                           .own_spread = by.spread,
+                           .predicted = by.log_seconds};
+  mean_[std::size_t(a)] = by.log_seconds;
+  for (int j = 0; j < size(); ++j) cov_(a, j) = cov_(j, a) = 0;
+  cov_(a, a) = by.spread * by.spread;
+}
+
+/// What the rare slow calls of an arm's algorithm add to the logarithm of its cost: nothing unless
+/// they are clearly more than those of the other algorithms. Until these were played, too, slow
+/// calls are the machine's.
+inline double belief::tail(int a) const {
+  const family_tail& mine = tails_[std::size_t(arms_[std::size_t(a)].family)];
+  if (mine.outliers < 4) return 0;
+  double calls = 20, outliers = 0.4, excess = 20 * 0.35;  // pseudo-calls
+  for (const family_tail& t : tails_)
+    if (&t != &mine) {
+      calls += t.calls;
+      outliers += t.outliers;
+      excess += t.excess;
+    }
+  const double share = (mine.outliers + outliers) / (mine.calls + calls);
+  const double spread = std::sqrt(share * (1 - share) * (1 / mine.calls + 1 / calls));
+  if (mine.outliers / mine.calls - outliers / calls <= 4 * spread) return 0;
+  const double usual = excess / calls;
+  const double own = (mine.excess + 20 * usual) / (mine.calls + 20);
+  return std::max(0.0, std::log((1 + own) / (1 + usual)));
+}
+
+inline std::vector<belief::summary> belief::summarise(std::span<const observation> merged) const {
+  std::vector<std::vector<double>> logs(arms_.size());
+  for (const observation& o : merged)
+    if (o.seconds > 0 && std::isfinite(o.seconds))
+      logs[std::size_t(o.arm)].push_back(std::log(o.seconds));
+  const double limit = noise_limit();
+  std::vector<summary> result;
+  for (int a = 0; a < size(); ++a) {
+    auto& values = logs[std::size_t(a)];
+    if (values.empty()) continue;
+    std::sort(values.begin(), values.end());
+    // An arm's first calls may open connections, and no call is faster than its arm is.
+    const double middle =
+        arms_[std::size_t(a)].samples == 0 ? values.front() : values[(values.size() - 1) / 2];
+    summary s{.arm = a};
+    for (const double y : values)
+      if (std::abs(y - middle) <= limit) {
+        s.mean += y;
+        ++s.kept;
+      }
+    s.mean /= s.kept;
+    for (const double y : values) {
+      if (std::abs(y - middle) <= limit) {
+        s.squares += (y - s.mean) * (y - s.mean);
+      } else if (y > middle) {
+        ++s.outliers;
+        s.excess += std::exp(y - s.mean) - 1;
+      }
+    }
+    result.push_back(s);
+  }
+  return result;
+}
+
+/// Time passes: the beliefs become less certain, by these variances.
+inline void belief::spread_out(double common, double own) {
+  for (int i = 0; i < size(); ++i) {
+    for (int j = 0; j < size(); ++j) cov_(i, j) += common;
+    cov_(i, i) += own;
+  }
+}
+
+/// Looks for a change in the incumbent's times.
+inline void belief::watch(const summary& s) {
+  const double surprise = s.mean - mean(s.arm);
+  const double of_samples = noise_variance_ / s.kept;
+  const auto deviations = [&](double variance) {
+    return surprise / std::sqrt(variance + separation_variance);
+  };
+  above_ = std::max(0.0, above_ + deviations(variance(s.arm) + of_samples) - 0.75);
+  // Slower calls may be drift; faster ones say that times are better, and not for this arm alone.
+  below_ = std::max(0.0, below_ - deviations(2 * of_samples) - 0.75);
+  changed_ = (above_ > 4 || below_ > 4) && epochs_ - last_change_ >= 2;
+}
+
+/// Times have changed, as `seen` shows: all arms may have changed, or this one alone. What was the
+/// next best must not be condemned unseen.
+inline void belief::begin_anew(const summary& seen) {
+  constexpr double common = 0.30 * 0.30, own = 0.35 * 0.35;
+  if (seen.mean > mean(seen.arm)) slowed_ = seen.arm;
+  spread_out(common, own);
+  last_change_ = epochs_;
+  above_ = below_ = 0;
+}
+
+inline void belief::apply(const summary& s) {
+  arm_state& a = arms_[std::size_t(s.arm)];
+  const bool first = a.samples == 0;
+  a.bad_first.reset();
+  const double v = noise_variance_ / s.kept + separation_variance;
+  a.samples += s.total();
+  double variance = cov_(s.arm, s.arm) + v;
+  const double r = s.mean - mean(s.arm);
+  // A mixture: what the belief expects, or an outlier. Nothing is quicker than its arm, and several
+  // samples that agree are no outliers.
+  const double fits = normal_density(r, variance) + (first ? trap_share * anywhere : 0);
+  const double outlier = r > 0 && s.total() <= 2 && !a.doubted ? outlier_share : 0;
+  const double total = (1 - outlier) * fits + outlier * anywhere;
+  const double w = total > 0 ? (1 - outlier) * fits / total : 1;
+  a.doubted = w < 0.5;
+  // What nobody expected is the arm's own: it says little about its algorithm.
+  if (const double own = r * r / 9 - variance; own > 0 && w > 0.5) {
+    cov_(s.arm, s.arm) += own;
+    variance += own;
+  }
+  for (int i = 0; i < size(); ++i) mean_[std::size_t(i)] += w * cov_(i, s.arm) * r / variance;
+  cov_.add_column_square(s.arm, -w / variance + w * (1 - w) * r * r / (variance * variance));
+}
+
+/// Nothing is believed of an arm that lies far from all of its last samples, or, of one with few,
+/// beyond all that was ever seen or predicted: whatever the others' samples say.
+inline void belief::keep_to_samples() {
+  constexpr double twice = std::numbers::ln2;
+  for (int i = 0; i < size(); ++i) {
+    const arm_state& a = arms_[std::size_t(i)];
+    double least = -std::numeric_limits<double>::infinity(), most = std::max(most_, a.predicted);
+    if (a.num_latest >= a.latest.size()) {
+      const auto [quickest, slowest] = std::ranges::minmax(a.latest);
+      least = quickest, most = slowest;
+    }
+    // Of what is expected, which tails and doubt make larger.
+    const double beyond = tail(i) + cov_(i, i) / 2;
+    double& mean = mean_[std::size_t(i)];
+    mean = std::max(std::min(mean, most + twice - beyond), least - twice);
+  }
+}
+
+/// Nothing was predicted: what the quickest arm of the first merge took is as good as any.
+inline void belief::take_level(std::span<const summary> epoch) {
+  const double level = std::ranges::min_element(epoch, {}, &summary::mean)->mean - unknown_level;
+  for (int i = 0; i < size(); ++i) arms_[std::size_t(i)].predicted = mean_[std::size_t(i)] += level;
+}
+
+/// How well each level explains the first samples of arms; false if there are none.
+inline bool belief::weigh_levels(std::span<const summary> epoch) {
+  bool any = false;
+  for (const summary& s : epoch) {
+    const arm_state& a = arms_[std::size_t(s.arm)];
+    if (a.samples > 0 || a.doubted) continue;
+    any = true;
+    const double v = a.own_spread * a.own_spread + noise_variance_ / s.kept;
+    const double error = s.mean - (a.predicted - level_);
+    for (int k = -most_level; k <= most_level; ++k)
+      level_fits_[std::size_t(k + most_level)] +=
+          std::log(normal_density(error - level_step * k, v) +
+                   (a.native ? odd_native : trap_share * anywhere));
+  }
+  return any;
+}
+
+/// Predictions that are far too slow all together hide every arm behind the one in use, so nothing
+/// would show it: the level of the arms without samples is corrected. Those that are far too fast
+/// are found out by trying.
+inline void belief::correct_level() {
+  const double best = *std::ranges::max_element(level_fits_);
+  double all = 0, sum = 0, squares = 0, far = 0;
+  for (int k = -most_level; k <= most_level; ++k) {
+    const double level = level_step * k;
+    const double share = std::exp(level_fits_[std::size_t(k + most_level)] - best) *
+                         ((1 - any_share) * normal_density(level, usual_level * usual_level) +
+                          any_share * normal_density(level, any_level * any_level));
+    all += share;
+    sum += share * level;
+    squares += share * level * level;
+    if (level < far_level) far += share;
+  }
+  const bool was_corrected = level_ != 0;
+  if (far <= far_share * all && !was_corrected) return;
+  const double level = sum / all, v = std::max(0.0, squares / all - level * level);
+  for (int i = 0; i < size(); ++i) {
+    if (arms_[std::size_t(i)].samples > 0) continue;
+    mean_[std::size_t(i)] += level - level_;
+    arms_[std::size_t(i)].predicted += level - level_;
+    for (int j = 0; j < size() && !was_corrected; ++j)
+      if (arms_[std::size_t(j)].samples == 0) cov_(i, j) += v;
+  }
+  level_ = level;
+  level_spread_ = std::sqrt(v);
+}
+
+inline void belief::learn(std::span<const observation> merged, std::int64_t calls,
+                          std::int64_t calls_before, int incumbent) {
+  const std::int64_t elapsed = std::max<std::int64_t>(0, calls - calls_before);
+  std::vector<summary> epoch = summarise(merged);
+  changed_ = false;
+  slowed_.reset();
+  if (epoch.empty()) return;
+  if (!std::exchange(knows_level_, true)) take_level(epoch);
+  if (has_predictions_ && weigh_levels(epoch)) correct_level();
+  for (const observation& o : merged) {
+    if (!(o.seconds > 0) || !std::isfinite(o.seconds)) continue;
+    arm_state& a = arms_[std::size_t(o.arm)];
+    const double log_s = std::log(o.seconds);
+    a.latest[a.num_latest++ % a.latest.size()] = log_s;
+    most_ = std::max(most_, log_s);
+  }
+  ++epochs_;
+
+  double squares = 0, freedom = 0;
+  for (const summary& s : epoch)
+    if (s.kept >= 3) {
+      squares += s.squares;
+      freedom += s.kept - 1;
+    }
+  const auto refine_noise = [&](double sum, double weight) {
+    noise_variance_ = std::max((noise_weight_ * noise_variance_ + sum) / (noise_weight_ + weight),
+                               least_noise * least_noise);
+    noise_weight_ = std::min(200.0, noise_weight_ + weight);
+  };
+  if (freedom > 0) refine_noise(squares, freedom);
+  for (const summary& s : epoch) {
+    arm_state& a = arms_[std::size_t(s.arm)];
+    a.last_seen = calls;
+    family_tail& t = tails_[std::size_t(a.family)];
+    t.calls += s.total();
+    t.outliers += s.outliers;
+    t.excess += s.excess;
+  }
+  if (remembered_calls() > 4000)
+    for (family_tail& t : tails_) t = {t.calls / 2, t.outliers / 2, t.excess / 2};
+
+  // The common offset first: arms in the order of how little they deviate from the typical one.
+  std::vector<std::pair<double, int>> residuals;
+  int weights = 0;
+  for (const summary& s : epoch) {
+    residuals.emplace_back(s.mean - mean(s.arm), std::min(s.kept, 4));
+    weights += std::min(s.kept, 4);
+  }
+  std::sort(residuals.begin(), residuals.end());
+  double typical = 0;
+  for (int seen = 0; const auto& [residual, weight] : residuals)
+    if (2 * (seen += weight) >= weights) {
+      typical = residual;
+      break;
+    }
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t i = 0; i < epoch.size(); ++i)
+    order.emplace_back(std::abs(epoch[i].mean - mean(epoch[i].arm) - typical), i);
+  std::sort(order.begin(), order.end());
+
+  spread_out(drift_variance * double(elapsed), 0.02 * 0.02 / 1000 * double(elapsed));
+  // What was played most, which need not be today's incumbent: plans are made an epoch ahead.
+  const auto most_seen =
+      std::max_element(epoch.begin(), epoch.end(),
+                       [](const summary& a, const summary& b) { return a.total() < b.total(); });
+  if (most_seen->kept >= 2 && arms_[std::size_t(most_seen->arm)].samples > few) watch(*most_seen);
+  if (changed_) begin_anew(*most_seen);
+
+  for (const auto& [distance, i] : order) {
+    const summary& s = epoch[i];
+    arm_state& a = arms_[std::size_t(s.arm)];
+    if (a.samples == 0 && s.total() == 1 && !a.doubted && s.arm != incumbent && !a.native) {
+      // A bad first sample is an upper bound, not a value: the arm is given a second chance.
+      const double difference = covariances().of_difference(s.arm, incumbent);
+      const double surprise = s.mean - mean(s.arm);
+      if (surprise >
+          2.5 * std::sqrt(std::min(difference, prior_spread_ * prior_spread_) + noise_variance_)) {
+        a.doubted = true;
+        a.bad_first = s.mean;
+        continue;
+      }
+    }
+    const bool doubted_before = a.doubted;
+    apply(s);
+    if (s.kept < 3 && a.samples > 2 + s.total() && !doubted_before) {
+      const double r = s.mean - mean(s.arm);
+      refine_noise(0.5 * std::min(r * r, 9 * noise_variance_ / s.kept) * s.kept, 0.5);
+    }
+  }
+
+  keep_to_samples();
+}
+
+}  // namespace railpass::select

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the policies that keep a belief have in common: which arms are active, which is the
+// incumbent, how long an epoch is.
+#pragma once
+
+#include "railpass/base/statistics.hpp"
+#include "railpass/base/units.hpp"
+#include "railpass/select/belief/belief.hpp"
+#include "railpass/select/policy/policy.hpp"
+#include "railpass/select/policy/random.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace railpass::select {
+
+namespace detail {
+
+/// Without arms whose segments are no smaller than the message, which do what the arm without
+/// segments does: a context keeps nothing of these.
+inline std::vector<arm_prior> distinct(std::vector<arm_prior> priors) {
+  std::vector<arm_prior> result;
+  const auto is_known = [&](const arm_prior& p) {
+    return std::ranges::any_of(result, [&](const arm_prior& q) {
+      return !q.native && p.family == q.family && p.log_seconds == q.log_seconds &&
+             q.log2_segment == 24;
+    });
+  };
+  for (arm_prior& p : priors)
+    if (p.native || !p.one_segment || !is_known(p)) result.push_back(std::move(p));
+  result.shrink_to_fit();
+  return result;
+}
+
+/// All arms in the order in which they deserve attention: native, the best of each algorithm, so
+/// that one well predicted algorithm with many parameters does not hide the others, then the others
+/// as fast as they are predicted. Indices in `priors`.
+inline std::vector<int> ranked_arms(std::span<const arm_prior> priors) {
+  std::vector<int> order;
+  std::vector<int> result;
+  for (int i = 0; i < int(priors.size()); ++i) {
+    if (priors[std::size_t(i)].native)
+      result.push_back(i);
+    else
+      order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return priors[std::size_t(a)].log_seconds < priors[std::size_t(b)].log_seconds;
+  });
+  const auto take = [&](int i) {
+    if (std::find(result.begin(), result.end(), i) == result.end()) result.push_back(i);
+  };
+  std::vector<int> families;
+  for (const int i : order) {
+    const arm_prior& p = priors[std::size_t(i)];
+    if (std::find(families.begin(), families.end(), p.family) != families.end()) continue;
+    families.push_back(p.family);
+    take(i);
+  }
+  for (const int i : order) take(i);
+  return result;
+}
+
+/// Versions of which nothing is known stand where belief thinks: where something is known of
+/// others, after good ones, before bad ones.
+inline std::vector<arm_prior> placed(std::vector<arm_prior> priors) {
+  const arm_prior* best = nullptr;
+  for (const arm_prior& p : priors)
+    if (!p.measured_only && (!best || p.log_seconds < best->log_seconds)) best = &p;
+  const double unknown = best ? best->log_seconds + belief::unpredicted_lag : 0;
+  for (arm_prior& p : priors)
+    if (p.measured_only && !p.native) p.log_seconds = unknown + p.lag;
+  return priors;
+}
+
+}  // namespace detail
+
+class belief_policy : public policy {
+ public:
+  static constexpr std::size_t max_active = 24;  // beside native
+
+  explicit belief_policy(policy_input input)
+      : priors_(detail::distinct(detail::placed(std::move(input.priors)))),
+        active_(detail::ranked_arms(priors_)),
+        outsiders_(cut_off(active_)),
+        random_(input.seed),
+        belief_(selected(priors_, active_)) {
+    const auto native = std::find_if(active_.begin(), active_.end(),
+                                     [&](int i) { return priors_[std::size_t(i)].native; });
+    if (native == active_.end()) throw error("policy: expected a native arm among the arms");
+    native_ = int(native - active_.begin());
+    incumbent_ = native_;
+  }
+
+  void learn(std::span<const observation> merged, std::int64_t calls) override {
+    for (const observation& o : merged)
+      if (index_of(o.arm) < 0 && o.seconds > 0 && std::isfinite(o.seconds)) consider(o, calls);
+    std::vector<observation> known;
+    for (const observation& o : merged)
+      if (const int a = index_of(o.arm); a >= 0) known.push_back({a, o.seconds});
+    belief_.learn(known, calls, learnt_at_, incumbent_);
+    learnt_at_ = calls;
+    if (belief_.changed()) {
+      change_epoch_ = epoch_ + 1;
+      spent_ = std::min(spent_, budget_share() * double(calls));
+    }
+  }
+
+  std::span<const arm_prior> arms() const override { return priors_; }
+
+  std::optional<arm_posterior> posterior(int arm) const override {
+    if (const int a = index_of(arm); a >= 0) {
+      if (active_prior(a).measured_only && belief_.samples(a) == 0) return std::nullopt;
+      return arm_posterior{std::exp(belief_.expected(a)), std::sqrt(belief_.variance(a))};
+    }
+    for (const arm_prior& p : priors_)
+      if (p.arm == arm && !p.measured_only)
+        return arm_posterior{std::exp(p.log_seconds + p.spread * p.spread / 2), p.spread};
+    return std::nullopt;
+  }
+
+  std::string reason() const override {
+    char text[256];
+    const auto seconds = [&](int a) { return format_seconds(std::exp(belief_.expected(a))); };
+    const auto percent = [](double z) { return 50 * std::erfc(-z / std::numbers::sqrt2); };
+    const int best_rival = rival();
+    if (active_.size() == 1) return "no other arm is eligible";
+    if (incumbent_ == native_) {
+      std::snprintf(text, sizeof text,
+                    "native at %s stays until another arm is faster with %.0f %% confidence; the "
+                    "best other arm is estimated at %s (%.0f %% sure to be faster)",
+                    seconds(native_).c_str(), percent(confident), seconds(best_rival).c_str(),
+                    percent(belief_.lead(best_rival, native_)));
+    } else {
+      // What it gains is said by pairs alone (pairs.hpp).
+      const auto doubt = [&](int a) { return std::exp(std::sqrt(belief_.variance(a))); };
+      const auto samples = [&](int a) { return static_cast<long long>(belief_.samples(a)); };
+      std::snprintf(text, sizeof text,
+                    "estimated at %s (x/%.2f) after %lld samples, native at %s (x/%.2f) after %lld",
+                    seconds(incumbent_).c_str(), doubt(incumbent_), samples(incumbent_),
+                    seconds(native_).c_str(), doubt(native_), samples(native_));
+    }
+    return text;
+  }
+
+ protected:
+  /// An arm of which no belief is kept.
+  struct outsider {
+    int place = 0;           ///< in arms()
+    double log_seconds = 0;  ///< by its latest samples; before the first one it is only predicted
+    bool measured = false;
+    std::int64_t last_seen = 0;
+  };
+
+  /// Native gives way to an arm that is cheaper by so many standard deviations.
+  static constexpr double confident = 0.7;
+  /// Predictions with less spread are believed before anything was measured.
+  static constexpr double trusted_spread = 0.45;
+  /// Predictions further off than this (of the logarithm: 2.2 times) are wrong ones.
+  static constexpr double misfit = 0.8;
+  /// What the first call of an arm takes beyond its prediction, until some were tried.
+  static constexpr double first_risk = 2.4;
+
+  const belief& beliefs() const { return belief_; }
+  std::span<const outsider> outsiders() const { return outsiders_; }
+  /// ln of what a call of an outsider is expected to take if predictions are off by `error`.
+  double expected(const outsider& o, double error) const {
+    return o.measured ? o.log_seconds : priors_[std::size_t(o.place)].log_seconds + error;
+  }
+  int num_active() const { return int(active_.size()); }
+  int native() const { return native_; }
+  int incumbent() const { return incumbent_; }
+  int number_of(int a) const { return active_prior(a).arm; }
+  int place_of(int a) const { return active_[std::size_t(a)]; }  ///< in arms()
+  const arm_prior& active_prior(int a) const {
+    return priors_[std::size_t(active_[std::size_t(a)])];
+  }
+  random_stream& random() { return random_; }
+  int epochs_since_change() const { return epoch_ - change_epoch_; }
+  bool has_changed() const { return change_epoch_ > 0; }
+  /// How much there is to learn: 1 where predictions are a model's.
+  double doubt() const {
+    constexpr double of_a_model = 0.35;  // spread
+    return belief_.prior_spread() / of_a_model;
+  }
+  /// The share of calls that exploring may cost in the long run.
+  double budget_share() const { return 0.012 * doubt(); }
+  double& spent() { return spent_; }
+
+  /// Index among the active arms, -1 if it is none of them.
+  int index_of(int arm) const {
+    for (int a = 0; a < num_active(); ++a)
+      if (number_of(a) == arm) return a;
+    return -1;
+  }
+
+  /// Begins an epoch: the cheapest arm in expectation, but native as long as that is not clear.
+  /// Returns true if native should be timed now.
+  bool choose_incumbent() {
+    ++epoch_;
+    // Where predictions prove far off only what was measured here counts: neither the others'
+    // predictions nor what an earlier run measured of native, unless even that is slower.
+    const bool sound = predictions_hold();
+    if (!sound && belief_.samples(native_) == 0) {
+      const int measured = cheapest_measured();
+      const arm_prior& earlier = active_prior(native_);
+      const bool slower = !earlier.measured_only && earlier.log_seconds > belief_.mean(measured);
+      incumbent_ = slower ? measured : native_;
+      return true;
+    }
+    const int best = sound ? cheapest_to_play() : cheapest_measured();
+    if (best == native_) {
+      incumbent_ = native_;
+      return false;
+    }
+    // In so short calls only what both were measured at counts, here or in the same earlier runs.
+    const bool measured_here = !is_native_doubtful() && belief_.samples(best) > 0;
+    if (is_short(best) && !measured_here && !were_measured_before(best)) {
+      incumbent_ = native_;
+      return false;
+    }
+    const arm_prior& p = active_prior(best);
+    const bool unmeasured = belief_.samples(native_) == 0 && active_prior(native_).measured_only;
+    if (unmeasured && p.spread <= trusted_spread && !p.measured_only) {
+      incumbent_ = best;
+      return true;
+    }
+    const bool was_so_before = p.remembered && belief_.samples(native_) == 0;
+    const double needed = incumbent_ == native_ && !was_so_before ? confident : confident / 3;
+    incumbent_ = belief_.lead(best, native_) >= needed ? best : native_;
+    return false;
+  }
+
+  /// Whether the arms measured so far took about what was predicted, by their median.
+  bool predictions_hold() const { return std::abs(prediction_error()) <= misfit; }
+  /// Median over the arms measured so far, of the logarithm.
+  double prediction_error() const {
+    std::vector<double> errors;
+    for (int a = 0; a < num_active(); ++a)
+      if (const arm_prior& p = active_prior(a); belief_.samples(a) > 0 && !p.native)
+        errors.push_back(belief_.mean(a) - p.log_seconds);
+    return errors.empty() ? 0 : median(errors);
+  }
+  /// What the first call of an arm is expected to take beyond its prediction, in such calls: some
+  /// arms are nothing like theirs, and take many times as long. The more were tried the fewer.
+  double risk_of_a_first_call() const {
+    double tried = 0;
+    for (int a = 0; a < num_active(); ++a) {
+      const arm_prior& p = active_prior(a);
+      if (!p.native && belief_.last_seen(a) > 0) ++tried;
+    }
+    return first_risk / (1 + tried / 5);
+  }
+  /// Whether the arm's time is known from calls, here or in an earlier run.
+  bool is_proven(int a) const {
+    const arm_prior& p = active_prior(a);
+    return belief_.samples(a) > 0 || p.remembered || (a == native_ && !p.measured_only);
+  }
+  /// Native's first calls, cold and next to merges, may take a hundred times what it takes: a few
+  /// count only if an earlier run has measured about the same.
+  bool is_native_doubtful() const {
+    const arm_prior& earlier = active_prior(native_);
+    const bool agrees = !earlier.measured_only && belief_.samples(native_) > 0 &&
+                        belief_.mean(native_) - earlier.log_seconds <= misfit;
+    return belief_.samples(native_) < proven_samples && !agrees;
+  }
+  /// Whether an earlier run measured native and what is much like the arm, and native here does not
+  /// contradict it.
+  bool were_measured_before(int a) const {
+    return !active_prior(native_).measured_only &&
+           active_prior(a).spread <= belief::measured_spread &&
+           (belief_.samples(native_) == 0 || !is_native_doubtful());
+  }
+  bool is_short(int a) const { return std::exp(belief_.expected(a)) < belief::short_call_s; }
+  /// The cheapest arm; once others were measured one that was not must be so much cheaper that it
+  /// is worth the risk.
+  int cheapest_to_play() const {
+    const int best = belief_.cheapest();
+    bool tried = false;
+    int proven = best;
+    for (int a = 0; a < num_active(); ++a) {
+      if (!is_proven(a)) continue;
+      tried = tried || a != native_;
+      if (!is_proven(proven) || belief_.expected(a) < belief_.expected(proven)) proven = a;
+    }
+    const double lead = belief_.expected(proven) - belief_.expected(best);
+    return tried && lead < std::log1p(risk_of_a_first_call()) ? proven : best;
+  }
+  /// Native where nothing else was measured.
+  int cheapest_measured() const {
+    int best = native_;
+    for (int a = 0; a < num_active(); ++a)
+      if (belief_.samples(a) > 0 && belief_.expected(a) < belief_.expected(best)) best = a;
+    return best;
+  }
+
+  /// Whether the arm in use takes here what it took in the same context before.
+  bool is_as_before() const {
+    const arm_prior& p = active_prior(incumbent_);
+    return p.remembered && belief_.samples(incumbent_) > 0 &&
+           std::abs(belief_.mean(incumbent_) - p.log_seconds) <= misfit / 2;
+  }
+
+  /// Calls of an epoch while much is to be learnt, and at most (it grows with the calls, so that
+  /// merges become rare without bound).
+  double early_length() const {
+    return first_length * std::pow(1.25, std::min(64, epochs_since_change()));
+  }
+  double longest_length(const planning_input& now) const {
+    // An arm that is played on its prediction alone is looked at before it can do much harm.
+    if (incumbent_ != native_ && belief_.samples(incumbent_) == 0) return 3;
+    const double kappa = now.merge_cost_s / std::exp(belief_.expected(incumbent_));
+    // What took the same in earlier runs is looked at more rarely.
+    const double usual = is_as_before() ? std::max(2 * kappa / merge_share, shortest_as_before)
+                                        : std::max(kappa / merge_share, shortest_usual);
+    return std::min(std::max(usual, double(now.calls) / 100),
+                    usual * std::pow(2.0, std::min(30, epochs_since_change())));
+  }
+  static constexpr double merge_share = 0.01;  // of the time, at most
+  static constexpr double first_length = 2, shortest_usual = 8, shortest_as_before = 128;  // calls
+  static constexpr std::int64_t proven_samples = 4;
+
+  /// One in so many incumbent calls is timed: about 16 per epoch are enough.
+  static int stride_for(double length) { return int(std::clamp(length / 16, 1.0, 64.0)); }
+
+  /// Spreads the explored arms (places in arms()) over the epoch in a random order.
+  epoch_plan shuffled(const std::vector<int>& explore, int length, int stride) {
+    epoch_plan p{.incumbent = number_of(incumbent_), .length = length, .timed_stride = stride};
+    std::vector<int> calls(explore);
+    calls.resize(std::size_t(std::max(length, int(explore.size()))), -1);
+    random_.shuffle(calls);
+    for (std::size_t i = 0; i < calls.size(); ++i)
+      if (calls[i] >= 0) p.explore.push_back({int(i), priors_[std::size_t(calls[i])].arm});
+    return p;
+  }
+
+  /// The cheapest arm apart from the incumbent.
+  int rival() const {
+    int best = -1;
+    for (int a = 0; a < num_active(); ++a)
+      if (a != incumbent_ && (best < 0 || belief_.expected(a) < belief_.expected(best))) best = a;
+    return std::max(best, 0);
+  }
+
+  /// In the order of arms(), from values by active index.
+  std::vector<double> by_arm(std::span<const double> of_active) const {
+    std::vector<double> result(priors_.size());
+    for (int a = 0; a < num_active(); ++a)
+      result[std::size_t(active_[std::size_t(a)])] = of_active[std::size_t(a)];
+    return result;
+  }
+
+ private:
+  static std::vector<outsider> cut_off(std::vector<int>& ranked) {
+    std::vector<outsider> result;
+    while (ranked.size() > max_active + 1) {
+      result.push_back({.place = ranked.back()});
+      ranked.pop_back();
+    }
+    return result;
+  }
+
+  /// An outsider that was measured. If it was faster than the incumbent is, it takes the place of
+  /// the slowest active arm.
+  void consider(const observation& o, std::int64_t calls) {
+    const auto one = std::find_if(outsiders_.begin(), outsiders_.end(), [&](const outsider& x) {
+      return priors_[std::size_t(x.place)].arm == o.arm;
+    });
+    if (one == outsiders_.end()) return;
+    // One slow call may be an outlier.
+    const double before = expected(*one, prediction_error());
+    one->log_seconds = std::min(std::log(o.seconds), before + doubling);
+    one->measured = true;
+    one->last_seen = calls;
+    if (one->log_seconds >= belief_.mean(incumbent_)) return;
+    int slowest = -1;
+    for (int a = 0; a < num_active(); ++a)
+      if (a != native_ && a != incumbent_ &&
+          (slowest < 0 || belief_.expected(a) > belief_.expected(slowest)))
+        slowest = a;
+    if (slowest < 0) return;
+    arm_prior mine = priors_[std::size_t(one->place)];
+    mine.log_seconds = before;  // this sample is learnt like any other one
+    mine.spread = belief_.prior_spread();
+    *one = {.place = std::exchange(active_[std::size_t(slowest)], one->place),
+            .log_seconds = belief_.mean(slowest),
+            .measured = belief_.samples(slowest) > 0,
+            .last_seen = belief_.last_seen(slowest)};
+    belief_.replace(slowest, mine);
+  }
+  static constexpr double doubling = 0.7;  // of the logarithm
+
+  static std::vector<arm_prior> selected(std::span<const arm_prior> priors,
+                                         std::span<const int> indices) {
+    std::vector<arm_prior> result;
+    for (const int i : indices) result.push_back(priors[std::size_t(i)]);
+    return result;
+  }
+
+  std::vector<arm_prior> priors_;
+  std::vector<int> active_;
+  std::vector<outsider> outsiders_;
+  random_stream random_;
+  belief belief_;
+  int native_ = 0;
+  int incumbent_ = 0;
+  int epoch_ = -1, change_epoch_ = 0;  // plans made; the first one after a change
+  std::int64_t learnt_at_ = 0;
+  double spent_ = 0;  // on exploring, in calls of the incumbent
+};
+
+}  // namespace railpass::select

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a context has learnt of its arms corrects the priors of a new one of a similar size: where
+// the model errs at 64 KiB it errs at 128 KiB, too.
+#pragma once
+
+#include "railpass/base/statistics.hpp"
+#include "railpass/select/policy/policy.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace railpass::select {
+
+/// Sizes further apart say nothing about one another.
+inline constexpr int most_octaves = 3;
+
+/// Corrects `priors` by what is known of the same arms in a context `octaves` away, beyond what was
+/// predicted for it: `known_there` gives an arm's arm_posterior, or nothing. Arms of which nothing
+/// is known there get the typical correction, so that a machine that is slower altogether changes
+/// no order. An arm without a prediction keeps none.
+template <class Known>
+void correct_by_neighbour(std::span<arm_prior> priors, const Known& known_there,
+                          std::span<const arm_prior> predicted_there, double octaves) {
+  // How far errors drift apart in one octave, of their own size.
+  constexpr double drift_per_octave = 0.7;
+  // How much is left an octave away of what an arm errs by beyond what all do: where buffers and
+  // protocols change, some arms do that at other sizes than others.
+  constexpr double kept_per_octave = 0.7;
+  struct correction {
+    double shift = 0, variance = 0;
+  };
+  std::vector<std::optional<correction>> known(priors.size());
+  std::vector<double> shifts;
+  for (std::size_t i = 0; i < priors.size(); ++i) {
+    if (priors[i].measured_only) continue;
+    const auto there = std::find_if(predicted_there.begin(), predicted_there.end(),
+                                    [&](const arm_prior& p) { return p.arm == priors[i].arm; });
+    if (there == predicted_there.end() || there->measured_only) continue;
+    const std::optional<arm_posterior> thinks = known_there(priors[i].arm);
+    if (!thinks || !(thinks->mean_s > 0) || thinks->spread >= 0.9 * there->spread) continue;
+    const double variance = thinks->spread * thinks->spread;
+    known[i] = {std::log(thinks->mean_s) - variance / 2 - there->log_seconds, variance};
+    shifts.push_back(known[i]->shift);
+  }
+  if (shifts.empty()) return;
+  const double typical = median(shifts), kept = std::pow(kept_per_octave, octaves);
+  for (std::size_t i = 0; i < priors.size(); ++i) {
+    arm_prior& p = priors[i];
+    if (p.measured_only) continue;
+    if (!known[i]) {
+      // Native's time comes from a table, not from the model: its error is its own.
+      if (!p.native) p.log_seconds += typical;
+      continue;
+    }
+    const double drift = drift_per_octave * p.spread;
+    p.log_seconds += typical + kept * (known[i]->shift - typical);
+    p.spread = std::min(p.spread, std::sqrt(known[i]->variance + octaves * drift * drift));
+  }
+}
+
+}  // namespace railpass::select

@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What rank 0 of a communicator knows of its contexts: it learns from what merges bring, asks the
+// contexts' policies for plans, and says when it wants the next merge.
+#pragma once
+
+#include "railpass/base/statistics.hpp"
+#include "railpass/select/lockstep/account.hpp"
+#include "railpass/select/lockstep/followed_context.hpp"
+#include "railpass/select/lockstep/merge_costs.hpp"
+#include "railpass/select/lockstep/merge_pacing.hpp"
+#include "railpass/select/lockstep/merge_words.hpp"
+#include "railpass/select/lockstep/sizes.hpp"
+#include "railpass/select/lockstep/skew.hpp"
+#include "railpass/select/lockstep/thinned.hpp"
+#include "railpass/select/policy/policy.hpp"
+#include "railpass/select/statistics/pairs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace railpass::select {
+
+/// What the leader saw of one arm of a context; for statistics.
+struct arm_record {
+  int arm = 0;
+  std::int64_t calls = 0;
+  std::int64_t samples = 0;    ///< timed calls that were merged
+  double sum_s = 0;            ///< of the samples
+  double sum_log = 0;          ///< of ln(seconds)
+  double sum_log_squared = 0;  ///< of ln(seconds)^2
+  double exploration_cost_s =
+      0;                    ///< of samples of exploring calls: time beyond the incumbent's mean
+  thinned_times some_s{};   ///< of the samples
+  all_meetings meetings{};  ///< with native, while the arm was in use
+  /// What calls took: each by the mean of the samples that a merge brought next.
+  double time_s = 0;
+  std::int64_t timed_calls = 0;  ///< those
+  double latest_s = 0;           ///< that mean
+};
+
+/// Whether all arms' times are known so well that none is likely to take clearly less than this
+/// one.
+inline bool is_likely_best(const policy& p, int arm) {
+  constexpr double clearly = 0.1, deviations = 2;  // of the logarithm
+  const auto own = p.posterior(arm);
+  return own && std::ranges::all_of(p.arms(), [&](const arm_prior& other) {
+           const auto its = p.posterior(other.arm);
+           return other.arm == arm ||
+                  (its && std::log(own->mean_s / its->mean_s) +
+                                  deviations * std::hypot(own->spread, its->spread) <
+                              clearly);
+         });
+}
+
+/// Contexts have the numbers that the followed ones have, which are handed in.
+class leader {
+ public:
+  /// Room for so many contexts: add_context() throws none then. Throws std::bad_alloc.
+  void reserve(std::size_t contexts) {
+    led_.reserve(contexts);
+    merged_.reserve(merge_report::max_samples);
+  }
+  bool has_room() const { return led_.size() < led_.capacity(); }
+  void add_context(int of_all_sizes) { led_.emplace_back().of_all_sizes = of_all_sizes; }
+
+  /// What asking all ranks for one number is expected to take, until that was measured.
+  void expect_asking(double seconds) { ask_s_ = seconds; }
+
+  /// What trials cost is charged there; null: nowhere.
+  void spend_from(account* of_process) { account_ = of_process; }
+
+  /// The first plan of a context, by its policy, which is kept; a null one means: native, untimed,
+  /// for good. `calls`: of the communicator. Throws std::bad_alloc, and nothing has changed.
+  epoch_plan begin(int context, std::unique_ptr<policy> chosen, std::int64_t calls,
+                   double merge_cost_s);
+
+  /// Another policy, which begins with what the one before it has measured of native. Throws
+  /// std::bad_alloc, and nothing has changed.
+  void change_policy(int context, std::unique_ptr<policy> chosen, std::int64_t calls,
+                     double merge_cost_s);
+
+  /// A call that explores is made.
+  void note_exploration(int context, int arm) {
+    led_context& led = led_[std::size_t(context)];
+    ++led.explored_since;
+    ++led.record_of(arm).calls;
+  }
+  /// Before the context's plan is replaced.
+  void account_calls(int context, const followed_context& s);
+
+  /// Takes over a merge's report of these samples.
+  void learn(std::span<const timed_sample> samples, const merge_report& report,
+             std::span<const followed_context> contexts);
+  /// Makes new plans for the contexts that have learnt something. `queue` has the samples since the
+  /// merge was posted; the plans will be followed in `reply_calls`.
+  void plan(std::span<const followed_context> contexts, std::span<const timed_sample> queue,
+            std::int32_t reply_calls, double merge_cost_s);
+  /// Counts what was called since the last answer, hands over the plans that were made, as many as
+  /// fit, and says what the contexts want of the next merge. `calls`: of the communicator.
+  merge_demand answer(std::span<const followed_context> contexts, std::int64_t calls,
+                      std::int32_t reply_calls, merge_reply& reply);
+
+  /// Of the communicator, at least 1; `calls`: all so far.
+  double calls_since_answer(std::int64_t calls) const {
+    return double(std::max<std::int64_t>(1, calls - answered_at_));
+  }
+
+  /// By how much calls beside a merge that is spread over calls take longer, in calls, where ranks
+  /// share cores.
+  double slowdown() const { return sharing_.is_usual() ? slowdown_.of_a_call() : 0; }
+
+  /// What a call takes by the context's policy; nothing if nobody can say.
+  std::optional<double> expected_s(int context, int arm) const {
+    const led_context& led = led_[std::size_t(context)];
+    return led.chosen ? led.believed_s(arm) : std::nullopt;
+  }
+  /// What the arm takes that was predicted to be the fastest; 0 if none was.
+  double least_predicted_s(int context) const {
+    const policy* chosen = policy_of(context);
+    double log_s = std::numeric_limits<double>::infinity();
+    if (chosen)
+      for (const arm_prior& a : chosen->arms())
+        if (!a.measured_only) log_s = std::min(log_s, a.log_seconds);
+    return std::isfinite(log_s) ? std::exp(log_s) : 0;
+  }
+  /// Null if the context is native for good.
+  const policy* policy_of(int context) const { return led_[std::size_t(context)].chosen.get(); }
+  /// Arms that ran, in the order of their first call.
+  std::vector<arm_record> records(int context, const followed_context& s) const;
+  std::span<const double> skews_s(int context) const { return led_[std::size_t(context)].skews_s; }
+  /// Of its calls, where only merges tell; nothing if none has.
+  std::optional<size_record> sizes(int context) const {
+    const led_context& led = led_[std::size_t(context)];
+    return led.sizes ? std::optional(led.sizes->record()) : std::nullopt;
+  }
+  std::optional<double> core_given_share() const { return sharing_.share(); }
+  std::optional<double> cost_share(int context) const {
+    const led_context& led = led_[std::size_t(context)];
+    if (led.samples_by_cost == 0) return std::nullopt;
+    return double(led.samples_by_cost) / double(led.samples);
+  }
+
+ private:
+  static constexpr std::size_t kept_skews = 64;  // per context
+  // In calls of the arm in use: what takes longer has met something else.
+  static constexpr double slowest_trial = 30;
+  // Calls ask for their size where sizes differ by so much and asking costs no more than so much of
+  // a call, and go on with that while the rest holds.
+  static constexpr double asking_factor = 8, asked_factor = 4;
+  static constexpr double asking_share = 0.01, asked_share = 0.02;
+
+  struct merged_call {
+    std::size_t context = 0;
+    observation seen{};
+  };
+
+  struct led_context {
+    std::unique_ptr<policy> chosen;
+    std::optional<epoch_plan> outbox;
+    int length = 0;                    // of the last plan
+    std::int64_t wanted_at = 0;        // call of the context at which a new plan is wanted
+    std::int64_t calls_at_answer = 0;  // when the last merge was answered
+    std::int64_t counted_from = 0;     // that, or when it began, by calls of the communicator
+    std::int64_t calls_accounted = 0;  // in `records`
+    std::int64_t explored_since = 0;   // exploring calls among those not yet accounted
+    double rate = 1;                   // calls of the context per call of the communicator
+    double last_seconds = 0;           // of its latest timed call, on this rank
+    bool has_learnt = false;           // from the merge being consumed
+    std::vector<arm_record> records;   // of each arm that has run, or that a plan has named
+    usual_lateness lateness;
+    std::vector<double> skews_s;  // the oldest is replaced
+    std::size_t next_skew = 0;
+    double sampled_s = 0;  // the latest sample, of that call
+    std::int64_t sampled_call = -2;
+    std::int64_t samples = 0, samples_by_cost = 0;
+    int of_all_sizes = -1;              // the context that its calls would have if they did not ask
+    std::unique_ptr<seen_sizes> sizes;  // where only merges tell
+    std::optional<asking_calls> asking;
+
+    // As far as anybody knows.
+    double taken_before_s(const timed_sample& one) const {
+      if (sampled_call + 1 == one.call) return sampled_s;
+      return believed_s(one.arm_before).value_or(0);
+    }
+    /// What a call takes on average.
+    double mean_call_s(int incumbent) const { return believed_s(incumbent).value_or(last_seconds); }
+    // Others wait for what a merge brings: without memory nothing is believed.
+    std::optional<double> believed_s(int arm) const {
+      try {
+        const auto believed = chosen->posterior(arm);
+        return believed ? std::optional<double>(believed->mean_s) : std::nullopt;
+      } catch (const std::bad_alloc&) {
+        return std::nullopt;
+      }
+    }
+
+    void note_size(double bytes) noexcept {
+      try {
+        if (!sizes) sizes = std::make_unique<seen_sizes>();
+        sizes->add(bytes);
+      } catch (const std::bad_alloc&) {  // the next one, maybe
+      }
+    }
+    void keep_skew(double skew_s) noexcept {
+      if (skews_s.size() == kept_skews) {
+        skews_s[next_skew++ % kept_skews] = skew_s;
+        return;
+      }
+      try {
+        skews_s.push_back(skew_s);
+      } catch (const std::bad_alloc&) {  // the next one, maybe
+      }
+    }
+    /// What calls took since the last merge that had samples of their arm, and the meeting of the
+    /// arm in use with native. Meetings of other arms decide which one comes into use, so they
+    /// would say too much of it.
+    void note_times(int in_use, std::span<const observation> merged) {
+      const auto merged_s = [&](int arm, bool after_itself) {
+        std::vector<double> times_s;
+        for (const observation& o : merged)
+          if (o.arm == arm && (o.after_itself || !after_itself)) times_s.push_back(o.seconds);
+        return times_s;
+      };
+      for (arm_record& r : records) {
+        const std::vector<double> times_s = merged_s(r.arm, false);
+        if (times_s.empty()) continue;
+        r.latest_s = mean(times_s);
+        r.time_s += double(r.calls - r.timed_calls) * r.latest_s;
+        r.timed_calls = r.calls;
+      }
+      if (in_use == native_arm) return;
+      const std::vector<double> own_s = merged_s(in_use, true),
+                                native_s = merged_s(native_arm, true);
+      if (own_s.empty() || native_s.empty()) return;
+      arm_record& r = record_of(in_use);
+      r.meetings.add(own_s, native_s, r.calls);
+    }
+    arm_record& record_of(int arm) {
+      for (arm_record& r : records)
+        if (r.arm == arm) return r;
+      records.push_back({.arm = arm});
+      return records.back();
+    }
+    /// Makes the records of all arms that may run by a plan, as no call may need memory for one.
+    void name_arms(const epoch_plan& p) {
+      for (const exploration& e : p.explore) record_of(e.arm);
+      record_of(p.incumbent);
+      record_of(native_arm);
+    }
+
+    /// Without memory a policy is left in a state that nobody knows: the context keeps its plan
+    /// then.
+    template <class F>
+    void ask(const F& question) {
+      try {
+        question(*chosen);
+      } catch (const std::bad_alloc&) {
+        chosen.reset();
+        has_learnt = false;
+        outbox.reset();
+      }
+    }
+  };
+
+  bool shows_cost(const led_context& led, const followed_context& s, const timed_sample& one,
+                  const call_times& times) const;
+  void learn_call(led_context& led, const followed_context& s, const timed_sample& one,
+                  const call_times& times, const std::optional<call_size>& size);
+  void note_asking(led_context& of_all_sizes, const call_size& size, double call_s) {
+    of_all_sizes.note_size(size.bytes);
+    if (!size.asked_s) return;
+    of_all_sizes.asking->add(call_s, *size.asked_s);
+    ask_s_ = of_all_sizes.asking->asked_s();
+  }
+  /// Whether the context's calls are to ask for their size. Only where ranks wait for each other
+  /// anyway: asking makes them do so.
+  bool should_ask(const led_context& led, const followed_context& s) const {
+    return s.id.waits == waiting::usually_for_all && led.sizes &&
+           led.sizes->vary_by(asking_factor) &&
+           ask_s_ < asking_share * led.mean_call_s(s.incumbent);
+  }
+  static bool should_go_on_asking(const led_context& led) {
+    return led.asking->are_few() || (led.sizes->vary_by(asked_factor) &&
+                                     led.asking->asked_s() < asked_share * led.asking->call_s());
+  }
+  std::vector<observation> merged_of(std::size_t context) const {
+    std::vector<observation> result;
+    for (const merged_call& m : merged_)
+      if (m.context == context) result.push_back(m.seen);
+    return result;
+  }
+
+  account* account_ = nullptr;
+  std::vector<led_context> led_;
+  std::vector<merged_call> merged_;  // of the merge being consumed
+  merge_slowdown slowdown_;
+  core_sharing sharing_;
+  double ask_s_ = merge_costs{}.ask_s;
+  std::int64_t answered_at_ = 0;  // by calls of the communicator
+};
+
+inline epoch_plan leader::begin(int context, std::unique_ptr<policy> chosen, std::int64_t calls,
+                                double merge_cost_s) {
+  led_context& led = led_[std::size_t(context)];
+  epoch_plan p = native_plan();
+  if (chosen) {
+    p = chosen->plan({.calls = 0, .merge_cost_s = merge_cost_s, .pending = {}});
+    p.asks_size = false;
+    led.name_arms(p);
+    led.chosen = std::move(chosen);
+  }
+  led.length = p.length;
+  led.wanted_at = p.length;
+  if (answered_at_ > 0) led.counted_from = calls;
+  return p;
+}
+
+inline void leader::change_policy(int context, std::unique_ptr<policy> chosen, std::int64_t calls,
+                                  double merge_cost_s) {
+  led_context& led = led_[std::size_t(context)];
+  const auto native_s = led.chosen ? led.believed_s(native_arm) : std::nullopt;
+  if (native_s) {
+    const observation before{.arm = native_arm, .seconds = *native_s};
+    chosen->learn({&before, 1}, calls);
+  }
+  epoch_plan p = chosen->plan({.calls = calls, .merge_cost_s = merge_cost_s, .pending = {}});
+  p.asks_size = false;
+  led.name_arms(p);
+  led.outbox = std::move(p);
+  led.chosen = std::move(chosen);
+}
+
+inline void leader::account_calls(int context, const followed_context& s) {
+  led_context& led = led_[std::size_t(context)];
+  const std::int64_t calls = s.calls - led.calls_accounted - led.explored_since;
+  if (calls > 0 && led.chosen) led.record_of(s.incumbent).calls += calls;
+  led.calls_accounted = s.calls;
+  led.explored_since = 0;
+}
+
+inline std::vector<arm_record> leader::records(int context, const followed_context& s) const {
+  const led_context& led = led_[std::size_t(context)];
+  std::vector<arm_record> result = led.records;
+  std::erase_if(result, [](const arm_record& r) { return r.calls == 0; });
+  const std::int64_t calls = s.calls - led.calls_accounted - led.explored_since;
+  if (calls <= 0) return result;
+  const auto current = std::find_if(result.begin(), result.end(),
+                                    [&](const arm_record& r) { return r.arm == s.incumbent; });
+  if (current != result.end()) {
+    current->calls += calls;
+  } else {
+    result.push_back({.arm = s.incumbent, .calls = calls});
+  }
+  return result;
+}
+
+inline void leader::learn(std::span<const timed_sample> samples, const merge_report& report,
+                          std::span<const followed_context> contexts) {
+  sharing_.learn(
+      int(std::ranges::count_if(
+          samples, [](const timed_sample& one) { return one.seconds > 0 && one.watches_core; })),
+      report.gave_core());
+  merged_.clear();
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const timed_sample& one = samples[i];
+    led_context& led = led_[std::size_t(one.context)];
+    if (one.seconds > 0) led.last_seconds = one.seconds;
+    if (const auto times = report.times(i); times && led.chosen)
+      learn_call(led, contexts[std::size_t(one.context)], one, *times, report.size(i));
+  }
+  for (std::size_t c = 0; c < led_.size(); ++c) {
+    if (!led_[c].has_learnt) continue;
+    led_[c].ask([&](policy& p) {
+      const std::vector<observation> merged = merged_of(c);
+      account_calls(int(c), contexts[c]);
+      led_[c].note_times(contexts[c].incumbent, merged);
+      p.learn(merged, contexts[c].calls);
+    });
+  }
+}
+
+/// By what is believed of the arm in use: all samples that a merge has of a context are measured
+/// alike. Between clocks that differ nobody can tell which of two ranks came a message after the
+/// other one: where there is no root, times inside are better then.
+inline bool leader::shows_cost(const led_context& led, const followed_context& s,
+                               const timed_sample& one, const call_times& times) const {
+  constexpr double largest_clock_error = 0.05;  // of a call
+  if (!times.on_shared_clock || sharing_.is_usual()) return false;
+  const double error_s = times.on_shared_clock->error_s;
+  return error_s == 0 ||
+         (has_root(one.role.of) && error_s <= largest_clock_error * led.mean_call_s(s.incumbent));
+}
+
+inline void leader::learn_call(led_context& led, const followed_context& s, const timed_sample& one,
+                               const call_times& times, const std::optional<call_size>& size) {
+  if (const auto skew = skew_s(times)) led.keep_skew(*skew);
+  const double before_s = led.taken_before_s(one);
+  led.lateness.learn(times, before_s);
+  const bool skew_is_lateness = !sharing_.is_usual() || led.lateness.is_most();
+  const bool by_cost = shows_cost(led, s, one, times);
+  const double seconds = by_cost ? times.on_shared_clock->cost_s()
+                                 : duration_s(s.id.waits, times, skew_is_lateness,
+                                              led.lateness.finishing_s(before_s)),
+               log_s = std::log(seconds);
+  ++led.samples;
+  if (by_cost) ++led.samples_by_cost;
+  const bool skew_counts = !skew_is_lateness || s.id.waits != waiting::for_all;
+  if (!one.explored && skew_counts && s.id.waits != waiting::for_some && !size)
+    if (const auto expected_s = led.believed_s(one.arm))
+      slowdown_.learn(seconds / *expected_s, one.beside_merge);
+  led.sampled_s = seconds;
+  led.sampled_call = one.call;
+  if (size) {
+    led.note_size(size->bytes);
+    if (led.of_all_sizes >= 0) note_asking(led_[std::size_t(led.of_all_sizes)], *size, seconds);
+  }
+  led.has_learnt = true;
+  merged_.push_back({std::size_t(one.context),
+                     {.arm = one.arm,
+                      .seconds = seconds,
+                      .after_itself = one.arm == one.arm_before || s.id.waits == waiting::for_all,
+                      .bytes = size ? size->bytes : -1}});
+  arm_record& record = led.record_of(one.arm);
+  ++record.samples;
+  record.sum_s += seconds;
+  record.some_s.add(seconds);
+  record.sum_log += log_s;
+  record.sum_log_squared += log_s * log_s;
+  if (one.explored)
+    if (const auto incumbent_s = led.believed_s(s.incumbent)) {
+      record.exploration_cost_s += seconds - *incumbent_s;
+      if (account_)
+        account_->spend_on_trials(std::min(seconds, slowest_trial * *incumbent_s) - *incumbent_s);
+    }
+}
+
+inline void leader::plan(std::span<const followed_context> contexts,
+                         std::span<const timed_sample> queue, std::int32_t reply_calls,
+                         double merge_cost_s) {
+  for (std::size_t c = 0; c < led_.size(); ++c) {
+    const followed_context& s = contexts[c];
+    led_context& led = led_[c];
+    if (s.asks_size && led.chosen && !led.outbox && led.asking && !should_go_on_asking(led)) {
+      led.ask([&](policy& p) {
+        led.outbox = p.plan({.calls = s.calls, .merge_cost_s = merge_cost_s, .pending = {}});
+        led.outbox->asks_size = false;
+        led.name_arms(*led.outbox);
+      });
+      continue;
+    }
+    if (!led.has_learnt) {
+      // Wanted a plan, but had nothing to learn from: do not make everybody wait for it.
+      if (led.chosen && !led.outbox && led.wanted_at <= s.calls) led.wanted_at = s.calls + s.length;
+      continue;
+    }
+    led.has_learnt = false;
+    led.ask([&](policy& p) {
+      std::vector<int> pending;
+      for (const timed_sample& one : queue)
+        if (std::size_t(one.context) == c) pending.push_back(one.arm);
+      // Those of the present plan that still come before the reply.
+      const std::int64_t left = s.calls + std::int64_t(reply_calls * led.rate);
+      for (std::size_t i = s.next_explore; i < s.num_explore && s.period == 0; ++i)
+        if (const exploration e = s.explored(i); s.list_start + e.position < left)
+          pending.push_back(e.arm);
+      led.outbox = p.plan({.calls = s.calls,
+                           .merge_cost_s = merge_cost_s,
+                           .reply_calls = 2 * reply_calls * led.rate,
+                           .pending = pending,
+                           .shares_cores = sharing_.is_usual()});
+      led.name_arms(*led.outbox);
+      led.outbox->settled = is_likely_best(p, led.outbox->incumbent);
+      bool& asks = led.outbox->asks_size;
+      asks = asks && (s.asks_size ? should_go_on_asking(led) : should_ask(led, s));
+      if (asks && !s.asks_size) led.asking.emplace();
+    });
+  }
+}
+
+inline merge_demand leader::answer(std::span<const followed_context> contexts, std::int64_t calls,
+                                   std::int32_t reply_calls, merge_reply& reply) {
+  merge_demand demand{.calls = calls_since_answer(calls)};
+  answered_at_ = calls;
+  for (std::size_t c = 0; c < led_.size(); ++c) {
+    const followed_context& s = contexts[c];
+    led_context& led = led_[c];
+    const double new_calls = double(s.calls - led.calls_at_answer);
+    led.calls_at_answer = s.calls;
+    led.rate = new_calls / double(std::max<std::int64_t>(1, calls - led.counted_from));
+    led.counted_from = calls;
+    if (led.outbox && reply.add(*led.outbox, int(c))) {
+      led.length = led.outbox->length;
+      led.wanted_at = s.calls + std::int64_t(reply_calls * led.rate) + led.length;
+      led.outbox.reset();
+    }
+    if (new_calls == 0 || !led.chosen) continue;
+    const double mean_s = led.mean_call_s(s.incumbent);
+    demand.calls_s += new_calls * mean_s;
+    demand.call_s += led.rate * mean_s;
+    demand.longest_call_s = std::max(demand.longest_call_s, mean_s);
+    demand.shortest_plan = std::min(demand.shortest_plan, led.length);
+    const double remaining = led.outbox ? 0 : double(led.wanted_at - s.calls);
+    demand.gap = std::min(demand.gap, remaining / led.rate - reply_calls);
+  }
+  return demand;
+}
+
+}  // namespace railpass::select

@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Never slower: a policy proposes which arm is in use and which ones are tried, the guard decides.
+// Its rules need no distribution of times and look for no changes; they compare calls of an arm and
+// of native between the same two merges (*pairs*), as both saw the same machine. (What a call holds
+// of another arm's call before it is not its own: only the others are pairs.)
+//
+//   * Nothing is in use that has not run, but at the very beginning for what is predicted from
+//     times of this machine. The older a context is, the more pairs must be won before.
+//   * An arm in use meets native again before its calls have doubled. It stays while its sums over
+//     the pairs are not clearly the larger ones. Slow calls of an arm or of native count as they
+//     are once it clearly has more of them than the others; until then they are the machine's.
+//   * When its latest calls take longer than native did when they met, and twice as long as before,
+//     native is in use at once, and what comes back must win pairs against native as it is now.
+//   * What trials take beyond native is one budget. An arm that has never run is expected to take
+//     what first calls have taken so far.
+//   * Where ranks share cores an arm costs the program more than its calls show: a share of
+//     native's time is added.
+//
+// Duels: Yue, Broder, Kleinberg, Joachims: The k-armed dueling bandits problem, Journal of Computer
+// and System Sciences 78(5), 2012, doi:10.1016/j.jcss.2011.12.028. A budget against a default arm:
+// Wu, Shariff, Lattimore, Szepesvari: Conservative bandits, ICML 2016, arXiv:1602.04282.
+#pragma once
+
+#include "railpass/select/policy/policy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace railpass::select {
+
+class guarded_policy : public policy {
+ public:
+  /// What is in use meets native, with `says_worth` so often that its pairs tell at any time.
+  explicit guarded_policy(std::unique_ptr<policy> proposing, bool says_worth = false,
+                          bool all_wait = false)
+      : proposing_(std::move(proposing)), says_worth_(says_worth), all_wait_(all_wait) {
+    const auto all = proposing_->arms();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!all[i].native) continue;
+      native_ = in_use_ = proposed_ = int(i);
+      if (!all[i].measured_only)
+        native_s_ = native_now_s_ = quiet_s_ = std::exp(all[i].log_seconds);
+    }
+  }
+
+  void learn(std::span<const observation> merged, std::int64_t calls) override;
+  epoch_plan plan(const planning_input& now) override;
+
+  std::span<const arm_prior> arms() const override { return proposing_->arms(); }
+  std::vector<double> probabilities() const override { return probability_; }
+
+  /// Of an arm with some samples it lies near the last ones, whatever the others' say.
+  std::optional<arm_posterior> posterior(int arm) const override {
+    std::optional<arm_posterior> result = proposing_->posterior(arm);
+    const known_arm* const a = find(place_of(arm));
+    if (!a || a->samples < a->latest.size()) return result;
+    const auto [least, most] = std::ranges::minmax(a->latest);
+    if (!result) result = arm_posterior{most, 1};
+    result->mean_s = std::clamp(result->mean_s, least / 2, 2 * most);
+    return result;
+  }
+
+  std::string reason() const override {
+    const known_arm* const a = find(in_use_);
+    if (in_use_ != native_ && a && a->pairs > 0 && lead(*a) > 0) {
+      char text[160];
+      const auto percent = [](double of_logarithm) { return 100 * std::expm1(of_logarithm); };
+      const double reach = 2 * deviation(*a);
+      std::snprintf(text, sizeof text,
+                    "faster than native in %.0f of %.0f pairs, by %.0f %% (%.0f .. %.0f)", a->wins,
+                    a->pairs, percent(lead(*a)), percent(lead(*a) - reach),
+                    percent(lead(*a) + reach));
+      return text;
+    }
+    // Not what speaks for an arm that is not in use.
+    if (in_use_ != proposed_)
+      return "stays until the arm with the shorter estimated time has won enough pairs against "
+             "native";
+    return proposing_->reason();
+  }
+
+ private:
+  // What trials may take beyond native: so many of its calls, and of the calls so far.
+  static constexpr double first_budget = 40, budget_share = 0.03;
+  // Until first calls tell better, native calls that one takes more; as much as one of them says.
+  static constexpr double first_call_risk = 5;
+  // Calls so many times slower than the middle of all are left out of the sums, as any arm may meet
+  // one; tail() counts them.
+  static constexpr double slow_call = 2;
+  static constexpr double remembered_pairs = 64;
+  // Predictions with less spread are from times of this machine.
+  static constexpr double trusted_spread = 0.45;
+  // What takes within such a factor (of the logarithm) of what it took in an earlier run has not.
+  static constexpr double as_before = 0.4;
+  static constexpr double remembered_as = 4;  // pairs
+  // What a call of an arm costs the program beyond its time where ranks share cores, in native's.
+  static constexpr double hidden_on_shared_cores = 0.25;
+  // What takes so many times as long as before has changed.
+  static constexpr double slower = 2;
+  // It meets native again when its calls have grown by this, a little earlier than they double.
+  static constexpr double meeting_growth = 1.8;
+  // To say what it is worth: after so many calls, or so many that each of the two calls of a
+  // meeting takes so much of the time.
+  static constexpr double worth_every = 20, worth_share = 0.005;
+  static constexpr std::int64_t first_meeting = 64;  // call
+  static constexpr int pairs_in_turn = 4;
+  static constexpr std::size_t most_meetings = 8;  // in a plan
+
+  static double level_of(std::vector<double> times_s) {
+    const auto middle = times_s.begin() + std::ptrdiff_t((times_s.size() - 1) / 2);
+    std::nth_element(times_s.begin(), middle, times_s.end());
+    return *middle;
+  }
+
+  /// An arm that has run.
+  struct known_arm {
+    int place = 0;  // in arms()
+    std::size_t samples = 0;
+    std::array<double, 5> latest{};  // seconds, in a ring
+    double level_s = 0;              // in the latest merge
+    double ratio = 0;                // that in native's then
+    // Sums over its pairs, in units of the middle of all calls of their merge.
+    double pairs = 0, wins = 0, own = 0, native = 0;
+    // Its calls, the slow ones, and by how much these exceed what is slow, in its usual time.
+    double calls = 0, slow = 0, excess = 0;
+    bool doubted = false;  // must meet native before it is in use again
+    bool lost = false;     // must win by more than the doubt
+
+    double usual_s() const {  // once there is a sample
+      return level_of({latest.begin(), latest.begin() + std::min(samples, latest.size())});
+    }
+  };
+
+  /// Calls of an arm since the last merge.
+  struct seen_arm {
+    int place = 0;  // in arms()
+    std::vector<double> all_s{}, after_itself_s{};
+    double level_s() const { return level_of(after_itself_s.empty() ? all_s : after_itself_s); }
+  };
+
+  int place_of(int arm) const {
+    const auto all = arms();
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (all[i].arm == arm) return int(i);
+    return -1;
+  }
+  int number_of(int place) const { return arms()[std::size_t(place)].arm; }
+  const known_arm* find(int place) const {
+    const auto found = std::ranges::find(known_, place, &known_arm::place);
+    return found == known_.end() ? nullptr : &*found;
+  }
+  known_arm& at(int place) {
+    const auto found = std::ranges::find(known_, place, &known_arm::place);
+    if (found != known_.end()) return *found;
+    known_.push_back({.place = place});
+    return known_.back();
+  }
+
+  /// Of those that take no more than `most_s`, if there are any.
+  static double mean_of(std::span<const double> times_s, double most_s) {
+    double sum = 0;
+    int kept = 0;
+    for (const double t : times_s)
+      if (t <= most_s) sum += t, ++kept;
+    return kept > 0 ? sum / kept : most_s;
+  }
+
+  /// Whether what is in use takes what it took in an earlier run.
+  bool is_as_before() const {
+    const known_arm* const a = find(in_use_);
+    const arm_prior& p = arms()[std::size_t(in_use_)];
+    return p.remembered && a && std::abs(std::log(a->level_s) - p.log_seconds) <= as_before;
+  }
+  void remember(known_arm& a, double level_s) const;
+  void note(known_arm& a, std::span<const double> times_s);
+  void meet(known_arm& a, std::span<const double> own_s, std::span<const double> native_s);
+  void note_noise(std::span<const double> times_s);
+
+  /// ln of native's time over the arm's, by their pairs and the slow calls of both.
+  double lead(const known_arm& a) const {
+    const known_arm* const native = find(native_);
+    return std::log(a.native / a.own) - std::log1p(tail(a)) +
+           (native ? std::log1p(tail(*native)) : 0);
+  }
+  /// What the arm's slow calls add to its mean, in it: nothing unless it clearly has more of them
+  /// than all others.
+  double tail(const known_arm& a) const {
+    if (a.slow < 2) return 0;
+    const double others = all_calls_ - a.calls + 10, slow = all_slow_ - a.slow + 0.5;
+    const double share = all_slow_ / all_calls_;
+    const double spread = std::sqrt(share * (1 - share) * (1 / a.calls + 1 / others));
+    return a.slow / a.calls - slow / others > 2 * spread ? a.excess / a.calls : 0;
+  }
+  /// The standard deviation of what the pairs say.
+  double deviation(const known_arm& a) const {
+    return std::sqrt(2 * noise_squares_ / noise_samples_ / a.pairs);
+  }
+  /// What has been in use for long gives way only to what has met native more often.
+  double needed_pairs() const { return std::min(4.0, double(learnt_at_) / 512); }
+  bool may_be_used(int place) const;
+  /// Seconds that a call of the arm takes beyond native, now.
+  double price_s(int place) const;
+  double left_to_spend_s() const {
+    return first_budget * quiet_s_ + budget_share * passed_s_ - spent_s_;
+  }
+  /// Of native's time.
+  double hidden() const { return shares_cores_ ? hidden_on_shared_cores : 0; }
+  void leave_out_what_is_too_dear(std::vector<exploration>& explore) const;
+  static void put_together(std::vector<exploration>& explore);
+  void add_meetings(epoch_plan& p, const planning_input& now) const;
+  void publish(const epoch_plan& p);
+
+  std::unique_ptr<policy> proposing_;
+  bool says_worth_, all_wait_;
+  bool shares_cores_ = false;  // of late
+  std::vector<known_arm> known_;
+  std::vector<double> probability_;             // by place in arms()
+  int native_ = 0, in_use_ = 0, proposed_ = 0;  // places
+  double native_s_ = 0;                         // when it was last seen; 0: not known
+  double native_now_s_ = 0;                     // as far as the arm in use tells
+  double quiet_s_ = 0;                          // the least that it ever was
+  std::int64_t met_at_ = 0;                     // a call before which in use and native have met
+  std::int64_t learnt_at_ = 0;                  // call
+  double passed_s_ = 0;                         // in all calls, had they been native's
+  double spent_s_ = 0;
+  double all_calls_ = 0, all_slow_ = 0;
+  double lost_in_first_calls_ = 0, first_calls_ = 0;
+  // Of single calls, of the logarithm; a guess to begin with.
+  double noise_squares_ = 5 * 0.25 * 0.25, noise_samples_ = 5;
+};
+
+// ---- learning
+
+inline void guarded_policy::learn(std::span<const observation> merged, std::int64_t calls) {
+  std::vector<seen_arm> seen;
+  const auto find_seen = [&](int place) {
+    const auto found = std::ranges::find(seen, place, &seen_arm::place);
+    return found == seen.end() ? nullptr : &*found;
+  };
+  for (const observation& o : merged) {
+    const int place = place_of(o.arm);
+    if (place < 0 || !(o.seconds > 0) || !std::isfinite(o.seconds)) continue;
+    if (!find_seen(place)) seen.push_back({.place = place});
+    seen_arm& one = *find_seen(place);
+    one.all_s.push_back(o.seconds);
+    if (o.after_itself) one.after_itself_s.push_back(o.seconds);
+  }
+
+  // Where native was not called, what is in use says how the machine is.
+  std::vector<double> native_s;  // of meetings
+  const known_arm* const used = find(in_use_);
+  const seen_arm* const native = find_seen(native_);
+  if (native) {
+    native_s = native->after_itself_s;
+    native_s_ = native_now_s_ = native->level_s();
+    quiet_s_ = quiet_s_ > 0 ? std::min(quiet_s_, native_s_) : native_s_;
+    met_at_ = in_use_ == native_ ? calls : learnt_at_;
+  } else if (const auto* const of_used = find_seen(in_use_); of_used && used && used->ratio > 0) {
+    for (const double t : of_used->after_itself_s) native_s.push_back(t / used->ratio);
+    native_now_s_ = of_used->level_s() / used->ratio;
+  }
+  passed_s_ += double(calls - learnt_at_) * native_now_s_;
+  learnt_at_ = calls;
+
+  for (const seen_arm& one : seen) {
+    known_arm& a = at(one.place);
+    note(a, one.all_s);
+    const double level_s = one.level_s();
+    const bool in_use = one.place == in_use_;
+    if (a.level_s == 0) remember(a, level_s);
+    if (one.place != native_) {
+      if (native || !in_use) {
+        if (!native_s.empty() && !one.after_itself_s.empty()) meet(a, one.after_itself_s, native_s);
+      } else if (one.all_s.size() >= 2 && level_s > native_s_ && level_s > slower * a.level_s) {
+        a.pairs = a.wins = a.own = a.native = 0;
+        a.doubted = true;
+      }
+    }
+    a.level_s = level_s;
+    if (native_now_s_ > 0 && (native || !in_use || a.ratio == 0)) a.ratio = level_s / native_now_s_;
+  }
+  proposing_->learn(merged, calls);
+}
+
+/// An arm that takes what it took in an earlier run has met native there.
+inline void guarded_policy::remember(known_arm& a, double level_s) const {
+  const arm_prior &own = arms()[std::size_t(a.place)], &native = arms()[std::size_t(native_)];
+  if (a.place == native_ || !own.remembered || !native.remembered ||
+      std::abs(std::log(level_s) - own.log_seconds) > as_before)
+    return;
+  a.pairs = remembered_as;
+  a.own = remembered_as;
+  a.native = remembered_as * std::exp(native.log_seconds - own.log_seconds);
+  a.wins = a.native > a.own ? a.pairs : 0;
+}
+
+inline void guarded_policy::note(known_arm& a, std::span<const double> times_s) {
+  // Many calls say themselves what is usual: the latest ones before may all have been slow.
+  const double here_s =
+      times_s.size() < a.latest.size() ? 0 : level_of({times_s.begin(), times_s.end()});
+  for (const double t : times_s) {
+    const double hidden_s = a.place != native_ ? hidden() * native_now_s_ : 0;
+    const double lost_s = native_now_s_ > 0 ? std::max(0.0, t + hidden_s - native_now_s_) : 0;
+    if (a.samples == 0 && a.place != native_) {
+      ++first_calls_;
+      if (lost_s > 0) lost_in_first_calls_ += lost_s / native_now_s_;
+    }
+    if (a.samples >= 3) {
+      const double usual_s = here_s > 0 ? here_s : a.usual_s();
+      ++a.calls, ++all_calls_;
+      if (t > slow_call * usual_s) {
+        ++a.slow, ++all_slow_;
+        a.excess += t / usual_s - slow_call;
+      }
+    }
+    a.latest[a.samples++ % a.latest.size()] = t;
+    if (a.place != in_use_) spent_s_ += lost_s;
+  }
+}
+
+inline void guarded_policy::meet(known_arm& a, std::span<const double> own_s,
+                                 std::span<const double> native_s) {
+  std::vector<double> all(own_s.begin(), own_s.end());
+  all.insert(all.end(), native_s.begin(), native_s.end());
+  const double middle_s = level_of(all);
+  const std::size_t n = std::min(own_s.size(), native_s.size());
+  a.pairs += double(n);
+  a.own += double(n) * mean_of(own_s, slow_call * middle_s) / middle_s;
+  a.native += double(n) * mean_of(native_s, slow_call * middle_s) / middle_s;
+  for (std::size_t i = 0; i < n; ++i) a.wins += own_s[i] < native_s[i] ? 1 : 0;
+  if (a.pairs > remembered_pairs)
+    for (double* const sum : {&a.pairs, &a.wins, &a.own, &a.native}) *sum /= 2;
+  a.doubted = false;
+  note_noise(own_s);
+  note_noise(native_s);
+}
+
+inline void guarded_policy::note_noise(std::span<const double> times_s) {
+  if (times_s.size() < 2) return;
+  const double level_s = level_of({times_s.begin(), times_s.end()});
+  for (const double t : times_s) {
+    const double off = std::min(std::abs(std::log(t / level_s)), 1.0);
+    noise_squares_ += off * off;
+    ++noise_samples_;
+  }
+}
+
+// ---- deciding
+
+inline bool guarded_policy::may_be_used(int place) const {
+  if (place == native_) return true;
+  const known_arm* const a = find(place);
+  if (!a)
+    return !arms()[std::size_t(place)].measured_only &&
+           arms()[std::size_t(place)].spread <= trusted_spread &&
+           (learnt_at_ == 0 || place == in_use_);
+  if (a->doubted) return false;
+  // Early, what the policy makes of predictions and of what earlier runs measured is better.
+  if (a->pairs == 0 && learnt_at_ < first_meeting) return true;
+  if (a->pairs == 0) return place == in_use_ && a->ratio > 0 && a->ratio < 1;
+  if (place != in_use_ && a->pairs < needed_pairs()) return false;
+  const double needed_deviations = place == in_use_ ? -1 : a->lost ? 1 : 0;
+  return lead(*a) > needed_deviations * deviation(*a) + std::log1p(hidden());
+}
+
+inline double guarded_policy::price_s(int place) const {
+  if (place == native_) return 0;
+  const known_arm* const a = find(place);
+  const double more =
+      a ? a->ratio - 1 : (first_call_risk + lost_in_first_calls_) / (1 + first_calls_);
+  return native_now_s_ * std::max(0.0, more + hidden());
+}
+
+inline void guarded_policy::leave_out_what_is_too_dear(std::vector<exploration>& explore) const {
+  double left_s = left_to_spend_s();
+  std::erase_if(explore, [&](const exploration& e) {
+    const double price = price_s(place_of(e.arm));
+    if (price > 0 && price > left_s) return true;
+    left_s -= price;
+    return false;
+  });
+}
+
+/// An arm's calls one after the other, as only those after another one of its are pairs.
+inline void guarded_policy::put_together(std::vector<exploration>& explore) {
+  for (std::size_t i = 0; i < explore.size(); ++i)
+    for (std::size_t k = i; k-- > 0;)
+      if (explore[k].arm == explore[i].arm) {
+        explore[i].position = explore[k].position + 1;
+        break;
+      }
+}
+
+inline epoch_plan guarded_policy::plan(const planning_input& now) {
+  shares_cores_ = now.shares_cores;
+  epoch_plan p = proposing_->plan(now);
+  proposed_ = place_of(p.incumbent);
+  if (!may_be_used(in_use_)) {
+    for (known_arm& a : known_) a.lost = a.lost || a.place == in_use_;
+    in_use_ = native_;
+  }
+  if (may_be_used(proposed_)) in_use_ = proposed_;
+  p.incumbent = number_of(in_use_);
+  leave_out_what_is_too_dear(p.explore);
+  put_together(p.explore);
+  add_meetings(p, now);
+  publish(p);
+  return p;
+}
+
+/// Calls of native while another arm is in use, and of a challenger in turns with what is in use.
+inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& now) const {
+  p.explore.resize(std::min(p.explore.size(), epoch_plan::max_explore - 2 * most_meetings));
+  const auto add = [&](double position, int place) {
+    if (p.explore.size() < epoch_plan::max_explore)
+      p.explore.push_back({int(std::max(0.0, position)), number_of(place)});
+  };
+  if (in_use_ != native_) {
+    // For many plans to come, as a dear merge may be late.
+    const known_arm* const a = find(in_use_);
+    const double from =
+        double(std::max(met_at_, is_as_before() ? 4 * first_meeting : first_meeting));
+    // Where a call may hold the rest of the one before, it is the second that counts.
+    const int calls = all_wait_ && a && a->pairs > 0 && lead(*a) > 3 * deviation(*a) ? 1 : 2;
+    double most = 64 * from;  // calls to the next meeting
+    if (says_worth_) {
+      const known_arm* const native = find(native_);
+      const double more = a && native ? native->usual_s() / a->usual_s() - 1 : 0;
+      most = std::max(worth_every, more / worth_share);
+      p.length = std::min(p.length, int(std::min(most_meetings * most, 1e9)));
+    }
+    double due = std::max(from, double(now.calls) - most);
+    for (std::size_t met = 0; met < most_meetings; ++met) {
+      due = std::min(meeting_growth * due, due + most);
+      for (int i = 0; i < calls; ++i) add(due - double(now.calls) + i, native_);
+    }
+  }
+  if (proposed_ != in_use_) {
+    const known_arm* const a = find(proposed_);
+    const double have = a ? a->pairs : 0;
+    int pairs = have < 1    ? std::max(1, int(std::ceil(needed_pairs())))
+                : have < 4  ? 3
+                : have < 12 ? 8
+                            : 16;
+    if (const double price = price_s(proposed_); price > 0)
+      pairs = std::min(pairs, int(left_to_spend_s() / price));
+    // In turns, so many pairs in each, and a call before them.
+    int position = 1;
+    for (int left = pairs; left > 0; left -= pairs_in_turn) {
+      const int calls = std::min(left, pairs_in_turn) + (all_wait_ ? 0 : 1);
+      for (int i = 0; i < calls; ++i) add(position + i, proposed_);
+      if (in_use_ != native_)  // timed, whatever the stride
+        for (int i = 0; i < calls; ++i) add(position + calls + i, in_use_);
+      position += 2 * calls;
+    }
+    if (pairs > 0) p.length = std::max({p.length, position, int(p.explore.size()) + pairs});
+  }
+  std::ranges::stable_sort(p.explore, {}, &exploration::position);
+  for (std::size_t i = 1; i < p.explore.size(); ++i)
+    p.explore[i].position = std::max(p.explore[i].position, p.explore[i - 1].position + 1);
+}
+
+inline void guarded_policy::publish(const epoch_plan& p) {
+  probability_.assign(arms().size(), 0);
+  int tried = 0;
+  for (const exploration& e : p.explore) {
+    if (e.position >= p.length) continue;
+    probability_[std::size_t(place_of(e.arm))] += 1.0 / p.length;
+    ++tried;
+  }
+  probability_[std::size_t(in_use_)] += 1 - double(tried) / p.length;
+}
+
+}  // namespace railpass::select

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The policy of a context whose calls have sizes that only merges report. It has a part for each
+// size, which is a policy of its own: with predictions for calls of that size, taught by these. As
+// no rank knows a call's size when it begins, all take one arm: the one for which the times of all
+// sizes, each as often as it occurs, add up to the least.
+#pragma once
+
+#include "railpass/base/units.hpp"
+#include "railpass/select/policy/policy.hpp"
+#include "railpass/select/policy/random.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace railpass::select {
+
+/// How far apart two sizes are; empty calls count as calls of one byte.
+inline double octaves_between(double a, double b) {
+  return std::abs(std::log2(std::max(a, 1.0) / std::max(b, 1.0)));
+}
+
+class sized_policy final : public policy {
+ public:
+  struct part {
+    double bytes = 0;
+    std::unique_ptr<policy> its{};
+    int incumbent = 0;  // of its last plan
+    double weight = 0;  // calls of late
+    double due = 0;     // plans that were made of other parts' meanwhile
+    std::vector<observation> merged{};
+  };
+  /// A part's policy for calls of so many bytes; `nearest` has learnt of other sizes.
+  using maker = std::function<std::unique_ptr<policy>(double bytes, const part& nearest)>;
+
+  /// `first` is for calls of `guessed_bytes`, until merges tell their size. Calls whose mean size
+  /// is below `min_bytes` are native.
+  sized_policy(std::unique_ptr<policy> first, double guessed_bytes, double min_bytes, maker make)
+      : make_(std::move(make)), min_bytes_(min_bytes) {
+    parts_.reserve(most_parts);
+    parts_.push_back({.bytes = guessed_bytes, .its = std::move(first)});
+    for (const arm_prior& a : arms())
+      if (a.native) native_ = a.arm;
+    parts_.front().incumbent = incumbent_ = native_;
+  }
+
+  void learn(std::span<const observation> merged, std::int64_t calls) override {
+    for (const observation& o : merged) {
+      for (part& p : parts_) p.weight *= kept;
+      part& mine = o.bytes < 0 ? parts_.front() : part_of(o.bytes);
+      mine.merged.push_back(o);
+      if (o.bytes >= 0) ++mine.weight;
+    }
+    for (part& p : parts_) {
+      if (!p.merged.empty()) p.its->learn(p.merged, calls);
+      p.merged.clear();
+    }
+  }
+
+  epoch_plan plan(const planning_input& now) override {
+    if (mean_bytes() < min_bytes_) return native_for_now(now.calls);
+    part& due = next_due();
+    epoch_plan p = due.its->plan(now);
+    due.incumbent = p.incumbent;
+    incumbent_ = cheapest();
+    if (!has_several_sizes()) return p;
+    p.asks_size = true;
+    mix_calls(p);
+    p.incumbent = incumbent_;
+    return p;
+  }
+
+  std::span<const arm_prior> arms() const override { return parts_.front().its->arms(); }
+
+  std::vector<double> probabilities() const override {
+    const part& last = parts_[last_];
+    const std::span<const arm_prior> its = last.its->arms();
+    const std::vector<double> of_its = last.its->probabilities();
+    // A part that has made no plan, as calls are native, knows none.
+    const bool is_last =
+        incumbent_ == last.incumbent && mean_bytes() >= min_bytes_ && of_its.size() == its.size();
+    std::vector<double> result;
+    for (const arm_prior& a : arms()) {
+      // Other arms may have been eligible when the part was made.
+      const auto same = std::ranges::find(its, a.arm, &arm_prior::arm);
+      if (!is_last)
+        result.push_back(a.arm == incumbent_ ? 1 : 0);
+      else
+        result.push_back(same == its.end() ? 0 : of_its[std::size_t(same - its.begin())]);
+    }
+    return result;
+  }
+
+  /// Of a call of any size, each as often as it was of late.
+  std::optional<arm_posterior> posterior(int arm) const override {
+    double calls = 0, sum = 0, squares = 0;
+    for (const part& p : parts_) {
+      if (!counts(p)) continue;
+      const auto its = p.its->posterior(arm);
+      if (!its) return std::nullopt;
+      calls += weight_of(p);
+      sum += weight_of(p) * its->mean_s;
+      squares += std::pow(weight_of(p) * its->mean_s * its->spread, 2);
+    }
+    return arm_posterior{sum / calls, std::sqrt(squares) / sum};
+  }
+
+  std::string reason() const override {
+    if (mean_bytes() < min_bytes_)
+      return "the mean size, " + format_about_bytes(mean_bytes()) +
+             ", is below the setting min_bytes";
+    const part& last = parts_[last_];
+    if (!has_several_sizes()) return last.its->reason();
+    return "one arm for calls of several sizes, whose times add up to the least; of calls of " +
+           format_about_bytes(last.bytes) + ": " + last.its->reason();
+  }
+
+ private:
+  static constexpr std::size_t most_parts = 6;
+  static constexpr double one_size = 2;    // sizes of a part differ from its own by less
+  static constexpr double kept = 0.98;     // of a part's weight, per call that is reported
+  static constexpr double rare = 0.01;     // of all weights: a part of less does not count
+  static constexpr double clearly = 0.98;  // of the time: what another arm must be below
+
+  double all_weights() const {
+    double sum = 0;
+    for (const part& p : parts_) sum += p.weight;
+    return sum;
+  }
+  /// Before anything was reported the guess is all there is.
+  double weight_of(const part& p) const {
+    return all_weights() > 0 ? p.weight : &p == &parts_.front() ? 1 : 0;
+  }
+  bool counts(const part& p) const { return weight_of(p) > rare * all_weights(); }
+  bool has_several_sizes() const {
+    return std::ranges::count_if(parts_, [this](const part& p) { return counts(p); }) > 1;
+  }
+  double mean_bytes() const {
+    double calls = 0, sum = 0;
+    for (const part& p : parts_) calls += weight_of(p), sum += weight_of(p) * p.bytes;
+    return sum / calls;
+  }
+
+  /// The part for calls of that size, made if there is none: in the place of a part that is of no
+  /// use, if there is one. Where there are too many sizes it is the nearest part.
+  part& part_of(double bytes) {
+    const auto nearest = std::ranges::min_element(
+        parts_, {}, [&](const part& p) { return octaves_between(p.bytes, bytes); });
+    if (octaves_between(nearest->bytes, bytes) < std::log2(one_size)) return *nearest;
+    const auto unused = std::ranges::find_if(
+        parts_, [this](const part& p) { return p.weight <= rare * all_weights(); });
+    if (unused == parts_.end() && parts_.size() == most_parts) return *nearest;
+    part made{.bytes = bytes, .its = make_(bytes, *nearest), .incumbent = native_};
+    if (unused == parts_.end()) return parts_.emplace_back(std::move(made));
+    made.merged = std::move(unused->merged);  // of an earlier context
+    return *unused = std::move(made);
+  }
+
+  /// What calls of a part take of the time of all.
+  double time_of(const part& p) const {
+    const auto taken = p.its->posterior(incumbent_);
+    return weight_of(p) * (taken ? taken->mean_s : 0);
+  }
+  /// The part whose turn it is: each has turns as its calls take time.
+  part& next_due() {
+    double sum = 0;
+    for (const part& p : parts_) sum += time_of(p);
+    for (part& p : parts_)
+      if (sum > 0) p.due += time_of(p) / sum;
+    const auto due = std::ranges::max_element(
+        parts_, {}, [this](const part& p) { return counts(p) ? p.due : -HUGE_VAL; });
+    due->due -= 1;
+    last_ = std::size_t(due - parts_.begin());
+    return *due;
+  }
+
+  /// Of what the parts want, and native. Whoever is in use stays until another one is clearly
+  /// better.
+  int cheapest() const {
+    std::vector<int> wanted;
+    for (const part& p : parts_)
+      if (counts(p)) wanted.push_back(p.incumbent);
+    if (std::ranges::all_of(wanted, [&](int arm) { return arm == wanted.front(); }))
+      return wanted.front();
+    wanted.push_back(native_);
+    const auto cost_s = [this](int arm) {
+      const auto taken = posterior(arm);
+      return taken ? taken->mean_s : HUGE_VAL;
+    };
+    const int best = *std::ranges::min_element(wanted, {}, cost_s);
+    return cost_s(best) < clearly * cost_s(incumbent_) ? best : incumbent_;
+  }
+
+  /// Sizes may take turns as the arms of a plan do: its first calls are made in another order.
+  /// Those of what the due part has in use are among them, as another arm may be in use.
+  void mix_calls(epoch_plan& p) {
+    constexpr int most = 256;
+    const int last = p.explore.empty() ? 0 : p.explore.back().position;
+    if (last >= most) return;
+    std::vector<int> calls(std::size_t(last + 1), p.incumbent);
+    for (const exploration& e : p.explore) calls[std::size_t(e.position)] = e.arm;
+    random_.shuffle(calls);
+    p.explore.clear();
+    for (int i = 0; i <= last && p.explore.size() < epoch_plan::max_explore; ++i)
+      if (calls[std::size_t(i)] != incumbent_)
+        p.explore.push_back({.position = i, .arm = calls[std::size_t(i)]});
+    p.period = std::max(p.period, p.period > 0 ? last + 1 : 0);
+  }
+
+  /// Sizes are seen in timed calls only.
+  epoch_plan native_for_now(std::int64_t calls) {
+    constexpr std::int64_t shortest = 16, longest = 4096;
+    const auto length = int(std::clamp(calls, shortest, longest));
+    incumbent_ = native_;
+    return {.incumbent = native_, .length = length, .timed_stride = length / int(shortest)};
+  }
+
+  maker make_;
+  double min_bytes_;
+  std::vector<part> parts_;
+  int native_ = 0;
+  int incumbent_ = 0;
+  random_stream random_{1};
+  std::size_t last_ = 0;  // the part that the last plan is of
+};
+
+}  // namespace railpass::select

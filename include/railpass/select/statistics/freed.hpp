@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Statistics of freed communicators, bounded since programs may make and free any number.
+#pragma once
+
+#include "railpass/select/statistics/dump.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace railpass::select {
+
+/// Contexts beyond this number are summed over all other communicators, under this name.
+inline constexpr std::size_t most_freed_contexts = 128;
+inline constexpr const char* other_freed_communicators = "(others that were freed)";
+
+namespace detail {
+
+inline bool is_same_context(const context_statistics& a, const context_statistics& b) {
+  return a.communicator == b.communicator && a.collective == b.collective &&
+         a.num_ranks == b.num_ranks && a.ranks_per_node == b.ranks_per_node && a.rails == b.rails &&
+         a.from_bytes == b.from_bytes && a.operation == b.operation && a.policy == b.policy;
+}
+
+inline void add_arm(arm_statistics& to, const arm_statistics& one) {
+  const double before = double(to.samples), more = double(one.samples), all = before + more;
+  if (one.mean_s && one.spread) {
+    const double old_mean_s = to.mean_s.value_or(*one.mean_s),
+                 old_spread = to.spread.value_or(*one.spread);
+    to.mean_s = (before * old_mean_s + more * *one.mean_s) / all;
+    to.spread =
+        std::sqrt((before * old_spread * old_spread + more * *one.spread * *one.spread) / all);
+  }
+  to.calls += one.calls;
+  to.samples += one.samples;
+  to.time_s += one.time_s;
+  to.exploration_cost_s += one.exploration_cost_s;
+  if (one.pairs) to.pairs = to.pairs ? joined(*to.pairs, *one.pairs) : *one.pairs;
+  to.posterior = one.posterior;
+  to.probability = one.probability;
+}
+
+// Calls and times add up; what is believed, and why, is the later one's.
+inline void add_context(context_statistics& to, context_statistics&& one) {
+  for (arm_statistics& arm : one.arms) {
+    const auto known = std::ranges::find(to.arms, arm.arm, &arm_statistics::arm);
+    if (known != to.arms.end())
+      add_arm(*known, arm);
+    else
+      to.arms.push_back(std::move(arm));
+  }
+  to.calls += one.calls;
+  to.time_s += one.time_s;
+  to.exploration_cost_s += one.exploration_cost_s;
+  to.current_arm = std::move(one.current_arm);
+  to.reason = std::move(one.reason);
+  if (one.skew_s) to.skew_s = one.skew_s;
+  if (one.skew_p90_s) to.skew_p90_s = one.skew_p90_s;
+  if (one.core_given_share) to.core_given_share = one.core_given_share;
+  if (one.cost_share) to.cost_share = one.cost_share;
+  to.overlapped_share = std::max(to.overlapped_share, one.overlapped_share);
+  if (one.own_s) to.own_s = one.own_s;
+}
+
+}  // namespace detail
+
+/// Adds what a communicator that is freed has learnt, of the arms that ran. The contexts of
+/// communicators with the same name and shape count together. Throws std::bad_alloc; some of `one`
+/// may then be in `all`.
+inline void add_freed(statistics_dump& all, statistics_dump&& one) {
+  all.merges += std::exchange(one.merges, 0);
+  all.merge_cost_s += std::exchange(one.merge_cost_s, 0);
+  for (context_statistics& context : one.contexts) {
+    std::erase_if(context.arms, [&](const arm_statistics& a) {
+      return a.calls == 0 && a.arm != context.current_arm;
+    });
+    context.arms.shrink_to_fit();
+    const auto find = [&] {
+      return std::ranges::find_if(all.contexts, [&](const context_statistics& known) {
+        return detail::is_same_context(known, context);
+      });
+    };
+    auto known = find();
+    if (known == all.contexts.end() && all.contexts.size() >= most_freed_contexts) {
+      context.communicator = other_freed_communicators;
+      known = find();
+    }
+    if (known != all.contexts.end())
+      detail::add_context(*known, std::move(context));
+    else
+      all.contexts.push_back(std::move(context));
+  }
+}
+
+}  // namespace railpass::select

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// From the arguments of a call to what the executor takes, and back.
+#pragma once
+
+#include "lib/buffers/datatype.hpp"
+#include "lib/call/call.hpp"
+#include "lib/exec/binding.hpp"
+#include "railpass/schedule/nodes.hpp"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace railpass::internal {
+
+/// Elements of the user that lie together: a block of a message, or all of it.
+struct user_block {
+  std::byte* memory = nullptr;
+  std::int64_t count = 0;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  datatype_layout layout{};
+  std::int64_t bytes() const { return count * layout.size; }
+  /// Whether it lies in memory as it is packed. A block without bytes does, whatever its datatype.
+  bool is_packed() const { return bytes() == 0 || layout.packed; }
+};
+
+/// Where a rank stands in a call.
+struct call_place {
+  int rank = 0;  ///< physical
+  int num_ranks = 1;
+  int datatype_key = 0;  ///< see layout_of
+};
+
+/// What of the user's memory holds the result of a call on this rank, by MPI's rules; `before`:
+/// what a call in place reads and may overwrite. Returns an MPI error code.
+int result_blocks(const call& c, const call_place& at, bool before,
+                  std::vector<user_block>& blocks);
+
+/// What of the user's memory this rank's call sends, by MPI's rules. Returns an MPI error code.
+int sent_blocks(const call& c, const call_place& at, std::vector<user_block>& blocks);
+
+std::size_t packed_bytes(const std::vector<user_block>& blocks);
+/// To the wire format and back. Return an MPI error code.
+int pack_blocks(const std::vector<user_block>& blocks, std::vector<std::byte>& packed);
+int unpack_blocks(const std::vector<std::byte>& packed, const std::vector<user_block>& blocks);
+
+/// What the executor is given for the elements of a reduction.
+struct element_operation {
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Op what = MPI_OP_NULL;
+  datatype_layout layout{};
+  static int apply(void* self, const std::byte* left, std::byte* right, std::int64_t units);
+  static int pack(void* self, const std::byte* memory, std::int64_t units, std::byte* packed);
+  static int unpack(void* self, const std::byte* packed, std::int64_t units, std::byte* memory);
+};
+
+/// Binds the buffers of a call. Directly where memory is the wire format and blocks lie as the
+/// schedule needs them; otherwise through packed copies: datatypes with holes, a root's blocks that
+/// wrap around, displacements. Other ranks may lay out the same data differently, so nothing here
+/// chooses an arm. Keeps its memory from call to call.
+class call_buffers {
+ public:
+  /// Binds the call's buffers for a schedule whose virtual rank 0 is the physical rank `root`, and
+  /// packs what is sent. `nodes`: which virtual ranks are in the order of; null: they are
+  /// counted from the root on. All must live until finish(). Returns an MPI error code.
+  int prepare(const call& c, const call_place& at, const schedule& s, int root,
+              const node_order* nodes = nullptr);
+  /// Of the call that was prepared last, by the arm of that number: what ranks must have alike.
+  void mark(std::uint64_t arm) { bound_.mark = call_mark(call_->message_bytes, call_->root, arm); }
+  /// Of the call that was prepared last.
+  const binding& bound() const { return bound_; }
+
+  /// A call whose buffers were bound as they are, without tables of blocks.
+  struct as_they_are {
+    binding bound{};
+    element_operation operation{};
+    const void *sent = nullptr, *received = nullptr;
+    /// Whether this call's are at the same place.
+    bool are_of(const call& c) const {
+      return c.send.memory == sent && c.receive.memory == received;
+    }
+  };
+  /// The call that was prepared last, if it is such a one.
+  std::optional<as_they_are> bound_directly() const;
+  /// As prepare() for a call with the same arguments, whose buffers may lie elsewhere. `known` must
+  /// live until finish().
+  void prepare_again(const call& c, const as_they_are& known);
+
+  /// Unpacks what was received, after the schedule has run. Returns an MPI error code.
+  int finish();
+
+ private:
+  // Of a call that has blocks.
+  struct bound_side {
+    std::byte* memory = nullptr;
+    std::span<const extent> table;
+    bool staged = false;  // a packed copy
+  };
+  static constexpr std::size_t input = 0, output = 1;
+
+  int prepare_reduction();
+  int prepare_message();
+  int prepare_blocks(const schedule& s);
+  int bind_output(const schedule& s);
+  int bind_input(const schedule& s, const call_side& user, bool copy);
+  int bind_side(std::size_t which, const call_side& user, bool all, bool copy, const schedule& s);
+  std::byte* staging(std::size_t which, std::int64_t bytes);
+  std::int32_t virtual_rank(int physical) const {
+    return nodes_ ? nodes_->ranks().virtual_rank(physical)
+                  : wrap(std::int64_t{physical} - bound_.root, at_.num_ranks);
+  }
+  std::int32_t virtual_rank() const { return virtual_rank(at_.rank); }
+
+  const call* call_ = nullptr;
+  call_place at_{};
+  const node_order* nodes_ = nullptr;
+  binding bound_{};
+  element_operation operation_{};
+  bound_side sides_[2];                // of input and output
+  std::vector<extent> common_;         // blocks of all ranks
+  std::vector<extent> tables_[2];      // the same, by virtual rank
+  std::vector<extent> dense_;          // of a packed output, by virtual rank
+  std::vector<user_block> blocks_[2];  // by physical rank; or only the rank's own
+  std::vector<std::byte> staging_[2];
+  bool is_staged_ = false;           // some of it is in use
+  std::vector<std::byte> arrivals_;  // a byte of each rank's, and the same of a barrier's result
+  bool unpack_output_ = false;
+  user_block own_result_{};  // of a reduce_scatter in place
+};
+
+}  // namespace railpass::internal

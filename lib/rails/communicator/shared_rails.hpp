@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Rails that are open, which communicators may share: what is known of them, and what they carried.
+#pragma once
+
+#include "lib/rails/communicator/rail_sampling.hpp"
+#include "lib/rails/open_transport.hpp"
+#include "railpass/select/statistics/dump.hpp"
+
+#include <string>
+#include <vector>
+
+namespace railpass::internal {
+
+struct shared_rails {
+  open_transport transport;
+  known_rails known;
+
+  shared_rails(MPI_Comm comm, const mpi_place& over, const std::string& rails,
+               const std::string& strategy, double silence_s)
+      : transport(comm, over, rails, strategy, silence_s) {}
+};
+
+/// What this rank has sent over each of the rails.
+std::vector<select::rail_statistics> statistics_of(open_transport& rails);
+
+}  // namespace railpass::internal

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/runtime/knowledge.hpp"
+
+#include "lib/files/files.hpp"
+#include "lib/runtime/own_thread.hpp"
+#include "railpass/base/clock.hpp"
+#include "railpass/base/error.hpp"
+#include "railpass/base/float_environment.hpp"
+#include "railpass/knowledge/imports.hpp"
+#include "railpass/version.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <sys/resource.h>
+#include <type_traits>
+#include <utility>
+
+namespace railpass::internal {
+
+namespace {
+
+constexpr std::size_t most_bytes = std::size_t{64} << 10;
+// A context is worth keeping if it reaches one of these.
+constexpr std::int64_t enough_calls = 30;
+constexpr double enough_s = 0.01;
+
+// In a thread that gives way to the program's.
+template <class Work>
+bool start_in_background(Work work) {
+  return start_thread([work = std::move(work)]() mutable {
+    ::setpriority(PRIO_PROCESS, 0, 19);  // Linux: of this thread alone
+    work();
+  });
+}
+
+// Work that exceeds the time continues until the process ends; its result is dropped.
+template <class Result, class Work>
+std::optional<Result> in_time(double seconds, Work work) {
+  auto task = std::make_shared<std::packaged_task<Result()>>(std::move(work));
+  std::future<Result> result = task->get_future();
+  if (!start_thread([task] { (*task)(); }) ||
+      result.wait_for(std::chrono::duration<double>(seconds)) != std::future_status::ready)
+    return std::nullopt;
+  return result.get();
+}
+
+knowledge::conditions conditions_now() {
+  knowledge::conditions now{.railpass_version = RAILPASS_VERSION};
+  std::ifstream("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") >> now.governor;
+  if (std::array<double, 1> load{}; getloadavg(load.data(), 1) == 1) now.load = load[0];
+  return now;
+}
+
+}  // namespace
+
+knowledge::run_record worth_keeping(const select::statistics_dump& learnt) {
+  knowledge::run_record run = knowledge::record_of(learnt);
+  std::erase_if(run.contexts, [](const knowledge::experience& e) {
+    std::int64_t calls = 0;
+    double time_s = 0;
+    for (const knowledge::arm_experience& a : e.arms) {
+      calls += a.calls;
+      time_s += double(a.calls) * a.mean_s;
+    }
+    return !is_worth_keeping(calls, time_s);
+  });
+  return run;
+}
+
+bool is_worth_keeping(std::int64_t calls, double time_s) {
+  return calls >= enough_calls || time_s >= enough_s;
+}
+
+std::vector<knowledge::experience> read_knowledge(const std::string& setting,
+                                                  const fingerprint& here,
+                                                  std::vector<std::string>& problems) {
+  if (setting == "off") return {};
+  try {
+    const store::places from = store::places_of(setting);
+    auto known =
+        in_time<store::known>(patience_s, [=] { return store::read(from, here, most_known); });
+    if (!known) {
+      problems.emplace_back(
+          "knowledge of earlier runs is not used: reading takes more than 50 ms (run `railpass "
+          "knowledge prune`)");
+      return {};
+    }
+    for (std::string& problem : known->problems) problems.push_back(std::move(problem));
+    return std::move(known->contexts);
+  } catch (const error& problem) {
+    problems.push_back("knowledge of earlier runs is not used: " + std::string(problem.what()));
+  }
+  return {};
+}
+
+std::vector<knowledge::experience> hand_out(std::vector<knowledge::experience> mine,
+                                            knowledge::stakes_of_job& at_stake, MPI_Comm comm) {
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  std::string bytes;
+  try {
+    if (rank == 0) bytes = store::encode(mine, most_bytes);
+  } catch (const std::exception&) {  // then no rank gets knowledge
+  }
+  struct {
+    knowledge::stakes_of_job at_stake;
+    std::uint64_t size;
+  } first{at_stake, bytes.size()};
+  static_assert(std::is_trivially_copyable_v<knowledge::stakes_of_job>);
+  if (PMPI_Bcast(&first, sizeof first, MPI_BYTE, 0, comm) != MPI_SUCCESS) return mine;
+  at_stake = first.at_stake;
+  if (first.size == 0) return mine;
+  static std::array<char, most_bytes> room;  // no rank lacks memory for it, or has a small stack
+  std::copy(bytes.begin(), bytes.end(), room.begin());
+  if (PMPI_Bcast(room.data(), int(first.size), MPI_BYTE, 0, comm) != MPI_SUCCESS || rank == 0)
+    return mine;
+  try {
+    return store::decode({room.data(), first.size});
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+bool kept_knowledge::begin() {
+  if (setting_ == "off") return false;
+  if (!run_) {
+    run_ = std::make_shared<store::run_under_way>(store::places_of(setting_).own);
+    is_writing_ = std::make_shared<std::atomic<bool>>(false);
+  }
+  return true;
+}
+
+void kept_knowledge::keep(knowledge::run_record so_far, int num_hosts,
+                          const std::string& mpi_library) {
+  try {
+    if (so_far.contexts.empty() || !begin() || is_writing_->exchange(true)) return;
+    const bool began =
+        start_in_background([run = run_, is_writing = is_writing_, so_far = std::move(so_far),
+                             num_hosts, mpi_library]() mutable {
+          try {
+            so_far.machine = files::this_machine(num_hosts, mpi_library);
+            so_far.was = conditions_now();
+            run->keep(so_far);
+          } catch (const std::exception&) {  // said at the end, if it is still so then
+          }
+          *is_writing = false;
+        });
+    if (!began) *is_writing_ = false;
+  } catch (const std::exception&) {  // as above
+  }
+}
+
+void kept_knowledge::tidy() {
+  if (setting_ == "off") return;
+  try {
+    auto work = std::make_shared<std::packaged_task<void()>>(
+        [own = store::places_of(setting_).own, stop = tidying_.get_token()] {
+          store::tidy(own, stop);
+        });
+    tidied_ = work->get_future();
+    start_in_background([work] { (*work)(); });
+  } catch (const std::exception&) {  // the next run, perhaps
+  }
+}
+
+std::string kept_knowledge::end(knowledge::run_record run, double patience_left_s) {
+  const own_float_environment own;
+  const double until_s = steady_clock_s() + patience_left_s;
+  tidying_.request_stop();
+  const std::string problem = write_last(std::move(run), patience_left_s);
+  // Threads that run while the process ends would call libraries that have ended.
+  if (tidied_.valid())
+    tidied_.wait_for(std::chrono::duration<double>(std::max(0.0, until_s - steady_clock_s())));
+  return problem;
+}
+
+std::string kept_knowledge::write_last(knowledge::run_record run, double patience_left_s) {
+  std::string failed = "knowledge of this run is not kept: ";
+  try {
+    if (run.contexts.empty() || !begin()) return {};
+    if (run_->has_kept()) failed = "the last part of this run's knowledge is not kept: ";
+    run.was = conditions_now();
+    const auto problem =
+        in_time<std::string>(patience_left_s, [kept = run_, run = std::move(run)]() -> std::string {
+          try {
+            kept->end(run);
+            return {};
+          } catch (const std::exception& e) {
+            return e.what();
+          }
+        });
+    if (!problem) return failed + "writing takes more than 50 ms";
+    return problem->empty() ? "" : failed + *problem;
+  } catch (const error& e) {
+    return failed + e.what();
+  }
+}
+
+}  // namespace railpass::internal

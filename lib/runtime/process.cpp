@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/runtime/process.hpp"
+
+#include "lib/buffers/datatype.hpp"
+#include "lib/files/call_trace.hpp"
+#include "lib/files/files.hpp"
+#include "lib/group/base.hpp"
+#include "lib/rails/communicator/communicator_rails.hpp"
+#include "lib/rails/communicator/shared_rails.hpp"
+#include "lib/runtime/hang_watch.hpp"
+#include "lib/runtime/log.hpp"
+#include "lib/runtime/setting_values.hpp"
+#include "lib/tuner/arm_table.hpp"
+#include "lib/tuner/communicator_state.hpp"
+#include "railpass/base/float_environment.hpp"
+#include "railpass/knowledge/joined.hpp"
+#include "railpass/select/statistics/freed.hpp"
+#include "railpass/select/statistics/summary.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <iterator>
+#include <new>
+#include <span>
+#include <utility>
+
+extern "C" char** environ;
+
+namespace railpass::internal {
+
+namespace {
+
+std::mutex making;
+std::atomic<bool> ended{false};
+// Lives for ever: communicators may be freed, and MPI finalized, after all destructors have run.
+process* made = nullptr;
+
+std::string mpi_library() {
+  std::string text(MPI_MAX_LIBRARY_VERSION_STRING, ' ');  // 8 KiB in MPICH
+  int length = 0;
+  PMPI_Get_library_version(text.data(), &length);
+  text.resize(std::size_t(length));
+  return text;
+}
+
+int world_rank() {
+  int rank = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+int world_size() {
+  int size = 1;
+  PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
+}
+
+// What names something that is not there is rank 0's to find, which reads files for that.
+environment_settings read_and_checked() {
+  settings_in_force read = read_settings(environ);
+  for (std::string& problem : read.problems) problem += "; ignored";
+  if (world_rank() == 0 && read.values.enable)
+    std::ranges::move(problems_of(read), std::back_inserter(read.problems));
+  return {.values = std::move(read.values),
+          .from_environment = {},
+          .problems = std::move(read.problems)};
+}
+
+// What is learnt in a run is kept after so long and, as long as it goes on, each time it has gone
+// on for twice as long, but at least that often: who is killed loses half of what it knew at most.
+// Other leaders send messages and write no file.
+constexpr double first_keeping_s = 1, first_telling_s = 0.1, longest_pause_s = 3600;
+// Rank 0 waits that long for the last messages of other leaders.
+constexpr double last_words_s = 0x1p-6;
+
+// As rank 0 knows it; nothing where there is no base.
+knowledge::stakes_of_job what_is_at_stake(std::span<const knowledge::experience> known) {
+  const own_float_environment own;
+  try {
+    const base_place world = bases::of_process().find(MPI_COMM_WORLD);
+    if (!world.of) return {};
+    const host_counts on = count_hosts(*world.of->hosts, world.ranks, world.num_ranks);
+    return {knowledge::stakes::of_knowledge(known, world.num_ranks, on.ranks_per_host),
+            knowledge::stakes::of_sizes(on.num_hosts == 1)};
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
+std::string owed_over(open_transport& rails) {
+  return "a message over rails '" + rails.rails() + "' to rank " +
+         std::to_string(rails.owed().value_or(MPI_PROC_NULL)) + " of " +
+         std::to_string(rails.num_ranks()) + ", whose send has ended,";
+}
+
+}  // namespace
+
+constinit std::atomic<process*> process::running_{nullptr};
+
+process* process::make() {
+  if (ended.load(std::memory_order_acquire)) return nullptr;
+  int initialized = 0, finalized = 0;
+  PMPI_Initialized(&initialized);
+  PMPI_Finalized(&finalized);
+  if (!initialized || finalized) return nullptr;
+  std::vector<std::string> problems;
+  {
+    const own_float_environment own;
+    const std::lock_guard lock(making);
+    if (!made) {
+      made = new process(problems);
+      running_.store(made, std::memory_order_release);
+    }
+  }
+  process* const known = running_.load(std::memory_order_acquire);
+  if (known)
+    for (const std::string& problem : problems) known->warn(problem);
+  return known;
+}
+
+process::process(std::vector<std::string>& problems) : process(problems, read_and_checked()) {}
+
+process::process(std::vector<std::string>& problems, environment_settings read)
+    : values_(std::move(read.values)),
+      world_rank_(world_rank()),
+      world_size_(world_size()),
+      mpi_library_(mpi_library()),
+      began_s_(clock_()),
+      keep_after_s_(world_rank_ == 0 ? first_keeping_s : first_telling_s),
+      kept_(values_.enable ? values_.knowledge : "off") {
+  problems = std::move(read.problems);
+  if (values_.enable) hang_watch::begin(values_.hang_report, values_.log);
+
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, communicator_state::on_free, &communicator_key_,
+                          nullptr);
+  create_datatype_key(&datatype_key_);
+  create_rails_key(&rails_key_);
+  // Attributes of MPI_COMM_SELF are deleted at the beginning of MPI_Finalize, while messages still
+  // travel; those of MPI_COMM_WORLD too late.
+  int key = MPI_KEYVAL_INVALID;
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_finalize, &key, nullptr);
+  PMPI_Comm_set_attr(MPI_COMM_SELF, key, this);
+  PMPI_Comm_free_keyval(&key);
+
+  // Contexts say how many ranks share a host, so that the number of hosts is no mark of these.
+  if (world_rank_ == 0 && values_.enable)
+    known_ = read_knowledge(values_.knowledge, files::this_machine(1, mpi_library_), problems);
+  if (world_rank_ == 0) kept_.tidy();
+
+  if (!values_.trace.empty()) {
+    const std::string problem = trace_.open(values_.trace + "." + std::to_string(world_rank_));
+    if (!problem.empty()) problems.push_back(problem);
+    trace(std::string(files::trace_header));
+  }
+}
+
+int process::on_finalize(MPI_Comm, int, void*, void*) {
+  end();
+  return MPI_SUCCESS;
+}
+
+void process::end() {
+  // From here on all calls are native, on this rank and on all others once they come to this: in
+  // between there are none that would need both.
+  ended.store(true, std::memory_order_release);
+  if (process* const mine = running_.exchange(nullptr, std::memory_order_acq_rel)) mine->finalize();
+}
+
+void process::finalize() {
+  // MPI allows no other thread to be inside a call now. Nobody is waited for, or not for long.
+  for (communicator_state* const state : communicators_) state->leave();
+  leave_rails();
+  if (!values_.stats.empty()) {
+    const own_float_environment own;
+    try {
+      const select::statistics_dump dump = statistics();
+      if (world_rank_ == 0)
+        files::write_text(values_.stats, files::to_json(dump));
+      else if (!dump.contexts.empty())
+        files::write_text(values_.stats + ".rank" + std::to_string(world_rank_),
+                          files::to_json(dump));
+    } catch (const std::exception& problem) {
+      warn(std::string("RAILPASS_STATS: ") + problem.what());
+    }
+  }
+  keep_learnt();
+  if (values_.summary && world_rank_ == 0) say_summary();
+  if (world_rank_ == 0) {
+    look_for_unknown_names();
+    look_for_idle_pins();
+  }
+  if (const std::string problem = trace_.close(); !problem.empty()) record(problem);
+  for (communicator_state* const state : communicators_) state->drop_session();
+  bases::of_process().end();
+}
+
+// Which sets there are is known once the program has ended.
+void process::look_for_unknown_names() {
+  try {
+    for (const std::string& name : names_of_sets(values_.use))
+      if (!sets_.contains(name) && meant_collective(name).empty())  // else that has been said
+        warn("RAILPASS_USE: '" + name +
+             "' is neither a collective nor a function set that rank 0 called");
+  } catch (const std::bad_alloc&) {  // nobody hears of it
+  }
+}
+
+// Who pins an arm and compares would else take the MPI library's own for it.
+void process::look_for_idle_pins() {
+  if (!values_.enable) return;
+  try {
+    std::string idle;
+    for (const std::string_view pin : words_of(values_.use)) {
+      const std::size_t colon = pin.find(':');
+      const auto op = find_collective(pin.substr(0, colon));
+      if (!op || (pins_run_ >> unsigned(*op) & 1) != 0) continue;
+      if (parse_arm(*op, pin.substr(colon + 1)).base->is_native()) continue;
+      idle.append(idle.empty() ? "" : ", ").append(pin);
+    }
+    if (!idle.empty())
+      warn("RAILPASS_USE: never run: " + idle +
+           " (the program made too few of these calls, or the arm cannot run them: see `railpass "
+           "algorithms --collective NAME`)");
+  } catch (const error&) {           // there is no such arm, which has been said
+  } catch (const std::bad_alloc&) {  // nobody hears of it
+  }
+}
+
+// A leader other than the world's rank 0 sends its knowledge to rank 0, which keeps it.
+void process::keep_so_far() {
+  const double passed_s = clock_() - began_s_;
+  double due_s = keep_after_s_;
+  if (passed_s < due_s ||  // another thread was first
+      !keep_after_s_.compare_exchange_strong(due_s, passed_s + std::min(passed_s, longest_pause_s)))
+    return;
+  if (values_.knowledge == "off" || !values_.enable) return;
+  try {
+    if (world_rank_ != 0) return leaders_.tell(learnt().contexts);
+    leaders_.hear();
+    kept_.keep(learnt(), num_hosts_, mpi_library_);
+  } catch (const std::bad_alloc&) {  // the next time, perhaps
+  }
+}
+
+void process::keep_learnt() {
+  if (values_.knowledge == "off" || !values_.enable) return;
+  try {
+    if (world_rank_ != 0) return leaders_.tell_last(learnt().contexts);
+    const double began_s = steady_clock_s();
+    leaders_.hear_last(last_words_s);
+    const own_float_environment own;
+    knowledge::run_record run = learnt();
+    run.machine = files::this_machine(num_hosts_, mpi_library_);
+    const double left_s = std::max(0.0, patience_s - (steady_clock_s() - began_s));
+    if (const std::string problem = kept_.end(std::move(run), left_s); !problem.empty())
+      record(problem);
+  } catch (const std::bad_alloc&) {  // a run that leaves nothing behind
+  }
+}
+
+// Contexts that are worth keeping, but for what the machine is: that may be in files.
+knowledge::run_record process::learnt() {
+  const own_float_environment own;
+  select::statistics_dump dump;
+  {
+    const std::lock_guard lock(mutex_);
+    dump = freed_;
+    for (const communicator_state* const state : communicators_)
+      if (world_rank_ == 0 || tells(world_rank_, world_size_, state->num_ranks()))
+        state->add_statistics(dump);
+  }
+  dump.written_at = files::utc_now();
+  knowledge::run_record run = worth_keeping(dump);
+  std::ranges::move(leaders_.heard(), std::back_inserter(run.contexts));
+  return run;
+}
+
+void process::say_summary() {
+  const own_float_environment own;
+  try {
+    std::string text = "railpass: " + select::summary_of(statistics());
+    text += values_.stats.empty() ? " RAILPASS_STATS=FILE keeps the details."
+                                  : " Details: railpass stats " + values_.stats;
+    const bool has_profile =
+        std::ranges::any_of(profiles_, [](const auto& p) { return p.second != nullptr; });
+    text +=
+        has_profile ? "" : " No profile of this machine was used (railpass sample, railpass fit).";
+    std::fprintf(stderr, "%s\n", text.c_str());
+  } catch (const std::bad_alloc&) {  // nobody hears of it
+  }
+}
+
+const profile* process::read_profile(const std::string& path, int num_hosts,
+                                     const std::string& rails) {
+  if (path.empty()) return nullptr;
+  const own_float_environment own;
+  std::string failure;
+  const profile* result = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [known, is_new] = profiles_.try_emplace({path, num_hosts, rails});
+    std::unique_ptr<profile>& place = known->second;
+    if (!is_new) return place.get();
+    try {
+      fingerprint here = files::this_machine(num_hosts, mpi_library_);
+      here.rails = rails;
+      place = std::make_unique<profile>(files::read_profile(path, here));
+    } catch (const std::exception& problem) {
+      failure = problem.what();
+    }
+    result = place.get();
+  }
+  if (!result) warn("RAILPASS_PROFILE: " + failure);
+  return result;
+}
+
+void process::note_set(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  sets_.insert(name);
+}
+
+void process::record(std::string_view text) { record(text, false); }
+void process::warn(std::string_view text) { record(text, world_rank_ == 0); }
+void process::report_wait(std::string text, int rank, double waited_s) {
+  const wait_report report = report_of_wait(std::move(text), rank, waited_s, values_.hang_report);
+  record(report.text, report.for_user);
+}
+
+void process::complain(MPI_Comm comm, std::string_view call, std::string_view reason) {
+  try {
+    std::string text = "communicator '" + name_of_communicator(comm) + "', ";
+    text.append(call).append(": ").append(reason);
+    record(text, true);
+  } catch (const std::bad_alloc&) {  // as below
+  }
+}
+
+void process::record(std::string_view text, bool for_user) {
+  try {
+    std::string kept(text);
+    {
+      const std::lock_guard lock(mutex_);
+      if (!recorded_.insert(kept).second) return;
+    }
+    write_record(values_.log, kept, for_user);
+  } catch (const std::bad_alloc&) {  // what is recorded is worse than that nobody hears of it
+  }
+}
+
+void process::trace(const std::string& line) {
+  if (const std::string problem = trace_.add(line); !problem.empty()) record(problem);
+}
+
+void process::add(communicator_state& state) {
+  const std::lock_guard lock(mutex_);
+  communicators_.push_back(&state);
+}
+
+// What others still do over rails they do without this rank, whose connections stay as they are
+// until the process ends: what was given to them arrives. A message that has ended for this rank
+// and was not given to them yet is waited for, as nobody else can deliver it.
+void process::leave_rails() {
+  const double began_s = steady_clock_s();
+  double report_s = values_.hang_report;
+  auto waits = rails_;
+  for (int empty = 0;; ++empty) {
+    std::erase_if(waits, [](const auto& rails) { return rails->transport.leave(); });
+    const double passed_s = steady_clock_s() - began_s;
+    if (passed_s > patience_s)
+      std::erase_if(waits, [](const auto& rails) { return !rails->transport.owed(); });
+    if (waits.empty()) break;
+    open_transport& first = waits.front()->transport;
+    if (report_s > 0 && passed_s > report_s) {
+      report_wait("rank " + std::to_string(world_rank_) + " is inside MPI_Finalize for more than " +
+                      railpass::detail::show_setting(report_s) + " s: " + owed_over(first) +
+                      " has not been received",
+                  world_rank_, report_s);
+      report_s *= 2;
+    }
+    first.give_way(empty);
+  }
+  for (const auto& rails : rails_) {
+    open_transport& over = rails->transport;
+    if (over.owed()) record(owed_over(over) + " is lost: " + over.failure(), true);
+    over.part();
+    over.end();
+  }
+}
+
+void process::add(const std::shared_ptr<shared_rails>& rails) {
+  const std::lock_guard lock(mutex_);
+  rails_.push_back(rails);
+}
+
+void process::remove(const std::shared_ptr<shared_rails>& rails) {
+  const std::lock_guard lock(mutex_);
+  if (std::erase(rails_, rails) > 0)
+    std::ranges::move(statistics_of(rails->transport), std::back_inserter(freed_.rails));
+}
+
+std::vector<std::shared_ptr<shared_rails>> process::open_rails() {
+  const std::lock_guard lock(mutex_);
+  return rails_;
+}
+
+void process::note_hosts(int num_hosts) {
+  const std::lock_guard lock(mutex_);
+  num_hosts_ = std::max(num_hosts_, num_hosts);
+}
+
+void process::remove(communicator_state& state) {
+  const own_float_environment own;
+  const std::lock_guard lock(mutex_);
+  if (std::erase(communicators_, &state) == 0) return;
+  try {
+    select::statistics_dump gone;
+    state.add_statistics(gone);
+    remember(gone);
+    select::add_freed(freed_, std::move(gone));
+  } catch (const std::bad_alloc&) {  // a dump without them is better than no free
+  }
+}
+
+void process::share_knowledge() {
+  if (world_rank_ == 0) at_stake_ = what_is_at_stake(known_);
+  known_ = hand_out(std::move(known_), at_stake_, MPI_COMM_WORLD);
+}
+
+std::optional<knowledge::experience> process::recall(const knowledge::problem& of) {
+  const own_float_environment own;
+  const std::lock_guard lock(mutex_);
+  if (values_.knowledge == "off") return std::nullopt;
+  // Libraries make communicators that are alike, and some programs hundreds of them.
+  constexpr std::size_t enough = 8;
+  select::statistics_dump living;
+  for (const communicator_state* const state : communicators_)
+    if (living.contexts.size() < enough) state->add_contexts_like(of, living);
+  living.written_at = files::utc_now();
+  const std::vector<knowledge::experience> here = worth_keeping(living).contexts;
+  const knowledge::experience *const earlier = knowledge::closest(known_, of),
+                                     *const now = knowledge::closest(here, of);
+  if (!earlier || !now)
+    return earlier ? std::optional(*earlier) : now ? std::optional(*now) : std::nullopt;
+  if (earlier->of == now->of) return knowledge::joined(*earlier, *now);
+  return *knowledge::distance(now->of, of) <= *knowledge::distance(earlier->of, of) ? *now
+                                                                                    : *earlier;
+}
+
+std::vector<knowledge::neighbour> process::recall_near(const knowledge::problem& of,
+                                                       const feature_distance& by) {
+  const own_float_environment own;
+  const std::lock_guard lock(mutex_);
+  std::vector<knowledge::neighbour> near;
+  for (communicator_state* const state : communicators_) state->sets().add_near(of, by, near);
+  const std::string now = files::utc_now();
+  for (const knowledge::experience& e : known_)
+    if (const auto away = knowledge::near(e.of, of, by))
+      near.push_back({.distance = *away,
+                      .octaves = knowledge::octaves_larger(e.of, of),
+                      .days_ago = knowledge::days_between(e.last_at, now).value_or(0),
+                      .known = e});
+  std::ranges::stable_sort(near, {}, &knowledge::neighbour::distance);
+  near.resize(std::min(near.size(), knowledge::most_near));
+  return near;
+}
+
+// Programs and libraries make and free communicators of the same shape again and again.
+void process::remember(const select::statistics_dump& learnt) {
+  if (values_.knowledge == "off") return;
+  for (const knowledge::experience& fresh : worth_keeping(learnt).contexts) {
+    const auto same = std::ranges::find(known_, fresh.of, &knowledge::experience::of);
+    if (same != known_.end())
+      *same = knowledge::joined(*same, fresh);
+    else if (known_.size() < most_known)
+      known_.push_back(fresh);
+  }
+}
+
+select::statistics_dump process::statistics() {
+  const own_float_environment own;
+  const std::lock_guard lock(mutex_);
+  select::statistics_dump dump = freed_;
+  for (const communicator_state* const state : communicators_) state->add_statistics(dump);
+  for (const auto& rails : rails_)
+    std::ranges::move(statistics_of(rails->transport), std::back_inserter(dump.rails));
+  dump.machine_id = files::this_machine(num_hosts_, mpi_library_);
+  dump.written_at = files::utc_now();
+  return dump;
+}
+
+}  // namespace railpass::internal

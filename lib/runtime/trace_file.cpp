@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/runtime/trace_file.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+
+namespace railpass::internal {
+
+namespace {
+constexpr std::size_t part_bytes = std::size_t{64} << 10;
+}
+
+std::string trace_file::open(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  path_ = path;
+  file_ = files::file_descriptor(files::uninterrupted(
+      [&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644); }));
+  if (!file_.is_open()) return give_up();
+  is_open_.store(true, std::memory_order_relaxed);
+  return {};
+}
+
+std::string trace_file::add(std::string_view line) {
+  const std::lock_guard lock(mutex_);
+  if (!file_.is_open()) return {};
+  waiting_ += line;
+  waiting_ += '\n';
+  return waiting_.size() < part_bytes ? std::string() : write();
+}
+
+std::string trace_file::close() {
+  const std::lock_guard lock(mutex_);
+  if (!file_.is_open()) return {};
+  std::string problem = write();
+  is_open_.store(false, std::memory_order_relaxed);
+  return file_.close() ? problem : give_up();
+}
+
+std::string trace_file::write() {
+  const bool written = files::write_all(file_.get(), waiting_);
+  waiting_.clear();
+  return written ? std::string() : give_up();
+}
+
+std::string trace_file::give_up() {
+  std::string problem =
+      "RAILPASS_TRACE: '" + path_ + "' cannot be written; tracing ends: " + std::strerror(errno);
+  is_open_.store(false, std::memory_order_relaxed);
+  file_.close();
+  return problem;
+}
+
+}  // namespace railpass::internal

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The function sets and regions of a communicator. They hang on it, so that requests to a set of
+// the same name share it, and what was learnt is there when MPI ends.
+#pragma once
+
+#include "lib/sets/set_decider.hpp"
+#include "railpass/region.hpp"
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace railpass::internal {
+
+using railpass::detail::set_call, railpass::detail::set_request;
+
+class communicator_state;
+class region_state;
+
+class tuned_set {
+ public:
+  /// Local. Its decider is to begin before the first call.
+  tuned_set(MPI_Comm comm, const settings& values, process& owner, std::string name,
+            std::vector<std::string> attributes);
+
+  const std::string& name() const { return name_; }
+  const std::vector<std::string>& attributes() const { return attributes_; }
+  /// Null before the first call.
+  const std::shared_ptr<const set_definition>& definition() const { return definition_; }
+  /// The versions, which all ranks have alike. Throws error if the set has others already.
+  void define(std::vector<set_definition::version> versions);
+  /// The version that settings ask for; -1: what is learnt decides.
+  int pinned() const { return pinned_; }
+
+  set_decider& decider() { return decider_; }
+  const set_decider& decider() const { return decider_; }
+  /// The communicator or MPI has ended: no rank can be told anything.
+  bool has_left() const { return left_; }
+  void leave();
+
+ private:
+  process& process_;
+  std::string name_;
+  std::vector<std::string> attributes_;
+  std::string use_;  // the setting
+  bool reproducible_;
+  std::shared_ptr<const set_definition> definition_;
+  int pinned_ = -1;
+  set_decider decider_;
+  bool left_ = false;
+};
+
+/// See set_request, which has one.
+class request_state {
+ public:
+  request_state(std::string name, MPI_Comm comm, std::vector<std::string> attributes,
+                const function_set_options& options);
+  request_state(communicator_state& state, std::string name, MPI_Comm comm,
+                std::vector<std::string> attributes, const function_set_options& options);
+  /// To a set that is defined and has begun, of which all ranks know alike that it is the same:
+  /// nothing is compared. Local.
+  request_state(std::shared_ptr<tuned_set> set, MPI_Comm comm, bool verifies, set_context calls);
+
+  void add(std::string version, std::vector<attribute_value> values, double lag);
+  const std::vector<std::string>& attributes() const { return set_->attributes(); }
+  std::string winner() const;
+  std::string last() const { return last_ < 0 ? "" : name_of(last_); }
+  bool verifies() const { return verifies_; }
+  /// What calls share a decision; may be changed, on all ranks alike, before the first one.
+  set_context& calls() { return context_; }
+  /// To the version that settings ask for, or the first one if these calls cannot take it, which is
+  /// said; before the first call.
+  void pin();
+  void note_unverified();
+  void settle_results(std::size_t version, const std::string& problem);
+
+  void begin(set_call& c);
+  void end(const set_call& c, bool threw);
+  /// This rank's part of a call has failed: see joint_lockstep::fail.
+  void fail();
+  /// This rank makes no further call, as if a version had thrown.
+  void leave_others();
+
+ private:
+  std::string problem_of_versions() const;
+  void define();
+  template <class Owner>
+  void decided(const std::shared_ptr<Owner>& owner, const set_decider& by, int context);
+  const std::string& name_of(int version) const {
+    return set_->definition()->versions[std::size_t(version)].name;
+  }
+  bool is_taught_by_region();
+  void trace(const set_call& c, double seconds) const;
+
+  MPI_Comm comm_;
+  process& process_;
+  bool verifies_;
+  std::shared_ptr<tuned_set> set_;
+  std::vector<set_definition::version> versions_;  // until the first call
+  set_context context_;                            // of its calls
+  int last_ = -1;                                  // version
+  int own_context_ = -1;                           // in the set's decider
+  // The region last met, whether it teaches this request, and the context there.
+  std::shared_ptr<region_state> met_;
+  bool met_teaches_ = false;
+  int met_context_ = -1;
+  // Who decided last, and in which of its contexts; null: settings did.
+  std::shared_ptr<const set_decider> decided_;
+  int decided_in_ = -1;
+  std::int64_t calls_ = 0;
+};
+
+/// A stretch of code whose time teaches its sets. In each entry one of them has its turn: it may
+/// try a version, and what the entry takes is told to it; the others take what is in use. So what
+/// it costs to learn is the sum over the sets, not their product.
+class region_state {
+ public:
+  /// Local. Its decider is to begin before it is entered.
+  region_state(MPI_Comm comm, const settings& values, process& owner, std::string name);
+
+  const std::string& name() const { return name_; }
+  /// Whether its ranks are those of `comm`, in whatever order.
+  bool has_ranks_of(MPI_Comm comm) const;
+
+  /// Throws error if a rank has left.
+  void enter();
+  /// `counts`: the entry ended as usual.
+  void exit(bool counts);
+  /// The version of this entry's calls.
+  int choose(int context);
+
+  set_decider& decider() { return decider_; }
+  const set_decider& decider() const { return decider_; }
+  void leave();
+
+ private:
+  // So many entries in a row, as what one leaves to be done is in the next one's time.
+  static constexpr std::int64_t turn_entries = 8;
+
+  void give_turn();
+
+  process& process_;
+  MPI_Comm comm_;
+  std::string name_;
+  set_decider decider_;
+  bool left_ = false;
+  int depth_ = 0;  // it may be entered within itself: the outermost entry counts
+  std::int64_t entries_ = 0;
+  double started_s_ = 0;
+  std::vector<std::int64_t> called_in_;  // entry, by context
+  int turn_ = 0;                         // context
+  std::optional<set_choice> choice_;     // of the one that has its turn, in this entry
+};
+
+/// Of a communicator.
+struct function_sets {
+  std::vector<std::shared_ptr<tuned_set>> sets;
+  std::vector<std::shared_ptr<region_state>> regions;
+
+  void leave();
+  /// After leave(): nothing is asked of them any more.
+  void drop();
+  void add_statistics(select::statistics_dump& dump) const;
+  /// Of contexts that say something of this problem.
+  void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
+  /// What was learnt of near features; see knowledge::near().
+  void add_near(const knowledge::problem& of, const feature_distance& by,
+                std::vector<knowledge::neighbour>& found) const;
+};
+
+/// The state of a communicator that can have sets and regions; throws error, which begins with
+/// `subject`, if it cannot.
+communicator_state& state_of(MPI_Comm comm, const std::string& subject);
+
+/// What is wrong with the name of a set, a version, an attribute or a region; empty: nothing is.
+std::string problem_of_name(const std::string& what, const std::string& name,
+                            std::size_t longest = 60);
+
+}  // namespace railpass::internal

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Calls of one of MPI's neighbourhood collectives on one communicator: a function set whose
+// versions are in neighbor_versions.hpp. What differs from a set of the program's: it begins by
+// itself, in a call, when that pays; and nothing that only some ranks know (counts, datatypes) may
+// make contexts, so all calls on the communicator are one.
+#pragma once
+
+#include "lib/sets/neighbor_call.hpp"
+#include "lib/sets/neighbors.hpp"
+#include "railpass/select/lockstep/beginning.hpp"
+
+#include <memory>
+
+namespace railpass::internal {
+
+class communicator_state;
+
+class neighbor_set {
+ public:
+  neighbor_set();
+  neighbor_set(const neighbor_set&) = delete;
+  neighbor_set& operator=(const neighbor_set&) = delete;
+  ~neighbor_set();
+
+  /// Runs a call on the communicator of `state`, which is not native for good. Returns an MPI error
+  /// code after the error handler has been called; throws std::bad_alloc, error.
+  int run(const neighbor_call& c, communicator_state& state);
+  /// After a failure on this rank in a call.
+  void leave_others();
+  /// When the communicator has left.
+  void drop();
+
+ private:
+  class tuned;
+
+  enum class phase { unseen, counting, native, tuned };
+  void look(MPI_Comm comm);
+  int agree(const neighbor_call& c, communicator_state& state, bool pays);
+
+  phase phase_ = phase::unseen;
+  std::unique_ptr<neighbors> around_;  // null: no memory; the ranks will agree on native, then
+  select::beginning beginning_;
+  std::unique_ptr<tuned> tuned_;
+};
+
+}  // namespace railpass::internal

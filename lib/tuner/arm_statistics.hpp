@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a lockstep's leader tells of a context.
+#pragma once
+
+#include "railpass/base/statistics.hpp"
+#include "railpass/select/lockstep/lockstep.hpp"
+#include "railpass/select/statistics/dump.hpp"
+
+#include <cmath>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace railpass::internal {
+
+/// Mean and spread of the samples.
+inline void add_samples(const select::arm_record& r, select::arm_statistics& result) {
+  result.samples = r.samples;
+  result.exploration_cost_s = r.exploration_cost_s;
+  result.pairs = r.meetings.record();
+  if (r.samples == 0) return;
+  if (!r.some_s.empty())
+    result.quantiles = select::time_quantiles{.low_s = r.some_s.quantile(0.1),
+                                              .median_s = r.some_s.quantile(0.5),
+                                              .high_s = r.some_s.quantile(0.9)};
+  const double n = double(r.samples), mean_log = r.sum_log / n;
+  result.mean_s = r.sum_s / n;
+  result.spread = std::sqrt(std::max(0.0, r.sum_log_squared / n - mean_log * mean_log));
+}
+
+/// Of a context that has a policy, fills in what its arms took and why one of them is in use.
+/// `name_of` tells an arm's name by its number.
+template <class NameOf>
+void add_arms(const select::lockstep& steps, int context, const NameOf& name_of,
+              select::context_statistics& to) {
+  const select::policy* const policy = steps.policy_of(context);
+  to.current_arm = name_of(steps.incumbent(context));
+  to.reason = policy->reason();
+  to.calls = steps.calls(context);
+  to.overlapped_share = steps.overlapped_share();
+  to.cost_share = steps.cost_share(context);
+  if (const std::span<const double> skews = steps.skews_s(context); !skews.empty()) {
+    to.skew_s = median(skews);
+    to.skew_p90_s = quantile(skews, 0.9);
+  }
+  const std::vector<select::arm_record> records = steps.records(context);
+  const std::vector<double> probabilities = policy->probabilities();
+  std::size_t index = 0;
+  for (const select::arm_prior& prior : policy->arms()) {
+    select::arm_statistics a{.arm = name_of(prior.arm), .probability = probabilities[index++]};
+    std::int64_t rest = 0;
+    double latest_s = 0;
+    for (const select::arm_record& r : records)
+      if (r.arm == prior.arm) {
+        a.calls = r.calls;
+        add_samples(r, a);
+        rest = r.calls - r.timed_calls;
+        latest_s = r.latest_s;
+        a.time_s = r.time_s;
+      }
+    if (!prior.measured_only)
+      a.prior = {.mean_s = std::exp(prior.log_seconds), .spread = prior.spread};
+    if (const auto posterior = policy->posterior(prior.arm))
+      a.posterior = {.mean_s = posterior->mean_s, .spread = posterior->spread};
+    if (latest_s == 0 && a.posterior) latest_s = a.posterior->mean_s;
+    a.time_s += double(rest) * latest_s;
+    to.time_s += a.time_s;
+    to.exploration_cost_s += a.exploration_cost_s;
+    to.arms.push_back(std::move(a));
+  }
+}
+
+}  // namespace railpass::internal

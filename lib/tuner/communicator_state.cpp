@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/tuner/communicator_state.hpp"
+
+#include "lib/call/inside.hpp"
+#include "lib/exec/scratch.hpp"
+#include "railpass/base/error.hpp"
+#include "railpass/base/float_environment.hpp"
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <new>
+
+namespace railpass::internal {
+
+namespace {
+
+// Made before any call, in which no memory for it would make this rank leave the others; never
+// destroyed, as programs make calls in atexit handlers.
+const settings& defaults = *new settings;
+
+bool is_particular(const call_options& options) {
+  return !options.arm.empty() || options.segment_bytes >= 0 || !options.policy.empty();
+}
+
+// Programs call on the same few communicators again and again, and MPI takes longer to look up an
+// attribute than all else takes. What a thread remembers holds until any communicator is freed.
+struct remembered {
+  MPI_Comm comm;
+  communicator_state* state;
+  std::uint64_t frees;
+};
+constexpr int remembered_bits = 3;
+std::atomic<std::uint64_t> frees{1};
+[[gnu::tls_model("initial-exec")]] thread_local std::array<remembered, 1 << remembered_bits>
+    memory{};
+
+remembered& place_of(MPI_Comm comm) {
+  const std::uint64_t value = std::hash<MPI_Comm>{}(comm);
+  return memory[value * 0x9e3779b97f4a7c15u >> (64 - remembered_bits)];
+}
+
+// Of the calling thread, which is the one that runs delete callbacks: for other threads the same
+// handle may be a new communicator's already.
+[[gnu::tls_model("initial-exec")]] thread_local communicator_state::freeing* innermost = nullptr;
+
+communicator_state* known_state(MPI_Comm comm, const process& owner) {
+  void* known = nullptr;
+  int found = 0;
+  PMPI_Comm_get_attr(comm, owner.communicator_key(), &known, &found);
+  return found ? static_cast<communicator_state*>(known) : nullptr;
+}
+
+}  // namespace
+
+communicator_state::communicator_state(MPI_Comm comm, process& owner)
+    : process_(owner), settings_(owner.values()) {
+  int is_inter = 0;
+  PMPI_Comm_test_inter(comm, &is_inter);
+  PMPI_Comm_rank(comm, &rank_);
+  PMPI_Comm_size(comm, &num_ranks_);
+  native_ = is_inter || num_ranks_ < 2;
+}
+
+bool communicator_state::is_particular() const {
+  return settings_.policy != defaults.policy || !settings_.use.empty() || settings_.reproducible ||
+         settings_.verify || !settings_.rails.empty();
+}
+
+[[gnu::hot]] communicator_state* communicator_state::of(MPI_Comm comm, int& code) {
+  code = MPI_SUCCESS;
+  process* const owner = process::get();
+  if (!owner || comm == MPI_COMM_NULL) return nullptr;
+  const std::uint64_t now = frees.load(std::memory_order_acquire);
+  const remembered& seen = place_of(comm);
+  return seen.comm == comm && seen.frees == now ? seen.state : find_or_make(comm, *owner, code);
+}
+
+communicator_state* communicator_state::find_or_make(MPI_Comm comm, process& owner, int& code) {
+  const std::uint64_t now = frees.load(std::memory_order_acquire);
+  remembered& seen = place_of(comm);
+  // MPICH goes on to look at attributes that it has deleted, which may be another communicator's
+  // by now: a communicator that is being freed is not asked for any.
+  if (freeing::now(comm)) return nullptr;
+  void* known = nullptr;
+  int found = 0;
+  code = PMPI_Comm_get_attr(comm, owner.communicator_key(), &known, &found);
+  if (code != MPI_SUCCESS) return nullptr;
+  if (found) {
+    seen = {comm, static_cast<communicator_state*>(known), now};
+    return seen.state;
+  }
+  // A rank without a state would be native while the others are tuned, and not know it.
+  auto* const fresh = new communicator_state(comm, owner);
+  try {
+    owner.add(*fresh);
+    if (PMPI_Comm_set_attr(comm, owner.communicator_key(), fresh) != MPI_SUCCESS)
+      throw std::bad_alloc();
+  } catch (const std::bad_alloc&) {
+    owner.remove(*fresh);
+    delete fresh;
+    throw;
+  }
+  return fresh;
+}
+
+int communicator_state::on_free(MPI_Comm, int, void* value, void*) {
+  auto* const state = static_cast<communicator_state*>(value);
+  frees.fetch_add(1, std::memory_order_release);
+  // Once MPI has begun to end, that has been done.
+  if (process::get()) {
+    state->leave();
+    state->process_.remove(*state);
+    state->drop_session();
+  }
+  delete state;
+  return MPI_SUCCESS;
+}
+
+communicator_state::freeing::freeing(MPI_Comm comm) : comm_(comm), outer_(innermost) {
+  innermost = this;
+  process* const owner = process::get();
+  // MPI frees none of these, and says so.
+  if (!owner || comm == MPI_COMM_NULL || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF) return;
+  if (communicator_state* const state = known_state(comm, *owner)) state->leave();
+}
+
+communicator_state::freeing::~freeing() { innermost = outer_; }
+
+bool communicator_state::freeing::now(MPI_Comm comm) {
+  for (const freeing* one = innermost; one; one = one->outer_)
+    if (one->comm_ == comm) return true;
+  return false;
+}
+
+void communicator_state::leave() {
+  native_ = true;
+  if (session_) session_->leave();
+  sets_.leave();
+}
+
+void communicator_state::drop_session() {
+  for (neighbor_set& one : neighbor_sets_) one.drop();
+  sets_.drop();
+  if (!session_) return;
+  // MPI may still write to what was under way when this rank failed: that memory is given up.
+  if (session_->has_failed())
+    static_cast<void>(session_.release());
+  else
+    session_.reset();
+  scratch_memory::free_spare();
+}
+
+void communicator_state::leave_others() {
+  if (session_) session_->leave_others();
+}
+
+int communicator_state::agree(MPI_Comm comm, bool pays, bool asked_for, double passed_s,
+                              std::optional<told_call> inside) {
+  if (native_ || agreed_) return MPI_SUCCESS;
+  const double began_s = steady_clock_s();
+  session::outcome outcome =
+      session::create(comm, settings_, process_, pays, asked_for, passed_s, inside);
+  if (outcome.postponed) return MPI_SUCCESS;
+  agreed_ = true;
+  {
+    const std::unique_lock lock = process_.hold_statistics();
+    session_ = std::move(outcome.made);
+  }
+  native_ = session_ == nullptr;
+  if (!native_ && rank_ == 0) process_.account().spend_on_set_up(steady_clock_s() - began_s);
+  if (outcome.error_code != MPI_SUCCESS) call_error_handler(comm, outcome.error_code);
+  return outcome.error_code;
+}
+
+bool communicator_state::begins_at_once(const call& c) {
+  if (process_.begins_at_first_calls()) return true;
+  if (began_at_once_ || !process_.at_stake(num_ranks_).are_high(c.op, c.message_bytes))
+    return false;
+  began_at_once_ = true;
+  try {
+    return bases::is_one_world(c.comm);
+  } catch (const std::bad_alloc&) {  // the others come to the agreement, if all are in one
+    return true;
+  }
+}
+
+[[gnu::hot]] int communicator_state::run(const call& c, const call_options& options) {
+  if (!native_ && !agreed_) {
+    const bool asks = internal::is_particular(options), now = begins_at_once(c);
+    if (beginning_.count(c.message_bytes, asks, process_.clock()) || now) {
+      const double now_s = process_.clock()();
+      const bool pays = asks || is_particular() || now ||
+                        (beginning_.pays(now_s) && (rank_ != 0 || process_.may_tune_more()));
+      if (const int failure =
+              agree(c.comm, pays, false, beginning_.passed_s(now_s),
+                    told_call{.bytes = c.message_bytes, .root = c.root, .op = c.op}))
+        return failure;
+    }
+  }
+  if (!session_ || native_) return run_native(c);
+  return session_->run(c, options);
+}
+
+void communicator_state::configure(std::string_view setting, std::string_view value) {
+  if (agreed_)
+    throw error("setting '" + std::string(setting) +
+                "' comes too late: the communicator is tuned already");
+  const own_float_environment own;
+  assign(settings_, setting, value, setting);
+}
+
+std::string communicator_state::last_arm() const {
+  if (session_ && !native_ && session_->last_arm()) return name_of(*session_->last_arm());
+  return native_ || beginning_.has_calls() ? "native" : "";
+}
+
+void communicator_state::add_contexts_like(const knowledge::problem& of,
+                                           select::statistics_dump& dump) const {
+  if (num_ranks_ != of.num_ranks) return;
+  if (session_) session_->add_contexts_like(of, dump);
+  sets_.add_contexts_like(of, dump);
+}
+
+void communicator_state::add_statistics(select::statistics_dump& dump) const {
+  if (session_) session_->add_statistics(dump);
+  sets_.add_statistics(dump);
+}
+
+}  // namespace railpass::internal

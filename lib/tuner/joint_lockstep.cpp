@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lib/tuner/joint_lockstep.hpp"
+
+#include "lib/buffers/device_memory.hpp"
+#include "lib/call/own_errors.hpp"
+#include "lib/runtime/process.hpp"
+#include "railpass/base/settings.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <new>
+#include <sched.h>
+#include <utility>
+
+namespace railpass::internal {
+
+std::string name_of_communicator(MPI_Comm comm) {
+  char name[MPI_MAX_OBJECT_NAME + 1] = "";
+  int length = 0;
+  PMPI_Comm_get_name(comm, name, &length);
+  return {name, std::size_t(length)};
+}
+
+joint_lockstep::joint_lockstep(const settings& values, process& owner, int rank, int num_ranks,
+                               std::string subject)
+    : steps_({.max_contexts = int(std::min<std::int64_t>(values.contexts, 1 << 16))}, rank,
+             num_ranks),
+      process_(owner),
+      settings_(values),
+      patience_s_(std::min(values.hang_report, 1.0)),
+      rank_(rank),
+      num_ranks_(num_ranks),
+      subject_(std::move(subject)),
+      words_(rank, num_ranks) {
+  int threads = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&threads);
+  is_shared_ = threads == MPI_THREAD_MULTIPLE && rank == 0;
+  if (num_ranks < 2) return;
+  lane_ = std::make_shared<base_lane>();
+  merges_ = std::make_unique<merge_messages>(rank, num_ranks);
+  merges_->connect(lane_);
+  tree_ = {rank, num_ranks, 2};
+}
+
+void joint_lockstep::connect(base_place place, int lane_number, std::uint64_t name) {
+  lane_->become(std::move(place), lane_number, name);
+  over_mpi_.emplace(*lane_);
+  words_.connect(lane_);
+}
+
+void joint_lockstep::measure_together(bool same_clock) {
+  shared_clock* const agreed = lane_->of().clock.get();
+  if (!same_clock && !agreed) return;
+  steps_.share_clock();
+  if (!same_clock) merges_->compare_clocks(*agreed);
+}
+
+// ---- first plans
+
+int joint_lockstep::begin_context(int context, select::plan_message message) {
+  plan_ = message;
+  if (merges_)
+    if (const int failure = hand_down(plan_, "the first plan")) {
+      if (gone_ || failure_ != own_error::unlike) leave_others();
+      return failure;
+    }
+  const std::unique_lock lock = guard();
+  steps_.adopt(context, plan_);
+  return MPI_SUCCESS;
+}
+
+// ---- small messages along a tree
+
+namespace {
+
+template <class Word>
+std::span<std::int32_t> as_sent(std::span<Word> words) {
+  return {reinterpret_cast<std::int32_t*>(words.data()), words.size_bytes() / sizeof(std::int32_t)};
+}
+
+}  // namespace
+
+int joint_lockstep::agree(std::span<std::uint64_t> words) {
+  return reduce_to_all(words, "the agreement on shared memory", std::bit_and());
+}
+
+int joint_lockstep::find_largest(std::int64_t& value) {
+  auto word = std::uint64_t(value);
+  const int code = reduce_to_all({&word, 1}, "the size of the call",
+                                 [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
+  value = std::int64_t(word);
+  return code;
+}
+
+template <class Combine>
+int joint_lockstep::reduce_to_all(std::span<std::uint64_t> words, std::string_view doing,
+                                  const Combine& combine) {
+  const std::span mine = std::span(agreed_).first(words.size());
+  const std::span childs = std::span(childs_).first(words.size());
+  std::ranges::copy(words, mine.begin());
+  int code = MPI_SUCCESS;
+  for (int i = 0; i < tree_.num_children() && code == MPI_SUCCESS; ++i) {
+    code = receive_from(tree_.child(i), as_sent(childs), doing);
+    std::ranges::transform(mine, childs, mine.begin(), combine);
+  }
+  if (code == MPI_SUCCESS && rank_ > 0) code = send_to(tree_.parent(), as_sent(mine), doing);
+  if (code == MPI_SUCCESS) code = hand_down(as_sent(mine), doing);
+  if (code != MPI_SUCCESS) leave_others();
+  std::ranges::copy(mine, words.begin());
+  return code;
+}
+
+int joint_lockstep::hand_down(std::span<std::int32_t> words, std::string_view doing) {
+  if (rank_ > 0)
+    if (const int failure = receive_from(tree_.parent(), words, doing)) return failure;
+  for (int i = tree_.num_children(); i-- > 0;)
+    if (const int failure = send_to(tree_.child(i), words, doing)) return failure;
+  return MPI_SUCCESS;
+}
+
+int joint_lockstep::send_to(int peer, std::span<std::int32_t> words, std::string_view doing) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Status status;
+  if (const int failure =
+          lane_->isend(words.data(), int(words.size()), peer, base_lane::plan_tag, &request))
+    return failure;
+  const awaited_peer receiver{.rank = peer, .sends = 1};
+  return wait_for(request, status, doing, &receiver);
+}
+
+int joint_lockstep::receive_from(int peer, std::span<std::int32_t> words, std::string_view doing) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Status status;
+  if (const int failure =
+          lane_->irecv(words.data(), int(words.size()), peer, base_lane::plan_tag, &request))
+    return failure;
+  const awaited_peer sender{.rank = peer, .receives = 1};
+  return wait_for(request, status, doing, &sender);
+}
+
+// ---- times and merges
+
+void joint_lockstep::record(const select::timed_call& chosen, double started_s, double ended_s,
+                            bool gave_core, select::rank_role role) {
+  const std::unique_lock lock = guard();
+  if (chosen.timed) {
+    steps_.record(chosen, ended_s - started_s, steps_.gap_s(chosen, started_s), gave_core);
+    if (process_.clock() != steady_clock_s)
+      steps_.lose_clock();
+    else if (steps_.shares_clock())
+      steps_.await_next(chosen, started_s, ended_s, role);
+  }
+  if (chosen.notes_end) steps_.note_end(chosen, ended_s);
+}
+
+void joint_lockstep::note_next(collective op) {
+  const std::unique_lock lock = guard();
+  steps_.note_next(process_.clock()(), select::dependence_in(op));
+}
+
+void joint_lockstep::merge_steps() {
+  if (!merges_) {
+    const std::unique_lock lock = guard();
+    steps_.begin_steps(process_.clock()());
+    while (steps_.due() != select::merge_step::none) (void)steps_.step_alone();
+    steps_.end_steps(process_.clock()());
+    return;
+  }
+  {
+    const std::unique_lock lock = guard();
+    steps_.begin_steps(process_.clock()());
+  }
+  bool mismatch = false;
+  const int code = merges_->make_due_steps(
+      steps_, is_shared_ ? &mutex_ : nullptr,
+      [this](MPI_Request& r, MPI_Status& s) { return wait_for(r, s, "a merge"); }, mismatch);
+  note_merge(code, mismatch);
+  {
+    const std::unique_lock lock = guard();
+    steps_.end_steps(process_.clock()());
+  }
+  if (rank_ == 0) process_.after_merge();
+}
+
+void joint_lockstep::leave() {
+  if (!merges_) return;
+  bool mismatch = false;
+  merges_->leave(steps_, is_shared_ ? &mutex_ : nullptr, mismatch);
+  note_merge(MPI_SUCCESS, mismatch);
+  if (failed_) {
+    words_.state().leave(steps_.calls());
+    words_.tell();
+  }
+  try {
+    bases::of_process().settle();
+    bases::of_process().keep(std::move(merges_));
+  } catch (const std::bad_alloc&) {  // what comes is dropped, and the number is not used again
+    lane_->lose();
+  }
+}
+
+void joint_lockstep::note_merge(int code, bool mismatch) {
+  if (code != MPI_SUCCESS) {
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    PMPI_Error_string(code, text, &length);
+    process_.record("a message of " + subject_ + " about its tuning has failed: " + text);
+    leave_others();
+  }
+  if (!mismatch || failed_) return;
+  if (steps_.device_found())
+    process_.record(subject_ + " is not tuned any more: " + std::string(told_of_device_memory));
+  else
+    process_.record(
+        subject_ +
+        " is not tuned any more: its ranks did not make the same calls through railpass");
+}
+
+int joint_lockstep::wait_for(MPI_Request& request, MPI_Status& status, std::string_view doing,
+                             const awaited_peer* told) {
+  constexpr unsigned tests_per_look = 16, tests_per_clock = 1024;
+  std::optional<patience> left;
+  unsigned tests = 0;
+  for (int done = 0;;) {
+    if (const int failure = PMPI_Test(&request, &done, &status)) return failure;
+    if (done) return MPI_SUCCESS;
+    if (++tests % tests_per_look == 0) {
+      keep_on();
+      // A merge says to all ranks that nothing is tuned any more, unlike calls or not.
+      if (told ? is_lost() : gone_) return code_of(failure_);
+    }
+    if (told && tests % tests_per_clock == 0) {
+      const double now_s = process_.clock()();
+      if (!left) left.emplace(patience_s(), now_s);
+      if (left->is_out(now_s)) tell_wait(doing, {told, 1}, left->waited_s(now_s));
+    }
+    sched_yield();
+  }
+}
+
+// ---- failures
+
+// Many ranks may see the same failure, who are not to tell all others each: who has heard of it
+// does not.
+void joint_lockstep::fail(own_error why) {
+  if (failed_) return;
+  if (lane_) hear();
+  if (failed_) return;
+  note_failure(why);
+  if (lane_)
+    lane_->tell_all(why == own_error::unlike ? base_lane::trouble::unlike
+                                             : base_lane::trouble::failed);
+  words_.tell();
+}
+
+void joint_lockstep::note_failure(own_error why) {
+  failed_ = stops_ = true;
+  failure_ = why;
+  words_.begin(why == own_error::unlike ? base_lane::trouble::unlike : base_lane::trouble::failed,
+               steps_.calls());
+  if (lane_) lane_->lose();
+}
+
+void joint_lockstep::leave_others() {
+  fail();
+  if (!std::exchange(gone_, true) && lane_) lane_->tell_all(base_lane::trouble::gone);
+}
+
+void joint_lockstep::hear() {
+  const base_lane::news heard = lane_->look();
+  const base_lane::trouble of_tree = words_.look(steps_.calls());
+  if (heard.announced) hear(heard.announcer, *heard.announced);
+  const base_lane::trouble what = std::max(heard.worst, of_tree);
+  if (what == base_lane::trouble::none) return;
+  const bool unlike = heard.unlike || of_tree == base_lane::trouble::unlike;
+  if (!failed_) {
+    note_failure(unlike ? own_error::unlike : own_error::rank_failed);
+    if (!unlike)
+      process_.record(
+          "another rank has failed in a call of " + subject_ +
+          ": calls fail until all ranks know of the failure, and are not tuned after that");
+  }
+  gone_ = gone_ || what == base_lane::trouble::gone;
+}
+
+void joint_lockstep::keep_on() {
+  if (companion_ && !failed_ && !companion_()) fail();
+  if (lane_) hear();
+  if (failed_) words_.tell();
+}
+
+// How long this rank waits for others depends on this time; what it may do does not.
+void joint_lockstep::stop() {
+  constexpr double silence_s = 1;
+  const std::int64_t next = steps_.calls() + 1;
+  select::fallback& state = words_.state();
+  const double began_s = steady_clock_s();
+  double since_s = began_s;
+  while (!gone_) {
+    keep_on();
+    if (state.may_enter(next) && words_.tell()) break;
+    sched_yield();
+    const double now_s = steady_clock_s();
+    if (now_s - since_s < silence_s) continue;
+    if (settings_.hang_report > 0)
+      tell_wait("the end of tuning after a failure", {}, now_s - began_s);
+    if (!state.was_asked()) break;
+    state.lose_patience();
+    since_s = now_s;
+  }
+  if (gone_ || !state.is_native(next)) return;
+  stops_ = false;
+  const std::unique_lock lock = guard();
+  steps_.stay_native();
+}
+
+void joint_lockstep::hear(std::int32_t from, const told_call& theirs) {
+  if (failed_) return;
+  try {
+    const std::string how = told_.difference(from, theirs);
+    if (!how.empty()) differ(how + ", on rank " + std::to_string(rank_));
+  } catch (const std::bad_alloc&) {  // it is told again
+  }
+}
+
+void joint_lockstep::differ(std::string how) {
+  if (failed_) return;
+  why_unlike_ = std::move(how);
+  fail(own_error::unlike);
+}
+
+void joint_lockstep::tell_wait(std::string_view doing, std::span<const awaited_peer> peers,
+                               double waited_s) {
+  const told_call* const own = told_.find(steps_.calls());
+  if (own)
+    for (const awaited_peer& p : peers) lane_->announce(*own, p.rank);
+  if (waited_s < settings_.hang_report) return;
+  double told_s = settings_.hang_report;
+  while (2 * told_s <= waited_s) told_s *= 2;
+  std::string text = "rank " + std::to_string(rank_) + " of " + std::to_string(num_ranks_) +
+                     " is inside call " + std::to_string(steps_.calls()) + " of " + subject_ +
+                     " (" + (own ? own->text() + ", " : "") + std::string(doing) +
+                     ") for more than " + railpass::detail::show_setting(told_s) +
+                     " s and waits for";
+  if (peers.empty()) text += " other ranks";
+  for (const awaited_peer& p : peers)
+    text += " rank " + std::to_string(p.rank) + " (" + std::to_string(p.sends) + " sends, " +
+            std::to_string(p.receives) + " receives)";
+  process_.report_wait(std::move(text), rank_, told_s);
+}
+
+}  // namespace railpass::internal

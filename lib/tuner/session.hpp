@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The tuned state of one communicator: which arm a call takes, how it runs, and what is learnt.
+// What calls run is in session.cpp; session_beginning.cpp, session_priors.cpp and
+// session_reports.cpp have the rest, joint_lockstep.hpp how the ranks agree on arms.
+#pragma once
+
+#include "collectives/registry.hpp"
+#include "lib/buffers/call_buffers.hpp"
+#include "lib/buffers/device_memory.hpp"
+#include "lib/call/call.hpp"
+#include "lib/call/own_errors.hpp"
+#include "lib/exec/cell_executor.hpp"
+#include "lib/exec/phases.hpp"
+#include "lib/exec/schedule_cache.hpp"
+#include "lib/exec/transport_executor.hpp"
+#include "lib/group/hosts.hpp"
+#include "lib/group/memory_slot.hpp"
+#include "lib/tuner/arm_table.hpp"
+#include "lib/tuner/joint_lockstep.hpp"
+#include "lib/tuner/own_time.hpp"
+#include "lib/tuner/recent_calls.hpp"
+#include "models/profile.hpp"
+#include "railpass/knowledge/experience.hpp"
+#include "railpass/options.hpp"
+#include "railpass/schedule/nodes.hpp"
+#include "railpass/select/statistics/dump.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace railpass {
+struct settings;
+}
+
+namespace railpass::internal {
+
+class process;
+
+class session final : slot_tenant {
+ public:
+  /// A session, or none: the communicator stays native, until it is asked again if that is
+  /// `postponed`, else for good, or, if `error_code` is not MPI_SUCCESS, the user's call fails with
+  /// it (strict=on and settings that differ).
+  struct outcome {
+    std::unique_ptr<session> made;
+    int error_code = MPI_SUCCESS;
+    bool postponed = false;
+  };
+
+  /// Agrees on everything that must be equal on all ranks, and gets a lane of a base, unless it
+  /// `pays` not on all of them. `passed_s` is the time that has passed on this rank per call so
+  /// far, 0 if it is not known. `asked_for`: a person has called start_tuning, so a base may be
+  /// made in any program. `inside`: the call before which this happens, if there is one. Collective
+  /// over `user`, an intra-communicator of at least 2 ranks.
+  /// `values` must outlive the session.
+  static outcome create(MPI_Comm user, const settings& values, process& owner, bool pays,
+                        bool asked_for, double passed_s, std::optional<told_call> inside);
+
+  session(const session&) = delete;
+  session& operator=(const session&) = delete;
+  ~session() = default;
+
+  /// Runs a call that is ours (see judge). Returns an MPI error code after the error handler has
+  /// been called.
+  int run(const call& c, const call_options& options);
+
+  /// What is known of a call with these arguments, which then need not be judged; null: nothing.
+  recent_call* recent(const call& c, const call_options& options) {
+    if (!options.policy.empty()) return nullptr;
+    return recent_.find(c, asks_for_arm(options) ? arms_.asked_by(options, c.op).number : 0);
+  }
+  /// As run() for such a call.
+  int run_again(call& c, recent_call& known);
+
+  /// The arm of the last call; null before the first.
+  const arm* last_arm() const { return last_arm_; }
+
+  /// After a failure on this rank outside of a schedule: what call the others are in is unknown.
+  /// They are told, and all calls fail from now on.
+  void leave_others() { joint_.leave_others(); }
+  bool has_failed() const { return joint_.has_failed(); }
+  /// The communicator ends, on each rank when it comes to that. No call may follow. Local.
+  void leave();
+
+  /// From now on schedules run over rails instead of MPI's messages.
+  void run_over(std::shared_ptr<lane> messages);
+
+  /// What railpass took of a call that was weighed.
+  void add_own_time(double seconds);
+
+  /// Adds what rank 0 has learnt; nothing on the other ranks. With MPI_THREAD_MULTIPLE any thread
+  /// may ask, also while another one is inside a call.
+  void add_statistics(select::statistics_dump& dump) const;
+  /// Of this only contexts that say something of the problem.
+  void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
+
+ private:
+  // Makes all that can fail on one rank alone.
+  session(const settings& values, process& owner, int rank, int num_ranks, std::string name);
+
+  struct rails_of_schedules {
+    transport_rail rail;
+    executor<transport_rail> runs;
+    explicit rails_of_schedules(std::shared_ptr<lane> messages)
+        : rail(std::move(messages)), runs(rail) {}
+  };
+
+  struct memory_of_schedules {
+    memory_slot slot;
+    cell_executor runs;
+    phases_executor phases;
+    bool single_copy;  // on this host
+    memory_of_schedules(const base_lane& lane, int number, slot_tenant& tenant, cell_regions room)
+        : slot(lane, number, tenant, std::move(room)),
+          runs(slot.regions(), lane.rank(), lane.of().shared->has_core_per_rank()),
+          single_copy(lane.of().shared->has_single_copy()) {}
+  };
+
+  // Who shares a host with whom. Nothing fails.
+  void know_nodes(const base_place& at);
+  void keep_room_for_regions();
+  // Whether schedules may run in the memory that the ranks of each host share, if they get a slot
+  // of it. All ranks know alike where they are.
+  bool may_share_memory(const base& of) const { return of.shared && nodes_.facts().most_ranks > 1; }
+  // With a slot that has been taken, or one that an idle communicator gives up, if there is any;
+  // else one is asked for again. Collective; nothing fails.
+  void begin_in_memory(int slot);
+  [[gnu::noinline]] void ask_for_memory();
+  // -1: there is none.
+  void share_memory(int slot);
+  void stay_without_memory();
+  std::uint64_t calls() const override { return std::uint64_t(call_number_); }
+  bool may_give_up_slot() const override { return !joint_.has_failed(); }
+  void give_up_slot() override;
+  // Where the settings name rails, schedules run over these. Collective over `user`.
+  void open_rails(MPI_Comm user, bool all_name_rails, bool none_names_rails);
+  void know_machine(double passed_s);
+  static bool asks_for_arm(const call_options& options) {
+    return !options.arm.empty() || options.segment_bytes >= 0;
+  }
+  // Counts it, and makes the steps of a merge that are due; false: no rank is to wait for others.
+  bool begin_call(const call& c);
+  [[gnu::noinline]] void merge_steps();
+  // The kernel refuses them to some rank: from this call on there are none on any.
+  void give_up_single_copies();
+  void say_copies_refused();
+  int run_tuned(const call& c, std::uint8_t policy);
+  int run_pinned(const call& c, const arm& a, std::uint64_t asked);
+  int run_by(const arm& a, const call& c, recent_call& known);
+  bool is_watched(const select::timed_call& chosen) const;
+  // How a call by this arm runs, if that can be known beforehand.
+  [[gnu::noinline]] void prepare(recent_call& known, const call& c, const arm& a);
+  void prepare_timed(recent_call& known, const call& c, const arm& a);
+  int run_ready(const call& c, const recent_call& known);
+  int leave_to_mpi(const call& c);
+  // What is rare is not inlined: a settled call is to run through little code.
+  // Asks the first plan of rank 0 and takes it over. Returns an MPI error code.
+  [[gnu::noinline]] int begin_context(const select::context_key& key, int context, const call& c,
+                                      std::int64_t bytes);
+  // What a call has found that asks all ranks for its size, and what that took.
+  struct asked_size {
+    std::int64_t bytes = 0;
+    double took_s = 0;
+  };
+  [[gnu::noinline]] int run_sized(const call& c, select::context_key key);
+  int run_chosen(const select::context_key& key, const select::context_id& id, const call& c,
+                 const asked_size* asked);
+  // Takes the time, or when the call ended.
+  [[gnu::noinline]] int run_watched(const call& c, const arm& a, const select::timed_call& chosen,
+                                    const asked_size* asked);
+  // The size that is predicted for: of what this rank knows, if it does not know all.
+  std::int64_t bytes_to_expect(const call& c) const;
+  void watch_own_time(const select::timed_call& chosen, double seconds);
+  int run_arm(const call& c, const arm& a);
+  int run_on_host(const call& c, const arm& a);
+  // Which physical rank is the schedule's first.
+  int first_of(const call& c) const;
+  shape shape_of(const call& c, const algorithm& a, const node_order* order) const;
+  // The order of ranks that the call's schedule is for; null: from the root on.
+  const node_order* order_for(const call& c, const algorithm& a);
+  int run_schedule(const call& c, const arm& a);
+  // With the buffers that are bound.
+  int run_bound(const schedule& s);
+  int run_in_memory(const schedule& s, const wait_watch& watch);
+  [[gnu::noinline]] int run_by_messages(const schedule& s, const wait_watch& watch);
+  template <class Work>
+  int code_of(const Work& work);
+  void explain(std::string_view reason);
+  void explain_unlike(const std::string& what);
+  template <class Messages>
+  int run_over_messages(Messages& messages, const schedule& s, const wait_watch& watch);
+  int raise(const call& c, int code) { return code == MPI_SUCCESS ? code : report(c, code); }
+  [[gnu::cold]] int report(const call& c, int code);
+  int raise(const call& c, own_error e) { return raise(c, internal::code_of(e)); }
+  call_place place() const;
+  std::uint8_t policy_index(std::string_view name);
+  select::plan_message first_plan(const select::context_key& key, int context, const call& c,
+                                  std::int64_t bytes);
+  std::unique_ptr<select::policy> policy_for(const select::context_key& key, int context,
+                                             const call& c, std::int64_t bytes) const;
+  std::unique_ptr<select::policy> policy_of_all_sizes(const select::context_key& key,
+                                                      select::policy_input plain,
+                                                      std::unique_ptr<select::policy> first,
+                                                      std::int64_t bytes) const;
+  // Whether the context may stay native while the account of the process allows no more.
+  bool may_wait(const select::context_key& key) const;
+  bool is_undecided(int context) const {
+    return std::ranges::find(undecided_, context) != undecided_.end();
+  }
+  // After a call of a context that has waited: its policy, once the account allows that.
+  void decide_at_last(int context, const call& c, std::int64_t bytes);
+  select::plan_message lead(int context, std::int64_t bytes,
+                            std::unique_ptr<select::policy> chosen);
+  std::unique_ptr<select::policy> policy_of_pinned(const arm& pinned, const call& c,
+                                                   select::policy_input input) const;
+  std::vector<select::arm_prior> priors(const select::context_key& key, const call& c,
+                                        double bytes) const;
+  int nearest_context(const select::context_key& key) const;
+  // The networks that schedules send over; empty: MPI's messages.
+  std::string rails() const;
+  std::unique_ptr<select::policy> policy_with_knowledge(const select::context_key& key,
+                                                        const call& c, std::int64_t bytes,
+                                                        const select::policy_input& plain,
+                                                        double octaves_away) const;
+  // Of the context's calls: the mean where merges have told it, else the first call's.
+  std::int64_t bytes_of(int context) const;
+  select::context_statistics statistics_of(int context) const;
+  knowledge::problem problem_of(const select::context_key& key, std::int64_t bytes) const;
+  bool eligible_here(const algorithm& a, const call& c) const;
+  // Others may wait for what this rank still has to send over rails; false: these have failed.
+  bool keep_rails_on();
+  void record_failure_of_rails();
+  void trace(const call& c, const select::timed_call& chosen, double started_s, double seconds);
+  static void tell_wait(void* self, std::span<const awaited_peer> peers, double waited_s);
+
+  static constexpr std::int64_t first_calls_without_memory = 1000;
+  // In longer calls it does not show that all is asked again for each of them.
+  static constexpr std::int64_t short_message_bytes = 16 * 1024;
+  // What contexts call an arm that is pinned, and may be none of known_arms().
+  static constexpr int pinned_arm = select::native_arm + 1;
+
+  // What every call reads comes first, on few cache lines: other work empties the cache between
+  // calls.
+  std::int64_t call_number_ = 0;
+  std::int64_t asks_for_memory_at_ = 0;  // the number of a call; 0: never again
+  const arm* last_arm_ = nullptr;
+  process& process_;
+  const settings& settings_;
+  arm_table arms_;
+  recent_calls recent_;
+  bool times_pinned_ = false;  // calls of pinned arms, now and then; the same on all ranks
+  // Its guard is also that of what else add_statistics reads: policies_, first_bytes_, own_time_.
+  joint_lockstep joint_;
+  int rank_ = 0, num_ranks_ = 1;
+  node_order nodes_;
+  node_order caches_;                                            // of one node
+  std::shared_ptr<placement> room_for_nodes_, room_for_caches_;  // until these are known
+  std::string name_;
+  std::uint32_t pins_run_ = 0;  // a bit for each collective whose arm of the setting `use` has run
+  std::string reason_;          // of the last failure, where more is known than its code says
+  machine_model machine_;       // rank 0 only, as the next one
+  const profile* profile_ = nullptr;                // none: machine_ holds generic constants
+  std::unique_ptr<rails_of_schedules> over_rails_;  // none: over MPI's messages
+  cell_regions room_for_regions_;                   // what the next one needs
+  std::optional<memory_of_schedules> in_memory_;    // if all ranks share some
+  std::int64_t calls_without_memory_ = first_calls_without_memory;  // before it is asked for again
+  bool one_thread_ = false, was_evicted_ = false;                   // on all ranks
+  schedule_cache schedules_;
+  std::vector<std::string> policies_;  // 0: the setting's; the others were named by calls
+  call_buffers buffers_;
+  host_copies host_copies_;
+  own_time own_time_;  // rank 0 only, as the next one
+  std::int64_t last_timed_call_ = 0;
+  std::vector<std::int64_t> first_bytes_;  // rank 0: of the first call of each context
+  std::vector<int> undecided_;             // rank 0: contexts without their policy
+};
+
+}  // namespace railpass::internal
