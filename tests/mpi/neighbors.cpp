@@ -330,7 +330,7 @@ std::vector<neighbor_function> functions_on(MPI_Comm comm, const neighbors& arou
   return {all_to_all, all_to_allv, all_to_allw, all_gather, all_gatherv};
 }
 
-detail::tuned_set* set_of(MPI_Comm comm, neighbor_function f) {
+tuned_set* set_of(MPI_Comm comm, neighbor_function f) {
   int code = MPI_SUCCESS;
   communicator_state* const state = communicator_state::of(comm, code);
   for (const auto& one : state->sets().sets)
@@ -363,7 +363,7 @@ TEST_CASE("every version brings what the MPI library's own call brings") {
             problem = found + " (call " + std::to_string(n) + ")";
         CHECK(problem == "");
         if (comm.size() < 2) continue;
-        const detail::tuned_set* const set = set_of(comm, f);
+        const tuned_set* const set = set_of(comm, f);
         CHECK(set != nullptr);
         CHECK((set && neighbor_version_names[std::size_t(set->pinned())] == version));
       }
@@ -450,7 +450,7 @@ TEST_CASE("absolute addresses") {
             out[1] == 100 * ((rank + 1) % p) + n && right;
   }
   CHECK(right);
-  if (const detail::tuned_set* const set = set_of(comm, neighbor_function::all_to_allw))
+  if (const tuned_set* const set = set_of(comm, neighbor_function::all_to_allw))
     CHECK(neighbor_version_names[std::size_t(set->pinned())] == version);
   else
     CHECK(p == 1);  // never tuned
