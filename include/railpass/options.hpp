@@ -2,8 +2,8 @@
 //
 // Named options of a call. They must be equal on all ranks of the communicator, as the root must.
 //
-// A struct of options, here and in other headers, says in struct_bytes how long the program knows it
-// to be. Later versions of railpass add members at its end and read only those that the program
+// A struct of options, here and in other headers, says in struct_bytes how long the program knows
+// it to be. Later versions of railpass add members at its end and read only those that the program
 // knows, so a program need not be compiled again.
 #pragma once
 
