@@ -37,6 +37,13 @@ def build(project, binary, prefix):
     run(CMAKE, "--build", binary)
 
 
+def check_boundary(program):
+    """The program needs librailpass, and of that only what is for programs."""
+    needed = run("nm", "-D", "--undefined-only", "--with-symbol-versions", program)
+    expect("@RAILPASS", needed)
+    assert "RAILPASS_PRIVATE" not in needed, needed
+
+
 def check_manual(prefix):
     """Every verb has a page that says what its --help says, and troff has no complaint."""
     railpass, pages = prefix / "bin/railpass", prefix / "share/man/man1"
@@ -125,10 +132,12 @@ with tempfile.TemporaryDirectory() as temporary:
 
     build(HERE, work / "projects", prefix)
     expect("2 ranks right", run(MPIEXEC, "-n", "2", work / "projects/mpi_signatures"))
+    check_boundary(work / "projects/mpi_signatures")
     expect("binomial found", run(work / "projects/models_alone"))
     if FACADE == "facade":
         build(Path(SOURCE) / "examples/broadcast", work / "example", prefix)
         expect("sum 2", run(MPIEXEC, "-n", "2", work / "example/broadcast"))
+        check_boundary(work / "example/broadcast")
 
     check_pkg_config(work, prefix)
     check_other_mpi_is_refused(work, prefix)
