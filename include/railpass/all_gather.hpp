@@ -7,12 +7,15 @@
 
 namespace railpass {
 
-/// Brings the values of all ranks, one or `n` of each, to all of them in rank order; Boost.MPI's
-/// signatures with options last. `out` has room for all values; a vector gets the right size. In
-/// place, a rank's own values are at their place in `inout` before, on all ranks. Collective.
-/// Values without an MPI datatype are serialised and go by an all_gatherv of bytes, to which `use`
-/// and segment_bytes then apply. Throws boost::mpi::exception if MPI fails, railpass::error if the
-/// archives together are longer than 2^31 - 1 bytes.
+/// Gathers the values of all ranks, one or `n` per rank, on all ranks in rank order. Signatures of
+/// Boost.MPI with options last. Collective.
+///
+/// Values without an MPI datatype are serialised and sent by an all_gatherv of bytes; options such
+/// as `use` and segment_bytes then apply to the all_gatherv.
+/// - `out` has room for all values; a vector is resized.
+/// - `inout` already contains the rank's own values at their place, on all ranks.
+/// @throws boost::mpi::exception if MPI fails
+/// @throws railpass::error if the archives together are longer than 2^31 - 1 bytes
 struct all_gather_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const T& in, std::vector<T>& out,

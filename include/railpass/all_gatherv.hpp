@@ -7,13 +7,17 @@
 
 namespace railpass {
 
-/// Brings the values of all ranks, `sizes[k]` of rank k, to all of them, to `out +
-/// displacements[k]` or in rank order without displacements; Boost.MPI's signatures with options
-/// last. `sizes` is equal on all ranks. `out` has room for all values; a vector gets the right
-/// size. In place, a rank's own values are at their place in `inout` before, on all ranks.
-/// Collective. Values without an MPI datatype are serialised and go by an all_gatherv of bytes.
-/// Throws boost::mpi::exception if MPI fails, railpass::error if there are too few values, sizes or
-/// displacements, or the archives together are longer than 2^31 - 1 bytes.
+/// Gathers `sizes[k]` values of rank k on all ranks. Signatures of Boost.MPI with options last.
+/// Collective.
+///
+/// Values without an MPI datatype are serialised and sent by an all_gatherv of bytes.
+/// - `out` has room for all values; a vector is resized. Rank k's values start at `out +
+///   displacements[k]`; without displacements all values are in rank order.
+/// - `sizes` is equal on all ranks.
+/// - `inout` already contains the rank's own values at their place, on all ranks.
+/// @throws boost::mpi::exception if MPI fails
+/// @throws railpass::error if there are too few values, sizes or displacements, or if the archives
+///   together are longer than 2^31 - 1 bytes
 struct all_gatherv_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const T& in, T* out,

@@ -31,12 +31,14 @@ struct all_reduce_call {
 
 }  // namespace detail
 
-/// Combines the values of all ranks with `op`, in rank order unless it commutes, and gives the
-/// result, bitwise the same, to all of them; Boost.MPI's signatures with options last. Collective.
-/// `op` may be any function object; declare it commutative with boost::mpi::is_commutative if it
-/// is. Types without an MPI datatype are reduced to rank 0 by Boost.MPI, since the operation needs
-/// objects, and broadcast from there by railpass; of the options only the policy counts then.
-/// Throws boost::mpi::exception if MPI fails.
+/// Combines the values of all ranks with `op` and gives the result to all ranks, bitwise the same.
+/// Signatures of Boost.MPI with options last. Collective.
+///
+/// Values without an MPI datatype are reduced to rank 0 by Boost.MPI, because the operation needs
+/// objects, and broadcast by railpass; only the option `policy` then applies.
+/// - `op` is any function object. The order of ranks is kept unless boost::mpi::is_commutative
+///   declares `op` commutative.
+/// @throws boost::mpi::exception if MPI fails
 ///
 ///     double sum = railpass::all_reduce(world, mine, std::plus<double>());
 ///     railpass::all_reduce(world, gradient.data(), n, total.data(), std::plus<double>());

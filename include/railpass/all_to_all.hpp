@@ -7,13 +7,16 @@
 
 namespace railpass {
 
-/// Sends value k (or the k-th `n` values) to rank k and puts what rank k sent in place k;
-/// Boost.MPI's signatures with options last. `out` has as much room as `in`; a vector gets the
-/// right size. In place, what is received takes the place of what was sent, on all ranks.
-/// Collective. Values without an MPI datatype are serialised and go by an all_to_allv of bytes, to
-/// which `use` and segment_bytes then apply. Throws boost::mpi::exception if MPI fails,
-/// railpass::error if there are too few values, or the archives that a rank sends or receives are
-/// longer than 2^31 - 1 bytes together.
+/// Sends value k (or the k-th `n` values) to rank k, and stores the values from rank k at place k.
+/// Signatures of Boost.MPI with options last. Collective.
+///
+/// Values without an MPI datatype are serialised and sent by an all_to_allv of bytes; options such
+/// as `use` and segment_bytes then apply to the all_to_allv.
+/// - `out` has as much room as `in`; a vector is resized.
+/// - `inout` holds the sent values before the call and the received values after, on all ranks.
+/// @throws boost::mpi::exception if MPI fails
+/// @throws railpass::error if there are too few values, or if the archives that a rank sends or
+///   receives together are longer than 2^31 - 1 bytes
 struct all_to_all_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const std::vector<T>& in,

@@ -7,18 +7,21 @@
 
 namespace railpass {
 
-/// Sends `in_sizes[k]` values to rank k and receives `out_sizes[k]` from it; a call that Boost.MPI
-/// lacks, in its style, with options last. Rank k's values begin at `in_displacements[k]` and
-/// `out_displacements[k]`, or stand in rank order without displacements. `out` has room for all
-/// values; a vector gets the right size. In place, what is received takes the place of what was
-/// sent, which has the same sizes, on all ranks. Collective; rank i's in_sizes[j] is rank j's
-/// out_sizes[i]. Values without an MPI datatype are serialised and go by an all_to_allv of bytes.
-/// Throws boost::mpi::exception if MPI fails, railpass::error if there are too few values, sizes or
-/// displacements, or the archives that a rank sends or receives are longer than 2^31 - 1 bytes
-/// together.
+/// Sends `in_sizes[k]` values to rank k and receives `out_sizes[k]` values from rank k. Boost.MPI
+/// has no such call; the signatures follow Boost.MPI's style, with options last. Collective.
 ///
-/// There is no all_to_allw like this: its blocks are of different types, which one T cannot say.
-/// railpass::mpi::all_to_allw takes MPI's arguments.
+/// Values without an MPI datatype are serialised and sent by an all_to_allv of bytes. The calls do
+/// not include all_to_allw, because one T cannot describe blocks of different types; use
+/// railpass::mpi::all_to_allw.
+/// - `in_sizes[j]` of rank i equals `out_sizes[i]` of rank j.
+/// - Rank k's values start at `in_displacements[k]` and `out_displacements[k]`; without
+///   displacements the values are in rank order.
+/// - `out` has room for all values; a vector is resized.
+/// - `inout` holds the sent values before the call and the received values after, with the same
+///   sizes, on all ranks.
+/// @throws boost::mpi::exception if MPI fails
+/// @throws railpass::error if there are too few values, sizes or displacements, or if the archives
+///   that a rank sends or receives together are longer than 2^31 - 1 bytes
 struct all_to_allv_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const T* in,

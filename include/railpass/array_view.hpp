@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where the elements of somebody's array are. Arrays of Boost.MultiArray (and views of them), Eigen
-// (tensors, matrices, maps) and std::mdspan are recognised by what they offer, without their
-// headers; for others specialise railpass::array_traits.
+// Describes where the elements of an array are in memory. Arrays of Boost.MultiArray (and views of
+// them), Eigen (tensors, matrices, maps) and std::mdspan are recognised by their members, without
+// their headers. For other arrays specialise railpass::array_traits.
 #pragma once
 
 #include "railpass/base/extents.hpp"
@@ -16,20 +16,20 @@
 
 namespace railpass {
 
-/// How an array lies in memory: what is below all templates.
+/// The memory layout of an array, without templates.
 struct array_layout {
   void* data = nullptr;                       ///< the element whose indices are all 0
   std::vector<std::int64_t> extents{};        ///< elements in each dimension
   std::vector<std::int64_t> strides_bytes{};  ///< may be negative
-  std::int64_t element_bytes = 0;             ///< of an element that is copied as it is in memory;
-  MPI_Datatype element = MPI_DATATYPE_NULL;   ///< else this datatype, committed, says what it is
+  std::int64_t element_bytes = 0;             ///< of an element that is copied as in memory;
+  MPI_Datatype element = MPI_DATATYPE_NULL;   ///< otherwise its datatype, committed
 
   bool plain() const { return element == MPI_DATATYPE_NULL; }
 };
 
-/// What array_view must know of an array type:
-///     static constexpr int rank;                               // how many dimensions
-///     static T* data(Array&);                                  // its first element
+/// Properties of an array type, for array_view:
+///     static constexpr int rank;                               // number of dimensions
+///     static T* data(Array&);                                  // the first element
 ///     static std::int64_t extent(const Array&, int dimension);  // elements
 ///     static std::int64_t stride(const Array&, int dimension);  // elements, may be negative
 template <class Array>
@@ -115,27 +115,27 @@ struct array_traits<A> {
   }
 };
 
-/// A D-dimensional array in the caller's memory. Elements are copied as they are in memory; those
-/// that are not trivially copyable need an MPI datatype.
+/// A D-dimensional array in the caller's memory. Elements are copied as in memory; elements that
+/// are not trivially copyable need an MPI datatype.
 template <int D>
 class array_view {
  public:
-  /// `shape` elements, row by row.
+  /// An array of `shape` elements in row-major order.
   template <class T>
   array_view(T* data, extents<D> shape) : array_view(data, shape, row_by_row(shape)) {}
-  /// Strides are in elements.
+  /// @param strides in elements
   template <class T>
   array_view(T* data, extents<D> shape, extents<D> strides) {
     static_assert(std::is_trivially_copyable_v<T>, "say the element's MPI datatype");
     fill(data, shape, strides);
   }
-  /// `element` is committed and must stay so as long as what was made from the view.
+  /// @param element committed for as long as objects made from the view exist
   template <class T>
   array_view(T* data, extents<D> shape, extents<D> strides, MPI_Datatype element) {
     fill(data, shape, strides);
     layout_.element = element;
   }
-  /// Of any type that array_traits knows.
+  /// An array of any type with array_traits.
   template <class Array>
   requires(array_traits<std::remove_cvref_t<Array>>::rank == D) array_view(Array&& array) {
     using traits = array_traits<std::remove_reference_t<Array>>;

@@ -5,8 +5,9 @@
 
 namespace railpass {
 
-/// Returns when all ranks of `comm` have called it, as boost::mpi::communicator::barrier does;
-/// options last. Collective. Throws boost::mpi::exception if MPI fails.
+/// Returns when all ranks of `comm` have called it, like boost::mpi::communicator::barrier, with
+/// options last. Collective.
+/// @throws boost::mpi::exception if MPI fails
 struct barrier_fn {
   template <call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const Options&... options) const {

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// For code that uses Boost.MPI: one changed line, and its collectives are tuned.
+// Tuned collectives for code that uses Boost.MPI, by changing one line:
 //
 //     #include <railpass/boost_mpi.hpp>
 //     namespace mpi = railpass::boost_mpi;  // was boost::mpi; using namespace works, too
 //
-// All of Boost.MPI's names are in it, with communicators of its own that convert to and from
-// Boost.MPI's, so that a call that names no namespace is tuned, too. Collectives have Boost.MPI's
-// signatures, so that arguments of templates may be said (`gather<int>(...)`); they do the same
-// and fail the same way as railpass/collectives.hpp. communicator::barrier() and nonblocking
-// calls stay Boost.MPI's.
-//
+// The namespace contains all names of Boost.MPI, and communicators that convert to and from
+// Boost.MPI's, so that unqualified calls are tuned, too. Collectives have Boost.MPI's signatures,
+// which allows explicit template arguments (`gather<int>(...)`); results and errors are those of
+// railpass/collectives.hpp. communicator::barrier() and nonblocking calls stay Boost.MPI's.
 #pragma once
 
 #include "railpass/collectives.hpp"
@@ -23,8 +21,8 @@
 
 namespace railpass::boost_mpi {
 
-// Name by name: a using-directive would let `using namespace railpass::boost_mpi` find both
-// Boost's communicators and railpass'.
+// Each name has a using-declaration: with a using-directive, `using namespace railpass::boost_mpi`
+// would find both Boost's communicators and railpass'.
 using boost::mpi::adjacent_vertices;
 using boost::mpi::allocator;
 using boost::mpi::any_source;
@@ -87,9 +85,9 @@ using boost::mpi::wait_any;
 using boost::mpi::wait_some;
 namespace threading = boost::mpi::threading;
 
-/// Holds for everything. Where a call names no namespace its communicator brings Boost.MPI's
-/// function along (it is a base of railpass' communicators), and of two that differ in nothing else
-/// the one with a constraint is taken.
+/// True for every T. In an unqualified call, argument-dependent lookup also finds Boost.MPI's
+/// function, because its communicator is a base of railpass' communicators. Of two functions that
+/// are otherwise equal, overload resolution takes the constrained one.
 template <class T>
 concept tuned = true;
 

@@ -9,12 +9,14 @@
 
 namespace railpass {
 
-/// Sends a value, or an array of `n` values, from `root` to all ranks of `comm`; Boost.MPI's
-/// signatures with options last. Collective. Values with an MPI datatype are sent as they are;
-/// others are serialised, and the length and the bytes of the archive are broadcast. So are
-/// archives (a packed_oarchive at the root, a packed_iarchive elsewhere) and skeletons; the content
-/// of an object goes by its datatype. Throws boost::mpi::exception if MPI fails, railpass::error on
-/// all ranks if an archive is longer than 2^31 - 1 bytes.
+/// Sends a value, or an array of `n` values, from `root` to all ranks of `comm`. Signatures of
+/// Boost.MPI with options last. Collective.
+///
+/// Values without an MPI datatype are serialised; railpass broadcasts the length and the bytes of
+/// the archive. Archives (a packed_oarchive at the root, a packed_iarchive elsewhere) and skeletons
+/// are sent the same way. The content of an object is sent by its datatype.
+/// @throws boost::mpi::exception if MPI fails
+/// @throws railpass::error on every rank if an archive is longer than 2^31 - 1 bytes
 ///
 ///     std::vector<double> model(n);
 ///     railpass::broadcast(world, model.data(), n, 0);
@@ -69,8 +71,8 @@ struct broadcast_fn {
     }
   }
 
-  // Who has a skeleton has included Boost's header; without it these archives are not there, so
-  // that they must depend on T.
+  // The skeleton archives are declared only if the caller has included Boost's header for
+  // skeletons. Their types therefore must depend on T.
   template <class T>
   static void run_skeleton(const boost::mpi::communicator& comm, T& object, int root,
                            const call_options& options) {

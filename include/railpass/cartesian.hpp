@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A communicator's ranks as a grid, over which data of D dimensions are distributed.
+// A communicator's ranks as a grid, over which D-dimensional data are distributed.
 #pragma once
 
 #include "railpass/base/error.hpp"
@@ -25,7 +25,7 @@ namespace railpass {
 struct periodic_in_all {};
 inline constexpr periodic_in_all periodic{};
 
-/// Which dimensions are periodic: none, `periodic` or {true, false}.
+/// Says for each dimension whether it is periodic: `periodic` (all), {true, false}, or {} (none).
 template <int D>
 class periodicity {
  public:
@@ -40,38 +40,40 @@ class periodicity {
   std::array<bool, std::size_t(D)> in_{};
 };
 
-/// What is to be distributed, for cartesian::suggest.
+/// Describes the data to distribute, for cartesian::suggest.
 struct suggestion_options {
   std::size_t struct_bytes = sizeof(suggestion_options);  ///< see options.hpp
-  std::int64_t width = 1;          ///< elements at each side that neighbours need
-  std::int64_t element_bytes = 8;  ///< of all fields together
-  bool corners = false;            ///< neighbours across edges and corners, too
-  std::string name = "halo";       ///< of the exchange that will be made: halo_options::name
+  std::int64_t width = 1;                                 ///< halo elements at each side
+  std::int64_t element_bytes = 8;                         ///< of all fields together
+  bool corners = false;       ///< also neighbours across edges and corners
+  std::string name = "halo";  ///< halo_options::name of the planned exchange
 };
 
 namespace mpi {
 
-/// cartesian<D>::suggest for any number of dimensions: how many ranks in each. Collective over
-/// `comm`; throws error, on all ranks alike.
+/// cartesian<D>::suggest for any number of dimensions. Collective over `comm`.
+/// @return the ranks in each dimension
+/// @throws railpass::error on every rank if an argument is invalid
 std::vector<int> suggest_grid(MPI_Comm comm, std::span<const std::int64_t> global,
                               const std::vector<bool>& periodic, const suggestion_options& options);
 
-/// The grid of a communicator that MPI_Cart_create has made, of so many dimensions. Local; throws
-/// error if it is none.
+/// Returns the grid of a communicator made by MPI_Cart_create. Local.
+/// @throws railpass::error if `comm` has no Cartesian topology of `dimensions` dimensions
 process_grid grid_of(MPI_Comm comm, int dimensions);
 
 }  // namespace mpi
 
-/// A grid of all ranks of a communicator, row by row: the last coordinate varies fastest, as with
-/// MPI_Cart_create that does not reorder. The communicator stays the caller's. All members are
-/// local but `suggest`.
+/// A grid of all ranks of a communicator in row-major order: the last coordinate varies fastest, as
+/// with MPI_Cart_create without reordering. The communicator stays the caller's. All members are
+/// local except suggest().
 template <int D>
 class cartesian {
  public:
   using coordinates_type = std::array<int, std::size_t(D)>;
 
-  /// `shape` ranks in each dimension, equal on all ranks. Boost.MPI's communicators are taken, too.
-  /// Throws error if these are not as many as the communicator has.
+  /// Creates a grid on `comm`, which may also be a Boost.MPI communicator. Local.
+  /// @param shape ranks in each dimension, equal on all ranks
+  /// @throws railpass::error if the product of `shape` differs from the size of `comm`
   cartesian(MPI_Comm comm, extents<D> shape, periodicity<D> in = {}) : comm_(comm) {
     std::int64_t product = 1;
     std::string written;
@@ -88,15 +90,18 @@ class cartesian {
       throw error("cartesian: " + written + " ranks; the communicator has " +
                   std::to_string(size()));
   }
-  /// The grid of a communicator that MPI_Cart_create has made. Throws error if it has none of D
-  /// dimensions.
+  /// Returns the grid of a communicator made by MPI_Cart_create. Local.
+  /// @throws railpass::error if `comm` has no Cartesian topology of D dimensions
   static cartesian of(MPI_Comm comm) { return cartesian(comm, mpi::grid_of(comm, D)); }
-  /// The grid in which data of `global` elements, cut into blocks as equal as possible, cost the
-  /// least to exchange: as the machine's model says (RAILPASS_PROFILE, else generic constants),
-  /// which ranks share a host, what messages of each size take between hosts and within; and as
-  /// exchanges of that name with much the same messages took, in this run or earlier ones.
-  /// Collective over `comm`, with equal arguments; all ranks get the same. Throws error, on all
-  /// ranks alike, if an argument is wrong.
+  /// Returns the grid with the lowest estimated cost of a halo exchange. Collective over `comm`;
+  /// the arguments must be equal, and all ranks get the same grid.
+  ///
+  /// The estimate comes from the machine model (RAILPASS_PROFILE, else generic constants), from
+  /// which ranks share a host, and from the times of earlier exchanges of that name with similar
+  /// messages, in this run or earlier runs.
+  /// @param global elements of the whole data in each dimension, cut into blocks as equal as
+  ///   possible
+  /// @throws railpass::error on every rank if an argument is invalid
   static cartesian suggest(MPI_Comm comm, extents<D> global, periodicity<D> in = {},
                            const suggestion_options& options = {}) {
     std::vector<bool> sides;
@@ -127,12 +132,13 @@ class cartesian {
     return result;
   }
   coordinates_type coordinates() const { return coordinates(rank()); }
-  /// Coordinates beyond a side are taken round if that dimension is periodic; else MPI_PROC_NULL.
+  /// Returns the rank at `coordinates`. Coordinates beyond a side wrap round in a periodic
+  /// dimension; otherwise the result is MPI_PROC_NULL.
   int rank_at(const coordinates_type& coordinates) const {
     return named(grid_.rank_at(coordinates));
   }
-  /// Who is that many steps from this rank in each dimension, as {-1, 0} or, diagonally, {1, 1};
-  /// MPI_PROC_NULL: nobody.
+  /// Returns the rank `steps` away from this rank, for example {-1, 0} or, diagonally, {1, 1};
+  /// MPI_PROC_NULL beyond a side that is not periodic.
   int neighbour(const coordinates_type& steps) const {
     return named(grid_.neighbour(rank(), steps));
   }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// All collectives of the facade, as boost/mpi/collectives.hpp has Boost.MPI's: values, arrays,
-// vectors and serialised objects on a boost::mpi::communicator. Each is in a header of its own
-// name.
+// All collectives of the Boost.MPI facade, for values, arrays, vectors and serialised objects on a
+// boost::mpi::communicator. Each collective has a header of its own name.
 #pragma once
 
 #include "railpass/all_gather.hpp"

@@ -17,7 +17,7 @@ struct exscan_call {
               return mpi::exscan(in, out, n, datatype_of(n, out), made, comm, options);
             }));
     } else {
-      // Every rank's result is the next one's.
+      // Each rank needs the result of the rank before it.
       std::vector<T> result(in == in_place<T>() ? out : in, (in == in_place<T>() ? out : in) + n);
       scan_objects(comm, in_place<T>(), n, result.data(), op);
       const int p = comm.size(), rank = comm.rank();
@@ -33,11 +33,14 @@ struct exscan_call {
 
 }  // namespace detail
 
-/// Combines the values of the ranks before its own with `op`, in rank order, on every rank. Rank
-/// 0's output is not touched; the form that returns the result returns T{} there. The signatures
-/// are those of scan. Collective. `op` as for all_reduce. Values without an MPI datatype are
-/// combined by Boost.MPI's scan, since the operation needs objects, and then sent on by one rank;
-/// of the options only the policy counts then. Throws boost::mpi::exception if MPI fails.
+/// Combines the values of the ranks before each rank with `op`, in rank order. Signatures of scan.
+/// Collective.
+///
+/// Values without an MPI datatype are combined by Boost.MPI's scan, because the operation needs
+/// objects, and sent to the next rank; only the option `policy` then applies.
+/// - `op` as for all_reduce.
+/// - The output of rank 0 stays unchanged; the form that returns the result returns T{} on rank 0.
+/// @throws boost::mpi::exception if MPI fails
 ///
 ///     int begin = railpass::exscan(world, int(mine.size()), std::plus<int>());
 struct exscan_fn : detail::reduction_signatures<detail::exscan_call> {};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Any operation of which a program has several versions: the fastest one is found while it runs.
-// Which version a call takes is decided as for collectives, by the same policies, and all ranks of
-// the communicator take the same one; settings, statistics and knowledge are theirs, too. With
-// railpass/region.hpp the time of a whole stretch of code counts, not the time of each call.
+// Function sets: several versions of one operation, of which railpass finds the fastest while the
+// program runs. The policies, settings, statistics and knowledge are those of collectives, and all
+// ranks of the communicator use the same version. With railpass/region.hpp the time of a whole
+// region counts instead of the time of each call.
 //
 //     railpass::function_set<void(std::vector<double>&)> step("step", comm, {"tile", "unroll"});
 //     step.add("t8u1", {8, 1}, kernel<8, 1>);      // the first one is what runs without railpass
@@ -11,9 +11,9 @@
 //     for (...) step(field);
 //     std::string best = step.winner();
 //
-// Source of the idea: Gabriel, Feki, Benkert, Resch: Towards performance portability through
-// runtime adaptation for high-performance computing applications (ADCL), Concurrency and
-// Computation 22, 2010, doi:10.1002/cpe.1586.
+// Source: Gabriel, Feki, Benkert, Resch: Towards performance portability through runtime adaptation
+// for high-performance computing applications (ADCL), Concurrency and Computation 22, 2010,
+// doi:10.1002/cpe.1586.
 #pragma once
 
 #include "railpass/detail/set_call.hpp"
@@ -33,14 +33,14 @@ class attribute_combination {
   attribute_combination(const std::vector<std::string>& names, std::vector<attribute_value> values)
       : names_(names), values_(std::move(values)) {}
 
-  /// Throws error if the set has no such attribute.
+  /// @throws railpass::error if the set has no such attribute
   const attribute_value& operator[](const std::string& attribute) const {
     for (std::size_t i = 0; i < names_.size(); ++i)
       if (names_[i] == attribute) return values_[i];
     throw error("there is no attribute '" + attribute + "'");
   }
   const std::vector<attribute_value>& values() const { return values_; }
-  /// "tile=8+unroll=1"
+  /// Returns the values as text, for example "tile=8+unroll=1".
   std::string name() const {
     std::string text;
     for (std::size_t i = 0; i < names_.size(); ++i)
@@ -56,45 +56,48 @@ class attribute_combination {
 template <class Signature>
 class function_set;
 
-/// A request to a set of functions that do the same. Sets of one name on one communicator are the
-/// same set, with the same versions: requests to it of equal shape, features and policy share
-/// what they learn, at once and after each other. A set is called by one thread at a time.
+/// A request to a function set. Sets of one name on one communicator are the same set, with the
+/// same versions. Requests of equal shape, features and policy share their statistics, at the same
+/// time and one after the other. A set is called by one thread at a time.
 template <class R, class... Args>
 class function_set<R(Args...)> {
  public:
   using version = std::function<R(Args...)>;
 
-  /// Of a set whose calls are collective over `comm`, an intra-communicator, which must live as
-  /// long as calls are made. Names have up to 60 letters, digits and any of _-.=+, versions' up
-  /// to 200; a set has no collective's name. Shape and features have at most 16 sizes. Collective;
-  /// throws error on all ranks alike if a name is none, or the ranks name different things.
+  /// Creates a set whose calls are collective over `comm`. Collective over `comm`.
+  /// @param name up to 60 letters, digits and any of _-.=+, not a collective's name; names of
+  ///   versions have up to 200 characters
+  /// @param comm an intra-communicator; must live as long as calls are made
+  /// @param options shape and features have at most 16 sizes
+  /// @throws railpass::error on every rank if a name is invalid or the ranks' arguments differ
   function_set(std::string name, MPI_Comm comm, std::vector<std::string> attributes = {},
                const function_set_options& options = {})
       : request_(std::move(name), comm, std::move(attributes), options) {}
 
-  /// Of a set that each rank calls, and tunes, for itself. Local, between MPI_Init and
+  /// Creates a set that each rank calls and tunes for itself. Local, between MPI_Init and
   /// MPI_Finalize.
   explicit function_set(std::string name, std::vector<std::string> attributes = {},
                         const function_set_options& options = {})
       : function_set(std::move(name), MPI_COMM_SELF, std::move(attributes), options) {}
 
-  /// One more version, before the first call, the same on all ranks and in the same order: at most
-  /// 2048. The first one is in use until another one proves faster. `values`: one of each
-  /// attribute. Throws error if the name is none or is taken, or there are not as many values as
-  /// attributes. Local.
+  /// Adds a version. Local, but all ranks add the same versions in the same order before the first
+  /// call, at most 2048. The first version is in use until another version proves faster.
+  /// @param values one value for each attribute
+  /// @throws railpass::error if the name is invalid or in use, or the number of values is wrong
   function_set& add(std::string name, std::vector<attribute_value> values, version run) {
     request_.add(std::move(name), std::move(values));
     versions_.push_back(std::move(run));
     return *this;
   }
-  /// The same for a set without attributes.
+  /// Adds a version to a set without attributes.
   function_set& add(std::string name, version run) {
     return add(std::move(name), {}, std::move(run));
   }
 
-  /// A version for each combination of these values, a list for each attribute, but those of which
-  /// `is_excluded(combination)` holds. Each is called as run(combination, args...), and named as
-  /// "tile=8+unroll=1".
+  /// Adds a version for each combination of values. Otherwise as add().
+  /// @param values a list for each attribute
+  /// @param run called as run(combination, args...); the version's name is like "tile=8+unroll=1"
+  /// @param is_excluded is_excluded(combination) returns whether to skip the combination
   template <class Run, class Excluded>
   function_set& add_product(const std::vector<std::vector<attribute_value>>& values, Run run,
                             Excluded is_excluded) {
@@ -110,11 +113,13 @@ class function_set<R(Args...)> {
     return add_product(values, std::move(run), [](const attribute_combination&) { return false; });
   }
 
-  /// With RAILPASS_VERIFY=1 every call of another version than the first one is followed by that
-  /// one, on the same input, and its results, which stay, are compared:
-  ///     auto state = copy(args...);          what a version may read and write
-  ///     restore(state, args...);             puts it back
-  ///     compare(state, state) -> bool        of what the other version left and the first one
+  /// Says how to verify results if RAILPASS_VERIFY=1. After every call of another version, the
+  /// first version then runs on the same input. railpass compares the results, and the results of
+  /// the first version stay.
+  /// @param copy `auto state = copy(args...)` copies everything that a version may read and write
+  /// @param restore `restore(state, args...)` puts the copy back
+  /// @param compare `compare(state, state) -> bool` compares the results of the other and the first
+  ///   version
   template <class Copy, class Restore, class Compare>
   function_set& verify_with(Copy copy, Restore restore, Compare compare) {
     verified_ = [=](function_set& mine, Args... args) -> R {
@@ -123,11 +128,13 @@ class function_set<R(Args...)> {
     return *this;
   }
 
-  /// Runs one version. Collective if the set is: all ranks of its communicator make the same calls
-  /// in the same order. In the first call the ranks compare their versions; if these are not the
-  /// same, all throw error. What a version throws goes to the caller at once; the other ranks
-  /// throw error where they next hear of it, at the latest when times are next merged, unless
-  /// they wait inside the version. After that every call throws.
+  /// Runs one version. Collective over the set's communicator, in the same order on all ranks.
+  ///
+  /// The first call compares the ranks' versions. An exception of a version goes to the caller at
+  /// once. The other ranks throw railpass::error when they next communicate about tuning, at the
+  /// latest at the next synchronisation of times, unless they wait inside the version. Every later
+  /// call throws.
+  /// @throws railpass::error on every rank if the ranks' versions differ
   R operator()(Args... args) {
     if (request_.verifies()) {
       if (verified_) return verified_(*this, std::forward<Args>(args)...);
@@ -137,11 +144,11 @@ class function_set<R(Args...)> {
     return versions_[call.version()](std::forward<Args>(args)...);
   }
 
-  /// The name of the version that calls take, once that has settled: hardly any other one is tried.
-  /// Empty until then. Of calls like this request's last one, in the same region. The same on all
-  /// ranks. Local.
+  /// Returns the version that calls like this request's last one use (in the same region), once the
+  /// choice has converged: other versions are then hardly ever tried. Local.
+  /// @return a name, the same on all ranks; empty until the choice has converged
   std::string winner() const { return request_.winner(); }
-  /// The version of this request's last call; empty before the first. Local.
+  /// Returns the version of this request's last call; empty before the first. Local.
   std::string last() const { return request_.last(); }
 
  private:
@@ -190,7 +197,7 @@ class function_set<R(Args...)> {
       return result;
     }
   }
-  // They are about to compare results; the exception itself is this rank's.
+  // The other ranks are about to compare results; this rank throws its own exception instead.
   void tell_others(std::size_t tried) {
     try {
       request_.settle_results(tried, "threw an exception");

@@ -7,13 +7,17 @@
 
 namespace railpass {
 
-/// Brings the values of all ranks, one or `n` of each, to `root` in rank order; Boost.MPI's
-/// signatures with options last. `out` is looked at on the root only, where it has room for all
-/// values and a vector gets the right size; the forms without it are for the other ranks. In place
-/// is for the root, whose own values then are at their place in `inout`. Collective. Values without
-/// an MPI datatype are serialised and go by a gatherv of bytes, to which `use` and segment_bytes
-/// then apply. Throws boost::mpi::exception if MPI fails, railpass::error if the root has no output
-/// or the archives together are longer than 2^31 - 1 bytes.
+/// Gathers the values of all ranks, one or `n` per rank, at `root` in rank order. Signatures of
+/// Boost.MPI with options last. Collective.
+///
+/// Values without an MPI datatype are serialised and sent by a gatherv of bytes; options such as
+/// `use` and segment_bytes then apply to the gatherv.
+/// - `out` is used at the root only: there it has room for all values, and a vector is resized. The
+///   forms without `out` are for the other ranks.
+/// - `inout` is for the root only, and already contains the root's own values at their place.
+/// @throws boost::mpi::exception if MPI fails
+/// @throws railpass::error if the root has no output, or if the archives together are longer than
+///   2^31 - 1 bytes
 struct gather_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const T& in, std::vector<T>& out, int root,

@@ -7,13 +7,17 @@
 
 namespace railpass {
 
-/// Brings the values of all ranks, `n` or as many as `in` has, to `root`; Boost.MPI's signatures
-/// with options last. At the root `sizes[k]` values of rank k come to `out + displacements[k]`, or
-/// in rank order without displacements; elsewhere these arguments are not looked at, and the forms
-/// without them are for these ranks. In place is for the root, whose own values then are at their
-/// place in `inout`. Collective. Values without an MPI datatype are serialised and go by a gatherv
-/// of bytes. Throws boost::mpi::exception if MPI fails, railpass::error if the root has no output,
-/// too few sizes or displacements, or the archives together are longer than 2^31 - 1 bytes.
+/// Gathers the values of all ranks, `n` or all values of `in` per rank, at `root`. Signatures of
+/// Boost.MPI with options last. Collective.
+///
+/// Values without an MPI datatype are serialised and sent by a gatherv of bytes.
+/// - `out`, `sizes` and `displacements` are used at the root only; the forms without them are for
+///   the other ranks. `sizes[k]` values of rank k are stored at `out + displacements[k]`; without
+///   displacements all values are in rank order.
+/// - `inout` is for the root only, and already contains the root's own values at their place.
+/// @throws boost::mpi::exception if MPI fails
+/// @throws railpass::error if the root has no output, too few sizes or too few displacements, or if
+///   the archives together are longer than 2^31 - 1 bytes
 struct gatherv_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const std::vector<T>& in, T* out,

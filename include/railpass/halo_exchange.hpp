@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Arrays that are cut into blocks, one per rank, whose sides are the neighbours' (halo, ghost
-// cells). All ways to exchange these are versions of one operation; docs/reference/halo.md lists
-// them.
+// Halo exchange for arrays that are cut into blocks, one per rank, with copies of the neighbours'
+// elements (halo, ghost cells) around each block. The ways to exchange halos are versions of one
+// function set; docs/reference/halo.md lists them.
 #pragma once
 
 #include "railpass/array_view.hpp"
@@ -19,7 +19,7 @@
 
 namespace railpass {
 
-/// How many elements at each side are the neighbours': as many in all dimensions, or for each one.
+/// The number of halo elements at each side: one for all dimensions, or one per dimension.
 /// Dimensions of width 0 are not exchanged.
 template <int D>
 class halo_width {
@@ -39,9 +39,9 @@ class halo_width {
 
 struct halo_options {
   std::size_t struct_bytes = sizeof(halo_options);  ///< see options.hpp
-  bool corners = false;                             ///< neighbours across edges and corners, too
+  bool corners = false;                             ///< also neighbours across edges and corners
   std::string name =
-      "halo";            ///< of the function set; exchanges of one name and shape learn together
+      "halo";            ///< of the function set; exchanges of one name and shape share statistics
   std::string policy{};  ///< empty: the communicator's (RAILPASS_POLICY)
 };
 
@@ -51,7 +51,7 @@ class engine;
 
 namespace mpi {
 
-/// halo_exchange<D> without its templates.
+/// The arguments of halo_exchange<D> without its templates.
 struct halo_arguments {
   MPI_Comm comm = MPI_COMM_NULL;
   process_grid grid{};
@@ -60,7 +60,7 @@ struct halo_arguments {
   halo_options options{};
 };
 
-/// See halo_exchange<D>, whose members these are.
+/// The untemplated part of halo_exchange<D>, which documents the members.
 class halo {
  public:
   explicit halo(const halo_arguments& arguments);
@@ -82,36 +82,40 @@ class halo {
 
 }  // namespace mpi
 
-/// The exchange of the sides of one or more fields, to be called again and again. It is a function
-/// set (railpass/function_set.hpp) of attributes pattern, primitive and layout: the fastest version
-/// is found while the program runs, and RAILPASS_USE=halo:sendrecv_by_pairs_derived pins one.
-/// Exchanges in two parts learn apart from those in one.
+/// Exchanges the halos of one or more fields, many times. Constructor, calls and destructor are
+/// collective over the grid's communicator, which must live as long as calls are made.
 ///
-/// A field is an array in the caller's memory: this rank's block, and around it `width` elements of
-/// the neighbours in each dimension. An exchange copies the outermost `width` layers of the block
-/// to each neighbour across a face, and with option `corners` across edges and corners. It leaves
-/// alone elements beyond sides of the domain that are not periodic, and the corners without that
-/// option. Blocks of different ranks may differ, as long as faces fit together. All fields go in
-/// one message to each neighbour.
+/// The exchange is a function set (railpass/function_set.hpp) with attributes pattern, primitive
+/// and layout: railpass finds the fastest version while the program runs.
+/// RAILPASS_USE=halo:sendrecv_by_pairs_derived pins one version. Exchanges in two parts (begin,
+/// end) have statistics of their own.
 ///
-/// Constructor, calls and destructor are collective over the grid's communicator, which must live
-/// as long as calls are made. Messages and windows use a communicator of their own, so they meet
-/// none of the caller's. A failed MPI call goes to the error handler that the grid's communicator
-/// has at construction; if that returns, railpass::error says what failed, and the object can only
-/// be destroyed.
+/// A field is an array in the caller's memory: this rank's block and, around it, `width` elements
+/// of the neighbours in each dimension. An exchange copies the outermost `width` layers of the
+/// block to each neighbour across a face; with option `corners` also across edges and corners.
+/// Elements beyond a side of the domain that is not periodic stay unchanged, as do the corners
+/// without that option. Blocks of different ranks may differ in size if their faces fit together.
+/// All fields go in one message to each neighbour.
+///
+/// Messages and windows use a communicator of railpass, so they never match the caller's messages.
+/// A failed MPI call goes to the error handler that the grid's communicator had at construction. If
+/// the handler returns, the call throws railpass::error, and the object can only be destroyed.
 template <int D>
 class halo_exchange {
  public:
-  /// One field, row by row without gaps: a block of `interior` elements inside an array that is 2 *
-  /// width larger in each dimension; `data` is the array's first element. Throws error, on all
-  /// ranks alike, if the ranks' arguments are wrong or do not fit together.
+  /// Exchanges one field, stored row by row without gaps.
+  /// @param data the first element of an array that is 2 * `width` larger than the block in each
+  ///   dimension
+  /// @param interior the block's elements in each dimension
+  /// @throws railpass::error on every rank if the ranks' arguments are invalid or do not fit
+  ///   together
   template <class T>
   halo_exchange(const cartesian<D>& grid, T* data, extents<D> interior, halo_width<D> width,
                 halo_options options = {})
       : halo_exchange(grid, {array_view<D>(data, around(interior, width))}, width,
                       std::move(options)) {}
-  /// Fields of any layout and type, for example {u, v}: their shapes are with the neighbours'
-  /// elements, and may differ from each other.
+  /// Exchanges several fields of any layout and type, for example {u, v}.
+  /// @param fields views with the halo elements; shapes may differ between fields
   halo_exchange(const cartesian<D>& grid, std::initializer_list<array_view<D>> fields,
                 halo_width<D> width, halo_options options = {})
       : halo_(arguments(grid, {fields.begin(), fields.end()}, width, std::move(options))) {}
@@ -119,17 +123,19 @@ class halo_exchange {
                 halo_width<D> width, halo_options options = {})
       : halo_(arguments(grid, fields, width, std::move(options))) {}
 
-  /// Exchanges, and returns when the neighbours' elements are here.
+  /// Exchanges the halos; returns when the neighbours' elements have arrived.
   void operator()() { halo_.exchange(); }
-  /// The same in two calls, for computation in between, which may read the block, but neither write
-  /// its outermost layers nor look at the neighbours' elements. May wait for neighbours to begin.
+  /// Exchanges in two parts, for computation in between. The computation may read the block, but
+  /// must not write its outermost layers or access halo elements. begin() may wait for
+  /// neighbours to start.
   void begin() { halo_.begin(); }
   void end() { halo_.end(); }
 
-  /// The name of the version that calls like the last one take, once that has settled; empty until
-  /// then. The same on all ranks. Local.
+  /// Returns the version that calls like the last one use, once the choice has converged; empty
+  /// until then. The same on all ranks. Local.
   std::string winner() const { return halo_.winner(); }
-  /// The version of the last call, as isend_irecv_at_once_packed; empty before the first. Local.
+  /// Returns the version of the last call, for example isend_irecv_at_once_packed; empty before the
+  /// first. Local.
   std::string last() const { return halo_.last(); }
 
   mpi::halo& plain() { return halo_; }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Named options of a call. They must be equal on all ranks of the communicator, as the root must.
+// Named options of one call. The options must be equal on all ranks of the communicator, like the
+// root.
 //
-// A struct of options, here and in other headers, says in struct_bytes how long the program knows
-// it to be. Later versions of railpass add members at its end and read only those that the program
-// knows, so a program need not be compiled again.
+// Every struct of options has a member struct_bytes: the struct's size when the program was
+// compiled. Later versions of railpass append members and read only the first struct_bytes bytes,
+// so programs need not be compiled again.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +14,15 @@
 
 namespace railpass {
 
-/// What one call asks for. The strings are borrowed for the duration of the call.
+/// Options of one call. The strings are borrowed for the duration of the call.
 struct call_options {
   std::size_t struct_bytes = sizeof(call_options);
-  std::string_view arm;             ///< pins an algorithm or arm; empty: the policy chooses
-  std::int64_t segment_bytes = -1;  ///< of the pinned algorithm; -1: as the arm says
-  std::string_view policy;          ///< another policy than the communicator's; it learns apart
+  std::string_view arm;             ///< the algorithm or arm to use; empty: the policy chooses
+  std::int64_t segment_bytes = -1;  ///< of the algorithm in `arm`; -1: as `arm` says
+  std::string_view policy;          ///< instead of the communicator's; has statistics of its own
 };
 
-/// An option is anything that can be applied to call_options.
+/// An option is any type with a member apply(call_options&).
 struct use {
   std::string_view arm;  ///< "binomial", "chain+fan_out=4+segment_bytes=8KiB", "native"
   constexpr explicit use(std::string_view a) : arm(a) {}

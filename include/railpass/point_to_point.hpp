@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Point-to-point messages in Boost.MPI's signatures, with the communicator in front, over all rails
-// at once: world.send(1, 0, x) becomes railpass::send(world, 1, 0, x). The communicator's rails are
-// opened by railpass::mpi::open_rails on all ranks; see railpass/rails.hpp for when messages
+// Point-to-point messages over all rails at once, in Boost.MPI's signatures with the communicator
+// first: world.send(1, 0, x) becomes railpass::send(world, 1, 0, x). All ranks first open the
+// communicator's rails with railpass::mpi::open_rails. railpass/rails.hpp says when messages
 // advance.
 //
-// Values that are trivially copyable travel as they are in memory, all others as archives. Both
-// ends use calls of this header and values of the same type.
+// Trivially copyable values travel in their memory layout, all other values as archives. Sender and
+// receiver use calls of this header and values of the same type.
 #pragma once
 
 #include "railpass/detail/archives.hpp"
@@ -29,8 +29,8 @@ namespace detail {
 
 struct message_state {
   mpi::message message;
-  std::vector<char> archive;                     // that is sent, or has come
-  std::function<void(std::vector<char>&)> load;  // what came, once
+  std::vector<char> archive;                     // to send, or received
+  std::function<void(std::vector<char>&)> load;  // reads the received archive, once
   std::size_t value_bytes = 1;
 };
 
@@ -40,8 +40,8 @@ mpi::message_part part_of(const char* call, const T* values, int n) {
   return {const_cast<T*>(values), sizeof(T) * std::size_t(n)};
 }
 
-// Of a message of so many bytes. Boost's own count is an int; what it does not hold, MPI's status
-// does.
+// Sets the count of a message of `bytes` bytes. A number of values beyond int goes only into MPI's
+// status, because Boost's own count is an int.
 inline void set_count(boost::mpi::status& s, std::int64_t bytes, std::size_t value_bytes) {
   const std::int64_t values = bytes / std::int64_t(value_bytes);
   s.m_count = values <= std::numeric_limits<int>::max() ? int(values) : -1;
@@ -50,11 +50,11 @@ inline void set_count(boost::mpi::status& s, std::int64_t bytes, std::size_t val
 
 }  // namespace detail
 
-/// A message that is being sent or received, in place of boost::mpi::request. May be copied; what
-/// is received is there once wait or test of any copy says so.
+/// A message that is being sent or received; takes the place of boost::mpi::request. Copies refer
+/// to the same message: its values have arrived once wait() or test() of any copy says so.
 class request {
  public:
-  request() = default;  ///< of a message that has ended
+  request() = default;  ///< a message that has ended
   explicit request(std::shared_ptr<detail::message_state> s) : state_(std::move(s)) {}
 
   /// Blocks until the message has ended; see railpass::mpi::message::wait.
@@ -70,7 +70,7 @@ class request {
     detail::set_count(s, state_->message.bytes(), state_->value_bytes);
     return s;
   }
-  /// The status if the message has ended.
+  /// Returns the status if the message has ended, else boost::none.
   boost::optional<boost::mpi::status> test() {
     if (state_ && !state_->message.test()) return boost::none;
     return wait();
@@ -86,7 +86,7 @@ void wait_all(Iterator first, Iterator last) {
   for (; first != last; ++first) first->wait();
 }
 
-/// Begins to send `n` values, which must not change until the message has ended.
+/// Starts to send `n` values, which must not change until the message has ended.
 template <class T>
 request isend(const boost::mpi::communicator& comm, int dest, int tag, const T* values, int n) {
   mpi::message_part part = detail::part_of("railpass::isend", values, n);
@@ -97,7 +97,7 @@ request isend(const boost::mpi::communicator& comm, int dest, int tag, const T* 
     const auto* const bytes = static_cast<const char*>(archive.address());
     state->archive.assign(bytes, bytes + archive.size());
     part = {state->archive.data(), state->archive.size()};
-    // The archive must live as long as the message, whatever becomes of the request.
+    // The archive must live as long as the message, even without the request.
     state->message = mpi::isend({&part, 1}, dest, tag, comm, state);
   } else {
     state->message = mpi::isend({&part, 1}, dest, tag, comm);
@@ -105,7 +105,7 @@ request isend(const boost::mpi::communicator& comm, int dest, int tag, const T* 
   return request(state);
 }
 
-/// Begins to receive up to `n` values; exactly n of types that travel as archives.
+/// Starts to receive up to `n` values; exactly `n` values of a type that travels as an archive.
 template <class T>
 request irecv(const boost::mpi::communicator& comm, int source, int tag, T* values, int n) {
   const mpi::message_part part = detail::part_of("railpass::irecv", values, n);
@@ -140,7 +140,7 @@ inline request irecv(const boost::mpi::communicator& comm, int source, int tag) 
   return irecv(comm, source, tag, static_cast<char*>(nullptr), 0);
 }
 
-/// The same, blocking until the message has ended.
+/// Blocking forms of isend and irecv.
 template <class... Values>
 void send(const boost::mpi::communicator& comm, int dest, int tag, const Values&... values) {
   isend(comm, dest, tag, values...).wait();
@@ -151,9 +151,9 @@ boost::mpi::status recv(const boost::mpi::communicator& comm, int source, int ta
   return irecv(comm, source, tag, std::forward<Values>(values)...).wait();
 }
 
-/// A message of several segments, which stay where they are. The receiver unpacks it into segments
-/// of its own: as many bytes together, not necessarily cut alike. For types that are trivially
-/// copyable.
+/// A message of several segments, which are sent from or received into their place in memory. The
+/// receiver's segments need the same number of bytes in total, but may be divided differently.
+/// Values must be trivially copyable.
 template <bool sends>
 class segments {
  public:
@@ -175,7 +175,7 @@ class segments {
     return add<T>(&value, 1);
   }
 
-  /// Begins to send or receive what was added.
+  /// Starts to send or receive the added segments.
   request begin() const {
     const auto state = std::make_shared<detail::message_state>();
     if constexpr (sends)
@@ -184,7 +184,7 @@ class segments {
       state->message = mpi::irecv(parts_, peer_, tag_, comm_);
     return request(state);
   }
-  /// Blocks until it has been sent or received.
+  /// Blocks until the message has been sent or received.
   boost::mpi::status run() const { return begin().wait(); }
 
  private:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Point-to-point messages of railpass' own, over all networks ("rails") between the ranks at once.
-// They never meet MPI's own messages. railpass/point_to_point.hpp has Boost.MPI's signatures.
+// Point-to-point messages of railpass over all networks ("rails") between the ranks at once. These
+// messages never match MPI's own messages. railpass/point_to_point.hpp has Boost.MPI's signatures.
 //
-// Messages advance only while one of the ranks' threads is in a call of this header: a rank that
-// computes, or waits in MPI, neither sends the rest of a large message nor takes one in.
+// Messages advance only while a thread of the rank is in a call of this header: a rank that
+// computes, or waits in MPI, neither sends the rest of a large message nor receives one.
 #pragma once
 
 #include "railpass/base/error.hpp"
@@ -25,50 +25,55 @@ struct rails_options {
   std::string rails;     ///< empty: what RAILPASS_RAILS says; see railpass settings. A network
                          ///< named twice carries two streams (where one alone is held back)
   std::string strategy;  ///< empty: what RAILPASS_STRATEGY says
-  double budget_s = -1;  ///< to measure the rails; negative: what RAILPASS_RAILS_BUDGET says
+  double budget_s = -1;  ///< to measure the rails; negative: the value of RAILPASS_RAILS_BUDGET
 };
 
-/// Connects all ranks of `comm` over the rails, and measures how quick they are, if there is a
-/// budget for that and it is not known (RAILPASS_RAILS_PROFILE). If another communicator with all
-/// these ranks has rails of the same names and strategy open, `comm` uses those: messages of both
-/// take the same connections, and never meet. Collective over `comm`. Throws error, on all ranks
-/// alike, if a rail is not there or a rank cannot be reached.
+/// Connects all ranks of `comm` over the rails. Collective over `comm`.
+///
+/// open_rails measures the speed of each rail if the budget allows and RAILPASS_RAILS_PROFILE does
+/// not contain the speed. If another communicator with all these ranks has rails of the same names
+/// and strategy open, `comm` shares the connections; messages of the two communicators never match.
+/// @throws railpass::error on every rank if a rail is missing or a rank cannot be reached
 void open_rails(MPI_Comm comm, const rails_options& options = {});
 
-/// Ends what open_rails began, once all ranks have come here and all messages have arrived;
-/// receives must have ended, and messages that nobody has received are dropped. Collectives of
-/// `comm` keep their rails. Connections end with the last communicator that uses them, if it has
-/// all ranks between which they are and no collectives go over them, else with MPI. Collective over
-/// `comm`; freeing `comm` does the same. Throws error, on all ranks alike, if the rails have
-/// failed, or if a message is still under way 10 s after all were here; even then they are closed,
-/// and may be opened again.
+/// Closes the rails of `comm` after all ranks have called it and all messages have arrived.
+/// Collective over `comm`. Freeing `comm` does the same.
+///
+/// The receives must have ended; close_rails drops messages that were never received. Collectives
+/// of `comm` keep their rails. A connection ends with the last communicator that uses it if that
+/// communicator has all ranks of the connections and no collective uses them; otherwise with MPI.
+/// @throws railpass::error on every rank if the rails have failed, or if a message has not arrived
+///   10 s after all ranks called; the rails are closed even then, and may be opened again
 void close_rails(MPI_Comm comm);
 
-/// A part of a message in memory; of one that is sent, it is only read.
+/// A part of a message in memory; a send only reads `data`.
 struct message_part {
   void* data = nullptr;
   std::size_t bytes = 0;
 };
 
-/// A message that is being sent or received. May be copied; may be dropped before it has ended.
+/// A message that is being sent or received. Copies refer to the same message; destroying all
+/// copies does not cancel the message.
 class message {
  public:
   struct state;
 
-  message() = default;  ///< one that has ended
+  message() = default;  ///< a message that has ended
   explicit message(std::shared_ptr<state> s) : state_(std::move(s)) {}
 
-  /// Blocks until the memory of what is sent may be used again, or what is received is there. A
-  /// message whose send has ended is delivered if its receiver asks for it, also while the sender
-  /// is in MPI_Finalize; if the rails fail first, that rank says so on standard error. Throws error
-  /// if the message was longer than the memory for it (which was filled), or if a rail has failed
-  /// or some rank could not go on; then all messages over these rails have ended, and nobody
-  /// touches their memory any more.
+  /// Blocks until the memory of a send may be reused or a receive is complete.
+  ///
+  /// After the end of a send, railpass delivers the message if its receiver asks for it, also while
+  /// the sender is in MPI_Finalize. If the rails fail first, the sender reports that on standard
+  /// error.
+  /// @throws railpass::error if the message was longer than its buffer (which was filled), a rail
+  ///   has failed or a rank could not continue; in the last two cases all messages over these rails
+  ///   have ended, and railpass no longer accesses their memory
   void wait();
-  /// Whether wait would not block; lets messages advance. Throws error as wait does.
+  /// Lets messages advance; returns whether wait() would not block. Throws as wait() does.
   bool test();
 
-  /// Of a receive that has ended: who sent it, its tag, its bytes.
+  /// Source, tag and length in bytes of a receive that has ended.
   int source() const;
   int tag() const;
   std::int64_t bytes() const;
@@ -77,32 +82,38 @@ class message {
   std::shared_ptr<state> state_;
 };
 
-/// Begins to send a message of several parts to rank `dest` of `comm`, whose rails are open. The
-/// memory stays the caller's and must not change until the message has ended. `dest` may be
-/// MPI_PROC_NULL. `owner` is kept until the message has ended. Throws error if an argument is
-/// wrong.
+/// Starts to send a message of several parts to rank `dest` of `comm`. Local.
+/// @param parts memory of the caller, unchanged until the message has ended
+/// @param dest may be MPI_PROC_NULL
+/// @param comm has open rails
+/// @param owner is kept until the message has ended
+/// @throws railpass::error if an argument is invalid
 message isend(std::span<const message_part> parts, int dest, int tag, MPI_Comm comm,
               std::shared_ptr<void> owner = {});
 
-/// Begins to receive a message into several parts, which need not be those of the sender. `source`
-/// and `tag` may be MPI_ANY_SOURCE and MPI_ANY_TAG. Messages of one rank are received in the order
-/// in which they were sent, as with MPI_Irecv.
+/// Starts to receive a message into several parts. Local. Messages from one rank are received in
+/// the order in which they were sent, as with MPI_Irecv.
+/// @param parts memory of the caller; may be divided differently from the sender's parts
+/// @param source may be MPI_ANY_SOURCE
+/// @param tag may be MPI_ANY_TAG
+/// @throws railpass::error if an argument is invalid
 message irecv(std::span<const message_part> parts, int source, int tag, MPI_Comm comm);
 
-/// The same for a message of any size; `whole` gets it and must live until then.
+/// Starts to receive a message of any size. Otherwise as above.
+/// @param whole receives the message; must live until the message has ended
 message irecv(std::vector<char>& whole, int source, int tag, MPI_Comm comm,
               std::shared_ptr<void> owner = {});
 
-/// What is known of a rail to another rank.
+/// The state of a rail to another rank.
 struct rail_status {
   std::string name;             ///< interface and address
-  double bytes_per_s = 0;       ///< of messages to the other rank, as estimated now
-  int changes = 0;              ///< how often the rate was found to have changed
+  double bytes_per_s = 0;       ///< estimated rate of messages to the other rank
+  int changes = 0;              ///< number of times that the estimated rate changed
   std::int64_t sent_bytes = 0;  ///< of messages to the other rank
 };
 
-/// The rails from this rank to another one, of messages and of collectives of all communicators
-/// that share them. Local.
+/// Returns the rails from this rank to rank `rank`. Local.
+/// @return the rails used by messages and collectives of all communicators that share them
 std::vector<rail_status> rails_to(int rank, MPI_Comm comm);
 
 }  // namespace railpass::mpi

@@ -9,13 +9,17 @@
 
 namespace railpass {
 
-/// Combines the values of all ranks with `op`, in rank order unless it commutes, and gives the
-/// result to `root`; Boost.MPI's signatures with options last. `out` is looked at on the root only,
-/// where a vector gets the right size; the forms without it are for the other ranks. In place, the
-/// root's values give way to the result and those of the other ranks stay. Collective. `op` as for
-/// all_reduce. Values without an MPI datatype go to Boost.MPI, since the operation needs objects;
-/// options do nothing then. Throws boost::mpi::exception if MPI fails, railpass::error if the root
-/// has no output.
+/// Combines the values of all ranks with `op` and gives the result to `root`. Signatures of
+/// Boost.MPI with options last. Collective.
+///
+/// Values without an MPI datatype go to Boost.MPI, because the operation needs objects; options
+/// then have no effect.
+/// - `op` as for all_reduce.
+/// - `out` is used at the root only, where a vector is resized. The forms without `out` are for the
+///   other ranks.
+/// - `inout` holds the result after the call at the root; on the other ranks the values stay.
+/// @throws boost::mpi::exception if MPI fails
+/// @throws railpass::error if the root has no output
 struct reduce_fn {
   template <class T, class Op, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const T& in, T& out, Op op, int root,

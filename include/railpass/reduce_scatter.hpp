@@ -12,8 +12,8 @@ namespace railpass {
 
 namespace detail {
 
-// reduce_scatter and reduce_scatter_block of `total` values without an MPI datatype, of which
-// `n` are this rank's; `in` may be in place.
+// reduce_scatter and reduce_scatter_block of `total` values without an MPI datatype, `n` of them
+// for this rank; `in` may be in place.
 template <class T, class Op>
 void reduce_scatter_objects(const boost::mpi::communicator& comm, const T* in, std::size_t total,
                             const blocks& places, T* out, int n, const Op& op,
@@ -30,14 +30,19 @@ void reduce_scatter_objects(const boost::mpi::communicator& comm, const T* in, s
 
 }  // namespace detail
 
-/// Combines the values of all ranks with `op`, in rank order unless it commutes, and gives rank k
-/// `sizes[k]` values of the result, which stand in rank order; a call that Boost.MPI lacks, in its
-/// style, with options last. `sizes` is equal on all ranks, `in` has all values, `out` room for the
-/// rank's own; a vector gets the right size. In place, the rank's own come to the beginning of
-/// `inout`, on all ranks. Collective. `op` as for all_reduce. Values without an MPI datatype are
-/// reduced to rank 0 by Boost.MPI, since the operation needs objects, and scattered from there by
-/// railpass; of the options only the policy counts then. Throws boost::mpi::exception if MPI fails,
-/// railpass::error if there are too few values or sizes.
+/// Combines the values of all ranks with `op` and gives `sizes[k]` values of the result to rank k,
+/// in rank order. Boost.MPI has no such call; the signatures follow Boost.MPI's style, with options
+/// last. Collective.
+///
+/// Values without an MPI datatype are reduced to rank 0 by Boost.MPI, because the operation needs
+/// objects, and scattered by railpass; only the option `policy` then applies.
+/// - `in` has all values.
+/// - `sizes` is equal on all ranks.
+/// - `out` has room for the rank's own values; a vector is resized.
+/// - `inout` holds the rank's own values at its start after the call, on all ranks.
+/// - `op` as for all_reduce.
+/// @throws boost::mpi::exception if MPI fails
+/// @throws railpass::error if there are too few values or sizes
 struct reduce_scatter_fn {
   template <class T, detail::operation Op, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const T* in, const std::vector<int>& sizes,

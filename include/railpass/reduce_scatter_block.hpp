@@ -5,12 +5,13 @@
 
 namespace railpass {
 
-/// Combines the values of all ranks with `op`, in rank order unless it commutes, and gives rank k
-/// the k-th value of the result, or the k-th `n`; a call that Boost.MPI lacks, in its style, with
-/// options last. `in` has a value (or `n`) for each rank. With vectors `n` is what each rank has of
-/// `in`, and `out` gets the right size. In place, the rank's own come to the beginning of `inout`,
-/// on all ranks. Otherwise as reduce_scatter; railpass::error also if a vector does not have the
-/// same number of values for each rank.
+/// Combines the values of all ranks with `op` and gives the k-th value, or the k-th `n` values, of
+/// the result to rank k. Boost.MPI has no such call; the signatures follow Boost.MPI's style, with
+/// options last. Collective. Otherwise as reduce_scatter.
+/// - `in` has a value, or `n` values, for each rank. With vectors, `n` is the length of `in`
+///   divided by the number of ranks, and `out` is resized.
+/// - `inout` holds the rank's own values at its start after the call, on all ranks.
+/// @throws railpass::error also if the length of a vector is not a multiple of the number of ranks
 struct reduce_scatter_block_fn {
   template <class T, detail::operation Op, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const T* in, int n, T* out, Op op,

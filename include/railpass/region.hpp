@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A stretch of code, such as an iteration of a solver, whose time as a whole decides which versions
-// the function sets in it take (railpass/function_set.hpp). A version that is fastest alone may be
-// slower where operations overlap: an exchange that takes longer may leave more of the time to the
+// Regions: stretches of code, such as an iteration of a solver, whose total time decides which
+// versions the function sets inside use (railpass/function_set.hpp). The fastest version of one
+// operation may be slower where operations overlap: a longer exchange may leave more time to the
 // computation beside it.
 //
 //     railpass::region solve("solve", comm);
@@ -28,7 +28,7 @@ class region_state;
 
 namespace detail {
 
-/// The regions that this thread is in, the innermost first.
+/// The regions that this thread has entered, the innermost first.
 struct entered_region {
   std::shared_ptr<internal::region_state> region;
   entered_region* outer = nullptr;
@@ -37,25 +37,31 @@ struct entered_region {
 
 }  // namespace detail
 
-/// Regions of one name on one communicator are the same one. Sets that are called in it and whose
-/// communicators have the same ranks are tuned by its time; their own calls teach nothing then.
-/// One set at a time tries versions, for a few entries in a row, while the others take what is in
-/// use: what learning costs is the sum over the sets. So a version is found that is the best one
-/// beside what the other sets use; a pair of versions that only pays together is not looked for.
-/// Sets of other communicators, and railpass' collectives, are tuned by themselves. A region is
+/// A region of code. Objects of one name on one communicator are the same region. A region is
 /// entered by one thread at a time.
+///
+/// The region's time tunes the function sets called in the region whose communicators have the same
+/// ranks; the sets' own call times are then not used. One set at a time tries versions, for a few
+/// entries in a row, while the other sets use their current version. The cost of tuning is
+/// therefore the sum over the sets. Tuning finds the best version beside the current versions of
+/// the other sets; no search covers pairs of versions. Function sets of other communicators, and
+/// collectives, are tuned by their own times.
 class region {
  public:
-  /// All ranks of `comm`, an intra-communicator, enter it together and make the same calls in it.
-  /// Collective; throws error on all ranks alike if the name is none (see function_set) or the
-  /// ranks name different regions.
+  /// Creates a region that all ranks of `comm` enter together, with the same calls inside.
+  /// Collective over `comm`.
+  /// @param name as in function_set
+  /// @param comm an intra-communicator
+  /// @throws railpass::error on every rank if a name is invalid or the ranks' names differ
   region(std::string name, MPI_Comm comm);
-  /// Of a rank by itself, for its own sets. Local, between MPI_Init and MPI_Finalize.
+  /// Creates a region of one rank, for the rank's own sets. Local, between MPI_Init and
+  /// MPI_Finalize.
   explicit region(std::string name) : region(std::move(name), MPI_COMM_SELF) {}
 
-  /// The region ends with this object, on its thread, and in the reverse order of other ones. Its
-  /// time counts unless an exception ends it. A region within itself is part of the outer one;
-  /// within another one, the inner one teaches its sets.
+  /// A stay in the region, from enter() until the object is destroyed, on the same thread. Nested
+  /// regions end in the reverse order of their start. A stay that an exception ends is not timed.
+  /// Entering a region again inside itself adds nothing; inside another region, the inner region
+  /// tunes its sets.
   class [[nodiscard]] entry {
    public:
     ~entry();
@@ -68,7 +74,8 @@ class region {
     detail::entered_region place_;
     int exceptions_;
   };
-  /// Throws error if another rank has left because a version threw an exception.
+  /// Starts a stay in the region.
+  /// @throws railpass::error if another rank has left because a version threw an exception
   entry enter() { return entry(state_); }
 
  private:

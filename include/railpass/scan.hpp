@@ -11,7 +11,7 @@ namespace railpass {
 
 namespace detail {
 
-// Values without an MPI datatype; `in` may be in place.
+// scan of values without an MPI datatype; `in` may be in place.
 template <class T, class Op>
 void scan_objects(const boost::mpi::communicator& comm, const T* in, int n, T* out, const Op& op) {
   std::vector<T> copy;
@@ -34,10 +34,13 @@ struct scan_call {
 
 }  // namespace detail
 
-/// Combines the values of ranks 0 to its own with `op`, in rank order, on every rank; Boost.MPI's
-/// signatures with options last, and in place. Collective. `op` as for all_reduce. Values without
-/// an MPI datatype go to Boost.MPI, since the operation needs objects; options do nothing then.
-/// Throws boost::mpi::exception if MPI fails.
+/// Combines the values of ranks 0 to r with `op`, in rank order, on each rank r. Signatures of
+/// Boost.MPI with options last, and in place. Collective.
+///
+/// Values without an MPI datatype go to Boost.MPI, because the operation needs objects; options
+/// then have no effect.
+/// - `op` as for all_reduce.
+/// @throws boost::mpi::exception if MPI fails
 ///
 ///     int before_and_mine = railpass::scan(world, mine, std::plus<int>());
 ///     railpass::scan(world, boost::mpi::inplace(values.data()), n, std::plus<int>());

@@ -7,13 +7,16 @@
 
 namespace railpass {
 
-/// Gives each rank its values, one or `n`, of those that `root` has in rank order; Boost.MPI's
-/// signatures with options last. `in` is looked at on the root only; the forms without it are for
-/// the other ranks. In place is for the root, whose own values then stay where they are in `inout`.
-/// Collective. Values without an MPI datatype are serialised and go by a scatterv of bytes, to
-/// which `use` and segment_bytes then apply. Throws boost::mpi::exception if MPI fails,
-/// railpass::error if the root has no input or too little of it, or the archives together are
-/// longer than 2^31 - 1 bytes.
+/// Gives each rank its values, one or `n`, from the root's values in rank order. Signatures of
+/// Boost.MPI with options last. Collective.
+///
+/// Values without an MPI datatype are serialised and sent by a scatterv of bytes; options such as
+/// `use` and segment_bytes then apply to the scatterv.
+/// - `in` is used at the root only. The forms without `in` are for the other ranks.
+/// - `inout` is for the root only, whose own values stay at their place.
+/// @throws boost::mpi::exception if MPI fails
+/// @throws railpass::error if the root has no input or too few values, or if the archives together
+///   are longer than 2^31 - 1 bytes
 struct scatter_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const std::vector<T>& in, T& out, int root,
@@ -41,7 +44,7 @@ struct scatter_fn {
                   const Options&... options) const {
     run(comm, in, out, n, root, collect(options...));
   }
-  // Of a constant array and an int this is not the output and n, but the input and the output.
+  // A constant array and an int are not output and `n`, but input and output.
   template <class T, call_option... Options>
   requires(!std::is_const_v<T>) void operator()(const boost::mpi::communicator& comm, T* out, int n,
                                                 int root, const Options&... options) const {

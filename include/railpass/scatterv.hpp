@@ -7,14 +7,17 @@
 
 namespace railpass {
 
-/// Gives each rank `n` of the values that `root` has; Boost.MPI's signatures with options last. At
-/// the root `sizes[k]` values from `in + displacements[k]` on are rank k's, or in rank order
-/// without displacements; elsewhere these arguments are not looked at, but for `sizes[rank]` in the
-/// forms without `n`. The forms without sizes are for the other ranks. In place is for the root,
-/// whose own values then stay where they are in `inout`. Collective. Values without an MPI datatype
-/// are serialised and go by a scatterv of bytes. Throws boost::mpi::exception if MPI fails,
-/// railpass::error if the root has no input, too few sizes or displacements, or the archives
-/// together are longer than 2^31 - 1 bytes.
+/// Gives each rank `n` of the root's values. Signatures of Boost.MPI with options last. Collective.
+///
+/// Values without an MPI datatype are serialised and sent by a scatterv of bytes.
+/// - `in`, `sizes` and `displacements` are used at the root only, except `sizes[rank]` in the forms
+///   without `n`. The values of rank k are the `sizes[k]` values from `in + displacements[k]` on;
+///   without displacements all values are in rank order. The forms without sizes are for the other
+///   ranks.
+/// - `inout` is for the root only, whose own values stay at their place.
+/// @throws boost::mpi::exception if MPI fails
+/// @throws railpass::error if the root has no input, too few sizes or too few displacements, or if
+///   the archives together are longer than 2^31 - 1 bytes
 struct scatterv_fn {
   template <class T, call_option... Options>
   void operator()(const boost::mpi::communicator& comm, const std::vector<T>& in,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How values without an MPI datatype travel: as the bytes of archives, by railpass's own calls, so
-// that these are tuned, too. First all ranks that must allocate learn the lengths, then a call
-// whose blocks may differ carries the bytes. Own values are copied.
+// Collectives of values without an MPI datatype, sent as the bytes of archives by railpass' own
+// calls, so that these calls are tuned. A first call gives the lengths to all ranks that must
+// allocate memory; a second call with blocks of different lengths carries the bytes. A rank's own
+// values are copied.
 //
-// Where more bytes come together than MPI can count, all ranks throw the same railpass::error. Only
-// what one rank of an all_to_all receives is known to that rank alone, which throws.
+// If archives together are longer than MPI can count, all ranks throw the same railpass::error. In
+// an all_to_all, only the receiving rank knows the length that it receives, and only that rank
+// throws.
 #pragma once
 
 #include "railpass/detail/boost_mpi.hpp"
@@ -18,8 +20,8 @@
 
 namespace railpass::detail {
 
-/// The length of archives as MPI counts it. Negative ones are what archives::announced made of
-/// those that are too long.
+/// Returns the length of archives as MPI's int. archives::announced has turned lengths that are too
+/// long into negative numbers.
 inline int archive_count(std::int64_t bytes) {
   if (bytes < 0 || bytes > std::numeric_limits<int>::max())
     throw error("serialised values have " + std::to_string(bytes < 0 ? -bytes : bytes) +
@@ -37,11 +39,11 @@ void load(boost::mpi::packed_iarchive& archive, T* values, int n) {
   for (int i = 0; i < n; ++i) archive >> values[i];
 }
 
-/// One archive for or of each rank, one after the other in memory.
+/// One archive per rank, one after the other in memory.
 class archives {
  public:
   archives() = default;
-  /// Archives of these lengths, without their bytes yet.
+  /// Creates archives of these lengths, still without bytes.
   explicit archives(std::vector<std::int64_t> lengths_bytes)
       : lengths_bytes_(std::move(lengths_bytes)) {
     set_tables();
@@ -56,14 +58,14 @@ class archives {
     bytes_.insert(bytes_.end(), bytes, bytes + archive.size());
     lengths_bytes_.push_back(std::int64_t(archive.size()));
   }
-  /// What to tell each rank about the length of its archive: if they are too long together, how
-  /// long, negative.
+  /// Returns the length to announce to each rank; the negative total length if the archives
+  /// together are too long.
   std::vector<std::int64_t> announced() const {
     const std::int64_t all = std::reduce(lengths_bytes_.begin(), lengths_bytes_.end());
     if (all <= std::numeric_limits<int>::max()) return lengths_bytes_;
     return std::vector<std::int64_t>(lengths_bytes_.size(), -all);
   }
-  /// After the last one was added.
+  /// Called after the last archive was added.
   void set_tables() {
     std::int64_t end = 0;
     for (const std::int64_t length : lengths_bytes_) {
@@ -107,7 +109,7 @@ inline void broadcast_archive(const boost::mpi::communicator& comm,
   broadcast_bytes(comm, const_cast<void*>(archive.address()), archive_count(size), root, options);
 }
 
-/// The other ranks' part of it.
+/// The part of the other ranks in the broadcast of an archive.
 inline void broadcast_archive(const boost::mpi::communicator& comm,
                               boost::mpi::packed_iarchive& archive, int root,
                               const call_options& options) {
@@ -119,8 +121,8 @@ inline void broadcast_archive(const boost::mpi::communicator& comm,
   broadcast_bytes(comm, archive.address(), count, root, options);
 }
 
-/// Archives as long as every rank's own. All ranks learn all lengths, also where only a root needs
-/// them, so that they agree about what is too long.
+/// Returns archives with the lengths of all ranks' archives. All ranks learn all lengths, even if
+/// only a root needs them, so that all ranks agree on whether the total is too long.
 inline archives archives_of_all(const boost::mpi::communicator& comm,
                                 const boost::mpi::packed_oarchive& own,
                                 const call_options& options) {

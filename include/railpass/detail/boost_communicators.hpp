@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Boost.MPI's communicators in railpass' namespace. A call that names no namespace is looked up in
-// the namespaces of its arguments: with these types it finds railpass' collectives.
+// Boost.MPI's communicators in railpass' namespace. Unqualified calls with these types find
+// railpass' collectives by argument-dependent lookup.
 #pragma once
 
 #include <boost/mpi/cartesian_communicator.hpp>
@@ -15,8 +15,8 @@
 
 namespace railpass::boost_mpi {
 
-/// A communicator of Boost.MPI, `Base`, with all that it has. It converts to and from Base, and
-/// both share one MPI communicator, as copies of Boost's do.
+/// A communicator of Boost.MPI, `Base`, with all its members. Converts to and from `Base`; both
+/// share one MPI communicator, as copies of Boost's communicators do.
 template <class Base>
 class communicator_of : public Base {
  public:
@@ -24,7 +24,7 @@ class communicator_of : public Base {
   communicator_of() = default;
   communicator_of(const Base& comm) : Base(comm) {}
 
-  // What Boost.MPI makes out of this communicator is railpass', too.
+  // Communicators made from this communicator are railpass', too.
   communicator_of<boost::mpi::communicator> split(int color) const { return Base::split(color); }
   communicator_of<boost::mpi::communicator> split(int color, int key) const {
     return Base::split(color, key);

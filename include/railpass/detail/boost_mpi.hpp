@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the facade's headers share.
+// Helpers shared by the headers of the Boost.MPI facade.
 #pragma once
 
 #include "railpass/mpi.hpp"
@@ -20,19 +20,19 @@
 
 namespace railpass::detail {
 
-/// A failed MPI call, as users of Boost.MPI know it.
+/// Throws Boost.MPI's exception for a failed MPI call.
 inline void check(const char* routine, int code) {
   if (code != MPI_SUCCESS) throw boost::mpi::exception(routine, code);
 }
 
-/// In place of the input, or of a scatter's output: they are where the other one is.
+/// Stands for the input, or for the output of a scatter, in calls in place.
 template <class T>
 const T* in_place() {
   return static_cast<const T*>(MPI_IN_PLACE);
 }
 
-/// The MPI datatype of T. It is made from one of the `n` values at `a` or else at `b`, of which
-/// either may be null or in place.
+/// Returns the MPI datatype of T, made from one of the `n` values at `a` or else at `b`; either
+/// pointer may be null or in place.
 template <class T>
 MPI_Datatype datatype_of(int n, const T* a, const T* b = nullptr) {
   const T* const example = a && a != in_place<T>() ? a : b && b != in_place<T>() ? b : nullptr;
@@ -41,19 +41,19 @@ MPI_Datatype datatype_of(int n, const T* a, const T* b = nullptr) {
   return example ? boost::mpi::get_mpi_datatype<T>(*example) : MPI_Datatype(MPI_BYTE);
 }
 
-/// Options for a call inside another collective: an arm of that one means nothing to it.
+/// Options for a call inside another collective, whose arm does not apply to the inner call.
 inline call_options policy_of(const call_options& options) {
   return collect(policy(options.policy));
 }
 
-/// For the forms that have no argument for what only the root has.
+/// Checks the forms without the arguments that only the root has.
 inline void require_not_root(const char* call, const boost::mpi::communicator& comm, int root) {
   if (comm.rank() == root)
     throw error(std::string("railpass::") + call +
                 ": this form is for the other ranks; the root has more arguments");
 }
 
-/// For the forms in place that only the root may take.
+/// Checks the forms in place, which only the root may call.
 inline void require_root(const char* call, const boost::mpi::communicator& comm, int root) {
   if (comm.rank() != root)
     throw error(std::string("railpass::") + call +
@@ -68,7 +68,7 @@ inline void require_length(const char* call, const char* argument, std::size_t l
                 std::to_string(expected));
 }
 
-/// As MPI counts values, bytes and displacements.
+/// Returns `n` as the int with which MPI counts values, bytes and displacements.
 inline int count_of(const char* call, std::int64_t n) {
   if (n > std::numeric_limits<int>::max())
     throw error(std::string("railpass::") + call + ": " + std::to_string(n) +
@@ -76,11 +76,11 @@ inline int count_of(const char* call, std::int64_t n) {
   return int(n);
 }
 
-/// How many values there are of each rank, and where those of each begin.
+/// The number of values of each rank, and where they start.
 struct blocks {
-  int n = 0;                           ///< of every rank, one after the other, unless there are
-  const int* sizes = nullptr;          ///< the number of each rank and
-  const int* displacements = nullptr;  ///< where its values begin
+  int n = 0;                           ///< of each rank, one after the other, if there are
+  const int* sizes = nullptr;          ///< no sizes; else the number of each rank and
+  const int* displacements = nullptr;  ///< where its values start
 
   int size(int rank) const { return sizes ? sizes[rank] : n; }
   std::ptrdiff_t begin(int rank) const {
@@ -88,8 +88,8 @@ struct blocks {
   }
 };
 
-/// The arguments that say where each rank's values are: a number for each rank, checked, and
-/// displacements, which stand one after the other if the user gave none. Borrows the vectors.
+/// Checked sizes and displacements of the ranks' values; without displacements the values are in
+/// rank order. Borrows the vectors.
 class block_arguments {
  public:
   block_arguments(const char* call, const boost::mpi::communicator& comm,
@@ -118,7 +118,7 @@ class block_arguments {
 
   blocks get() const { return {.sizes = sizes_.data(), .displacements = displacements_.data()}; }
   int size(int rank) const { return sizes_[std::size_t(rank)]; }
-  /// How many values an array with all of them has.
+  /// The length of an array with all values.
   std::size_t extent() const { return extent_; }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the facade's reductions share: the operation, and the signatures of those that give every
-// rank a result as long as its input.
+// Parts shared by the facade's reductions: the MPI operation, and the signatures of all_reduce,
+// scan and exscan.
 #pragma once
 
 #include "railpass/detail/boost_mpi.hpp"
@@ -10,12 +10,12 @@
 
 namespace railpass::detail {
 
-/// What may be an operation: a call's last argument otherwise is an option.
+/// Any type that is not an option, because a call's last argument may be an option.
 template <class Op>
 concept operation = !call_option<Op>;
 
-/// An MPI_Op that calls a function object of the caller, state included, for the lifetime of this
-/// object. MPI calls it in the thread that made the call.
+/// An MPI_Op that calls the caller's function object, state included, during the lifetime of this
+/// object. MPI calls the operation in the thread that made the call.
 template <class Op, class T>
 class user_operation {
  public:
@@ -39,7 +39,7 @@ class user_operation {
   MPI_Op handle_ = MPI_OP_NULL;
 };
 
-/// Makes `call` with the MPI_Op of `op` for values of type T, which is there as long as the call.
+/// Makes `call` with the MPI_Op of `op` for values of type T; the MPI_Op exists during the call.
 template <class T, class Op, class Call>
 int with_operation(const Op& op, const Call& call) {
   if constexpr (boost::mpi::is_mpi_op<Op, T>::value) {
@@ -50,8 +50,8 @@ int with_operation(const Op& op, const Call& call) {
   }
 }
 
-/// Boost.MPI's signatures of all_reduce, with options last; scan and exscan have the same.
-/// `Call::run(comm, in, n, out, op, options)` does it; `in` may be in_place().
+/// Boost.MPI's signatures of all_reduce, with options last; also those of scan and exscan.
+/// `Call::run(comm, in, n, out, op, options)` does the work; `in` may be in_place().
 template <class Call>
 struct reduction_signatures {
   template <class T, operation Op, call_option... Options>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the template function_set calls: requests to function sets, compiled once in librailpass.
+// The part of function_set without templates, compiled once in librailpass.
 #pragma once
 
 #include "railpass/base/error.hpp"
@@ -33,12 +33,12 @@ class attribute_value {
   attribute_value(std::string text) : text_(std::move(text)) {}
 
   bool is_number() const { return is_number_; }
-  /// Throws error if it is a text.
+  /// @throws railpass::error if the value is a text
   double number() const {
     if (!is_number_) throw error("attribute value '" + text_ + "': expected a number");
     return number_;
   }
-  /// As it is written in the names of versions.
+  /// The value as in the names of versions.
   const std::string& text() const { return text_; }
   friend bool operator==(const attribute_value& a, const attribute_value& b) {
     return a.text_ == b.text_ && a.is_number_ == b.is_number_;
@@ -50,22 +50,22 @@ class attribute_value {
   bool is_number_ = false;
 };
 
-/// What requests to a function set may say; equal on all ranks of its communicator.
+/// Options of a request to a function set; equal on all ranks of the set's communicator.
 struct function_set_options {
   std::size_t struct_bytes = sizeof(function_set_options);  ///< see options.hpp
-  /// Sizes on which the versions' times depend. Requests of one set with different shapes learn
-  /// apart.
+  /// Sizes on which the versions' times depend. Requests of one set with different shapes have
+  /// separate statistics.
   std::vector<std::int64_t> shape{};
-  /// Sizes on which they depend steadily, such as lengths of messages in bytes; none below 0.
-  /// Requests with different features learn apart, too, but what is known of near ones, of equal
-  /// shape and as many features, is what versions are first thought to take.
+  /// Sizes of at least 0 on which the times depend smoothly, for example message lengths in bytes.
+  /// Requests with different features have separate statistics, but the prior estimate of a version
+  /// comes from requests of equal shape and the same number of features nearby.
   std::vector<std::int64_t> features{};
-  /// How far what is known of some features is from others, the same on all ranks: 0 or more,
-  /// and above 3 they say nothing of one another, as if it throws. It calls neither MPI nor
-  /// railpass. Null: the octaves between them, Euclidean; features below 1 count as 1.
+  /// The distance between two vectors of features: at least 0, the same on all ranks. Features at a
+  /// distance above 3, or whose distance throws, share nothing. The function must call neither MPI
+  /// nor railpass. Null: the Euclidean distance in octaves, where features below 1 count as 1.
   feature_distance distance{};
-  std::string policy{};  ///< empty: the communicator's (RAILPASS_POLICY); another one learns apart
-  /// Versions that these calls cannot take; not the first one.
+  std::string policy{};  ///< empty: the communicator's (RAILPASS_POLICY); has statistics of its own
+  /// Versions that calls of this request must not use; never the first version.
   std::vector<std::string> without{};
 };
 
@@ -75,7 +75,7 @@ class request_state;
 
 namespace detail {
 
-/// See function_set, whose members these are.
+/// The part of function_set without templates; function_set documents the members.
 class set_request {
  public:
   set_request(std::string name, MPI_Comm comm, std::vector<std::string> attributes,
@@ -85,18 +85,19 @@ class set_request {
   set_request& operator=(set_request&&) noexcept;
   ~set_request();
 
-  /// `lag`: see select::arm_prior; it may differ from request to request.
+  /// @param lag see select::arm_prior; may differ between requests
   void add(std::string version, std::vector<attribute_value> values, double lag = 0);
   const std::vector<std::string>& attributes() const;
   std::string winner() const;
   std::string last() const;
 
-  /// Whether results are to be compared (RAILPASS_VERIFY).
+  /// Whether to compare results (RAILPASS_VERIFY).
   bool verifies() const;
-  /// There is nothing to compare them with.
+  /// Notes that RAILPASS_VERIFY is set, but verify_with was not called.
   void note_unverified();
-  /// Tells the others what is wrong with this rank's results of a version, if anything is. Throws
-  /// error on all ranks if there is anything on one of them. Collective.
+  /// Exchanges what is wrong with the ranks' results of `version`. Collective.
+  /// @param problem empty if this rank's results are right
+  /// @throws railpass::error on every rank if `problem` is not empty on any rank
   void settle_results(std::size_t version, const std::string& problem);
 
  private:
@@ -104,11 +105,12 @@ class set_request {
   std::unique_ptr<internal::request_state> state_;
 };
 
-/// A call, while it lasts: the version it takes, whose time this object's life is. An exception
-/// that ends it is told to the other ranks.
+/// One call of a function set. The object lives as long as the version runs, and the lifetime is
+/// the version's time. The other ranks learn of an exception that ends the call.
 class set_call {
  public:
-  /// Chooses the version. Throws error.
+  /// Chooses the version.
+  /// @throws railpass::error as function_set's calls do
   explicit set_call(set_request& of);
   ~set_call();
   set_call(const set_call&) = delete;
@@ -122,10 +124,10 @@ class set_call {
   internal::request_state& of_;
   int exceptions_;
   int version_ = 0;
-  bool is_told_ = false;     // others hear of an exception
-  bool is_watched_ = false;  // somebody wants to know when it ends
+  bool is_told_ = false;     // the other ranks learn of an exception
+  bool is_watched_ = false;  // the lockstep or the trace needs the end time
   double started_s_ = 0;
-  // What the lockstep says of it.
+  // The decision of the lockstep for this call.
   int slot_ = -1;
   bool timed_ = false, notes_end_ = false;
   std::int64_t round_ = 0;
