@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSL-1.0
  *
- * railpass for programs in C, and in Fortran through ISO_C_BINDING (examples/fortran): collectives,
- * function sets, regions, halo exchange, statistics. It says what the C++ headers say
- * (railpass/mpi.hpp, function_set.hpp, region.hpp, halo_exchange.hpp); link librailpass.
+ * The C interface of railpass, also for Fortran through ISO_C_BINDING (examples/fortran):
+ * collectives, function sets, regions, halo exchange and statistics. The C++ headers document the
+ * calls in full (railpass/mpi.hpp, function_set.hpp, region.hpp, halo_exchange.hpp). Link with
+ * librailpass.
  *
- * All functions return an MPI error code. Where that is MPI_ERR_OTHER and railpass itself has found
- * what is wrong, railpass_error_text() says it. Handles are NULL after a failure, and free functions
- * take NULL. Collective functions are called by all ranks of the communicator, in the same order;
- * all of them get the error, but for arguments that are missing on one. Functions whose names end in _f take
+ * All functions return an MPI error code. After MPI_ERR_OTHER, railpass_error_text() explains errors
+ * that railpass itself found. Handles are NULL after a failure, and free functions accept NULL. All
+ * ranks of the communicator call collective functions in the same order, and all ranks get the
+ * error, except if an argument is missing on one rank only. Functions whose names end in _f take
  * Fortran's handles (MPI_Fint) of communicators and datatypes, and are otherwise the same.
  */
 #ifndef RAILPASS_RAILPASS_H
@@ -20,11 +21,11 @@
 extern "C" {
 #endif
 
-/** What was wrong in this thread's last call that returned MPI_ERR_OTHER; "" before. The text is
- * railpass' and stays until the next such call. */
+/** Explains this thread's last call that returned MPI_ERR_OTHER. Local.
+ * @return "" before the first such call; the text is owned by railpass and valid until the next */
 const char* railpass_error_text(void);
 
-/* ---- collectives: as MPI's of the same meaning (see railpass/mpi.hpp) */
+/* ---- collectives: arguments as in MPI (see railpass/mpi.hpp) */
 
 int railpass_broadcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
 int railpass_reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root,
@@ -65,7 +66,7 @@ int railpass_exscan(const void* send, void* receive, int count, MPI_Datatype typ
                     MPI_Comm comm);
 int railpass_barrier(MPI_Comm comm);
 
-/* Between neighbours: `comm` has a topology. */
+/* Neighbour collectives: `comm` has a topology. */
 
 int railpass_neighbor_all_to_all(const void* send, int send_count, MPI_Datatype send_type,
                                  void* receive, int receive_count, MPI_Datatype receive_type,
@@ -86,85 +87,95 @@ int railpass_neighbor_all_gatherv(const void* send, int send_count, MPI_Datatype
                                   void* receive, const int* receive_counts, const int* displacements,
                                   MPI_Datatype receive_type, MPI_Comm comm);
 
-/** Gives the communicator its own value of a setting, such as "policy". Local, equally on all ranks,
- * before the communicator is tuned. */
+/** Sets the value of a setting, such as "policy", for `comm` alone. Local, but every rank must make
+ * the same call before the communicator is tuned. */
 int railpass_configure(MPI_Comm comm, const char* setting, const char* value);
 int railpass_configure_f(MPI_Fint comm, const char* setting, const char* value);
-/** Tunes the communicator from its next call on. Collective. */
+/** Starts tuning `comm` at its next call. Collective. */
 int railpass_start_tuning(MPI_Comm comm);
 int railpass_start_tuning_f(MPI_Fint comm);
-/** Writes what was learnt so far, as JSON, on the rank 0 of each communicator. Local. */
+/** Writes the statistics, as JSON, of all communicators whose rank 0 is this process. Local. */
 int railpass_dump_statistics(const char* path);
 
-/* ---- function sets: the fastest of several versions of any operation */
+/* ---- function sets: the fastest of several versions of an operation */
 
 typedef struct railpass_set_s* railpass_set;
 
-/** A set whose calls are collective over `comm`; with MPI_COMM_SELF a rank's own. `attributes` are
- * `num_attributes` names; `shape` are `num_sizes` sizes on which times depend, as requests of one set
- * with different shapes learn apart. Those with different `features`, `num_features` sizes, do, too, but begin
- * with what is known of near ones: of equal shape, few octaves away. Collective. The set must be freed. */
+/** Creates a set whose calls are collective over `comm`; with MPI_COMM_SELF each rank has its own
+ * set. Collective.
+ * @param attributes `num_attributes` names
+ * @param shape `num_sizes` sizes on which times depend; requests of one set with different shapes
+ *   have separate statistics
+ * @param features `num_features` sizes; requests with different features also have separate
+ *   statistics, but start with the estimates of requests of equal shape, a few octaves away
+ * @param set must be freed */
 int railpass_set_create(const char* name, MPI_Comm comm, int num_attributes,
                         const char* const* attributes, int num_sizes, const int64_t* shape,
                         int num_features, const int64_t* features, railpass_set* set);
 int railpass_set_create_f(const char* name, MPI_Fint comm, int num_attributes,
                           const char* const* attributes, int num_sizes, const int64_t* shape,
                           int num_features, const int64_t* features, railpass_set* set);
-/** One more version, before the first call, in the same order on all ranks: `values` has one text
- * for each attribute, and those that are numbers count as such. Local. */
+/** Adds a version, before the first call, in the same order on all ranks. Local.
+ * @param values a text for each attribute; texts that are numbers count as numbers */
 int railpass_set_add(railpass_set set, const char* version, const char* const* values);
-/** A call begins: `version` is the index, from 0, of the version that all ranks are to run now.
- * Collective, as is what follows until railpass_set_end. On a failure there is nothing to end. */
+/** Starts a call. Collective, like the call itself, until railpass_set_end. After a failure do not
+ * call railpass_set_end.
+ * @param version receives the index, from 0, of the version that all ranks must run now */
 int railpass_set_begin(railpass_set set, int* version);
-/** The call has ended. Local. */
+/** Ends the call. Local. */
 int railpass_set_end(railpass_set set);
-/** The index of the version that calls take, once that has settled; -1 until then. Local. */
+/** Returns the index of the version in use, once the choice has converged; -1 until then. Local. */
 int railpass_set_winner(railpass_set set, int* version);
-/** Local; sets it to NULL. What was learnt stays with the communicator. */
+/** Frees the set and sets the handle to NULL; the statistics stay with the communicator. Local. */
 int railpass_set_free(railpass_set* set);
 
-/* ---- regions: a stretch of code whose time as a whole teaches the sets in it */
+/* ---- regions: code whose time as a whole tunes the function sets called inside */
 
 typedef struct railpass_region_s* railpass_region;
 
-/** Collective. The region must be freed. */
+/** Creates a region, which must be freed. Collective. */
 int railpass_region_create(const char* name, MPI_Comm comm, railpass_region* region);
 int railpass_region_create_f(const char* name, MPI_Fint comm, railpass_region* region);
-/** Between these two on all ranks; regions end in the reverse order of their beginning. */
+/** Start and end of the region, on all ranks; nested regions end in the reverse order. */
 int railpass_region_begin(railpass_region region);
 int railpass_region_end(railpass_region region);
-/** Local; sets it to NULL. */
+/** Frees the region and sets the handle to NULL. Local. */
 int railpass_region_free(railpass_region* region);
 
-/* ---- halo exchange: the sides of blocks of arrays, which are the neighbours' */
+/* ---- halo exchange: copies of the neighbours' elements around blocks of arrays */
 
 typedef struct railpass_halo_s* railpass_halo;
 
-/** An exchange of `num_fields` arrays of `dimensions` dimensions over a grid of all ranks of `comm`,
- * row by row: `grid` ranks in each dimension, periodic where `periodic` is not 0. A rank's block has
- * `interior` elements in each dimension and `width` of the neighbours' at either side, in an array
- * without gaps, whose last dimension lies together in memory (Fortran: name dimensions in reverse).
- * `fields` are the arrays' first elements; they must live as long as calls are made. `type` is an
- * element's, committed. With `corners` not 0 neighbours across edges and corners, too. Collective.
- * The exchange must be freed. */
+/** Creates an exchange of `num_fields` arrays over a grid of all ranks of `comm` in row-major order.
+ * Collective. A rank's array has no gaps and its last dimension is contiguous (in Fortran, name the
+ * dimensions in reverse).
+ * @param grid ranks in each of the `dimensions` dimensions
+ * @param periodic not 0 for a periodic dimension
+ * @param fields the first elements of the arrays, which must live as long as calls are made
+ * @param interior elements of the rank's block in each dimension
+ * @param width halo elements at either side in each dimension
+ * @param type the datatype of an element, committed
+ * @param corners not 0: also neighbours across edges and corners
+ * @param halo must be freed */
 int railpass_halo_create(MPI_Comm comm, int dimensions, const int* grid, const int* periodic,
                          int num_fields, void* const* fields, const int64_t* interior,
                          const int64_t* width, MPI_Datatype type, int corners, railpass_halo* halo);
 int railpass_halo_create_f(MPI_Fint comm, int dimensions, const int* grid, const int* periodic,
                            int num_fields, void* const* fields, const int64_t* interior,
                            const int64_t* width, MPI_Fint type, int corners, railpass_halo* halo);
-/** Collective. */
+/** Exchanges the halos. Collective. */
 int railpass_halo_exchange(railpass_halo halo);
-/** The same in two parts, for computation in between. Collective. */
+/** Exchanges in two parts, for computation in between. Collective. */
 int railpass_halo_begin(railpass_halo halo);
 int railpass_halo_end(railpass_halo halo);
-/** The name of the version that calls take, once that has settled, "" until then: `size` characters
- * at most, the last one 0. Local. */
+/** Copies the name of the version in use, once the choice has converged; "" until then. Local.
+ * @param size of `name` in characters, including the final 0 */
 int railpass_halo_winner(railpass_halo halo, char* name, int size);
-/** Sets it to NULL. Collective. */
+/** Frees the exchange and sets the handle to NULL. Collective. */
 int railpass_halo_free(railpass_halo* halo);
-/** How many ranks to have in each dimension for data of `global` elements, as the machine's model
- * says. Collective. */
+/** Estimates the best number of ranks in each dimension with the machine model. Collective.
+ * @param global elements of the whole data in each dimension
+ * @param grid receives the ranks in each dimension */
 int railpass_suggest_grid(MPI_Comm comm, int dimensions, const int64_t* global, const int* periodic,
                           int64_t width, int64_t element_bytes, int corners, int* grid);
 int railpass_suggest_grid_f(MPI_Fint comm, int dimensions, const int64_t* global, const int* periodic,
