@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a communicator has of a transport that others may use, too.
+// A communicator's share of a transport that other communicators may use, too.
 #pragma once
 
 #include "lib/rails/open_transport.hpp"
@@ -14,41 +14,41 @@
 
 namespace railpass::internal {
 
-/// Messages between the ranks of one communicator, which meet no other lane's: a communicator has
-/// one for the user's and one for those of collectives. Ranks are the communicator's. Several
-/// threads may use it.
+/// Messages between the ranks of one communicator, separate from messages of other lanes. A
+/// communicator has a lane for the user's messages and a lane for messages of collectives. Ranks
+/// are ranks of the communicator. Several threads may use a lane.
 class lane {
  public:
-  /// `members[r]` is what rank r is to the transport, and `number` belongs to no other lane on any
-  /// of the members. `comm` has the members in this order; nobody else communicates on it while the
-  /// lane is closed, and it must live until then; MPI_COMM_NULL for a lane that leave() ends. The
-  /// transport must have been held for it: see open_transport.
+  /// `members[r]` is the transport's rank of rank r. `number` belongs to no other lane on any of
+  /// the members. `comm` has the members in this order, and must live until the lane is closed; no
+  /// other communication may use `comm` during close(). MPI_COMM_NULL: a lane that leave() ends.
+  /// The caller holds the transport for the lane: see open_transport.
   lane(std::shared_ptr<open_transport> over, MPI_Comm comm, std::uint32_t number,
        std::vector<int> members);
 
   int num_ranks() const { return int(members_.size()); }
   open_transport& transport() const { return *over_; }
-  /// What rank r of the communicator is to the transport.
+  /// The transport's rank of the communicator's rank r.
   int peer_of(int rank) const { return members_[std::size_t(rank)]; }
-  /// The reverse.
+  /// The inverse of peer_of().
   int rank_of(int peer) const { return ranks_[std::size_t(peer)]; }
 
-  /// As those of the transport. 0 <= rank < num_ranks(); `source` may be any_source.
+  /// Like the transport's functions. 0 <= rank < num_ranks(); `source` may be any_source.
   transport::operation_ptr send(int rank, int tag, std::vector<transport::piece> from,
                                 std::shared_ptr<void> owner = {});
   transport::operation_ptr receive(int source, int tag, std::vector<transport::piece> to);
   transport::operation_ptr receive(int source, int tag,
                                    std::function<transport::piece(std::int64_t)> allocate);
 
-  /// Ends it, as all its ranks do, blocking until they are all there and their messages have
-  /// arrived; those that nobody has received are dropped. If all ranks of the transport are here
-  /// and no other lane uses it on any of them, it ends, too. Throws error, on all ranks alike, if
-  /// messages have not arrived 10 s after all were there, or the transport has failed; the lane has
-  /// ended then, too.
+  /// Ends the lane. Collective: blocks until all ranks have called and their messages have arrived.
+  /// Messages that were never received are dropped. The transport ends, too, if the lane has all of
+  /// its ranks and no rank uses another lane. Throws error on all ranks if messages have not
+  /// arrived 10 s after the last call, or if the transport has failed; the lane has ended then,
+  /// too.
   void close();
 
-  /// Ends it without the others: its ranks have sent nothing here but what was received, and will
-  /// not. False if nobody can use the transport any more. Local.
+  /// Ends the lane without the other ranks. All messages that its ranks sent here were received,
+  /// and no further message follows. Returns false if the transport cannot be used any more. Local.
   bool leave();
 
  private:

@@ -32,7 +32,7 @@ constexpr std::int64_t together_sizes[] = {8 * KiB,   16 * KiB,  32 * KiB,  64 *
                                            128 * KiB, 256 * KiB, 512 * KiB, 1 * MiB};
 constexpr std::int64_t most_bytes = 4 * MiB;
 
-// Without these nothing can be said.
+// These sizes are measured even if the budget is spent: a rail has no estimate otherwise.
 bool needed(std::int64_t bytes) { return bytes == 64 || bytes == 64 * KiB; }
 
 constexpr int most_rounds = 31;
@@ -42,14 +42,14 @@ constexpr int joint_messages = 8, joint_repetitions = 3;
 
 enum tag : int { asked = 1, ready, measured, answered };
 
-// What the measuring rank asks the other one for. Both are of one machine family: see connect.cpp.
+// Request of the measuring rank to its peer. Both have the same machine family: see connect.cpp.
 struct request {
-  std::uint32_t rails = 0;  // a set; none: the end
+  std::uint32_t rails = 0;  // a bit set; empty: end of the measurement
   std::int32_t messages = 0;
   std::int64_t bytes = 0;  // of each
 };
 
-// Only some rails, and only when it is told to.
+// Uses only the rails in `rails`, and holds small messages back while `hold` is set.
 class probe final : public transport::strategy {
  public:
   std::uint32_t rails = 1;
@@ -82,7 +82,7 @@ class probe final : public transport::strategy {
   }
 };
 
-// Both ends: the probe in place of the strategy, and messages.
+// One end of a link: replaces the strategy by the probe, and exchanges messages.
 class end_of_link {
  public:
   end_of_link(open_transport& rails, int peer, double deadline_s)
@@ -180,15 +180,15 @@ class meter : end_of_link {
     return set;
   }
 
-  // The median, whose standard error is that of normal noise; the first time, in which connections
-  // warm up, counts only if there are few.
+  // The median, with its standard error for normal noise. The first time includes the warm-up of
+  // connections, and counts only if there are at most two times.
   static measured_time typical(std::int64_t bytes, std::vector<double> times_s) {
     if (times_s.size() > 2) times_s.erase(times_s.begin());
     return {double(bytes), median(times_s),
             1.2533 * robust_spread(times_s) / std::sqrt(double(times_s.size()))};
   }
 
-  // What a message costs a receiver that has not asked for it yet.
+  // Cost of a message that arrives before its receive is posted.
   time_curve memory_copy() const {
     time_curve curve;
     for (const std::int64_t bytes : eager_sizes) {
@@ -214,7 +214,7 @@ class meter : end_of_link {
     rails_.with([&](transport::transport& t) { t.know(peer_, link_); });
   }
 
-  // From asking the peer's answer to having it.
+  // Time from the first send to the peer's answer.
   double there_and_back_s(std::uint32_t rails, std::int64_t bytes, int messages, bool aggregate) {
     const request r{.rails = rails, .messages = messages, .bytes = bytes};
     probe_->rails = rails;
@@ -239,7 +239,7 @@ class meter : end_of_link {
     return took_s;
   }
 
-  // No message takes less than its answer, whatever disturbed the measurement of that.
+  // A message takes at least as long as its answer, even if the answer's time was disturbed.
   static double one_way_s(double took_s, double answer_s) {
     return std::max(took_s / 2, took_s - answer_s);
   }
@@ -276,7 +276,7 @@ class meter : end_of_link {
     return cells;
   }
 
-  // Rounds over everything, so that what disturbs them disturbs all alike.
+  // Measures in rounds over all cells, so that a disturbance affects all cells alike.
   void measure_rails(link_samples& samples, double until_s) {
     std::vector<cell> cells = cells_of(samples);
     set_thresholds(0, std::int64_t(transport::most_eager_bytes));
@@ -308,7 +308,7 @@ class meter : end_of_link {
       if (!c.times_s.empty()) c.curve->push_back(typical(c.bytes, c.times_s));
   }
 
-  // What is known so far decides how the rails share messages.
+  // The samples so far decide how the rails share messages.
   void learn(const link_samples& samples) {
     for (std::size_t r = 0; r < num_rails_; ++r) {
       const transport::rail_samples& s = samples.rails[r];
@@ -328,7 +328,7 @@ class meter : end_of_link {
     return result;
   }
 
-  // What sets of rails carry. The best of some tries: everything else only takes away from it.
+  // Bandwidths of sets of rails. The best of several tries counts, as disturbances only slow rails.
   void measure_joint(link_samples& samples) {
     const std::vector<std::vector<int>> all = sets();
     const double each_s = joint_share * budget_s_ / double(all.size() * joint_repetitions);
@@ -368,7 +368,7 @@ class meter : end_of_link {
 
   double budget_s_;
   std::size_t num_rails_ = 1;
-  std::vector<double> answer_s_;  // by rail: what the answer takes on its way
+  std::vector<double> answer_s_;  // by rail: one-way time of the answer
   transport::link_profile link_;
 };
 

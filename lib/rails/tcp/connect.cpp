@@ -51,11 +51,11 @@ constexpr auto set_up_deadline = std::chrono::seconds(20);
 constexpr auto call_deadline = std::chrono::seconds(10);
 constexpr auto greeting_deadline = std::chrono::seconds(5);
 constexpr std::size_t most_half_open = 64;
-// When there are so many, those that have not proved who they are for so long make room.
+// If most_half_open is reached, connections without proof after this time make room.
 constexpr auto crowded_deadline = std::chrono::milliseconds(250);
 constexpr auto pause = std::chrono::milliseconds(10);
 
-// What the listener says when it is convinced: the caller need not call again.
+// The listener's last byte, once it has verified the caller: the caller need not call again.
 constexpr char welcome = '+';
 
 struct answer_of_listener {
@@ -75,7 +75,7 @@ void bind_to_device(int fd, const std::string& device) {
     throw error("messages would not leave by " + device);
 }
 
-// Asio's own sockets would be inherited by the programs that this one executes. Throws
+// Programs that this process executes would inherit sockets that Asio opens. Throws
 // boost::system::system_error.
 descriptor new_socket() {
   descriptor made(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -105,7 +105,7 @@ std::size_t open_descriptors() {
   return n;
 }
 
-// Raises the limit where so many descriptors more would not be had.
+// Raises the limit if it leaves too little room for `more` descriptors.
 void have_descriptors(std::size_t more) {
   constexpr std::size_t spare = 16;
   const rlim_t needed = open_descriptors() + more + spare;
@@ -120,11 +120,11 @@ void have_descriptors(std::size_t more) {
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0) fail("the limit of descriptors cannot be raised");
 }
 
-// As bytes: of the same machine family on all ranks, or greetings are refused.
+// Sent as raw bytes. Greetings are refused unless all ranks are of the same machine family.
 struct endpoint {
   std::uint32_t address = 0;
   std::uint32_t port = 0;        // for other hosts
-  std::uint32_t local_port = 0;  // for ranks of the same one
+  std::uint32_t local_port = 0;  // for ranks of the same host
 };
 
 class meeting {
@@ -142,13 +142,13 @@ class meeting {
   meeting(const meeting&) = delete;
   meeting& operator=(const meeting&) = delete;
 
-  // Opens the listeners; only then can others be told where they are.
+  // Opens the listeners, whose ports exchange() then sends to the other ranks.
   void listen() {
     have_descriptors(locals_.size() * (std::size_t(num_ranks_) + 2));
     for (std::size_t rail = 0; rail < locals_.size(); ++rail) {
       endpoint e{.address = locals_[rail].address};
-      // What ranks of one host say to each other does not leave it, whatever its address. To
-      // addresses such as 127.0.0.1 nobody else gets.
+      // Messages between ranks of one host stay on the host, whatever its address. Addresses such
+      // as 127.0.0.1 cannot be reached from other hosts.
       if (locals_[rail].loopback) {
         e.local_port = listen_at(rail, "");
       } else {
@@ -159,7 +159,7 @@ class meeting {
     }
   }
 
-  // Rank 0's secret is everybody's.
+  // All ranks take rank 0's secret.
   void exchange(MPI_Comm comm) {
     const int bytes = int(locals_.size() * sizeof(endpoint));
     endpoints_.resize(sockets_.size());
@@ -167,7 +167,8 @@ class meeting {
     PMPI_Bcast(&secret_, int(sizeof secret_), MPI_BYTE, 0, comm);
   }
 
-  // Ranks connect to those before them. Until all are there, or time is over.
+  // Each rank calls all lower ranks. Returns when all ranks are connected; fails after the
+  // deadline.
   void run() {
     missing_ = std::size_t(num_ranks_ - 1) * locals_.size();
     for (listening& l : listeners_)
@@ -230,7 +231,7 @@ class meeting {
             .rail = std::uint32_t(rail),
             .nonce = random_word()};
   }
-  // Nothing if these bytes do not speak of another rank and this rail and epoch.
+  // Nothing unless the bytes introduce another rank, on this rail and in this epoch.
   std::optional<introduction> understood(const packed_introduction& bytes, std::size_t rail) const {
     const std::optional<introduction> i = parse_introduction(bytes);
     if (!i || i->epoch != secret_.epoch || i->rail != rail ||
@@ -239,7 +240,7 @@ class meeting {
     return i;
   }
 
-  // Who calls again has lost the connection before it heard that it is welcome.
+  // A peer that calls again has lost its connection before the welcome arrived.
   void met(std::size_t rail, int peer, socket&& s) {
     std::optional<socket>& mine = sockets_[place(rail, peer)];
     const bool is_new = !mine;
@@ -255,7 +256,7 @@ class meeting {
     std::size_t rail;
     acceptor accepts;
   };
-  // A connection while its ends greet each other.
+  // A connection during its greeting.
   struct greeting {
     socket speaks;
     steady_clock::time_point began = steady_clock::now();
@@ -266,7 +267,7 @@ class meeting {
       speaks.close(ignored);
     }
   };
-  using greeting_ptr = std::shared_ptr<greeting>;  // kept by who may still look at the clock
+  using greeting_ptr = std::shared_ptr<greeting>;  // shared with timers that may still run
 
   static void end_at(asio::steady_timer& timer, const greeting_ptr& g) {
     timer.async_wait([g](const boost::system::error_code& cancelled) {
@@ -299,7 +300,7 @@ class meeting {
         }
         is_full = no_descriptor;
       }
-      // Whoever is the matter with (a connection that was broken off, say), others may come.
+      // Whatever failed (an aborted connection, say), other callers may follow.
       if (is_full) hang_up_on_the_silent();
       asio::steady_timer timer(io_, pause);
       co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, failure));
@@ -319,7 +320,7 @@ class meeting {
     half_open_.erase(who);
   }
 
-  // Strangers, and those who do not speak, are hung up on.
+  // Hangs up on strangers and on silent callers.
   asio::awaitable<void> answer(std::size_t rail, greeting_ptr g) {
     socket& s = g->speaks;
     asio::steady_timer timer(io_, greeting_deadline);
@@ -384,8 +385,8 @@ class meeting {
         met(rail, peer, std::move(s));
         co_return;
       } catch (const boost::system::system_error& e) {
-        // A listener that is crowded by strangers may hang up on anybody, and who has no descriptor
-        // left may have one soon.
+        // A listener crowded by strangers may hang up on any caller, and a process without free
+        // descriptors may soon have one.
         const bool late = g && g->late;
         if (late || steady_clock::now() > until || !(connected || lacks_descriptors(e.code()))) {
           give_up(who + " cannot be reached: " +
@@ -408,7 +409,7 @@ class meeting {
   std::string loopback_;  // the device
   secret secret_;
   std::list<listening> listeners_;
-  std::list<greeting_ptr> half_open_;  // who has not proved yet who he is
+  std::list<greeting_ptr> half_open_;  // connections whose callers are unverified
   std::vector<endpoint> mine_, endpoints_;
   std::vector<std::optional<socket>> sockets_;
   std::size_t missing_ = 0;
