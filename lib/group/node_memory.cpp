@@ -25,11 +25,11 @@ namespace railpass::internal {
 
 namespace {
 
-// What each rank's part begins with.
+// Start of each rank's part of the memory.
 struct head {
-  cpu_set_t cores;  // that it may use
+  cpu_set_t cores;  // that the rank may use
   single_copy_probe probe;
-  std::uint32_t copies;  // from and to all others, as below
+  std::uint32_t copies;  // from and to all other ranks: a value below
 };
 enum : std::uint32_t { not_tried, cannot_copy, can_copy };
 constexpr std::int64_t head_bytes = 4096;
@@ -114,7 +114,7 @@ int receive_descriptor(int connection) {
 
 }  // namespace
 
-// Whatever fails is told by all in the next reduction.
+// A failure on any rank reaches all ranks in the next reduction.
 struct node_memory::making::part {
   MPI_Comm comm;
   std::unique_ptr<node_memory> made;
@@ -149,7 +149,7 @@ struct node_memory::making::part {
         ::listen(socket.get(), made->num_local_) != 0)
       fail("listening", errno);
   }
-  // The first rank makes the memory while the others connect, which waits for nobody.
+  // The first rank makes the memory while the other ranks connect, which does not block.
   void meet() {
     if (leads()) return make_memory();
     open_socket(SOCK_NONBLOCK);
@@ -164,12 +164,13 @@ struct node_memory::making::part {
     if (::ftruncate(memory.get(), off_t(made->bytes_)) != 0) return fail("ftruncate", errno);
     ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   }
-  // Going beyond that would be a signal.
+  // Memory beyond this limit would raise a signal.
   bool exceeds_file_size() const {
     rlimit most{};
     return ::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < made->bytes_;
   }
-  // All have connected; strangers may have, too. Whoever is not served sees its connection end.
+  // All ranks have connected, and perhaps strangers. A peer that is not served sees its connection
+  // end.
   void hand_out() {
     const descriptor listening = std::exchange(socket, descriptor());
     for (int served = 1; served < made->num_local_;) {
@@ -181,7 +182,7 @@ struct node_memory::making::part {
     }
   }
   void take() {
-    // It is on its way; if the first rank fails, its end of the connection is closed.
+    // The descriptor is on its way. If the first rank fails, its end of the connection closes.
     pollfd waits{.fd = socket.get(), .events = POLLIN, .revents = 0};
     while (::poll(&waits, 1, -1) < 0 && errno == EINTR) {
     }
@@ -191,7 +192,7 @@ struct node_memory::making::part {
   void map() {
     const std::int64_t own_bytes = part_bytes(made->num_slots_);
     if (exceeds_file_size()) return fail("ulimit -f", EFBIG);
-    // Each rank its own part: the pages are near its core, then.
+    // Each rank allocates its own part, so that the pages are near its core.
     if (::fallocate(memory.get(), 0, made->local_ * own_bytes, own_bytes) != 0)
       return fail("fallocate", errno);
     void* const place =
@@ -204,7 +205,7 @@ struct node_memory::making::part {
     for (int slot = 0; slot < made->num_slots_; ++slot)
       made->region(made->local_, slot).set_process(mine.probe.process);
   }
-  // All have mapped it.
+  // Called after all ranks have mapped the memory.
   void look_at_others() {
     cpu_set_t all;
     CPU_ZERO(&all);
@@ -215,7 +216,8 @@ struct node_memory::making::part {
     }
     made->core_per_rank_ = CPU_COUNT(&all) >= made->num_local_;
     verdict_of(made->local_).store(copies ? can_copy : cannot_copy, std::memory_order_release);
-    // All others are about to say so, too. Some may still wait for what MPI has of this rank.
+    // All other ranks are about to store theirs. Some may still wait for MPI messages from this
+    // rank.
     made->single_copy_ = true;
     for (int r = 0; r < made->num_local_; ++r) {
       std::uint32_t theirs = not_tried;
@@ -250,7 +252,7 @@ node_memory::making::making(MPI_Comm comm, std::shared_ptr<const placement> host
   made.local_ = hosts->place_on_node(rank);
   made.num_local_ = hosts->ranks_on(host);
   made.hosts_ = std::move(hosts);
-  made.word_ = id + std::uint64_t(made.local_);  // on each rank another one
+  made.word_ = id + std::uint64_t(made.local_);  // differs on each rank
   if (!mine_->alone() && mine_->leads() && most_bytes > 0) mine_->listen();
 }
 
@@ -303,8 +305,8 @@ node_memory::use::use(node_memory& of, int slot, const rank_map& ranks, int num_
     regions_.add(r, of.memory_ ? of.region(local, slot) : cell_region());
     if (local == of.local_) rank_ = r;
   }
-  // The first calls are not to be slower than all later ones; where the kernel does not know it
-  // they are.
+  // Map the pages now, so that the first calls are no slower than later calls. Kernels that lack
+  // this advice leave the first calls slower.
   for (const cell_regions::entry& e : regions_)
     if (e.region.memory())
       ::madvise(e.region.memory(), std::size_t(cell_region::bytes),
