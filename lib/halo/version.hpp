@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A version: one way to do the exchange. versions.def lists them.
+// A version of the halo exchange: its interface, and the resources that versions share.
+// versions.def lists all versions.
 #pragma once
 
 #include "lib/halo/messages.hpp"
@@ -17,15 +18,17 @@
 
 namespace railpass::internal::halo {
 
-/// Whether the messages of all directions are under way at once, or those of one end before those
-/// of the next one begin, or those of one dimension, which then take along what the dimensions
-/// before have brought (plan::forwarding).
+/// Order of the messages:
+/// * at_once: the messages of all directions are under way together;
+/// * by_pairs: the messages of one direction end before the next direction begins;
+/// * by_dimension: one dimension after the other; each dimension also carries what earlier
+///   dimensions have brought (plan::forwarding).
 enum class pattern { at_once, by_pairs, by_dimension };
 
 /// What versions share.
 class resources {
  public:
-  /// `p` must outlive it. `rails`: the networks that settings name, if any.
+  /// `p` must outlive this object. `rails`: the networks that settings name, if any.
   resources(const plan& p, std::string rails)
       : plan_(p),
         rails_(std::move(rails)),
@@ -36,11 +39,10 @@ class resources {
 
   const plan& of() const { return plan_; }
   const std::string& rails() const { return rails_; }
-  /// Of plan::shifts(), and of plan::forwarding().
+  /// Messages of plan::shifts() and of plan::forwarding().
   messages& messages_in(layout in) { return messages_[std::size_t(in)]; }
   messages& forwarding_in(layout in) { return forwarding_[std::size_t(in)]; }
-  /// Made when they are first asked for: collective. Throws unavailable, on all ranks alike;
-  /// mpi_failure.
+  /// Makes the windows on first use. Collective. Throws unavailable on all ranks, or mpi_failure.
   windows& windows_in(layout in);
 
  private:
@@ -54,19 +56,19 @@ class resources {
 class version {
  public:
   virtual ~version() = default;
-  /// May do all of it. Throws mpi_failure, as end does.
+  /// May complete the exchange. Throws mpi_failure, as end() does.
   virtual void begin() = 0;
   virtual void end() {}
-  /// How much longer (of the logarithm) than others it is thought to take before it is tried.
+  /// Logarithm of the estimated time relative to other versions, until this version has been tried.
   virtual double lag() const { return 0; }
 };
 
-/// An entry of the list.
+/// An entry of versions.def.
 struct version_description {
   std::string_view primitive;
   pattern how;
   layout in;
-  /// Collective. Throws unavailable, on all ranks alike; mpi_failure.
+  /// Collective. Throws unavailable on all ranks, or mpi_failure.
   std::unique_ptr<version> (*make)(resources& shared, pattern how, layout in);
 
   std::string_view pattern_name() const {
@@ -75,7 +77,7 @@ struct version_description {
                                       : "by_dimension";
   }
   std::string_view layout_name() const { return in == layout::derived ? "derived" : "packed"; }
-  /// As isend_irecv_at_once_packed.
+  /// For example isend_irecv_at_once_packed.
   std::string name() const {
     return std::string(primitive) + "_" + std::string(pattern_name()) + "_" +
            std::string(layout_name());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the versions with windows have in common. Derived datatypes reach from field to field;
-// packed messages wait in slots of a window. Packed ones are written before the first
-// synchronisation and read after the last one, so that no window is touched from both sides in
-// between.
+// Base classes of the versions with windows, by kind of synchronisation. With derived datatypes,
+// operations move elements from field to field. Packed messages wait in slots of a window: ranks
+// write before the first synchronisation and read after the last one. No window is touched from
+// both sides in between.
 #pragma once
 
 #include "lib/halo/version.hpp"
@@ -13,13 +13,13 @@
 
 namespace railpass::internal::halo {
 
-/// Who moves a shift's elements: the rank that sends them, or the one that receives them.
+/// The rank that moves a shift's elements: the sender (put) or the receiver (get).
 enum class access { put, get };
 
 class one_sided : public version {
  public:
-  // MPI libraries move each piece of a derived datatype by an operation of its own: so many take as
-  // long as a message.
+  // MPI libraries move each piece of a derived datatype by a separate operation. About 8 pieces
+  // take as long as a message.
   double lag() const override {
     constexpr double pieces_of_a_message = 8;
     return in_pieces_ ? std::log1p(double(plan_.most_pieces()) / pieces_of_a_message) : 0;
@@ -40,7 +40,7 @@ class one_sided : public version {
     else
       windows_.get(i);
   }
-  /// Who is reached, and who reaches this rank, in a shift.
+  /// The rank that this rank accesses in a shift, and the rank that accesses this rank.
   int target(const shift& s) const { return access_ == access::put ? s.to : s.from; }
   int origin(const shift& s) const { return access_ == access::put ? s.from : s.to; }
 
@@ -53,7 +53,7 @@ class one_sided : public version {
   access access_;
 };
 
-/// With fences: all ranks synchronise.
+/// All ranks synchronise, with fences.
 class fenced : public one_sided {
  public:
   void begin() override {
@@ -79,7 +79,7 @@ class fenced : public one_sided {
   }
 };
 
-/// With post, start, complete and wait: neighbours synchronise.
+/// Neighbours synchronise, with post, start, complete and wait.
 class posted : public one_sided {
  public:
   void begin() override {
