@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What leaders of communicators learn that are not the world's rank 0: it goes there by messages of
-// a base of the world, where there is one, so that it is kept with the rest. Nobody waits for them
-// but, at the end and for a moment, rank 0.
+// Experience that leaders of communicators send to the world's rank 0, which stores it with its
+// own. Messages use a base of the world, if there is one. Leaders never wait; rank 0 waits for a
+// short time at the end.
 #pragma once
 
 #include "lib/group/base.hpp"
@@ -21,17 +21,17 @@ namespace railpass::internal {
 
 class leaders {
  public:
-  /// What this leader knows by now of some contexts, to rank 0. What cannot be sent is dropped.
-  /// Local; throws std::bad_alloc.
+  /// Sends this leader's experience of some contexts to rank 0, and drops what cannot be sent.
+  /// Local. Throws std::bad_alloc.
   void tell(std::span<const knowledge::experience> learnt);
-  /// The same before MPI ends, for the last time: if something was told before, as rank 0 waits for
-  /// nobody else. Messages that nobody receives are what some MPI libraries complain of at the end.
+  /// Like tell(), once before MPI ends, and only if tell() has sent something: rank 0 waits for no
+  /// other leader. Some MPI libraries complain at the end about messages that were never received.
   void tell_last(std::span<const knowledge::experience> learnt);
 
-  /// On rank 0: takes what has come, the latest that each has told of each context. Local; throws
-  /// std::bad_alloc.
+  /// On rank 0: receives the messages that have arrived, and keeps each leader's latest experience
+  /// of each context. Local. Throws std::bad_alloc.
   void hear();
-  /// Waits so long at most for the last words of those who have told something.
+  /// Waits up to `patience_s` seconds for the last message of each leader that has sent something.
   void hear_last(double patience_s);
   std::vector<knowledge::experience> heard();
 
@@ -51,14 +51,14 @@ class leaders {
 
   std::mutex mutex_;
   base_place world_;
-  std::list<message> under_way_;  // their bytes stay where they are
+  std::list<message> under_way_;  // a list: the bytes stay in place during the send
   bool has_told_ = false;
   std::vector<told> heard_;
-  std::set<int> speaking_;  // who has told something, and not yet for the last time
+  std::set<int> speaking_;  // leaders whose last message has not arrived yet
 };
 
-/// Whether a leader tells of a communicator of so many ranks. Of many that are alike, as the rows
-/// of a grid are, some do.
+/// Whether a leader of `num_ranks` ranks sends its experience. Of many communicators of equal size,
+/// such as the rows of a grid, only some do.
 bool tells(int world_rank, int world_size, int num_ranks);
 
 }  // namespace railpass::internal

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The arms of each collective by their numbers, and which of them settings or a call's options ask
-// for.
+// The arms of each collective by number, and the arms that settings or a call's options name.
 #pragma once
 
 #include "collectives/registry.hpp"
@@ -27,33 +26,32 @@ namespace railpass::internal {
 
 class process;
 
-/// Of all sessions; never destroyed, as all that calls need: programs make some in atexit handlers.
+/// Shared by all sessions. Never destroyed, because programs call collectives in atexit handlers.
 const std::array<std::vector<arm>, num_collectives>& known_arms();
 
-/// `reproducible`: the same algorithm for the same size on every machine and in every run. Where
-/// nothing else is said, the first one that keeps rank order.
+/// The arm for the option `reproducible`: the same algorithm for the same size on every machine and
+/// in every run. By default, the first arm that keeps rank order.
 const arm& reproducible_arm(const call& c);
 
-/// Whether the setting `collectives` names it.
+/// Whether the setting `collectives` contains `name`.
 bool is_named(std::string_view collectives, std::string_view name);
 
-/// What the setting `use` asks for of a function set; empty: nothing.
+/// The version that the setting `use` names for a function set; empty: no version.
 std::string pinned_version(std::string_view use, std::string_view set);
-/// The names before the colons of that setting that are no collective's.
+/// The names before the colons of the setting `use` that name no collective.
 std::vector<std::string> names_of_sets(std::string_view use);
 
 class arm_table {
  public:
-  // Of a collective.
+  // How calls of one collective are handled.
   struct handling {
-    const arm* arms = nullptr;    // by their numbers
-    const arm* pinned = nullptr;  // by the setting `use`
+    const arm* arms = nullptr;    // by number
+    const arm* pinned = nullptr;  // named by the setting `use`
     bool tuned = false;
     select::waiting waits = select::waiting::for_some;
   };
 
-  /// What names no collective is recorded. Throws error if `use` names no arm. `owner` must outlive
-  /// the table.
+  /// Throws error if `use` names no arm. `owner` must outlive the table.
   arm_table(const settings& values, process& owner);
   arm_table(const arm_table&) = delete;
   arm_table& operator=(const arm_table&) = delete;
@@ -62,16 +60,16 @@ class arm_table {
 
   struct asked_arm {
     arm chosen;
-    std::uint64_t number = 0;  ///< no other one's, nor 0
+    std::uint64_t number = 0;  ///< unique, and never 0
   };
-  /// What the options `use` and `segment_bytes` ask for; native, and a record, if there is no such
-  /// arm. Valid until some hundreds of others have been asked for.
+  /// The arm that the options `use` and `segment_bytes` name. If there is no such arm: native, and
+  /// a record. Valid until some hundreds of other arms have been asked for.
   const asked_arm& asked_by(const call_options& options, collective op);
 
  private:
   static constexpr std::size_t max_asked = 1024;
 
-  // What the options say.
+  // The options that select an arm.
   struct question {
     collective op;
     std::string_view text;
@@ -86,7 +84,7 @@ class arm_table {
   std::array<handling, num_collectives> handlings_{};
   process& process_;
   std::deque<arm> pinned_by_setting_;
-  // The questions' texts are the answers'.
+  // The answers own the texts of their questions.
   std::map<question, std::unique_ptr<answer>> asked_, asked_before_;
   std::uint64_t num_asked_ = 0;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How a session begins: all ranks agree and take a lane for their messages, and open rails if these
-// are named; or the communicator stays native.
+// Set-up of a session: all ranks agree, take a lane for their messages, and open rails if settings
+// name rails; or the communicator stays native.
 #include "lib/rails/agreement.hpp"
 #include "lib/rails/communicator/communicator_rails.hpp"
 #include "lib/runtime/process.hpp"
@@ -107,13 +107,13 @@ void session::know_nodes(const base_place& at) {
   keep_room_for_regions();
 }
 
-// Of one host's ranks; until now it was not known how many these may be.
+// Room for the ranks of one host, whose number was unknown until now.
 void session::keep_room_for_regions() {
   try {
     cell_regions enough;
     enough.reserve(std::size_t(nodes_.facts().most_ranks));
     room_for_regions_ = std::move(enough);
-  } catch (const std::bad_alloc&) {  // what there is has room, too
+  } catch (const std::bad_alloc&) {  // the room for all ranks remains
   }
 }
 
@@ -132,13 +132,13 @@ void session::share_memory(int slot) {
   recent_.forget_arms();
 }
 
-// Others may end, or be idle, meanwhile.
+// Meanwhile other communicators may end or become idle.
 void session::stay_without_memory() {
   asks_for_memory_at_ = call_number_ + calls_without_memory_;
   calls_without_memory_ *= 2;
 }
 
-// Ranks with failures take part: all ranks know alike whether they have a slot.
+// Ranks with failures take part, so that all ranks know whether they have a slot.
 void session::ask_for_memory() {
   if (joint_.is_gone() || joint_.steps().native_for_good()) return;
   bool ready = !joint_.has_failed();
@@ -155,7 +155,7 @@ void session::ask_for_memory() {
                                          .ready = ready}));
 }
 
-// Who loses it to another one asks for it in its next call, and then goes without for a while.
+// A session that loses its slot asks again in the next call, and then goes without for a while.
 void session::give_up_slot() {
   in_memory_.reset();
   recent_.forget_arms();
