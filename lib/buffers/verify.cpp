@@ -20,7 +20,7 @@ namespace {
 
 using bytes = std::vector<std::byte>;
 
-// What the results of a floating-point type consist of.
+// The kind of numbers that results of a floating-point type consist of.
 enum class floating { none, single, twice, extended };
 
 floating components_of(MPI_Datatype type) {
@@ -50,8 +50,8 @@ void with_number(floating components, F f) {
   if (components == floating::extended) f(static_cast<long double>(0));
 }
 
-// What an element of one of MPI's own datatypes is when packed: a number, then bytes that are equal
-// or not.
+// An element of a predefined MPI datatype in packed form: a number, then bytes that are compared
+// exactly.
 struct packed_value {
   floating number = floating::none;
   std::size_t other_bytes = 1;
@@ -90,7 +90,7 @@ bool same_values(const packed_value& what, const std::byte* a, const std::byte* 
 }
 
 template <class T>
-std::span<const T> numbers_in(const bytes& memory) {  // std::vector aligns for all of them
+std::span<const T> numbers_in(const bytes& memory) {  // std::vector aligns for every T
   return {reinterpret_cast<const T*>(memory.data()), memory.size() / sizeof(T)};
 }
 
@@ -101,8 +101,8 @@ void make_absolute(floating components, bytes& memory) {
   });
 }
 
-// What is no sum may differ in its last digits: this is generous and still finds a contribution
-// that is missing or counted twice.
+// For results other than sums, which may differ in their last digits. The tolerance is generous,
+// but still finds a contribution that is missing or counted twice.
 template <class T>
 bool close(std::span<const T> a, std::span<const T> b) {
   const T tolerance = std::sqrt(std::numeric_limits<T>::epsilon());
@@ -140,8 +140,8 @@ int run_verified(const call& c, const call_place& at, process& owner,
                  const std::function<int(const call&)>& tuned) {
   std::vector<user_block> blocks;
   bytes before, ours, theirs;
-  // Of a sum the magnitudes are summed up, too, by the MPI library: always, as whether the results
-  // are alike is known to each rank alone.
+  // For a sum, the MPI library also sums the magnitudes. Every rank does so in every call, because
+  // each rank knows only for itself whether the results are alike.
   const floating components = c.is_reduction() ? components_of(c.receive.type) : floating::none;
   const bool is_sum = components != floating::none && c.operation == MPI_SUM;
   bytes terms, magnitudes;
@@ -151,17 +151,17 @@ int run_verified(const call& c, const call_place& at, process& owner,
     make_absolute(components, terms);
     magnitudes.resize(terms.size());
   }
-  // What a call in place overwrites is put back for the second one.
+  // A call in place overwrites its input, which is restored for the second call.
   const bool in_place = c.send.in_place();
   if (in_place) {
     if (const int failure = result_blocks(c, at, true, blocks)) return failure;
     if (const int failure = pack_blocks(blocks, before)) return failure;
   }
-  // If memory is short, then before the other ranks are in the middle of a call.
+  // Allocate now: if memory is short, no other rank is inside a call yet.
   if (const int failure = result_blocks(c, at, false, blocks)) return failure;
   ours.reserve(packed_bytes(blocks));
   theirs.reserve(packed_bytes(blocks));
-  // A rank that has failed makes the MPI library's calls all the same: others are in them.
+  // A failed rank still makes the MPI library's calls, because the other ranks are inside.
   const int tuned_failure = tuned(c);
   if (tuned_failure == MPI_SUCCESS) {
     if (const int failure = result_blocks(c, at, false, blocks)) return failure;

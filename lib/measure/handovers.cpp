@@ -23,7 +23,7 @@ namespace {
 
 enum class way { through_a_cell, within_a_cache, by_single_copy };
 
-// Each of `ring` to the one before it. All ranks of the node run one.
+// Each rank of `ring` hands data to the rank before. Every rank of the node runs a handover.
 schedule handover(way how, int rank, int num_ranks, std::span<const int> ring) {
   builder b({.rank = rank, .num_ranks = num_ranks}, 0, 1);
   const auto size = int(ring.size());
@@ -34,14 +34,14 @@ schedule handover(way how, int rank, int num_ranks, std::span<const int> ring) {
     b.offer(buffer::input, {}, taker, 0);
     b.get(giver, 0, buffer::output, {});
   } else {
-    // Whoever is alone under its cache counts and acknowledges cells, too.
+    // A rank that is alone under its cache counts and acknowledges cells, too.
     b.publish(buffer::input, {}, 0);
     if (size > 1) b.fetch(giver, 0, buffer::output, {});
   }
   return b.finish();
 }
 
-// The ranks of this rank's node, and cells in memory that MPI lets them share.
+// The ranks of this rank's node, and cells in memory that MPI shares between these ranks.
 class node_ranks {
  public:
   explicit node_ranks(const job& j) {
@@ -76,7 +76,7 @@ class node_ranks {
     return runs_ && (how == way::through_a_cell || several_caches_);
   }
 
-  // Of one handover. Collective over the node.
+  // Seconds of one handover. Collective over the node.
   double handover_s(way how, std::int64_t bytes, int repetitions) {
     const schedule s =
         handover(how, rank_, size_, how == way::within_a_cache ? under_cache_ : on_node_);
@@ -101,7 +101,7 @@ class node_ranks {
     }
     several_caches_ = node_order(caches).facts().matter();
   }
-  // Mappings begin with pages, so that it is the same place on all ranks.
+  // Mappings start at pages, so that the aligned place is the same on all ranks.
   std::byte* memory_of(int r) const {
     MPI_Aint bytes = 0;
     int unit = 1;
@@ -111,7 +111,8 @@ class node_ranks {
     std::align(std::size_t(cell_region::line_bytes), std::size_t(cell_region::bytes), memory, room);
     return static_cast<std::byte*>(memory);
   }
-  // Who waits in memory lets MPI go on: others may wait for what it has of this rank.
+  // A rank that waits in memory lets MPI progress: other ranks may wait for messages from this
+  // rank.
   void run(const schedule& s, const binding& b) {
     const auto look = [](void* self) {
       int ignored = 0;
@@ -125,7 +126,7 @@ class node_ranks {
   MPI_Win window_ = MPI_WIN_NULL;
   int rank_ = 0, size_ = 1;
   std::vector<int> on_node_, under_cache_;  // ranks of comm_
-  bool several_caches_ = false;             // and ranks that share one
+  bool several_caches_ = false;             // and ranks that share a cache
   cell_regions regions_;
   bool single_copies_ = false;
   std::optional<cell_executor> runs_;

@@ -54,8 +54,8 @@ void sample_memory(measurements& all, double budget_s, const progress_report& pr
     all.reductions.push_back({bytes, median(without_outliers(seconds))});
 }
 
-// What no model tells: the MPI library's own collectives, on all ranks. A call takes as long as its
-// slowest rank does. Rank 0's clock decides what is still measured.
+// Times the MPI library's own collectives on all ranks, because no model predicts these times. A
+// call lasts as long as on its slowest rank. Rank 0's clock decides which measurements still run.
 void sample_natives(const job& j, std::span<const collective> natives, measurements& all,
                     double budget_s, const progress_report& progress) {
   constexpr std::array<std::int64_t, 10> sizes{8,        64,        512,       4 << 10, 16 << 10,
@@ -63,10 +63,10 @@ void sample_natives(const job& j, std::span<const collective> natives, measureme
   constexpr int most_passes = 8, fewest_values = 2;
   std::map<std::pair<collective, std::int64_t>, std::vector<double>> values;
   const double begin_s = steady_clock_s();
-  for (int pass = -1; pass < most_passes; ++pass)  // the first one warms up
+  for (int pass = -1; pass < most_passes; ++pass)  // the first pass warms up
     for (const std::int64_t size : sizes)
       for (const collective op : natives) {
-        // A table helps where sizes choose arms, and a barrier has but one.
+        // A table is useful only if sizes select arms, and a barrier has a single size.
         const bool sizeless = describe(op).what == promise::all_arrive;
         if (describe(op).lengths == block_lengths::of_pair || (sizeless && size != sizes[0]))
           continue;
@@ -74,7 +74,7 @@ void sample_natives(const job& j, std::span<const collective> natives, measureme
         std::vector<double>& known = values[{op, bytes}];
         const double spent_s = steady_clock_s() - begin_s;
         const double expected_s = known.empty() ? 0 : known.back();
-        // Of the shortest ones something is known, however busy the machine is.
+        // The shortest calls are measured even on a busy machine.
         const bool always = size == sizes[0] && pass < fewest_values;
         if (agreed(always || spent_s + expected_s < budget_s ? 1 : 0) == 0) continue;
         progress(std::max(spent_s / budget_s, double(pass) / most_passes),
@@ -108,7 +108,7 @@ measurements sample_machine(const job& j, const std::string& rails, double budge
                             std::span<const collective> natives, const progress_report& progress) {
   constexpr double memory_share = 0.05, native_share = 0.35, handover_share = 0.05;
   constexpr double links_share = 1 - memory_share - native_share - handover_share;
-  // Progress of a part that begins where so much is done.
+  // Progress of a part that starts at the fraction `begin` of the whole.
   const auto part = [&](double begin, double share) {
     return [&progress, begin, share](double fraction, const std::string& doing) {
       progress(begin + share * std::min(1.0, fraction), doing);

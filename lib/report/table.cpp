@@ -17,7 +17,7 @@ namespace railpass::internal::report {
 
 namespace {
 
-// Columns as wide as their widest cell counted in characters, not bytes (UTF-8).
+// Counts characters, not bytes, because text is UTF-8.
 std::size_t width_of(const std::string& text) {
   return std::size_t(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
@@ -57,7 +57,7 @@ std::vector<bool> table::right_columns() const {
 
 namespace {
 
-// Lines of at most so many characters, broken at blanks and behind commas where there are any.
+// Lines of at most `width` characters, broken at blanks and after commas if possible.
 std::vector<std::string> wrapped(const std::string& text, std::size_t width) {
   std::vector<std::string> lines;
   std::string rest = text;
@@ -78,7 +78,7 @@ std::vector<std::string> wrapped(const std::string& text, std::size_t width) {
   return lines;
 }
 
-// What lines are not broken in.
+// Width of the longest part that contains no blank or comma.
 std::size_t longest_word(const std::string& text) {
   std::size_t longest = 0;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -94,7 +94,7 @@ constexpr std::size_t gap = 2;
 
 }  // namespace
 
-// Columns in their widths, cells that are wider wrapped.
+// Wraps cells that are wider than their columns.
 std::string table::text_of(const std::vector<std::size_t>& columns,
                            const std::vector<std::size_t>& widths, bool in_colour) const {
   const std::vector<bool> right = right_columns();
@@ -124,7 +124,7 @@ std::string table::text_of(const std::vector<std::size_t>& columns,
   return result;
 }
 
-// Of the columns that name a row; a name that all rows share is shown once.
+// Columns of names in which rows differ. A name that all rows share is shown once.
 std::vector<std::size_t> table::columns_that_tell_rows_apart() const {
   std::vector<std::size_t> columns;
   for (std::size_t c = 0; c < naming_; ++c)
@@ -145,7 +145,7 @@ std::string table::text(std::size_t most_columns, bool in_colour) const {
     }
     columns.push_back(c);
     widths.push_back(width);
-    // Names and numbers stay whole.
+    // Names and numbers are never wrapped.
     least.push_back(c == 0 || right[c] ? width : std::min(width, word));
   }
   const auto whole = [](const std::vector<std::size_t>& of, const std::vector<std::size_t>& wide) {
@@ -165,7 +165,7 @@ std::string table::text(std::size_t most_columns, bool in_colour) const {
     if (const std::size_t c = block.back();
         block.size() == before + 1 && named + gap < most_columns)
       least[c] = std::min(least[c], std::max(least_words, most_columns - named - gap));
-    // The widest words give way first.
+    // The widest columns of words shrink first.
     std::vector<std::size_t> narrowed = widths;
     while (whole(block, narrowed) > most_columns) {
       std::size_t widest = 0;
@@ -200,7 +200,7 @@ std::string table::markdown() const {
 
 namespace {
 
-// What people read as "12.5 us", "64KiB" or "3 %", in s, bytes and as a fraction.
+// Converts text for people ("12.5 us", "64KiB", "3 %") to numbers in s, bytes and fractions.
 std::string plain(const std::string& cell) {
   double value = 0;
   const char* const last = cell.data() + cell.size();

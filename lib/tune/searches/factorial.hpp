@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// 2^k factorial design (Jain, The Art of Computer Systems Performance Analysis, 1991, chapter 17):
-// the corners of the space tell which parameters matter, alone or in pairs; the others stay as in
-// the best corner, and all values of those that matter race. Corners that the conditions forbid
-// are left out, and of more than 64 a random 64 are taken.
+// 2^k factorial design (Jain, The Art of Computer Systems Performance Analysis, 1991, chapter 17).
+// The corners of the space show which parameters matter, alone or in pairs. All values of these
+// parameters race; the other parameters keep their values in the best corner. Corners that the
+// conditions forbid are left out. Of more than 64 corners, a random 64 are measured.
 #ifdef RAILPASS_LIST_SEARCH
 RAILPASS_LIST_SEARCH(factorial, "the corners first, then all values of the parameters that matter")
 #elif !defined(RAILPASS_TUNE_SEARCHES_FACTORIAL)
@@ -66,7 +66,8 @@ class factorial_search final : public search {
     const standings ranks = view.ranks();
     for (const standing& s : ranks.all()) seen.emplace_back(s.of->what, s.score);
     if (seen.empty()) return all_or_some(view, most_corners);
-    // The share of an effect: of one parameter, or of two together beyond what each does.
+    // Share of the variation due to one parameter, or to a pair beyond the effects of each
+    // parameter.
     double mean = 0, total = 1e-300;
     for (const auto& [c, score] : seen) mean += score / double(seen.size());
     for (const auto& [c, score] : seen) total += (score - mean) * (score - mean);
@@ -91,7 +92,7 @@ class factorial_search final : public search {
         if (share([&](const combination& c) { return is_high(c, k) != is_high(c, l); }) > matters)
           free[k] = free[l] = true;
     }
-    // All values of the free parameters, the others as in the best corner.
+    // All values of the free parameters; the other parameters as in the best corner.
     std::vector<combination> entrants;
     combination c = seen.front().first;
     for (std::size_t k = 0; k < varied_.size(); ++k)
