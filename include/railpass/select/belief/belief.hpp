@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a context believes about the times of its arms: a Gaussian over the logarithms of their mean
-// times in which arms of one algorithm err together, and all arms together (a machine that is twice
-// as slow as predicted changes no decision).
+// The belief of a context about the times of its arms: a Gaussian over the logarithms of their mean
+// times. Errors are shared by the arms of one algorithm, and by all arms: a machine that is twice
+// as slow as predicted changes no decision. Policies decide what to do with the belief.
 //
 // Correlated beliefs: Ryzhov, Powell, Frazier: The knowledge gradient algorithm for a general class
-// of online learning problems, Operations Research 60(1), 2012, doi:10.1287/opre.1110.0999.
-// Change detection by cumulated sums: Page: Continuous inspection schemes, Biometrika 41, 1954,
+// of online learning problems, Operations Research 60(1), 2012, doi:10.1287/opre.1110.0999. Change
+// detection by cumulated sums: Page: Continuous inspection schemes, Biometrika 41, 1954,
 // doi:10.1093/biomet/41.1-2.100.
 #pragma once
 
@@ -43,7 +43,7 @@ class covariance {
   double of_difference(int i, int j) const {
     return std::max(0.0, (*this)(i, i) + (*this)(j, j) - 2 * (*this)(i, j));
   }
-  /// Adds factor * c c', where c is the column of arm `a` as it is now.
+  /// Adds factor * c c', where c is the current column of arm `a`.
   void add_column_square(int a, double factor) {
     if (factor == 0) return;
     column_.resize(std::size_t(size_));
@@ -53,7 +53,7 @@ class covariance {
       for (int j = 0; j < size_; ++j) (*this)(i, j) += scaled * column_[std::size_t(j)];
     }
   }
-  /// What is left after arm `a` was observed with this variance.
+  /// Conditions the covariances on an observation of arm `a` with this variance.
   void observe(int a, double variance) { add_column_square(a, -1 / ((*this)(a, a) + variance)); }
 
  private:
@@ -64,20 +64,20 @@ class covariance {
 
 class belief {
  public:
-  /// Samples of one arm never tell its mean better than this (their noise is not independent).
+  /// The lowest variance of an arm's mean: samples of one arm have correlated noise.
   static constexpr double separation_variance = 0.01 * 0.01;
   /// Predictions with less spread come from times of the algorithm at similar sizes and parameters.
   static constexpr double measured_spread = 0.3;
-  /// An arm without a prediction is thought to be so much slower (of the logarithm) than the best
-  /// predicted one.
+  /// An arm without a prediction is estimated slower by this (in the logarithm) than the best
+  /// predicted arm.
   static constexpr double unpredicted_lag = 0.35;
-  /// Calls that take less merge rarely, so a wrong guess would stay.
+  /// Contexts with shorter calls synchronise rarely, so a wrong estimate would stay.
   static constexpr double short_call_s = 20e-6;
 
   explicit belief(std::span<const arm_prior> arms);
 
   int size() const { return int(arms_.size()); }
-  /// Mean of ln(seconds) and its covariances.
+  /// Mean of ln(seconds).
   double mean(int a) const { return mean_[std::size_t(a)]; }
   const covariance& covariances() const { return cov_; }
   double variance(int a) const { return cov_(a, a); }
@@ -87,17 +87,17 @@ class belief {
   double noise_variance() const { return noise_variance_; }
   /// Samples applied so far.
   std::int64_t samples(int a) const { return arms_[std::size_t(a)].samples; }
-  /// ln(seconds) of the arm's only sample, if that was too bad to be believed.
+  /// ln(seconds) of the arm's only sample, if that sample was too slow to be believed.
   std::optional<double> bad_first(int a) const { return arms_[std::size_t(a)].bad_first; }
-  /// Whether predictions proved far too slow all together, but not yet by how much.
+  /// Whether all predictions proved far too slow by an amount that is still uncertain.
   bool is_level_open() const { return level_spread_ > open_spread; }
-  /// Number of the call at which the arm was last seen.
+  /// Call at which the arm was last seen.
   std::int64_t last_seen(int a) const { return arms_[std::size_t(a)].last_seen; }
   /// Standard deviation of the arms' own errors before any sample.
   double prior_spread() const { return prior_spread_; }
   /// Whether the last epoch showed a change of the incumbent.
   bool changed() const { return changed_; }
-  /// The arm in use that the last epoch showed to have become slower.
+  /// The arm in use, if the last epoch showed that it has become slower.
   std::optional<int> slowed() const { return slowed_; }
 
   /// The cheapest arm in expectation.
@@ -115,32 +115,35 @@ class belief {
     return (cost(b) - cost(a)) / spread;
   }
 
-  /// One merged epoch: what was measured, how many calls it lasted, and which arm was the
-  /// incumbent. `observation::arm` is an index here.
+  /// Learns from one epoch between synchronisations.
+  /// @param merged samples; observation::arm is an index here
+  /// @param calls of the context so far
+  /// @param calls_before at the end of the epoch before
+  /// @param incumbent the arm in use
   void learn(std::span<const observation> merged, std::int64_t calls, std::int64_t calls_before,
              int incumbent);
 
-  /// Arm `a` is another one from now on, of which nothing is known but this; it has a prediction.
+  /// Replaces arm `a` by another arm, of which only a prediction is known.
   void replace(int a, const arm_prior& by);
 
  private:
-  static constexpr int few = 8;  // samples, for saying that an arm has changed
+  static constexpr int few = 8;  // samples, for detecting a change of an arm
   static constexpr double least_noise = 0.02, first_noise = 0.25;
-  // Of arms that nothing predicts.
+  // Of arms without a prediction.
   static constexpr double unpredicted_spread = 0.5, unknown_level = -9;
-  // So many arms are nothing like their prediction, so many samples are outliers; how likely either
-  // is wherever it lies.
+  // The share of arms that are nothing like their prediction, the share of outliers among samples,
+  // and the density of either at any place.
   static constexpr double trap_share = 0.05, outlier_share = 0.03, anywhere = 0.25;
-  // The part of an arm's own error that its algorithm's arms have in common, where they have any.
+  // The shared part of an arm's own error, within its algorithm.
   static constexpr double in_common = 0.79;
-  // What all predictions may be off by, of the logarithm: usually little, but in some contexts
-  // anything. Native may be nothing like its prediction, too, but hardly ever is.
+  // The common error of all predictions (in the logarithm) is usually small, but arbitrary in some
+  // contexts. Native's prediction is hardly ever completely wrong.
   static constexpr int most_level = 20;  // steps
   static constexpr double level_step = 0.25, usual_level = 0.4, any_level = 3, any_share = 0.3,
                           odd_native = 0.0003;
-  // Predictions are far too slow if this is so likely that all are off by more than that.
+  // Predictions are far too slow if the probability of a level below far_level exceeds far_share.
   static constexpr double far_level = -1, far_share = 0.2, open_spread = 0.5;
-  // Of the common offset, per call.
+  // Variance of the common offset, per call.
   static constexpr double drift_variance = 0.005 * 0.005;
 
   struct arm_state {
@@ -151,14 +154,14 @@ class belief {
     std::int64_t samples = 0;
     std::int64_t last_seen = 0;
     std::optional<double> bad_first{};
-    bool doubted = false;            // its last sample looked like an outlier
+    bool doubted = false;            // the last sample looked like an outlier
     std::array<double, 5> latest{};  // ln(seconds) of the last samples, in a ring
-    std::size_t num_latest = 0;      // so many were ever kept there
+    std::size_t num_latest = 0;      // number of samples ever stored there
   };
   struct family_tail {
     double calls = 0, outliers = 0, excess = 0;
   };
-  // What one epoch says about one arm; times are logarithms.
+  // Samples of one arm in one epoch; times are logarithms.
   struct summary {
     int arm = 0;
     int kept = 0;
@@ -170,20 +173,20 @@ class belief {
   };
 
   double tail(int a) const;
-  /// Calls that tails_ are of.
+  /// Number of calls in tails_.
   double remembered_calls() const {
     double calls = 0;
     for (const family_tail& t : tails_) calls += t.calls;
     return calls;
   }
-  /// How far arms of an algorithm err together, from 0 to 1. Times of the algorithm at similar
-  /// sizes have told what its arms have in common: of what such predictions were off by on nine
-  /// simulated machines next to nothing was alike, not even with the next segment size.
+  /// The correlation of errors within an algorithm, from 0 to 1. Predictions interpolated from
+  /// times of the algorithm at similar sizes already contain the common part: on nine simulated
+  /// machines their errors were almost independent, even for the next segment size.
   static double shared_part(const arm_state& a) {
     constexpr double interpolated = 0.2, of_a_model = 0.35;  // spreads
     return std::clamp((a.own_spread - interpolated) / (of_a_model - interpolated), 0.0, 1.0);
   }
-  /// Samples further from their arm than this (of the logarithm) are no noise.
+  /// Samples further from their arm than this (in the logarithm) are outliers.
   double noise_limit() const { return 3 * std::sqrt(noise_variance_); }
   static double normal_density(double x, double variance) {
     return std::exp(-0.5 * x * x / variance) / std::sqrt(2 * std::numbers::pi * variance);
@@ -206,8 +209,8 @@ class belief {
   covariance cov_;
   double most_ = -std::numeric_limits<double>::infinity();  // of all samples
   bool knows_level_ = true, has_predictions_ = true;
-  std::array<double, 2 * most_level + 1> level_fits_{};  // ln of how likely first samples were
-  double level_ = 0, level_spread_ = 0;  // what predictions were corrected by, if they were
+  std::array<double, 2 * most_level + 1> level_fits_{};  // ln of the likelihood of first samples
+  double level_ = 0, level_spread_ = 0;                  // correction of the predictions, if any
   double prior_spread_ = 0.35;
   double noise_variance_ = first_noise * first_noise;
   double noise_weight_ = 5;
@@ -231,11 +234,11 @@ inline belief::belief(std::span<const arm_prior> arms) : cov_(int(arms.size())) 
   if (predicted > 0) prior_spread_ = std::sqrt(squares / predicted);
   has_predictions_ = knows_level_ = predicted > 0;
   if (!knows_level_) prior_spread_ = unpredicted_spread;
-  // Predictions share an error, too: the machine is busy, or its constants are another's.
+  // All predictions share an error, if the machine is busy or the constants are another machine's.
   const double common_spread = std::max(0.4, 1.5 * prior_spread_);
 
-  // What nothing predicts is much in doubt. Without any prediction all are thought to take about
-  // what the first merge shows.
+  // An arm without a prediction is very uncertain. Without any prediction, the first
+  // synchronisation gives the level of all arms.
   const double unknown = knows_level_ ? best + unpredicted_lag : unknown_level;
   const double unknown_spread = knows_level_ ? 0.8 : unpredicted_spread;
   const int k = size();
@@ -276,9 +279,9 @@ inline void belief::replace(int a, const arm_prior& by) {
   cov_(a, a) = by.spread * by.spread;
 }
 
-/// What the rare slow calls of an arm's algorithm add to the logarithm of its cost: nothing unless
-/// they are clearly more than those of the other algorithms. Until these were played, too, slow
-/// calls are the machine's.
+/// The amount that rare slow calls of an arm's algorithm add to the logarithm of its cost. The
+/// amount is 0 unless the algorithm clearly has more slow calls than the other algorithms. Until
+/// these have run, too, slow calls are attributed to the machine.
 inline double belief::tail(int a) const {
   const family_tail& mine = tails_[std::size_t(arms_[std::size_t(a)].family)];
   if (mine.outliers < 4) return 0;
@@ -308,7 +311,7 @@ inline std::vector<belief::summary> belief::summarise(std::span<const observatio
     auto& values = logs[std::size_t(a)];
     if (values.empty()) continue;
     std::sort(values.begin(), values.end());
-    // An arm's first calls may open connections, and no call is faster than its arm is.
+    // The first calls of an arm may open connections, and no call is faster than the arm's time.
     const double middle =
         arms_[std::size_t(a)].samples == 0 ? values.front() : values[(values.size() - 1) / 2];
     summary s{.arm = a};
@@ -331,7 +334,7 @@ inline std::vector<belief::summary> belief::summarise(std::span<const observatio
   return result;
 }
 
-/// Time passes: the beliefs become less certain, by these variances.
+/// Adds these variances for the time that has passed.
 inline void belief::spread_out(double common, double own) {
   for (int i = 0; i < size(); ++i) {
     for (int j = 0; j < size(); ++j) cov_(i, j) += common;
@@ -339,7 +342,7 @@ inline void belief::spread_out(double common, double own) {
   }
 }
 
-/// Looks for a change in the incumbent's times.
+/// Detects a change in the incumbent's times.
 inline void belief::watch(const summary& s) {
   const double surprise = s.mean - mean(s.arm);
   const double of_samples = noise_variance_ / s.kept;
@@ -347,13 +350,13 @@ inline void belief::watch(const summary& s) {
     return surprise / std::sqrt(variance + separation_variance);
   };
   above_ = std::max(0.0, above_ + deviations(variance(s.arm) + of_samples) - 0.75);
-  // Slower calls may be drift; faster ones say that times are better, and not for this arm alone.
+  // Slower calls may be drift; faster calls show better times, and not of this arm alone.
   below_ = std::max(0.0, below_ - deviations(2 * of_samples) - 0.75);
   changed_ = (above_ > 4 || below_ > 4) && epochs_ - last_change_ >= 2;
 }
 
-/// Times have changed, as `seen` shows: all arms may have changed, or this one alone. What was the
-/// next best must not be condemned unseen.
+/// Starts anew after a change seen in `seen`, of all arms or of this arm alone. The variances grow,
+/// so that the next best arm is tried again.
 inline void belief::begin_anew(const summary& seen) {
   constexpr double common = 0.30 * 0.30, own = 0.35 * 0.35;
   if (seen.mean > mean(seen.arm)) slowed_ = seen.arm;
@@ -370,14 +373,14 @@ inline void belief::apply(const summary& s) {
   a.samples += s.total();
   double variance = cov_(s.arm, s.arm) + v;
   const double r = s.mean - mean(s.arm);
-  // A mixture: what the belief expects, or an outlier. Nothing is quicker than its arm, and several
-  // samples that agree are no outliers.
+  // A mixture of the belief's expectation and an outlier. An outlier is never faster than the arm,
+  // and several samples that agree are no outliers.
   const double fits = normal_density(r, variance) + (first ? trap_share * anywhere : 0);
   const double outlier = r > 0 && s.total() <= 2 && !a.doubted ? outlier_share : 0;
   const double total = (1 - outlier) * fits + outlier * anywhere;
   const double w = total > 0 ? (1 - outlier) * fits / total : 1;
   a.doubted = w < 0.5;
-  // What nobody expected is the arm's own: it says little about its algorithm.
+  // An unexpected sample is specific to the arm: it says little about the arm's algorithm.
   if (const double own = r * r / 9 - variance; own > 0 && w > 0.5) {
     cov_(s.arm, s.arm) += own;
     variance += own;
@@ -386,8 +389,8 @@ inline void belief::apply(const summary& s) {
   cov_.add_column_square(s.arm, -w / variance + w * (1 - w) * r * r / (variance * variance));
 }
 
-/// Nothing is believed of an arm that lies far from all of its last samples, or, of one with few,
-/// beyond all that was ever seen or predicted: whatever the others' samples say.
+/// Limits an arm's mean to near its last samples, or, with few samples, to near all samples and
+/// predictions seen so far. Samples of other arms cannot move the mean further.
 inline void belief::keep_to_samples() {
   constexpr double twice = std::numbers::ln2;
   for (int i = 0; i < size(); ++i) {
@@ -397,20 +400,20 @@ inline void belief::keep_to_samples() {
       const auto [quickest, slowest] = std::ranges::minmax(a.latest);
       least = quickest, most = slowest;
     }
-    // Of what is expected, which tails and doubt make larger.
+    // The limit is for the expected cost, which tail and variance increase.
     const double beyond = tail(i) + cov_(i, i) / 2;
     double& mean = mean_[std::size_t(i)];
     mean = std::max(std::min(mean, most + twice - beyond), least - twice);
   }
 }
 
-/// Nothing was predicted: what the quickest arm of the first merge took is as good as any.
+/// Sets the level without predictions: the fastest arm of the first synchronisation decides.
 inline void belief::take_level(std::span<const summary> epoch) {
   const double level = std::ranges::min_element(epoch, {}, &summary::mean)->mean - unknown_level;
   for (int i = 0; i < size(); ++i) arms_[std::size_t(i)].predicted = mean_[std::size_t(i)] += level;
 }
 
-/// How well each level explains the first samples of arms; false if there are none.
+/// Updates how well each level explains the first samples of arms; false without such samples.
 inline bool belief::weigh_levels(std::span<const summary> epoch) {
   bool any = false;
   for (const summary& s : epoch) {
@@ -427,9 +430,9 @@ inline bool belief::weigh_levels(std::span<const summary> epoch) {
   return any;
 }
 
-/// Predictions that are far too slow all together hide every arm behind the one in use, so nothing
-/// would show it: the level of the arms without samples is corrected. Those that are far too fast
-/// are found out by trying.
+/// Corrects the level of the arms without samples. Predictions that are all far too slow would hide
+/// every arm behind the arm in use, without any sample to reveal the error. Predictions that are
+/// far too fast correct themselves, because their arms are tried.
 inline void belief::correct_level() {
   const double best = *std::ranges::max_element(level_fits_);
   double all = 0, sum = 0, squares = 0, far = 0;
@@ -498,7 +501,7 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
   if (remembered_calls() > 4000)
     for (family_tail& t : tails_) t = {t.calls / 2, t.outliers / 2, t.excess / 2};
 
-  // The common offset first: arms in the order of how little they deviate from the typical one.
+  // Applies the common offset first: arms in order of their distance from the typical residual.
   std::vector<std::pair<double, int>> residuals;
   int weights = 0;
   for (const summary& s : epoch) {
@@ -518,7 +521,8 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
   std::sort(order.begin(), order.end());
 
   spread_out(drift_variance * double(elapsed), 0.02 * 0.02 / 1000 * double(elapsed));
-  // What was played most, which need not be today's incumbent: plans are made an epoch ahead.
+  // The arm with the most samples may not be today's incumbent, because plans are made an epoch
+  // ahead.
   const auto most_seen =
       std::max_element(epoch.begin(), epoch.end(),
                        [](const summary& a, const summary& b) { return a.total() < b.total(); });
@@ -529,7 +533,7 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
     const summary& s = epoch[i];
     arm_state& a = arms_[std::size_t(s.arm)];
     if (a.samples == 0 && s.total() == 1 && !a.doubted && s.arm != incumbent && !a.native) {
-      // A bad first sample is an upper bound, not a value: the arm is given a second chance.
+      // A slow first sample is an upper bound, not a value: the arm gets a second chance.
       const double difference = covariances().of_difference(s.arm, incumbent);
       const double surprise = s.mean - mean(s.arm);
       if (surprise >

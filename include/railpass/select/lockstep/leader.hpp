@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What rank 0 of a communicator knows of its contexts: it learns from what merges bring, asks the
-// contexts' policies for plans, and says when it wants the next merge.
+// The leader of a communicator (rank 0): it learns from synchronisations, asks the contexts'
+// policies for plans, and says when the next synchronisation is wanted. Every rank's part is in
+// lockstep.hpp.
 #pragma once
 
 #include "railpass/base/statistics.hpp"
@@ -29,26 +30,25 @@
 
 namespace railpass::select {
 
-/// What the leader saw of one arm of a context; for statistics.
+/// The leader's statistics of one arm of a context.
 struct arm_record {
   int arm = 0;
   std::int64_t calls = 0;
-  std::int64_t samples = 0;    ///< timed calls that were merged
-  double sum_s = 0;            ///< of the samples
-  double sum_log = 0;          ///< of ln(seconds)
-  double sum_log_squared = 0;  ///< of ln(seconds)^2
-  double exploration_cost_s =
-      0;                    ///< of samples of exploring calls: time beyond the incumbent's mean
-  thinned_times some_s{};   ///< of the samples
-  all_meetings meetings{};  ///< with native, while the arm was in use
-  /// What calls took: each by the mean of the samples that a merge brought next.
+  std::int64_t samples = 0;       ///< timed calls that were merged
+  double sum_s = 0;               ///< sum of the samples
+  double sum_log = 0;             ///< sum of ln(seconds)
+  double sum_log_squared = 0;     ///< sum of ln(seconds)^2
+  double exploration_cost_s = 0;  ///< exploring calls: time beyond the incumbent's mean
+  thinned_times some_s{};         ///< a selection of the samples
+  all_meetings meetings{};        ///< comparisons with native, while the arm was in use
+  /// Estimated time of calls: each call counts the mean of the next synchronisation's samples.
   double time_s = 0;
-  std::int64_t timed_calls = 0;  ///< those
-  double latest_s = 0;           ///< that mean
+  std::int64_t timed_calls = 0;  ///< calls in time_s
+  double latest_s = 0;           ///< the latest of these means
 };
 
-/// Whether all arms' times are known so well that none is likely to take clearly less than this
-/// one.
+/// Whether the times of all arms are known so well that no other arm is likely to be clearly
+/// faster.
 inline bool is_likely_best(const policy& p, int arm) {
   constexpr double clearly = 0.1, deviations = 2;  // of the logarithm
   const auto own = p.posterior(arm);
@@ -61,10 +61,11 @@ inline bool is_likely_best(const policy& p, int arm) {
          });
 }
 
-/// Contexts have the numbers that the followed ones have, which are handed in.
+/// Contexts have the same numbers as the followed contexts that the caller passes in.
 class leader {
  public:
-  /// Room for so many contexts: add_context() throws none then. Throws std::bad_alloc.
+  /// Reserves memory for `contexts` contexts, so that add_context() does not throw.
+  /// @throws std::bad_alloc
   void reserve(std::size_t contexts) {
     led_.reserve(contexts);
     merged_.reserve(merge_report::max_samples);
@@ -72,58 +73,62 @@ class leader {
   bool has_room() const { return led_.size() < led_.capacity(); }
   void add_context(int of_all_sizes) { led_.emplace_back().of_all_sizes = of_all_sizes; }
 
-  /// What asking all ranks for one number is expected to take, until that was measured.
+  /// Sets the expected time to ask all ranks for one number, until a measurement replaces it.
   void expect_asking(double seconds) { ask_s_ = seconds; }
 
-  /// What trials cost is charged there; null: nowhere.
+  /// Sets the account that pays for trials; null: no account.
   void spend_from(account* of_process) { account_ = of_process; }
 
-  /// The first plan of a context, by its policy, which is kept; a null one means: native, untimed,
-  /// for good. `calls`: of the communicator. Throws std::bad_alloc, and nothing has changed.
+  /// Starts a context and returns its first plan.
+  /// @param chosen the context's policy; null: native without timing, permanently
+  /// @param calls of the communicator
+  /// @throws std::bad_alloc without any change
   epoch_plan begin(int context, std::unique_ptr<policy> chosen, std::int64_t calls,
                    double merge_cost_s);
 
-  /// Another policy, which begins with what the one before it has measured of native. Throws
-  /// std::bad_alloc, and nothing has changed.
+  /// Changes the context's policy. The new policy learns the former estimate of native.
+  /// @throws std::bad_alloc without any change
   void change_policy(int context, std::unique_ptr<policy> chosen, std::int64_t calls,
                      double merge_cost_s);
 
-  /// A call that explores is made.
+  /// Counts an exploring call.
   void note_exploration(int context, int arm) {
     led_context& led = led_[std::size_t(context)];
     ++led.explored_since;
     ++led.record_of(arm).calls;
   }
-  /// Before the context's plan is replaced.
+  /// Counts calls; called before the context's plan is replaced.
   void account_calls(int context, const followed_context& s);
 
-  /// Takes over a merge's report of these samples.
+  /// Learns from a synchronisation's report of these samples.
   void learn(std::span<const timed_sample> samples, const merge_report& report,
              std::span<const followed_context> contexts);
-  /// Makes new plans for the contexts that have learnt something. `queue` has the samples since the
-  /// merge was posted; the plans will be followed in `reply_calls`.
+  /// Makes plans for the contexts that have learnt something.
+  /// @param queue the samples since the synchronisation was posted
+  /// @param reply_calls calls until the plans are followed
   void plan(std::span<const followed_context> contexts, std::span<const timed_sample> queue,
             std::int32_t reply_calls, double merge_cost_s);
-  /// Counts what was called since the last answer, hands over the plans that were made, as many as
-  /// fit, and says what the contexts want of the next merge. `calls`: of the communicator.
+  /// Answers a synchronisation: counts the calls since the last answer, adds as many new plans to
+  /// `reply` as fit, and returns the demand for the next synchronisation.
+  /// @param calls of the communicator
   merge_demand answer(std::span<const followed_context> contexts, std::int64_t calls,
                       std::int32_t reply_calls, merge_reply& reply);
 
-  /// Of the communicator, at least 1; `calls`: all so far.
+  /// Calls of the communicator since the last answer, at least 1.
   double calls_since_answer(std::int64_t calls) const {
     return double(std::max<std::int64_t>(1, calls - answered_at_));
   }
 
-  /// By how much calls beside a merge that is spread over calls take longer, in calls, where ranks
-  /// share cores.
+  /// By how much a synchronisation that is spread over calls slows down the calls beside it, in
+  /// calls, where ranks share cores.
   double slowdown() const { return sharing_.is_usual() ? slowdown_.of_a_call() : 0; }
 
-  /// What a call takes by the context's policy; nothing if nobody can say.
+  /// The estimated time of a call by the context's policy; empty if the policy has no estimate.
   std::optional<double> expected_s(int context, int arm) const {
     const led_context& led = led_[std::size_t(context)];
     return led.chosen ? led.believed_s(arm) : std::nullopt;
   }
-  /// What the arm takes that was predicted to be the fastest; 0 if none was.
+  /// The estimated time of the arm that was predicted to be the fastest; 0 without predictions.
   double least_predicted_s(int context) const {
     const policy* chosen = policy_of(context);
     double log_s = std::numeric_limits<double>::infinity();
@@ -132,12 +137,12 @@ class leader {
         if (!a.measured_only) log_s = std::min(log_s, a.log_seconds);
     return std::isfinite(log_s) ? std::exp(log_s) : 0;
   }
-  /// Null if the context is native for good.
+  /// Null if the context has fallen back to native permanently.
   const policy* policy_of(int context) const { return led_[std::size_t(context)].chosen.get(); }
   /// Arms that ran, in the order of their first call.
   std::vector<arm_record> records(int context, const followed_context& s) const;
   std::span<const double> skews_s(int context) const { return led_[std::size_t(context)].skews_s; }
-  /// Of its calls, where only merges tell; nothing if none has.
+  /// Sizes of the context's calls, where only synchronisations exchange them; empty if unknown.
   std::optional<size_record> sizes(int context) const {
     const led_context& led = led_[std::size_t(context)];
     return led.sizes ? std::optional(led.sizes->record()) : std::nullopt;
@@ -151,10 +156,10 @@ class leader {
 
  private:
   static constexpr std::size_t kept_skews = 64;  // per context
-  // In calls of the arm in use: what takes longer has met something else.
+  // In calls of the arm in use: a longer trial was delayed by something else.
   static constexpr double slowest_trial = 30;
-  // Calls ask for their size where sizes differ by so much and asking costs no more than so much of
-  // a call, and go on with that while the rest holds.
+  // Calls ask for their size if sizes differ by asking_factor and asking costs at most asking_share
+  // of a call. They continue to ask while the weaker limits hold.
   static constexpr double asking_factor = 8, asked_factor = 4;
   static constexpr double asking_share = 0.01, asked_share = 0.02;
 
@@ -169,31 +174,32 @@ class leader {
     int length = 0;                    // of the last plan
     std::int64_t wanted_at = 0;        // call of the context at which a new plan is wanted
     std::int64_t calls_at_answer = 0;  // when the last merge was answered
-    std::int64_t counted_from = 0;     // that, or when it began, by calls of the communicator
+    std::int64_t counted_from = 0;     // that, or when it started, by calls of the communicator
     std::int64_t calls_accounted = 0;  // in `records`
     std::int64_t explored_since = 0;   // exploring calls among those not yet accounted
     double rate = 1;                   // calls of the context per call of the communicator
     double last_seconds = 0;           // of its latest timed call, on this rank
     bool has_learnt = false;           // from the merge being consumed
-    std::vector<arm_record> records;   // of each arm that has run, or that a plan has named
+    std::vector<arm_record> records;   // of each arm that has run or is in a plan
     usual_lateness lateness;
     std::vector<double> skews_s;  // the oldest is replaced
     std::size_t next_skew = 0;
     double sampled_s = 0;  // the latest sample, of that call
     std::int64_t sampled_call = -2;
     std::int64_t samples = 0, samples_by_cost = 0;
-    int of_all_sizes = -1;              // the context that its calls would have if they did not ask
-    std::unique_ptr<seen_sizes> sizes;  // where only merges tell
+    int of_all_sizes = -1;              // the context of the calls if they did not ask
+    std::unique_ptr<seen_sizes> sizes;  // where only synchronisations exchange sizes
     std::optional<asking_calls> asking;
 
-    // As far as anybody knows.
+    // The estimated time of the call before.
     double taken_before_s(const timed_sample& one) const {
       if (sampled_call + 1 == one.call) return sampled_s;
       return believed_s(one.arm_before).value_or(0);
     }
-    /// What a call takes on average.
+    /// The mean time of a call.
     double mean_call_s(int incumbent) const { return believed_s(incumbent).value_or(last_seconds); }
-    // Others wait for what a merge brings: without memory nothing is believed.
+    // The other ranks wait for the answer, so bad_alloc must not stop it: without memory the arm
+    // has no estimate.
     std::optional<double> believed_s(int arm) const {
       try {
         const auto believed = chosen->posterior(arm);
@@ -207,7 +213,7 @@ class leader {
       try {
         if (!sizes) sizes = std::make_unique<seen_sizes>();
         sizes->add(bytes);
-      } catch (const std::bad_alloc&) {  // the next one, maybe
+      } catch (const std::bad_alloc&) {  // maybe the next one fits
       }
     }
     void keep_skew(double skew_s) noexcept {
@@ -217,12 +223,12 @@ class leader {
       }
       try {
         skews_s.push_back(skew_s);
-      } catch (const std::bad_alloc&) {  // the next one, maybe
+      } catch (const std::bad_alloc&) {  // maybe the next one fits
       }
     }
-    /// What calls took since the last merge that had samples of their arm, and the meeting of the
-    /// arm in use with native. Meetings of other arms decide which one comes into use, so they
-    /// would say too much of it.
+    /// Records the time of calls since the last synchronisation with samples of their arm, and the
+    /// comparison of the arm in use with native. Comparisons of other arms are left out: they
+    /// select the arm in use, so they would flatter it.
     void note_times(int in_use, std::span<const observation> merged) {
       const auto merged_s = [&](int arm, bool after_itself) {
         std::vector<double> times_s;
@@ -250,15 +256,15 @@ class leader {
       records.push_back({.arm = arm});
       return records.back();
     }
-    /// Makes the records of all arms that may run by a plan, as no call may need memory for one.
+    /// Creates the records of all arms in a plan, so that no call allocates memory.
     void name_arms(const epoch_plan& p) {
       for (const exploration& e : p.explore) record_of(e.arm);
       record_of(p.incumbent);
       record_of(native_arm);
     }
 
-    /// Without memory a policy is left in a state that nobody knows: the context keeps its plan
-    /// then.
+    /// A policy that ran out of memory is in an unknown state. The leader drops the policy, and the
+    /// context keeps its plan.
     template <class F>
     void ask(const F& question) {
       try {
@@ -281,8 +287,8 @@ class leader {
     of_all_sizes.asking->add(call_s, *size.asked_s);
     ask_s_ = of_all_sizes.asking->asked_s();
   }
-  /// Whether the context's calls are to ask for their size. Only where ranks wait for each other
-  /// anyway: asking makes them do so.
+  /// Whether the context's calls should ask for their size. Asking makes ranks wait for each other,
+  /// so only calls that usually wait anyway ask.
   bool should_ask(const led_context& led, const followed_context& s) const {
     return s.id.waits == waiting::usually_for_all && led.sizes &&
            led.sizes->vary_by(asking_factor) &&
@@ -388,9 +394,10 @@ inline void leader::learn(std::span<const timed_sample> samples, const merge_rep
   }
 }
 
-/// By what is believed of the arm in use: all samples that a merge has of a context are measured
-/// alike. Between clocks that differ nobody can tell which of two ranks came a message after the
-/// other one: where there is no root, times inside are better then.
+/// Whether to learn from the cost rather than from times inside the call. The estimate of the arm
+/// in use decides, so that all samples of a context in a synchronisation are measured alike. Clocks
+/// of different hosts cannot tell which of two ranks arrived first. Without a root, times inside
+/// the call are then better.
 inline bool leader::shows_cost(const led_context& led, const followed_context& s,
                                const timed_sample& one, const call_times& times) const {
   constexpr double largest_clock_error = 0.05;  // of a call
@@ -458,7 +465,8 @@ inline void leader::plan(std::span<const followed_context> contexts,
       continue;
     }
     if (!led.has_learnt) {
-      // Wanted a plan, but had nothing to learn from: do not make everybody wait for it.
+      // The context wanted a plan, but learnt nothing: the other ranks should not wait for its
+      // plan.
       if (led.chosen && !led.outbox && led.wanted_at <= s.calls) led.wanted_at = s.calls + s.length;
       continue;
     }
@@ -467,7 +475,7 @@ inline void leader::plan(std::span<const followed_context> contexts,
       std::vector<int> pending;
       for (const timed_sample& one : queue)
         if (std::size_t(one.context) == c) pending.push_back(one.arm);
-      // Those of the present plan that still come before the reply.
+      // Trials of the present plan that still run before the reply.
       const std::int64_t left = s.calls + std::int64_t(reply_calls * led.rate);
       for (std::size_t i = s.next_explore; i < s.num_explore && s.period == 0; ++i)
         if (const exploration e = s.explored(i); s.list_start + e.position < left)

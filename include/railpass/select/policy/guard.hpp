@@ -1,25 +1,32 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Never slower: a policy proposes which arm is in use and which ones are tried, the guard decides.
-// Its rules need no distribution of times and look for no changes; they compare calls of an arm and
-// of native between the same two merges (*pairs*), as both saw the same machine. (What a call holds
-// of another arm's call before it is not its own: only the others are pairs.)
+// The guard that keeps tuning from being slower than native. A policy proposes which arm is in use
+// and which arms are tried; the guard decides. The models of times live in the policies.
 //
-//   * Nothing is in use that has not run, but at the very beginning for what is predicted from
-//     times of this machine. The older a context is, the more pairs must be won before.
-//   * An arm in use meets native again before its calls have doubled. It stays while its sums over
-//     the pairs are not clearly the larger ones. Slow calls of an arm or of native count as they
-//     are once it clearly has more of them than the others; until then they are the machine's.
-//   * When its latest calls take longer than native did when they met, and twice as long as before,
-//     native is in use at once, and what comes back must win pairs against native as it is now.
-//   * What trials take beyond native is one budget. An arm that has never run is expected to take
-//     what first calls have taken so far.
-//   * Where ranks share cores an arm costs the program more than its calls show: a share of
-//     native's time is added.
+// The guard assumes no distribution of times and detects no changes. It compares calls of an arm
+// and of native between the same two synchronisations (*pairs*), because both saw the same machine.
+// A call that follows a call of another arm may hold part of that call, so it forms no pair.
 //
-// Duels: Yue, Broder, Kleinberg, Joachims: The k-armed dueling bandits problem, Journal of Computer
-// and System Sciences 78(5), 2012, doi:10.1016/j.jcss.2011.12.028. A budget against a default arm:
-// Wu, Shariff, Lattimore, Szepesvari: Conservative bandits, ICML 2016, arXiv:1602.04282.
+//   * An arm comes into use only after it has run, except at the very start, if predictions come
+//   from
+//     times of this machine. The older a context is, the more pairs an arm must win first.
+//   * The arm in use is compared with native again before its calls have doubled. It stays unless
+//   its
+//     sums over the pairs are clearly larger. Slow calls of an arm count fully once the arm clearly
+//     has more slow calls than all other arms; until then they are attributed to the machine.
+//   * Native replaces the arm in use at once if the arm's latest calls take longer than native did
+//   in
+//     their comparison, and twice as long as before. Afterwards an arm must win new pairs.
+//   * The time of trials beyond native's has one budget. The expected cost of an arm that has never
+//     run is the mean cost of first calls so far.
+//   * If ranks share cores, an arm costs the program more than its calls show: the guard adds a
+//   share
+//     of native's time.
+//
+// Paired comparisons: Yue, Broder, Kleinberg, Joachims: The k-armed dueling bandits problem,
+// Journal of Computer and System Sciences 78(5), 2012, doi:10.1016/j.jcss.2011.12.028. A budget
+// against a default arm: Wu, Shariff, Lattimore, Szepesvari: Conservative bandits, ICML 2016,
+// arXiv:1602.04282.
 #pragma once
 
 #include "railpass/select/policy/policy.hpp"
@@ -40,7 +47,8 @@ namespace railpass::select {
 
 class guarded_policy : public policy {
  public:
-  /// What is in use meets native, with `says_worth` so often that its pairs tell at any time.
+  /// @param says_worth compares the arm in use with native so often that its pairs show its gain at
+  ///   any time
   explicit guarded_policy(std::unique_ptr<policy> proposing, bool says_worth = false,
                           bool all_wait = false)
       : proposing_(std::move(proposing)), says_worth_(says_worth), all_wait_(all_wait) {
@@ -59,7 +67,8 @@ class guarded_policy : public policy {
   std::span<const arm_prior> arms() const override { return proposing_->arms(); }
   std::vector<double> probabilities() const override { return probability_; }
 
-  /// Of an arm with some samples it lies near the last ones, whatever the others' say.
+  /// With enough samples of the arm, the mean is clamped to near the last samples, whatever samples
+  /// of other arms suggest.
   std::optional<arm_posterior> posterior(int arm) const override {
     std::optional<arm_posterior> result = proposing_->posterior(arm);
     const known_arm* const a = find(place_of(arm));
@@ -82,7 +91,7 @@ class guarded_policy : public policy {
                     percent(lead(*a) + reach));
       return text;
     }
-    // Not what speaks for an arm that is not in use.
+    // The proposing policy's reason argues for an arm that is not in use.
     if (in_use_ != proposed_)
       return "stays until the arm with the shorter estimated time has won enough pairs against "
              "native";
@@ -90,31 +99,32 @@ class guarded_policy : public policy {
   }
 
  private:
-  // What trials may take beyond native: so many of its calls, and of the calls so far.
+  // Budget of trials beyond native: a number of native calls, plus a share of the calls so far.
   static constexpr double first_budget = 40, budget_share = 0.03;
-  // Until first calls tell better, native calls that one takes more; as much as one of them says.
+  // The cost of a first call before any was measured, in native calls; has the weight of one call.
   static constexpr double first_call_risk = 5;
-  // Calls so many times slower than the middle of all are left out of the sums, as any arm may meet
-  // one; tail() counts them.
+  // A call slower than the median by this factor is left out of the sums, because it can happen to
+  // any arm; tail() counts such calls.
   static constexpr double slow_call = 2;
   static constexpr double remembered_pairs = 64;
-  // Predictions with less spread are from times of this machine.
+  // Predictions with less spread come from times of this machine.
   static constexpr double trusted_spread = 0.45;
-  // What takes within such a factor (of the logarithm) of what it took in an earlier run has not.
+  // Within this factor (in the logarithm), an arm's time is unchanged since an earlier run.
   static constexpr double as_before = 0.4;
   static constexpr double remembered_as = 4;  // pairs
-  // What a call of an arm costs the program beyond its time where ranks share cores, in native's.
+  // The cost of an arm's call beyond its time where ranks share cores, in native's times.
   static constexpr double hidden_on_shared_cores = 0.25;
-  // What takes so many times as long as before has changed.
+  // An arm whose calls take this many times as long as before has changed.
   static constexpr double slower = 2;
-  // It meets native again when its calls have grown by this, a little earlier than they double.
+  // The arm in use is compared with native again when its calls have grown by this factor, a little
+  // before they double.
   static constexpr double meeting_growth = 1.8;
-  // To say what it is worth: after so many calls, or so many that each of the two calls of a
-  // meeting takes so much of the time.
+  // With says_worth, native is compared after this many calls, or so rarely that each of the two
+  // calls of a comparison takes at most this share of the time.
   static constexpr double worth_every = 20, worth_share = 0.005;
   static constexpr std::int64_t first_meeting = 64;  // call
   static constexpr int pairs_in_turn = 4;
-  static constexpr std::size_t most_meetings = 8;  // in a plan
+  static constexpr std::size_t most_meetings = 8;  // per plan
 
   static double level_of(std::vector<double> times_s) {
     const auto middle = times_s.begin() + std::ptrdiff_t((times_s.size() - 1) / 2);
@@ -128,20 +138,21 @@ class guarded_policy : public policy {
     std::size_t samples = 0;
     std::array<double, 5> latest{};  // seconds, in a ring
     double level_s = 0;              // in the latest merge
-    double ratio = 0;                // that in native's then
-    // Sums over its pairs, in units of the middle of all calls of their merge.
+    double ratio = 0;                // level_s over native's level
+    // Sums over the arm's pairs, in units of the median of all calls of their synchronisation.
     double pairs = 0, wins = 0, own = 0, native = 0;
-    // Its calls, the slow ones, and by how much these exceed what is slow, in its usual time.
+    // The number of calls and of slow calls, and the time of slow calls beyond slow_call, in units
+    // of the usual time.
     double calls = 0, slow = 0, excess = 0;
-    bool doubted = false;  // must meet native before it is in use again
-    bool lost = false;     // must win by more than the doubt
+    bool doubted = false;  // must be compared with native before it is in use again
+    bool lost = false;     // must win by more than the uncertainty
 
     double usual_s() const {  // once there is a sample
       return level_of({latest.begin(), latest.begin() + std::min(samples, latest.size())});
     }
   };
 
-  /// Calls of an arm since the last merge.
+  /// Calls of an arm since the last synchronisation.
   struct seen_arm {
     int place = 0;  // in arms()
     std::vector<double> all_s{}, after_itself_s{};
@@ -166,7 +177,7 @@ class guarded_policy : public policy {
     return known_.back();
   }
 
-  /// Of those that take no more than `most_s`, if there are any.
+  /// The mean of the times up to `most_s`, if there are any.
   static double mean_of(std::span<const double> times_s, double most_s) {
     double sum = 0;
     int kept = 0;
@@ -175,7 +186,7 @@ class guarded_policy : public policy {
     return kept > 0 ? sum / kept : most_s;
   }
 
-  /// Whether what is in use takes what it took in an earlier run.
+  /// Whether the arm in use takes as long as in an earlier run.
   bool is_as_before() const {
     const known_arm* const a = find(in_use_);
     const arm_prior& p = arms()[std::size_t(in_use_)];
@@ -186,14 +197,14 @@ class guarded_policy : public policy {
   void meet(known_arm& a, std::span<const double> own_s, std::span<const double> native_s);
   void note_noise(std::span<const double> times_s);
 
-  /// ln of native's time over the arm's, by their pairs and the slow calls of both.
+  /// ln of native's time over the arm's, from their pairs and the slow calls of both.
   double lead(const known_arm& a) const {
     const known_arm* const native = find(native_);
     return std::log(a.native / a.own) - std::log1p(tail(a)) +
            (native ? std::log1p(tail(*native)) : 0);
   }
-  /// What the arm's slow calls add to its mean, in it: nothing unless it clearly has more of them
-  /// than all others.
+  /// The share that slow calls add to the arm's mean time; 0 unless the arm clearly has more slow
+  /// calls than all other arms.
   double tail(const known_arm& a) const {
     if (a.slow < 2) return 0;
     const double others = all_calls_ - a.calls + 10, slow = all_slow_ - a.slow + 0.5;
@@ -201,19 +212,19 @@ class guarded_policy : public policy {
     const double spread = std::sqrt(share * (1 - share) * (1 / a.calls + 1 / others));
     return a.slow / a.calls - slow / others > 2 * spread ? a.excess / a.calls : 0;
   }
-  /// The standard deviation of what the pairs say.
+  /// The standard deviation of lead().
   double deviation(const known_arm& a) const {
     return std::sqrt(2 * noise_squares_ / noise_samples_ / a.pairs);
   }
-  /// What has been in use for long gives way only to what has met native more often.
+  /// A challenger needs more pairs the longer the context has run.
   double needed_pairs() const { return std::min(4.0, double(learnt_at_) / 512); }
   bool may_be_used(int place) const;
-  /// Seconds that a call of the arm takes beyond native, now.
+  /// Seconds by which a call of the arm is slower than native, now.
   double price_s(int place) const;
   double left_to_spend_s() const {
     return first_budget * quiet_s_ + budget_share * passed_s_ - spent_s_;
   }
-  /// Of native's time.
+  /// The hidden cost of an arm's call, as a share of native's time.
   double hidden() const { return shares_cores_ ? hidden_on_shared_cores : 0; }
   void leave_out_what_is_too_dear(std::vector<exploration>& explore) const;
   static void put_together(std::vector<exploration>& explore);
@@ -222,20 +233,20 @@ class guarded_policy : public policy {
 
   std::unique_ptr<policy> proposing_;
   bool says_worth_, all_wait_;
-  bool shares_cores_ = false;  // of late
+  bool shares_cores_ = false;  // recently
   std::vector<known_arm> known_;
   std::vector<double> probability_;             // by place in arms()
   int native_ = 0, in_use_ = 0, proposed_ = 0;  // places
-  double native_s_ = 0;                         // when it was last seen; 0: not known
-  double native_now_s_ = 0;                     // as far as the arm in use tells
-  double quiet_s_ = 0;                          // the least that it ever was
-  std::int64_t met_at_ = 0;                     // a call before which in use and native have met
+  double native_s_ = 0;                         // when it was last seen; 0: unknown
+  double native_now_s_ = 0;                     // estimated from the arm in use
+  double quiet_s_ = 0;                          // the shortest so far
+  std::int64_t met_at_ = 0;                     // a call before the last comparison with native
   std::int64_t learnt_at_ = 0;                  // call
-  double passed_s_ = 0;                         // in all calls, had they been native's
+  double passed_s_ = 0;                         // time of all calls if they had been native's
   double spent_s_ = 0;
   double all_calls_ = 0, all_slow_ = 0;
   double lost_in_first_calls_ = 0, first_calls_ = 0;
-  // Of single calls, of the logarithm; a guess to begin with.
+  // Squared deviations of single calls' logarithms; starts from a guess.
   double noise_squares_ = 5 * 0.25 * 0.25, noise_samples_ = 5;
 };
 
@@ -256,8 +267,8 @@ inline void guarded_policy::learn(std::span<const observation> merged, std::int6
     if (o.after_itself) one.after_itself_s.push_back(o.seconds);
   }
 
-  // Where native was not called, what is in use says how the machine is.
-  std::vector<double> native_s;  // of meetings
+  // Without calls of native, the calls of the arm in use show the state of the machine.
+  std::vector<double> native_s;  // for comparisons
   const known_arm* const used = find(in_use_);
   const seen_arm* const native = find_seen(native_);
   if (native) {
@@ -292,7 +303,7 @@ inline void guarded_policy::learn(std::span<const observation> merged, std::int6
   proposing_->learn(merged, calls);
 }
 
-/// An arm that takes what it took in an earlier run has met native there.
+/// An arm that takes as long as in an earlier run keeps that run's comparison with native.
 inline void guarded_policy::remember(known_arm& a, double level_s) const {
   const arm_prior &own = arms()[std::size_t(a.place)], &native = arms()[std::size_t(native_)];
   if (a.place == native_ || !own.remembered || !native.remembered ||
@@ -305,7 +316,7 @@ inline void guarded_policy::remember(known_arm& a, double level_s) const {
 }
 
 inline void guarded_policy::note(known_arm& a, std::span<const double> times_s) {
-  // Many calls say themselves what is usual: the latest ones before may all have been slow.
+  // Many calls define their own usual time, because the latest calls before may all have been slow.
   const double here_s =
       times_s.size() < a.latest.size() ? 0 : level_of({times_s.begin(), times_s.end()});
   for (const double t : times_s) {
@@ -365,7 +376,7 @@ inline bool guarded_policy::may_be_used(int place) const {
            arms()[std::size_t(place)].spread <= trusted_spread &&
            (learnt_at_ == 0 || place == in_use_);
   if (a->doubted) return false;
-  // Early, what the policy makes of predictions and of what earlier runs measured is better.
+  // Early, the policy's predictions and measurements of earlier runs are more reliable than pairs.
   if (a->pairs == 0 && learnt_at_ < first_meeting) return true;
   if (a->pairs == 0) return place == in_use_ && a->ratio > 0 && a->ratio < 1;
   if (place != in_use_ && a->pairs < needed_pairs()) return false;
@@ -391,7 +402,7 @@ inline void guarded_policy::leave_out_what_is_too_dear(std::vector<exploration>&
   });
 }
 
-/// An arm's calls one after the other, as only those after another one of its are pairs.
+/// Makes an arm's calls consecutive, because only calls after a call of the same arm form pairs.
 inline void guarded_policy::put_together(std::vector<exploration>& explore) {
   for (std::size_t i = 0; i < explore.size(); ++i)
     for (std::size_t k = i; k-- > 0;)
@@ -418,7 +429,8 @@ inline epoch_plan guarded_policy::plan(const planning_input& now) {
   return p;
 }
 
-/// Calls of native while another arm is in use, and of a challenger in turns with what is in use.
+/// Adds calls of native while another arm is in use, and alternating calls of a challenger and the
+/// arm in use.
 inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& now) const {
   p.explore.resize(std::min(p.explore.size(), epoch_plan::max_explore - 2 * most_meetings));
   const auto add = [&](double position, int place) {
@@ -426,13 +438,13 @@ inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& no
       p.explore.push_back({int(std::max(0.0, position)), number_of(place)});
   };
   if (in_use_ != native_) {
-    // For many plans to come, as a dear merge may be late.
+    // Several plans ahead, because an expensive synchronisation may be late.
     const known_arm* const a = find(in_use_);
     const double from =
         double(std::max(met_at_, is_as_before() ? 4 * first_meeting : first_meeting));
-    // Where a call may hold the rest of the one before, it is the second that counts.
+    // A call may hold the rest of the call before it, so the second call counts.
     const int calls = all_wait_ && a && a->pairs > 0 && lead(*a) > 3 * deviation(*a) ? 1 : 2;
-    double most = 64 * from;  // calls to the next meeting
+    double most = 64 * from;  // calls to the next comparison
     if (says_worth_) {
       const known_arm* const native = find(native_);
       const double more = a && native ? native->usual_s() / a->usual_s() - 1 : 0;
@@ -454,12 +466,12 @@ inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& no
                             : 16;
     if (const double price = price_s(proposed_); price > 0)
       pairs = std::min(pairs, int(left_to_spend_s() / price));
-    // In turns, so many pairs in each, and a call before them.
+    // Alternating turns of a few pairs; each turn has one call before its pairs.
     int position = 1;
     for (int left = pairs; left > 0; left -= pairs_in_turn) {
       const int calls = std::min(left, pairs_in_turn) + (all_wait_ ? 0 : 1);
       for (int i = 0; i < calls; ++i) add(position + i, proposed_);
-      if (in_use_ != native_)  // timed, whatever the stride
+      if (in_use_ != native_)  // timed in any case
         for (int i = 0; i < calls; ++i) add(position + calls + i, in_use_);
       position += 2 * calls;
     }
