@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Messages between ranks over several rails. Three layers, as in NewMadeleine: messages are
-// collected while the rails are busy; when a rail is idle, a strategy says what it carries next;
-// the rails carry packets. Does no I/O itself: tests drive it with a simulated rail.
+// Messages between ranks over several rails, in three layers, as in NewMadeleine. The transport
+// collects messages while the rails are busy; a strategy decides what an idle rail carries next;
+// the rails carry packets. The transport does no I/O itself: tests drive it with a simulated rail.
 //
-// It puts together what is a file each: a message on its way (message.hpp), which receive gets
-// which (matching.hpp), what may be sent without being asked (credit.hpp), large messages
-// (rendezvous.hpp), what waits for a rail (outbox.hpp), what a rail was given (under_way.hpp), how
-// quick rails are (rate_meter.hpp, known_rail.hpp) and whether a peer is still there (silence.hpp).
+// The parts have a file each: messages in flight (message.hpp), matching of receives
+// (matching.hpp), flow control (credit.hpp), large messages (rendezvous.hpp), messages that wait
+// for a rail (outbox.hpp), packets given to a rail (under_way.hpp), speed of rails (rate_meter.hpp,
+// known_rail.hpp) and detection of dead peers (silence.hpp).
 #pragma once
 
 #include "railpass/base/clock.hpp"
@@ -41,36 +41,38 @@
 
 namespace railpass::transport {
 
-/// The same on all ranks.
+/// Options, the same on all ranks unless noted.
 struct transport_options {
-  /// Messages up to this are sent without asking, if the receiver has room; at most 64 KiB. What
-  /// know() says of a rail goes before.
+  /// Messages up to this size (at most 64 KiB) are sent eagerly if the receiver has room. Values
+  /// from know() take precedence.
   std::int64_t eager_bytes = 16 << 10;
-  /// What a rank may have to keep of each other rank's messages that it has not asked for yet, each
-  /// counted with 256 bytes more, beside the last one. What a receive waits for may overtake what
-  /// the sender then holds.
+  /// Buffer space for the messages of each other rank that have no receive yet. Each message counts
+  /// 256 bytes more; the last message may exceed the limit. A message that a receive waits for may
+  /// overtake the messages that the sender then holds back.
   std::int64_t credit_bytes = 1 << 20;
-  /// Smallest part of a message worth a packet of its own on a second rail. Here, too.
+  /// Smallest part of a message worth a packet of its own on a second rail; know() takes
+  /// precedence.
   std::int64_t least_bytes = 8 << 10;
-  /// A rail to a peer of which something is awaited has failed if the peer's host acknowledges
-  /// nothing for so long; 0: never. May differ between ranks.
+  /// A rail to a peer from which a message is expected has failed if the peer's host acknowledges
+  /// nothing for this time, in seconds; 0: never. May differ between ranks.
   double silence_s = 5;
-  /// Messages are numbered from here on, modulo 2^32.
+  /// The number of the first message, modulo 2^32.
   std::uint32_t first_id = 1;
 };
 
-/// The messages of one rank with all others. Messages from one rank to another are matched in the
-/// order in which they were sent, whatever rails carry them; each arrives exactly once. Those of
-/// all channels wait in the same queues for the same rails, and small ones leave together. Messages
+/// The messages between one rank and all other ranks. Messages from one rank to another are matched
+/// in the order in which they were sent, whichever rails carry them; each arrives exactly once.
+/// Messages of all channels share the queues of a rail, and small messages leave together. Messages
 /// advance only inside send, receive and progress. Not thread safe.
 ///
-/// After a rail has failed, a peer has broken the protocol or this rank could not go on in the
-/// middle of something (no memory, say) every call throws error, and so does every other rank's
-/// next one: all rails are given up, and no message's memory is touched any more.
+/// Three failures end the transport: a rail fails, a peer breaks the protocol, or this rank stops
+/// in the middle of an operation (out of memory, for example). Then every call throws error, as
+/// does every other rank's next call. All rails are abandoned, and the memory of messages is no
+/// longer accessed.
 class transport final : private packet_sink {
  public:
-  /// `times[r]` is what is known of rail r before anything was sent; `known` whether that was
-  /// measured.
+  /// @param times times[r] is the initial estimate for rail r
+  /// @param known whether the estimates were measured
   transport(int rank, int num_ranks, std::vector<std::unique_ptr<packet_rail>> rails,
             std::vector<transfer_time> times, bool known, std::unique_ptr<strategy> how,
             const transport_options& options = {})
@@ -90,7 +92,7 @@ class transport final : private packet_sink {
           "transport_options: expected eager_bytes <= 64 KiB, and eager_bytes <= "
           "credit_bytes <= 1 GiB");
     given_bytes_.assign(rails_.size(), 0);
-    // The smallest credits, too, are for some messages.
+    // Even the smallest credit must hold several messages.
     const peer_state nothing_yet{credit_account(options.credit_bytes + most_small_bytes() +
                                                     16 * credit_account::message_bytes,
                                                 most_small_bytes()),
@@ -108,8 +110,8 @@ class transport final : private packet_sink {
   int rank() const { return rank_; }
   const std::vector<std::unique_ptr<packet_rail>>& rails() const { return rails_; }
 
-  /// What was measured of the rails to a peer, for all that is decided from now on; what reports
-  /// count begins anew. Throws error if it is of another number of rails.
+  /// Sets the measured times of the rails to a peer for later decisions; reports restart.
+  /// @throws error if the number of rails is wrong
   void know(int peer, const link_profile& measured) {
     if (measured.rails.size() != rails_.size() || measured.least_bytes < 1)
       throw error("a link_profile of " + std::to_string(measured.rails.size()) +
@@ -120,14 +122,15 @@ class transport final : private packet_sink {
       p.rails[r].known.know(measured.rails[r], most_small_bytes());
   }
 
-  /// Decides from now on; the one before comes back.
+  /// Replaces the strategy and returns the former strategy.
   std::unique_ptr<strategy> use(std::unique_ptr<strategy> how) {
     strategy_.swap(how);
     return how;
   }
 
-  /// Begins to send a message of several pieces, which stay the caller's and unchanged until it is
-  /// done; `owner` is kept until then. 0 <= peer < num_ranks, tag >= 0.
+  /// Starts to send a message of several pieces. 0 <= peer < num_ranks, tag >= 0.
+  /// @param from memory of the caller, unchanged until the message is done
+  /// @param owner kept until the message is done
   operation_ptr send(int peer, int tag, std::vector<piece> from, std::shared_ptr<void> owner = {},
                      channel on = 0) {
     check_alive();
@@ -147,19 +150,20 @@ class transport final : private packet_sink {
     return op;
   }
 
-  /// Begins to receive into several pieces. `source` and `tag` may be any_source and any_tag.
+  /// Starts to receive into several pieces. `source` and `tag` may be any_source and any_tag.
   operation_ptr receive(int source, int tag, std::vector<piece> to, channel on = 0) {
     return post(std::make_shared<message>(source, tag, on, std::move(to)));
   }
 
-  /// Begins to receive a message of unknown size: `allocate(bytes)` is called once, when it is
-  /// known, and returns memory for that.
+  /// Starts to receive a message of unknown size. `allocate(bytes)` is called once, when the size
+  /// is known, and returns the memory.
   operation_ptr receive(int source, int tag, std::function<piece(std::int64_t)> allocate,
                         channel on = 0) {
     return post(std::make_shared<message>(source, tag, on, std::move(allocate)));
   }
 
-  /// Lets everything advance, without blocking. Whether anything moved. `now_s`: by any clock.
+  /// Advances all messages without blocking; returns whether anything moved.
+  /// @param now_s from any clock, in seconds
   bool progress(double now_s = steady_clock_s()) {
     check_alive();
     bool moved = false;
@@ -172,19 +176,19 @@ class transport final : private packet_sink {
     return moved;
   }
 
-  /// Messages of a channel to other ranks that were begun and have not left yet.
+  /// Messages of a channel to other ranks that were started and have not left yet.
   std::int64_t unsent(channel of) const {
     const auto box = mailboxes_.find(of);
     return box == mailboxes_.end() ? 0 : box->second.unsent;
   }
-  /// Messages of a channel that have come from other ranks, received or not: small ones whole,
-  /// large ones as far as they were announced.
+  /// Messages of a channel that arrived from other ranks, received or not. Small messages count
+  /// when complete, large messages when announced.
   std::int64_t arrived(channel of) const {
     const auto box = mailboxes_.find(of);
     return box == mailboxes_.end() ? 0 : box->second.arrived;
   }
-  /// Nobody receives on a channel any more: messages that have come are dropped, and so are those
-  /// that come from now on, large ones where they are, so that they leave there.
+  /// Drops all present and future messages of a channel that no rank receives any more. Senders
+  /// drop large messages, which thereby count as left.
   void drop(channel unwanted) {
     if (!alive_) return;
     whole_or_failed([&] {
@@ -195,11 +199,10 @@ class transport final : private packet_sink {
       flush();
     });
   }
-  /// Ends a channel on which everything has arrived and left: receives that have met nothing never
-  /// end.
+  /// Ends a channel on which everything has arrived and left. Receives without a message never end.
   void forget(channel ended) { mailboxes_.erase(ended); }
-  /// Ends a channel on which this rank has received all that was sent to it, as all its ranks have
-  /// or will. What is there all the same, or comes, is dropped.
+  /// Ends a channel on which this rank has received every message. All ranks of the channel call
+  /// leave(). Remaining and later messages are dropped.
   void leave(channel ended) {
     const auto box = mailboxes_.find(ended);
     if (box == mailboxes_.end()) return;
@@ -209,8 +212,8 @@ class transport final : private packet_sink {
       drop(ended);
   }
 
-  /// Says to all peers that nothing more will be sent, once all messages that were begun have left.
-  /// Nobody receives any more.
+  /// Tells all peers that this rank sends nothing more, once all started messages have left. No
+  /// rank receives any more.
   void say_farewell() {
     check_alive();
     whole_or_failed([&] {
@@ -219,15 +222,17 @@ class transport final : private packet_sink {
       flush();
     });
   }
-  /// Says so at once, so that no peer waits for this rank: what has not left is dropped.
+  /// Tells all peers at once, so that no peer waits for this rank; drops messages that have not
+  /// left.
   void part_at_once() {
     check_alive();
     whole_or_failed([&] {
       if (!said_farewell_) part();
     });
   }
-  /// A rank to which a message goes that has ended for its sender and has not left, so that nobody
-  /// but this transport can deliver it; not one that has said farewell, as it receives no more.
+  /// A rank for which this transport still holds a message whose send has ended, so that only this
+  /// transport can deliver it. Ranks that have said farewell do not count, because they receive
+  /// nothing more.
   std::optional<int> owed() const {
     std::optional<int> peer;
     const auto look = [&](const message& op) {
@@ -238,7 +243,7 @@ class transport final : private packet_sink {
     under_way_.for_each(look);
     return peer;
   }
-  /// Whether everybody has said so, this rank included.
+  /// Whether all ranks have said farewell, this rank included.
   bool all_have_said_farewell() const {
     if (!said_farewell_) return false;
     for (const auto& r : rails_)
@@ -248,13 +253,13 @@ class transport final : private packet_sink {
         if (int(p) != rank_ && !r.farewell) return false;
     return true;
   }
-  /// Whether all messages that were begun have left.
+  /// Whether all started messages have left.
   bool all_sent() const { return with_work_.empty() && large_.all_taken() && under_way_.empty(); }
 
   bool alive() const { return alive_; }
-  /// Why it is not; empty if nobody learnt that.
+  /// The reason of a failure; empty if unknown.
   const std::string& failure() const { return failure_; }
-  /// Ends it: this rank cannot go on.
+  /// Ends the transport because this rank cannot continue.
   void fail(std::string_view why) noexcept {
     note_failure(why);
     if (!std::exchange(given_up_, true))
@@ -265,7 +270,7 @@ class transport final : private packet_sink {
     return peers_[std::size_t(peer)].rails[std::size_t(rail)].known.report();
   }
 
-  /// The same of all peers together.
+  /// The report of a rail, summed over all peers.
   rail_report report(int rail) const {
     std::vector<rail_report> peers;
     for (std::size_t peer = 0; peer < peers_.size(); ++peer)
@@ -274,7 +279,7 @@ class transport final : private packet_sink {
   }
 
  private:
-  // What is arriving on a rail from a peer.
+  // The packet that is arriving on a rail from a peer.
   struct incoming {
     message_ptr receive;
     envelope_ptr buffered;
@@ -282,8 +287,8 @@ class transport final : private packet_sink {
   };
 
   struct rail_state {
-    known_rail known;    // of what goes
-    rate_meter meter{};  // of what comes
+    known_rail known;    // for packets to the peer
+    rate_meter meter{};  // for packets from the peer
     incoming current{};
     bool farewell = false;  // from the peer
   };
@@ -291,15 +296,15 @@ class transport final : private packet_sink {
   struct peer_state {
     credit_account credit;
     std::int64_t least_bytes;
-    turns order{};        // of what comes from it
-    bool offers = false;  // something, which waits for its turn
+    turns order{};        // of messages from the peer
+    bool offers = false;  // an offer from the peer waits for its turn
     outbox waiting{};
     bool has_work = false;
     std::vector<rail_state> rails{};
   };
 
-  // A message that may be sent without asking, whatever will be measured of rails: both ends of a
-  // credit go by it, and only one of them knows what was.
+  // The size limit for eager messages, independent of measured rail speeds: both ends of a credit
+  // use the limit, but only one end knows the measurements.
   std::int64_t most_small_bytes() const {
     return std::min(options_.credit_bytes, std::int64_t(most_eager_bytes));
   }
@@ -312,7 +317,7 @@ class transport final : private packet_sink {
     if (!std::exchange(alive_, false)) return;
     try {
       failure_ = why;
-    } catch (const std::bad_alloc&) {  // then nobody learns why
+    } catch (const std::bad_alloc&) {  // the reason stays unknown
     }
   }
   void check_alive() {
@@ -327,7 +332,7 @@ class transport final : private packet_sink {
     }
     fail(why);
   }
-  // What is left half done by an exception is nothing to go on with.
+  // An exception in the middle of `work` leaves an inconsistent state, so the transport ends.
   template <class Work>
   void whole_or_failed(const Work& work) {
     try {
@@ -398,7 +403,7 @@ class transport final : private packet_sink {
     }
   }
 
-  // An offer is kept by nobody.
+  // The receiver answers an offer at once, without storing it.
   void answer(const envelope& e) {
     const packet& h = e.header;
     mailbox& box = mailboxes_[h.on()];
@@ -412,12 +417,12 @@ class transport final : private packet_sink {
       op->start(e.source, h.tag, std::int64_t(h.message_bytes()));
       grant(e.source, h.sender_id(), op);
     }
-    // The want that it answers is spent, and was perhaps another receive's.
+    // The offer's want is used up, and may have been another receive's.
     ask(e.source,
         [&](channel on, int tag) { return on == h.on() && (tag == any_tag || tag == h.tag); });
   }
 
-  // A message to another rank has left.
+  // Notes that a message to another rank has left.
   void leave(message& op) {
     op.finish();
     const auto box = mailboxes_.find(op.on());
@@ -467,19 +472,19 @@ class transport final : private packet_sink {
 
   // ---- credit ----
 
-  // What the peer sent with this header is kept no longer.
+  // Returns the credit for a message of the peer that is no longer buffered.
   void owe(int peer, const packet& h) {
     if (peers_[std::size_t(peer)].credit.owe(credit_account::cost_of(h)))
       control(peer, packet::credit_alone());
   }
-  // Tells a peer that can send nothing more what is waited for, of such channels and tags. With
-  // that goes the credit that it can have back, however little.
+  // Tells a peer without credit which messages receives wait for, for the channels and tags that
+  // `which` selects. The packet also carries all credit that the peer can have back.
   template <class Which>
   void ask(int peer, const Which& which) {
     if (!peers_[std::size_t(peer)].credit.is_starved()) return;
     std::set<std::pair<channel, int>> wants;
     for (const auto& [on, box] : mailboxes_) {
-      if (box.dropping) wants.emplace(on, any_tag);  // who closes it waits for all that comes
+      if (box.dropping) wants.emplace(on, any_tag);  // to close, a rank needs all messages
       for (const message_ptr& op : box.posted())
         if (op->peer() == any_source || op->peer() == peer) wants.emplace(on, op->tag());
     }
@@ -490,7 +495,7 @@ class transport final : private packet_sink {
     ask(peer, [](channel, int) { return true; });
   }
 
-  // ---- what comes ----
+  // ---- incoming packets ----
 
   void arrived(int rail, int peer, const packet& h, std::vector<piece>& where) override {
     peer_state& p = peers_[std::size_t(peer)];
@@ -540,7 +545,7 @@ class transport final : private packet_sink {
     in_turn(e);
   }
 
-  // Hands messages on in the order in which they were sent.
+  // Delivers messages in the order in which they were sent.
   void in_turn(const envelope_ptr& e) {
     peer_state& p = peers_[std::size_t(e->source)];
     const std::uint32_t sequence = e->header.sequence;
@@ -668,8 +673,8 @@ class transport final : private packet_sink {
 
   // ---- silence ----
 
-  // Peers that somebody waits for; one that computes for minutes is not silent, for its host
-  // answers.
+  // The peers from which messages are expected. A peer that computes for minutes is not silent,
+  // because its host acknowledges packets.
   std::vector<bool> awaited() const {
     std::vector<bool> result(peers_.size(), leaving_);
     const auto mark = [&](int peer) {
@@ -679,7 +684,7 @@ class transport final : private packet_sink {
         result[std::size_t(peer)] = true;
     };
     for (const auto& [of, box] : mailboxes_) {
-      if (box.dropping) mark(any_source);  // who closes it waits for all that comes
+      if (box.dropping) mark(any_source);  // to close, a rank needs all messages
       for (const message_ptr& op : box.posted()) mark(op->peer());
     }
     large_.mark_awaited(mark);
@@ -689,8 +694,8 @@ class transport final : private packet_sink {
     return result;
   }
 
-  // Whoever waits and has nothing under way that would have to be acknowledged sends a packet that
-  // says nothing.
+  // A rank that waits without packets in flight sends an empty packet, which the peer's host must
+  // acknowledge.
   void look_for_silence(double now_s) {
     const bool again = silence_.look(now_s);
     const std::vector<bool> waits = awaited();
@@ -714,9 +719,9 @@ class transport final : private packet_sink {
     give(peer, rail, packets);
   }
 
-  // ---- what goes ----
+  // ---- outgoing packets ----
 
-  // The only way to a rail: the packets are its own from here on (under_way.hpp).
+  // The only way to a rail; the packets then belong to the rail (under_way.hpp).
   void give(int peer, std::size_t rail, std::vector<outgoing>& packets) {
     rails_[rail]->send(peer, packets, *this);
   }
@@ -725,7 +730,7 @@ class transport final : private packet_sink {
     given_bytes_[rail] += bytes_on_rail(h);
   }
 
-  // Goes with what leaves next.
+  // Queues a control packet, which leaves with the next transmission.
   void control(int peer, const packet& p) {
     peers_[std::size_t(peer)].waiting.add_control(p);
     note_work(peer);
@@ -738,13 +743,13 @@ class transport final : private packet_sink {
     with_work_.push_back(peer);
   }
 
-  // Whether anything was given to a rail.
+  // Gives waiting packets to rails; returns whether any rail took one.
   bool flush() {
     bool moved = false;
-    // Peers take turns in who comes first.
+    // Peers take turns in being served first.
     if (with_work_.size() > 1)
       std::rotate(with_work_.begin(), with_work_.begin() + 1, with_work_.end());
-    // Asking a rail may take a system call per peer: once for all of them.
+    // Reading the backlog may take a system call per peer, so each rail is read once for all peers.
     backlog_bytes_.resize(rails_.size());
     if (!with_work_.empty())
       for (std::size_t r = 0; r < rails_.size(); ++r)
@@ -756,13 +761,13 @@ class transport final : private packet_sink {
   }
 
   struct idle_rail {
-    std::int64_t room_bytes = 0;  // that it may still be given
+    std::int64_t room_bytes = 0;  // bytes that the rail may still take
     std::vector<outgoing> packets;
   };
 
   bool flush(int peer) {
     peer_state& p = peers_[std::size_t(peer)];
-    if (said_farewell_) {  // nobody wants to know any more
+    if (said_farewell_) {  // no peer needs the message any more
       p.has_work = false;
       return false;
     }
@@ -787,7 +792,7 @@ class transport final : private packet_sink {
       plans_[r].packets.clear();
     }
     rails_view view{.rails = {outlook, n}, .least_bytes = p.least_bytes};
-    // Bytes that nobody has acknowledged yet may have arrived: of few one cannot tell.
+    // Unacknowledged bytes may have arrived: a few of them do not show that the rail is busy.
     const auto is_busy = [&](std::size_t r) {
       return under_way_bytes[r] > p.rails[r].known.quantum_bytes() / 4;
     };
@@ -810,11 +815,11 @@ class transport final : private packet_sink {
       p.waiting.take_control([&](const packet& c) { add(r, {.header = c, .payload = {}}); });
     }
     bool moved = false;
-    // One transmission.
+    // Hands over the packets of one transmission.
     const auto hand_over = [&](std::size_t r) {
       if (plans_[r].packets.empty()) return;
       moved = true;
-      // The credit goes with whatever leaves first.
+      // The first packet to leave carries the credit.
       plans_[r].packets.front().header.credit = p.credit.pay();
       give(peer, r, plans_[r].packets);
       plans_[r].packets.clear();
@@ -852,7 +857,7 @@ class transport final : private packet_sink {
     return moved;
   }
 
-  // Where there is no credit for the first message, one that is waited for goes before it.
+  // Without credit for the first message, a message that a receive waits for overtakes it.
   void offer_wanted(peer_state& p) {
     if (p.credit.allows()) return p.waiting.forget_wants();
     if (const auto o = p.waiting.take_wanted(most_small_bytes()))
@@ -865,7 +870,7 @@ class transport final : private packet_sink {
     return std::int64_t(header_bytes) + (op.bytes() <= sizes.eager_bytes ? op.bytes() : 0);
   }
 
-  // The message itself where it is small and the receiver has room, else its announcement.
+  // A small message itself if the receiver has room, else its announcement.
   outgoing first_packet(peer_state& p, const rail_thresholds& sizes, bool was_busy) {
     const auto [op, sequence] = p.waiting.take_small();
     const auto bytes = std::uint64_t(op->bytes());
@@ -912,8 +917,9 @@ class transport final : private packet_sink {
       }
   }
 
-  // If no more than a segment is under way, it may have arrived: receivers may not say so for 40
-  // ms. A ping-pong that went by it changed from rail to rail, so that no answer said so, either.
+  // At most one segment in flight may have arrived, because receivers delay acknowledgements by up
+  // to 40 ms. Without this limit a ping-pong changed from rail to rail, and no answer carried an
+  // acknowledgement.
   static constexpr std::int64_t unanswered_bytes = 1500;
 
   int rank_;
@@ -925,8 +931,8 @@ class transport final : private packet_sink {
   std::vector<idle_rail> plans_;             // of flush
   std::vector<std::int64_t> sizes_;          // of flush
   std::vector<std::int64_t> backlog_bytes_;  // of flush: under way on each rail, to all peers
-  std::vector<std::int64_t> given_bytes_;    // to each rail, ever
-  std::vector<std::byte> nothing_;           // what probes carry
+  std::vector<std::int64_t> given_bytes_;    // to each rail, since the start
+  std::vector<std::byte> nothing_;           // payload of probes
   std::unordered_map<channel, mailbox> mailboxes_;
   rendezvous large_;
   packets_under_way under_way_;

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the transport's packets look like on a rail: 40 bytes of header, little endian whatever the
-// machine, then `length` bytes of payload. No address ever travels.
+// The transport's packets as bytes on a rail: 40 bytes of header, little endian on every machine,
+// then `length` bytes of payload. Packets contain no addresses.
 //
-// Which packet may follow which: what a rank accepts from a peer, and what it sends because of it.
-// All but the farewell may come over any rail; anything else ends the transport.
+// The table lists which packet a rank accepts from a peer, and which packets the rank sends in
+// return. Every packet except farewell may use any rail. Any other packet ends the transport.
 //
 //   packet    accepted if                                          followed by, the other way
 //   eager     credit was left for it, and none came with its       credit, once it is received;
 //             sequence                                             rate, now and then
-//   request   the same                                             grant and credit, once a receive
-//                                                                  meets it or nobody will
+//   request   as for eager                                         grant and credit, once a receive
+//                                                                  matches or the message is
+//                                                                  dropped
 //   want      always                                               an offer, once there is such a
 //                                                                  message and no credit for it
-//   offer,    none came with its sequence, and no other offer      grant, if a receive meets it now
-//   overtaken waits for its turn                                   or nobody will; else decline
-//   decline   this rank's offer of that id waits for an answer     nothing
-//   grant     this rank's request or offer of that id waits for    chunks of so many bytes; none
-//             one, and no more is asked for than that announced    of 0
+//   offer,    none came with its sequence, and no other offer      grant, if a receive matches or
+//   the overtaken waits for its turn                                   message is dropped; else
+//   decline decline   this rank's offer of that id waits for an answer     nothing grant     this
+//   rank's request or offer of that id waits for    chunks of so many bytes, unless
+//             one, and asks for at most the announced bytes        0 bytes are wanted
 //   chunk     this rank's grant of that id still waits for these   rate, now and then
 //             bytes
 //   credit    always                                               nothing
@@ -25,7 +26,7 @@
 //   probe     always                                               rate, if it could be timed
 //   farewell  always; nothing may come after it over its rail      nothing
 //
-// Each brings no more credit than this rank has spent and not got back.
+// No packet brings more credit than this rank has spent and not got back.
 #pragma once
 
 #include <array>
@@ -40,35 +41,35 @@ enum class packet_type : std::uint8_t {
   eager = 1,  ///< a whole message: channel in other_id, tag, sequence, payload; id as of a chunk
   request,    ///< announces a large message: channel in other_id, tag, sequence, id (the sender's),
               ///< value = its bytes
-  grant,      ///< asks for it: id (the sender's), other_id (the receiver's), value = bytes wanted
-  chunk,      ///< a part of it: other_id (the receiver's), value = offset, payload; id = 1 if the
-              ///< rail surely carried earlier packets to this peer when it got this one, else 0
-  credit,     ///< nothing but the credit
-  rate,       ///< how quick packets came: id = rail, value = bytes per second; other_id = 1: a
+  grant,      ///< asks for the message: id (the sender's), other_id (the receiver's), value = bytes
+  chunk,      ///< a part of a message: other_id (the receiver's), value = offset, payload; id = 1
+              ///< if the rail certainly carried earlier packets to this peer at that time, else 0
+  credit,     ///< no more than the credit
+  rate,       ///< measured speed: id = rail, value = bytes per second; other_id = 1: a
               ///< probe, else 0
   farewell,   ///< the last packet of this rail
-  probe,      ///< payload that nobody needs, sent for how quick it comes; id as of a chunk
-  want,       ///< somebody waits for such a message: channel in other_id, tag; value = 1: any tag,
+  probe,      ///< payload without use, sent to measure the rail; id as in a chunk
+  want,       ///< a receive waits for such a message: channel in other_id, tag; value = 1: any tag,
               ///< else 0
   offer,      ///< announces a message of any size for which there is no credit: as a request
-  overtaken,  ///< the same of one before which others of its channel were begun and did not leave
-  decline     ///< nobody waits for what was offered any more: id (the sender's)
+  overtaken,  ///< an offer that overtakes earlier messages of its channel
+  decline     ///< no receive waits for the offered message any more: id (the sender's)
 };
 
-/// Whose messages these are; a receive meets only those of its own channel.
+/// The channel of a message; a receive matches messages of its own channel only.
 using channel = std::uint32_t;
 
-/// The fields that a type does not have are 0. Made and read by type: `id`, `other_id` and `value`
-/// mean something else in each.
+/// The header of a packet; fields that a type does not use are 0. Factories and accessors are by
+/// type, because `id`, `other_id` and `value` have a different meaning in each type.
 struct packet {
   packet_type type = packet_type::credit;
-  std::uint32_t credit = 0;  ///< bytes of buffered messages the receiver has got rid of; all types
+  std::uint32_t credit = 0;  ///< bytes of buffered messages that the receiver has freed; all types
   std::int32_t tag = 0;
   std::uint32_t sequence = 0;  ///< of messages from one rank to another, modulo 2^32
   std::uint32_t id = 0;
   std::uint32_t other_id = 0;
   std::uint64_t value = 0;
-  std::uint64_t length = 0;  ///< of the payload
+  std::uint64_t length = 0;  ///< bytes of the payload
   bool operator==(const packet&) const = default;
 
   static constexpr packet eager(channel on, std::int32_t tag, std::uint32_t sequence,
@@ -99,7 +100,7 @@ struct packet {
   static constexpr packet decline(std::uint32_t sender_id) {
     return {.type = packet_type::decline, .id = sender_id};
   }
-  /// `tag` < 0: any.
+  /// @param tag negative: any tag
   static constexpr packet want(channel on, std::int32_t tag) {
     return {.type = packet_type::want,
             .tag = tag < 0 ? 0 : tag,
@@ -121,7 +122,7 @@ struct packet {
             .value = offset_bytes,
             .length = length};
   }
-  /// For what goes back by itself; all others bring their credit along.
+  /// A packet without any other content; all other packets carry their credit along.
   static constexpr packet credit_alone() { return {.type = packet_type::credit}; }
   static constexpr packet rate(std::uint32_t rail, std::uint64_t bytes_per_s, bool of_probe) {
     return {.type = packet_type::rate, .id = rail, .other_id = of_probe, .value = bytes_per_s};
@@ -131,32 +132,32 @@ struct packet {
     return {.type = packet_type::probe, .id = rail_was_busy, .length = length};
   }
 
-  /// Whether it begins a message: an eager one, a request or an offer. Only these are in sequence.
+  /// Whether the packet starts a message: eager, request or offer. Only these have a sequence.
   constexpr bool begins_message() const {
     return type == packet_type::eager || type == packet_type::request || is_offer();
   }
   constexpr bool is_offer() const {
     return type == packet_type::offer || type == packet_type::overtaken;
   }
-  /// Of what begins a message, or a want; a tag, too.
+  /// For packets that start a message, and for wants; the same packets have a tag.
   constexpr channel on() const { return other_id; }
-  /// Of a want.
+  /// For wants.
   constexpr bool of_any_tag() const { return value == 1; }
-  /// Of what begins a message: of the whole one.
+  /// For packets that start a message: bytes of the whole message.
   constexpr std::uint64_t message_bytes() const {
     return type == packet_type::eager ? length : value;
   }
-  /// Of a request, an offer, a decline or a grant.
+  /// For requests, offers, declines and grants.
   constexpr std::uint32_t sender_id() const { return id; }
-  /// Of a grant or a chunk.
+  /// For grants and chunks.
   constexpr std::uint32_t receiver_id() const { return other_id; }
-  /// Of a grant.
+  /// For grants.
   constexpr std::uint64_t wanted_bytes() const { return value; }
-  /// Of a chunk.
+  /// For chunks.
   constexpr std::uint64_t offset_bytes() const { return value; }
-  /// Of an eager one, a chunk or a probe.
+  /// For eager packets, chunks and probes.
   constexpr bool rail_was_busy() const { return id == 1; }
-  /// Of a rate.
+  /// For rates.
   constexpr std::uint32_t rail() const { return id; }
   constexpr std::uint64_t bytes_per_s() const { return value; }
   constexpr bool of_probe() const { return other_id == 1; }
@@ -165,11 +166,11 @@ struct packet {
 inline constexpr std::size_t header_bytes = 40;
 using packed_header = std::array<std::byte, header_bytes>;
 
-/// Messages up to this are sent with their header, if the receiver has room for them.
+/// Messages up to this size may be sent with their header, if the receiver has room.
 inline constexpr std::uint64_t most_eager_bytes = 64 << 10;
-/// Payload of any packet.
+/// The largest payload of any packet.
 inline constexpr std::uint64_t most_payload_bytes = 64 << 20;
-/// Of a message.
+/// The largest message.
 inline constexpr std::uint64_t most_message_bytes = std::uint64_t{1} << 60;
 
 namespace detail {
@@ -237,7 +238,7 @@ inline packed_header pack(const packet& p) {
   return to;
 }
 
-/// Nothing if these bytes are no header that pack() makes.
+/// Parses a header; empty if pack() cannot have made these bytes.
 inline std::optional<packet> parse(std::span<const std::byte, header_bytes> from) {
   if (detail::load<std::uint16_t>(&from[0]) != detail::magic ||
       detail::load<std::uint8_t>(&from[2]) != detail::version)

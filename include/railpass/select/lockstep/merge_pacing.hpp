@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// When to merge next, and whether within one call: what merges have cost goes in, gap and pace come
-// out. A few merges are free, then they may cost a share of the time spent in the calls.
+// Decides when the next synchronisation of statistics ("merge") happens, and whether within one
+// call. A few synchronisations are free; afterwards their cost is a limited share of the time in
+// calls.
 #pragma once
 
 #include "railpass/select/lockstep/account.hpp"
@@ -14,27 +15,28 @@
 
 namespace railpass::select {
 
-/// What the calls since the last answer say of the next merge.
+/// The demand of the calls since the last answer for the next synchronisation.
 struct merge_demand {
   double calls = 1;                   ///< of the communicator
-  double calls_s = 0;                 ///< those with a policy, in all
-  double call_s = 0;                  ///< the same per call of the communicator
-  double longest_call_s = 0;          ///< by the mean of its context
+  double calls_s = 0;                 ///< sum of the calls with a policy
+  double call_s = 0;                  ///< calls_s per call of the communicator
+  double longest_call_s = 0;          ///< the largest mean call time of any context
   double gap = longest_epoch;         ///< calls until the first context wants its next plan
   int shortest_plan = longest_epoch;  ///< in calls of its context
 };
 
-/// One that does not wait for what the last reply said of it.
+/// A synchronisation earlier than the last reply announced.
 struct hastened_merge {
-  std::int32_t gap = longest_epoch;  ///< calls until it begins
+  std::int32_t gap = longest_epoch;  ///< calls until the synchronisation starts
   std::int32_t pace = 1;
 };
 
 class merge_pacing {
  public:
-  /// `spread_height` is that of the tree of merges spread over calls; `passed_s`: how much time has
-  /// passed per call so far, 0 if that is not known. What merges cost and what calls take goes to
-  /// the account of the process, which outlives this; null: there is none.
+  /// @param spread_height height of the tree of synchronisations that are spread over calls
+  /// @param passed_s time per call so far, in seconds; 0 if unknown
+  /// @param of_process account for costs and call times, which outlives this object; null: no
+  ///   account
   explicit merge_pacing(int spread_height, const merge_costs& costs = {}, double passed_s = 0,
                         account* of_process = nullptr)
       : account_(of_process),
@@ -43,20 +45,23 @@ class merge_pacing {
         passed_s_(passed_s),
         others_spend_s_(costs.spread_s / 2) {}
 
-  /// Of one merge that is spread over calls, as measured so far.
+  /// The measured cost of one synchronisation that is spread over calls.
   double spread_cost_s() const { return costs_.spread_s; }
-  /// Of all merges so far.
+  /// The cost of all synchronisations so far.
   double all_cost_s() const { return all_cost_s_; }
-  /// How much of the calls' time went by while other calls were counted as well: a rank is in the
-  /// next call while others still are in this one. In [0, 1]; what only some of the calls between
-  /// two merges do is not seen where the program computes between others.
+  /// The share of call time, in [0, 1], during which other calls were counted as well, because a
+  /// rank is in the next call while other ranks are still in this call. The share is not visible if
+  /// the program computes between calls and only some of the calls between two synchronisations
+  /// overlap.
   double overlapped_share() const { return calls_s_ > 0 ? 1 - elapsed_s_ / calls_s_ : 0; }
 
-  /// The merge before which a context begins whose calls are expected to take `call_s`, 0 if nobody
-  /// can say, and at least `least_s`, and whose first plan is for so many of them, `calls` after
-  /// the last answer: as soon as that plan is over and its calls have paid for what merges have
-  /// cost too much. Where all else has settled the next one is far away, and was to be paid by
-  /// calls that may be much shorter.
+  /// The synchronisation that follows the first plan of a new context: as soon as the plan is over
+  /// and its calls have paid for the excess cost so far. If all other contexts have converged, the
+  /// next regular synchronisation is far away, and its gap assumed calls that may be much longer.
+  /// @param call_s expected time of the context's calls; 0 if unknown
+  /// @param least_s lower bound of that time
+  /// @param plan_length calls of the first plan
+  /// @param calls since the last answer
   hastened_merge after_first_plan(double call_s, double least_s, bool all_wait, int plan_length,
                                   double calls) const {
     if (merges_ == 0)
@@ -70,20 +75,22 @@ class merge_pacing {
             .pace = pace(call_s, plan_length)};
   }
 
-  /// A merge of this pace is answered. `charged_s` is what the one before it cost the rank for
-  /// which that was the most, by its own clock, and `slowdown` by how much calls beside one take
-  /// longer, in calls.
+  /// Charges an answered synchronisation.
+  /// @param charged_s cost of the synchronisation before, on the most charged rank, by that rank's
+  ///   clock
+  /// @param slowdown by how much calls beside a synchronisation take longer, in calls
   void charge(std::int32_t pace, double charged_s, double slowdown) {
     const double before_s = all_cost_s_;
     if (charged_pace_ >= 0) {
-      // One late rank must not silence the learning: a single merge counts four times the usual.
+      // One late rank must not stop the tuning: a single synchronisation counts at most four times
+      // the usual cost.
       const bool at_once = charged_pace_ == 0;
       double& usual_s = at_once ? costs_.at_once_s : costs_.spread_s;
       const double others_s = at_once ? 0 : std::min(charged_s, others_spend_s_);
       const double held_up_s = at_once ? 0 : spread_calls_ * slowdown * mean_call_s_;
       const double cost_s = std::max(std::min(charged_s + others_s, 4 * usual_s), held_up_s);
       all_cost_s_ += cost_s - expected_cost_s_;
-      // The first ones count more: what was expected may be far off.
+      // The first measurements have more weight, because the expected cost may be far off.
       usual_s += std::max(0.25, 1.0 / double(merges_)) * (cost_s - usual_s);
     }
     charged_pace_ = pace;
@@ -92,10 +99,10 @@ class merge_pacing {
     if (account_) account_->spend(all_cost_s_ - before_s);
   }
 
-  /// The merge after the one that is answered now, `reply_calls` before it is consumed: as soon as
-  /// a context wants a plan, as late as the cost of merging asks.
+  /// Plans the synchronisation after the one that is answered now, `reply_calls` before this answer
+  /// is consumed: as soon as a context wants a plan, but as late as the cost requires.
   next_merge next(const merge_demand& demand, std::int32_t reply_calls, double now_s) {
-    // Calls of different ranks may overlap, and the program may compute between them.
+    // Calls of different ranks may overlap, and the program may compute between calls.
     const double elapsed_s = std::min(demand.calls_s, now_s - answered_s_);
     calls_s_ += demand.calls_s;
     elapsed_s_ += elapsed_s;
@@ -103,7 +110,7 @@ class merge_pacing {
     answered_s_ = now_s;
     mean_call_s_ = demand.call_s;
     double gap = demand.gap;
-    // No tuned context was used: look again later, ever later.
+    // No tuned context was used: wait twice as long each time.
     if (gap == longest_epoch) gap = 2 * demand.calls;
     const std::int32_t next_pace = pace(demand.call_s, demand.shortest_plan);
     const double free_s = (free_merges - 1) * cost_s(next_pace) + demand.call_s;
@@ -113,7 +120,7 @@ class merge_pacing {
       account_->allow(free_s, demand.longest_call_s);
     }
     if (spare_s_ < 0 && demand.call_s > 0) {
-      // By each call to come.
+      // Seconds earned by each later call.
       const double earned_s = merge_share * demand.call_s * elapsed_s_ / calls_s_;
       gap = std::max(gap, -spare_s_ / earned_s - reply_calls);
     }
@@ -123,24 +130,24 @@ class merge_pacing {
   }
 
  private:
-  // What merging may cost: so much of the time spent in the calls, after a few free ones.
+  // The share of call time that synchronisations may cost, after a few free ones.
   static constexpr double merge_share = 0.01;
   static constexpr double free_merges = 4;
-  // Within one call only where that costs no more than so much of a call: the first merge, before
-  // which an arm may be played that nobody has tried; while much is to be learnt; and where the
-  // next plan is wanted sooner than it would come otherwise. While much is to be learnt, calls may
-  // be nothing like their predictions: then also where it costs so much of what passed per call.
+  // Limits, as shares of a call, for a synchronisation within one call. The first synchronisation
+  // has a high limit, because an untried arm may run before it. The limit stays high while much is
+  // unknown, and if the next plan is wanted before a spread synchronisation would bring it. While
+  // much is unknown, calls may differ from predictions: the last share is of the time per call.
   static constexpr int early_merges = 12;
   static constexpr double first_at_once_share = 1, first_all_wait_share = 4,
                           early_at_once_share = 0.15, urgent_at_once_share = 0.5,
                           passed_at_once_share = 0.02;
 
   double cost_s(std::int32_t pace) const { return pace == 0 ? costs_.at_once_s : costs_.spread_s; }
-  /// All at once where that costs no more than `share` of a call.
+  /// All at once if that costs at most `share` of a call.
   std::int32_t pace_for(double call_s, double share) const {
     return share > 0 && costs_.at_once_s <= share * call_s ? 0 : 1;
   }
-  /// Of a merge among calls that take `call_s`.
+  /// The pace of a synchronisation among calls that take `call_s`.
   std::int32_t pace(double call_s, int shortest_plan) const {
     const bool early = merges_ < early_merges, urgent = shortest_plan < spread_calls_;
     return std::min(pace_for(call_s, early    ? early_at_once_share
@@ -156,21 +163,21 @@ class merge_pacing {
   }
 
   account* account_;
-  int spread_calls_;  // up the tree and down again
+  int spread_calls_;  // up the tree and down
   merge_costs costs_;
   double passed_s_;
-  // Spread over calls, a message costs its sender and its receiver, one after the other; the rank
-  // that spends the most knows of one of them. At most so much more: a rank that is charged more
-  // has waited.
+  // A synchronisation that is spread over calls costs a message's sender and its receiver, one
+  // after the other; the most charged rank knows one of the two costs. This is the most to add for
+  // the other: a rank that is charged more has waited.
   double others_spend_s_;
   std::int64_t merges_ = 0;             // answered before
   double mean_call_s_ = 0;              // of the calls between the last two answers
-  double passed_per_call_s_ = 0;        // the same: what went by in them
-  double all_cost_s_ = 0;               // as measured, of the last one as expected
-  std::int32_t charged_pace_ = -1;      // of the merge before this one; -1: there was none
-  double expected_cost_s_ = 0;          // the same
-  double spare_s_ = 0;                  // that merges may still cost, at the last answer
-  double calls_s_ = 0, elapsed_s_ = 0;  // calls with a plan: their sum, and what passed in them
+  double passed_per_call_s_ = 0;        // elapsed time of these calls
+  double all_cost_s_ = 0;               // as measured; the last one as expected
+  std::int32_t charged_pace_ = -1;      // of the synchronisation before this one; -1: none
+  double expected_cost_s_ = 0;          // of that synchronisation
+  double spare_s_ = 0;                  // that synchronisations may still cost, at the last answer
+  double calls_s_ = 0, elapsed_s_ = 0;  // calls with a plan: their sum, and the elapsed time
   double answered_s_ = -std::numeric_limits<double>::infinity();
 };
 

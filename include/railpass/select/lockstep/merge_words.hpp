@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What ranks send each other so that all follow the same plans, as words of 32 bits: plans, the
-// reports of merges, and the leader's replies.
+// The messages that keep the plans of all ranks equal, as words of 32 bits: plans, the reports of
+// synchronisations, and the leader's replies.
 #pragma once
 
 #include "railpass/select/lockstep/clock_offset.hpp"
@@ -22,10 +22,10 @@
 
 namespace railpass::select {
 
-/// In calls: of plans, strides and pauses. As good as forever.
+/// The longest plan, stride or pause, in calls; stands for forever.
 inline constexpr std::int32_t longest_epoch = 1 << 30;
 
-/// An epoch_plan of a context: these words, then its explorations.
+/// The words of a context's epoch_plan; its explorations follow.
 struct plan_words {
   enum : std::size_t { context, incumbent, stride, length, period, flags, explorations, header };
   static constexpr std::int32_t settled = 1, asks_size = 2;  // flags
@@ -37,7 +37,7 @@ struct plan_words {
   static exploration exploration_of(std::int32_t word) {
     return {.position = word >> arm_bits, .arm = word & (max_arms - 1)};
   }
-  /// Returns how many words it took, 0 if it does not fit.
+  /// Returns the number of words written; 0 if the plan does not fit.
   static std::size_t write(const epoch_plan& p, int of_context, std::span<std::int32_t> words) {
     const std::size_t count = std::min(p.explore.size(), epoch_plan::max_explore);
     if (header + count > words.size()) return 0;
@@ -57,27 +57,28 @@ struct plan_words {
   }
 };
 
-/// The first plan of a context as it is broadcast: these words, then the plan's.
+/// The first plan of a context as broadcast: these words, then the plan's.
 inline constexpr int plan_message_words = 64;
 using plan_message = std::array<std::int32_t, plan_message_words>;
 struct first_plan_words {
-  // The next merge, unless it begins sooner or is under way: in so many calls, of that pace.
+  // The next synchronisation, unless one starts sooner or is in progress: its distance in calls and
+  // its pace.
   enum : std::size_t { key, call, gap, pace, header };
 };
 static_assert(first_plan_words::header + plan_words::most <= plan_message_words);
 
-/// What a rank knows of the size of a timed call whose lengths only pairs of ranks know.
+/// A rank's view of the size of a timed call whose lengths only pairs of ranks know.
 struct rank_size {
-  std::int64_t bytes = -1;  ///< that it sends or receives, the larger; negative: all know the size
-  double asked_s = -1;      ///< what asking all ranks for the size took; negative: they did not ask
+  std::int64_t bytes = -1;  ///< sent or received, the larger; negative: all ranks know the size
+  double asked_s = -1;      ///< time to ask all ranks for the size; negative: not asked
 };
-/// The same over all ranks.
+/// The size of a call over all ranks.
 struct call_size {
-  double bytes = 0;                 ///< on the rank for which that is the most
-  std::optional<double> asked_s{};  ///< on the rank that came last: the least
+  double bytes = 0;                 ///< on the rank with the most
+  std::optional<double> asked_s{};  ///< on the last rank: the least
 };
 
-/// A call that was to be timed, as this rank knows it.
+/// A call that was to be timed, as seen by this rank.
 struct timed_sample {
   static constexpr std::int32_t no_gap = std::numeric_limits<std::int32_t>::max();
 
@@ -85,27 +86,27 @@ struct timed_sample {
   std::int32_t arm;
   bool explored;
   std::int64_t call;        // of the context
-  std::int32_t arm_before;  // of its call before
+  std::int32_t arm_before;  // of the context's call before
   float seconds = -1;       // negative: not recorded
   std::int32_t gap_ticks = no_gap;
   bool watches_core = false, gave_core = false;
   bool beside_merge = false;
-  // By the own clock, of use if the ranks have agreed on one.
+  // By this rank's clock; useful if the ranks have agreed on a common clock.
   rank_role role{};
   double came_s = 0, left_s = 0;
-  double next_s = -1;  // when it came to its next call on the communicator; negative: not known
+  double next_s = -1;  // arrival at the next call on the communicator; negative: unknown
   rank_size size{};
 };
 
-/// What a rank has met that concerns all of them.
+/// Findings of one rank that concern all ranks.
 struct rank_findings {
-  bool refuses_copies = false;  ///< the kernel refuses it single copies
-  bool has_device = false;      ///< it may have memory of a GPU, which schedules must not touch
-  bool lacks_clock = false;     ///< it measures by a clock of its own
+  bool refuses_copies = false;  ///< the kernel refuses single copies
+  bool has_device = false;      ///< buffers may be in GPU memory, which schedules must not access
+  bool lacks_clock = false;     ///< the rank measures by a clock of its own
 };
 
-/// The report of a merge: every rank writes its own and takes over those of its children, the
-/// minimum word by word. A value and its negative give minimum and maximum.
+/// The report of a synchronisation. Every rank writes its own report and adds the reports of its
+/// children: the minimum of each word. A value and its negative give minimum and maximum.
 class merge_report {
  public:
   static constexpr int max_words = 906;
@@ -114,12 +115,14 @@ class merge_report {
 
   merge_report() { words_.reserve(max_words); }
 
-  /// Before the first write(), on all ranks: reports have more words then.
+  /// Called before the first write(), on all ranks, because reports with a clock have more words.
   void share_clock() { shares_clock_ = true; }
 
-  /// This rank's own, with room for so many samples, which is the same on all ranks. `state` tells
-  /// whether the ranks have done the same so far; -1: they have not. `charged_s`: what the last
-  /// merge cost the rank. `clock`: by how much the agreed clock differs from the samples' clock.
+  /// Writes this rank's own report.
+  /// @param state equal if the ranks have made the same calls so far; -1: they have not
+  /// @param charged_s cost of the last synchronisation for this rank
+  /// @param room number of samples with room in the report, the same on all ranks
+  /// @param clock difference between the agreed clock and the samples' clock
   void write(std::int64_t call, std::int32_t state, double charged_s, const rank_findings& found,
              std::span<const timed_sample> samples, int room, const clock_offset& clock = {}) {
     room_ = std::size_t(room);
@@ -155,7 +158,7 @@ class merge_report {
     }
   }
 
-  /// May be longer than this one if what is behind is `neutral`.
+  /// Adds a child's report, which may be longer if the rest is `neutral`.
   void add(std::span<const std::int32_t> childs_words) {
     const std::size_t plain = at_stamps(0);
     for (std::size_t i = 0; i < plain; ++i) words_[i] = std::min(words_[i], childs_words[i]);
@@ -164,13 +167,13 @@ class merge_report {
 
   std::span<const std::int32_t> words() const { return words_; }
 
-  // What follows is of all ranks whose reports have been added.
+  // The following members are about all ranks whose reports have been added.
 
   bool agrees() const {
     return words_[call_word] == -words_[call_negative] &&
            words_[state_word] == -words_[state_negative];
   }
-  /// On the rank for which that is the most.
+  /// On the most charged rank.
   double charged_s() const { return -1e-7 * words_[charge_negative]; }
   int gave_core() const { return -words_[gave_core_negative]; }
   rank_findings found() const {
@@ -178,7 +181,7 @@ class merge_report {
             .has_device = words_[has_device_negative] != 0,
             .lacks_clock = words_[lacks_clock_negative] != 0};
   }
-  /// Of the i-th sample; nothing if no rank recorded it.
+  /// The times of the i-th sample; empty if no rank recorded the sample.
   std::optional<call_times> times(std::size_t i) const {
     const std::span words = std::span(words_).subspan(at_sample(i), sample_words);
     if (words[longest_negative] == neutral) return std::nullopt;
@@ -191,7 +194,7 @@ class merge_report {
     if (shares_clock_ && !found().lacks_clock) times.on_shared_clock = stamps(i);
     return times;
   }
-  /// Of the i-th sample; nothing if all ranks know it.
+  /// The size of the i-th sample; empty if all ranks know it.
   std::optional<call_size> size(std::size_t i) const {
     const std::span words = std::span(words_).subspan(at_sample(i), sample_words);
     if (words[largest_size_negative] == neutral) return std::nullopt;
@@ -211,11 +214,11 @@ class merge_report {
     refuses_copies_negative,
     has_device_negative,
     lacks_clock_negative,
-    clock_error_negative,  // in ns, of the sample for which that is the most
+    clock_error_negative,  // in ns, the largest of any sample
     header
   };
-  // A sample: times are logarithms, gaps in units of 100 ns, sizes the bits of floats, which are
-  // ordered as they are; asking in nanoseconds.
+  // A sample: times as logarithms, gaps in units of 100 ns, sizes as the bits of floats (whose
+  // order is that of the floats), asking in ns.
   enum : std::size_t {
     longest_negative,
     shortest_word,
@@ -225,21 +228,21 @@ class merge_report {
     shortest_asking_word,
     sample_words
   };
-  // Behind all of these, for each sample, by the shared clock: negative nanoseconds, each in two
-  // words. The second and the third one are of the rank of the first one; the third one is four
-  // times the nanoseconds, and one more if the rank waits, or two more if only for lower ranks:
-  // then the nanoseconds are when the last of these and itself had come. The fourth one is four
-  // times the nanoseconds, too.
+  // After all samples: for each sample four stamps by the shared clock, as negative nanoseconds in
+  // two words each. The second and third stamp are of the rank of the first. The third and fourth
+  // stamp are four times the nanoseconds. The third stamp adds 1 if the rank waits, or 2 if the
+  // rank waits for lower ranks only. Its nanoseconds are then the arrival of the last awaited rank
+  // and itself.
   enum : std::size_t { next_stamp, left_stamp, came_stamp, ready_stamp, num_stamps };
   static constexpr std::size_t stamp_words = 2 * num_stamps;
   static_assert(header + max_samples * (sample_words + stamp_words) <= max_words);
-  // Ranks that come to their next call within so many nanoseconds may have waited for each other by
-  // messages of the program: the first of them has held up the others. Of those that come at once
-  // the one that left last counts, and of those whose clocks are known less exactly than a message
-  // takes.
+  // In nanoseconds. Ranks that arrive at their next call within `together` may have waited for each
+  // other by messages of the program: the first of them has held up the others. Among ranks that
+  // arrive within `at_once`, or whose clocks are less exact than `exact` (the time of a message),
+  // the rank that left last counts.
   static constexpr std::int64_t together = 5000, at_once = 500, exact = 2000;
 
-  enum : std::int64_t { for_none, for_all, for_lower };  // who is waited for
+  enum : std::int64_t { for_none, for_all, for_lower };  // whom the rank waits for
   static std::int64_t waiting_of(rank_role role) {
     if (!role.waits()) return for_none;
     return role.of == dependence::on_lower ? for_lower : for_all;
@@ -280,7 +283,7 @@ class merge_report {
     const bool child_held_up = apart  ? its < own
                                : same ? childs(left_stamp) < mine(left_stamp)
                                       : its > own;
-    // The child's ranks are all higher than those that have been added before.
+    // All ranks of the child are higher than the ranks added before.
     if (child_held_up) {
       const std::int64_t came = childs(came_stamp);
       for (const std::size_t which : {next_stamp, left_stamp}) put(at + 2 * which, childs(which));
@@ -306,34 +309,34 @@ class merge_report {
   bool shares_clock_ = false;
 };
 
-/// When to merge next, and how.
+/// Time and form of the next synchronisation.
 struct next_merge {
-  std::int32_t gap = 0;      ///< calls from consuming this merge to posting it
-  std::int32_t pace = 1;     ///< calls it takes for each level of the tree; 0: all in one call
-  std::int32_t samples = 0;  ///< room for them in its reports
+  std::int32_t gap = 0;      ///< calls from consuming this synchronisation to posting the next
+  std::int32_t pace = 1;     ///< calls for each level of the tree; 0: all levels in one call
+  std::int32_t samples = 0;  ///< room for samples in its reports
 };
 
-/// The leader's reply to a merge: the next one, and new plans.
+/// The leader's reply to a synchronisation: the next synchronisation and new plans.
 class merge_reply {
  public:
   static constexpr int max_words = 512;
 
   merge_reply() : words_(max_words, 0) {}
 
-  /// Where the parent's is to be received.
+  /// Room for the parent's reply.
   std::span<std::int32_t> room() { return words_; }
   std::span<const std::int32_t> words() const {
     return std::span(words_).first(std::size_t(words_[size_word]));
   }
 
-  /// If the ranks do not go on that is all it says, and what was found; else plans are added, as
-  /// many as fit, and the next merge.
+  /// Starts a reply. If the ranks do not agree, the reply contains only that and the findings;
+  /// otherwise the next synchronisation and as many plans as fit.
   void begin(bool agreed) {
     words_[agreed_word] = agreed ? 1 : 0;
     words_[size_word] = header;
     words_[plans_word] = 0;
   }
-  /// False if it does not fit.
+  /// Returns false if the plan does not fit.
   bool add(const epoch_plan& p, int context) {
     const std::size_t used =
         plan_words::write(p, context, std::span(words_).subspan(std::size_t(words_[size_word])));
@@ -361,8 +364,8 @@ class merge_reply {
   next_merge next() const {
     return {.gap = words_[gap_word], .pace = words_[pace_word], .samples = words_[samples_word]};
   }
-  /// Calls `activate` with all that is left of the words at each plan; it returns how many of them
-  /// are the plan's.
+  /// Calls `activate` at each plan with the rest of the words; `activate` returns the number of the
+  /// plan's words.
   template <class Activate>
   void for_each_plan(const Activate& activate) const {
     auto rest = std::span<const std::int32_t>(words_).subspan(header);
@@ -378,7 +381,7 @@ class merge_reply {
     samples_word,
     refuses_copies_word,
     has_device_word,
-    plans_word,  // how many plans follow
+    plans_word,  // number of plans that follow
     header
   };
   static_assert(header + plan_words::most <= max_words);

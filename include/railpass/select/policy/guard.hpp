@@ -3,25 +3,22 @@
 // The guard that keeps tuning from being slower than native. A policy proposes which arm is in use
 // and which arms are tried; the guard decides. The models of times live in the policies.
 //
-// The guard assumes no distribution of times and detects no changes. It compares calls of an arm
-// and of native between the same two synchronisations (*pairs*), because both saw the same machine.
-// A call that follows a call of another arm may hold part of that call, so it forms no pair.
+// The guard assumes no distribution of times and searches for no changes. It compares calls of an
+// arm and of native between the same two synchronisations (*pairs*), because both saw the same
+// machine. A call that follows a call of another arm may hold part of that call, so it forms no
+// pair.
 //
-//   * An arm comes into use only after it has run, except at the very start, if predictions come
-//   from
-//     times of this machine. The older a context is, the more pairs an arm must win first.
-//   * The arm in use is compared with native again before its calls have doubled. It stays unless
-//   its
-//     sums over the pairs are clearly larger. Slow calls of an arm count fully once the arm clearly
-//     has more slow calls than all other arms; until then they are attributed to the machine.
-//   * Native replaces the arm in use at once if the arm's latest calls take longer than native did
-//   in
-//     their comparison, and twice as long as before. Afterwards an arm must win new pairs.
-//   * The time of trials beyond native's has one budget. The expected cost of an arm that has never
-//     run is the mean cost of first calls so far.
-//   * If ranks share cores, an arm costs the program more than its calls show: the guard adds a
-//   share
-//     of native's time.
+// - An arm comes into use only after it has run, except at the very start, if predictions come from
+//   times of this machine. The older a context is, the more pairs an arm must win first.
+// - The arm in use is compared with native again before its calls have doubled. It stays unless its
+//   sums over the pairs are clearly larger. Slow calls of an arm count fully once the arm clearly
+//   has more slow calls than all other arms; until then they are attributed to the machine.
+// - Native replaces the arm in use at once if the arm's latest calls take longer than native did in
+//   their comparison, and twice as long as before. Afterwards an arm must win new pairs.
+// - The time of trials beyond native's has one budget. The expected cost of an arm that has never
+//   run is the mean cost of first calls so far.
+// - If ranks share cores, an arm costs the program more than its calls show: the guard adds a share
+//   of native's time.
 //
 // Paired comparisons: Yue, Broder, Kleinberg, Joachims: The k-armed dueling bandits problem,
 // Journal of Computer and System Sciences 78(5), 2012, doi:10.1016/j.jcss.2011.12.028. A budget
