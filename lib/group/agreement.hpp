@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The agreement: the reduction by which the ranks of a communicator begin to be tuned.
+// The agreement: the reduction by which the ranks of a communicator start tuning.
 #pragma once
 
 #include "lib/group/base.hpp"
@@ -14,17 +14,17 @@
 
 namespace railpass::internal {
 
-/// Each rank fills in its own; agree() leaves what holds on all of them.
+/// Each rank fills in its own values; agree() leaves what holds on all ranks.
 class agreement {
  public:
-  /// A rank that has filled in nothing stands in nobody's way, but has made no part and no base.
+  /// A rank that has filled in nothing hinders no other rank, but has made no part and no base.
   agreement() {
     words_[settings] = words_[settings + 1] = ~std::uint64_t{0};
     words_[name] = ~std::uint64_t{0};
     set_pair(base_id_word, 0);
   }
 
-  /// Whether something holds on this rank, and then: on all.
+  /// Facts that hold on this rank and, after agree(), on all ranks.
   enum flag : unsigned {
     lenient,
     enabled,
@@ -32,7 +32,7 @@ class agreement {
     no_device,
     names_rails,
     names_no_rails,
-    says_worth,  // a summary or a dump is asked for
+    says_worth,  // a summary or a dump is requested
     made_its_part,
     may_make_communicators,
     has_room_for_base,
@@ -51,7 +51,7 @@ class agreement {
     return is_equal(settings) || (words_[settings] & words_[settings + 1]) == ~std::uint64_t{0};
   }
 
-  /// Rank 0 names the communicator, as it names no other one in its life.
+  /// Rank 0 names the communicator, and never uses a name twice.
   void set_name(std::uint64_t of_communicator) { words_[name] = of_communicator; }
   std::uint64_t name_of_communicator() const { return words_[name]; }
 
@@ -59,10 +59,10 @@ class agreement {
   void set_clock(std::uint64_t mark) {
     if (mark != 0) set_pair(clock, mark);
   }
-  /// All ranks measure by the same clock.
+  /// Whether all ranks measure by the same clock.
   bool same_clock() const { return is_equal(clock); }
 
-  /// The base in which this rank would have its lane, and the lanes and slots that are free there.
+  /// The base in which this rank would take its lane, and the free lanes and slots there.
   void offer(std::uint64_t base_id, const place_book::lane_set& free,
              const place_book::slot_set& free_slots) {
     set_pair(base_id_word, base_id);
@@ -71,9 +71,9 @@ class agreement {
   }
   bool same_base() const { return is_equal(base_id_word); }
   bool no_base() const { return same_base() && words_[base_id_word] == 0; }
-  /// The first lane that is free on all ranks; -1: there is none.
+  /// The first lane that is free on all ranks, or -1.
   int common_lane() const;
-  /// The first slot that is free on all ranks; -1: there is none.
+  /// The first slot that is free on all ranks, or -1.
   int first_slot() const { return words_[slots] == 0 ? -1 : std::countr_zero(words_[slots]); }
 
   /// Collective over `comm`. Returns an MPI error code.
@@ -83,8 +83,8 @@ class agreement {
   }
 
  private:
-  // Of each pair the second is the first one's complement: under AND both survive only if all ranks
-  // have the same.
+  // In a pair, the second word is the complement of the first. Under AND, both words survive only
+  // if all ranks have the same value.
   enum word : std::size_t {
     settings,
     name = settings + 2,

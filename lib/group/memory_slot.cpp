@@ -25,8 +25,7 @@ bool has_all_ranks_of(const base_lane& lane, const base_lane& other) {
   return std::ranges::includes(ranks_in_base(lane), ranks_in_base(other));
 }
 
-// Under AND, a slot's two words stay each other's complement if all ranks that say something of it
-// say the same.
+// Under AND, the two words of a slot stay complements if all ranks that judge the slot agree.
 class idle_slots {
  public:
   idle_slots(const base_lane& lane, bool ready) : lane_(lane) {
@@ -38,7 +37,7 @@ class idle_slots {
     for (int n = 0; n < place_book::most_slots; ++n)
       if (!free.has(n)) ask(n, tenants.of_slot[std::size_t(n)]);
   }
-  // Collective. The first one that is idle on all ranks; -1: there is none.
+  // Collective. The first slot that is idle on all ranks, or -1.
   int agree(joint_lockstep& ranks) {
     if (ranks.agree(words_) != MPI_SUCCESS) return -1;
     for (std::size_t n = 0; n < words_.size() / 2; ++n)
@@ -74,7 +73,7 @@ takes agree_whether(joint_lockstep& ranks, bool took) {
   return all != 0 ? takes::all : takes::not_all;
 }
 
-// All its ranks have come as far as their last call, so nobody reads its memory.
+// All ranks of the tenant have come as far as its last call, so no rank reads its memory.
 int evict_one(joint_lockstep& ranks, bool ready) {
   const base_lane& lane = ranks.lane();
   const int number = idle_slots(lane, ready).agree(ranks);
@@ -83,7 +82,7 @@ int evict_one(joint_lockstep& ranks, bool ready) {
   if (slot_tenant* const who = all.tenants(lane.of()).of_slot[std::size_t(number)].who)
     who->give_up_slot();
   const bool took = all.take_slot(lane.of(), number, true);
-  // The memory of all begins anew before anybody looks at it.
+  // The memory of every rank starts anew before any rank reads it.
   return agree_whether(ranks, took) == takes::all ? number : -1;
 }
 
@@ -100,8 +99,8 @@ memory_slot::~memory_slot() {
   bases::of_process().give_back_slot(lane_.of(), number_, use_.leave());
 }
 
-// Where it is unknown whether all ranks have taken a slot, some may use it: it is nobody's any
-// more.
+// If this rank does not know whether all ranks have taken the slot, some ranks may use it. Then the
+// slot is never used again.
 int take_memory_slot(joint_lockstep& ranks, const slot_request& request) {
   const base& of = ranks.lane().of();
   const bool one_thread = request.one_thread;
@@ -111,7 +110,7 @@ int take_memory_slot(joint_lockstep& ranks, const slot_request& request) {
   bases& all = bases::of_process();
   const bool took = all.take_slot(of, number);
   if (one_thread) return took ? number : -1;
-  // Threads of several ranks may come in different orders, and take each other's.
+  // Threads of several ranks may come in different orders, and take each other's slots.
   const takes on_ranks = agree_whether(ranks, took);
   if (on_ranks == takes::not_all && took) all.give_back_slot(of, number, 0);
   return on_ranks == takes::all ? number : -1;

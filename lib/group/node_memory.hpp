@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Memory that the ranks of a base share within each host: made once, with the base, for all the
-// communicators that get a slot there (memory_slot.hpp). In each slot is a region for each rank of
-// the host.
+// Memory that the ranks of a base share within each host, made once with the base. Communicators
+// get slots of this memory (memory_slot.hpp). Each slot has a region for each rank of the host.
 #pragma once
 
 #include "lib/exec/cells.hpp"
@@ -19,12 +18,12 @@
 
 namespace railpass::internal {
 
-/// Anonymous memory (memfd), so that nothing is left of it when its ranks are gone, however they
-/// ended; its descriptor goes from one process to the others through a socket, so that ranks share
-/// it where they really can and nobody else gets at it. Reserved when it is made: no access fails.
+/// Anonymous memory (memfd), which vanishes with its ranks however they end. A socket passes the
+/// descriptor between processes. So only processes of the base that can share memory get access.
+/// The memory is reserved when it is made: no access fails.
 class node_memory {
  public:
-  /// Communicators at once that may use it: more need memory that few programs would use.
+  /// Communicators that may use the memory at a time. More slots would seldom be used.
   static constexpr int most_slots = place_book::most_slots;
 
   class making;
@@ -33,27 +32,27 @@ class node_memory {
   node_memory& operator=(const node_memory&) = delete;
 
   int num_slots() const { return num_slots_; }
-  /// Whether each rank of this host has a core, as far as the cores go that they may use.
+  /// Whether the ranks of this host may use at least a core per rank.
   bool has_core_per_rank() const { return core_per_rank_; }
-  /// Whether each rank of this host may copy from and to the memory of all others there.
+  /// Whether each rank of this host may copy from and to the memory of every other rank there.
   bool has_single_copy() const { return single_copy_; }
-  /// What this rank shows in a slot; without memory if it is the base's only rank of its host.
+  /// This rank's region in a slot; without memory if the base has no other rank on this host.
   cell_region own_region(int slot) const { return memory_ ? region(local_, slot) : cell_region(); }
 
-  /// A communicator's use of a slot, from when all have agreed on it until this rank reads nothing
-  /// more of what the others write.
+  /// A communicator's use of a slot: from the agreement of its ranks until this rank no longer
+  /// reads the regions of other ranks.
   class use {
    public:
-    /// `ranks` are the base's, which all have taken the slot, on any hosts. `room` has been
-    /// reserved for those of one host, as nothing may fail here on one rank alone.
+    /// `ranks`: ranks in the base, on any hosts; all have taken the slot. `room`: reserved for the
+    /// ranks of one host, because nothing may fail here on one rank alone.
     use(node_memory& of, int slot, const rank_map& ranks, int num_ranks, cell_regions room);
     use(const use&) = delete;
     use& operator=(const use&) = delete;
-    /// The end: what others show is not read any more. Returns how many ranks will say that of what
-    /// this one has shown.
+    /// Ends the use: this rank no longer reads other regions. Returns the number of ranks that will
+    /// report the same about this rank's region.
     std::uint64_t leave();
-    /// Of the communicator's ranks on this host, without memory if this rank is the base's only one
-    /// here.
+    /// Regions of the communicator's ranks on this host, without memory if this rank is the base's
+    /// only rank here.
     const cell_regions& regions() const { return regions_; }
 
    private:
@@ -65,41 +64,41 @@ class node_memory {
   node_memory() = default;
   cell_region region(int local, int slot) const;
 
-  // Of a rank of the base: its place among this host's ranks; on other hosts: -1.
+  // The place of a base's rank among this host's ranks; -1 for ranks on other hosts.
   int local_of(int rank) const {
     return hosts_->node_of(rank) == host_ ? hosts_->place_on_node(rank) : -1;
   }
 
   std::shared_ptr<const placement> hosts_;
-  int host_ = 0;   // this rank's, as the next one
-  int local_ = 0;  // the place there
+  int host_ = 0;   // of this rank
+  int local_ = 0;  // this rank's place on its host
   int num_local_ = 0;
   int num_slots_ = 0;
   bool core_per_rank_ = false;
-  std::uint64_t word_ = 0;  // for others to try to copy
+  std::uint64_t word_ = 0;  // copied by other ranks as a test
   bool single_copy_ = false;
   std::byte* memory_ = nullptr;
   std::size_t bytes_ = 0;
 };
 
-/// How the ranks of a communicator get such memory, all of them or none: with two reductions, and
-/// without making anything of MPI's.
+/// Makes the memory on all ranks of a communicator or on no rank, with two reductions and without
+/// any MPI object.
 class node_memory::making {
  public:
-  /// This rank's part before all agree: the first rank of each host listens. `hosts`: of the ranks;
-  /// `id` is the same on all ranks and nobody else's. Throws std::bad_alloc.
+  /// This rank's part before the agreement: the first rank of each host listens. `hosts`: of the
+  /// ranks. `id`: equal on all ranks, and used by no other communicator. Throws std::bad_alloc.
   making(MPI_Comm comm, std::shared_ptr<const placement> hosts, std::uint64_t id,
          std::int64_t most_bytes);
   ~making();
   making(const making&) = delete;
   making& operator=(const making&) = delete;
 
-  /// What each rank offers, per host; the least counts.
+  /// Bytes per host that this rank offers; the smallest offer counts.
   std::int64_t offered_bytes() const;
-  /// The memory, with so many bytes agreed; null: none on any rank, because that is too little, no
-  /// host has two ranks, or some system call has failed. Then `problem` says which on the rank
-  /// where it did, and is empty on others. Collective, but only where the same number of bytes says
-  /// so.
+  /// Returns the memory with `agreed_bytes` per host. Null on all ranks if the memory is too small,
+  /// no host has two ranks, or a system call has failed; then `problem` names the failed call on
+  /// that rank and is empty on other ranks. Collective. `agreed_bytes` must be equal on all ranks,
+  /// because it decides whether ranks communicate at all.
   std::unique_ptr<node_memory> finish(std::int64_t agreed_bytes, std::string& problem);
 
  private:

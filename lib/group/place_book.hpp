@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a rank knows of the places in a base, which communicators have one after the other: lanes
-// for their messages, and slots of the memory that the ranks of each host share.
+// A rank's view of the places in a base: lanes for messages, and slots of the memory that the ranks
+// of each host share. Communicators use places one after the other.
 //
 // A lane is free or in use. A slot is free, in use, or left: this rank's user is gone, but other
-// ranks may still read what this one has shown there. Who wants places hears which ones are free,
-// agrees with other ranks on some, and takes these, which looks once more: another thread may have
-// had a place meanwhile. When a slot is taken its memory begins anew, so that nothing of the user
-// before has a number of the next one's. On all ranks it has been taken before any of them uses it:
-// by a reduction, or because no other thread can have had it since its memory began anew.
+// ranks may still read what this rank has shown there. A communicator asks which places are free,
+// agrees with other ranks on places, and takes them. Taking checks again, because another thread
+// may have taken a place meanwhile. The memory of a slot starts anew when the slot is taken, so
+// that old content has no number of the next user. Every rank has taken a slot before any rank uses
+// the slot: by a reduction, or because no other thread can have had the slot since its memory
+// started anew.
 #pragma once
 
 #include "lib/exec/cells.hpp"
@@ -20,7 +21,7 @@
 
 namespace railpass::internal {
 
-/// A bit for each of some places.
+/// A bit for each of `Places` places.
 template <int Places>
 class place_set {
  public:
@@ -37,18 +38,18 @@ class place_set {
   std::array<std::uint64_t, num_words> words_{};
 };
 
-/// One base's, on this rank. Whoever calls holds the lock of all bases.
+/// The places of one base on this rank. The caller holds the lock of all bases.
 class place_book {
  public:
   static constexpr int num_lanes = 1024, most_slots = 8;
   using lane_set = place_set<num_lanes>;
   using slot_set = place_set<most_slots>;
 
-  /// All lanes are free but the last one, which is nobody's.
+  /// All lanes are free but the last lane, which no communicator gets.
   place_book() {
     for (int n = 0; n + 1 < num_lanes; ++n) lanes_.add(n);
   }
-  /// A slot, with this rank's memory of it; without memory where no other rank reads it.
+  /// Adds a slot with this rank's memory, or without memory if no other rank reads it.
   void add_slot(cell_region own) { slots_[std::size_t(num_slots_++)].own = own; }
 
   const lane_set& free_lanes() const { return lanes_; }
@@ -59,7 +60,7 @@ class place_book {
   }
   void give_back_lane(int number) { lanes_.add(number); }
 
-  /// The memory of those that are free begins anew.
+  /// Returns the free slots. Their memory starts anew.
   slot_set free_slots() {
     slot_set free;
     for (int n = 0; n < num_slots_; ++n)
@@ -69,8 +70,8 @@ class place_book {
       }
     return free;
   }
-  /// False: it is not free any more. `all_have_left`: no rank reads it, although some may not have
-  /// said so yet.
+  /// Returns false if the slot is no longer free. `all_have_left`: no rank reads the slot, although
+  /// some ranks may not have reported so yet.
   bool take_slot(int number, bool all_have_left = false) {
     slot& wanted = slots_[std::size_t(number)];
     if (wanted.in_use || !(all_have_left || is_free(wanted))) return false;
@@ -78,7 +79,7 @@ class place_book {
     wanted.own_begins_anew();
     return true;
   }
-  /// The user on this rank is gone; so many other ranks were to read what this one showed.
+  /// This rank's user is gone. `readers`: other ranks that were to read this rank's memory.
   void give_back_slot(int number, std::uint64_t readers) {
     slot& left = slots_[std::size_t(number)];
     left.in_use = false;
@@ -89,13 +90,14 @@ class place_book {
   struct slot {
     cell_region own{};
     bool in_use = false;
-    std::uint64_t readers = 0;  // that will have left this rank's memory once all have
+    std::uint64_t readers = 0;  // readers_left() reaches this once all readers have left
 
     void own_begins_anew() {
       if (own.memory()) own.begin_anew();
     }
   };
-  // Without threads, ranks of the next user may have left this one's memory before it has taken it.
+  // Without threads, the next user's ranks may leave this rank's memory before it has taken the
+  // slot.
   static bool is_free(const slot& s) {
     if (s.in_use || !s.own.memory()) return !s.in_use;
     return s.own.readers_left().load(std::memory_order_acquire) >= s.readers;

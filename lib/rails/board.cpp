@@ -33,21 +33,21 @@ struct header {
 };
 static_assert(sizeof(header) == 32);
 
-// Of one rank and rail; all zero: nothing was posted.
+// Entry of one rank and rail; all zero: nothing was posted.
 struct place {
   double posted_at_s = 0;
   std::int64_t pid = 0;
   std::int64_t sent_bytes = 0;
   std::int64_t backlog_bytes = 0;
   double bytes_per_s = 0;
-  double prediction_error = 0;  // not a number: none yet
+  double prediction_error = 0;  // not a number: unknown
   char rail[80] = {};
   char program[56] = {};
-  std::uint64_t checksum = 0;  // what is read while it is written may be half of each
+  std::uint64_t checksum = 0;  // detects an entry that is read during a write
 };
 static_assert(sizeof(place) == 192);
 
-// FNV-1a of all before the checksum, by words.
+// FNV-1a over the words before the checksum.
 std::uint64_t checksum_of(const place& p) {
   std::uint64_t words[sizeof(place) / 8];
   std::memcpy(words, &p, sizeof p);
@@ -88,7 +88,7 @@ file open_file(const std::string& path, int flags) {
   return file(open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, 0600));
 }
 
-// What keeps a file from being one of ours; null: nothing.
+// Why a file is not a board of this user; null: no objection.
 const char* objection(const struct stat& s) {
   if (!S_ISREG(s.st_mode)) return "not a regular file";
   if (s.st_uid != geteuid()) return "owned by another user";
@@ -106,7 +106,7 @@ const char* objection(const header& h, std::int64_t bytes) {
   return nullptr;
 }
 
-// Text from a file, for a terminal.
+// Text from a file, made safe for a terminal.
 template <std::size_t n>
 std::string text_of(const char (&field)[n]) {
   std::string text(field, strnlen(field, n));
@@ -131,7 +131,7 @@ bool read_places(int fd, std::int64_t at, std::vector<place>& places) {
   return pread(fd, places.data(), bytes, at) == ssize_t(bytes);
 }
 
-// Empty: they are sound.
+// Returns why the board is not sound; empty: the board is sound.
 std::string read_board(int fd, const header& h, found_board& board) {
   board.id = h.id;
   board.num_ranks = int(h.num_ranks);
@@ -162,14 +162,14 @@ std::string read_board(int fd, const header& h, found_board& board) {
   return "";
 }
 
-// Removes the board if nobody uses it.
+// Removes the board if no process uses it.
 bool is_left_over(int fd, const std::string& path) {
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) return false;
   unlink(path.c_str());
   return true;
 }
 
-// One file that has a board's name; `found` null: only removes it if it is left over.
+// Reads a file that has a board's name. If `found` is null, only removes a left-over board.
 void look_at(const std::string& path, found_boards* found) {
   const auto skip = [&](const std::string& why) {
     if (found) found->skipped.push_back(path + ": " + why);
@@ -184,7 +184,7 @@ void look_at(const std::string& path, found_boards* found) {
   if (const char* why = objection(s)) return skip(why);
   header h{.magic = {}};
   const bool is_whole = pread(f.get(), &h, sizeof h, 0) == ssize_t(sizeof h);
-  // Still empty where somebody is just making it, or was killed then.
+  // The header is empty while a process creates the board, or if that process was killed.
   const bool is_made = std::ranges::any_of(h.magic, [](char c) { return c != 0; });
   if (is_made)
     if (const char* why = is_whole ? objection(h, s.st_size) : "cut short") return skip(why);
@@ -219,13 +219,13 @@ rail_board::rail_board(std::uint64_t id, int num_ranks, int num_rails, int rank,
     struct stat s = {};
     fstat(mine.get(), &s);
     if (const char* why = objection(s)) throw error(path_ + ": " + why);
-    // Who removes what is left behind may have taken it for that before it was locked.
+    // Before the lock, another process may have removed the file as left over.
     if (flock(mine.get(), LOCK_SH | LOCK_NB) == 0 && fstat(mine.get(), &s) == 0 && s.st_nlink > 0)
       break;
     if (tries == most_tries) throw error(path_ + ": cannot be locked");
     usleep(100);
   }
-  // The same by all ranks.
+  // All ranks write the same header.
   const header h{.place_bytes = sizeof(place),
                  .num_ranks = std::uint32_t(num_ranks),
                  .num_rails = std::uint32_t(num_rails),
@@ -239,7 +239,7 @@ rail_board::rail_board(std::uint64_t id, int num_ranks, int num_rails, int rank,
 }
 
 rail_board::~rail_board() {
-  flock(fd_, LOCK_UN);  // two that end together must not keep each other from removing it
+  flock(fd_, LOCK_UN);  // else two processes that end together would both keep the file
   is_left_over(fd_, path_);
   close(fd_);
 }
@@ -259,7 +259,7 @@ void rail_board::post(std::span<const posted_rail> rails) {
     set_text(p.program, program_invocation_short_name);
     p.checksum = checksum_of(p);
   }
-  // Its memory is there since it was opened.
+  // The file's memory was allocated when the board was opened.
   [[maybe_unused]] const ssize_t written =
       pwrite(fd_, places.data(), places.size() * sizeof(place), place_at(first_place_));
 }
