@@ -33,7 +33,7 @@ namespace {
 
 std::mutex making;
 std::atomic<bool> ended{false};
-// Lives for ever: communicators may be freed, and MPI finalized, after all destructors have run.
+// Never destroyed: communicators may be freed, and MPI finalized, after all destructors have run.
 process* made = nullptr;
 
 std::string mpi_library() {
@@ -55,7 +55,7 @@ int world_size() {
   return size;
 }
 
-// What names something that is not there is rank 0's to find, which reads files for that.
+// Rank 0 alone looks for settings that name missing things, because this check reads files.
 environment_settings read_and_checked() {
   settings_in_force read = read_settings(environ);
   for (std::string& problem : read.problems) problem += "; ignored";
@@ -66,14 +66,14 @@ environment_settings read_and_checked() {
           .problems = std::move(read.problems)};
 }
 
-// What is learnt in a run is kept after so long and, as long as it goes on, each time it has gone
-// on for twice as long, but at least that often: who is killed loses half of what it knew at most.
-// Other leaders send messages and write no file.
+// Seconds between two savings of what a run has learnt. Each pause is as long as the run so far, up
+// to the longest pause, so that a killed run loses at most half of its knowledge. Other leaders
+// than rank 0 send messages and write no file.
 constexpr double first_keeping_s = 1, first_telling_s = 0.1, longest_pause_s = 3600;
-// Rank 0 waits that long for the last messages of other leaders.
+// Seconds that rank 0 waits for the last messages of other leaders.
 constexpr double last_words_s = 0x1p-6;
 
-// As rank 0 knows it; nothing where there is no base.
+// As rank 0 knows it; empty if there is no base.
 knowledge::stakes_of_job what_is_at_stake(std::span<const knowledge::experience> known) {
   const own_float_environment own;
   try {
@@ -135,14 +135,14 @@ process::process(std::vector<std::string>& problems, environment_settings read)
                           nullptr);
   create_datatype_key(&datatype_key_);
   create_rails_key(&rails_key_);
-  // Attributes of MPI_COMM_SELF are deleted at the beginning of MPI_Finalize, while messages still
-  // travel; those of MPI_COMM_WORLD too late.
+  // MPI_Finalize deletes attributes of MPI_COMM_SELF first, while messages still travel. Attributes
+  // of MPI_COMM_WORLD are deleted too late.
   int key = MPI_KEYVAL_INVALID;
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_finalize, &key, nullptr);
   PMPI_Comm_set_attr(MPI_COMM_SELF, key, this);
   PMPI_Comm_free_keyval(&key);
 
-  // Contexts say how many ranks share a host, so that the number of hosts is no mark of these.
+  // Contexts contain the ranks per host, so the number of hosts is not a mark of the machine here.
   if (world_rank_ == 0 && values_.enable)
     known_ = read_knowledge(values_.knowledge, files::this_machine(1, mpi_library_), problems);
   if (world_rank_ == 0) kept_.tidy();
@@ -160,14 +160,14 @@ int process::on_finalize(MPI_Comm, int, void*, void*) {
 }
 
 void process::end() {
-  // From here on all calls are native, on this rank and on all others once they come to this: in
-  // between there are none that would need both.
+  // From here on, all calls of this rank are native; other ranks follow when they come here. No
+  // call in between needs ranks of both kinds.
   ended.store(true, std::memory_order_release);
   if (process* const mine = running_.exchange(nullptr, std::memory_order_acq_rel)) mine->finalize();
 }
 
 void process::finalize() {
-  // MPI allows no other thread to be inside a call now. Nobody is waited for, or not for long.
+  // MPI allows no other thread inside a call now. Waits for other ranks are short, if any.
   for (communicator_state* const state : communicators_) state->leave();
   leave_rails();
   if (!values_.stats.empty()) {
@@ -194,18 +194,18 @@ void process::finalize() {
   bases::of_process().end();
 }
 
-// Which sets there are is known once the program has ended.
+// The function sets are known only at the end of the program.
 void process::look_for_unknown_names() {
   try {
     for (const std::string& name : names_of_sets(values_.use))
-      if (!sets_.contains(name) && meant_collective(name).empty())  // else that has been said
+      if (!sets_.contains(name) && meant_collective(name).empty())  // else already reported
         warn("RAILPASS_USE: '" + name +
              "' is neither a collective nor a function set that rank 0 called");
-  } catch (const std::bad_alloc&) {  // nobody hears of it
+  } catch (const std::bad_alloc&) {  // the warning is lost
   }
 }
 
-// Who pins an arm and compares would else take the MPI library's own for it.
+// Without this warning, users would mistake native's times for times of the pinned arm.
 void process::look_for_idle_pins() {
   if (!values_.enable) return;
   try {
@@ -221,12 +221,12 @@ void process::look_for_idle_pins() {
       warn("RAILPASS_USE: never run: " + idle +
            " (the program made too few of these calls, or the arm cannot run them: see `railpass "
            "algorithms --collective NAME`)");
-  } catch (const error&) {           // there is no such arm, which has been said
-  } catch (const std::bad_alloc&) {  // nobody hears of it
+  } catch (const error&) {           // no such arm; already reported
+  } catch (const std::bad_alloc&) {  // the warning is lost
   }
 }
 
-// A leader other than the world's rank 0 sends its knowledge to rank 0, which keeps it.
+// Leaders other than the world's rank 0 send their knowledge to rank 0, which stores it.
 void process::keep_so_far() {
   const double passed_s = clock_() - began_s_;
   double due_s = keep_after_s_;
@@ -238,7 +238,7 @@ void process::keep_so_far() {
     if (world_rank_ != 0) return leaders_.tell(learnt().contexts);
     leaders_.hear();
     kept_.keep(learnt(), num_hosts_, mpi_library_);
-  } catch (const std::bad_alloc&) {  // the next time, perhaps
+  } catch (const std::bad_alloc&) {  // the next attempt may succeed
   }
 }
 
@@ -254,11 +254,11 @@ void process::keep_learnt() {
     const double left_s = std::max(0.0, patience_s - (steady_clock_s() - began_s));
     if (const std::string problem = kept_.end(std::move(run), left_s); !problem.empty())
       record(problem);
-  } catch (const std::bad_alloc&) {  // a run that leaves nothing behind
+  } catch (const std::bad_alloc&) {  // this run leaves no knowledge
   }
 }
 
-// Contexts that are worth keeping, but for what the machine is: that may be in files.
+// Contexts that are worth keeping, without the machine's marks, which may be in files.
 knowledge::run_record process::learnt() {
   const own_float_environment own;
   select::statistics_dump dump;
@@ -286,7 +286,7 @@ void process::say_summary() {
     text +=
         has_profile ? "" : " No profile of this machine was used (railpass sample, railpass fit).";
     std::fprintf(stderr, "%s\n", text.c_str());
-  } catch (const std::bad_alloc&) {  // nobody hears of it
+  } catch (const std::bad_alloc&) {  // the message is lost
   }
 }
 
@@ -343,7 +343,7 @@ void process::record(std::string_view text, bool for_user) {
       if (!recorded_.insert(kept).second) return;
     }
     write_record(values_.log, kept, for_user);
-  } catch (const std::bad_alloc&) {  // what is recorded is worse than that nobody hears of it
+  } catch (const std::bad_alloc&) {  // losing a record is better than failing
   }
 }
 
@@ -356,9 +356,9 @@ void process::add(communicator_state& state) {
   communicators_.push_back(&state);
 }
 
-// What others still do over rails they do without this rank, whose connections stay as they are
-// until the process ends: what was given to them arrives. A message that has ended for this rank
-// and was not given to them yet is waited for, as nobody else can deliver it.
+// Other ranks may still use the rails without this rank, whose connections stay open until the
+// process ends. So data handed to the connections arrives. Messages whose send has ended but whose
+// data was not handed over yet are waited for: no other rank can deliver them.
 void process::leave_rails() {
   const double began_s = steady_clock_s();
   double report_s = values_.hang_report;
@@ -417,7 +417,7 @@ void process::remove(communicator_state& state) {
     state.add_statistics(gone);
     remember(gone);
     select::add_freed(freed_, std::move(gone));
-  } catch (const std::bad_alloc&) {  // a dump without them is better than no free
+  } catch (const std::bad_alloc&) {  // an incomplete dump is better than a failed free
   }
 }
 
@@ -430,7 +430,7 @@ std::optional<knowledge::experience> process::recall(const knowledge::problem& o
   const own_float_environment own;
   const std::lock_guard lock(mutex_);
   if (values_.knowledge == "off") return std::nullopt;
-  // Libraries make communicators that are alike, and some programs hundreds of them.
+  // Libraries make communicators of the same shape, in some programs hundreds.
   constexpr std::size_t enough = 8;
   select::statistics_dump living;
   for (const communicator_state* const state : communicators_)

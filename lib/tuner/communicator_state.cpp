@@ -15,16 +15,16 @@ namespace railpass::internal {
 
 namespace {
 
-// Made before any call, in which no memory for it would make this rank leave the others; never
-// destroyed, as programs make calls in atexit handlers.
+// Made before any call, because a lack of memory inside a call would make this rank leave the other
+// ranks. Never destroyed, because programs make calls in atexit handlers.
 const settings& defaults = *new settings;
 
 bool is_particular(const call_options& options) {
   return !options.arm.empty() || options.segment_bytes >= 0 || !options.policy.empty();
 }
 
-// Programs call on the same few communicators again and again, and MPI takes longer to look up an
-// attribute than all else takes. What a thread remembers holds until any communicator is freed.
+// Programs call on few communicators again and again, and MPI's attribute look-up takes longer than
+// everything else. A thread's copy is valid until any communicator is freed.
 struct remembered {
   MPI_Comm comm;
   communicator_state* state;
@@ -40,8 +40,8 @@ remembered& place_of(MPI_Comm comm) {
   return memory[value * 0x9e3779b97f4a7c15u >> (64 - remembered_bits)];
 }
 
-// Of the calling thread, which is the one that runs delete callbacks: for other threads the same
-// handle may be a new communicator's already.
+// Per thread, because the freeing thread runs the delete callbacks. For other threads, the same
+// handle may already be a new communicator.
 [[gnu::tls_model("initial-exec")]] thread_local communicator_state::freeing* innermost = nullptr;
 
 communicator_state* known_state(MPI_Comm comm, const process& owner) {
@@ -79,8 +79,8 @@ bool communicator_state::is_particular() const {
 communicator_state* communicator_state::find_or_make(MPI_Comm comm, process& owner, int& code) {
   const std::uint64_t now = frees.load(std::memory_order_acquire);
   remembered& seen = place_of(comm);
-  // MPICH goes on to look at attributes that it has deleted, which may be another communicator's
-  // by now: a communicator that is being freed is not asked for any.
+  // MPICH still reads attributes that it has deleted, whose memory may already belong to another
+  // communicator. So no attribute of a communicator that is being freed is read.
   if (freeing::now(comm)) return nullptr;
   void* known = nullptr;
   int found = 0;
@@ -90,7 +90,7 @@ communicator_state* communicator_state::find_or_make(MPI_Comm comm, process& own
     seen = {comm, static_cast<communicator_state*>(known), now};
     return seen.state;
   }
-  // A rank without a state would be native while the others are tuned, and not know it.
+  // A rank without a state would be native, unnoticed, while the other ranks are tuned.
   auto* const fresh = new communicator_state(comm, owner);
   try {
     owner.add(*fresh);
@@ -107,7 +107,7 @@ communicator_state* communicator_state::find_or_make(MPI_Comm comm, process& own
 int communicator_state::on_free(MPI_Comm, int, void* value, void*) {
   auto* const state = static_cast<communicator_state*>(value);
   frees.fetch_add(1, std::memory_order_release);
-  // Once MPI has begun to end, that has been done.
+  // Once MPI has begun to end, these steps have been done.
   if (process::get()) {
     state->leave();
     state->process_.remove(*state);
@@ -120,7 +120,7 @@ int communicator_state::on_free(MPI_Comm, int, void* value, void*) {
 communicator_state::freeing::freeing(MPI_Comm comm) : comm_(comm), outer_(innermost) {
   innermost = this;
   process* const owner = process::get();
-  // MPI frees none of these, and says so.
+  // MPI frees none of these communicators, and reports the error.
   if (!owner || comm == MPI_COMM_NULL || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF) return;
   if (communicator_state* const state = known_state(comm, *owner)) state->leave();
 }
@@ -143,7 +143,7 @@ void communicator_state::drop_session() {
   for (neighbor_set& one : neighbor_sets_) one.drop();
   sets_.drop();
   if (!session_) return;
-  // MPI may still write to what was under way when this rank failed: that memory is given up.
+  // MPI may still write to memory of messages that were pending when this rank failed: leak it.
   if (session_->has_failed())
     static_cast<void>(session_.release());
   else
@@ -180,7 +180,7 @@ bool communicator_state::begins_at_once(const call& c) {
   began_at_once_ = true;
   try {
     return bases::is_one_world(c.comm);
-  } catch (const std::bad_alloc&) {  // the others come to the agreement, if all are in one
+  } catch (const std::bad_alloc&) {  // all ranks in one world reach the agreement
     return true;
   }
 }

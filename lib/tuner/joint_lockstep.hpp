@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The lockstep of a communicator's ranks with all that it needs of MPI: a lane for the messages of
-// its merges and first plans, and what ranks tell each other when one of them fails. Collectives
-// and function sets decide by it.
+// The lockstep of a communicator's ranks with its MPI parts: a lane for messages of merges and
+// first plans, and messages about failures. Collectives and function sets decide by this class. The
+// rules are in railpass/select/lockstep.
 #pragma once
 
 #include "lib/call/call.hpp"
@@ -35,7 +35,7 @@ class process;
 std::string name_of_communicator(MPI_Comm comm);
 
 class joint_lockstep {
-  // As under guard(), but without a lock's own bookkeeping where there is none to take.
+  // Like guard(), without the cost of a lock that is not needed.
   template <class Work>
   auto guarded(const Work& work) {
     if (!is_shared_) [[likely]]
@@ -45,25 +45,25 @@ class joint_lockstep {
   }
 
  public:
-  /// `subject`: what records call whose calls these are. Makes all that can fail on one rank alone;
-  /// connect() does not. `values` must outlive it.
+  /// `subject`: the owner of the calls, in records. Makes everything that can fail on one rank
+  /// alone; connect() cannot fail. `values` must outlive this object.
   joint_lockstep(const settings& values, process& owner, int rank, int num_ranks,
                  std::string subject);
   joint_lockstep(const joint_lockstep&) = delete;
   joint_lockstep& operator=(const joint_lockstep&) = delete;
 
-  /// Once, before the first call: the lane of that number, which has been taken. A rank that is
-  /// alone needs none.
+  /// Call once, before the first call, with a lane that has been taken. Not needed by a rank that
+  /// is alone.
   void connect(base_place place, int lane_number, std::uint64_t name);
 
-  /// Once, after connect(): what a call costs the program can be told if all ranks have the same
-  /// clock, or have agreed on one.
+  /// Call once, after connect(). The cost of a call for the program can be measured if all ranks
+  /// have the same clock or have agreed on a clock.
   void measure_together(bool same_clock);
 
   int rank() const { return rank_; }
   int num_ranks() const { return num_ranks_; }
   const base_lane& lane() const { return *lane_; }
-  /// For rails that are opened for these ranks, which may outlive this.
+  /// For rails that are opened for these ranks and that may outlive this object.
   mpi_place place_of_rails() const {
     return {.comm = lane_->of().comm,
             .ranks = lane_->ranks(),
@@ -73,14 +73,14 @@ class joint_lockstep {
 
   // ---- a call
 
-  /// Counts it: whether steps of a merge are due in it, which merge_steps() makes. After a failure
-  /// it waits until the ranks know in which call they are native.
+  /// Counts the call. Returns whether steps of a merge are due, which merge_steps() makes. After a
+  /// failure, waits until the ranks know in which call they are native.
   [[gnu::hot]] bool begin_call() {
     if (stops_) [[unlikely]]
       stop();
     return guarded([this] { return steps_.begin_call(); });
   }
-  /// What the call is, so that a rank which waits in it can tell.
+  /// Describes the call for reports of a rank that waits inside.
   void tell(const call& c) {
     told_.add({.number = steps_.calls(), .bytes = c.message_bytes, .root = c.root, .op = c.op});
   }
@@ -88,29 +88,30 @@ class joint_lockstep {
   [[gnu::hot]] select::timed_call next_call(const select::context_id& id) {
     return guarded([&] { return steps_.next_call(id); });
   }
-  /// Where next_call() said that the context needs one: takes over the first plan, which is
-  /// `message` on rank 0. Collective; returns an MPI error code.
+  /// If next_call() asks for a first plan: takes over the plan, which is `message` on rank 0.
+  /// Collective; returns an MPI error code.
   int begin_context(int context, select::plan_message message);
-  /// Leaves the AND over all ranks in these words, at most most_agreed. Collective, of ranks with
-  /// failures, too, so that all ranks know the same. Returns an MPI error code: this rank has left
-  /// the others, or another one has.
+  /// Replaces at most most_agreed words by their AND over all ranks. Collective; ranks with
+  /// failures take part, so that all ranks know the result. Returns an MPI error code if this rank
+  /// or another rank has left.
   int agree(std::span<std::uint64_t> words);
   static constexpr std::size_t most_agreed = 16;
-  /// Leaves the largest one of all ranks' values, which are not negative. Otherwise as agree().
+  /// Replaces `value` by the largest value of all ranks, which are not negative. Otherwise like
+  /// agree().
   int find_largest(std::int64_t& value);
-  /// As lockstep's.
+  /// See select::lockstep.
   bool asks_size(const select::context_id& of_all_sizes) {
     return guarded([&] { return steps_.asks_size(of_all_sizes); });
   }
-  /// Of a call that next_call() has chosen, before record().
+  /// The size of a call that next_call() has chosen; call before record().
   void note_size(const select::timed_call& chosen, const select::rank_size& size) {
     guarded([&] { steps_.note_size(chosen, size); });
   }
-  /// What next_call() has chosen has run.
+  /// Records a call that next_call() has chosen and that has run.
   void record(const select::timed_call& chosen, double started_s, double ended_s, bool gave_core,
               select::rank_role role);
 
-  /// Before begin_call(), of that collective: the call before may count until now.
+  /// Call before begin_call() with its collective: the previous call's time may extend until now.
   [[gnu::hot]] void come_to(collective op) {
     if (steps_.awaits_next()) [[unlikely]]
       note_next(op);
@@ -118,35 +119,36 @@ class joint_lockstep {
 
   // ---- failures
 
-  /// This rank's part of a call has failed. What it did not send others wait for, in this call or
-  /// in a later one: so all are told, and every call that needs all of them fails wherever that is
-  /// known. From the next call on that no rank has begun, all are native; see
-  /// select/lockstep/fallback.hpp. `why`: what these calls fail with, rank_failed or unlike.
+  /// This rank's part of a call has failed. Other ranks wait for data that this rank did not send,
+  /// now or in a later call. So all ranks are informed, and every call that needs all ranks fails
+  /// wherever the failure is known. All ranks are native from the next call on that no rank has
+  /// begun: see select/lockstep/fallback.hpp. `why`: the error of these calls, rank_failed or
+  /// unlike.
   void fail(own_error why = own_error::rank_failed);
-  /// What call the others are in is unknown, or this rank makes none any more in which others would
-  /// need it: they are told, and all calls fail from now on.
+  /// This rank does not know the call of the other ranks, or makes no further calls with them.
+  /// Informs the other ranks; all calls fail from now on.
   void leave_others();
   bool has_failed() const { return failed_; }
   bool is_gone() const { return gone_; }
-  /// What calls fail with then, on this rank.
+  /// The error of calls on this rank after a failure.
   own_error failure() const { return failure_; }
-  /// Whether no call of this rank can be made with the others by now.
+  /// Whether this rank can make no further call with the other ranks.
   bool is_lost() const {
     return gone_ || (failure_ == own_error::unlike && !steps_.native_for_good());
   }
-  /// While this rank waits: what others have told is heard, and the companion goes on.
+  /// Call while this rank waits: receives messages about failures, and the companion goes on.
   void keep_on();
-  /// Goes on whenever this rank waits; false: it has failed.
+  /// `companion` runs whenever this rank waits; false: the companion has failed.
   void accompany(std::function<bool()> companion) { companion_ = std::move(companion); }
 
-  /// The communicator ends, on each rank when it comes to that: takes over what a merge under way
-  /// has brought, and waits for nobody. No call may follow. Local.
+  /// Ends the communicator on this rank: takes over what a pending merge has brought, and waits for
+  /// no other rank. No call may follow. Local.
   void leave();
 
   // ---- what is behind it
 
-  /// Held while others might see a change; never while a message is waited for, nor while the
-  /// process is asked for something.
+  /// Held while other threads might see a change; never during a wait for a message or a request to
+  /// the process.
   std::unique_lock<std::mutex> guard() const {
     return is_shared_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
   }
@@ -154,17 +156,17 @@ class joint_lockstep {
   const select::lockstep& steps() const { return steps_; }
   /// Runs schedules over MPI's messages, from connect() on.
   executor<mpi_rail>& over_mpi() { return over_mpi_->runs; }
-  /// See mpi_rail, of these.
+  /// See mpi_rail::unlike().
   const std::string& unlike() const { return over_mpi_->rail.unlike(); }
-  /// When a wait is first to be told, as the next one does.
+  /// Seconds of a wait after which it is first reported, by tell_wait().
   double patience_s() const { return patience_s_; }
-  /// This rank has waited for these so long in its present call, while it is doing that: tells them
-  /// what call it is, and after the time of the setting says so.
+  /// This rank has waited `waited_s` seconds for `peers` in its present call while `doing`. Sends
+  /// the peers a description of the call, and reports the wait after the time in the settings.
   void tell_wait(std::string_view doing, std::span<const awaited_peer> peers, double waited_s);
-  /// This rank has found out how the calls of the ranks differ.
+  /// This rank has found how the calls of the ranks differ.
   void differ(std::string how);
-  /// How they differ, if failure() is `unlike` and this rank has found out otherwise than by what
-  /// another one handed over.
+  /// How the calls differ, if failure() is `unlike` and this rank found the difference otherwise
+  /// than by what another rank handed over.
   const std::string& why_unlike() const { return why_unlike_; }
 
  private:
@@ -175,10 +177,10 @@ class joint_lockstep {
         : rail(over.of().comm, &over.ranks(), over.first_tag()), runs(rail) {}
   };
 
-  // From rank 0 to all. Messages of a tag of their own: what schedules that failed have left behind
-  // is none of them. The words live until the messages have left, whatever happens.
+  // From rank 0 to all ranks, with a tag of its own, which messages of failed schedules do not
+  // have. The words live until the messages have left, even after a failure.
   int hand_down(std::span<std::int32_t> words, std::string_view doing);
-  // Leaves in these words what `combine` makes of all ranks' words.
+  // Replaces the words by what `combine` makes of all ranks' words.
   template <class Combine>
   int reduce_to_all(std::span<std::uint64_t> words, std::string_view doing, const Combine& combine);
   int send_to(int peer, std::span<std::int32_t> words, std::string_view doing);
@@ -188,14 +190,14 @@ class joint_lockstep {
   void hear();
   void note_failure(own_error why);
   [[gnu::noinline, gnu::cold]] void stop();
-  // `told`: a rank of which it is said that this one waits for it; null: for whom is not known.
+  // `told`: the peer that is informed of this wait; null: the peer is unknown.
   int wait_for(MPI_Request& request, MPI_Status& status, std::string_view doing,
                const awaited_peer* told = nullptr);
   void hear(std::int32_t from, const told_call& theirs);
 
-  // What every call reads comes first, on few cache lines.
-  bool failed_ = false;  // what needs all ranks fails
-  bool gone_ = false;    // so do all calls: a rank makes none any more
+  // Members that every call reads come first, on few cache lines.
+  bool failed_ = false;  // calls that need all ranks fail
+  bool gone_ = false;    // all calls fail: a rank makes no more calls
   bool stops_ = false;   // after a failure, before each call until all are native
   own_error failure_ = own_error::rank_failed;
   bool is_shared_ = false;  // another thread may ask for statistics
@@ -207,7 +209,7 @@ class joint_lockstep {
   int rank_ = 0, num_ranks_ = 1;
   std::string subject_;
   std::function<bool()> companion_;
-  // On several ranks.
+  // Only with several ranks.
   std::shared_ptr<base_lane> lane_;
   std::unique_ptr<merge_messages> merges_;
   std::optional<mpi_of_schedules> over_mpi_;

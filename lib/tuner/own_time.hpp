@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What railpass itself takes of a settled call: from its entry to the start of its arm, and from
-// the arm's end to its return. Weighed now and then in the call after a timed one, on rank 0 only,
-// as other work has emptied the caches between calls and no benchmark knows how far.
+// The overhead of railpass in a converged call: from its entry to the start of the arm, and from
+// the arm's end to the return. Measured now and then in the call after a timed call, on rank 0.
+// Benchmarks cannot replace this, because they do not know how far a program's work empties the
+// caches between calls.
 #pragma once
 
 #include "lib/call/inside.hpp"
@@ -20,14 +21,14 @@ namespace railpass::internal {
 
 class session;
 
-/// Of one communicator. What a thread that lost its core in between has seen is an outlier.
+/// Overheads of one communicator. A thread that lost its core during a call adds an outlier.
 class own_time {
  public:
   void add(double seconds) {
     const own_float_environment own;
     latest_s_[count_++ % latest_s_.size()] = float(seconds);
   }
-  /// The median; nothing if hardly any call was weighed.
+  /// The median; nothing if too few calls were measured.
   std::optional<double> of_call_s() const {
     if (count_ < few) return std::nullopt;
     std::array<double, most> known{};
@@ -42,7 +43,7 @@ class own_time {
   std::size_t count_ = 0;
 };
 
-/// The weighing of one call, while it lasts; nothing if this thread's call is not to be weighed.
+/// Measures one call during the object's life; does nothing if this thread's call is not selected.
 class weighing {
  public:
   weighing() {
@@ -56,20 +57,20 @@ class weighing {
   weighing(const weighing&) = delete;
   weighing& operator=(const weighing&) = delete;
 
-  /// This thread's next call shall be weighed.
+  /// Selects this thread's next call.
   static void ask() { of_thread.weighs_next_call = true; }
-  /// Whether the call that this thread is in is weighed.
+  /// Whether this thread's present call is measured.
   static bool now() { return of_thread.weighs_this_call; }
-  /// The arm of this call took so long; `one` is to know what the rest of the call takes.
+  /// The arm of this call took `seconds`. `one` receives the overhead of the call.
   static void arm_took(double seconds, session& one);
-  /// This call does what a settled one does not.
+  /// Discards the measurement, because this call does more than a converged call.
   static void give_up() { of_thread.weighs_this_call = false; }
 
  private:
   void begin();
   void end();
 
-  clock_function clock_ = nullptr;  // null: not weighed
+  clock_function clock_ = nullptr;  // null: not measured
   double began_s_ = 0, reading_s_ = 0;
 };
 

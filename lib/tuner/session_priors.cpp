@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What rank 0 believes before it has measured: the machine, priors of arms, and the first plans of
+// Rank 0's beliefs before any measurement: the machine, priors of arms, and first plans of
 // contexts.
 #include "lib/files/files.hpp"
 #include "lib/runtime/process.hpp"
@@ -33,7 +33,7 @@ std::vector<select::arm_prior> native_alone() {
   return {{.arm = select::native_arm, .native = true, .measured_only = true}};
 }
 
-// Of a context that begins while the account of the process allows no more to be tuned.
+// For a context that starts while the process' account allows no more tuning.
 class undecided_policy final : public select::constant_policy {
  public:
   undecided_policy() : constant_policy(native_alone(), select::native_arm) {}
@@ -51,7 +51,7 @@ void session::know_machine(double passed_s) {
     process_.note_hosts(nodes_.facts().num_nodes);
     profile_ = process_.read_profile(settings_.profile, nodes_.facts().num_nodes, rails());
     if (profile_) machine_ = profile_->machine;
-  } catch (const std::bad_alloc&) {  // nothing is known of it, then
+  } catch (const std::bad_alloc&) {  // the machine stays unknown
   }
   joint_.steps().expect(
       select::expected_merge_costs(machine_, num_ranks_, nodes_.facts().most_ranks), passed_s,
@@ -88,7 +88,8 @@ std::vector<select::arm_prior> session::priors(const select::context_key& key, c
   return result;
 }
 
-// The context of another size whose arms are the most alike; -1 if none has learnt enough. Rank 0.
+// The context of another size with the most similar arms; -1 if no context has learnt enough. Rank
+// 0.
 int session::nearest_context(const select::context_key& key) const {
   constexpr std::int64_t enough_calls = 30;
   int nearest = -1, least = select::most_octaves + 1;
@@ -105,8 +106,8 @@ int session::nearest_context(const select::context_key& key) const {
   return nearest;
 }
 
-// One that begins with what earlier runs learnt; null if they learnt nothing that is closer than
-// another context of this run.
+// A policy that starts with knowledge of earlier runs. Null if another context of this run is at
+// least as close as that knowledge.
 std::unique_ptr<select::policy> session::policy_with_knowledge(const select::context_key& key,
                                                                const call& c, std::int64_t bytes,
                                                                const select::policy_input& plain,
@@ -114,7 +115,7 @@ std::unique_ptr<select::policy> session::policy_with_knowledge(const select::con
   const knowledge::problem here = problem_of(key, bytes);
   const std::optional<knowledge::experience> known = process_.recall(here);
   if (!known) return nullptr;
-  // Sizes of one class are one context.
+  // All sizes of a class share a context.
   const double octaves = select::size_class_of(known->of.bytes) == select::size_class_of(bytes)
                              ? 0
                              : *knowledge::distance(known->of, here);
@@ -131,7 +132,7 @@ std::unique_ptr<select::policy> session::policy_with_knowledge(const select::con
       [name, plain] { return select::make_policy(name, plain); });
 }
 
-// Only times it. What cannot run gives way to native in each call, and is native here.
+// Only times the arm. An arm that cannot run is replaced by native in each call, and here, too.
 std::unique_ptr<select::policy> session::policy_of_pinned(const arm& pinned, const call& c,
                                                           select::policy_input input) const {
   const bool native = pinned.base->is_native() || !eligible_here(*pinned.base, c);
@@ -183,8 +184,8 @@ std::unique_ptr<select::policy> session::policy_for(const select::context_key& k
   return policy_of_all_sizes(key, std::move(input), std::move(chosen), bytes);
 }
 
-// Parts for other sizes are made in merges, under the guard, when the call is over: what it is does
-// not change which arms are eligible.
+// Parts for other sizes are made in merges, under the guard, after the call. The call does not
+// change which arms are eligible.
 std::unique_ptr<select::policy> session::policy_of_all_sizes(const select::context_key& key,
                                                              select::policy_input plain,
                                                              std::unique_ptr<select::policy> first,
@@ -207,7 +208,7 @@ std::unique_ptr<select::policy> session::policy_of_all_sizes(const select::conte
                                                 double(settings_.min_bytes), make);
 }
 
-// Whoever asks for another policy than the usual one wants that from the first call on.
+// A policy that differs from the usual policy applies from the first call on.
 bool session::may_wait(const select::context_key& key) const {
   static const std::string& usual = *new std::string(settings().policy);  // see known_arms()
   return policies_[key.policy] == usual && !arms_[key.op].pinned;
@@ -217,7 +218,7 @@ select::plan_message session::first_plan(const select::context_key& key, int con
                                          std::int64_t bytes) {
   const own_float_environment own;
   const paid_work paid(process_);
-  // The others wait for a plan, so there must be one.
+  // The other ranks wait for a plan, so this function must return a plan.
   try {
     if (process_.may_tune_more() || !may_wait(key))
       return lead(context, bytes, policy_for(key, context, c, bytes));
@@ -246,7 +247,7 @@ void session::decide_at_last(int context, const call& c, std::int64_t bytes) {
     joint_.steps().change_policy(context, std::move(chosen));
   } catch (const error& problem) {
     process_.record(std::string(problem.what()) + "; the context stays native");
-  } catch (const std::bad_alloc&) {  // it stays native
+  } catch (const std::bad_alloc&) {  // the context stays native
   }
 }
 
