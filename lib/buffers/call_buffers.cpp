@@ -19,7 +19,7 @@ std::int64_t distance_of(const void* to, const void* from) {  // see displaced
                       reinterpret_cast<std::uintptr_t>(from));
 }
 
-// Which of the message's blocks a rank's buffer holds.
+// The blocks of the message that a rank's buffer holds.
 enum class holding { nothing, own_block, all_blocks };
 
 holding input_of(const call& c, int rank) {
@@ -44,7 +44,7 @@ holding output_of(const call& c, int rank) {
   }
 }
 
-// The elements of one side: one block, or those of all physical ranks.
+// The elements of one side: one block, or the blocks of all physical ranks.
 int blocks_of(const call_side& side, bool all, const call_place& at,
               std::vector<user_block>& blocks) {
   blocks.clear();
@@ -199,13 +199,13 @@ int call_buffers::prepare_reduction() {
   }
   bound_.input = bytes_of(c.send.in_place() ? c.receive.memory : c.send.memory);
   bound_.output = bytes_of(c.receive.memory);
-  // Memory of our own that is laid out as the user's.
+  // Memory of railpass with the layout of the user's memory.
   const auto own_elements = [&](std::int64_t n) {
     const std::int64_t bytes = n == 0 ? 0 : (n - 1) * layout.extent + layout.true_extent;
     return displaced(staging(output, bytes), -layout.true_lower_bound);
   };
   if (what == promise::reduce_to_root && at_.rank != c.root) {
-    // In rank order rank 0 has the result first, which is not the root's.
+    // In rank order the result comes to rank 0 first, which is not the root here.
     bound_.output = at_.rank == 0 && bound_.root == 0 ? own_elements(bound_.size.units) : nullptr;
   }
   if (what == promise::reduce_to_blocks) {
@@ -236,7 +236,7 @@ int call_buffers::prepare_blocks(const schedule& s) {
     }
     bound_.size.blocks = common_;
   } else if (describe(c.op).lengths == block_lengths::of_pair) {
-    bound_.size.units = 1;  // there may be something to do; how much is in the tables
+    bound_.size.units = 1;  // there may be data; the tables have the lengths
   }
 
   bound_side &in = sides_[input], &out = sides_[output];
@@ -246,13 +246,13 @@ int call_buffers::prepare_blocks(const schedule& s) {
   const bool transposes = describe(c.op).what == promise::blocks_to_blocks;
   if (c.send.in_place() && !transposes) {
     in = out;
-    // What the others are sent is in the output, at the rank's own place.
+    // The data for other ranks is in the output, at the rank's own place.
     if (out.staged)
       if (const int failure = pack_block(blocks_[output][std::size_t(at_.rank)],
                                          out.memory + dense_[std::size_t(virtual_rank())].begin))
         return failure;
   } else if (input_of(c, at_.rank) != holding::nothing) {
-    // Where everything is exchanged for something else in place, the input is a copy.
+    // An exchange in place reads its input from a copy.
     const call_side& side = c.send.in_place() ? c.receive : c.send;
     if (const int failure = bind_input(s, side, c.send.in_place())) return failure;
   }
@@ -287,7 +287,7 @@ int call_buffers::bind_input(const schedule& s, const call_side& user, bool copy
   return MPI_SUCCESS;
 }
 
-// Leaves in dense_ where a packed copy would have the blocks.
+// Stores in dense_ the places of the blocks in a packed copy.
 int call_buffers::bind_side(std::size_t which, const call_side& user, bool all, bool copy,
                             const schedule& s) {
   const bool of_pair = describe(call_->op).lengths == block_lengths::of_pair;
@@ -314,7 +314,7 @@ int call_buffers::bind_side(std::size_t which, const call_side& user, bool all, 
     return MPI_SUCCESS;
   }
   if (equal && !copy && bound_.root == 0 &&
-      (!nodes_ || nodes_->facts().in_rank_order)) {  // the usual case is soon done
+      (!nodes_ || nodes_->facts().in_rank_order)) {  // the usual case ends early
     datatype_layout layout;
     if (const int failure = layout_of(user.type, at_.datatype_key, layout)) return failure;
     if (layout.packed) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+//
+// How the elements of a datatype lie in memory, and the predefined datatypes inside.
 #pragma once
 
 #include <mpi.h>
@@ -8,27 +10,26 @@
 
 namespace railpass::internal {
 
-/// What the executor must know of a datatype. Local: another rank may use another layout for the
-/// same data.
+/// The facts about a datatype that the executor needs. Local: another rank may use another layout
+/// for the same data.
 struct datatype_layout {
   std::int64_t size = 0;    ///< packed bytes of one element
   std::int64_t extent = 0;  ///< distance of two elements in memory, bytes
   std::int64_t true_lower_bound = 0;
   std::int64_t true_extent = 0;
-  /// Elements lie in memory as they are packed, one behind the other: memory is the wire format.
+  /// Elements lie in memory as in packed form: memory is the wire format.
   bool packed = false;
 };
 
-/// The layout of a datatype; found once per datatype and kept as its attribute under `key`.
-/// Returns an MPI error code.
+/// Finds the layout of a datatype, and keeps it as the datatype's attribute under `key`. Returns an
+/// MPI error code.
 int layout_of(MPI_Datatype type, int key, datatype_layout& layout);
 
-/// Whether the datatype is MPI's own, which always means the same.
+/// Whether MPI defines the datatype, so that its meaning is fixed.
 bool is_predefined(MPI_Datatype type);
 
-/// Calls `visit` with MPI's own datatypes that so many elements consist of, and with as many packed
-/// bytes as follow each other of each, in the order in which they are packed. Local; returns an MPI
-/// error code.
+/// Calls `visit` with the predefined datatypes inside `elements` elements, in packing order, each
+/// with its number of consecutive packed bytes. Local; returns an MPI error code.
 int visit_packed(MPI_Datatype type, std::int64_t elements,
                  const std::function<void(MPI_Datatype, std::int64_t bytes)>& visit);
 

@@ -25,7 +25,7 @@ namespace railpass::internal {
 
 namespace {
 
-// An attribute's values as numbers: their own, or the place of their first appearance.
+// An attribute's values as numbers: the values, or the index of their first appearance.
 std::vector<std::vector<double>> numbers_of(const set_definition& set) {
   std::vector<std::vector<double>> result(set.versions.size());
   for (std::size_t x = 0; x < set.attributes.size(); ++x) {
@@ -99,7 +99,7 @@ void set_decider::know_machine() {
     const profile* const known = process_.read_profile(settings_.profile, hosts_.num_hosts, "");
     expected = select::expected_merge_costs(known ? known->machine : select::generic_machine(),
                                             joint_->num_ranks(), hosts_.ranks_per_host);
-  } catch (const std::bad_alloc&) {  // nothing is known of it, then
+  } catch (const std::bad_alloc&) {  // no costs are expected then
   }
   joint_->steps().expect(expected, 0, &process_.account());
 }
@@ -124,7 +124,7 @@ void set_decider::begin_call() {
   check();
 }
 
-// Of what it is, so that ranks which differ notice.
+// A hash of the context's definition, so that ranks that differ notice.
 std::uint32_t set_decider::number_of(const set_context& c) const {
   return select::mix(0, text_hash().add(c.of->name).add(kind_of(c)).add(c.policy).value());
 }
@@ -156,14 +156,14 @@ int set_decider::context_of(const set_context& wanted) {
     ids_.push_back(id);
   }
   const inside here;
-  // A failure is that a rank has left.
+  // A failure means that a rank has left.
   joint_->begin_context(first.context,
                         joint_->rank() == 0 ? first_plan(first.context) : select::plan_message{});
   check();
   return first.context;
 }
 
-// The same on all ranks, though their mathematical functions may round differently.
+// The same on all ranks, although their mathematical functions may round differently.
 int set_decider::nearest_context(const set_context& wanted) const {
   constexpr double rounding = 1e-9;
   const own_float_environment own;
@@ -216,7 +216,7 @@ void set_decider::leave() {
   if (joint_) joint_->leave();
 }
 
-// ---- what rank 0 believes
+// ---- beliefs of rank 0
 
 knowledge::problem set_decider::problem_of(const set_context& c) const {
   return {.collective = c.of->name,
@@ -262,7 +262,7 @@ std::unique_ptr<select::policy> set_decider::make_policy(int context) const {
 
 select::plan_message set_decider::first_plan(int context) {
   const own_float_environment own;
-  // The others wait for a plan, so there must be one.
+  // The other ranks wait for a plan, so this function must return a plan.
   std::unique_ptr<select::policy> chosen;
   try {
     chosen = make_policy(context);
@@ -277,7 +277,7 @@ select::plan_message set_decider::first_plan(int context) {
   return joint_->steps().lead(context, nullptr);
 }
 
-// ---- what it tells
+// ---- statistics and knowledge
 
 void set_decider::add_statistics(select::statistics_dump& dump) const {
   if (!joint_ || joint_->rank() != 0) return;
@@ -303,7 +303,7 @@ void set_decider::add_contexts_like(const knowledge::problem& of,
   }
 }
 
-// All of it would take longer than a call.
+// Adds near contexts only, because all contexts would take longer than a call.
 void set_decider::add_near(const knowledge::problem& of, const feature_distance& by,
                            std::vector<knowledge::neighbour>& found) const {
   const auto kind = kind_here(of);
@@ -340,7 +340,7 @@ void set_decider::add_near(const knowledge::problem& of, const feature_distance&
   }
 }
 
-// The kind of a problem, if it is one that calls here could have.
+// The kind of a problem, if calls here could have this kind.
 std::optional<knowledge::set_kind> set_decider::kind_here(const knowledge::problem& of) const {
   if (!joint_ || joint_->rank() != 0 || of.num_ranks != joint_->num_ranks() ||
       of.ranks_per_node != hosts_.ranks_per_host)
@@ -350,7 +350,7 @@ std::optional<knowledge::set_kind> set_decider::kind_here(const knowledge::probl
   return kind;
 }
 
-// Of a context that has a policy. The guard is held.
+// For a context that has a policy. The caller holds the guard.
 select::context_statistics set_decider::statistics_of(int i) const {
   const set_context& c = contexts_[std::size_t(i)];
   select::context_statistics told{.communicator = communicator_,
@@ -362,7 +362,7 @@ select::context_statistics set_decider::statistics_of(int i) const {
   told.baseline = c.of->versions.front().name;
   add_arms(
       joint_->steps(), i, [&](int arm) { return c.of->versions[std::size_t(arm)].name; }, told);
-  // Policies call it native.
+  // Policies call the baseline native.
   constexpr std::string_view native = "native";
   for (std::size_t at = 0; (at = told.reason.find(native, at)) != std::string::npos;
        at += told.baseline.size())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Decides which versions calls of function sets take: on a communicator, for one set, or for all
-// sets of a region. The lockstep, its messages and its policies are those of collectives.
+// Chooses the versions for calls of function sets on a communicator: for one set, or for all sets
+// of a region. Lockstep, messages and policies are shared with collectives.
 #pragma once
 
 #include "lib/group/hosts.hpp"
@@ -26,7 +26,7 @@ namespace railpass::internal {
 
 class process;
 
-/// What all ranks of a communicator know alike of a set.
+/// Definition of a set, equal on all ranks of a communicator.
 struct set_definition {
   struct version {
     std::string name;
@@ -37,19 +37,19 @@ struct set_definition {
   std::vector<version> versions;
 };
 
-/// What calls share a decision.
+/// Calls with equal contexts share a decision.
 struct set_context {
   std::shared_ptr<const set_definition> of;
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> features;
   feature_distance distance;
   std::string policy;
-  std::vector<std::string> without;  // names of versions
-  std::vector<double> lags;          // of versions; empty: all are alike
-  int pinned = -1;                   // the version that all calls take; -1: none
+  std::vector<std::string> without;  // names of excluded versions
+  std::vector<double> lags;          // of versions; empty: all are equal
+  int pinned = -1;                   // the version that all calls take; -1: not pinned
 
-  /// How far apart features are is the set's, and no mark of its calls, nor are lags and the pinned
-  /// version.
+  /// Features' distance belongs to the set, not to its calls. Lags and the pinned version do not
+  /// distinguish contexts either.
   bool operator==(const set_context& o) const {
     return of == o.of && shape == o.shape && features == o.features && policy == o.policy &&
            without == o.without;
@@ -59,7 +59,7 @@ struct set_context {
   }
 };
 
-/// A choice, and what its time is recorded by.
+/// A choice, with the data for recording its time.
 struct set_choice {
   select::timed_call call;
   std::int64_t round = 0;
@@ -67,53 +67,55 @@ struct set_choice {
 
 class set_decider {
  public:
-  /// `subject`: what records call it. `region`: the one whose times teach; empty: calls teach.
-  /// Local: nothing is decided before it has begun.
+  /// `subject`: name in records. `region`: the region whose times decide; empty: the calls' times
+  /// decide. Local: nothing is decided before begin().
   set_decider(MPI_Comm comm, const settings& values, process& owner, std::string subject,
               std::string region);
 
-  /// Begins. Collective over `comm`; throws error on all ranks alike.
+  /// Starts deciding. Collective over `comm`; throws error on all ranks.
   void begin(MPI_Comm comm);
-  /// The same where more is made in the agreement `by`, of several ranks: what may fail on one rank
-  /// alone, which throws; and, once they have agreed, the rest. Collective.
+  /// begin() in two parts, for an agreement `by` of several ranks that serves more purposes.
+  /// make_part() makes what may fail on one rank alone, and throws then. take_place() makes the
+  /// rest after the agreement; collective.
   void make_part();
   std::optional<beginning::refusal> take_place(beginning& by);
 
-  /// Whether anything is learnt: not where railpass is switched off, or the ranks have no lane.
+  /// Whether the set is tuned: not if railpass is switched off, or the ranks have no lane.
   bool tunes() const { return joint_ != nullptr; }
-  /// If it tunes.
+  /// Only if tunes().
   joint_lockstep& joint() { return *joint_; }
   /// Whether calls of pinned versions are timed; the same on all ranks.
   bool times_pinned() const { return times_pinned_; }
 
-  /// Counts a call, or an entry of a region, before it chooses. Throws error if a rank has left.
+  /// Counts a call, or an entry of a region, before the choice. Throws error if a rank has left.
   void begin_call();
-  /// The context's number, found or made; where there are too many the nearest one's, -1 if none is
-  /// near. In the calls that make one all ranks are to be here. Throws error as begin_call().
+  /// Finds or makes the context, and returns its number. If there are too many contexts: the
+  /// nearest context, or -1 if no context is near. All ranks must take part in calls that make a
+  /// context. Throws error like begin_call().
   int context_of(const set_context& wanted);
-  /// Makes what context_of() would allocate, before others may wait for this rank. Local; throws
+  /// Allocates what context_of() needs, before other ranks may wait for this rank. Local; throws
   /// std::bad_alloc.
   void prepare(const set_context& wanted);
-  /// Which version the context's next call takes.
+  /// Chooses the version of the context's next call.
   set_choice next_call(int context);
-  /// What it takes where another context of the region has its turn.
+  /// The version to take while another context of the region has its turn.
   int incumbent(int context) const;
   /// Local.
   void record(const set_choice& chosen, double started_s, double ended_s);
   double share(int context, int version) const;
 
-  /// The version that has settled; -1: none has.
+  /// The version that the context has converged to; -1: not converged.
   int settled(int context) const;
 
-  /// A version has thrown here.
+  /// A version has thrown an exception on this rank.
   void leave_others();
-  /// As joint_lockstep's.
+  /// See joint_lockstep.
   void leave();
   bool has_failed() const { return joint_ && joint_->has_failed(); }
   void add_statistics(select::statistics_dump& dump) const;
-  /// Of contexts that say something of this problem.
+  /// Adds contexts that are informative for this problem.
   void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
-  /// What was learnt of near features, of the nearest ones if there are many; see
+  /// Adds what was learnt for near features, or for the nearest features if there are many: see
   /// knowledge::near().
   void add_near(const knowledge::problem& of, const feature_distance& by,
                 std::vector<knowledge::neighbour>& found) const;
@@ -127,7 +129,7 @@ class set_decider {
   std::unique_ptr<select::policy> make_policy(int context) const;
   knowledge::problem problem_of(const set_context& c) const;
   std::uint32_t number_of(const set_context& c) const;
-  /// What tells contexts of a set apart, in dumps and knowledge.
+  /// Distinguishes contexts of a set in dumps and knowledge.
   std::string kind_of(const set_context& c) const {
     return knowledge::set_kind{c.shape, c.features, region_}.text();
   }
@@ -149,7 +151,7 @@ class set_decider {
   std::vector<select::context_id> ids_;
   std::optional<set_context> prepared_;
   std::uint32_t prepared_number_ = 0;
-  std::int64_t round_ = 0;  // of merges: samples chosen before one are not of the next
+  std::int64_t round_ = 0;  // of merges: samples chosen before a merge are not of the next round
 };
 
 }  // namespace railpass::internal

@@ -31,11 +31,11 @@ namespace {
 
 constexpr double grace_s = 2;     // between asking processes to end and ending them
 constexpr double give_up_s = 10;  // a process in the kernel's hands may not even be killed
-constexpr std::size_t kept_bytes = std::size_t{4} << 20;  // of the beginning and of the end
+constexpr std::size_t kept_bytes = std::size_t{4} << 20;  // kept of the start and of the end
 
 [[noreturn]] void fail(const std::string& what) { throw error(what + ": " + std::strerror(errno)); }
 
-// The first and the last part of what may be endless.
+// The first and the last part of a text that may be endless.
 class bounded_text {
  public:
   void append(const char* data, std::size_t size) {
@@ -62,13 +62,13 @@ struct pipe_ends {
   files::file_descriptor reader, writer;
 };
 
-// What comes out of a pipe, as far as it is kept.
+// The output of a pipe, as far as it is kept.
 class output_pipe : public pipe_ends {
  public:
   output_pipe() { ::fcntl(reader.get(), F_SETFL, O_NONBLOCK); }
   void read() {
     std::array<char, 1 << 16> part;
-    // A bounded amount at a time: the clock must be looked at, too.
+    // Reads a bounded amount, because the caller must look at the clock, too.
     for (int i = 0; i < 64 && reader.is_open(); ++i) {
       const ::ssize_t n = ::read(reader.get(), part.data(), part.size());
       if (n > 0) text_.append(part.data(), std::size_t(n));
@@ -82,7 +82,7 @@ class output_pipe : public pipe_ends {
   bounded_text text_;
 };
 
-// Process -> its parent, of all there are now.
+// The parent of each present process.
 std::map<pid_t, pid_t> parents() {
   std::map<pid_t, pid_t> result;
   ::DIR* const folder = ::opendir("/proc");
@@ -101,7 +101,7 @@ std::map<pid_t, pid_t> parents() {
   return result;
 }
 
-// What descends from this process; dead ones that nobody has waited for, too.
+// All descendants of this process, including dead processes that were never waited for.
 std::vector<pid_t> descendants() {
   const auto parent = parents();
   std::vector<pid_t> found;
@@ -118,7 +118,7 @@ std::vector<pid_t> descendants() {
 
 void pause_s(double seconds) { ::poll(nullptr, 0, int(seconds * 1e3)); }
 
-// Ends everything that descends from us, politely first if asked. Says whether nothing is left.
+// Ends all descendants of this process, politely first if asked. Returns whether all have ended.
 bool end_descendants(bool politely) {
   const double begin_s = steady_clock_s();
   bool asked = !politely;
@@ -126,7 +126,7 @@ bool end_descendants(bool politely) {
     const double waited_s = steady_clock_s() - begin_s;
     std::vector<pid_t> left;
     for (const pid_t pid : descendants()) {
-      // Orphans are our children now; those of others are waited for by their parents.
+      // Orphans are children of this process now. Parents wait for other processes.
       if (::waitpid(pid, nullptr, WNOHANG) != pid) left.push_back(pid);
     }
     if (left.empty()) return true;
@@ -140,7 +140,7 @@ bool end_descendants(bool politely) {
   }
 }
 
-// What all that allocates has made before anything is forked.
+// Everything that allocates memory is made before the fork.
 struct program {
   explicit program(const command_request& request) : line(request.line) {
     for (char** v = environ; *v; ++v) {
@@ -163,7 +163,7 @@ struct program {
   std::vector<char*> environment;
 };
 
-// What the guard says when nothing of the command is left.
+// The guard's report when no process of the command is left.
 struct guard_report {
   int start_failure = 0;  // errno
   bool ended = false;     // by itself
@@ -185,12 +185,12 @@ void close_all_but(std::initializer_list<int> kept) {
       ::close(file);
 }
 
-// Starts the program and waits for its end, or for the end of whoever holds the other end of
-// `alive`; then ends all that is left of it. Standard output and error are the program's.
+// Starts the program and waits until it ends, or until the other end of `alive` closes. Then ends
+// all remaining processes. The program has standard output and standard error.
 guard_report guard(const program& what, int alive) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  ::prctl(PR_SET_NAME, "railpass-guard");  // so that who kills all of us by name leaves it
-  // A signal is for whom we guard, whose end we see.
+  ::prctl(PR_SET_NAME, "railpass-guard");  // killing railpass by name spares the guard
+  // Signals are for the guarded program, whose end the guard sees.
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(number, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);
   guard_report report;
@@ -248,7 +248,7 @@ const volatile std::sig_atomic_t* watch_signals() {
 
 command_result run_command(const command_request& request, const volatile std::sig_atomic_t* stop) {
   output_pipe output, errors;
-  pipe_ends alive, reports;  // nothing is ever written to the first
+  pipe_ends alive, reports;  // nothing is ever written to `alive`
   const program what(request);
   const double begin_s = steady_clock_s();
   const pid_t ourselves = ::getpid();
@@ -261,7 +261,7 @@ command_result run_command(const command_request& request, const volatile std::s
         ::dup2(output.writer.get(), STDOUT_FILENO) < 0 ||
         ::dup2(errors.writer.get(), STDERR_FILENO) < 0)
       ::_exit(127);
-    // Above all our end of `alive`, and the journal, which is free once we are gone.
+    // Above all, close our end of `alive`, and the journal, which is free once we are gone.
     close_all_but({alive.reader.get(), reports.writer.get()});
     const guard_report report = guard(what, alive.reader.get());
     std::error_code ignored;
@@ -287,7 +287,7 @@ command_result run_command(const command_request& request, const volatile std::s
            int(ending ? 200 : std::clamp(left_s, 0.0, 0.2) * 1e3) + 1);
     output.read();
     errors.read();
-    if (watched[2].revents != 0) {  // it has ended, or been killed
+    if (watched[2].revents != 0) {  // the guard has ended, or was killed
       reported = files::uninterrupted([&] {
                    return ::read(reports.reader.get(), &report, sizeof report);
                  }) == sizeof report;
@@ -312,7 +312,7 @@ command_result run_command(const command_request& request, const volatile std::s
   result.errors = errors.text();
   result.peak_memory_bytes = report.peak_memory_bytes;
 
-  // A shell says 128 and more for a signal that ended what it ran.
+  // A shell returns 128 or more if a signal ended its program.
   const int status = report.status;
   const int signal_number = WIFSIGNALED(status) ? WTERMSIG(status)
                             : WEXITSTATUS(status) > 128 && WEXITSTATUS(status) < 128 + NSIG
