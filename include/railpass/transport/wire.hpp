@@ -10,15 +10,14 @@
 //   eager     credit was left for it, and none came with its       credit, once it is received;
 //             sequence                                             rate, now and then
 //   request   as for eager                                         grant and credit, once a receive
-//                                                                  matches or the message is
-//                                                                  dropped
+//                                                                  matches or drops the message
 //   want      always                                               an offer, once there is such a
 //                                                                  message and no credit for it
 //   offer,    none came with its sequence, and no other offer      grant, if a receive matches or
-//   the overtaken waits for its turn                                   message is dropped; else
-//   decline decline   this rank's offer of that id waits for an answer     nothing grant     this
-//   rank's request or offer of that id waits for    chunks of so many bytes, unless
-//             one, and asks for at most the announced bytes        0 bytes are wanted
+//   overtaken waits for its turn                                   drops the message; else decline
+//   decline   this rank's offer of that id waits for an answer     nothing
+//   grant     this rank's request or offer of that id waits for    chunks of the wanted bytes; none
+//             one, and asks for at most the announced bytes        if the grant is of 0 bytes
 //   chunk     this rank's grant of that id still waits for these   rate, now and then
 //             bytes
 //   credit    always                                               nothing
