@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What times of collectives tell about a machine: from those of algorithms whose closed forms are
-// known, the scales of the link parameters and one factor per algorithm are estimated together
-// (Levenberg-Marquardt, doi:10.1137/0111030, on the logarithms, Huber's weights, weak priors that
-// keep what the data does not tell where it was).
+// Fits a machine model to times of collectives. The times of algorithms with a closed form give
+// scales of the link parameters and one factor per algorithm, estimated together. The method is
+// Levenberg-Marquardt (doi:10.1137/0111030) on the logarithms with Huber's weights; weak priors
+// keep parameters that the data do not determine.
 #pragma once
 
 #include "collectives/registry.hpp"
@@ -25,7 +25,7 @@
 
 namespace railpass {
 
-/// Link parameters and corrections of the algorithms from times of collectives.
+/// Link parameters and corrections of the algorithms, fitted to times of collectives.
 struct collective_fit {
   machine_model machine;
   std::vector<algorithm_correction> corrections;
@@ -34,12 +34,12 @@ struct collective_fit {
 
 namespace detail {
 
-// The time of a message without bytes, and what the bytes add to it.
+// Scales the time of an empty message, and the time that bytes add.
 inline void scale(time_curve& curve, double empty, double bytes) {
-  time_curve::piece before{};  // as it was
+  time_curve::piece before{};  // the unscaled piece before
   for (std::size_t i = 0; i < curve.pieces.size(); ++i) {
     time_curve::piece& p = curve.pieces[i];
-    // A step is what bytes add, too.
+    // A step is part of the time that bytes add.
     const double from_s = i == 0 ? empty * p.alpha_s
                                  : curve.pieces[i - 1].at_s(p.from_bytes) +
                                        bytes * (p.at_s(p.from_bytes) - before.at_s(p.from_bytes));
@@ -51,10 +51,10 @@ inline void scale(time_curve& curve, double empty, double bytes) {
 
 struct known_time {
   arm what;
-  int family = 0;  // index into the algorithms that occur
+  int family = 0;  // index into the algorithms in the data
   const collective_time* measured = nullptr;
 
-  /// On any machine.
+  /// The call of this time on any machine.
   cost_query call(const machine_model& machine) const {
     return {.machine = machine,
             .num_ranks = measured->num_ranks,
@@ -65,14 +65,14 @@ struct known_time {
   }
 };
 
-// The unknowns: logarithms of what the machine's parameters and the algorithms' closed forms are
-// multiplied with. Pieces of a link share their scales if their proportions were sampled.
+// The unknowns: logarithms of the factors of machine parameters and of closed forms. Pieces of a
+// link share their scales if their proportions were sampled.
 class collective_problem {
  public:
   collective_problem(machine_model start, std::span<const known_time> known, int num_families,
                      bool shared_scales, double trust_spread)
       : start_(std::move(start)), known_(known), shared_(shared_scales) {
-    // Prior standard deviations of the logarithms: what the times do not tell stays as it was.
+    // Prior standard deviations of the logarithms keep parameters that the times do not determine.
     std::vector<double> spreads{trust_spread};  // of the first scale, local work
     for (const link_model* link : {&start_.same_node, &start_.across_nodes}) {
       first_scale_.push_back(int(spreads.size()));
@@ -86,7 +86,7 @@ class collective_problem {
     prior_ = Eigen::Map<const Eigen::VectorXd>(spreads.data(), Eigen::Index(spreads.size()));
     theta_ = Eigen::VectorXd::Zero(prior_.size());
     residuals_ = residuals_at(theta_);
-    // At first all of a residual is thought to be the time's error.
+    // At first the whole residual counts as error of the time.
     errors_ = Eigen::VectorXd(residuals_.size());
     for (Eigen::Index i = 0; i < residuals_.size(); ++i)
       errors_(i) = error_at(i).variance_given(residuals_(i) * residuals_(i));
@@ -96,7 +96,7 @@ class collective_problem {
   machine_model machine() const { return machine_at(theta_); }
   double factor(int family) const { return std::exp(theta_(num_scales_ + family)); }
   const Eigen::VectorXd& residuals() const { return residuals_; }
-  /// Comparable between problems with the same times.
+  /// Costs of problems with the same times are comparable.
   double cost() const {
     constexpr double misfit = 0.1;
     Eigen::VectorXd scales(residuals_.size());
@@ -106,11 +106,11 @@ class collective_problem {
   }
 
  private:
-  // Per piece: latency, bytes of a stream, bytes of a message alone against those of a stream.
+  // Per piece: latency, time per byte in a stream, and the ratio for bytes of a single message.
   static constexpr int num_piece_scales = 3;
-  // Ranks that share cores have more overhead per message than two idle ones, where links are
-  // sampled: up to e^2.5 times this, and more where it must be. Never less: what a rank does for a
-  // message does not vanish because closed forms count too many of them.
+  // Ranks that share cores have more overhead per message than the two idle ranks with which links
+  // are sampled: up to e^2.5 times this value, or more if the data require it. Overhead never
+  // shrinks: closed forms that count too many messages do not make messages free.
   static constexpr double typical_overhead_s = 1e-6, overhead_spread = 2.5;
   static constexpr double burst_spread = 0.5, factor_spread = 0.25;
 
@@ -136,7 +136,7 @@ class collective_problem {
         p.latency_s_per_byte =
             alone * std::exp(theta(mine + 1) + theta(mine + 2)) - p.gap_s_per_byte;
         if (k == 0) continue;
-        // Scaling one piece more than its neighbour must not make a step down.
+        // Different scales of neighbouring pieces must not make a downward step.
         const link_piece& before = link->pieces[k - 1];
         const auto end_s = [&](const link_piece& piece) {
           return piece.send_overhead_s + piece.latency_s + piece.receive_overhead_s +
@@ -171,8 +171,8 @@ class collective_problem {
 
   time_error error_at(Eigen::Index i) const { return error_of(*known_[std::size_t(i)].measured); }
 
-  // Standard deviations of the residuals: what the closed forms are off by, and the times' errors,
-  // which are estimated anew.
+  // Standard deviations of the residuals: the error of the closed forms, and the errors of the
+  // times, which are estimated again.
   Eigen::VectorXd scales() {
     constexpr double outlier = 4;  // times the usual variance
     std::vector<double> usual;
@@ -239,14 +239,12 @@ class collective_problem {
 
 }  // namespace detail
 
-/// How far the machine that a fit of collectives starts from may be off: its links were sampled, or
-/// only their order of magnitude is guessed.
+/// Trust in the initial machine: its links were sampled, or guessed to an order of magnitude.
 enum class machine_trust { sampled, guessed };
 
-/// Fits what `times` tell about `start`: times of arms without a closed form, of one rank, and of
-/// messages without bytes tell nothing and are passed over. Where the links are guessed they may
-/// get a second piece, for a change of protocol. Throws error if an arm is unknown or nothing is
-/// left.
+/// Fits a machine to `times`, starting from `start`. Ignores arms without a closed form, calls of
+/// one rank and empty messages. Guessed links may get a second piece, for a change of protocol.
+/// @throws error if an arm is unknown or no usable time is left
 inline collective_fit fit_collectives(const machine_model& start,
                                       std::span<const collective_time> times, machine_trust trust) {
   std::vector<detail::known_time> known;
@@ -266,7 +264,7 @@ inline collective_fit fit_collectives(const machine_model& start,
   const bool sampled = trust == machine_trust::sampled;
   detail::collective_problem best(start, known, int(families.size()), sampled, sampled ? 0.1 : 2.5);
   if (!sampled) {
-    constexpr double price = 4;  // of two more numbers and a place
+    constexpr double price = 4;  // of two more parameters and a position
     const double one_piece = best.cost() - price;
     double least = one_piece;
     for (double cut = 2048; cut <= 256 * 1024; cut *= 2) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What fitted closed forms leave of the measured times: how much of it is the time's error, and how
-// much is expected of similar arms, too (railpass/select/belief/misfit.hpp). Times of few runs
-// count less, and hardly if they seem to be slow ones.
+// Splits the residuals of fitted closed forms into measurement error and a part that similar arms
+// share (railpass/select/belief/misfit.hpp). Times of few runs have less weight, and hardly any if
+// they seem to be slow runs. The fit itself is in collectives.hpp.
 #pragma once
 
 #include "models/profile.hpp"
@@ -18,14 +18,14 @@
 
 namespace railpass::detail {
 
-// What a measured time is off by. A run is now and then a hundred times too slow, where ranks wait
-// for a core: Student's t with one degree of freedom. The median of n such values has the tails of
-// (n + 1) / 2 degrees.
+// The error of a measured time. A run is sometimes a hundred times too slow, if ranks wait for a
+// core: Student's t with one degree of freedom. The median of n such values has the tails of (n +
+// 1) / 2 degrees.
 struct time_error {
-  double variance = 0;  // of ln(seconds), rare slow runs apart; 0: as good as any
+  double variance = 0;  // of ln(seconds) without rare slow runs; 0: exact, as far as known
   double freedom = 1;
 
-  // Of this time, if its squared error is expected to be `squared` (Lange, Little, Taylor,
+  // The variance of this time, given the expected squared error `squared` (Lange, Little, Taylor,
   // doi:10.1080/01621459.1989.10478852).
   double variance_given(double squared) const {
     return variance > 0 ? (freedom * variance + squared) / (freedom + 1) : 0;
@@ -39,11 +39,14 @@ inline time_error error_of(const collective_time& t) {
   return {.variance = 0.5 * std::numbers::pi * spread * spread / runs, .freedom = 0.5 * (runs + 1)};
 }
 
-// Weights that make a Gaussian process of these residuals. At first all of a residual is thought to
-// be the time's error, if it has one, then as much as the others leave. A residual that is four
-// standard deviations away from what the others say, the worst one first, is what this arm alone is
-// off by, or noise if nobody knows how well it was measured and it is too long: nothing makes a
-// call too short. A well-measured one that stays away even so is believed: closed forms jump.
+// Returns the weights that make a Gaussian process of the residuals. At first the whole residual
+// counts as error of the time, if the time has an error; the iteration then moves the part that
+// other residuals explain.
+//
+// A residual more than four standard deviations from the value that the other residuals predict,
+// the worst first, is specific to its arm. It is noise if its measurement error is unknown and the
+// time is too long, because nothing makes a call too short. A well-measured residual that still
+// deviates is accepted: closed forms have jumps.
 inline std::vector<algorithm_correction::point> weigh(std::span<const misfit_place> places,
                                                       std::span<const double> residuals,
                                                       std::span<const time_error> errors) {
@@ -71,7 +74,7 @@ inline std::vector<algorithm_correction::point> weigh(std::span<const misfit_pla
   for (Eigen::Index round = 0; round <= most_rounds + n; ++round) {
     const Eigen::MatrixXd inverse = covariance.inverse();
     weights = inverse * r;
-    // What is expected of the squared errors.
+    // Expected squared errors.
     const Eigen::ArrayXd squared = (noise.array() * weights.array()).square() +
                                    noise.array() * (1 - noise.array() * inverse.diagonal().array());
     double change = 0;
@@ -82,7 +85,8 @@ inline std::vector<algorithm_correction::point> weigh(std::span<const misfit_pla
       if (before > 0) change = std::max(change, std::abs(noise(i) / before - 1));
     }
     if (change > settled) continue;
-    // Of each from the others: weight / inverse(i, i) away, with 1 / inverse(i, i) as variance.
+    // Deviation of each residual from its prediction by the other residuals: the difference is
+    // weight / inverse(i, i), with variance 1 / inverse(i, i).
     const Eigen::VectorXd deviations =
         weights.cwiseAbs().cwiseQuotient(inverse.diagonal().cwiseSqrt());
     Eigen::Index worst = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is known of some problems says which arm is good for another one. First as the paper has it:
-// Feki, Gabriel: Incorporating Historic Knowledge into a Self-Optimizing Communication Library.
-// Then as railpass does it: forecast_from_curves(). docs/explanation/adcl.md says where the paper
-// contradicts itself and how good they are.
+// Selects an arm for a problem from measurements of other problems, by two methods. The first is
+// the method of Feki, Gabriel: Incorporating Historic Knowledge into a Self-Optimizing
+// Communication Library. The second is railpass' own, from_curves(). docs/explanation/adcl.md
+// explains where the paper contradicts itself, and compares the methods.
 #pragma once
 
 #include "railpass/base/error.hpp"
@@ -21,26 +21,26 @@
 
 namespace railpass::knowledge {
 
-/// What an arm took.
+/// The measured time of an arm.
 struct timing {
   double seconds = 0;
-  double error = 0;  ///< standard deviation of ln(seconds), as far as it was measured
+  double error = 0;  ///< standard deviation of ln(seconds), as measured
 };
 
-/// A problem and what arms took for it.
+/// A problem and the times of the arms for it.
 struct instance {
-  /// The paper's vector: lengths of messages. Here bytes, or bytes and ranks; none below 0.
+  /// The paper's vector of message lengths. Here bytes, or bytes and ranks; at least 0.
   std::vector<double> coordinates{};
-  std::vector<std::optional<timing>> arms{};  ///< by number; nothing: cannot run, or did not
+  std::vector<std::optional<timing>> arms{};  ///< by number; empty: the arm did not or cannot run
 };
 
-/// How far problems are from one another.
+/// The distance between problems.
 enum class metric {
-  lengths,    ///< the paper's: Euclidean, of the coordinates
-  logarithms  ///< Euclidean, of their logarithms: octaves. Below 1 they count as 1.
+  lengths,    ///< the paper's: Euclidean distance of the coordinates
+  logarithms  ///< Euclidean distance of their logarithms, in octaves; values below 1 count as 1
 };
 
-/// Throws error if they have not as many coordinates.
+/// @throws error if the numbers of coordinates differ
 inline double distance(std::span<const double> a, std::span<const double> b, metric by) {
   if (a.size() != b.size())
     throw error("knowledge: expected problems with equal numbers of coordinates, got " +
@@ -55,17 +55,18 @@ inline double distance(std::span<const double> a, std::span<const double> b, met
   return std::sqrt(squares);
 }
 
-/// When two problems are similar. D_max of a problem is how far it is similar to all.
+/// Defines when two problems are similar. All problems within D_max of a problem are similar to it.
 enum class similarity {
-  /// The others' best arms are good enough here. It is what the paper's text says and promises: the
-  /// best arm of any problem within D_max of this one is good enough for this one.
+  /// Other problems' best arms are good enough for this problem. The paper's text describes this
+  /// variant: the best arm of any problem within D_max of this problem is good enough for this
+  /// problem.
   others_serve_it,
-  /// This one's best arm is good enough for the others, as in the paper's Algorithm 1: it is good
-  /// enough for any problem within D_max.
+  /// This problem's best arm is good enough for the other problems, as in the paper's Algorithm 1:
+  /// the arm is good enough for any problem within D_max.
   it_serves_others
 };
 
-/// One problem seen from another.
+/// The relation of a problem to another problem.
 struct relation {
   double distance = 0;
   bool similar = false;
@@ -73,13 +74,13 @@ struct relation {
 
 namespace detail {
 
-/// But for rounding.
+/// Compares up to rounding errors.
 inline bool at_most(double distance, double limit) { return distance <= limit * (1 + 1e-9); }
 
 }  // namespace detail
 
-/// D_max: the distance up to which all are similar, 0 if the closest one is not. Those that are as
-/// far as one another count only together.
+/// D_max: the largest distance up to which all problems are similar; 0 if the closest problem is
+/// not. Problems at equal distance count only together.
 inline double largest_similar_distance(std::vector<relation> others) {
   std::ranges::sort(others, {}, &relation::distance);
   double reached = 0;
@@ -92,28 +93,29 @@ inline double largest_similar_distance(std::vector<relation> others) {
   return reached;
 }
 
-/// The arm that is believed to be good.
+/// The selected arm.
 struct forecast {
   int arm = 0;
-  double seconds = 0;    ///< that it is expected to take
-  double largest_s = 0;  ///< the paper's MaxExecTime: what contradicts it by the paper's rule
+  double seconds = 0;    ///< expected time
+  double largest_s = 0;  ///< the paper's MaxExecTime: a longer time contradicts the forecast
 };
 
-/// Or why there is none.
+/// A forecast, or the reason why there is none.
 struct prediction {
   std::optional<forecast> made{};
-  std::string_view why_not{};  ///< empty if one was made
+  std::string_view why_not{};  ///< empty if there is a forecast
 };
 
 struct analysis_options {
-  double p_max = 0.1;  ///< what is good enough: an arm that takes up to 1 + p_max times the best
+  double p_max = 0.1;  ///< an arm is good enough up to 1 + p_max times the best arm's time
   metric by = metric::logarithms;
   similarity similar = similarity::others_serve_it;
 };
 
 class analysis {
  public:
-  /// Throws error if problems do not fit together, one has no time, or a number is out of range.
+  /// @throws error if the problems' sizes differ, a problem has no time, or a number is out of
+  ///   range
   explicit analysis(std::vector<instance> known, const analysis_options& o = {})
       : known_(std::move(known)), options_(o) {
     check();
@@ -123,7 +125,7 @@ class analysis {
   std::size_t size() const { return known_.size(); }
   const instance& problem(std::size_t i) const { return known_[i]; }
   int winner(std::size_t i) const { return winners_[i]; }
-  /// D_max. Compares the problem with all others.
+  /// D_max of problem `i`. Compares the problem with all other problems.
   double reach(std::size_t i) const {
     std::vector<relation> others;
     for (std::size_t j = 0; j < known_.size(); ++j)
@@ -143,8 +145,8 @@ class analysis {
     return good;
   }
 
-  /// The paper's Algorithm 2: the best arm of the closest problem of those that reach so far. (The
-  /// paper starts from its first one, near or not.)
+  /// The paper's Algorithm 2: the best arm of the closest problem within whose D_max the
+  /// coordinates are. (The paper starts with its first problem, near or not.)
   prediction from_closest(std::span<const double> coordinates) const {
     const std::vector<double> away = distances(coordinates);
     std::optional<std::size_t> closest;
@@ -156,8 +158,9 @@ class analysis {
     return made(winners_[*closest], all, away);
   }
 
-  /// The paper's Algorithm 3: the problems that reach so far vote for their best arms, each with
-  /// 1 / distance. Where the very problem is known, only that one does.
+  /// The paper's Algorithm 3: the problems within whose D_max the coordinates are vote for their
+  /// best arms, each with weight 1 / distance. If the same problem is known, only that problem
+  /// votes.
   prediction from_similar(std::span<const double> coordinates) const {
     const std::vector<double> away = distances(coordinates);
     std::vector<std::size_t> voters = reaching(away);
@@ -171,18 +174,18 @@ class analysis {
     return made(most, voters, away);
   }
 
-  /// railpass' own: what each arm would take here, from what it took for smaller and for larger
-  /// problems; the arm that would take the least. Logarithms of times lie on straight lines between
-  /// logarithms of coordinates, whatever metric the others use.
+  /// railpass' own method: interpolates the time of each arm between smaller and larger problems,
+  /// and selects the fastest arm. Interpolation is linear between the logarithms of times and of
+  /// coordinates, whichever metric the options name.
   prediction from_curves(std::span<const double> coordinates) const;
 
  private:
-  // A straight line from one problem to another errs by so much for the square of the octaves
-  // between them: times bend, and they step where protocols change.
+  // Error of linear interpolation, per squared octave between two problems: times bend, and step
+  // where protocols change.
   static constexpr double error_per_square_octave = 0.3;
-  // However often an arm was timed: the next run is a little different.
+  // The next run differs by at least this, however often an arm was timed.
   static constexpr double least_error = 0.01;
-  // Others would hardly count.
+  // Problems further down the list would hardly count.
   static constexpr std::size_t most_near = 32;
 
   void check() const {
@@ -239,8 +242,8 @@ class analysis {
     return known_.empty() ? "no problem is known" : "no known problem reaches that far";
   }
 
-  /// Of those that know the arm's time the closest one, and beyond the new problem, seen from
-  /// there, the next one: a straight line between both.
+  /// The forecast for an arm, interpolated between two problems with a time for the arm: the
+  /// closest problem, and the closest problem beyond the new problem.
   prediction made(int arm, std::span<const std::size_t> of, std::span<const double> away) const {
     const auto closer = [&](std::optional<std::size_t> so_far, std::size_t i) {
       return known_[i].arms[std::size_t(arm)] && (!so_far || away[i] < away[*so_far]);
@@ -262,7 +265,8 @@ class analysis {
     return {.made = forecast{arm, seconds, (1 + options_.p_max) * seconds}};
   }
 
-  /// Whether what is so far from two problems lies rather between them than beside both.
+  /// Whether a problem at these distances from two problems is between them rather than beside
+  /// both.
   static bool is_between(double from_one, double from_other, double apart) {
     return apart * apart >= from_one * from_one + from_other * from_other;
   }
@@ -278,7 +282,7 @@ inline prediction analysis::from_curves(std::span<const double> coordinates) con
     std::size_t problem = 0;
     double octaves = 0;
   };
-  std::vector<place> near;  // the closest first
+  std::vector<place> near;  // sorted by distance
   for (std::size_t i = 0; i < known_.size(); ++i)
     if (const double octaves = distance(coordinates, known_[i].coordinates, metric::logarithms);
         octaves <= select::most_octaves)
@@ -287,8 +291,8 @@ inline prediction analysis::from_curves(std::span<const double> coordinates) con
   std::ranges::stable_sort(near, {}, &place::octaves);
   near.resize(std::min(near.size(), most_near));
 
-  // Two problems with this one between them say what an arm takes here; those further apart less,
-  // but they count where times are uncertain.
+  // Pairs of problems with this problem between them give a time for an arm. Pairs that are further
+  // apart weigh less, but they count where times are uncertain.
   struct two_sides {
     std::size_t one = 0, other = 0;
     double share_of_one = 0, variance = 0;
@@ -319,13 +323,13 @@ inline prediction analysis::from_curves(std::span<const double> coordinates) con
       count(of_one * std::log(one->seconds) + of_other * std::log(other->seconds),
             square(of_one * one->error) + square(of_other * other->error) + l.variance);
     }
-    // The very problem says it, too.
+    // The same problem counts, too.
     for (const place& p : near)
       if (const auto& here = known_[p.problem].arms[a]; here && p.octaves == 0)
         count(std::log(here->seconds), square(here->error));
     if (weights > 0) logs[a] = sum / weights;
   }
-  // What is known on one side only is as far from the best of the others here as it is there.
+  // An arm known on one side only keeps its ratio to the best known arm, from the near problem.
   std::vector<std::optional<double>> all = logs;
   for (std::size_t a = 0; a < num_arms; ++a) {
     const auto there = std::ranges::find_if(

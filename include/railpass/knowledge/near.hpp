@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What versions of a function set took for near problems is what they are thought to take for a new
-// one. A call of another size takes longer or shorter altogether; what is carried over is how
-// versions stand to one another, the less surely the further away it was measured.
+// Prior times for the versions of a function set, from measurements of near problems. Calls of
+// another size take longer or shorter as a whole; the ratios between versions carry over, with a
+// variance that grows with the distance.
 #pragma once
 
 #include "railpass/base/features.hpp"
@@ -21,10 +21,10 @@
 
 namespace railpass::knowledge {
 
-/// Further ones would hardly count.
+/// Further problems would hardly count.
 inline constexpr std::size_t most_near = 32;
 
-/// Euclidean, of logarithms. Allocates nothing: no rank lacks memory for it.
+/// The Euclidean distance of the logarithms. Allocates nothing, so no rank runs out of memory.
 inline double octaves_between(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
   double squares = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -35,7 +35,7 @@ inline double octaves_between(std::span<const std::int64_t> a, std::span<const s
   return std::sqrt(squares);
 }
 
-/// Octaves between features, or what `by` says; nothing if one says nothing of the other.
+/// The distance in octaves, or as `by` defines; empty if the features share nothing.
 inline std::optional<double> distance(std::span<const std::int64_t> known,
                                       std::span<const std::int64_t> wanted,
                                       const feature_distance& by) {
@@ -43,14 +43,14 @@ inline std::optional<double> distance(std::span<const std::int64_t> known,
   double away = 0;
   try {
     away = by ? by(known, wanted) : octaves_between(known, wanted);
-  } catch (...) {  // the caller's, whose call goes on
+  } catch (...) {  // an exception of the caller's function; the call continues
     return std::nullopt;
   }
   if (!(away >= 0 && away <= select::most_octaves)) return std::nullopt;
   return away;
 }
 
-/// The same of problems: all but their features must be equal.
+/// The distance of two problems that are equal except for their features; empty otherwise.
 inline std::optional<double> near(const problem& known, const problem& wanted,
                                   const feature_distance& by) {
   if (known.collective != wanted.collective || known.rails != wanted.rails ||
@@ -65,12 +65,12 @@ inline std::optional<double> near(const problem& known, const problem& wanted,
 /// A near problem.
 struct neighbour {
   double distance = 0;
-  double octaves = 0;  ///< by which the new problem's features are larger, all together
+  double octaves = 0;  ///< by which the sum of the new problem's features is larger
   double days_ago = 0;
   experience known{};
 };
 
-/// By how many octaves the sum of features is larger than that of others.
+/// By how many octaves the sum of `wanted` is larger than the sum of `than`.
 inline double octaves_larger(std::span<const std::int64_t> than,
                              std::span<const std::int64_t> wanted) {
   const auto size = [](std::span<const std::int64_t> features) {
@@ -80,7 +80,7 @@ inline double octaves_larger(std::span<const std::int64_t> than,
   };
   return size(wanted) - size(than);
 }
-/// The same of problems' features.
+/// As above, for the features of two problems.
 inline double octaves_larger(const problem& than, const problem& wanted) {
   const auto there = set_kind::of(than.operation), here = set_kind::of(wanted.operation);
   return there && here ? octaves_larger(there->features, here->features) : 0;
@@ -88,12 +88,12 @@ inline double octaves_larger(const problem& than, const problem& wanted) {
 
 namespace detail {
 
-/// What is thought of one arm's time, while problems are added.
+/// The estimated time of one arm, while problems are added.
 class estimate {
  public:
   bool is_known() const { return weight_ > 0; }
   double log_seconds() const { return sum_ / weight_; }
-  /// That of the best source: errors of near problems are much the same.
+  /// The spread of the best source, because errors of near problems are correlated.
   double spread() const { return spread_; }
   void add(double log_seconds, double spread) {
     spread_ = is_known() ? std::min(spread_, spread) : spread;
@@ -107,19 +107,21 @@ class estimate {
 
 }  // namespace detail
 
-/// Arms without a prediction get one by what they took for `near` problems, the nearest first;
-/// those of which these know nothing keep none. `name_of` tells an arm's name by its number.
+/// Gives priors to arms without a prediction, from their times in `near` problems. Arms that no
+/// near problem contains stay without a prediction.
+/// @param near sorted by distance
+/// @param name_of returns an arm's name for its number
 template <class NameOf>
 void predict_from_near(std::span<select::arm_prior> priors, std::span<const neighbour> near,
                        const NameOf& name_of) {
-  // How far arms drift apart in one octave, as a random walk.
+  // The drift of arms relative to each other over one octave, as a random walk.
   constexpr double drift_per_octave = 0.2;
-  // How times grow with an octave: between not at all, as short messages', and twofold. Of two
-  // problems an octave apart it is known better than that.
+  // The growth of times per octave: from none, as for short messages, to a factor of two. Two
+  // problems an octave apart define it better than this prior.
   constexpr double usual_growth = 0.5 * std::numbers::ln2, usual_weight = 0.5;
 
   using estimates = std::vector<detail::estimate>;  // by arm
-  std::vector<estimates> told;                      // by problem: as there
+  std::vector<estimates> told;                      // by problem: times as measured there
   for (const neighbour& n : near) {
     estimates& of_arms = told.emplace_back(priors.size());
     for (std::size_t a = 0; a < priors.size(); ++a) {
@@ -131,7 +133,7 @@ void predict_from_near(std::span<select::arm_prior> priors, std::span<const neig
                      std::hypot(took.spread, drift_per_octave * std::sqrt(n.distance)));
     }
   }
-  // By how much arms of which both know something take longer in the first than in the second.
+  // The median difference of the arms that both estimates contain.
   const auto longer = [](const estimates& first, const estimates& second) -> std::optional<double> {
     std::vector<double> apart;
     for (std::size_t a = 0; a < first.size(); ++a)
@@ -152,7 +154,7 @@ void predict_from_near(std::span<select::arm_prior> priors, std::span<const neig
   for (std::size_t a = 0; a < priors.size(); ++a)
     if (!priors[a].measured_only) here[a].add(priors[a].log_seconds, priors[a].spread);
   for (std::size_t i = 0; i < near.size(); ++i) {
-    // What arms that are known here as well tell also holds where the machine was faster then.
+    // Arms known here define the level, also if the machine was faster in the earlier run.
     const double level = longer(here, told[i]).value_or(growth * near[i].octaves);
     for (std::size_t a = 0; a < priors.size(); ++a)
       if (told[i][a].is_known()) here[a].add(told[i][a].log_seconds() + level, told[i][a].spread());

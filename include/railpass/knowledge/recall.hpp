@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What earlier runs learnt enters a new one: as what is thought of arms before they run here, never
-// as truth. How far it is trusted falls with distance, with age and with few samples.
+// Turns knowledge of earlier runs into priors of a new run. Knowledge is never taken as truth:
+// trust falls with distance, with age and with few samples. near.hpp does the same for near
+// problems.
 #pragma once
 
 #include "collectives/registry.hpp"
@@ -16,22 +17,22 @@
 
 namespace railpass::knowledge {
 
-/// What the times of one arm in earlier runs, so many days ago, say of its time now: the spread is
-/// what runs differ by, and what so many samples leave open.
+/// The estimated time of an arm from its times in earlier runs, `days_ago` days old. The spread
+/// covers differences between runs and the uncertainty from the number of samples.
 inline select::arm_posterior told_by(const arm_experience& a, double days_ago = 0) {
-  // Runs of one machine differ by so much (of the logarithm), whatever their calls agree on, and as
-  // much is added in a month (updates, other neighbours, ageing parts).
+  // Runs on one machine differ by this (in the logarithm), however well their calls agree. The
+  // variance grows by as much each month (updates, other neighbours, ageing parts).
   constexpr double from_run_to_run = 0.03, of_one_sample = 0.25, month_days = 30;
   const double of_samples = std::max(a.spread, a.samples < 4 ? of_one_sample : 0.0);
   const double left_open = of_samples * of_samples / double(a.samples),
                variance =
                    from_run_to_run * from_run_to_run * (1 + days_ago / month_days) + left_open;
-  // Of many arms with few samples the one looks best that was lucky.
+  // Among many arms with few samples, the fastest one was probably lucky.
   return {.mean_s = a.median_s * std::exp(variance / 2 + std::sqrt(left_open)),
           .spread = std::sqrt(variance)};
 }
 
-/// How far apart two problems are, in octaves of size; nothing if one says nothing of the other.
+/// The distance of two problems in octaves of size; empty if they share nothing.
 inline std::optional<double> distance(const problem& a, const problem& b) {
   if (a.collective != b.collective || a.operation != b.operation || a.rails != b.rails ||
       a.num_ranks != b.num_ranks || a.ranks_per_node != b.ranks_per_node)
@@ -44,7 +45,7 @@ inline std::optional<double> distance(const problem& a, const problem& b) {
   return octaves;
 }
 
-/// The closest one of those that say something of `of`; null if there is none.
+/// The closest of the problems at a finite distance to `of`; null if none.
 inline const experience* closest(std::span<const experience> all, const problem& of) {
   const experience* best = nullptr;
   double least = 0;
@@ -53,8 +54,8 @@ inline const experience* closest(std::span<const experience> all, const problem&
   return best;
 }
 
-/// Where the same problem was met before: arms that no model predicts take what they took there.
-/// `name_of` tells the name of an arm by its number. All of it is `days_ago`.
+/// Gives arms without a model the times that they had for the same problem in earlier runs.
+/// @param name_of returns an arm's name for its number
 template <class NameOf>
 void remember_times(std::span<select::arm_prior> priors, const experience& known,
                     const NameOf& name_of, double days_ago = 0) {
@@ -70,10 +71,12 @@ void remember_times(std::span<select::arm_prior> priors, const experience& known
   }
 }
 
-/// Corrects the priors of arms, which have the numbers of `arms`, by `known`, of a problem
-/// `octaves` away for which `predicted_there` was predicted: the same as the priors where it is the
-/// very same. Native, which no model predicts, takes what it took there if that is the same
-/// problem. All of it is `days_ago`.
+/// Corrects the priors of arms with the knowledge of a similar problem. Native, which no model
+/// predicts, gets its known time if the problem is the same.
+/// @param arms the arms, in the order of the priors' numbers
+/// @param known knowledge of a problem `octaves` away, `days_ago` days old
+/// @param predicted_there predictions for that problem; equal to the priors if it is the same
+///   problem
 inline void correct_by_experience(std::span<select::arm_prior> priors, std::span<const arm> arms,
                                   const experience& known,
                                   std::span<const select::arm_prior> predicted_there,

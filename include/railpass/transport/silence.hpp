@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// When a rail to a peer whose host acknowledges nothing has failed.
+// Detects failed rails: a rail to a peer has failed if the peer's host acknowledges nothing.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,12 @@
 
 namespace railpass::transport {
 
-/// Silence counts only from one look to the next one: what was under way when this rank went off to
-/// compute tells nothing of the time since.
+/// Silence counts only between consecutive looks. Packets that were in flight when this rank
+/// started to compute give no information about the time since.
 class silence_watch {
  public:
-  /// Of so many rails to all peers together. `silence_s` 0: it is never time to look.
+  /// @param silence_s in seconds; 0: never look
+  /// @param rails number of rails to all peers together
   silence_watch(double silence_s, std::size_t rails)
       : silence_s_(silence_s),
         look_every_s_(silence_s > 0 ? std::min(0.5, silence_s / 8)
@@ -22,23 +23,25 @@ class silence_watch {
         since_s_(rails, 0) {}
 
   bool is_time(double now_s) const { return now_s >= looked_s_ + look_every_s_; }
-  /// Looks at all rails, of which the following calls tell. Whether the last look was the one
-  /// before: else nothing is known of the time since.
+  /// Looks at all rails; the following calls refer to this look. Returns whether the last look was
+  /// recent enough: otherwise nothing is known about the time since.
   bool look(double now_s) {
     const bool again = now_s <= looked_s_ + 2 * look_every_s_;
     looked_s_ = now_s;
     if (!again) std::fill(since_s_.begin(), since_s_.end(), now_s);
     return again;
   }
-  /// Nobody waits for anything of the peer.
+  /// Restarts the clock of a rail whose peer no operation waits for.
   void excuse(std::size_t rail) { since_s_[rail] = looked_s_; }
-  /// For so long what was sent last has not been acknowledged; 0: it has. Whether that is too long.
+  /// Returns whether the rail has been silent for too long.
+  /// @param unanswered_s time for which the last packet has not been acknowledged; 0: it has been
   bool is_lost(std::size_t rail, double unanswered_s) {
     if (unanswered_s > 0)
       since_s_[rail] = std::max(since_s_[rail], looked_s_ - unanswered_s);
     else
       since_s_[rail] = looked_s_;
-    // Noticed by the last look before the time is over, counted from an unfortunate moment.
+    // The limit allows for two and a half intervals between looks, so that failure is noticed in
+    // time.
     return looked_s_ - since_s_[rail] > silence_s_ - 2.5 * look_every_s_;
   }
 

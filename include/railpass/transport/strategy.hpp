@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a rail that has become idle shall carry next: the decision between the messages that wait
-// and the rails that carry them.
+// The interface of strategies, and helpers for them. A strategy decides which waiting messages an
+// idle rail carries next. The rails themselves are in packet_rail.hpp.
 #pragma once
 
 #include "railpass/transport/split.hpp"
@@ -11,40 +11,40 @@
 
 namespace railpass::transport {
 
-/// The rails to one peer. Those that are not idle must not be given anything now.
+/// The rails to one peer. Only the idle rail may be given anything now.
 struct rails_view {
   std::span<const rail_outlook> rails;
   std::int64_t least_bytes = 1;  ///< smallest part of a message worth a packet of its own
-  std::int64_t aggregate_bytes = 32
-                                 << 10;  ///< most that is worth one transmission of the idle rail
+  std::int64_t aggregate_bytes = 32 << 10;  ///< most bytes worth one transmission of the idle rail
 };
 
-/// A large message to this peer that still has bytes nobody carries, and what else waits.
+/// A large message to the peer with bytes that no rail carries yet.
 struct large_view {
   std::int64_t bytes = 0;                       ///< of the message
-  std::int64_t left_bytes = 0;                  ///< of those nobody carries yet, at least 1
+  std::int64_t left_bytes = 0;                  ///< bytes that no rail carries yet, at least 1
   std::span<const std::int64_t> carried_bytes;  ///< of the message, by each rail
-  std::int64_t waiting_bytes = 0;               ///< left_bytes of all messages to the peer together
+  std::int64_t waiting_bytes = 0;               ///< left_bytes of all messages to the peer, summed
 };
 
-/// Has no state: it is asked again whenever a rail becomes idle, so that what it said before binds
-/// nobody, and an idle rail takes over what another one was expected to carry.
+/// A strategy has no state: the transport asks again whenever a rail becomes idle. Earlier answers
+/// bind no rail, so an idle rail takes over bytes that another rail was expected to carry.
 class strategy {
  public:
   virtual ~strategy() = default;
-  /// How many of the small messages that wait the idle rail shall carry in one transmission; 0:
-  /// they shall wait for another rail. `sizes`: of each in bytes, in order, at least one.
+  /// Returns how many of the waiting small messages the idle rail carries in one transmission; 0:
+  /// the messages wait for another rail.
+  /// @param sizes bytes of each message, in order, at least one
   virtual std::size_t small(std::size_t idle_rail, const rails_view& rails,
                             std::span<const std::int64_t> sizes) const = 0;
-  /// How many of the bytes left the idle rail shall carry; 0: none now. Of many bytes the transport
-  /// hands over a part only, and asks again.
+  /// Returns how many of the left bytes the idle rail carries; 0: none now. The transport may hand
+  /// over only a part of them, and asks again.
   virtual std::int64_t large(std::size_t idle_rail, const rails_view& rails,
                              const large_view& l) const = 0;
 };
 
 namespace detail {
 
-/// Those that fit into one transmission.
+/// The number of messages that fit into one transmission.
 inline std::size_t as_many_as_fit(const rails_view& rails, std::span<const std::int64_t> sizes) {
   std::int64_t sum = 0;
   std::size_t n = 0;
@@ -52,20 +52,21 @@ inline std::size_t as_many_as_fit(const rails_view& rails, std::span<const std::
   return n;
 }
 
-/// What the exact split gives this rail of all that waits.
+/// This rail's share of all waiting bytes by the exact split.
 inline std::int64_t exact_share(std::size_t rail, const rails_view& rails, const large_view& l) {
   std::int64_t shares[most_rails] = {};
   split(rails.rails, l.waiting_bytes, rails.least_bytes, shares);
   return std::min(shares[rail], l.left_bytes);
 }
 
-/// All that is left, unless another rail has begun the message.
+/// All left bytes, unless another rail has started the message.
 inline std::int64_t whole(std::size_t rail, const large_view& l) {
   return l.left_bytes == l.bytes || l.carried_bytes[rail] > 0 ? l.left_bytes : 0;
 }
 
-/// What is missing of the rail's part when the message is split by fixed weights. Should weights
-/// have changed since it was begun, whoever asks carries what nobody's part has.
+/// The bytes missing of this rail's share if the message is split by fixed weights. Weights may
+/// have changed since the message started. If all shares are complete, the idle rail carries the
+/// rest.
 inline std::int64_t fixed_share(std::size_t rail, std::span<const double> weights,
                                 const large_view& l) {
   std::int64_t shares[most_rails] = {};

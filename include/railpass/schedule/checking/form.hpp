@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The form of each schedule: its numbers are in range, its dependencies go back, it is small.
+// Checks the form of each schedule: numbers are in range, dependencies point back, the size is
+// small. Checks of what the steps do are in the other files of this folder.
 #pragma once
 
 #include "railpass/schedule/checking/call.hpp"
@@ -14,8 +15,8 @@ namespace railpass {
 inline constexpr std::size_t max_schedule_bytes = 64 * 1024;
 inline constexpr std::int32_t max_ranks_for_schedule_bytes = 64;
 
-/// Whether all of a rank's messages and local work can be posted at once: then a nonblocking call
-/// needs nobody to advance it. No step may wait for another one to end, and the messages must fit
+/// Whether a rank can post all its messages and local work at once, so that a nonblocking call
+/// needs no progress calls. No step may wait for the end of another step, and all messages must fit
 /// in the executor's window.
 inline bool all_ready_at_start(const schedule& s, const message_size& size,
                                std::int64_t window = 64) {
@@ -50,7 +51,7 @@ inline bool knows_lengths(const checked_call& call, const step& x, index v) {
   return true;
 }
 
-// Of a publish or what comes behind it.
+// Checks a publish or a later kind of step.
 inline bool check_shared_step(checked_call& call, index v, std::size_t number) {
   const schedule& s = call.schedules[std::size_t(v)];
   const step& x = s.steps[number];
@@ -136,7 +137,7 @@ inline bool check_step(checked_call& call, index v, std::size_t number) {
   return true;
 }
 
-// That all of a rank's schedule is small.
+// Checks that all schedules are small.
 inline bool check_memory(checked_call& call) {
   for (const schedule& s : call.schedules)
     call.found.memory_bytes = std::max(call.found.memory_bytes, s.memory_bytes());
@@ -146,7 +147,7 @@ inline bool check_memory(checked_call& call) {
                    " bytes, expected at most " + std::to_string(max_schedule_bytes));
 }
 
-// That all ranks have the same phases, if any.
+// Checks that all ranks have the same phases, if any.
 inline bool check_phases(checked_call& call) {
   const std::span<const schedule> first = phases_of(call.schedules[0]);
   for (index v = 0; v < call.num_ranks; ++v) {
@@ -169,7 +170,7 @@ inline bool check_phases(checked_call& call) {
   return true;
 }
 
-// Of one phase.
+// Checks one phase.
 inline bool check_form(checked_call& call) {
   for (index v = 0; v < call.num_ranks; ++v) {
     const schedule& s = call.schedules[std::size_t(v)];
