@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A rank that waits for long tells its call to the ranks for which it waits. A rank whose call of
-// that number is another one ends its call, and both ranks stop waiting.
+// A rank that has waited long informs the ranks for which it waits about its call. If such a rank's
+// call with the same number differs, it ends its call, and both ranks stop waiting.
 #pragma once
 
 #include "collectives/collective.hpp"
@@ -18,14 +18,14 @@ namespace railpass::internal {
 /// The arguments that are equal on all ranks of a call, whatever their datatypes.
 struct told_call {
   std::int64_t number = 0;  ///< of the communicator's calls, from 1 on
-  std::int64_t bytes = 0;   ///< 0 where only pairs of ranks know lengths
+  std::int64_t bytes = 0;   ///< 0 if only pairs of ranks know lengths
   std::int32_t root = 0;
   collective op = collective::broadcast;
   friend bool operator==(const told_call&, const told_call&) = default;
 
   using words = std::array<std::int32_t, 6>;
   words packed() const;
-  /// None if these are no words of a call.
+  /// Returns nothing if the words describe no call.
   static std::optional<told_call> of(const words& from);
   /// "broadcast of 400 bytes with root 1".
   std::string text() const;
@@ -35,13 +35,14 @@ struct told_call {
 class told_calls {
  public:
   void add(const told_call& made) { calls_[std::size_t(made.number) % calls_.size()] = made; }
-  /// The call of that number; null: no such call was added, or it is too old.
+  /// The call with this number; null: the call was not added, or is too old.
   const told_call* find(std::int64_t number) const {
     const told_call& found = calls_[std::size_t(number) % calls_.size()];
     return number > 0 && found.number == number ? &found : nullptr;
   }
-  /// How this rank's call of that number differs from the other rank's; empty: it does not, or this
-  /// rank does not know that call. The other rank tells its call again later.
+  /// How this rank's call with that number differs from the other rank's call. Empty: no
+  /// difference, or this rank does not know the call yet; the other rank announces its call again
+  /// later.
   std::string difference(std::int32_t from, const told_call& theirs) const;
 
  private:

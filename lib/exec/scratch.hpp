@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The scratch memory of calls. Programs have many communicators and run few calls at once: so a
-// call borrows memory from its thread for as long as it lasts, and no communicator keeps any.
+// The scratch memory of calls. Programs have many communicators but run few calls at a time. So
+// each call borrows memory from its thread while it runs, and communicators keep no scratch memory.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace railpass::internal {
 
 namespace detail {
 
-// Of a thread. Has no destructor, as programs make calls when those have run.
+// Per thread. Has no destructor, because programs make calls after destructors have run.
 struct spare_scratch {
   std::byte* memory = nullptr;
   std::int64_t bytes = 0;
@@ -23,8 +23,8 @@ struct spare_scratch {
 
 }  // namespace detail
 
-/// Memory of one call; several calls of a thread may be under way at once, and another thread may
-/// end one. Aligned to a cache line.
+/// Memory of one call, aligned to a cache line. Several calls of a thread may be under way at a
+/// time, and another thread may end a call.
 class scratch_memory {
  public:
   static constexpr std::int64_t cache_line = 64;
@@ -37,8 +37,8 @@ class scratch_memory {
   /// Null before borrow() and after give_back().
   std::byte* get() const { return memory_; }
 
-  /// Has at least so many bytes from now on: those that it has, those that this thread keeps for
-  /// its next call, or new ones. What they hold is undefined. Throws std::bad_alloc.
+  /// Provides at least `bytes` bytes with undefined content: the memory that the call has, the
+  /// spare memory of this thread, or new memory. Throws std::bad_alloc.
   void borrow(std::int64_t bytes) {
     if (bytes <= bytes_) return;
     if (bytes <= detail::spare.bytes) return exchange_with_spare();
@@ -48,14 +48,14 @@ class scratch_memory {
         ::operator new (static_cast<std::size_t>(bytes), std::align_val_t{cache_line}));
     bytes_ = bytes;
   }
-  /// The calling thread keeps it for its next call, unless it keeps more already.
+  /// The calling thread keeps this memory for its next call, unless its spare memory is larger.
   void give_back() {
     if (!detail::spare.is_watched) [[unlikely]]
       free_with_thread();
     if (bytes_ > detail::spare.bytes && !detail::spare.has_ended) exchange_with_spare();
     release();
   }
-  /// Frees what the calling thread keeps.
+  /// Frees the spare memory of the calling thread.
   static void free_spare() {
     scratch_memory last;
     last.exchange_with_spare();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bases: the few communicators of railpass' own over which the messages of many of the user's
-// communicators travel. The first communicator of some ranks that is to be tuned gets a base of
-// exactly these ranks; all later ones whose ranks are among them are numbered lanes of it, which
-// costs MPI nothing. A lane's number is its messages' tags. place_book.hpp says who has which
-// place.
+// Bases: the few internal communicators that carry railpass' messages for many user communicators.
+// The first tuned communicator of a set of ranks gets a base of exactly these ranks. Later
+// communicators whose ranks are all in a base become numbered lanes of that base, which costs MPI
+// nothing. The number of a lane determines the tags of its messages. Which places are free:
+// place_book.hpp.
 #pragma once
 
 #include "lib/call/announced_call.hpp"
@@ -33,37 +33,37 @@ namespace railpass::internal {
 
 class merge_messages;
 
-/// One communicator of railpass' own. Never freed: freeing would be collective.
+/// An internal communicator. Never freed, because freeing would be collective.
 struct base {
-  /// MPI guarantees tags to 32767.
+  /// MPI guarantees tags up to 32767.
   static constexpr int num_lanes = place_book::num_lanes, tags_per_lane = 32;
-  /// Of what leaders tell (leaders.hpp): the last lane is nobody's.
+  /// Messages of leaders (leaders.hpp) use the last lane, which no communicator gets.
   static constexpr int told_tag = (num_lanes - 1) * tags_per_lane;
 
-  MPI_Comm comm = MPI_COMM_NULL;  ///< errors on it are returned
+  MPI_Comm comm = MPI_COMM_NULL;  ///< returns errors
   MPI_Group group = MPI_GROUP_NULL;
-  std::uint64_t id = 0;  ///< the same on all its ranks, where no other base has it; not 0
+  std::uint64_t id = 0;  ///< equal on its ranks, and unique among their bases; not 0
   std::shared_ptr<const placement> hosts;
-  /// Of this rank's host, by places there; see find_caches.
+  /// Of this rank's host, by place there; see find_caches.
   std::vector<std::int32_t> cache_of_place;
-  std::unique_ptr<node_memory> shared;  ///< on all ranks alike; null: none
-  std::unique_ptr<shared_clock> clock;  ///< on all ranks alike; null: theirs are one, or unknown
+  std::unique_ptr<node_memory> shared;  ///< on all ranks or on no rank
+  std::unique_ptr<shared_clock> clock;  ///< on all ranks or on no rank; null: a common or an
+                                        ///< unknown clock
 };
 
-/// Where a communicator stands in a base that has all its ranks.
+/// The place of a communicator in a base that has all its ranks.
 struct base_place {
-  base* of = nullptr;  ///< null: there is none
-  rank_map ranks;      ///< what the base calls the communicator's ranks
-  int rank = 0;        ///< in the communicator, as the next one
+  base* of = nullptr;  ///< null: no base
+  rank_map ranks;      ///< ranks in the base, by rank in the communicator
+  int rank = 0;        ///< in the communicator, like the next member
   int num_ranks = 1;
 };
 
-/// A communicator's lane. Its number is free for others once the last owner is gone.
+/// A communicator's lane. Its number becomes free once the last owner is gone.
 class base_lane {
  public:
-  /// Tags of its messages: of schedules from 0 on, then that of first plans, then those of merges,
-  /// that of fallbacks, then of rails that were opened for it (mpi_place), and the last one says
-  /// that this rank has failed.
+  /// Tags within a lane, in order: schedules (from 0 on), first plans, merges, fallbacks, rails
+  /// opened for the lane (mpi_place), and failures of this rank.
   static constexpr int plan_tag = num_schedule_tags, first_merge_tag = plan_tag + 1;
   static constexpr int failure_tag = base::tags_per_lane - 1;
   static constexpr int first_rails_tag = failure_tag - mpi_place::num_tags;
@@ -74,8 +74,8 @@ class base_lane {
   base_lane(const base_lane&) = delete;
   base_lane& operator=(const base_lane&) = delete;
 
-  /// Once, before all else: the lane of that number, which has been taken, for the communicator of
-  /// that name (see agreement). Allocates nothing.
+  /// Call once, before all other functions: becomes lane `number`, which has been taken, for the
+  /// communicator `name` (see agreement). Allocates nothing.
   void become(base_place place, int number, std::uint64_t name) {
     place_ = std::move(place);
     number_ = number;
@@ -89,25 +89,25 @@ class base_lane {
   int number() const { return number_; }
   int first_tag() const { return number_ * base::tags_per_lane; }
 
-  /// As MPI's, to and from ranks of the communicator.
+  /// Like MPI's functions, between ranks of the communicator.
   int isend(const std::int32_t* words, int count, int to, int tag, MPI_Request* request) const;
   int irecv(std::int32_t* words, int count, int from, int tag, MPI_Request* request) const;
 
-  /// After a failure messages may be left that nobody receives: the number is never used again.
+  /// After a failure, messages may remain unreceived, so the number is never used again.
   void lose() { lost_ = true; }
 
-  /// Tells all other ranks, whenever they look, and waits for nobody.
+  /// Informs all other ranks, and waits for no rank.
   enum class trouble : std::int32_t { none, failed, unlike, gone };
   void tell_all(trouble what) const;
-  /// Tells one that this rank waits for it in that call.
+  /// Informs rank `to` that this rank waits for it in the call `in`.
   void announce(const told_call& in, int to);
 
-  /// What another rank has told; nothing mostly. Local.
+  /// Messages from other ranks; mostly empty. Local.
   struct news {
     trouble worst = trouble::none;
-    bool unlike = false;  ///< among others, maybe
+    bool unlike = false;  ///< possibly among other problems
     std::int32_t announcer = 0;
-    std::optional<told_call> announced{};  ///< others may follow
+    std::optional<told_call> announced{};  ///< more announcements may follow
   };
   news look() const;
 
@@ -116,32 +116,32 @@ class base_lane {
   int number_ = 0;
   bool lost_ = false;
   std::array<std::int32_t, 2> name_{};
-  // A call, and the communicator's name: no rank has to receive an announcement, so the next
-  // communicator of the lane may get it.
+  // A call and the communicator's name. No rank has to receive an announcement, so the next
+  // communicator of the lane may receive it.
   static constexpr std::size_t call_words = std::tuple_size_v<told_call::words>;
   using announcement = std::array<std::int32_t, call_words + 2>;
-  announcement announced_{};  // what MPI has not taken yet must stay
+  announcement announced_{};  // must stay until MPI has taken it
 };
 
-/// All bases of this process. Several threads may ask.
+/// All bases of this process. Several threads may call at the same time.
 class bases {
  public:
-  /// More are not made: MPI's communicators are the program's.
+  /// The limit protects MPI's communicators, which belong to the program.
   static constexpr std::size_t most = 32;
 
-  /// The one in which lives whoever asks; of several the same on all ranks of `user`, and one that
-  /// shares memory if there is any. Local; throws std::bad_alloc.
+  /// The base for the caller. If there are several: the same base on all ranks of `user`, and a
+  /// base that shares memory if possible. Local; throws std::bad_alloc.
   base_place find(MPI_Comm user);
   bool may_make_one();
-  /// Whether all ranks are in MPI_COMM_WORLD. Others may leave, and end MPI, before this process
-  /// does, for which no communicator may be left between them. Local; throws std::bad_alloc.
+  /// Whether all ranks are in MPI_COMM_WORLD. Other ranks may leave and end MPI before this process
+  /// does, and no communicator may then be left between these ranks. Local; throws std::bad_alloc.
   static bool is_one_world(MPI_Comm user);
-  /// From now on none is made inside a collective, because the program makes communicators there
-  /// in a way that MPI libraries cannot bear.
+  /// From now on, no base is made inside a collective, because the program makes communicators
+  /// there in a way that MPI libraries cannot handle.
   void make_none_inside() { none_inside_ = true; }
   bool none_inside() const { return none_inside_; }
 
-  /// What make() needs, allocated before others may wait for this rank.
+  /// Everything that make() needs, allocated before other ranks may wait for this rank.
   struct materials {
     std::unique_ptr<base> made;
     std::array<std::int64_t, 4> mine{};  // this rank's host, cores and clock, and a random number
@@ -149,15 +149,15 @@ class bases {
     std::int64_t shared_bytes = 0;       // see node_memory::make
   };
   static materials prepare(int num_ranks, std::int64_t shared_bytes);
-  /// A base of the ranks of `user`. Collective; returns an MPI error code, and then `place` has
-  /// none.
+  /// Makes a base of the ranks of `user`. Collective; returns an MPI error code, and then leaves
+  /// `place` without a base.
   int make(MPI_Comm user, materials from, base_place& place);
-  /// One for all ranks there are, before the program has begun, if it is `wanted` on all of them.
-  /// Only where all of them run railpass. Whether it was, and all have come here; then `on_all` is
-  /// what it was on all ranks. Collective over MPI_COMM_WORLD.
+  /// Makes a base of all ranks at the start of the program, if all ranks run railpass and `wanted`
+  /// is true on all ranks. Returns whether it was, and all ranks took part; `on_all` is then its
+  /// AND over all ranks. Collective over MPI_COMM_WORLD.
   bool make_for_world(bool wanted, std::int64_t shared_bytes, bool& on_all);
 
-  /// Why the ranks of a base share no memory, once, on a rank that knows; empty: nothing new.
+  /// Why the ranks of a base share no memory: once, on a rank that knows; empty: nothing new.
   std::string why_not_shared(const base& b);
 
   /// See place_book.
@@ -167,17 +167,17 @@ class bases {
   place_book::slot_set free_slots(const base& b);
   bool take_slot(const base& b, int slot, bool all_have_left = false);
   void give_back_slot(const base& b, int slot, std::uint64_t readers);
-  /// Who has it now, until it is given back.
+  /// The tenant of a slot, until the slot is given back.
   void settle_in(const base& b, int slot, const slot_tenants::entry& tenant);
   /// Only while no other thread calls MPI.
   slot_tenants& tenants(const base& b);
 
-  /// Keeps messages of a communicator that is gone until they have come and left. Throws
+  /// Keeps messages of a freed communicator until they have arrived and left. Throws
   /// std::bad_alloc.
   void keep(std::unique_ptr<merge_messages> left);
-  /// Frees what has come meanwhile.
+  /// Frees the messages that have arrived meanwhile.
   void settle();
-  /// MPI ends: nothing comes any more.
+  /// Called when MPI ends: no message arrives any more.
   void end();
 
   known_placements& placements() { return placements_; }
