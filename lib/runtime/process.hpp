@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What one process shares between its communicators. Everything else hangs on a communicator.
+// State that the communicators of one process share. State of single communicators is in
+// communicator_state.hpp.
 #pragma once
 
 #include "lib/runtime/knowledge.hpp"
@@ -33,14 +34,14 @@ struct shared_rails;
 
 class process {
  public:
-  /// The process' one object, made at the first call after MPI_Init and never destroyed; null while
-  /// MPI is not initialised or has begun to finalize.
+  /// The only object of the process, made at the first call after MPI_Init and never destroyed.
+  /// Null before MPI is initialised and once MPI has begun to finalize.
   static process* get() {
     process* const known = running_.load(std::memory_order_acquire);
     return known ? known : make();
   }
-  /// MPI_Finalize begins: called by the preload library, and by MPI where that is not there, when
-  /// it deletes the attributes of MPI_COMM_SELF. May be called again. Local.
+  /// Called when MPI_Finalize begins: by the preload library, or by MPI when it deletes the
+  /// attributes of MPI_COMM_SELF. May be called again. Local.
   static void end();
 
   const settings& values() const { return values_; }
@@ -48,87 +49,90 @@ class process {
   int datatype_key() const { return datatype_key_; }
   int rails_key() const { return rails_key_; }
   clock_function clock() const { return clock_; }
-  /// For tests. Of calls that are made from then on.
+  /// For tests. Applies to later calls.
   void use_clock(clock_function other) {
     clock_ = other;
     began_s_ = clock_();
   }
 
-  /// What tuning costs, of all communicators whose rank 0 is this process.
+  /// The cost of tuning of all communicators whose rank 0 is this process.
   select::account& account() { return account_; }
-  /// Whether that allows one more of their contexts, or one more of them, to be tuned.
+  /// Whether the account allows tuning one more of their contexts, or one more such communicator.
   bool may_tune_more() { return account_.allows_more(steady_clock_s()); }
 
-  /// The profile a setting names, read once; null if none is named or it cannot be used on this
-  /// machine, on so many hosts or with these rails (see rails_mark), which is recorded.
+  /// The profile that a setting names, read once. Null if the setting is empty, or if the profile
+  /// is unusable on this machine, for `num_hosts` hosts or for these rails (see rails_mark), which
+  /// is recorded.
   const profile* read_profile(const std::string& path, int num_hosts, const std::string& rails);
 
-  /// What earlier runs, and other communicators of this one, learnt of this problem or one like it.
-  /// Throws std::bad_alloc.
+  /// Knowledge about this problem or a similar problem, from earlier runs and from other
+  /// communicators of this run. Throws std::bad_alloc.
   std::optional<knowledge::experience> recall(const knowledge::problem& of);
-  /// What they learnt of problems of a function set that are near this one by their features, the
-  /// nearest first; see knowledge::near(). What lives in this run counts whatever the setting.
-  /// Throws std::bad_alloc.
+  /// Knowledge about problems of a function set with near features, the nearest first; see
+  /// knowledge::near(). Live communicators of this run count whatever the setting. Throws
+  /// std::bad_alloc.
   std::vector<knowledge::neighbour> recall_near(const knowledge::problem& of,
                                                 const feature_distance& by);
-  /// Hands out what the rank 0 of MPI_COMM_WORLD has read, and what is at stake by that. Collective
-  /// over that, before any call, where all ranks run railpass.
+  /// Sends the knowledge that rank 0 of MPI_COMM_WORLD has read, and the resulting stakes, to all
+  /// ranks. Collective over MPI_COMM_WORLD, before any call, if all ranks run railpass.
   void share_knowledge();
-  /// What is at stake in calls of communicators of so many ranks, all of MPI_COMM_WORLD; the same
-  /// on all of these.
+  /// What is at stake in calls of communicators of `num_ranks` ranks; equal on all ranks of
+  /// MPI_COMM_WORLD.
   const knowledge::stakes& at_stake(int num_ranks) const {
     return num_ranks == world_size_ ? at_stake_.of_all : at_stake_.of_fewer;
   }
 
-  /// From now on communicators agree in their first call. On all ranks before any call, or on none.
+  /// From now on, communicators agree in their first call. On all ranks before any call, or on no
+  /// rank.
   void begin_at_first_calls() { begins_at_first_calls_ = true; }
   bool begins_at_first_calls() const { return begins_at_first_calls_; }
 
-  /// Of these collectives the arms that `use` names have run; a bit for each.
+  /// A bit for each collective whose arm, named by `use`, has run.
   void note_pins_run(std::uint32_t collectives) { pins_run_ |= collectives; }
 
-  /// There is a function set of that name.
+  /// A function set with this name exists.
   void note_set(const std::string& name);
 
-  /// For leaders, now and then after merges: what has been learnt so far is kept, or told to who
-  /// keeps it, if it is time for that.
+  /// For leaders, after merges: stores what has been learnt, or sends it to the rank that stores
+  /// it, if enough time has passed.
   void after_merge() {
     if (clock_() - began_s_ >= keep_after_s_) keep_so_far();
   }
 
-  /// One sentence for the log sink; the same sentence is passed on only once.
+  /// One sentence for the log sink. Repeated sentences are dropped.
   void record(std::string_view text);
-  /// The same of what the user has got wrong: the world's rank 0 says it on standard error, too.
+  /// Like record(), for mistakes of the user: the world's rank 0 also writes to standard error.
   void warn(std::string_view text);
-  /// That `rank` of a communicator has waited for `waited_s`; heard as report_of_wait says.
+  /// Reports that `rank` of a communicator has waited for `waited_s` seconds; see report_of_wait.
   void report_wait(std::string text, int rank, double waited_s);
-  /// A call has failed, and not in the MPI library: one line on standard error for each
-  /// communicator, call and reason, as what MPI's error handler says names none of them.
+  /// A call has failed outside the MPI library. Writes one line to standard error per communicator,
+  /// call and reason, because the message of MPI's error handler lacks these.
   void complain(MPI_Comm comm, std::string_view call, std::string_view reason);
   /// One line for RAILPASS_TRACE.
   void trace(const std::string& line);
   bool tracing() const { return trace_.is_open(); }
 
   void add(communicator_state& state);
-  /// Keeps what the communicator has learnt for the dump.
+  /// Keeps the communicator's results for the dump.
   void remove(communicator_state& state);
 
-  /// Rails that are open, which end before MPI does.
+  /// Open rails, which end before MPI does.
   void add(const std::shared_ptr<shared_rails>& rails);
   void remove(const std::shared_ptr<shared_rails>& rails);
   std::vector<std::shared_ptr<shared_rails>> open_rails();
 
-  /// Held while a communicator gets its session, as statistics() may be asked by another thread.
+  /// Held while a communicator gets its session, because another thread may call statistics().
   std::unique_lock<std::mutex> hold_statistics() { return std::unique_lock(mutex_); }
-  /// Everything learnt on communicators whose rank 0 is this process, those freed included.
+  /// Everything learnt on communicators whose rank 0 is this process, including freed
+  /// communicators.
   select::statistics_dump statistics();
-  /// For the dump: the most hosts of any communicator whose rank 0 is this process.
+  /// For the dump: the largest number of hosts of any communicator whose rank 0 is this process.
   void note_hosts(int num_hosts);
 
  private:
-  // Apart from get(), which every call goes through.
+  // Separate from get(), which is part of every call.
   [[gnu::noinline, gnu::cold]] static process* make();
-  explicit process(std::vector<std::string>& problems);  // which the caller is to record
+  explicit process(std::vector<std::string>& problems);  // problems for the caller to record
   process(std::vector<std::string>& problems, environment_settings read);
   static int on_finalize(MPI_Comm, int, void*, void*);
   void record(std::string_view text, bool for_user);
@@ -142,7 +146,7 @@ class process {
   void remember(const select::statistics_dump& learnt);
   void leave_rails();
 
-  // Null before the first call, and from the beginning of MPI_Finalize on.
+  // Null before the first call, and from the start of MPI_Finalize on.
   static std::atomic<process*> running_;
 
   settings values_;
@@ -150,12 +154,12 @@ class process {
   const int world_rank_, world_size_;
   const std::string mpi_library_;
   double began_s_ = 0;
-  std::atomic<double> keep_after_s_;  // since then
+  std::atomic<double> keep_after_s_;  // seconds since began_s_
   int communicator_key_ = MPI_KEYVAL_INVALID;
   int datatype_key_ = MPI_KEYVAL_INVALID;
   int rails_key_ = MPI_KEYVAL_INVALID;
-  // Calls on several communicators from several threads meet here. Not held while MPI or the log
-  // handler, which may call railpass, is called.
+  // Protects against calls on several communicators from several threads. Not held during calls of
+  // MPI or of the log handler, which may call railpass.
   std::mutex mutex_;
   // By path, number of hosts and rails; null: unusable.
   std::map<std::tuple<std::string, int, std::string>, std::unique_ptr<profile>> profiles_;
@@ -169,13 +173,13 @@ class process {
   kept_knowledge kept_;  // rank 0 of MPI_COMM_WORLD
   leaders leaders_;
   select::account account_;
-  select::statistics_dump freed_;  // of communicators that are gone
+  select::statistics_dump freed_;  // of freed communicators
   int num_hosts_ = 1;
   std::atomic<std::uint32_t> pins_run_{0};
   bool begins_at_first_calls_ = false;
 };
 
-/// The time in which it lives is work of railpass, which the process' account pays.
+/// Charges the time of its life to the process' account, as work of railpass.
 class paid_work {
  public:
   explicit paid_work(process& by) : by_(by) {}

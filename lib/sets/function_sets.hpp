@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The function sets and regions of a communicator. They hang on it, so that requests to a set of
-// the same name share it, and what was learnt is there when MPI ends.
+// The function sets and regions of a communicator. They belong to the communicator, so that
+// requests with the same set name share a set, and results are available when MPI ends.
 #pragma once
 
 #include "lib/sets/set_decider.hpp"
@@ -24,7 +24,7 @@ class region_state;
 
 class tuned_set {
  public:
-  /// Local. Its decider is to begin before the first call.
+  /// Local. Its decider must begin before the first call.
   tuned_set(MPI_Comm comm, const settings& values, process& owner, std::string name,
             std::vector<std::string> attributes);
 
@@ -32,14 +32,14 @@ class tuned_set {
   const std::vector<std::string>& attributes() const { return attributes_; }
   /// Null before the first call.
   const std::shared_ptr<const set_definition>& definition() const { return definition_; }
-  /// The versions, which all ranks have alike. Throws error if the set has others already.
+  /// The versions, equal on all ranks. Throws error if the set already has different versions.
   void define(std::vector<set_definition::version> versions);
-  /// The version that settings ask for; -1: what is learnt decides.
+  /// The version that settings name; -1: learning decides.
   int pinned() const { return pinned_; }
 
   set_decider& decider() { return decider_; }
   const set_decider& decider() const { return decider_; }
-  /// The communicator or MPI has ended: no rank can be told anything.
+  /// The communicator or MPI has ended: other ranks can no longer be informed.
   bool has_left() const { return left_; }
   void leave();
 
@@ -55,15 +55,15 @@ class tuned_set {
   bool left_ = false;
 };
 
-/// See set_request, which has one.
+/// Implementation of set_request.
 class request_state {
  public:
   request_state(std::string name, MPI_Comm comm, std::vector<std::string> attributes,
                 const function_set_options& options);
   request_state(communicator_state& state, std::string name, MPI_Comm comm,
                 std::vector<std::string> attributes, const function_set_options& options);
-  /// To a set that is defined and has begun, of which all ranks know alike that it is the same:
-  /// nothing is compared. Local.
+  /// For a set that is defined and has begun, and that all ranks know to be the same: compares
+  /// nothing. Local.
   request_state(std::shared_ptr<tuned_set> set, MPI_Comm comm, bool verifies, set_context calls);
 
   void add(std::string version, std::vector<attribute_value> values, double lag);
@@ -71,10 +71,10 @@ class request_state {
   std::string winner() const;
   std::string last() const { return last_ < 0 ? "" : name_of(last_); }
   bool verifies() const { return verifies_; }
-  /// What calls share a decision; may be changed, on all ranks alike, before the first one.
+  /// The context of the calls. May be changed before the first call, equally on all ranks.
   set_context& calls() { return context_; }
-  /// To the version that settings ask for, or the first one if these calls cannot take it, which is
-  /// said; before the first call.
+  /// Pins the version that settings name. If these calls cannot take that version: the first
+  /// version, with a warning. Call before the first call.
   void pin();
   void note_unverified();
   void settle_results(std::size_t version, const std::string& problem);
@@ -83,7 +83,7 @@ class request_state {
   void end(const set_call& c, bool threw);
   /// This rank's part of a call has failed: see joint_lockstep::fail.
   void fail();
-  /// This rank makes no further call, as if a version had thrown.
+  /// This rank makes no further call, as if a version had thrown an exception.
   void leave_others();
 
  private:
@@ -105,31 +105,31 @@ class request_state {
   set_context context_;                            // of its calls
   int last_ = -1;                                  // version
   int own_context_ = -1;                           // in the set's decider
-  // The region last met, whether it teaches this request, and the context there.
+  // The last region met, whether it decides for this request, and the context there.
   std::shared_ptr<region_state> met_;
   bool met_teaches_ = false;
   int met_context_ = -1;
-  // Who decided last, and in which of its contexts; null: settings did.
+  // The last decider and its context; null: settings decided.
   std::shared_ptr<const set_decider> decided_;
   int decided_in_ = -1;
   std::int64_t calls_ = 0;
 };
 
-/// A stretch of code whose time teaches its sets. In each entry one of them has its turn: it may
-/// try a version, and what the entry takes is told to it; the others take what is in use. So what
-/// it costs to learn is the sum over the sets, not their product.
+/// A stretch of code whose total time decides for its sets. In each entry, one set has its turn: it
+/// may try a version and receives the time of the entry. Other sets use their incumbents. So the
+/// cost of learning is the sum over the sets, not the product.
 class region_state {
  public:
-  /// Local. Its decider is to begin before it is entered.
+  /// Local. Its decider must begin before the region is entered.
   region_state(MPI_Comm comm, const settings& values, process& owner, std::string name);
 
   const std::string& name() const { return name_; }
-  /// Whether its ranks are those of `comm`, in whatever order.
+  /// Whether the region has the ranks of `comm`, in any order.
   bool has_ranks_of(MPI_Comm comm) const;
 
   /// Throws error if a rank has left.
   void enter();
-  /// `counts`: the entry ended as usual.
+  /// `counts`: the entry ended normally.
   void exit(bool counts);
   /// The version of this entry's calls.
   int choose(int context);
@@ -139,7 +139,7 @@ class region_state {
   void leave();
 
  private:
-  // So many entries in a row, as what one leaves to be done is in the next one's time.
+  // Entries per turn: work left by one entry shows in the time of the next entry.
   static constexpr std::int64_t turn_entries = 8;
 
   void give_turn();
@@ -149,35 +149,35 @@ class region_state {
   std::string name_;
   set_decider decider_;
   bool left_ = false;
-  int depth_ = 0;  // it may be entered within itself: the outermost entry counts
+  int depth_ = 0;  // of nested entries: only the outermost entry counts
   std::int64_t entries_ = 0;
   double started_s_ = 0;
   std::vector<std::int64_t> called_in_;  // entry, by context
   int turn_ = 0;                         // context
-  std::optional<set_choice> choice_;     // of the one that has its turn, in this entry
+  std::optional<set_choice> choice_;     // of the context that has its turn, in this entry
 };
 
-/// Of a communicator.
+/// The function sets and regions of one communicator.
 struct function_sets {
   std::vector<std::shared_ptr<tuned_set>> sets;
   std::vector<std::shared_ptr<region_state>> regions;
 
   void leave();
-  /// After leave(): nothing is asked of them any more.
+  /// After leave(): no set or region is used any more.
   void drop();
   void add_statistics(select::statistics_dump& dump) const;
-  /// Of contexts that say something of this problem.
+  /// Adds contexts that are informative for this problem.
   void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
-  /// What was learnt of near features; see knowledge::near().
+  /// Adds what was learnt for near features; see knowledge::near().
   void add_near(const knowledge::problem& of, const feature_distance& by,
                 std::vector<knowledge::neighbour>& found) const;
 };
 
-/// The state of a communicator that can have sets and regions; throws error, which begins with
-/// `subject`, if it cannot.
+/// The state of a communicator that can have sets and regions. Otherwise throws error whose message
+/// begins with `subject`.
 communicator_state& state_of(MPI_Comm comm, const std::string& subject);
 
-/// What is wrong with the name of a set, a version, an attribute or a region; empty: nothing is.
+/// Why the name of a set, a version, an attribute or a region is invalid; empty: valid.
 std::string problem_of_name(const std::string& what, const std::string& name,
                             std::size_t longest = 60);
 

@@ -29,7 +29,7 @@ select::operation_class class_of(const call& c) {
                            : select::operation_class::user_ordered;
 }
 
-// Where blocks differ in length all ranks know all lengths, or no arm has scratch memory.
+// If blocks differ in length, all ranks know all lengths, or no arm has scratch memory.
 double longest_block_bytes(const call& c, int num_ranks) {
   if (describe(c.op).lengths != block_lengths::known) return double(c.message_bytes) / num_ranks;
   std::int64_t longest = 0, all = 0;
@@ -53,7 +53,7 @@ std::uint64_t number_of(const arm& a) {
   return number;
 }
 
-// How often the calling thread's core was given to another thread, asked for or not.
+// How often the kernel gave the calling thread's core to another thread, on request or not.
 long times_core_given() {
   rusage used{};
   getrusage(RUSAGE_THREAD, &used);
@@ -72,7 +72,7 @@ long times_core_given() {
 }
 
 void session::merge_steps() {
-  weighing::give_up();  // merges have an account of their own
+  weighing::give_up();  // merges have a separate account
   if (may_have_device_memory(settings_.gpu)) joint_.steps().find_device();
   joint_.merge_steps();
   if (joint_.steps().copies_refused() && in_memory_ && in_memory_->single_copy)
@@ -130,7 +130,7 @@ int session::run_pinned(const call& c, const arm& a, std::uint64_t asked) {
   return run_chosen(key, {key.packed(), arms_[c.op].waits}, c, nullptr);
 }
 
-// All ranks come to know the size here, so it may decide as where they know it beforehand.
+// All ranks learn the size here, so the size may decide as in calls whose size all ranks know.
 int session::run_sized(const call& c, select::context_key key) {
   asked_size asked{.bytes = own_bytes_of(c, rank_, num_ranks_)};
   const double began_s = process_.clock()();
@@ -156,7 +156,7 @@ int session::run_sized(const call& c, select::context_key key) {
   return is_watched(chosen) ? run_watched(c, a, chosen, asked) : run_arm(c, a);
 }
 
-// Of a call with another root: all blocks, as if they were as long as this rank's.
+// In a call with another root: assumes that all blocks are as long as this rank's block.
 std::int64_t session::bytes_to_expect(const call& c) const {
   if (describe(c.op).lengths != block_lengths::of_pair) return c.message_bytes;
   const std::int64_t own = own_bytes_of(c, rank_, num_ranks_);
@@ -203,7 +203,7 @@ void session::prepare(recent_call& known, const call& c, const arm& a) {
       known.arm_number = number_of(a);
       known.is_ready = true;
     }
-  } catch (const std::exception&) {  // the call fails by that, too
+  } catch (const std::exception&) {  // the call then fails, too
   }
 }
 
@@ -211,8 +211,8 @@ void session::prepare(recent_call& known, const call& c, const arm& a) {
   last_arm_ = known.runs;
   if (!known.plan) return leave_to_mpi(c);
   if (joint_.has_failed()) return raise(c, joint_.failure());
-  // The driver of a GPU may have been loaded since, and only what was looked at is known to be the
-  // host's.
+  // A GPU driver may have been loaded since. Only buffers that were examined are known to be in
+  // host memory.
   if (!known.buffers.are_of(c) && has_device_driver()) return run_arm(c, *known.runs);
   buffers_.prepare_again(c, known.buffers);
   buffers_.mark(known.arm_number);
@@ -225,7 +225,7 @@ int session::begin_context(const select::context_key& key, int context, const ca
       context, rank_ == 0 ? first_plan(key, context, c, bytes) : select::plan_message{});
 }
 
-// What the leader takes for it the others wait for.
+// Other ranks wait while the leader prepares.
 void session::prepare_timed(recent_call& known, const call& c, const arm& a) {
   std::optional<paid_work> paid;
   if (rank_ == 0) paid.emplace(process_);
@@ -234,15 +234,15 @@ void session::prepare_timed(recent_call& known, const call& c, const arm& a) {
 
 int session::run_watched(const call& c, const arm& a, const select::timed_call& chosen,
                          const asked_size* asked) {
-  // Building its schedule is no part of the time that an arm's first call takes, and a short call
-  // is timed as it runs once it is settled.
+  // The time of an arm's first call excludes building its schedule. A short call is timed in the
+  // form in which it runs after convergence.
   recent_call known;
   if (chosen.timed) prepare_timed(known, c, a);
   const long given_before = chosen.watches_core ? times_core_given() : 0;
   const double came_s = process_.clock()();
   const int code = known.is_ready ? run_ready(c, known) : run_arm(c, a);
   const double ended_s = process_.clock()();
-  // Asking is part of the call; what is between the two is learning's.
+  // Asking is part of the call; the time between asking and the arm belongs to learning.
   const double started_s = asked ? came_s - asked->took_s : came_s, seconds = ended_s - started_s;
   if (code == MPI_SUCCESS) {
     const bool gave_core = chosen.watches_core && times_core_given() != given_before;
@@ -259,8 +259,8 @@ int session::run_watched(const call& c, const arm& a, const select::timed_call& 
   return code;
 }
 
-// What a call that is not settled takes besides its arm is learning's, and after two timed calls
-// the next one is likely to be timed as well.
+// A call that has not converged spends time on learning. After two timed calls, the next call is
+// likely to be timed as well.
 void session::watch_own_time(const select::timed_call& chosen, double seconds) {
   if (!chosen.timed) {
     if (weighing::now()) weighing::arm_took(seconds, *this);
@@ -275,7 +275,7 @@ void session::add_own_time(double seconds) {
   own_time_.add(seconds);
 }
 
-// A failure of this rank's part, reported as MPI reports one of its collective.
+// Reports a failure of this rank's part as MPI reports a failure of its collective.
 int session::report(const call& c, int code) {
   joint_.fail(code == internal::code_of(own_error::unlike) ? own_error::unlike
                                                            : own_error::rank_failed);
@@ -289,7 +289,7 @@ int session::report(const call& c, int code) {
 }
 
 bool session::eligible_here(const algorithm& a, const call& c) const {
-  // Reductions are cut between elements, everything else between bytes.
+  // Reductions are cut between elements, other messages between bytes.
   const std::int64_t units = c.is_reduction() ? c.message_bytes / c.element_bytes : c.message_bytes;
   const std::int64_t unit_bytes = c.is_reduction() ? c.element_bytes : 1;
   const bool one_node = nodes_.facts().num_nodes == 1;
@@ -305,7 +305,7 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
 }
 
 [[gnu::hot]] int session::run_arm(const call& c, const arm& a) {
-  // Known equally on all ranks, so all of them fall back.
+  // All ranks know this, so all ranks fall back.
   const bool native = a.base->is_native() || !eligible_here(*a.base, c);
   const arm& runs = native ? arms_[c.op].arms[select::native_arm] : a;
   last_arm_ = &runs;
@@ -318,13 +318,13 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
   return raise(c, host_copies_.finish());
 }
 
-// Who waits for this rank in an arm of railpass can see that the calls differ.
+// Ranks that wait for this rank in an arm of railpass can thus see that the calls differ.
 [[gnu::hot]] int session::leave_to_mpi(const call& c) {
   if (in_memory_) in_memory_->runs.note_native(std::uint64_t(call_number_));
   return run_native(c);
 }
 
-// The error handler has been called if this fails.
+// If this fails, the error handler has been called.
 int session::run_on_host(const call& c, const arm& a) {
   const auto run = [&](const call& same) {
     if (joint_.has_failed()) return raise(same, joint_.failure());
@@ -333,8 +333,8 @@ int session::run_on_host(const call& c, const arm& a) {
   return settings_.verify ? run_verified(c, place(), process_, run) : run(c);
 }
 
-// What this rank's part of a call throws is a failure like any other. All but what is known to be
-// railpass' own comes out of an operation of the user's, and is the user's.
+// An exception in this rank's part of a call is a failure like any other. Exceptions that railpass
+// does not throw come from the user's operation, and belong to the user.
 template <class Work>
 int session::code_of(const Work& work) {
   try {
@@ -363,20 +363,20 @@ void session::explain_unlike(const std::string& what) {
 void session::explain(std::string_view reason) {
   try {
     reason_ = reason;
-  } catch (const std::bad_alloc&) {  // the code says less
+  } catch (const std::bad_alloc&) {  // the error code alone must do
   }
 }
 
-// In rank order virtual ranks are the physical ones, and the result is passed on to the root.
+// In rank order, virtual ranks are the physical ranks, and the result is passed on to the root.
 int session::first_of(const call& c) const {
   const promise_traits traits = c.traits();
   return traits.rooted && (!traits.reduces || is_commutative(c)) ? c.root : 0;
 }
 
-// Ranks in the order of nodes, beginning with the root's: algorithms take neighbours to be near,
-// and ranks that are only shifted would tear nodes apart, or be dealt out to them in turn. A
-// reproducible result does not depend on where ranks are. In the order of caches only for those who
-// know these: the others' blocks would be copied for little.
+// Ranks in the order of nodes, starting with the root's node: algorithms expect neighbours to be
+// near, and a mere shift of ranks could tear nodes apart or deal ranks out to nodes in turn. A
+// reproducible result does not depend on the placement of ranks. Only algorithms that need caches
+// use the order of caches, because other algorithms would copy blocks for little benefit.
 const node_order* session::order_for(const call& c, const algorithm& a) {
   if (a.needs.several_caches) {
     caches_.begin_with(first_of(c));
