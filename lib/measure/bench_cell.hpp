@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One collective at one size: the contestants' times side by side.
+// Measures one collective at one size: the times of all contestants side by side.
 #pragma once
 
 #include "collectives/registry.hpp"
@@ -15,14 +15,14 @@
 
 namespace railpass::internal::measure {
 
-/// What is measured side by side: the MPI library's call, the tuned call, or one arm.
+/// A contestant: the MPI library's call, the tuned call, or one arm.
 struct contestant {
   enum class kind { native, tuned, pinned };
   kind what = kind::native;
-  std::string label;       ///< as the results name it
-  arm pinned{};            ///< of a pinned one
-  double predicted_s = 0;  ///< order in which the arms are tried first
-  bool asked_for = false;  ///< by the user: measured whatever it costs
+  std::string label;       ///< name in the results
+  arm pinned{};            ///< only for kind::pinned
+  double predicted_s = 0;  ///< determines the order of the first calls of arms
+  bool asked_for = false;  ///< by the user: always measured
 };
 
 /// One collective at one size.
@@ -32,12 +32,12 @@ struct cell_request {
   int root = 0;
   std::vector<contestant> contestants;
   double budget_s = 10;
-  int learning = 0;         ///< first calls of a fresh context to measure; 0: none
-  bool round_time = false;  ///< repetitions begin at a common instant, not behind a barrier
+  int learning = 0;         ///< number of first calls of a fresh context to measure; 0: none
+  bool round_time = false;  ///< repetitions start at a common instant instead of after a barrier
   std::uint64_t seed = 1;
 };
 
-/// What the tuned call was not shown to be as fast as.
+/// A contestant that the tuned call was not shown to match.
 struct not_shown {
   std::string other;  ///< "native", or "the best arm, LABEL"
   interval ratio;     ///< tuned / other, with 95 % confidence
@@ -48,14 +48,14 @@ struct cell_result {
   std::vector<bench_result> rows;                             ///< in the order of the contestants
   std::vector<learning_result> learning;                      ///< calls 1.., 101.., 1001..
   std::vector<std::pair<std::string, std::string>> left_out;  ///< label, why
-  std::vector<std::string> wrong;  ///< labels of those with a wrong result
+  std::vector<std::string> wrong;  ///< labels of contestants with wrong results
   std::int64_t repetitions = 0;
-  std::int64_t late_rounds = 0;  ///< of `round_time`: left out, since a rank was late
+  std::int64_t late_rounds = 0;  ///< left out of `round_time`, because a rank was late
   std::vector<not_shown> missed;
-  std::string tuned_arm;  ///< what the tuned call had settled on
+  std::string tuned_arm;  ///< arm to which the tuned call had converged
 };
 
-/// Measures. Collective over MPI_COMM_WORLD.
+/// Collective over MPI_COMM_WORLD.
 cell_result measure_cell(const job& j, const cell_request& request,
                          const progress_report& progress);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A bench that was started several times: within one launch times hardly vary, from launch to
-// launch they may, as ranks and their memory lie elsewhere.
+// Combines several launches of a bench. Times vary little within a launch, but may vary between
+// launches, as ranks and their memory are placed differently.
 #pragma once
 
 #include "models/samples.hpp"
@@ -10,11 +10,10 @@
 
 namespace railpass::internal::measure {
 
-/// The launches as one bench: times and ratios are medians over the launches, and intervals of
-/// ratios hold for those medians (bounds_of_median: from fewer than 6 launches with less than 95 %
-/// confidence). The spread of the runs is that within a launch and that of the launches together.
-/// Of the notes those that differ stand one after the other. Throws error if there is no launch, or
-/// they had different numbers of ranks.
+/// Combines the launches into one bench. Times and ratios are medians over the launches. Intervals
+/// of ratios are for these medians (bounds_of_median; with fewer than 6 launches the confidence is
+/// below 95 %). The spread of runs combines the spread within and between launches. Differing notes
+/// are listed one after the other. Throws error without launches, or if numbers of ranks differ.
 bench_results over_launches(std::span<const bench_results> launches);
 
 }  // namespace railpass::internal::measure

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Numbers out of what a command printed.
+// Extracts numbers from the output of a command.
 #pragma once
 
 #include "lib/tune/command.hpp"
@@ -18,31 +18,31 @@ class RE2;
 
 namespace railpass::internal::tune {
 
-/// "latency", "bandwidth", "time" or "memory"; throws error that lists these.
+/// For "latency", "bandwidth", "time" or "memory". Throws error that lists these metrics.
 goal goal_of(std::string_view metric);
 
-/// What to look for.
+/// The numbers to extract.
 struct extraction {
   std::vector<goal> goals;
-  /// Regular expressions of RE2, which take time in proportion to the text, with one group around
-  /// the number, or none: all of the match.
-  /// Either one per goal, or one per goal other than time and memory, which are those of the
-  /// command itself then. Looked for in every line of standard output.
+  /// RE2 regular expressions, which take time in proportion to the text. A group marks the number;
+  /// without a group the whole match is the number. Give one pattern per goal, or one pattern per
+  /// goal other than time and memory, which are then measured for the command itself. Every line of
+  /// standard output is searched.
   std::vector<std::string> patterns;
-  /// "railpass" (bench --json), "osu", "imb", "netpipe": read instead of patterns. Latency is the
-  /// time of a message or of a collective. Empty: none.
+  /// "railpass" (bench --json), "osu", "imb" or "netpipe": read instead of patterns. Latency is the
+  /// time of a message or of a collective. Empty: patterns.
   std::string format;
-  /// Of formats: the message sizes that count, all if empty.
+  /// For formats: the message sizes that count; empty: all sizes.
   std::vector<std::int64_t> sizes_bytes;
 };
 
 class extractor {
  public:
-  /// Throws error that names what does not fit together.
+  /// Throws error that names the contradiction, if `wanted` contains any.
   explicit extractor(const extraction& wanted);
 
-  /// One value per goal; of several numbers (lines, sizes) the geometric mean. Throws error with a
-  /// sentence if one is not there or is not positive.
+  /// One value per goal: the geometric mean of its numbers (lines, sizes). Throws error with a
+  /// sentence if a value is missing or not positive.
   std::vector<double> values(const command_result& done, std::string_view text) const;
   const std::vector<goal>& goals() const { return wanted_.goals; }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the measured combinations say about the others: a Gaussian process whose covariance is a sum
-// over parameters and over pairs of them (additive Gaussian processes, Duvenaud, Nickisch,
-// Rasmussen, arXiv:1112.4394), so that a parameter or an interaction that does not matter costs no
-// launches. Levels of a parameter with numbers are near each other, others are not.
+// Predicts scores of unmeasured combinations from measured ones. A Gaussian process whose
+// covariance is a sum over parameters and pairs of parameters (additive Gaussian processes,
+// Duvenaud, Nickisch, Rasmussen, arXiv:1112.4394). So a parameter or an interaction without effect
+// costs no launches. Numeric levels of a parameter have distances; other levels are equally far
+// apart.
 #pragma once
 
 #include "lib/tune/space.hpp"
@@ -18,7 +19,7 @@ namespace railpass::internal::tune {
 struct observation {
   combination what;
   double score = 0;
-  double runs = 1;  ///< launches the score is from
+  double runs = 1;  ///< launches behind the score
 };
 
 class surrogate {
@@ -33,8 +34,9 @@ class surrogate {
     double deviation = 0;  ///< of the combination's true score, without the noise of a launch
   };
 
-  /// Takes at least one observation. `noise`: of one launch's score; 0: unknown, estimated too.
-  /// `learn`: estimate the parameters of the covariance anew, from where they were.
+  /// Takes at least one observation. `noise`: of one launch's score; 0: unknown, and estimated as
+  /// well. `learn`: estimate the parameters of the covariance again, starting from their present
+  /// values.
   void fit(std::span<const observation> seen, double noise, bool learn);
   std::vector<prediction> predict(std::span<const combination> at) const;
 

@@ -13,7 +13,7 @@ namespace railpass::internal::tune {
 
 namespace {
 
-// Shares of the budget after which the search, and the repetitions of the best, must have ended.
+// Shares of the budget after which the search and the repetitions must have ended.
 constexpr double search_share = 0.8, repetition_share = 0.92;
 constexpr std::size_t most_repeated = 64;
 
@@ -54,12 +54,12 @@ class running_tuning {
     return {where_, result_.measured, weights, plan_.wanted, runs_left(share), random_};
   }
 
-  // All that the budget pays for: launches, earlier ones too, and thinking between them.
+  // The time charged to the budget: launches, including earlier launches, and the search between.
   double elapsed_s() const { return before_s_ + steady_clock_s() - begin_s_; }
 
   double mean_s() const { return ended_ ? result_.spent_s / double(ended_) : 0; }
 
-  // How many launches there is still time for, in this share of the budget.
+  // Number of launches that fit into this share of the budget.
   std::uint64_t runs_left(double share) const {
     constexpr std::uint64_t many = 1000000;
     std::uint64_t left = many;
@@ -77,7 +77,7 @@ class running_tuning {
     return left;
   }
 
-  // One more launch, or what the journal has of one. Nothing if there is no time for it.
+  // Launches once more, or replays a launch from the journal. Nothing if no time is left.
   std::optional<outcome> measure(purpose why, const combination& what, double share) {
     if (auto& earlier = replay_[{why, what}]; !earlier.empty()) {
       outcome found = std::move(earlier.front());
@@ -102,7 +102,7 @@ class running_tuning {
     return found;
   }
 
-  // All of a batch in random order, so that drift and neighbours meet all alike. False: no time.
+  // Measures a batch in random order, so that drift affects all members alike. False: no time left.
   bool measure_all(std::vector<combination> batch, double share) {
     for (std::size_t i = batch.size(); i > 1; --i) std::swap(batch[i - 1], batch[random_() % i]);
     for (const combination& c : batch) {
@@ -128,8 +128,8 @@ class running_tuning {
     }
   }
 
-  // Whoever cannot be told from the best must have been launched as often as wanted; of very many
-  // equals only so many, but always the best.
+  // Every combination that cannot be distinguished from the best needs the wanted number of
+  // launches. Of very many equal combinations only some are repeated, but always the best.
   void repeat_winners(std::span<const double> weights) {
     for (;;) {
       const standings ranks(result_.measured, weights, plan_.wanted);
@@ -149,8 +149,8 @@ class running_tuning {
     }
   }
 
-  // Of those that cannot be told from the best, the one that leaves most defaults as they are: what
-  // changes nothing that shows need not be changed.
+  // Of the combinations that cannot be distinguished from the best, the combination that keeps most
+  // defaults: changes without a visible effect are not needed.
   const combination& least_change(const standings& ranks) const {
     const combination usual = where_.nearest_to_defaults();
     const auto changes = [&](const standing& s) {
