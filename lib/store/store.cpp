@@ -20,25 +20,25 @@ using knowledge::experience;
 using knowledge::stored_run;
 
 constexpr std::size_t largest_run_bytes = std::size_t{1} << 20;
-// Several runs that were merged elsewhere and cannot be told apart come as one.
+// Runs that were merged elsewhere, and cannot be separated, arrive as one run.
 constexpr std::uint64_t largest_input_run_bytes = std::uint64_t{16} << 20;
-constexpr std::size_t most_run_files = 4096;  // of one machine, before runs add no more
-// What a run reads at its beginning beside the database. Files are tidied up long before they are
-// more than that.
+constexpr std::size_t most_run_files = 4096;  // per machine; then runs add no further files
+// Files that a run reads at its start besides the database. Files are tidied up long before these
+// limits are reached.
 constexpr std::size_t most_files_read = 64, most_bytes_read = std::size_t{1} << 20;
 constexpr std::size_t many_files = most_files_read / 2;
 constexpr std::uint64_t most_bytes_tidied = std::uint64_t{2} << 20;
-constexpr std::size_t most_problems = 8;  // that are said one by one
+constexpr std::size_t most_problems = 8;  // reported one by one
 constexpr std::size_t most_ids = 10000;   // of runs that are not kept one by one
 constexpr auto leftover_age = std::chrono::hours(1);
-constexpr auto longest_pause = std::chrono::hours(24);  // of a run that goes on
+constexpr auto longest_pause = std::chrono::hours(24);  // between updates of a run that goes on
 
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
 }
 
-// Contexts of several runs, each problem once.
+// Contexts of several runs, with each problem once.
 class joined_contexts {
  public:
   void add(const experience& e) {
@@ -53,7 +53,7 @@ class joined_contexts {
     const auto at = found_.find(key_of(p));
     return at == found_.end() ? nullptr : &at->second;
   }
-  /// The most useful first.
+  /// The most useful contexts first.
   std::vector<experience> sorted() const {
     std::string newest_at;
     for (const auto& [key, e] : found_) newest_at = std::max(newest_at, e.last_at);
@@ -87,7 +87,8 @@ void write_run(const fs::path& path, const std::string& bytes,
   files::write_text(path.string(), bytes, how);
 }
 
-// What of a run fits into a file, as it is in there. Throws error if its folder is full.
+// The part of a run that fits into a file, in the file's format. Throws error if the folder is
+// full.
 std::string file_of(const fs::path& folder, const std::string& id,
                     const knowledge::run_record& run) {
   const listing files = list(folder);
@@ -101,13 +102,14 @@ std::string file_of(const fs::path& folder, const std::string& id,
   stored.run.contexts.clear();
   std::size_t bytes = packed(stored).size() + 100;  // with the line above it
   for (experience& e : contexts.sorted()) {
-    e.runs = 1;  // also where several communicators met the problem
+    e.runs = 1;  // also if several communicators met the problem
     bytes += packed(e).size();
     if (bytes > largest_run_bytes) break;
     stored.run.contexts.push_back(std::move(e));
   }
   const std::string record = packed(stored);
-  unpacked_run(record, "the knowledge of this run");  // nobody can correct it later
+  unpacked_run(record, "the knowledge of this run");  // check now, because the file is never
+                                                      // corrected later
   return sealed(record);
 }
 
@@ -117,7 +119,8 @@ bool is_older(const fs::path& path, std::chrono::hours age) {
   return !gone && fs::file_time_type::clock::now() - changed_at > age;
 }
 
-// One look at a machine's folder; `again`: what was listed is gone, as it is in a newer database.
+// One reading of a machine's folder. `again`: a listed file is gone, because it was merged into a
+// newer database.
 struct look {
   joined_contexts contexts{};
   std::vector<std::string> problems{};
@@ -130,7 +133,7 @@ look look_at(const fs::path& folder, const fingerprint& here, std::size_t most_c
     result.again = result.again || !is_there(path);
     result.problems.emplace_back(why.what());
   };
-  // The list comes first: who brings files together removes them after the database is there.
+  // List first: a process that merges files removes them only after the new database exists.
   const listing files = list(folder);
   std::optional<database> base;
   std::set<std::string> in_base;
@@ -155,7 +158,7 @@ look look_at(const fs::path& folder, const fingerprint& here, std::size_t most_c
   for (const std::string& id : files.runs) newest_first[id] = run_file(folder, id);
   for (const auto& [id, path] : newest_first) {
     if (in_base.contains(id)) continue;
-    std::error_code unknown;  // gone, or no file: reading it says so
+    std::error_code unknown;  // a missing file is reported by the read below
     std::uintmax_t size = fs::file_size(path, unknown);
     if (unknown) size = 0;
     if (seen == most_files_read || bytes + size > most_bytes_read) continue;
@@ -171,7 +174,7 @@ look look_at(const fs::path& folder, const fingerprint& here, std::size_t most_c
   sort_by_end(runs);
   for (const stored_run& r : runs)
     for (const experience& e : r.run.contexts) {
-      // What is far behind in the database may have become useful.
+      // A context far behind in the database may have become useful.
       if (base && !result.contexts.has(e.of)) try {
           if (const auto before = base->find(e.of)) result.contexts.add(*before);
         } catch (const error& why) {
@@ -179,7 +182,7 @@ look look_at(const fs::path& folder, const fingerprint& here, std::size_t most_c
         }
       result.contexts.add(e);
     }
-  // A folder that is changed while it is listed may seem to have no database.
+  // A folder that changes during listing may seem to have no database.
   if (!base && !result.again && !list(folder).generations.empty() && files.generations.empty())
     result.again = true;
   return result;
@@ -200,22 +203,23 @@ std::vector<experience> settled_look_at(const fs::path& folder, const fingerprin
   return seen.contexts.sorted();
 }
 
-// All of a folder's intact files; what is in the database and still has its file, once.
+// All intact files of a folder. A run in the database that still has a file counts once.
 struct everything {
   database_contents base{};
   std::optional<std::uint64_t> base_generation{};  ///< of the database that was read
   std::string base_bytes{};                        ///< that database
-  std::uint64_t generation = 0;                    ///< the latest there is, read or not
+  std::uint64_t generation = 0;                    ///< the latest number that exists, read or not
   std::vector<stored_run> added{};                 ///< in files and not in the database
   std::vector<stored_run> under_way{};             ///< of runs that go on
-  /// Of `added`, those in the database, and empty ones, as a machine leaves that loses power.
+  /// Of `added`, of runs in the database, and empty files, as a power failure leaves them.
   std::vector<std::string> files{};
   std::set<std::string> ids{};  ///< of all runs
   bool is_newer = false;        ///< the database is of a newer railpass
-  bool again = false;           ///< what was listed is gone, as it is in a newer database
+  bool again = false;           ///< a listed file is gone, because it was merged into a newer
+                                ///< database
 };
 
-// At most so many bytes of files beside the database, the oldest first.
+// Reads at most `most_file_bytes` of files beside the database, the oldest first.
 everything all_of(const fs::path& folder, const listing& files, std::vector<std::string>& problems,
                   std::uint64_t most_file_bytes = std::numeric_limits<std::uint64_t>::max(),
                   const std::stop_token& stop = {}) {
@@ -252,7 +256,7 @@ everything all_of(const fs::path& folder, const listing& files, std::vector<std:
   }
   std::uint64_t bytes_taken = 0;
   const auto take = [&](const std::string& id, const fs::path& path) {
-    std::error_code unknown;  // reading it says so
+    std::error_code unknown;  // the read below reports
     const std::uintmax_t size = fs::file_size(path, unknown);
     if (stop.stop_requested() || (!unknown && size > most_file_bytes - bytes_taken)) return;
     if (!unknown && size == 0 && is_older(path, longest_pause)) return all.files.push_back(id);
@@ -277,14 +281,14 @@ everything all_of(const fs::path& folder, const listing& files, std::vector<std:
     take(*id, run_file(folder, *id));
   for (auto id = files.under_way.rbegin(); id != files.under_way.rend(); ++id) {
     const fs::path path = under_way_file(folder, *id);
-    if (all.ids.contains(*id)) {  // the run has ended, and could not remove it
+    if (all.ids.contains(*id)) {  // the run has ended, but could not remove this file
       all.files.push_back(*id);
     } else if (is_older(path, longest_pause)) {
       take(*id, path);
     } else {
       try {
         all.under_way.push_back(read_run(path));
-      } catch (const error& why) {  // it may end just now
+      } catch (const error& why) {  // the run may end just now
         if (is_there(path)) problems.emplace_back(why.what());
       }
     }
@@ -306,7 +310,7 @@ std::vector<experience> known_in(const database_contents& base) {
   return known;
 }
 
-// The database after that, within bounds.
+// The new database, within bounds.
 database_contents brought_together(everything all, const bounds& keep, std::size_t& dropped) {
   database_contents result{.machine = all.base.machine, .recent = all.files};
   joined_contexts earlier;
@@ -320,7 +324,7 @@ database_contents brought_together(everything all, const bounds& keep, std::size
     runs.push_back(std::move(r));
   }
   sort_by_end(runs);
-  // One by one as long as there is room, the newest; what is too old, not at all.
+  // Newest runs first, one by one while there is room; runs that are too old are left out.
   std::vector<stored_run> kept;
   std::uint64_t bytes = 0;
   bool is_full = false;
@@ -400,7 +404,7 @@ void compact_folder(const fs::path& folder, const bounds& keep, compacted& repor
   if (done.empty() && !base_generation) return;
   if (before != after && (!write_new(database_file(folder, next), after) ||
                           list(folder).generations.front() != next)) {
-    // Nothing of what was read is removed: the other one may have read less.
+    // Removes no file that was read, because the other process may have read less.
     report.problems.push_back(folder.string() +
                               ": another process joined the files of runs there at the same time");
     return;
@@ -409,7 +413,7 @@ void compact_folder(const fs::path& folder, const bounds& keep, compacted& repor
     discard(run_file(folder, id));
     discard(under_way_file(folder, id));
   }
-  // What is there of earlier ones is damaged, and kept, or was left by one that died here.
+  // Earlier databases are corrupt (kept), or were left by a process that died here.
   for (const std::uint64_t generation : files.generations) {
     const std::string path = database_file(folder, generation).string();
     if (before == after && generation == base_generation) continue;
@@ -579,7 +583,7 @@ compacted compact(const fs::path& own, const bounds& keep, const std::stop_token
 }
 
 void tidy(const fs::path& own, const std::stop_token& stop) {
-  compacted report;  // what it says, read() has said
+  compacted report;  // read() has reported these problems already
   for (const fs::path& folder : folders_in(own))
     if (!stop.stop_requested() && is_untidy(folder))
       compact_folder(folder, {.most_file_bytes = most_bytes_tidied}, report, stop);

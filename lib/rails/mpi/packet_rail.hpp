@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A rail of the transport over MPI's own messages: what reaches ranks that no interface leads to,
-// and those of the same host by shared memory.
+// A rail over MPI messages, to ranks that no interface reaches and, by shared memory, to ranks of
+// the same host.
 #pragma once
 
 #include "lib/rails/mpi/place.hpp"
@@ -18,19 +18,19 @@
 
 namespace railpass::internal {
 
-/// Every packet is one MPI message of header and payload, or a header alone followed by messages
-/// with the parts of a large payload. A message that is empty says that its sender has given up.
+/// Every packet is one MPI message of header and payload, or a header followed by messages with the
+/// parts of a large payload. An empty message means that its sender has given up.
 ///
-/// All of them leave from and arrive in memory of the rail's own: what MPI has begun cannot be
-/// taken back from it, so nobody else's memory is safe from a rail that was given up.
+/// All messages leave from and arrive in memory of the rail. MPI operations cannot be cancelled
+/// reliably, so after giving up the rail no other memory is safe from MPI.
 class mpi_packet_rail final : public transport::packet_rail {
  public:
-  /// Of this rank and all others, over a communicator that must outlive the rail. `index` is what
-  /// the sink knows this rail by. Throws error if MPI does not receive.
+  /// Connects this rank and all other ranks, over a communicator that must outlive the rail.
+  /// `index` identifies this rail for the sink. Throws error if MPI cannot receive.
   mpi_packet_rail(int index, mpi_place over, int rank, int num_ranks,
                   clock_function clock = steady_clock_s);
-  /// What was never closed is left to MPI, the rail's memory and tags included: it may still be
-  /// written to, and receive.
+  /// Leaves to MPI what was never closed, including memory and tags: MPI may still write and
+  /// receive.
   ~mpi_packet_rail() override;
 
   void send(int peer, std::vector<transport::outgoing>& packets,
@@ -43,10 +43,10 @@ class mpi_packet_rail final : public transport::packet_rail {
   const std::string& name() const override { return name_; }
 
  private:
-  // Payload next to its header.
+  // Payload sent together with its header.
   static constexpr std::size_t most_joined_bytes = 4096;
   using buffer = std::array<std::byte, transport::header_bytes + most_joined_bytes>;
-  // Payload of its own: small enough to be copied within the caches.
+  // Payload in separate messages, small enough to be copied within the caches.
   static constexpr std::size_t part_bytes = 128 << 10;
   using part = std::array<std::byte, part_bytes>;
 
@@ -56,7 +56,7 @@ class mpi_packet_rail final : public transport::packet_rail {
     std::unique_ptr<buffer> incoming;
     std::optional<transport::packet> current;  // whose payload comes in parts
     std::unique_ptr<part> arriving;
-    std::vector<transport::piece> where;  // the rest of it belongs
+    std::vector<transport::piece> where;  // places of the remaining payload
     std::size_t next_piece = 0;
     std::uint64_t left_bytes = 0;
   };
@@ -87,7 +87,7 @@ class mpi_packet_rail final : public transport::packet_rail {
   int rank_, num_ranks_;
   std::vector<peer_state> peers_;
   std::int64_t under_way_bytes_ = 0;
-  // First what comes from each rank, then what is being sent.
+  // First a receive per rank, then the sends.
   std::vector<MPI_Request> requests_;
   std::vector<sending> sending_;
   std::vector<std::unique_ptr<buffer>> free_buffers_;

@@ -14,7 +14,7 @@ namespace railpass::internal::tcp {
 
 class rail final : public transport::packet_rail {
  public:
-  /// Takes the sockets. `index` is what the sink knows this rail by. Throws error if the system has
+  /// Takes the sockets. `index` identifies this rail for the sink. Throws error if the system has
   /// no epoll descriptor left.
   rail(int index, connected_rail connected, clock_function clock = steady_clock_s);
 
@@ -43,11 +43,11 @@ class rail final : public transport::packet_rail {
   struct connection {
     tcp::descriptor socket;
     bool open = true;
-    bool wants_room = false;  // epoll tells when the socket can be written to
+    bool wants_room = false;  // epoll reports when the socket can be written to
     std::deque<waiting> queue;
     std::int64_t queued_bytes = 0;
     bool quiet = true;  // nothing was sent since the kernel last had nothing under way
-    // What is being received: a header, or the payload of `current`.
+    // The header being received, or the payload of `current`.
     transport::packed_header header;
     std::size_t header_filled = 0;
     std::optional<transport::packet> current;
@@ -71,7 +71,7 @@ class rail final : public transport::packet_rail {
   clock_function clock_;
   tcp::descriptor epoll_;
   std::vector<connection> connections_;  // by rank
-  std::vector<std::byte> ahead_;         // what was read behind the payload that was expected
+  std::vector<std::byte> ahead_;         // data read beyond the expected payload
   double polled_s_, polled_before_s_;
 };
 
