@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A message on its way: what who sends or receives it may ask, and how far the transport is with
-// it.
+// A message in flight: the caller's view (operation) and the transport's state (message).
 #pragma once
 
 #include "railpass/transport/pieces.hpp"
@@ -26,13 +25,13 @@ inline constexpr int any_tag = -1;
 /// A message that is being sent or received.
 class operation {
  public:
-  /// May be asked while another thread lets messages advance.
+  /// May be called while another thread lets messages advance.
   bool done() const { return done_.load(std::memory_order_acquire); }
-  /// Of a receive that is done: who sent it, its tag, and its bytes that are in memory.
+  /// For a finished receive: source, tag, and number of bytes in memory.
   int peer() const { return peer_; }
   int tag() const { return tag_; }
   std::int64_t bytes() const { return total_; }
-  /// The message was longer than the memory for it; the rest was dropped.
+  /// Whether the message was longer than its memory; the rest was dropped.
   bool truncated() const { return truncated_; }
 
  protected:
@@ -42,28 +41,28 @@ class operation {
   int peer_, tag_;
   std::atomic<bool> done_ = false;
   bool truncated_ = false;
-  std::int64_t total_ = 0;  // bytes that travel
+  std::int64_t total_ = 0;  // bytes to transfer
 };
 
 using operation_ptr = std::shared_ptr<operation>;
 
-/// What the transport keeps of it.
+/// The transport's state of a message.
 class message final : public operation {
  public:
-  /// To be sent.
+  /// A message to send.
   message(int peer, int tag, channel on, std::vector<piece> from, std::shared_ptr<void> owner)
       : operation(peer, tag), channel_(on), pieces_(std::move(from)), owner_(std::move(owner)) {
     capacity_ = total_ = bytes_of(pieces_);
   }
-  /// To be received into these pieces.
+  /// A message to receive into these pieces.
   message(int source, int tag, channel on, std::vector<piece> to)
       : operation(source, tag), channel_(on), pieces_(std::move(to)) {
     capacity_ = bytes_of(pieces_);
   }
-  /// To be received into what `allocate` returns once the size is known.
+  /// A message to receive into the memory that `allocate` returns once the size is known.
   message(int source, int tag, channel on, std::function<piece(std::int64_t)> allocate)
       : operation(source, tag), channel_(on), allocate_(std::move(allocate)) {}
-  /// To be received by nobody.
+  /// A message to drop.
   message() : operation(any_source, any_tag) {}
 
   channel on() const { return channel_; }
@@ -71,18 +70,18 @@ class message final : public operation {
   std::int64_t capacity_bytes() const { return capacity_; }
 
   void finish() {
-    owner_ = nullptr;  // which may hold whoever holds the operation
+    owner_ = nullptr;  // breaks the cycle if the owner holds this operation
     allocate_ = nullptr;
     done_.store(true, std::memory_order_release);
   }
 
-  // ---- of a receive ----
+  // ---- receives ----
 
-  /// Whether it takes such a message.
+  /// Whether the receive matches such a message.
   bool fits(int source, const packet& h) const {
     return (peer_ == any_source || peer_ == source) && (tag_ == any_tag || tag_ == h.tag);
   }
-  /// It gets a message of so many bytes.
+  /// The receive matches a message of `bytes` bytes.
   void start(int source, int tag, std::int64_t bytes) {
     peer_ = source;
     tag_ = tag;
@@ -93,8 +92,8 @@ class message final : public operation {
     truncated_ = bytes > capacity_;
     total_ = std::min(bytes, capacity_);
   }
-  /// The part [begins, ends) is arriving; false if it is outside of the message, or some of it came
-  /// before.
+  /// Marks the part [begins, ends) as arriving. Returns false if the part is outside the message or
+  /// overlaps an earlier part.
   bool take_part(std::int64_t begins, std::int64_t ends) {
     const auto after = parts_.lower_bound(begins);
     if (ends > total_ || (after != parts_.end() && after->first < ends) ||
@@ -103,8 +102,7 @@ class message final : public operation {
     parts_.emplace_hint(after, begins, ends);
     return true;
   }
-  /// So many bytes of parts have arrived. Whether all have; then nothing is known of parts any
-  /// more.
+  /// Counts arrived bytes. Returns whether all bytes have arrived; the parts are then forgotten.
   bool part_arrived(std::int64_t bytes) {
     arrived_ += bytes;
     if (arrived_ != total_) return false;
@@ -112,9 +110,9 @@ class message final : public operation {
     return true;
   }
 
-  // ---- of a send ----
+  // ---- sends ----
 
-  /// It cannot leave yet, and has ended for who sends it all the same: its bytes are copied.
+  /// Ends the send for its caller by copying the bytes, although the message cannot leave yet.
   void end_early() {
     if (done()) return;
     own_.resize(std::size_t(total_));
@@ -123,17 +121,17 @@ class message final : public operation {
     pieces_ = std::move(copied);
     finish();
   }
-  /// The receiver has asked for so many bytes of it, by this number.
+  /// The receiver has asked for `wanted_bytes` of the message under this number.
   void grant(std::uint32_t receiver_id, std::int64_t wanted_bytes, std::size_t num_rails) {
     total_ = wanted_bytes;
     receiver_id_ = receiver_id;
     carried_.assign(num_rails, 0);
   }
   std::uint32_t receiver_id() const { return receiver_id_; }
-  /// Bytes from here on have been given to no rail yet.
+  /// No rail has bytes from here on.
   std::int64_t next() const { return next_; }
   std::int64_t left_bytes() const { return total_ - next_; }
-  /// By each rail, once it is granted.
+  /// Bytes by rail, once granted.
   std::span<const std::int64_t> carried_bytes() const { return carried_; }
   /// Cuts off the next bytes, for a rail.
   void cut_next(std::size_t rail, std::int64_t bytes, std::vector<piece>& part) {
@@ -145,23 +143,23 @@ class message final : public operation {
     whole = pieces_;
     next_ = total_;
   }
-  /// A packet more, or one less, needs the memory. Whether none does nor will.
+  /// Counts the packets that need the memory. let_go() returns whether no packet does or will.
   void hold() { ++holders_; }
   bool let_go() { return --holders_ == 0 && left_bytes() == 0; }
 
  private:
   channel channel_ = 0;
   std::vector<piece> pieces_;
-  std::shared_ptr<void> owner_;                  // of their memory
+  std::shared_ptr<void> owner_;                  // of the pieces' memory
   std::function<piece(std::int64_t)> allocate_;  // for receives of unknown size
   std::int64_t capacity_ = 0;                    // bytes of the pieces
-  // Of a send.
+  // For sends.
   std::uint32_t receiver_id_ = 0;
   std::int64_t next_ = 0;
   std::vector<std::int64_t> carried_;
-  std::vector<std::byte> own_;  // its bytes, once it has ended early
+  std::vector<std::byte> own_;  // a copy of the bytes, if the send ended early
   int holders_ = 0;
-  // Of a receive: the parts that have arrived or are arriving, as offsets begin -> end.
+  // For receives: the parts that have arrived or are arriving, as offsets begin -> end.
   std::map<std::int64_t, std::int64_t> parts_;
   std::int64_t arrived_ = 0;
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What waits to be sent to a peer until a rail takes it, or until there is credit for it or it is
-// asked for.
+// Messages that wait to be sent to a peer: for a rail, for credit, or until the peer asks for them.
 #pragma once
 
 #include "railpass/transport/message.hpp"
@@ -23,7 +22,7 @@ class outbox {
  public:
   bool empty() const { return control_.empty() && small_.empty() && large_.empty(); }
 
-  /// Control packets are few and small: they go at once.
+  /// Control packets are few and small, so they leave at once.
   void add_control(const packet& p) { control_.push_back(p); }
   bool has_control() const { return !control_.empty(); }
   template <class Take>
@@ -32,11 +31,11 @@ class outbox {
     control_.clear();
   }
 
-  /// A message that was begun: it leaves as a packet of its own, or as its announcement.
+  /// Adds a started message, which leaves as a packet of its own or as its announcement.
   void add(message_ptr op) { small_.push_back(std::move(op)); }
   std::size_t num_small() const { return small_.size(); }
   const message& small(std::size_t i) const { return *small_[i]; }
-  /// The first of them, and its number among all messages to the peer.
+  /// Takes the first message, with its number among all messages to the peer.
   std::pair<message_ptr, std::uint32_t> take_small() {
     message_ptr op = std::move(small_.front());
     small_.pop_front();
@@ -45,22 +44,23 @@ class outbox {
 
   // ---- without credit ----
 
-  /// Somebody at the peer waits for such a message.
+  /// A receive at the peer waits for such a message.
   void note_want(channel on, int tag) {
     if (wants_.emplace(on, tag).second) looked_at_ = ended_early_ = 0;
   }
   /// There is credit again: messages leave in their order.
   void forget_wants() { wants_.clear(); }
-  /// Nothing leaves in its order before an offer is answered: what was offered may come back.
+  /// While an offer has no answer, no message leaves in order, because the offered one may come
+  /// back.
   bool awaits_answer() const { return offered_ != nullptr; }
   struct offer {
     message_ptr op;
     std::uint32_t sequence = 0;
-    bool overtakes = false;  // others of its channel
+    bool overtakes = false;  // earlier messages of its channel
   };
-  /// The first message that is wanted, which is to be offered. If there is none, the one that is
-  /// wanted may not have been begun, because who begins them waits for those that cannot leave: of
-  /// these all up to so many bytes end early.
+  /// Takes the first wanted message, to offer it. If there is none, the wanted message may not have
+  /// been started, because its sender waits for messages that cannot leave. Those up to
+  /// `most_copied_bytes` then end early.
   std::optional<offer> take_wanted(std::int64_t most_copied_bytes) {
     if (wants_.empty() || awaits_answer()) return std::nullopt;
     for (; looked_at_ < small_.size(); ++looked_at_) {
@@ -82,11 +82,11 @@ class outbox {
       if (message& op = *small_[ended_early_]; op.bytes() <= most_copied_bytes) op.end_early();
     return std::nullopt;
   }
-  /// What was offered is taken. (Of another message nothing happens.)
+  /// The offered message is accepted. (No effect for other messages.)
   void note_taken(const message& op) {
     if (offered_.get() == &op) offered_ = nullptr;
   }
-  /// What was offered comes back to its place. False if it was not.
+  /// Puts the offered message back in its place. Returns false if the message was not offered.
   bool take_back(const message_ptr& op) {
     if (!op || offered_ != op) return false;
     small_.insert(small_.begin() + std::ptrdiff_t(place_), std::exchange(offered_, nullptr));
@@ -95,14 +95,14 @@ class outbox {
     return true;
   }
 
-  /// Tells `visit` of every message that waits here.
+  /// Calls `visit` with every waiting message.
   template <class Visit>
   void for_each(const Visit& visit) const {
     for (const auto* const some : {&small_, &large_})
       for (const message_ptr& op : *some) visit(*op);
   }
 
-  /// A large message that the peer has asked for.
+  /// Adds a large message that the peer has asked for.
   void add_granted(message_ptr op) {
     large_bytes_ += op->left_bytes();
     large_.push_back(std::move(op));
@@ -112,8 +112,8 @@ class outbox {
     std::int64_t offset_bytes = 0, bytes = 0;
     std::vector<piece> payload{};
   };
-  /// Some of the first message, in the order in which they were asked for, of which the rail shall
-  /// carry something: `share(large_view)` says how many bytes, at most those left; 0: none.
+  /// Takes a part of the first granted message of which the rail should carry anything.
+  /// @param share share(large_view) returns the bytes for the rail, at most those left; 0: none
   template <class Share>
   std::optional<part> take_part(std::size_t rail, const Share& share) {
     for (auto place = large_.begin(); place != large_.end(); ++place) {
@@ -135,11 +135,11 @@ class outbox {
   std::deque<message_ptr> small_;
   std::uint32_t next_sequence_ = 0;
   std::set<std::pair<channel, int>> wants_;
-  std::size_t looked_at_ = 0, ended_early_ = 0;  // of small_, since the last new want
+  std::size_t looked_at_ = 0, ended_early_ = 0;  // in small_, since the last new want
   message_ptr offered_;
-  std::size_t place_ = 0;  // of what is offered
+  std::size_t place_ = 0;  // of the offered message
   std::deque<message_ptr> large_;
-  std::int64_t large_bytes_ = 0;  // of these, carried by nobody yet
+  std::int64_t large_bytes_ = 0;  // of large_, bytes without a rail
 };
 
 }  // namespace railpass::transport

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How much of a message each rail carries so that all rails finish at the same time, knowing how
-// long each rail is still busy. And fixed parts, to compare with.
+// Splits a message over rails so that all rails finish at the same time, given how long each rail
+// is still busy. Fixed weights are here for comparison; strategies/ uses both.
 #pragma once
 
 #include "railpass/base/error.hpp"
@@ -16,8 +16,8 @@
 
 namespace railpass::transport {
 
-/// How long a rail takes for so many bytes: piecewise linear through the points it was made from,
-/// which never fall; beyond the last one it goes on with the last slope.
+/// The time of a rail as a function of bytes: piecewise linear and nondecreasing, extrapolated with
+/// the last slope.
 class transfer_time {
  public:
   struct point {
@@ -31,8 +31,9 @@ class transfer_time {
   transfer_time(double latency_s, double bytes_per_s)
       : transfer_time({{0, latency_s}, {bytes_per_s, latency_s + 1}}) {}
 
-  /// At least two points with increasing bytes; measured times that fall with the size are replaced
-  /// by the means that never do (isotonic regression). Throws error if a point is none.
+  /// At least two points with increasing bytes. Times that decrease with the size are replaced by
+  /// their isotonic regression.
+  /// @throws error if a point is invalid
   explicit transfer_time(std::vector<point> points) : points_(std::move(points)) {
     if (points_.size() < 2) throw error("a transfer time needs points at two sizes or more");
     for (std::size_t i = 0; i < points_.size(); ++i)
@@ -54,7 +55,7 @@ class transfer_time {
     return a->seconds + (bytes - a->bytes) * slope(*a, *b);
   }
 
-  /// The most bytes that take no longer; 0 if not even the first one is that quick.
+  /// The most bytes that take at most `seconds`; 0 if the first point already takes longer.
   double bytes_within(double seconds) const {
     const point *a = points_.data(), *b = a + 1;
     if (seconds <= a->seconds) return 0;
@@ -67,13 +68,12 @@ class transfer_time {
   }
 
   double latency_s() const { return time_s(0); }
-  /// Of very large messages.
+  /// For very large messages.
   double bytes_per_s() const {
     return 1 / slope(points_[points_.size() - 2], points_[points_.size() - 1]);
   }
 
-  /// The same rail when its rate has become another one: all but the latency takes that much
-  /// longer.
+  /// The same rail at another rate: everything except the latency is scaled.
   transfer_time at_rate(double bytes_per_second) const {
     transfer_time result = *this;
     const double factor = bytes_per_s() / bytes_per_second, base_s = latency_s();
@@ -86,7 +86,8 @@ class transfer_time {
     return (b.seconds - a.seconds) / (b.bytes - a.bytes);
   }
 
-  // Pools neighbours that fall; then gives every piece some slope, so that it can be inverted.
+  // Pools decreasing neighbours, then gives every piece a positive slope, so that it has an
+  // inverse.
   void make_monotone() {
     struct pool {
       double seconds;
@@ -117,19 +118,19 @@ class transfer_time {
   std::vector<point> points_;
 };
 
-/// What a split must know of a rail.
+/// A rail's input to a split.
 struct rail_outlook {
   const transfer_time* time = nullptr;
-  double busy_s = 0;   ///< until it has carried what it was given
-  bool spare = false;  ///< shall have no part of large messages: it slows better rails down
+  double busy_s = 0;   ///< until the rail has carried everything it was given
+  bool spare = false;  ///< gets no part of large messages, because it slows down faster rails
 };
 
-/// When the rail would have carried so many bytes more.
+/// When the rail would finish `bytes` more bytes.
 inline double finish_s(const rail_outlook& r, double bytes) {
   return r.busy_s + r.time->time_s(bytes);
 }
 
-/// The rail that would carry so many bytes soonest; the first of equals.
+/// The rail that would finish `bytes` first; the first of equals.
 inline std::size_t soonest(std::span<const rail_outlook> rails, double bytes) {
   std::size_t best = 0;
   double best_s = std::numeric_limits<double>::infinity();
@@ -142,7 +143,7 @@ inline std::size_t soonest(std::span<const rail_outlook> rails, double bytes) {
 
 namespace detail {
 
-// Rounds shares down to bytes; what is left goes to the rail with the most.
+// Rounds shares down to bytes; the rest goes to the rail with the largest share.
 inline void to_bytes(std::span<const double> exact, std::int64_t bytes,
                      std::span<std::int64_t> shares) {
   std::int64_t left = bytes;
@@ -157,14 +158,14 @@ inline void to_bytes(std::span<const double> exact, std::int64_t bytes,
 
 inline constexpr std::size_t most_rails = 16;
 
-/// The split in which all rails that carry anything finish at the same time, the earliest one there
-/// is: the time at which the rails would have carried `bytes` together is found by bisection (with
-/// secant steps). Rails that are not free by then get nothing: a busy fast rail is waited for when
-/// that is quicker. No rail gets fewer than `least_bytes`, unless the message is no larger. The
-/// shares add up to `bytes`. Spare rails get nothing, unless all are. Returns when the last
-/// rail finishes, from now.
-///
-/// For two rails this is what NewMadeleine's dichotomy finds (strategies/dichotomy.hpp).
+/// Splits `bytes` so that all rails that carry anything finish at the same, earliest possible time.
+/// Bisection with secant steps finds the time at which the rails together would have carried
+/// `bytes`. A rail that is busy until then gets nothing; a busy fast rail gets a share if waiting
+/// for it is faster. Each share has at least `least_bytes`, unless the message is smaller. Spare
+/// rails get nothing, unless all are spare. For two rails the result is that of NewMadeleine's
+/// dichotomy (strategies/dichotomy.hpp).
+/// @param shares receives the shares, which add up to `bytes`
+/// @return seconds from now until the last rail finishes
 inline double split(std::span<const rail_outlook> rails, std::int64_t bytes,
                     std::int64_t least_bytes, std::span<std::int64_t> shares) {
   const std::size_t n = rails.size();
@@ -188,7 +189,7 @@ inline double split(std::span<const rail_outlook> rails, std::int64_t bytes,
         low = std::min(low, rails[i].busy_s + rails[i].time->latency_s());
         high = std::min(high, finish_s(rails[i], total));
       }
-    // Too little by then, and too much.
+    // Bytes too few at `low`, and too many at `high`.
     double lacking = total - carried(low), beyond = carried(high) - total;
     double width_before_s = std::numeric_limits<double>::infinity();
     for (int step = 0; step < 60 && beyond > 0.5; ++step) {
@@ -204,7 +205,7 @@ inline double split(std::span<const rail_outlook> rails, std::int64_t bytes,
       else
         high = until_s, beyond = over;
     }
-    // Without the rails whose shares are not worth a message, the slowest of them first.
+    // Drops rails whose shares are not worth a message, the slowest first.
     std::size_t dropped = n, carriers = 0;
     double dropped_s = 0;
     for (std::size_t i = 0; i < n; ++i) {
@@ -223,7 +224,7 @@ inline double split(std::span<const rail_outlook> rails, std::int64_t bytes,
   return end_s;
 }
 
-/// Shares in proportion to `weights`, whatever the rails are doing.
+/// Shares in proportion to `weights`, regardless of how busy the rails are.
 inline void split_by_weight(std::span<const double> weights, std::int64_t bytes,
                             std::span<std::int64_t> shares) {
   double exact[most_rails] = {};
