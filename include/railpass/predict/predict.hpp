@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a profile says about collectives nobody has run yet: the time of every arm, the sizes where
-// the best arm changes, and the same by simulation.
+// Predictions from a profile for collectives that never ran: the time of every arm, the sizes at
+// which the best arm changes, and both by simulation.
 #pragma once
 
 #include "models/profile.hpp"
@@ -18,28 +18,28 @@
 
 namespace railpass {
 
-/// What fit_profile() puts into link_model::residual_spread where nobody sampled the link, and it
-/// has the other one's model.
+/// The value of link_model::residual_spread for a link that was not sampled and has the other
+/// link's model (see fit_profile()).
 inline constexpr double unsampled_spread = 1;
 
 struct prediction_query {
   collective op = collective::broadcast;
   int num_ranks = 2;
   int ranks_per_node = 1;
-  int ranks_per_cache = 0;  ///< of one node; 0: they share one
+  int ranks_per_cache = 0;  ///< of one node; 0: all share one cache
   std::int64_t bytes = 1;
-  std::int64_t unit_bytes = 1;  ///< smallest piece that can be sent alone
+  std::int64_t unit_bytes = 1;  ///< smallest piece that can be sent separately
   bool commutative = true;      ///< reductions: the operands may be exchanged
 };
 
 struct arm_prediction {
   arm what;
-  std::optional<double> seconds;  ///< nothing: no closed form and no measurement
+  std::optional<double> seconds;  ///< empty: neither closed form nor measurement
   double spread = 0;              ///< standard deviation of ln(true / predicted)
 };
 
-/// The most ranks with which the profile knows times of the collective; without any 2, which links
-/// are sampled between.
+/// The most ranks for which the profile has times of the collective; 2 without any times, because
+/// links are sampled between 2 ranks.
 inline double most_measured_ranks(const profile& p, collective op) {
   double octaves = 1;
   for (const algorithm_correction& c : p.corrections)
@@ -51,8 +51,8 @@ inline double most_measured_ranks(const profile& p, collective op) {
 
 namespace detail {
 
-/// The variance of ln(true / predicted): a prior's, but without the limit that a prior's has, and
-/// more for each octave of ranks beyond all that were measured.
+/// The variance of ln(true / predicted): a prior's without its limit, plus a term for each octave
+/// of ranks beyond all measured numbers of ranks.
 inline double variance_of(const profile& p, const arm& a, const prediction_query& q,
                           double prior_spread) {
   double variance = prior_spread * prior_spread;
@@ -103,15 +103,15 @@ inline bool eligible_at(const arm& a, const prediction_query& q) {
 
 }  // namespace detail
 
-/// Whether the profile was made on all kinds of links that so many ranks send over; if not, nobody
-/// knows how far its predictions are off.
+/// Whether the profile sampled all kinds of links that the ranks use; otherwise the error of
+/// predictions is unknown.
 inline bool knows_links(const profile& p, int num_ranks, int ranks_per_node) {
   const auto sampled = [](const link_model& l) { return l.residual_spread < unsampled_spread; };
   return (num_ranks <= ranks_per_node || sampled(p.machine.across_nodes)) &&
          (std::min(num_ranks, ranks_per_node) < 2 || sampled(p.machine.same_node));
 }
 
-/// Every arm that may run, the fastest first, those without a prediction last.
+/// Every arm that may run, the fastest first, arms without a prediction last.
 inline std::vector<arm_prediction> predict_arms(const profile& p, const prediction_query& q) {
   std::vector<arm_prediction> result;
   for (const arm& a : arms_of(q.op))
@@ -124,17 +124,18 @@ inline std::vector<arm_prediction> predict_arms(const profile& p, const predicti
   return result;
 }
 
-/// From this size on, up to the next crossover, this arm is the best.
+/// The best arm from this size up to the next crossover.
 struct crossover {
   std::int64_t from_bytes = 0;
   arm best;
 };
 
-/// The best arms for q.op, num_ranks and ranks_per_node from `from_bytes` to `to_bytes`, the first
-/// entry at from_bytes. An arm stays until another is faster by more than `least_gain` (a fraction)
-/// somewhere; the size named is where that one becomes as fast, to the unit. Changes that last for
-/// less than a quarter of an octave may be missed. A native time far from all measured sizes does
-/// not take part. Throws error for sizes below 1 or out of order.
+/// The best arms for q.op, num_ranks and ranks_per_node for sizes from `from_bytes` to `to_bytes`;
+/// the first entry is at from_bytes. Changes that last for less than a quarter of an octave may be
+/// missed. Native times far from all measured sizes are ignored.
+/// @param least_gain fraction by which another arm must be faster somewhere; the reported size is
+///   where both are equally fast, exact to the unit
+/// @throws error for sizes below 1 or out of order
 inline std::vector<crossover> crossovers(const profile& p, prediction_query q,
                                          std::int64_t from_bytes, std::int64_t to_bytes,
                                          double least_gain = 0.01) {
@@ -142,7 +143,7 @@ inline std::vector<crossover> crossovers(const profile& p, prediction_query q,
     throw error("predict: expected sizes from at least 1 byte up");
   constexpr double untrusted_spread = 0.5, quarter_octave = 1.189207115;
   const std::vector<arm> arms = arms_of(q.op);
-  // Nothing: the arm cannot run, or nobody can say.
+  // Empty: the arm cannot run, or its time is unknown.
   const auto time_of = [&](const arm& a, std::int64_t bytes) -> std::optional<double> {
     q.bytes = bytes;
     if (!detail::eligible_at(a, q)) return std::nullopt;
@@ -163,7 +164,7 @@ inline std::vector<crossover> crossovers(const profile& p, prediction_query q,
     const auto [best, seconds] = best_at(bytes);
     const auto now = current ? time_of(*current, bytes) : std::nullopt;
     if (best && best != current && (!now || *now > seconds * (1 + least_gain))) {
-      // Back to where the new arm was still slower, then to the unit.
+      // Back to a size at which the new arm was still slower, then bisection to the unit.
       std::int64_t slower = before, faster = bytes;
       const auto as_fast = [&](std::int64_t size) {
         const auto mine = time_of(*current, size), its = time_of(*best, size);
@@ -187,9 +188,9 @@ inline std::vector<crossover> crossovers(const profile& p, prediction_query q,
   }
 }
 
-/// Plays one arm on all ranks of the layout, in the order in which calls have them; the result is
-/// the simulator's. The arm must have a schedule (not be native) and be eligible. Throws error if
-/// it has none, or there is no such root.
+/// Simulates one arm on all ranks of the layout, in the order in which calls have them. The arm
+/// must be eligible and have a schedule (not native). The simulator owns the result.
+/// @throws error if the arm has no schedule or the root is no rank
 inline const simulation& simulate_arm(simulator& s, const machine_model& machine, const arm& a,
                                       const node_layout& nodes, const message_size& size,
                                       std::int32_t root = 0, bool record = false) {

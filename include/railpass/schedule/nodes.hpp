@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Ranks and the nodes they stand on. Algorithms that know nodes see virtual ranks in an order in
-// which those of a node stand together, whatever the placement: the root's node comes first, and
-// the root is its first rank. So a schedule needs to know only how many ranks each node has.
-// Algorithms that know caches see those of one node in the same way: a cache's ranks stand
-// together. Nothing here grows with the ranks if each node has as many consecutive ranks.
+// The placement of ranks on nodes. Algorithms that know nodes see virtual ranks in an order in
+// which the ranks of each node are consecutive, whatever the placement: the root's node first, and
+// the root as its first rank. A schedule then needs only the number of ranks on each node.
+// Algorithms that know caches see the ranks of one node in the same way, with consecutive ranks
+// under each cache. Memory does not grow with the ranks if all nodes have equally many consecutive
+// ranks.
 #pragma once
 
 #include <algorithm>
@@ -18,20 +19,20 @@
 
 namespace railpass {
 
-/// What decides whether such algorithms may run: of nodes, or of the caches of one. Equal on all
-/// ranks.
+/// The facts that decide whether such algorithms may run, about nodes or about the caches of one
+/// node. Equal on all ranks.
 struct node_facts {
   std::int32_t num_nodes = 1;
-  std::int32_t fewest_ranks = 1;  ///< on any node, as the next one
+  std::int32_t fewest_ranks = 1;  ///< on any node
   std::int32_t most_ranks = 1;
   bool in_rank_order = true;  ///< each node's ranks follow one another
-  /// There are nodes to go between, and ranks that share one.
+  /// Whether there are several nodes, and ranks that share a node.
   constexpr bool matter() const { return num_nodes > 1 && most_ranks > 1; }
   friend bool operator==(const node_facts&, const node_facts&) = default;
-  /// Of caches, as closed forms are told.
+  /// For caches, as in cost_query.
   constexpr std::int32_t most_ranks_or_0() const { return matter() ? most_ranks : 0; }
 
-  /// Ranks 0 .. ranks_per_node-1 on the first node, the next ones on another one, and so on.
+  /// Ranks 0 .. ranks_per_node-1 on the first node, the next ranks on the second node, and so on.
   static constexpr node_facts blocks(std::int32_t num_ranks, std::int32_t ranks_per_node) {
     const std::int32_t most = std::clamp(ranks_per_node, 1, num_ranks);
     const std::int32_t rest = num_ranks % most;
@@ -42,13 +43,13 @@ struct node_facts {
 };
 
 /// The first virtual rank of each group (the ranks of a node or of a cache), and the number of
-/// ranks behind the last group. Groups of one size are not listed. Two are equal if they are
-/// computed in the same way from the same list, which takes no time that grows with the groups.
+/// ranks after the last group. Groups of equal size need no list. Two objects compare equal if they
+/// are derived in the same way from the same list, in time that does not grow with the groups.
 class group_begins {
  public:
-  /// No groups: all ranks are in one.
+  /// No groups: all ranks are in one group.
   constexpr group_begins() = default;
-  /// As listed. The list is borrowed.
+  /// Groups from a list, which is borrowed.
   constexpr group_begins(std::span<const std::int32_t> begins) {
     if (begins.empty()) return;
     list_ = begins.data();
@@ -57,7 +58,7 @@ class group_begins {
   }
   constexpr group_begins(const std::vector<std::int32_t>& begins)
       : group_begins(std::span<const std::int32_t>(begins)) {}
-  /// `each` ranks in every group; the last group has what is left.
+  /// `each` ranks in every group; the last group has the rest.
   static constexpr group_begins blocks(std::int32_t num_ranks, std::int32_t each) {
     group_begins all;
     all.num_groups_ = (num_ranks + each - 1) / each;
@@ -65,7 +66,7 @@ class group_begins {
     all.each_ = each;
     return all;
   }
-  /// The same groups in turn, the one of that number first.
+  /// The same groups, rotated so that `group` comes first.
   constexpr group_begins beginning_with(std::int32_t group) const {
     group_begins turned = *this;
     if (list_ || num_ranks_ % each_ != 0) turned.first_ = group;
@@ -75,7 +76,7 @@ class group_begins {
   constexpr bool empty() const { return num_ranks_ == 0; }
   constexpr std::int32_t num_groups() const { return num_groups_; }
   constexpr std::int32_t num_ranks() const { return num_ranks_; }
-  /// Of group k, from 0 to num_groups().
+  /// First rank of group k, from 0 to num_groups().
   constexpr std::int32_t operator[](std::int32_t k) const {
     const std::int32_t at = k + first_, begin = unturned(first_);
     return at <= num_groups_ ? unturned(at) - begin
@@ -104,14 +105,14 @@ class group_begins {
   }
 
   friend constexpr bool operator==(const group_begins&, const group_begins&) = default;
-  /// The same for equal ones.
+  /// Equal objects have equal hashes.
   std::uint64_t hash() const {
     return reinterpret_cast<std::uintptr_t>(list_) ^
            (std::uint64_t(std::uint32_t(first_)) << 32 | std::uint32_t(each_));
   }
 
  private:
-  // With group 0 first.
+  // As if group 0 were first.
   constexpr std::int32_t unturned(std::int32_t k) const {
     return list_ ? list_[k] : k < num_groups_ ? k * each_ : num_ranks_;
   }
@@ -119,19 +120,19 @@ class group_begins {
   const std::int32_t* list_ = nullptr;
   std::int32_t num_groups_ = 0, num_ranks_ = 0;
   std::int32_t each_ = 0;   // without a list
-  std::int32_t first_ = 0;  // what is called group 0
+  std::int32_t first_ = 0;  // the group that counts as group 0
 };
 
-/// The physical rank of each virtual one, and the other way round, where nodes give their order.
-/// Borrows the tables of the placement that it is of.
+/// The physical rank of each virtual rank, and vice versa, if nodes define the order. Borrows the
+/// tables of its placement.
 class rank_order {
  public:
-  /// None: virtual ranks are counted from the root on.
+  /// No order: virtual ranks count from the root.
   constexpr rank_order() = default;
 
   constexpr bool empty() const { return num_ranks_ == 0; }
   constexpr std::int32_t num_ranks() const { return num_ranks_; }
-  /// The physical rank.
+  /// The physical rank of a virtual rank.
   constexpr std::int32_t operator[](std::int32_t virtual_rank) const {
     std::int32_t place = begin_ + virtual_rank;
     if (virtual_rank < size_)
@@ -155,17 +156,18 @@ class rank_order {
   const std::int32_t *physical_ = nullptr, *places_ = nullptr;  // see placement
 };
 
-/// The nodes on which the ranks of a communicator stand. It has a table of ranks only if nodes are
-/// not blocks of consecutive ranks, and a list of nodes only if these differ in size.
+/// The nodes of a communicator's ranks. A table of ranks exists only if nodes are not blocks of
+/// consecutive ranks, and a list of nodes only if nodes differ in size.
 class placement {
  public:
-  /// Allocates all that set() may need, so that ranks who have agreed to go on cannot fail there.
+  /// Allocates everything that set() may need, so that set() cannot fail after the ranks'
+  /// agreement.
   explicit placement(std::int32_t num_ranks) : num_ranks_(num_ranks) {
     physical_.reserve(std::size_t(num_ranks));
     places_.reserve(std::size_t(num_ranks));
     begins_.reserve(std::size_t(num_ranks) + 1);
   }
-  /// `node_of(r)` is the number of physical rank r's node.
+  /// @param node_of node_of(r) is the number of physical rank r's node
   template <class NodeOf>
   void set(const NodeOf& node_of) {
     if (!are_blocks(node_of)) sort(node_of);
@@ -178,9 +180,9 @@ class placement {
 
   const node_facts& facts() const { return facts_; }
   std::int32_t num_ranks() const { return num_ranks_; }
-  /// The number of a rank's node, by the nodes' first ranks.
+  /// The number of a rank's node; nodes are in the order of their first ranks.
   std::int32_t node_of(std::int32_t rank) const { return nodes().group_of(place_of(rank)); }
-  /// How many of the node's ranks are lower.
+  /// The number of lower ranks on the same node.
   std::int32_t place_on_node(std::int32_t rank) const {
     return place_of(rank) - nodes()[node_of(rank)];
   }
@@ -192,7 +194,7 @@ class placement {
   group_begins nodes() const {
     return each_ > 0 ? group_begins::blocks(num_ranks_, each_) : group_begins(begins_);
   }
-  /// The nodes' order that begins with the root's node, and there with the root.
+  /// The order of nodes that starts with the root's node, and there with the root.
   rank_order order_from(std::int32_t root) const {
     const group_begins all = nodes();
     const std::int32_t place = place_of(root), node = all.group_of(place);
@@ -218,8 +220,8 @@ class placement {
   }
   static void forget(std::vector<std::int32_t>& table) { std::vector<std::int32_t>().swap(table); }
 
-  // Each node's ranks follow one another, as many on each and the rest on the last one, and nodes
-  // have ascending numbers.
+  // Whether each node's ranks are consecutive, equally many on each node and the rest on the last
+  // node, with ascending node numbers.
   template <class NodeOf>
   bool are_blocks(const NodeOf& node_of) {
     each_ = 0;
@@ -243,7 +245,7 @@ class placement {
   void sort(const NodeOf& node_of) {
     const auto p = std::size_t(num_ranks_);
     const auto at = [](auto& table, std::int32_t r) -> auto& { return table[std::size_t(r)]; };
-    // For now `begins_` has numbers of nodes by rank, and `places_` the first ranks of these nodes.
+    // Temporarily `begins_` has numbers of nodes by rank, and `places_` the nodes' first ranks.
     physical_.resize(p);
     places_.resize(p);
     begins_.resize(p);
@@ -285,32 +287,32 @@ class placement {
 
   node_facts facts_{};
   std::int32_t num_ranks_;
-  std::int32_t each_ = 0;  // on every node, but on the last one fewer maybe; 0: see begins_
-  // In the order of nodes these are by their first ranks, and each node's ranks ascend.
+  std::int32_t each_ = 0;  // on every node, the last may have fewer; 0: see begins_
+  // Nodes are ordered by their first ranks, and ranks ascend within each node.
   std::vector<std::int32_t> physical_;  // ranks in the order of nodes; empty: in rank order
-  std::vector<std::int32_t> places_;    // of ranks in that order; empty, too
+  std::vector<std::int32_t> places_;    // of ranks in that order; then also empty
   std::vector<std::int32_t> begins_;    // of nodes in that order, and the number of ranks
 };
 
-/// A communicator's ranks in the order of nodes, from some root on.
+/// A communicator's ranks in the order of nodes, starting from a root.
 class node_order {
  public:
   node_order() = default;
-  /// Of ranks on nodes with any numbers.
+  /// For nodes with any numbers.
   explicit node_order(std::span<const std::int32_t> node_of_rank) {
     placement where(std::int32_t(node_of_rank.size()));
     where.set([&](std::int32_t r) { return node_of_rank[std::size_t(r)]; });
     become(std::make_shared<const placement>(std::move(where)));
   }
 
-  /// Beginning with rank 0.
+  /// Starts with rank 0.
   void become(std::shared_ptr<const placement> where) {
     facts_ = where->facts();
     where_ = std::move(where);
     root_ = -1;
     begin_with(0);
   }
-  /// Keeps the facts alone.
+  /// Keeps only the facts.
   void forget_order() {
     const node_facts kept = facts_;
     *this = {};
@@ -319,17 +321,17 @@ class node_order {
 
   const node_facts& facts() const { return facts_; }
 
-  /// Puts the root and its node first. With root 0 and nodes in rank order all ranks keep their
-  /// numbers.
+  /// Puts the root and its node first. If the root is 0 and nodes are in rank order, all ranks keep
+  /// their numbers.
   void begin_with(std::int32_t root) {
     if (root == root_) return;
     root_ = root;
     ranks_ = where_->order_from(root);
     begins_ = where_->nodes().beginning_with(where_->node_of(root));
   }
-  /// Physical and virtual ranks.
+  /// Maps between physical and virtual ranks.
   const rank_order& ranks() const { return ranks_; }
-  /// The first virtual rank of each node, and the number of ranks: see shape::nodes.
+  /// The first virtual rank of each node, then the number of ranks: see shape::nodes.
   const group_begins& begins() const { return begins_; }
 
  private:

@@ -20,7 +20,7 @@ struct outgoing {
   packet header;
   std::vector<piece> payload;  ///< header.length bytes together
   std::uint64_t token = 0;     ///< 0: no notice wanted
-  bool copy = false;  ///< copying the payload is probably faster than reading it later
+  bool copy = false;           ///< copying the payload is probably faster than reading it later
 };
 
 /// When the last byte of a packet arrived, by the receiver's clock.

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Proves the use of shared memory over several calls: see railpass/schedule/cells.hpp. Each rank is
-// a straight program of actions on cells and acknowledgements; roots, sizes and collectives may
-// change from call to call, and ranks run ahead of others as far as they can.
+// a sequential program of actions on cells and acknowledgements. Roots, sizes and collectives may
+// change from call to call, and ranks run ahead of other ranks as far as they can.
 //
-// What is proved
-//   order    each step runs after what it waits for, although steps run one after the other.
-//   reading  what is read is what was meant, whole: in every state that the ranks can reach no cell
-//            is written while it is read, or before all have read it.
-//   ordering by release and acquire alone, without regard to the timing: whoever writes a cell
-//            again has acquired an acknowledgement that each earlier reader released after its
-//            reading (vector clocks), so that memory models weaker than the machine at hand will
-//            do. So has who leaves a call in which it opened its memory to others.
-//   ending   from every such state some rank goes on until all have ended.
+// Proved properties:
+// - Order: each step runs after the steps that it waits for, although steps run one after the
+//   other.
+// - Reading: ranks read the intended data completely. In every reachable state no cell is written
+//   while a rank reads it, or before all readers have read it.
+// - Ordering by release and acquire alone, independent of timing (vector clocks): a rank that
+//   writes a cell again has acquired an acknowledgement that each earlier reader released after its
+//   read. A rank that leaves a call in which it opened its memory has done so, too. The protocol is
+//   therefore correct on memory models weaker than this machine's.
+// - Ending: from every such state some rank can continue until all have ended.
 //
-// explore() looks at all interleavings, play() at one drawn from a seed; both look at all
-// orderings, as which action waits for which does not depend on the timing.
+// explore() checks all interleavings, play() one interleaving drawn from a seed. Both check all
+// orderings, because timing does not change which action waits for which.
 #pragma once
 
 #include "railpass/schedule/cells.hpp"
@@ -32,7 +33,7 @@
 
 namespace railpass {
 
-/// One of several calls in a row on the same ranks.
+/// One of several calls in sequence on the same ranks.
 struct call_in_row {
   std::span<const schedule> schedules;  ///< by virtual rank
   message_size size{};
@@ -42,17 +43,17 @@ struct call_in_row {
 
 class cell_protocol {
  public:
-  /// What acknowledgements must have reached; another one than the executor's shows that a wrong
-  /// one is found out.
+  /// The acknowledgements to wait for. Tests pass a wrong rule to show that the checker rejects it.
   using rule = std::uint64_t (*)(std::uint64_t number, std::uint64_t cells);
 
-  /// `cells` in each ring of each rank. `ends_early`: by how many acknowledgements a rank ends too
-  /// soon a call in which it has opened its memory, which shows that this is found out.
+  /// @param cells number of cells in each ring of each rank
+  /// @param ends_early number of acknowledgements by which a rank that opened its memory leaves a
+  ///   call too early; tests show that the checker rejects this
   explicit cell_protocol(std::uint64_t cells, rule before = acknowledged_before,
                          std::uint64_t ends_early = 0)
       : cells_(cells), before_(before), ends_early_(ends_early) {}
 
-  /// The calls that the next proofs are of; what is wrong, or nothing.
+  /// Sets the calls for the next proofs. Returns the fault, or an empty text.
   std::string set(std::span<const call_in_row> calls) {
     ranks_.assign(calls.empty() ? 0 : calls[0].schedules.size(), {});
     std::uint64_t first = 0;
@@ -71,8 +72,8 @@ class cell_protocol {
     return check_ordering();
   }
 
-  /// All interleavings, if there are no more than so many states; what is wrong, or nothing. Of at
-  /// most 4 ranks.
+  /// Checks all interleavings of at most 4 ranks, up to `most_states` states. Returns the fault, or
+  /// an empty text.
   std::string explore(std::size_t most_states = 4'000'000) {
     if (ranks_.size() > 4) return "more than 4 ranks have too many interleavings";
     std::unordered_set<std::uint64_t> seen{0};
@@ -100,16 +101,16 @@ class cell_protocol {
     num_states_ = seen.size();
     return {};
   }
-  /// States that explore() has found.
+  /// Number of states that explore() found.
   std::size_t num_states() const { return num_states_; }
 
-  /// One interleaving at random; some ranks are drawn more often than others.
+  /// Checks one random interleaving, in which some ranks are slow.
   std::string play(std::mt19937& random) {
     const std::size_t p = ranks_.size();
     state now(p, 0);
     std::vector<bool> slow;
     std::vector<std::size_t> ready;
-    // Those that wait for what a rank writes; the last ones, for acknowledgements.
+    // Ranks that wait for a rank's writes; the last entry is for acknowledgements.
     std::vector<std::vector<std::size_t>> waiting(p + 1);
     for (std::size_t r = 0; r < p; ++r) {
       slow.push_back(random() % 4 == 0);
@@ -144,24 +145,24 @@ class cell_protocol {
   enum class deed : std::uint8_t { write, written, read, has_read, acknowledge, close };
   struct action {
     deed what;
-    std::int32_t peer = 0;     // read, has_read: whose cell; close: who has been let in
+    std::int32_t peer = 0;     // read, has_read: the cell's owner; close: the rank that was let in
     std::uint64_t number = 0;  // or the acknowledgement
     cell_ring ring = cell_ring::published;
-    std::uint64_t until = 0;  // close: what the peer must have acknowledged
+    std::uint64_t until = 0;  // close: the acknowledgement that the peer must reach
   };
-  // Of a rank's two rings, one behind the other.
+  // The two rings of a rank have consecutive numbers.
   static std::size_t cell_of(const action& a, std::uint64_t cells) {
     return std::size_t(a.number % cells + (a.ring == cell_ring::opened ? cells : 0));
   }
   std::size_t cell_of(const action& a) const { return cell_of(a, cells_); }
-  // Of one cell of a rank: what it says that it holds, and whether it is being written.
+  // One cell of a rank: the number that it shows, and whether it is being written.
   struct cell_state {
-    std::uint64_t shown = 0;  // number + 1; 0: nothing
+    std::uint64_t shown = 0;  // number + 1; 0: empty
     bool is_written = false;
   };
   struct program {
     std::vector<action> actions;
-    // Before each action, and after the last.
+    // State before each action, and after the last.
     std::vector<std::uint64_t> acknowledged;
     std::vector<std::vector<cell_state>> own;
 
@@ -233,7 +234,7 @@ class cell_protocol {
     return {};
   }
 
-  // What is read of one rank's cells, and where in its program it is written.
+  // A rank's read of another rank's cells, and the writing action in the owner's program.
   struct reading {
     std::size_t rank;
     std::uint64_t number;
@@ -257,7 +258,7 @@ class cell_protocol {
     return of;
   }
 
-  // Vector clocks: clock[q] actions of rank q happened before, by what was released and acquired.
+  // Vector clocks: clock[q] actions of rank q happened before, through release and acquire.
   std::string check_ordering() const {
     const std::size_t p = ranks_.size();
     const std::vector<readings> of = all_readings();
@@ -279,7 +280,7 @@ class cell_protocol {
             break;
           }
           clock c = now[r] == 0 ? clock(p, 0) : after[r].back();
-          // What was released with the acknowledgement that this rank has waited for.
+          // Joins the clock released with the acknowledgement that this rank waited for.
           const auto join_acknowledgement = [&](std::size_t q, std::uint64_t awaited) {
             const std::vector<std::uint64_t>& theirs = ranks_[q].acknowledged;
             const auto enough = std::lower_bound(theirs.begin(), theirs.end(), awaited);
@@ -317,7 +318,8 @@ class cell_protocol {
     return {};
   }
 
-  // Whether the next action of a rank may happen now; `wrong`: it must not, and would.
+  // Whether the next action of a rank may happen now. `wrong` is set if it would happen, but must
+  // not.
   bool may_act(const state& now, std::size_t r, std::string& wrong) const {
     const action& a = ranks_[r].actions[now[r]];
     if (a.what == deed::write) {

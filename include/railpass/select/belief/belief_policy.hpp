@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the policies that keep a belief have in common: which arms are active, which is the
-// incumbent, how long an epoch is.
+// The base of all policies with a belief: it selects the active arms, the incumbent and the length
+// of epochs. Derived policies decide which arms to try.
 #pragma once
 
 #include "railpass/base/statistics.hpp"
@@ -25,8 +25,8 @@ namespace railpass::select {
 
 namespace detail {
 
-/// Without arms whose segments are no smaller than the message, which do what the arm without
-/// segments does: a context keeps nothing of these.
+/// Removes arms whose segments are at least as long as the message, because they do the same as the
+/// arm without segments.
 inline std::vector<arm_prior> distinct(std::vector<arm_prior> priors) {
   std::vector<arm_prior> result;
   const auto is_known = [&](const arm_prior& p) {
@@ -41,9 +41,9 @@ inline std::vector<arm_prior> distinct(std::vector<arm_prior> priors) {
   return result;
 }
 
-/// All arms in the order in which they deserve attention: native, the best of each algorithm, so
-/// that one well predicted algorithm with many parameters does not hide the others, then the others
-/// as fast as they are predicted. Indices in `priors`.
+/// All arms in the order of attention, as indices in `priors`: native, the best arm of each
+/// algorithm, then the other arms by predicted time. The best arms come first, so that one
+/// algorithm with many parameters does not hide the other algorithms.
 inline std::vector<int> ranked_arms(std::span<const arm_prior> priors) {
   std::vector<int> order;
   std::vector<int> result;
@@ -70,8 +70,8 @@ inline std::vector<int> ranked_arms(std::span<const arm_prior> priors) {
   return result;
 }
 
-/// Versions of which nothing is known stand where belief thinks: where something is known of
-/// others, after good ones, before bad ones.
+/// Gives unknown versions a place as belief estimates them: after good known versions and before
+/// bad ones.
 inline std::vector<arm_prior> placed(std::vector<arm_prior> priors) {
   const arm_prior* best = nullptr;
   for (const arm_prior& p : priors)
@@ -86,7 +86,7 @@ inline std::vector<arm_prior> placed(std::vector<arm_prior> priors) {
 
 class belief_policy : public policy {
  public:
-  static constexpr std::size_t max_active = 24;  // beside native
+  static constexpr std::size_t max_active = 24;  // besides native
 
   explicit belief_policy(policy_input input)
       : priors_(detail::distinct(detail::placed(std::move(input.priors)))),
@@ -141,7 +141,7 @@ class belief_policy : public policy {
                     seconds(native_).c_str(), percent(confident), seconds(best_rival).c_str(),
                     percent(belief_.lead(best_rival, native_)));
     } else {
-      // What it gains is said by pairs alone (pairs.hpp).
+      // Only pairs show the gain (pairs.hpp).
       const auto doubt = [&](int a) { return std::exp(std::sqrt(belief_.variance(a))); };
       const auto samples = [&](int a) { return static_cast<long long>(belief_.samples(a)); };
       std::snprintf(text, sizeof text,
@@ -153,26 +153,26 @@ class belief_policy : public policy {
   }
 
  protected:
-  /// An arm of which no belief is kept.
+  /// An arm outside the belief.
   struct outsider {
     int place = 0;           ///< in arms()
-    double log_seconds = 0;  ///< by its latest samples; before the first one it is only predicted
+    double log_seconds = 0;  ///< from its latest samples; before the first one, the prediction
     bool measured = false;
     std::int64_t last_seen = 0;
   };
 
-  /// Native gives way to an arm that is cheaper by so many standard deviations.
+  /// Native is replaced by an arm that is cheaper by this many standard deviations.
   static constexpr double confident = 0.7;
-  /// Predictions with less spread are believed before anything was measured.
+  /// Predictions with less spread are trusted without measurements.
   static constexpr double trusted_spread = 0.45;
-  /// Predictions further off than this (of the logarithm: 2.2 times) are wrong ones.
+  /// Predictions off by more than this (in the logarithm: 2.2 times) are wrong.
   static constexpr double misfit = 0.8;
-  /// What the first call of an arm takes beyond its prediction, until some were tried.
+  /// Cost of an arm's first call beyond its prediction, until some arms were tried.
   static constexpr double first_risk = 2.4;
 
   const belief& beliefs() const { return belief_; }
   std::span<const outsider> outsiders() const { return outsiders_; }
-  /// ln of what a call of an outsider is expected to take if predictions are off by `error`.
+  /// ln of the expected time of an outsider's call if predictions are off by `error`.
   double expected(const outsider& o, double error) const {
     return o.measured ? o.log_seconds : priors_[std::size_t(o.place)].log_seconds + error;
   }
@@ -187,28 +187,28 @@ class belief_policy : public policy {
   random_stream& random() { return random_; }
   int epochs_since_change() const { return epoch_ - change_epoch_; }
   bool has_changed() const { return change_epoch_ > 0; }
-  /// How much there is to learn: 1 where predictions are a model's.
+  /// The uncertainty of the priors: 1 if the predictions come from a model.
   double doubt() const {
     constexpr double of_a_model = 0.35;  // spread
     return belief_.prior_spread() / of_a_model;
   }
-  /// The share of calls that exploring may cost in the long run.
+  /// The share of calls that exploration may cost in the long run.
   double budget_share() const { return 0.012 * doubt(); }
   double& spent() { return spent_; }
 
-  /// Index among the active arms, -1 if it is none of them.
+  /// Index among the active arms, or -1.
   int index_of(int arm) const {
     for (int a = 0; a < num_active(); ++a)
       if (number_of(a) == arm) return a;
     return -1;
   }
 
-  /// Begins an epoch: the cheapest arm in expectation, but native as long as that is not clear.
-  /// Returns true if native should be timed now.
+  /// Starts an epoch with the cheapest arm in expectation, or native as long as that arm is not
+  /// clear. Returns whether to time native now.
   bool choose_incumbent() {
     ++epoch_;
-    // Where predictions prove far off only what was measured here counts: neither the others'
-    // predictions nor what an earlier run measured of native, unless even that is slower.
+    // If predictions are far off, only measurements of this run count. Predictions of other arms do
+    // not count, nor does an earlier measurement of native, unless even that is slower.
     const bool sound = predictions_hold();
     if (!sound && belief_.samples(native_) == 0) {
       const int measured = cheapest_measured();
@@ -222,7 +222,8 @@ class belief_policy : public policy {
       incumbent_ = native_;
       return false;
     }
-    // In so short calls only what both were measured at counts, here or in the same earlier runs.
+    // For very short calls only measurements of both arms count, of this run or of the same earlier
+    // runs.
     const bool measured_here = !is_native_doubtful() && belief_.samples(best) > 0;
     if (is_short(best) && !measured_here && !were_measured_before(best)) {
       incumbent_ = native_;
@@ -240,9 +241,9 @@ class belief_policy : public policy {
     return false;
   }
 
-  /// Whether the arms measured so far took about what was predicted, by their median.
+  /// Whether the measured arms took about their predicted times (by the median).
   bool predictions_hold() const { return std::abs(prediction_error()) <= misfit; }
-  /// Median over the arms measured so far, of the logarithm.
+  /// Median over the measured arms, of the logarithm.
   double prediction_error() const {
     std::vector<double> errors;
     for (int a = 0; a < num_active(); ++a)
@@ -250,8 +251,8 @@ class belief_policy : public policy {
         errors.push_back(belief_.mean(a) - p.log_seconds);
     return errors.empty() ? 0 : median(errors);
   }
-  /// What the first call of an arm is expected to take beyond its prediction, in such calls: some
-  /// arms are nothing like theirs, and take many times as long. The more were tried the fewer.
+  /// The expected cost of an arm's first call beyond its prediction, in such calls. Some arms take
+  /// many times their prediction; the more arms were tried, the fewer such arms remain.
   double risk_of_a_first_call() const {
     double tried = 0;
     for (int a = 0; a < num_active(); ++a) {
@@ -260,29 +261,29 @@ class belief_policy : public policy {
     }
     return first_risk / (1 + tried / 5);
   }
-  /// Whether the arm's time is known from calls, here or in an earlier run.
+  /// Whether the arm's time is known from calls of this run or an earlier run.
   bool is_proven(int a) const {
     const arm_prior& p = active_prior(a);
     return belief_.samples(a) > 0 || p.remembered || (a == native_ && !p.measured_only);
   }
-  /// Native's first calls, cold and next to merges, may take a hundred times what it takes: a few
-  /// count only if an earlier run has measured about the same.
+  /// Native's first calls, cold and next to synchronisations, may take a hundred times the usual
+  /// time. A few samples count only if an earlier run has measured about the same.
   bool is_native_doubtful() const {
     const arm_prior& earlier = active_prior(native_);
     const bool agrees = !earlier.measured_only && belief_.samples(native_) > 0 &&
                         belief_.mean(native_) - earlier.log_seconds <= misfit;
     return belief_.samples(native_) < proven_samples && !agrees;
   }
-  /// Whether an earlier run measured native and what is much like the arm, and native here does not
-  /// contradict it.
+  /// Whether an earlier run measured native and an arm much like this one, and native's times in
+  /// this run do not contradict it.
   bool were_measured_before(int a) const {
     return !active_prior(native_).measured_only &&
            active_prior(a).spread <= belief::measured_spread &&
            (belief_.samples(native_) == 0 || !is_native_doubtful());
   }
   bool is_short(int a) const { return std::exp(belief_.expected(a)) < belief::short_call_s; }
-  /// The cheapest arm; once others were measured one that was not must be so much cheaper that it
-  /// is worth the risk.
+  /// The cheapest arm. Once other arms were measured, an unmeasured arm must be so much cheaper
+  /// that it is worth the risk.
   int cheapest_to_play() const {
     const int best = belief_.cheapest();
     bool tried = false;
@@ -295,7 +296,7 @@ class belief_policy : public policy {
     const double lead = belief_.expected(proven) - belief_.expected(best);
     return tried && lead < std::log1p(risk_of_a_first_call()) ? proven : best;
   }
-  /// Native where nothing else was measured.
+  /// The cheapest measured arm; native if there is none.
   int cheapest_measured() const {
     int best = native_;
     for (int a = 0; a < num_active(); ++a)
@@ -303,23 +304,23 @@ class belief_policy : public policy {
     return best;
   }
 
-  /// Whether the arm in use takes here what it took in the same context before.
+  /// Whether the arm in use takes as long as in an earlier run of the context.
   bool is_as_before() const {
     const arm_prior& p = active_prior(incumbent_);
     return p.remembered && belief_.samples(incumbent_) > 0 &&
            std::abs(belief_.mean(incumbent_) - p.log_seconds) <= misfit / 2;
   }
 
-  /// Calls of an epoch while much is to be learnt, and at most (it grows with the calls, so that
-  /// merges become rare without bound).
+  /// Calls of an epoch while much is unknown, and the most calls of an epoch. The limit grows with
+  /// the calls, so that synchronisations become ever rarer.
   double early_length() const {
     return first_length * std::pow(1.25, std::min(64, epochs_since_change()));
   }
   double longest_length(const planning_input& now) const {
-    // An arm that is played on its prediction alone is looked at before it can do much harm.
+    // An unmeasured incumbent is checked before it can do much harm.
     if (incumbent_ != native_ && belief_.samples(incumbent_) == 0) return 3;
     const double kappa = now.merge_cost_s / std::exp(belief_.expected(incumbent_));
-    // What took the same in earlier runs is looked at more rarely.
+    // Arms as fast as in earlier runs are checked more rarely.
     const double usual = is_as_before() ? std::max(2 * kappa / merge_share, shortest_as_before)
                                         : std::max(kappa / merge_share, shortest_usual);
     return std::min(std::max(usual, double(now.calls) / 100),
@@ -329,10 +330,10 @@ class belief_policy : public policy {
   static constexpr double first_length = 2, shortest_usual = 8, shortest_as_before = 128;  // calls
   static constexpr std::int64_t proven_samples = 4;
 
-  /// One in so many incumbent calls is timed: about 16 per epoch are enough.
+  /// About 16 timed calls of the incumbent per epoch are enough.
   static int stride_for(double length) { return int(std::clamp(length / 16, 1.0, 64.0)); }
 
-  /// Spreads the explored arms (places in arms()) over the epoch in a random order.
+  /// Spreads the tried arms (places in arms()) over the epoch in random order.
   epoch_plan shuffled(const std::vector<int>& explore, int length, int stride) {
     epoch_plan p{.incumbent = number_of(incumbent_), .length = length, .timed_stride = stride};
     std::vector<int> calls(explore);
@@ -343,7 +344,7 @@ class belief_policy : public policy {
     return p;
   }
 
-  /// The cheapest arm apart from the incumbent.
+  /// The cheapest arm except for the incumbent.
   int rival() const {
     int best = -1;
     for (int a = 0; a < num_active(); ++a)
@@ -369,14 +370,14 @@ class belief_policy : public policy {
     return result;
   }
 
-  /// An outsider that was measured. If it was faster than the incumbent is, it takes the place of
-  /// the slowest active arm.
+  /// Considers a measured outsider. An outsider faster than the incumbent replaces the slowest
+  /// active arm.
   void consider(const observation& o, std::int64_t calls) {
     const auto one = std::find_if(outsiders_.begin(), outsiders_.end(), [&](const outsider& x) {
       return priors_[std::size_t(x.place)].arm == o.arm;
     });
     if (one == outsiders_.end()) return;
-    // One slow call may be an outlier.
+    // A single slow call may be an outlier.
     const double before = expected(*one, prediction_error());
     one->log_seconds = std::min(std::log(o.seconds), before + doubling);
     one->measured = true;
@@ -389,7 +390,7 @@ class belief_policy : public policy {
         slowest = a;
     if (slowest < 0) return;
     arm_prior mine = priors_[std::size_t(one->place)];
-    mine.log_seconds = before;  // this sample is learnt like any other one
+    mine.log_seconds = before;  // this sample is learnt like any other
     mine.spread = belief_.prior_spread();
     *one = {.place = std::exchange(active_[std::size_t(slowest)], one->place),
             .log_seconds = belief_.mean(slowest),
@@ -413,9 +414,9 @@ class belief_policy : public policy {
   belief belief_;
   int native_ = 0;
   int incumbent_ = 0;
-  int epoch_ = -1, change_epoch_ = 0;  // plans made; the first one after a change
+  int epoch_ = -1, change_epoch_ = 0;  // plans made; the first plan after a change
   std::int64_t learnt_at_ = 0;
-  double spent_ = 0;  // on exploring, in calls of the incumbent
+  double spent_ = 0;  // exploration, in calls of the incumbent
 };
 
 }  // namespace railpass::select

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How far an algorithm's corrected closed form is off: like what was measured of arms, sizes and
-// ranks nearby, and the less certain the further these are away. A Gaussian process over the
-// logarithms; `railpass fit` computes the weights, a prediction only adds them up. The method is
+// The error of an algorithm's corrected closed form, estimated from measured arms, sizes and ranks
+// nearby; the uncertainty grows with the distance. The model is a Gaussian process over the
+// logarithms. `railpass fit` computes the weights; a prediction only sums them. The method is
 // kriging: Rasmussen, Williams: Gaussian Processes for Machine Learning, 2006, chapter 2,
 // doi:10.7551/mitpress/3206.001.0001.
 #pragma once
@@ -19,27 +19,27 @@ namespace railpass::select {
 
 namespace detail {
 
-/// Standard deviations of ln(time / corrected closed form) far from any measurement: of what the
-/// arms of an algorithm have in common, and of what is an arm's own; over how many octaves they are
-/// forgotten, and how far a measurement of the very same is off. From all arms of 276 cells on nine
-/// simulated machines, measured at four other sizes: errors are 0.3 to 1.4 times as large as what
-/// is claimed.
+/// Standard deviations of ln(time / corrected closed form) far from any measurement: of the error
+/// that an algorithm's arms share, and of an arm's own error. misfit_octaves is the correlation
+/// length in octaves, misfit_noise the error of one measurement. Chosen from all arms of 276 cells
+/// on nine simulated machines, measured at four other sizes: errors are 0.3 to 1.4 times the
+/// claimed ones.
 inline constexpr double misfit_spread = 0.2, own_spread = 0.2, misfit_octaves = 16,
                         misfit_noise = 0.03;
-/// Where messages cost their overhead alone, closed forms hardly change what they are off by: so an
-/// octave of bytes counts by how much longer a message takes, and at least for so many octaves.
+/// Closed forms hardly change their error where messages cost their overhead alone. An octave of
+/// bytes therefore counts by the growth of a message's time, but at least this much.
 inline constexpr double least_size_octaves = 0.1;
-/// What is an arm's own is forgotten over so many octaves of its parameters.
+/// Correlation length of an arm's own error, in octaves of its parameters.
 inline constexpr double own_octaves = 2;
-/// Beyond all sizes that were measured nothing holds predictions from the other side: variance per
-/// octave. Errors alone ask for less than half of it, but doubt costs less than a wrong arm.
+/// Variance per octave beyond all measured sizes, where predictions have data on one side only.
+/// Errors justify less than half of this value, but uncertainty costs less than a wrong arm.
 inline constexpr double beyond_variance = 0.05;
-/// A thousand times: beyond that a profile is damaged.
+/// A factor of a thousand: a larger misfit means that the profile is corrupt.
 inline constexpr double most_misfit = 7;
 
 }  // namespace detail
 
-/// Where an arm stands among those of its algorithm. A message has at least one byte.
+/// The position of an arm among the arms of its algorithm. A message has at least one byte.
 inline misfit_place misfit_place_of(const arm& a, const cost_query& q) {
   const double bytes = std::max(1.0, q.bytes);
   const link_model& link = q.slowest_link();
@@ -57,7 +57,7 @@ inline misfit_place misfit_place_of(const arm& a, const cost_query& q) {
       place.segment_bytes = std::log2(value);
       continue;
     }
-    // How many blocks are not empty.
+    // The number of non-empty blocks.
     if (name == blocks_parameter.name) value = std::min(value, bytes / q.unit_bytes);
     place.others[i] = std::log2(std::max(1.0, value));
   }
@@ -66,7 +66,7 @@ inline misfit_place misfit_place_of(const arm& a, const cost_query& q) {
 
 namespace detail {
 
-/// In single precision, as a new context waits for tens of thousands of them.
+/// In single precision, because a new context computes tens of thousands of them.
 inline double forgotten(double octaves) { return std::exp(-float(octaves)); }
 
 inline double octaves_of_size(const misfit_place& p, const misfit_place& q) {
@@ -82,8 +82,8 @@ inline double octaves_of_others(const misfit_place& p, const misfit_place& q) {
 
 }  // namespace detail
 
-/// How much of what is an arm's own another arm has: one with other parameters little, the same one
-/// at other sizes and numbers of ranks most of it.
+/// The correlation of the own errors of two arms: low for other parameters, high for the same arm
+/// at other sizes and numbers of ranks.
 inline double own_share(const misfit_place& p, const misfit_place& q) {
   const double parameters =
       std::abs(p.segment_bytes - q.segment_bytes) + detail::octaves_of_others(p, q);
@@ -91,8 +91,8 @@ inline double own_share(const misfit_place& p, const misfit_place& q) {
                            parameters / detail::own_octaves);
 }
 
-/// Covariance of the misfits of two arms of one algorithm: not how large segments are, but how many
-/// there are counts for what they have in common.
+/// Covariance of the misfits of two arms of one algorithm. The shared part depends on the number of
+/// segments, not on their size.
 inline double misfit_covariance(const misfit_place& p, const misfit_place& q) {
   const double octaves = detail::octaves_of_size(p, q) + std::abs(p.segments - q.segments) +
                          detail::octaves_of_others(p, q);
@@ -101,11 +101,11 @@ inline double misfit_covariance(const misfit_place& p, const misfit_place& q) {
          detail::own_spread * detail::own_spread * own_share(p, q);
 }
 
-/// Times of one arm at the sizes around, as far as they are certain.
+/// Times of one arm at the neighbouring sizes, as far as they are certain.
 struct times_around {
   double below_s = 0, above_s = std::numeric_limits<double>::infinity();
 
-  /// Hardly an arm is faster with a longer message.
+  /// Hardly any arm is faster with a longer message.
   double between(double seconds) const {
     return std::clamp(seconds, std::min(below_s, above_s), std::max(below_s, above_s));
   }
@@ -135,8 +135,8 @@ struct misfit {
   double mean = 0, spread = 0;
 };
 
-/// The spread is what the point alone leaves that tells most, a little more than all of them do,
-/// and more beyond all sizes that were measured.
+/// The spread is that of the single most informative point, which is a little more than that of all
+/// points. It grows beyond all measured sizes.
 inline misfit misfit_at(const algorithm_correction& c, const misfit_place& place) {
   constexpr double noise = detail::misfit_noise * detail::misfit_noise;
   constexpr double apart = detail::misfit_spread * detail::misfit_spread +

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What tuning may cost a process: one account of all communicators that the process leads. A
-// context that is tuned has limits of its own (guard.hpp, merge_pacing.hpp), which many contexts of
-// few calls would add up to more than their calls take. So a communicator or context begins to be
-// tuned only while the account has something left, and pays there whatever it costs from then on.
+// The budget of tuning for a process: one account for all communicators that the process leads.
+// Each tuned context has limits of its own (guard.hpp, merge_pacing.hpp), but with many contexts of
+// few calls they would add up to more than the calls' time. Therefore tuning of a communicator or
+// context starts only while the account has something left, and then charges its costs to the
+// account.
 #pragma once
 
 #include "railpass/base/float_environment.hpp"
@@ -22,44 +23,44 @@ class account {
   account(const account&) = delete;
   account& operator=(const account&) = delete;
 
-  /// Calls of a communicator took so long.
+  /// Adds the time of a communicator's calls.
   void earn(double seconds) {
     const own_float_environment own;
     const std::lock_guard lock(mutex_);
     calls_s_ += std::max(0.0, seconds);
   }
-  /// One communicator alone may spend so much on merges before its calls have paid, and its longest
-  /// call takes so long. The largest count.
+  /// Sets the time that one communicator alone may spend on synchronisations before its calls have
+  /// paid, and its longest call. The largest values count.
   void allow(double merges_s, double longest_call_s) {
     const own_float_environment own;
     const std::lock_guard lock(mutex_);
     free_merges_s_ = std::max(free_merges_s_, merges_s);
     longest_call_s_ = std::max(longest_call_s_, longest_call_s);
   }
-  /// What merges cost, and other work.
+  /// Charges the cost of synchronisations and other work.
   void spend(double seconds) {
     const own_float_environment own;
     const std::lock_guard lock(mutex_);
     work_s_ += seconds;
   }
-  /// By how much trials took longer than the arm in use.
+  /// Charges the time by which trials took longer than the arm in use.
   void spend_on_trials(double seconds) {
     const own_float_environment own;
     const std::lock_guard lock(mutex_);
     trials_s_ += std::max(0.0, seconds);
   }
-  /// A decision, or a schedule. What takes longer than `longest_work_s` was waiting for a core, or
-  /// for ranks that came late.
+  /// Charges a decision or a schedule. Any time beyond `longest_work_s` was spent waiting for a
+  /// core or for late ranks.
   void spend_on_work(double seconds) { spend(std::min(seconds, longest_work_s)); }
-  /// One more communicator is tuned from now on. The first one is free, as there is nothing yet
-  /// that it takes something from.
+  /// Charges the set-up of one more communicator. The first one is free, because no earlier tuning
+  /// has used the budget.
   void spend_on_set_up(double seconds) {
     if (!is_set_up_.exchange(true)) return;
     spend_on_work(seconds);
   }
 
-  /// Whether one more context or communicator may begin to be tuned. The run counts from the first
-  /// time on that is given here, by any one clock.
+  /// Whether tuning of one more context or communicator may start. The run starts at the first time
+  /// given here, by any one clock.
   bool allows_more(double now_s) {
     const own_float_environment own;
     const std::lock_guard lock(mutex_);
@@ -77,7 +78,7 @@ class account {
   // The decisions of some contexts.
   static constexpr double free_s = 1.5e-3;
   static constexpr double share_of_calls = 0.03, share_of_run = 0.01;
-  // As many calls as one context may spend on them before its calls have paid (guard.hpp): else
+  // As many trial calls as one context may spend before its calls have paid (guard.hpp). Otherwise
   // contexts of long calls would wait long for each other.
   static constexpr double free_trials = 40;
 

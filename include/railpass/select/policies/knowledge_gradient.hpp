@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Knowledge gradient: in each epoch the arms are tried whose measurement is expected to make the
-// coming calls cheaper by more than it costs, the best value per call first, within a budget. The
-// horizon is half as long again as the past: H = min(2000, 40 + 1.5 calls), and twice that once
-// times have changed.
+// Knowledge gradient: each epoch tries the arms whose measurement is expected to save more in later
+// calls than it costs. Arms with the best value per call come first, within a budget. The horizon
+// is half as long again as the past: H = min(2000, 40 + 1.5 calls), and twice that after a change.
 // Source: Ryzhov, Powell, Frazier: The knowledge gradient algorithm for a general class of online
 // learning problems, Operations Research 60(1), 2012, doi:10.1287/opre.1110.0999; several samples
 // at once (KG*): Frazier, Powell: Paradoxes in learning and the marginal value of information,
@@ -26,8 +25,8 @@ class knowledge_gradient final : public belief_policy {
  public:
   explicit knowledge_gradient(policy_input input) : belief_policy(std::move(input)) {
     weigh(plain_, 0, 1);
-    // Three predictions in a hundred may be three times further off than the prior says, however
-    // well the others fit.
+    // Three predictions in a hundred may be off by three times the prior's spread, however well the
+    // other predictions fit.
     weigh(heavy_, 0.03, 3);
     looked_at_.assign(arms().size(), 0);
     probability_.assign(arms().size(), 0);
@@ -46,8 +45,8 @@ class knowledge_gradient final : public belief_policy {
   epoch_plan plan(const planning_input& now) override {
     const bool try_native = choose_incumbent();
     if (try_native && beliefs().samples(incumbent()) == 0) {
-      // Predictions are good and nothing is known about native: it is timed in the very first call,
-      // the best predicted arm in the next ones, and then what was measured decides.
+      // With good predictions and an unknown native, the very first call times native and the next
+      // calls run the best predicted arm. Then measurements decide.
       epoch_plan first{.incumbent = number_of(incumbent()),
                        .explore = {{0, number_of(native())}},
                        .length = int(first_length),
@@ -71,7 +70,7 @@ class knowledge_gradient final : public belief_policy {
   std::vector<double> probabilities() const override { return probability_; }
 
  private:
-  // Of the quadrature, from -5 to 5; one more, whose weight is 0, makes pairs for the processor.
+  // Points of the quadrature, from -5 to 5; one extra point of weight 0 allows vectorisation.
   static constexpr std::size_t points = 21;
   using at_points = std::array<double, points + 1>;
   static constexpr at_points places = [] {
@@ -80,17 +79,17 @@ class knowledge_gradient final : public belief_policy {
     return z;
   }();
   static constexpr double explored_share = 0.75;  // of an epoch
-  // Of an epoch; the other places in a plan are kept for maintenance.
+  // Per epoch; the other places in a plan are kept for maintenance.
   static constexpr std::size_t most_tries = epoch_plan::max_explore - 8;
-  static constexpr int most_samples = 64;  // of one arm at once
-  // What is tried stands in so many calls of an epoch.
+  static constexpr int most_samples = 64;  // of one arm at the same time
+  // Trials are spread over at most this many calls of an epoch.
   static constexpr int longest_shuffled = 4096;
 
-  /// An arm that became slower while it was in use, maybe with all others and for a while only.
+  /// An arm that became slower while it was in use, maybe temporarily and with all other arms.
   struct slowed_arm {
     int place = 0;           // in arms()
     std::int64_t since = 0;  // call
-    double patience = 1;     // how many times later it is looked at: ever more
+    double patience = 1;     // factor for the next wait, which grows each time
   };
 
   /// Weights of the quadrature: a normal distribution, a share of it wider.
@@ -104,18 +103,18 @@ class knowledge_gradient final : public belief_policy {
     for (double& w : weights) w /= sum;
   }
 
-  /// ln of how many times slower than the incumbent a call that only explores may be, by a
-  /// cautious estimate: 2.5 in the first 128 calls, then slowly more.
+  /// ln of the largest estimated slowdown against the incumbent for an exploring call: 2.5 in the
+  /// first 128 calls, then slowly more.
   static double largest_slowdown(std::int64_t calls) {
     return std::log(2.5) + std::max(0.0, std::log(double(calls) / 128));
   }
 
-  /// The arms to try (places in arms(), one entry per call). `length` grows if it pays.
+  /// The arms to try (places in arms(), one entry per call). `length` grows if that pays.
   std::vector<int> worth_exploring(const planning_input& now, double& length) {
     const belief& b = beliefs();
     const int best = incumbent(), k = num_active();
     const double noise = b.noise_variance();
-    covariance after = b.covariances();  // when everything under way will have been observed
+    covariance after = b.covariances();  // after all outstanding observations
     std::vector<int> under_way(std::size_t(k), 0);
     for (const int arm : now.pending)
       if (const int a = index_of(arm); a >= 0) ++under_way[std::size_t(a)];
@@ -127,7 +126,7 @@ class knowledge_gradient final : public belief_policy {
     const double horizon = std::min(2000.0, 40.0 + 1.5 * double(now.calls));
     const double risk = risk_of_a_first_call();
     double budget = 1 + 4 * doubt() + budget_share() * double(now.calls) - spent();
-    // Where times change, knowing soon is worth more: the calls until the reply are used, too.
+    // After a change early knowledge is worth more: the calls until the reply are used, too.
     int left = int(std::lround(explored_share * (length + (has_changed() ? now.reply_calls : 0))));
     double gained = 0;
     bool extended = false;
@@ -156,7 +155,7 @@ class knowledge_gradient final : public belief_policy {
         if (d + std::sqrt(v) > largest_slowdown(now.calls) && !b.is_level_open()) continue;
         double price = std::exp(d + v / 2) - 1;
         const double risks = is_proven(a) || a == native() || b.bad_first(a) ? 0 : risk;
-        // Its only sample may have been an outlier, or the first of many.
+        // The arm's only sample may have been an outlier, or the first of many slow calls.
         if (const auto bad = b.bad_first(a))
           price = std::max(price, 0.5 * (std::exp(*bad - b.cost(best)) - 1));
         for (int n = 1; n <= most_samples && n <= left && n * price <= budget; n *= 2) {
@@ -185,8 +184,8 @@ class knowledge_gradient final : public belief_policy {
     return explore;
   }
 
-  /// Nothing worth exploring: long epochs. Otherwise they end before the merge costs more than
-  /// knowing earlier is worth.
+  /// Epochs are long if no arm is worth trying. Otherwise they end before the cost of a
+  /// synchronisation exceeds the value of knowing earlier.
   double extended_length(const planning_input& now, double length, double gained) const {
     const double kappa = now.merge_cost_s / std::exp(beliefs().expected(incumbent()));
     return std::min(longest_length(now), std::max(length, 2 * kappa / std::max(1e-9, gained)));
@@ -206,7 +205,7 @@ class knowledge_gradient final : public belief_policy {
       if (level > 5 * std::abs(slope)) continue;
       for (std::size_t k = 0; k < best.size(); ++k) {
         const double line = level + slope * places[k];
-        best[k] = line < best[k] ? line : best[k];  // std::min would keep it from being vectorized
+        best[k] = line < best[k] ? line : best[k];  // std::min would prevent vectorisation
       }
     }
     const auto& weights = beliefs().samples(a) > 0 ? plain_ : heavy_;
@@ -216,19 +215,18 @@ class knowledge_gradient final : public belief_policy {
     return value;
   }
 
-  /// Arms that nobody has looked at for long are looked at again, outsiders too. The periods grow
-  /// with the root of what a look costs, by which they are the shortest for what all cost together,
-  /// and with that itself for arms that would have to become more than twice as fast to matter.
-  /// Those that were never tried wait longer, as one may be a trap, but not if nothing is known of
-  /// them.
+  /// Adds trials of arms that have not been tried for long, outsiders included. Periods grow with
+  /// the square root of a trial's cost, which minimises them for a given total cost. They grow with
+  /// the cost itself for arms that would have to become more than twice as fast to matter. Arms
+  /// without samples wait longer, because one may be a trap, unless nothing is known about any arm.
   void maintain(const planning_input& now, double length, std::vector<int>& explore) {
     const belief& b = beliefs();
     credit_ = std::min(most_credit, credit_ + maintenance_share(now.calls) * length);
     const auto room = std::size_t(std::clamp(length - 1, 0.0, double(epoch_plan::max_explore)));
     if (now.calls == 0 || explore.size() >= room) return;
     look_at_slowed(now, room, explore);
-    // Where predictions are no help, a first call says little of its arm: what it took is the most
-    // that another one will cost.
+    // If predictions are unreliable, a first call says little about its arm: its time is an upper
+    // bound for the next call.
     for (int a = 0; a < num_active() && explore.size() < room; ++a) {
       if (a == incumbent() || !was_cold(a) || looked_at_[std::size_t(place_of(a))] > 0 ||
           b.prior_spread() <= trusted_spread)
@@ -277,8 +275,8 @@ class knowledge_gradient final : public belief_policy {
       looked_at_[std::size_t(l.place)] = now.calls;
     }
   }
-  /// Each arm is tried once, however slow it is predicted to be: only a call shows that a
-  /// prediction is wrong. The cheapest arms come first, within a share of the calls.
+  /// Tries each arm once, however slow its prediction, because only a call reveals a wrong
+  /// prediction. The cheapest arms come first, within a share of the calls.
   void take_first_looks(const planning_input& now, std::size_t room, std::vector<int>& explore) {
     if (double(now.calls) < untried_periods * look_period) return;
     std::vector<std::pair<double, int> > untried;  // price and place
@@ -301,8 +299,8 @@ class knowledge_gradient final : public belief_policy {
       looked_at_[std::size_t(place)] = now.calls;
     }
   }
-  /// An arm that became slower, maybe for a while only, is looked at again when that costs a tenth
-  /// of the calls since, then ever later.
+  /// Tries an arm that became slower (maybe temporarily) again once that costs a tenth of the calls
+  /// since, then after ever longer waits.
   void look_at_slowed(const planning_input& now, std::size_t room, std::vector<int>& explore) {
     constexpr double share = 0.1, rarer = 2;
     const auto price = [&](const slowed_arm& s) {
@@ -318,11 +316,11 @@ class knowledge_gradient final : public belief_policy {
       s.patience *= rarer;
     }
   }
-  /// Whether the arm is only known from the first calls of all, in which all was cold.
+  /// Whether the arm's only sample is among the first calls of all, when everything was cold.
   bool was_cold(int a) const {
     return a != native() && beliefs().samples(a) == 1 && beliefs().last_seen(a) <= cold_calls;
   }
-  /// Of the time, at most; less and less, as the periods grow.
+  /// The largest share of time, which decreases as the periods grow.
   static double maintenance_share(std::int64_t calls) {
     return 0.02 * std::min(1.0, steady_calls / double(std::max<std::int64_t>(1, calls)));
   }
@@ -331,7 +329,7 @@ class knowledge_gradient final : public belief_policy {
   static constexpr std::int64_t cold_calls = 8;
   static constexpr double second_call_share = 0.05;  // of the calls so far, at most
   static constexpr double most_credit = 6;           // calls
-  // Of the calls so far, at most; and what a first call counts at least, in calls.
+  // The largest share of the calls so far, and the least cost of a first call, in calls.
   static constexpr double first_look_share = 0.015, least_first_price = 0.5;
 
   void publish(const std::vector<int>& explore, int calls) {
@@ -342,10 +340,10 @@ class knowledge_gradient final : public belief_policy {
 
   at_points plain_{}, heavy_{};
   std::vector<double> probability_;      // by place in arms()
-  std::vector<std::int64_t> looked_at_;  // planned in which call, by place in arms()
+  std::vector<std::int64_t> looked_at_;  // call of the last planned trial, by place in arms()
   std::vector<slowed_arm> slowed_;
   double credit_ = 0;
-  double first_looks_ = 0;  // what they were expected to cost, in calls
+  double first_looks_ = 0;  // their expected cost, in calls
 };
 
 class knowledge_gradient_policy final : public guarded_policy {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The policy of a context whose calls have sizes that only merges report. It has a part for each
-// size, which is a policy of its own: with predictions for calls of that size, taught by these. As
-// no rank knows a call's size when it begins, all take one arm: the one for which the times of all
-// sizes, each as often as it occurs, add up to the least.
+// The policy of a context whose call sizes are only known from synchronisations. It has a part for
+// each size, with a policy of its own that is predicted and taught for calls of that size. No rank
+// knows a call's size when the call starts, so all calls run one arm: the arm with the least total
+// time over all sizes, weighted by frequency.
 #pragma once
 
 #include "railpass/base/units.hpp"
@@ -23,7 +23,7 @@
 
 namespace railpass::select {
 
-/// How far apart two sizes are; empty calls count as calls of one byte.
+/// The distance of two sizes in octaves; an empty call counts as one byte.
 inline double octaves_between(double a, double b) {
   return std::abs(std::log2(std::max(a, 1.0) / std::max(b, 1.0)));
 }
@@ -33,16 +33,16 @@ class sized_policy final : public policy {
   struct part {
     double bytes = 0;
     std::unique_ptr<policy> its{};
-    int incumbent = 0;  // of its last plan
-    double weight = 0;  // calls of late
-    double due = 0;     // plans that were made of other parts' meanwhile
+    int incumbent = 0;  // of the part's last plan
+    double weight = 0;  // recent calls
+    double due = 0;     // number of plans for other parts in the meantime
     std::vector<observation> merged{};
   };
-  /// A part's policy for calls of so many bytes; `nearest` has learnt of other sizes.
+  /// Creates a part's policy for calls of `bytes`; `nearest` has learnt from other sizes.
   using maker = std::function<std::unique_ptr<policy>(double bytes, const part& nearest)>;
 
-  /// `first` is for calls of `guessed_bytes`, until merges tell their size. Calls whose mean size
-  /// is below `min_bytes` are native.
+  /// @param first the policy for calls of `guessed_bytes`, until sizes are known
+  /// @param min_bytes calls of a smaller mean size run native
   sized_policy(std::unique_ptr<policy> first, double guessed_bytes, double min_bytes, maker make)
       : make_(std::move(make)), min_bytes_(min_bytes) {
     parts_.reserve(most_parts);
@@ -84,12 +84,12 @@ class sized_policy final : public policy {
     const part& last = parts_[last_];
     const std::span<const arm_prior> its = last.its->arms();
     const std::vector<double> of_its = last.its->probabilities();
-    // A part that has made no plan, as calls are native, knows none.
+    // A part without a plan has no probabilities, because calls are native.
     const bool is_last =
         incumbent_ == last.incumbent && mean_bytes() >= min_bytes_ && of_its.size() == its.size();
     std::vector<double> result;
     for (const arm_prior& a : arms()) {
-      // Other arms may have been eligible when the part was made.
+      // Other arms may have been eligible when the part was created.
       const auto same = std::ranges::find(its, a.arm, &arm_prior::arm);
       if (!is_last)
         result.push_back(a.arm == incumbent_ ? 1 : 0);
@@ -99,7 +99,7 @@ class sized_policy final : public policy {
     return result;
   }
 
-  /// Of a call of any size, each as often as it was of late.
+  /// For a call of any size, weighted by recent frequency.
   std::optional<arm_posterior> posterior(int arm) const override {
     double calls = 0, sum = 0, squares = 0;
     for (const part& p : parts_) {
@@ -125,17 +125,17 @@ class sized_policy final : public policy {
 
  private:
   static constexpr std::size_t most_parts = 6;
-  static constexpr double one_size = 2;    // sizes of a part differ from its own by less
-  static constexpr double kept = 0.98;     // of a part's weight, per call that is reported
-  static constexpr double rare = 0.01;     // of all weights: a part of less does not count
-  static constexpr double clearly = 0.98;  // of the time: what another arm must be below
+  static constexpr double one_size = 2;    // sizes of a part differ by less than this factor
+  static constexpr double kept = 0.98;     // of a part's weight, per reported call
+  static constexpr double rare = 0.01;     // of all weights: smaller parts do not count
+  static constexpr double clearly = 0.98;  // another arm's time must be below this share
 
   double all_weights() const {
     double sum = 0;
     for (const part& p : parts_) sum += p.weight;
     return sum;
   }
-  /// Before anything was reported the guess is all there is.
+  /// Before the first report only the guessed part counts.
   double weight_of(const part& p) const {
     return all_weights() > 0 ? p.weight : &p == &parts_.front() ? 1 : 0;
   }
@@ -149,8 +149,8 @@ class sized_policy final : public policy {
     return sum / calls;
   }
 
-  /// The part for calls of that size, made if there is none: in the place of a part that is of no
-  /// use, if there is one. Where there are too many sizes it is the nearest part.
+  /// Returns the part for calls of `bytes`. A new part replaces an unused part, if there is one.
+  /// With too many sizes, the result is the nearest part.
   part& part_of(double bytes) {
     const auto nearest = std::ranges::min_element(
         parts_, {}, [&](const part& p) { return octaves_between(p.bytes, bytes); });
@@ -164,12 +164,12 @@ class sized_policy final : public policy {
     return *unused = std::move(made);
   }
 
-  /// What calls of a part take of the time of all.
+  /// The time of a part's calls, relative to the other parts.
   double time_of(const part& p) const {
     const auto taken = p.its->posterior(incumbent_);
     return weight_of(p) * (taken ? taken->mean_s : 0);
   }
-  /// The part whose turn it is: each has turns as its calls take time.
+  /// The part whose turn it is: a part's turns are proportional to the time of its calls.
   part& next_due() {
     double sum = 0;
     for (const part& p : parts_) sum += time_of(p);
@@ -182,8 +182,8 @@ class sized_policy final : public policy {
     return *due;
   }
 
-  /// Of what the parts want, and native. Whoever is in use stays until another one is clearly
-  /// better.
+  /// The cheapest of native and the parts' incumbents. The arm in use stays until another arm is
+  /// clearly better.
   int cheapest() const {
     std::vector<int> wanted;
     for (const part& p : parts_)
@@ -199,8 +199,8 @@ class sized_policy final : public policy {
     return cost_s(best) < clearly * cost_s(incumbent_) ? best : incumbent_;
   }
 
-  /// Sizes may take turns as the arms of a plan do: its first calls are made in another order.
-  /// Those of what the due part has in use are among them, as another arm may be in use.
+  /// Shuffles the first calls of a plan, because sizes may alternate in step with the plan. The
+  /// calls of the part's incumbent are included, because another arm may be in use.
   void mix_calls(epoch_plan& p) {
     constexpr int most = 256;
     const int last = p.explore.empty() ? 0 : p.explore.back().position;
@@ -215,7 +215,7 @@ class sized_policy final : public policy {
     p.period = std::max(p.period, p.period > 0 ? last + 1 : 0);
   }
 
-  /// Sizes are seen in timed calls only.
+  /// A native plan that ends, because sizes are seen in timed calls only.
   epoch_plan native_for_now(std::int64_t calls) {
     constexpr std::int64_t shortest = 16, longest = 4096;
     const auto length = int(std::clamp(calls, shortest, longest));
@@ -229,7 +229,7 @@ class sized_policy final : public policy {
   int native_ = 0;
   int incumbent_ = 0;
   random_stream random_{1};
-  std::size_t last_ = 0;  // the part that the last plan is of
+  std::size_t last_ = 0;  // the part of the last plan
 };
 
 }  // namespace railpass::select

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The statistics dump: what a communicator's session learnt and why it does what it does. Plain
-// data; the session fills it, lib/files writes and reads it, `railpass stats` shows it.
+// The statistics dump: the knowledge of a communicator's session and the reasons for its choices,
+// as plain data. The session fills the dump, lib/files writes and reads it, `railpass stats` shows
+// it.
 #pragma once
 
 #include "models/profile.hpp"
@@ -15,14 +16,14 @@
 
 namespace railpass::select {
 
-/// A time that is believed: the mean, and the standard deviation of its logarithm.
+/// An estimated time: the mean, and the standard deviation of its logarithm.
 struct belief_record {
   double mean_s = 0;
   double spread = 0;
   friend bool operator==(const belief_record&, const belief_record&) = default;
 };
 
-/// What a tenth, half and nine tenths of times are below.
+/// The quantiles 10 %, 50 % and 90 % of times.
 struct time_quantiles {
   double low_s = 0, median_s = 0, high_s = 0;
   friend bool operator==(const time_quantiles&, const time_quantiles&) = default;
@@ -31,83 +32,84 @@ struct time_quantiles {
 struct arm_statistics {
   std::string arm{};
   std::int64_t calls = 0;
-  std::int64_t samples = 0;        ///< calls that were timed and merged
-  double time_s = 0;               ///< each call by the mean of the samples that came next
-  std::optional<double> mean_s{};  ///< of the samples
-  std::optional<double> spread{};  ///< standard deviation of ln(seconds) of the samples
-  std::optional<time_quantiles> quantiles{};  ///< of some of the samples
-  std::optional<belief_record> prior{};       ///< nothing: no prediction
-  std::optional<belief_record> posterior{};   ///< nothing: neither predicted nor measured
-  double probability = 0;                     ///< of being taken by the next calls
-  double exploration_cost_s = 0;              ///< lost against the incumbent by trying it; < 0: won
-  std::optional<pair_record> pairs{};         ///< against native; nothing: they never met
+  std::int64_t samples = 0;                   ///< timed calls in synchronisations
+  double time_s = 0;                          ///< each call counts the mean of the next samples
+  std::optional<double> mean_s{};             ///< of the samples
+  std::optional<double> spread{};             ///< standard deviation of ln(seconds) of the samples
+  std::optional<time_quantiles> quantiles{};  ///< of a selection of the samples
+  std::optional<belief_record> prior{};       ///< empty: no prediction
+  std::optional<belief_record> posterior{};   ///< empty: neither predicted nor measured
+  double probability = 0;                     ///< of being chosen by the next calls
+  double exploration_cost_s = 0;       ///< time lost against the incumbent by trials; < 0: won
+  std::optional<pair_record> pairs{};  ///< against native; empty: never compared
 };
 
 struct context_statistics {
-  std::string communicator{};  ///< its name, or a number that tells several apart
+  std::string communicator{};  ///< its name, or a number that distinguishes communicators
   std::string collective{};
   int num_ranks = 0;
   int ranks_per_node = 1;
-  std::string rails{};           ///< networks that messages are sent over; empty: MPI's own
+  std::string rails{};           ///< networks used for messages; empty: MPI's own messages
   std::int64_t from_bytes = 0;   ///< sizes from here
   std::int64_t to_bytes = 0;     ///< to here, inclusive
-  std::int64_t first_bytes = 0;  ///< size of the first call, or the mean one below; 0: unknown
-  /// Where merges report the sizes of calls: their mean; the ones above are the least and the most.
+  std::int64_t first_bytes = 0;  ///< size of the first call, or the mean size below; 0: unknown
+  /// The mean size of calls, if synchronisations report sizes; from_bytes and to_bytes are then the
+  /// smallest and largest size.
   std::optional<double> mean_bytes{};
   std::string operation{};  ///< class of the reduction, "none" otherwise; see is_set_context
-  std::string baseline = "native";  ///< the arm that others are compared with
+  std::string baseline = "native";  ///< the arm to which other arms are compared
   std::string policy{};
   std::string current_arm{};
-  std::string reason{};  ///< one sentence: why the current arm is taken
+  std::string reason{};  ///< one sentence: why the current arm was chosen
   std::int64_t calls = 0;
   double time_s = 0;
   double exploration_cost_s = 0;
-  /// How much later the last rank came to a call than the first one, of the latest calls of which
-  /// that is known: the median, and what a tenth of them exceeded.
+  /// Arrival imbalance: how much later the last rank arrived than the first, over the latest calls
+  /// for which it is known: median and 90 % quantile.
   std::optional<double> skew_s{};
   std::optional<double> skew_p90_s{};
-  /// Where all wait for all: in how many of the communicator's such timed calls a rank's core was
-  /// given to others, in [0, 1].
+  /// If all ranks wait for all: the share of the communicator's such timed calls, in [0, 1], in
+  /// which a rank lost its core to other processes.
   std::optional<double> core_given_share{};
-  /// In how many of the timed calls the time is what the call cost the program, by a clock that all
-  /// ranks share, in [0, 1]; in the others, and all if there is none, it is a time inside the call.
+  /// The share of timed calls, in [0, 1], whose time is the cost of the call to the program, by a
+  /// clock that all ranks share. All other times are times inside the call.
   std::optional<double> cost_share{};
-  /// How much of the time of the communicator's calls overlaps with that of its other calls, as
-  /// some ranks are in the next call while others are in this one, in [0, 1].
+  /// The share of the communicator's call time, in [0, 1], that overlaps with its other calls,
+  /// because some ranks are in the next call while other ranks are in this call.
   double overlapped_share = 0;
-  /// What railpass itself takes of a settled call on rank 0, before and after its arm: the median.
+  /// Median overhead of railpass in a converged call on rank 0, before and after its arm.
   std::optional<double> own_s{};
   std::vector<arm_statistics> arms{};
 };
 
-/// Whether it is a function set's, whose name is in the collective's place: "set", then what tells
-/// the set's contexts apart, "set+shape=64x64+region=solve".
+/// Whether the context is a function set's. The set's name is then in the collective's place, and
+/// the operation is "set" with the context's properties: "set+shape=64x64+region=solve".
 inline bool is_set_context(const context_statistics& c) { return c.operation.starts_with("set"); }
 
-/// Whether its calls are of so different sizes that their times tell nothing of any size.
+/// Whether the sizes of the context's calls differ so much that its times describe no size.
 inline bool mixes_sizes(const context_statistics& c) {
   constexpr double factor = 8;
   return c.mean_bytes &&
          double(c.to_bytes) >= factor * double(std::max<std::int64_t>(1, c.from_bytes));
 }
 
-/// One of the rails of a communicator, and what this rank has sent over it.
+/// One rail of a communicator, and this rank's traffic over it.
 struct rail_statistics {
-  std::string rails{};  ///< the list that was opened
+  std::string rails{};  ///< the list of rails as opened
   std::string rail{};
   std::int64_t sent_bytes = 0;
-  double share = 0;                          ///< of what was sent over all these rails
+  double share = 0;                          ///< of the bytes sent over all these rails
   double bytes_per_s = 0;                    ///< as estimated; median over the peers
   std::int64_t changes = 0;                  ///< of the rate, over all peers
   std::optional<double> prediction_error{};  ///< |predicted - actual| / actual, median
-  double backlog_s = 0;                      ///< mean time it was busy when it was asked for
+  double backlog_s = 0;                      ///< mean time for which it was busy when needed
 };
 
 struct statistics_dump {
   fingerprint machine_id{};
   std::string written_at{};  ///< UTC, 2026-01-31T12:00:00Z
   std::int64_t merges = 0;
-  double merge_cost_s = 0;  ///< of all merges together
+  double merge_cost_s = 0;  ///< of all synchronisations together
   std::vector<context_statistics> contexts{};
   std::vector<rail_statistics> rails{};
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What an arm is worth beside native, from meetings: calls of both between the same two merges.
-// Both saw the same machine then, so what they say holds whatever it did before and after. Each is
-// a call whose call before ran the same arm, as a call holds what that one left to be done.
+// The gain of an arm over native from paired comparisons: calls of both between the same two
+// synchronisations. Both saw the same machine at that time, so later or earlier changes of the
+// machine do not matter. Only calls that follow a call of the same arm count, because a call may
+// hold leftover work of the call before.
 #pragma once
 
 #include "railpass/base/statistics.hpp"
@@ -18,21 +19,22 @@
 
 namespace railpass::select {
 
-/// What an arm's meetings say of it.
+/// The result of an arm's comparisons.
 struct pair_record {
   std::int64_t pairs = 0;
   std::int64_t wins = 0;
-  double gain = 0;  ///< ln(native's mean time / the arm's)
-  std::optional<double>
-      deviation{};  ///< of its error; fewer than four meetings say nothing of that
+  double gain = 0;                    ///< ln(native's mean time / the arm's)
+  std::optional<double> deviation{};  ///< of its error; empty with fewer than four comparisons
   friend bool operator==(const pair_record&, const pair_record&) = default;
 };
 
-/// The meetings of one arm: calls of it and of native that saw the same machine.
+/// The comparisons of one arm: its calls and native's that saw the same machine.
 class all_meetings {
  public:
-  /// Both have some calls, the arm's and native's. `calls`: of the arm so far; the meeting stands
-  /// for those since the last one. Throws std::bad_alloc.
+  /// Adds a comparison; both arms have some calls. It counts for the arm's calls since the last
+  /// comparison.
+  /// @param calls of the arm so far
+  /// @throws std::bad_alloc
   void add(std::span<const double> own_s, std::span<const double> native_s, std::int64_t calls) {
     const double weight = double(std::max<std::int64_t>(1, calls - calls_));
     calls_ = calls;
@@ -52,10 +54,11 @@ class all_meetings {
     calls_say_ += native * native * (1 / double(own_s.size()) + 1 / double(native_s.size()));
   }
 
-  /// Nothing if there were none. The gain is of the means, which the program pays, slow calls
-  /// included: a ratio estimate (Cochran, Sampling Techniques, 1977, chapter 6). Meetings that
-  /// follow one another may be alike, so its error is that of blocks of them, and at least what the
-  /// spread of calls within meetings makes it: few calls of native may have met no slow one.
+  /// The result; empty without comparisons. The gain is that of the means, slow calls included,
+  /// because the program pays for the means: a ratio estimate (Cochran, Sampling Techniques, 1977,
+  /// chapter 6). Neighbouring comparisons may be correlated, so the error is computed from blocks
+  /// of them. The error is at least that of the spread within comparisons, because few calls of
+  /// native may have included no slow call.
   std::optional<pair_record> record() const {
     if (blocks_.empty()) return std::nullopt;
     block all;
@@ -68,7 +71,7 @@ class all_meetings {
       squares += std::pow(b.native_s - ratio * b.own_s, 2);
       weights += b.own_s * b.own_s;
     }
-    // So many blocks of equal weight would say as much.
+    // The number of blocks of equal weight that would be as informative.
     const double blocks = all.own_s * all.own_s / weights, freedom = std::max(1.0, blocks - 1);
     const double spread = freedoms_ > 0 ? squares_ / freedoms_ : 0;
     r.deviation = students_t(freedom) / all.native_s *
@@ -77,10 +80,11 @@ class all_meetings {
   }
 
  private:
-  static constexpr std::size_t least_blocks = 4, most_blocks = 32;  // then each two become one
+  static constexpr std::size_t least_blocks = 4,
+                               most_blocks = 32;  // then pairs of blocks are joined
 
   struct block {
-    double own_s = 0, native_s = 0;  // sums of means, by the calls for which they stand
+    double own_s = 0, native_s = 0;  // sums of means, weighted by the calls for which they count
     block& operator+=(const block& b) {
       own_s += b.own_s;
       native_s += b.native_s;
@@ -101,7 +105,7 @@ class all_meetings {
     blocks_.resize(most_blocks / 2);
     meetings_per_block_ *= 2;
   }
-  /// Student's t for 95 %, in that of infinitely many degrees of freedom.
+  /// Student's t for 95 %, relative to that of infinitely many degrees of freedom.
   static double students_t(double freedom) {
     constexpr std::array few{12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31};
     const auto whole = std::size_t(freedom);
@@ -110,14 +114,14 @@ class all_meetings {
 
   std::vector<block> blocks_;
   std::int64_t meetings_per_block_ = 1, newest_has_ = 0;
-  std::int64_t calls_ = 0;             // at the last meeting
-  double squares_ = 0, freedoms_ = 0;  // of calls beside the mean of their meeting, as shares of it
-  double calls_say_ = 0;               // the variance of the blocks' sum, by a spread of 1
+  std::int64_t calls_ = 0;             // at the last comparison
+  double squares_ = 0, freedoms_ = 0;  // of calls around their comparison's mean, relative to it
+  double calls_say_ = 0;               // the variance of the blocks' sum, for a spread of 1
   std::int64_t pairs_ = 0, wins_ = 0;
 };
 
-/// Of the same arm in two places: both count by their pairs, but one whose error nobody knows would
-/// leave nothing of what the other says.
+/// Combines two results for the same arm, weighted by their pairs. A result with an unknown error
+/// is dropped if the other error is known.
 inline pair_record joined(const pair_record& a, const pair_record& b) {
   if (a.deviation.has_value() != b.deviation.has_value()) return a.deviation ? a : b;
   const double all = double(a.pairs + b.pairs), of_a = double(a.pairs) / all,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What tuning was worth, from a statistics dump: for the end of a run and for `railpass stats`.
+// Computes the benefit of tuning from a statistics dump, for the end of a run and for `railpass
+// stats`.
 #pragma once
 
 #include "railpass/base/units.hpp"
@@ -22,11 +23,11 @@ struct estimate {
   double deviation = 0;
 };
 
-/// What the MPI library's own collective, or a set's first version, would have taken more for a
-/// context's calls than they took; negative: less. Rests on pairs of an arm's calls with native's.
-/// What an arm with fewer than four meetings took is compared with the mean of native's samples: so
-/// doubtful that no verdict can rest on it alone. Nothing if that would be said of more than a few
-/// calls, or if native was not timed where it is needed.
+/// The time that the context's calls saved against the MPI library's own collective, or a set's
+/// first version; negative: lost. The estimate comes from pairs of an arm's calls with native's. An
+/// arm with fewer than four comparisons is compared with the mean of native's samples, with so
+/// large an error that it decides no verdict alone. Empty if such arms had more than a few calls,
+/// or if native was not timed where needed.
 inline std::optional<estimate> saved_s(const context_statistics& context) {
   constexpr std::int64_t few_calls = 32;
   const auto native = std::ranges::find(context.arms, context.baseline, &arm_statistics::arm);
@@ -52,8 +53,8 @@ inline std::optional<estimate> saved_s(const context_statistics& context) {
   return estimate{saved, std::sqrt(variance)};
 }
 
-/// What railpass itself took of a context's calls, before and after their arms: at least what
-/// rank 0 took, at most that of all ranks that share a core one after the other.
+/// The overhead of railpass in a context's calls, before and after their arms. The lower bound is
+/// rank 0's; the upper bound assumes that all ranks share a core one after the other.
 struct own_part {
   double least_s = 0, most_s = 0;
 };
@@ -83,32 +84,33 @@ inline std::string name_of(const context_statistics& c) {
   return c.collective + sizes + " on " + std::to_string(c.num_ranks) + " ranks";
 }
 
-/// Whether settings say which arm all its calls take: then native is not run.
+/// Whether settings pin the arm of all calls, so that native does not run.
 inline bool is_pinned(const context_statistics& c) { return c.policy == "fixed"; }
 
-/// What tuning was worth to the run, and from what that is known.
+/// The benefit of tuning for the run, and its basis.
 struct worth {
-  double saved_s = 0;                    ///< less what railpass itself took
+  double saved_s = 0;                    ///< after subtracting railpass' overhead
   double least_s = 0, most_s = 0;        ///< the 95 % interval
-  double learning_s = 0;                 ///< merges and trials, counted in
-  own_part own{};                        ///< counted in
-  bool overlapped = false;               ///< the interval is mainly that calls of ranks overlapped
-  std::int64_t pinned = 0, unknown = 0;  ///< contexts that are not counted in
-  double unknown_s = 0;                  ///< what calls took in the unknown ones
-  /// What stands out of the noise, the largest first.
+  double learning_s = 0;                 ///< synchronisations and trials, included
+  own_part own{};                        ///< included
+  bool overlapped = false;               ///< whether overlap of calls dominates the interval
+  std::int64_t pinned = 0, unknown = 0;  ///< contexts that are not included
+  double unknown_s = 0;                  ///< time of calls in the unknown contexts
+  /// Significant gains, the largest first.
   std::vector<std::pair<double, const context_statistics*>> gains{};
 };
 
-/// Points into `dump`.
+/// The result points into `dump`.
 inline worth worth_of(const statistics_dump& dump) {
   worth all{.learning_s = dump.merge_cost_s};
-  // The clock of one rank says what a merge cost; the program may have waited for it or not.
+  // One rank's clock measured the synchronisations; the program may or may not have waited for
+  // them.
   double variance = std::pow(dump.merge_cost_s / 2, 2), saved = -dump.merge_cost_s,
          gain_beside_s = 0, loss_beside_s = 0;
   for (const context_statistics& c : dump.contexts) {
     all.learning_s += c.exploration_cost_s;
     if (const auto here = saved_s(c)) {
-      // What calls save or lose while others are under way need not be the program's.
+      // Time saved or lost while other calls are running may not be the program's.
       const double beside_s = std::min(c.time_s * c.overlapped_share, std::abs(here->value));
       (here->value > 0 ? gain_beside_s : loss_beside_s) += beside_s;
       const own_part part = own_part_of(c, dump.machine_id.cores_per_host);
@@ -132,8 +134,7 @@ inline worth worth_of(const statistics_dump& dump) {
   return all;
 }
 
-/// A short paragraph in one line: whether tuning paid, what was tuned, the time in it, the largest
-/// gains.
+/// A paragraph in one line: whether tuning paid, what was tuned, its time, the largest gains.
 inline std::string summary_of(const statistics_dump& dump) {
   if (dump.contexts.empty())
     return "nothing was tuned: rank 0 led no communicator with more than a few collective calls, "
