@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a halo exchange costs in a grid of ranks, and the grid in which it costs the least.
+// The cost of a halo exchange in a grid of ranks, and the grid with the lowest cost. The exchange
+// itself is in lib/halo.
 #pragma once
 
 #include "models/machine.hpp"
@@ -18,23 +19,23 @@
 
 namespace railpass {
 
-/// Data of D dimensions that are to be distributed.
+/// D-dimensional data to distribute.
 struct grid_query {
   const machine_model& machine;
   std::vector<std::int64_t> global{};  ///< elements in each dimension
   std::vector<bool> periodic{};
-  std::int64_t width = 1;  ///< elements that neighbours need of each other
+  std::int64_t width = 1;  ///< halo elements at each side
   double element_bytes = 8;
   bool corners = false;
   std::vector<int> host_of_rank{};  ///< numbered from 0 on
 };
 
-/// The elements of block `at` where `elements` are cut into so many blocks, as equal as possible.
+/// The elements of block `at` if `elements` are cut into `blocks` blocks, as equal as possible.
 constexpr std::int64_t block_elements(std::int64_t elements, int blocks, int at) {
   return elements / blocks + (at < elements % blocks ? 1 : 0);
 }
 
-/// Bytes of the message that the rank at a place sends so many steps away.
+/// Bytes of the message that the rank at `at` sends `steps` steps away.
 inline double message_bytes(const grid_query& q, const process_grid& grid,
                             const std::vector<int>& at, const std::vector<int>& steps) {
   double bytes = q.element_bytes;
@@ -43,8 +44,8 @@ inline double message_bytes(const grid_query& q, const process_grid& grid,
   return bytes;
 }
 
-/// Of each two opposite directions the longest message between different ranks, in bytes, as
-/// longest_by_side() has them.
+/// The longest message between different ranks in bytes, for each pair of opposite directions, as
+/// in longest_by_side().
 inline std::vector<std::int64_t> message_lengths(const grid_query& q, const process_grid& grid,
                                                  std::size_t most) {
   const std::vector<bool> all(q.global.size(), true);
@@ -60,13 +61,13 @@ inline std::vector<std::int64_t> message_lengths(const grid_query& q, const proc
   return longest_by_side(longest, most);
 }
 
-/// The time of an exchange in which all send at once: what the busiest host sends to others over
-/// its links, one message after the other, what the busiest rank does for its messages, and the way
-/// of the slowest one.
+/// The time of an exchange in which all ranks send at once. It adds the messages that the busiest
+/// host sends over its links one after the other, the work of the busiest rank, and the transfer of
+/// the slowest message.
 inline double exchange_s(const grid_query& q, const process_grid& grid) {
   const std::vector<bool> all(q.global.size(), true);
   const std::vector<std::vector<int>> neighbours = steps_to_neighbours(all, q.corners);
-  std::vector<double> links_s(q.host_of_rank.size());  // by host; there are not more
+  std::vector<double> links_s(q.host_of_rank.size());  // by host; not more entries than ranks
   double busiest_rank_s = 0, slowest_way_s = 0;
   for (int rank = 0; rank < int(q.host_of_rank.size()); ++rank) {
     const std::vector<int> at = grid.coordinates(rank);
@@ -95,7 +96,7 @@ inline double exchange_s(const grid_query& q, const process_grid& grid) {
 
 namespace detail {
 
-// Calls `found` with every way to write `ranks` as a product, the largest first factors first.
+// Calls `found` for every factorisation of `ranks`, the largest first factors first.
 template <class F>
 void each_grid(std::vector<int>& factors, std::size_t k, int ranks, const F& found) {
   if (k + 1 == factors.size()) {
@@ -112,16 +113,16 @@ void each_grid(std::vector<int>& factors, std::size_t k, int ranks, const F& fou
 
 }  // namespace detail
 
-/// What exchanges like those of a grid took.
+/// The time of exchanges like those of a grid.
 struct measured_exchange {
   double log_seconds = 0;
-  double spread = 0;  ///< standard deviation of ln(true / that)
+  double spread = 0;  ///< standard deviation of ln(true / estimated)
 };
 
-/// The grid of all ranks in which an exchange takes the least: as `measured` says where it says
-/// something, elsewhere as the model does, off by as much as it is where both do. Of equal ones
-/// that which cuts the first dimensions most often, whose sides lie together in memory. Empty if
-/// blocks would be smaller than the width in every grid.
+/// The grid of all ranks with the fastest exchange; empty if blocks are smaller than the width in
+/// every grid. `measured` takes precedence over the model. Elsewhere the model counts, corrected by
+/// its error where both have a value. Among equal grids, the grid that cuts the first dimensions
+/// most often wins, because sides across these dimensions are contiguous in memory.
 inline std::vector<int> best_grid(
     const grid_query& q,
     const std::function<std::optional<measured_exchange>(const process_grid&)>& measured = {}) {
@@ -154,7 +155,7 @@ inline std::vector<int> best_grid(
       expected =
           (of_model * expected + of_measured * c.took->log_seconds) / (of_model + of_measured);
     }
-    // Sums of the same times in another order are not quite equal.
+    // Sums of the same times in another order differ by rounding.
     if (best && expected > least - 1e-9) continue;
     best = &c;
     least = expected;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What railpass knows about a machine: plain numbers, no I/O. `railpass sample` measures,
-// railpass/fit fits, lib/files reads and writes, the simulator and the closed forms use them.
+// The model of a machine: plain numbers without I/O. `railpass sample` measures, railpass/fit fits,
+// lib/files reads and writes; the simulator and the closed forms use the model.
 #pragma once
 
 #include <algorithm>
@@ -23,16 +23,16 @@ struct link_piece {
   double receive_overhead_s = 0;  ///< o at the receiver
   double gap_s = 0;               ///< g: time between two small messages
   double gap_s_per_byte = 0;      ///< G: time per byte of many messages in a row
-  /// What a byte of a message alone takes beyond G. Not in LogGP: larger than 0 where a message is
-  /// stored and forwarded, smaller where a network lets bursts pass faster than it lets a stream.
+  /// Time per byte of a single message beyond G. Not in LogGP: positive if messages are stored and
+  /// forwarded, negative if a network passes bursts faster than streams.
   double latency_s_per_byte = 0;
-  /// What a byte adds to either overhead, as eager messages are copied: part of what it takes
-  /// anyway.
+  /// Time per byte in either overhead, because eager messages are copied. This time is included in
+  /// the total time of a message.
   double send_overhead_s_per_byte = 0;
   double receive_overhead_s_per_byte = 0;
 };
 
-/// A time against the size of a message, piece by piece alpha_s + n * s_per_byte.
+/// Time as a function of message size: alpha_s + n * s_per_byte in each piece.
 struct time_curve {
   struct piece {
     double from_bytes = 0;
@@ -41,7 +41,7 @@ struct time_curve {
 
     double at_s(double bytes) const { return alpha_s + bytes * s_per_byte; }
   };
-  std::vector<piece> pieces{};  ///< ascending from_bytes, the first at 0; empty: not known
+  std::vector<piece> pieces{};  ///< ascending from_bytes, the first at 0; empty: unknown
 
   double at_s(double bytes) const {
     auto after = std::upper_bound(pieces.begin(), pieces.end(), bytes,
@@ -54,17 +54,18 @@ struct link_model {
   std::vector<link_piece>
       pieces;  ///< ascending from_bytes, the first at 0; never empty once fitted
   double eager_limit_bytes = 65536;  ///< larger messages wait for the receiver (rendezvous)
-  /// Two ranks send each other a message at once: until both have both. LogGP would have it take as
-  /// long as one message; over TCP it takes up to 1.7 times that, as hand-shakes wait behind data.
+  /// Two ranks send each other a message at the same time: time until both have both. LogGP
+  /// predicts the time of one message. Over TCP it is up to 1.7 times that, because handshakes wait
+  /// behind data.
   time_curve exchange{};
-  /// Each rank of a ring sends to the next one and receives from the one before at once.
+  /// Each rank of a ring sends to the next rank and receives from the rank before at the same time.
   time_curve shift{};
-  /// The same with many messages under way: time per message sent and received. LogGP would have it
-  /// be the gap; where ranks have less than a core each, or a core cannot keep up with the link in
-  /// both directions, it is more.
+  /// As shift, with many messages in flight: time per message sent and received. LogGP predicts the
+  /// gap. The time is longer if ranks have less than a core each, or if a core cannot keep up with
+  /// the link in both directions.
   time_curve flow{};
-  /// As flow, but every rank sends to many and receives from many: streams that meet at a link get
-  /// in each other's way.
+  /// As flow, but every rank sends to many ranks and receives from many: streams that meet at a
+  /// link slow each other down.
   time_curve crowd{};
   double residual_spread = 0.3;  ///< standard deviation of ln(measured / model)
 
@@ -85,13 +86,13 @@ struct link_model {
   double shift_s(double bytes) const {
     return shift.pieces.empty() ? one_way_s(bytes) : shift.at_s(bytes);
   }
-  /// 0: not known.
+  /// 0: unknown.
   double flow_s(double bytes) const { return flow.pieces.empty() ? 0 : flow.at_s(bytes); }
-  /// The ring's, if not known.
+  /// The ring's time if unknown.
   double crowd_s(double bytes) const {
     return crowd.pieces.empty() ? flow_s(bytes) : crowd.at_s(bytes);
   }
-  /// How long either rank's processor is busy with one message.
+  /// Time for which a rank's CPU is busy with one message.
   double sending_s(double bytes) const {
     const link_piece& p = piece(bytes);
     return p.send_overhead_s + bytes * p.send_overhead_s_per_byte;
@@ -100,15 +101,15 @@ struct link_model {
     const link_piece& p = piece(bytes);
     return p.receive_overhead_s + bytes * p.receive_overhead_s_per_byte;
   }
-  /// How long the sender's side of the link is busy with one message.
+  /// Time for which the sender's side of the link is busy with one message.
   double busy_s(double bytes) const {
     const link_piece& p = piece(bytes);
     return std::max(sending_s(bytes), p.gap_s + bytes * p.gap_s_per_byte);
   }
 };
 
-/// The link of the Hockney model with one port: a message of n bytes takes, and keeps the sender
-/// busy for, alpha_s + n * beta_s_per_byte (Hockney, doi:10.1016/S0167-8191(06)80021-9).
+/// The link of the one-port Hockney model: a message of n bytes takes, and keeps the sender busy
+/// for, alpha_s + n * beta_s_per_byte (Hockney, doi:10.1016/S0167-8191(06)80021-9).
 inline link_model hockney_link(double alpha_s, double beta_s_per_byte) {
   return {.pieces = {{.latency_s = alpha_s, .gap_s = alpha_s, .gap_s_per_byte = beta_s_per_byte}},
           .eager_limit_bytes = std::numeric_limits<double>::infinity()};
@@ -121,17 +122,17 @@ struct local_model {
   double time_s(double bytes) const { return alpha_s + bytes * s_per_byte; }
 };
 
-/// Two ranks of a node that share memory: anywhere, or under one cache.
+/// The distance of two ranks that share memory: on one node, or under one cache.
 enum class reach : std::uint8_t { node, cache };
 
-/// Memory that the ranks of a node share: what a rank publishes there it copies, and so does who
-/// fetches it, once it has seen that it is there. A single copy is made by the kernel instead. All
-/// ranks do so at once.
+/// Memory that the ranks of a node share. The publisher copies data into shared memory; a reader
+/// copies them out after it has seen the notice. The kernel makes single copies instead. Times are
+/// for all ranks at once.
 struct shared_memory_model {
-  double seen_s = 1e-7;  ///< from when something is shown until another rank sees it
-  /// The same of two ranks that share a cache, where ranks of a node use several; 0: not known.
+  double seen_s = 1e-7;  ///< delay until another rank sees what a rank shows
+  /// The same for two ranks that share a cache, if a node has several caches; 0: unknown.
   double near_seen_s = 0;
-  local_model copy{.alpha_s = 2e-8, .s_per_byte = 1e-10};  ///< to or from a cell
+  local_model copy{.alpha_s = 2e-8, .s_per_byte = 1e-10};  ///< to or from a shared-memory slot
   local_model single_copy{.alpha_s = 1e-6, .s_per_byte = 1.2e-10};
   bool measured = false;
 };
@@ -145,23 +146,23 @@ struct machine_model {
   int rails_per_node = 1;
 
   double publish_s(double bytes) const { return shared.copy.time_s(bytes); }
-  /// What a rank sees takes so long until it may look, and as long again when it does: of what it
-  /// looks at one after the other only the first one is waited for.
+  /// Seeing something takes this long before the rank may look, and as long again for the look
+  /// itself. Of several looks in sequence only the first one waits.
   double line_s(reach r = reach::node) const { return seen_s(r) / 2; }
-  /// Of what another rank has published.
+  /// For data that another rank has published.
   double fetch_s(double bytes, reach r = reach::node) const {
     return line_s(r) + shared.copy.time_s(bytes);
   }
   double combine_s(double bytes, reach r = reach::node) const {
     return fetch_s(bytes, r) + bytes * reduce.s_per_byte;
   }
-  /// From or to memory that another rank has opened. `meet`: ranks copy from one process after
-  /// the other, as others do from theirs, and wait for each other in the kernel.
+  /// For memory that another rank has opened.
+  /// @param meet ranks that copy from one process wait for each other in the kernel
   double single_copy_s(double bytes, bool meet = false) const {
     return line_s() + (meet ? 2 : 1) * shared.single_copy.time_s(bytes);
   }
-  /// Ranks without a core of their own wait for the others as long as messages show that they do,
-  /// where nobody has measured it.
+  /// Ranks without a core of their own wait for other ranks as long as in messages, if the delay in
+  /// shared memory is unmeasured.
   double seen_s(reach r = reach::node) const {
     if (r == reach::cache && shared.near_seen_s > 0) return shared.near_seen_s;
     const double in_node_s =
@@ -170,16 +171,16 @@ struct machine_model {
   }
 };
 
-/// What a closed form is asked.
+/// The input of a closed form.
 struct cost_query {
   const machine_model& machine;
   int num_ranks = 1;
   int ranks_per_node = 1;
-  int ranks_per_cache = 0;  ///< of one node, the most; 0: they share one
+  int ranks_per_cache = 0;  ///< of one node, the most; 0: all share one cache
   double bytes = 0;         ///< message size per rank
-  double unit_bytes = 1;    ///< smallest piece that can be sent alone
+  double unit_bytes = 1;    ///< smallest piece that can be sent separately
 
-  /// The link the slowest messages of a collective over all ranks go by.
+  /// The link of the slowest messages of a collective over all ranks.
   const link_model& slowest_link() const {
     return num_ranks > ranks_per_node ? machine.across_nodes : machine.same_node;
   }

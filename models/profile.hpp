@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A profile: what was learnt about one machine, with the marks by which that machine is recognised.
-// Plain data; lib/files reads and writes it.
+// A profile: the fitted model of one machine, with a fingerprint that identifies the machine. Plain
+// data; lib/files reads and writes it.
 #pragma once
 
 #include "models/machine.hpp"
@@ -15,19 +15,19 @@
 
 namespace railpass {
 
-/// What a machine and its MPI are recognised by; nothing that names one host.
+/// The properties that identify a machine and its MPI library; none names a host.
 struct fingerprint {
-  int num_hosts = 1;          ///< hosts that took part
+  int num_hosts = 1;          ///< number of hosts
   int cores_per_host = 0;     ///< 0: unknown
-  std::string cpu_model{};    ///< as the kernel says it; empty: unknown
+  std::string cpu_model{};    ///< from the kernel; empty: unknown
   std::string mpi_library{};  ///< first line of MPI_Get_library_version; empty: unknown
-  std::string rails{};        ///< networks that messages were sent over; empty: MPI's own messages
+  std::string rails{};        ///< networks used for messages; empty: MPI's own messages
   friend bool operator==(const fingerprint&, const fingerprint&) = default;
 };
 
-/// Why measurements made on `from` do not hold on `here`, as the end of a sentence; empty if they
-/// do. Unknown marks are not compared. The number of hosts may differ, except that one host alone
-/// has no link across nodes.
+/// The reason why measurements from machine `from` do not hold on machine `here`, as the end of a
+/// sentence; empty if they do. Unknown properties are not compared. The number of hosts may differ,
+/// except that a single host has no link across nodes.
 inline std::string mismatch(const fingerprint& from, const fingerprint& here) {
   const auto differ = [](std::string_view what, const std::string& there, const std::string& now) {
     return "made on a machine with " + std::string(what) + " '" + there + "', this machine has '" +
@@ -53,36 +53,37 @@ inline std::string mismatch(const fingerprint& from, const fingerprint& here) {
   return {};
 }
 
-/// Of an arm among those of its algorithm, all in octaves; see railpass/select/belief/misfit.hpp.
+/// The position of an arm among the arms of its algorithm, in octaves; see
+/// railpass/select/belief/misfit.hpp.
 struct misfit_place {
   static constexpr double one_segment = 24;  // larger than all segments
-  double size = 0;                           ///< how much longer a message takes than one of a byte
+  double size = 0;                           ///< time of a message relative to a one-byte message
   double ranks = 0, ranks_per_node = 0;
-  double segments = 0;  ///< how many, in a message of that size
+  double segments = 0;  ///< number of segments in a message of that size
   double segment_bytes = one_segment;
   std::array<double, 3> others{};  ///< parameters, in the descriptor's order
 
   friend bool operator==(const misfit_place&, const misfit_place&) = default;
 };
 
-/// What an algorithm's closed form is multiplied with to meet what was measured, and how far it was
-/// off even so.
+/// The factor by which an algorithm's closed form is multiplied to fit the measurements, and the
+/// remaining error.
 struct algorithm_correction {
   std::string collective{};
   std::string algorithm{};
   double factor = 1;
-  /// A measurement, and what it says about the arms around, see railpass/select/belief/misfit.hpp.
+  /// A measurement and its weight for nearby arms; see railpass/select/belief/misfit.hpp.
   struct point {
     misfit_place place{};
     double weight = 0;
-    double noise = 0;    ///< standard error of ln(time), beyond what every measurement has
-    double own = 0;      ///< of ln(time), what the other measurements do not say
-    double seconds = 0;  ///< as measured; 0: not known
+    double noise = 0;    ///< standard error of ln(time), beyond that of every measurement
+    double own = 0;      ///< part of ln(time) that other measurements do not explain
+    double seconds = 0;  ///< as measured; 0: unknown
   };
   std::vector<point> points{};
 };
 
-/// A collective's time as measured: the median over runs.
+/// A measured time of a collective: the median over runs.
 struct collective_time {
   std::string collective{};
   std::string arm{};
@@ -90,12 +91,13 @@ struct collective_time {
   int ranks_per_node = 1;
   std::int64_t bytes = 0;
   double median_s = 0;
-  std::int64_t runs = 0;    ///< 0: enough, as far as anybody knows
-  double run_spread = 0;    ///< standard deviation of ln(seconds) of one run, rare slow ones apart
-  int ranks_per_cache = 0;  ///< see cost_query; known of a bench alone
+  std::int64_t runs = 0;    ///< 0: enough, as far as known
+  double run_spread = 0;    ///< standard deviation of ln(seconds) of a run, without rare slow runs
+  int ranks_per_cache = 0;  ///< see cost_query; known for `railpass bench` only
 };
 
-/// With less of a core than this (profile::core_share) a rank shared it, and times are too long.
+/// A smaller share of a core (profile::core_share) means that the rank shared its core, so that
+/// times are too long.
 inline constexpr double own_core_share = 0.9;
 
 struct profile {
@@ -103,12 +105,12 @@ struct profile {
   std::string sampled_at{};  ///< UTC, 2026-01-31T12:00:00Z; empty: unknown
   machine_model machine{};
   std::vector<algorithm_correction> corrections{};
-  /// What no closed form tells: the native arm's times.
+  /// Times of the native arm, which has no closed form.
   std::vector<collective_time> measured{};
-  /// The least share of a core that a rank got while it was sampled; empty: unknown.
+  /// The smallest share of a core that a rank got during sampling; empty: unknown.
   std::optional<double> core_share{};
 
-  /// Null if the algorithm was never measured.
+  /// Null if the algorithm is unmeasured.
   const algorithm_correction* correction(std::string_view collective,
                                          std::string_view algorithm) const {
     for (const algorithm_correction& c : corrections)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Measurements that models are fitted from. Plain data; lib/files reads and writes it.
+// Measurements to which models are fitted. Plain data; lib/files reads and writes them.
 #pragma once
 
 #include "models/profile.hpp"
@@ -16,7 +16,7 @@ namespace railpass {
 
 enum class link_class : std::uint8_t { same_node, across_nodes };
 
-/// Medians for messages of one size on one link class, one at a time.
+/// Medians for messages of one size on one link class, one message at a time.
 struct link_sample {
   link_class link = link_class::across_nodes;
   std::int64_t bytes = 0;
@@ -38,25 +38,25 @@ struct stream_sample {
   double busy_s = 0;  ///< time per message
 };
 
-/// Work on a rank's own memory, or what all ranks of a node pass on at once.
+/// Work on a rank's own memory, or a transfer by all ranks of a node at once.
 struct local_sample {
   std::int64_t bytes = 0;
   double seconds = 0;
 };
 
-/// What railpass/fit takes: one file's measurements, or several files' put together.
+/// The input of railpass/fit: the measurements of one or several files.
 struct measurements {
   std::vector<link_sample> links{};
   std::vector<stream_sample> streams{};
-  /// Largest message that leaves before its receiver has posted, where that was measured.
+  /// Largest message that leaves before its receiver has posted, if measured.
   std::map<link_class, std::int64_t> eager_limits_bytes{};
   std::vector<local_sample> copies{};
   std::vector<local_sample> reductions{};
-  /// Each rank of a node has shown the next one something in a cell, which has copied it.
+  /// Each rank of a node has shown data in a slot to the next rank, which has copied them.
   std::vector<local_sample> handovers{};
-  /// The same among the ranks under each cache, where a node's ranks use several.
+  /// The same among the ranks under each cache, if a node has several caches.
   std::vector<local_sample> near_handovers{};
-  /// Each has opened its memory to the next one, which has copied it, and has heard so.
+  /// Each rank has opened its memory to the next rank, and the next rank has copied and confirmed.
   std::vector<local_sample> single_copies{};
   std::vector<collective_time> collectives{};
   /// See profile::core_share.
@@ -77,7 +77,7 @@ struct measurements {
   }
 };
 
-/// What `railpass sample` writes. `collectives` holds the native arms' times there.
+/// The content of files from `railpass sample`. `collectives` holds times of the native arms.
 struct sample_set {
   fingerprint machine_id{};
   std::string sampled_at{};  ///< UTC, as profile::sampled_at
@@ -93,28 +93,28 @@ struct bench_result {
   double p90_s = 0;
   std::int64_t runs = 0;
   std::optional<double> ratio_to_native{};  ///< of medians of the same run
-  std::optional<double> ratio_low{};        ///< bootstrap interval of that ratio
+  std::optional<double> ratio_low{};        ///< bootstrap interval of ratio_to_native
   std::optional<double> ratio_high{};
   std::optional<double> ratio_to_best{};  ///< to the fastest arm measured in the same run
-  std::optional<double> best_low{};       ///< bootstrap interval of that ratio; of tuned
+  std::optional<double> best_low{};       ///< bootstrap interval of ratio_to_best; only for tuned
   std::optional<double> best_high{};
   std::optional<double> spread_s{};  ///< robust spread of the runs
-  /// Of a bench over several launches, by launch: the medians, which median_s is the median of, and
-  /// the ratios to native, over which the intervals are.
+  /// For a bench over several launches: the median of each launch (median_s is their median) and
+  /// the ratio to native of each launch, on which the intervals are based.
   std::vector<double> launch_medians_s{};
   std::vector<double> launch_ratios{};
 };
 
-/// The promise of a settled call: the 95 % interval of its time over another's, which takes
-/// `other_s`, ends below 1 + the largest of 2 %, 100 ns and three standard errors.
+/// The promise for a converged call, compared with another call that takes `other_s`. The 95 %
+/// interval of the ratio ends below 1 + the largest of 2 %, 100 ns and three standard errors.
 inline bool no_slower(double low, double high, double other_s) {
   const double standard_error = (high - low) / (2 * 1.96);
   return high < 1 + std::max({0.02, 100e-9 / other_s, 3 * standard_error});
 }
 
-/// `railpass bench --learning`: calls of a context that knew nothing before the first one, each
-/// taken beside one of the MPI library's and one of the arm that proved the fastest. Ratios are
-/// geometric means over the calls, so that one slow call does not decide.
+/// `railpass bench --learning`: calls of a context without any knowledge at the start. Each call
+/// runs next to a call of the MPI library and a call of the arm that proved the fastest. Ratios are
+/// geometric means over the calls, so that one slow call does not dominate.
 struct learning_result {
   std::string collective{};
   std::int64_t bytes = 0;
@@ -123,7 +123,7 @@ struct learning_result {
   double total_s = 0;
   double native_total_s = 0;
   double ratio_to_native = 0;
-  double native_low = 0;  ///< 95 % interval of that ratio
+  double native_low = 0;  ///< 95 % interval of ratio_to_native
   double native_high = 0;
   std::string best_arm{};
   double best_total_s = 0;
@@ -133,7 +133,7 @@ struct learning_result {
   double best_worst_call_s = 0;
 };
 
-/// What `railpass bench --json` writes.
+/// The content of files from `railpass bench --json`.
 struct bench_results {
   fingerprint machine_id{};
   std::string measured_at{};  ///< UTC, as profile::sampled_at

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Plays the schedules of all ranks on a machine model: the same steps, segments, dependencies and
-// windows as the executor's, with time taken from piecewise LogGP links instead of a clock.
+// Simulates the schedules of all ranks on a machine model. Steps, segments, dependencies and
+// windows are the executor's; time comes from piecewise LogGP links instead of a clock.
 //
-// What takes time
-//   rank     does one thing at a time: send overhead o of each message, receive overhead o of each,
-//            reductions, copies; in the order in which they become possible, steps taking turns
-//            and messages before local work.
-//   NIC      of a node sends one message at a time and receives one at a time (full duplex): a
-//            message of n bytes occupies it for g + n G, while the CPU is free for the next one
-//            after o. A node with several rails puts a message on the rail that is free first.
-//            Between ranks of one node each rank has such a port of its own, and no NIC is used.
-//   message  larger than the eager limit waits until its receiver has posted; the hand-shake itself
-//            is in the latency of the link's pieces for these sizes, as it was measured there.
-//   phases   of a schedule: a rank begins one when it has ended the one before.
-//   shared   memory of a node: publishing takes the rank as long as a copy; from then on others can
-//            fetch it, which takes a line's way between two caches, or within one, and another
-//            copy. The ring of cells is taken to be long enough.
-// Not modelled: contention inside the network or a node's memory, noise, and what the closed forms
-// take from link_model::exchange, shift, flow and crowd: messages that hinder one another.
+// Modelled:
+// - rank: does one thing at a time: the send overhead o and receive overhead o of each message,
+//   reductions, copies. The order is that in which they become possible; steps take turns, and
+//   messages go before local work.
+// - NIC of a node: sends one message and receives one message at a time (full duplex). A message of
+//   n bytes occupies the NIC for g + n G; the CPU is free for the next message after o. A node with
+//   several rails puts a message on the rail that is free first. Ranks of one node have a port each
+//   for messages between them, and use no NIC.
+// - message above the eager limit: waits until its receiver has posted. The handshake itself is
+//   part of the link's latency for these sizes, as measured.
+// - phases of a schedule: a rank starts a phase when it has ended the phase before.
+// - shared memory of a node: publishing takes as long as a copy. Then other ranks can fetch, which
+//   takes the transfer of a cache line, between two caches or within one, and another copy. The
+//   ring of slots is assumed to be long enough.
 //
-// Alexandrov, Ionescu, Schauser, Scheiman: LogGP, SPAA'95, doi:10.1145/215399.215427.
+// Not modelled: contention inside the network or a node's memory, noise, and the interference of
+// messages that closed forms take from link_model::exchange, shift, flow and crowd.
+//
+// Source: Alexandrov, Ionescu, Schauser, Scheiman: LogGP, SPAA'95, doi:10.1145/215399.215427.
 #pragma once
 
 #include "models/machine.hpp"
@@ -37,13 +38,13 @@
 
 namespace railpass {
 
-/// Which node each (physical) rank runs on, nodes numbered from 0.
+/// The node of each (physical) rank; nodes are numbered from 0.
 struct node_layout {
   std::vector<std::int32_t> node_of_rank;
-  std::vector<std::int32_t> cache_of_rank{};  ///< empty: those of a node share one
+  std::vector<std::int32_t> cache_of_rank{};  ///< empty: the ranks of a node share one cache
 
-  /// Ranks 0 .. ranks_per_node-1 on node 0, the next ones on node 1, and so on; the same of caches,
-  /// if ranks_per_cache is not 0.
+  /// Ranks 0 .. ranks_per_node-1 on node 0, the next ranks on node 1, and so on; likewise for
+  /// caches, if ranks_per_cache is not 0.
   static node_layout blocks(std::int32_t num_ranks, std::int32_t ranks_per_node,
                             std::int32_t ranks_per_cache = 0) {
     node_layout result;
@@ -59,7 +60,7 @@ struct node_layout {
   }
 };
 
-/// One thing a rank did, for the trace.
+/// One action of a rank, for the trace.
 struct timeline_event {
   step_kind kind = step_kind::send;
   std::int32_t rank = 0;  ///< physical
@@ -68,37 +69,37 @@ struct timeline_event {
   std::int32_t round = 0;
   std::int64_t segment = 0;
   std::int64_t bytes = 0;
-  std::int64_t message = -1;  ///< the same number at both ends of a message; -1: none
+  std::int64_t message = -1;  ///< equal at both ends of a message; -1: none
   double begin_s = 0;
   double end_s = 0;
 };
 
-/// What is played.
+/// The input of a simulation.
 struct simulation_setup {
   const machine_model& machine;
   const node_layout& nodes;             ///< one entry per rank
   std::span<const schedule> schedules;  ///< by virtual rank
   message_size size{};
   std::int32_t root = 0;  ///< physical rank of virtual rank 0
-  /// The order of virtual ranks; empty: they are counted from the root on.
+  /// The order of virtual ranks; empty: virtual ranks count from the root.
   rank_order ranks{};
   bool in_place = false;     ///< input is output: copies between them are free
-  std::int32_t window = 64;  ///< sends, and receives, a rank has in flight
+  std::int32_t window = 64;  ///< most sends, and most receives, of a rank in flight
   bool record = false;       ///< fill simulation::events
 };
 
 struct simulation {
   double time_s = 0;             ///< when the last rank is done
   std::vector<double> finish_s;  ///< by physical rank; all ranks start at 0
-  std::int64_t messages = 0;     ///< delivered, those without bytes not counted
+  std::int64_t messages = 0;     ///< delivered messages; empty messages do not count
   std::vector<timeline_event> events;
 };
 
-/// Keeps its memory from run to run. Two runs with equal arguments give equal results to the bit.
+/// Keeps its memory from run to run. Runs with equal arguments give bitwise equal results.
 class simulator {
  public:
-  /// Plays the schedules to their end. The result lives until the next run. Throws error if the
-  /// arguments do not fit together or the schedules cannot end (a rank waits for ever).
+  /// Simulates the schedules to their end. The result lives until the next run.
+  /// @throws error if the arguments do not fit together, or if a rank waits forever
   const simulation& run(const simulation_setup& setup) {
     prepare(setup);
     const std::size_t phases = phases_of(setup.schedules[0]).size();
@@ -135,29 +136,29 @@ class simulator {
     std::int64_t done = 0;    // all instances before this one are done
     std::uint64_t later = 0;  // bit k: instance done + k is done
     std::int64_t instances = 0;
-    // By others, and by those under the same cache: all shown instances before this one.
+    // All shown instances before this one are visible to other ranks, or to ranks of the cache.
     std::int64_t seen = 0, seen_near = 0;
   };
   struct rank_state {
     double cpu_free_s = 0;
-    double memory_free_s = 0;  // for other ranks' single copies
+    double memory_free_s = 0;  // for single copies by other ranks
     bool meets = false;        // see machine_model::single_copy_s
     double finish_s = 0;
     double received_s = 0;  // end of the last receive drawn
     std::int32_t sends = 0;
     std::int32_t receives = 0;
     std::int32_t turn[2] = {0, 0};  // the step after the last started: messages, local
-    bool computing = false;         // a reduction or copy is under way
+    bool computing = false;         // a reduction or copy is running
   };
-  // Times of a message, looked up once for equal neighbours.
+  // The times of a message, cached for neighbours of equal size.
   struct message_cost {
     std::int64_t bytes = -1;
     double send_overhead_s = 0, latency_s = 0, transfer_s = 0, receive_overhead_s = 0, busy_s = 0;
     bool eager = true;
   };
-  // A message from its first end being posted to both ends being done, or a local operation.
+  // A message from the first posting to the end at both ranks, or a local operation.
   struct task {
-    std::int32_t send_step = none;  // or the rank that begins
+    std::int32_t send_step = none;  // or the rank that starts
     std::int32_t receive_step = none;
     std::int64_t send_instance = 0;
     std::int64_t receive_instance = 0;
@@ -165,16 +166,16 @@ class simulator {
     std::uint32_t sequence = 0;
     double posted_s = 0;   // by the receiver
     double started_s = 0;  // on the sender's CPU
-    double ready_s = 0;    // the sender's CPU is done with it
-    double head_s = 0;     // drawn begin of the receive
+    double ready_s = 0;    // the sender's CPU is done
+    double head_s = 0;     // drawn start of the receive
     message_cost cost;
-    std::int32_t next = none;  // in the queue of a channel, or of the free ones
+    std::int32_t next = none;  // in the queue of a channel, or of free tasks
     std::int32_t rail = 0;
     bool arrived = false;
     bool send_ended = false;
     bool receive_ended = false;
   };
-  // An ordered pair of ranks: messages that only one end has posted, all of the same end.
+  // An ordered pair of ranks: the messages that one end has posted, all of the same end.
   struct channel {
     std::int64_t pair = none;
     std::int32_t first = none;
@@ -194,7 +195,7 @@ class simulator {
   };
   struct event {
     double time_s;
-    std::uint64_t order;  // sequence number, then what happens to which task
+    std::uint64_t order;  // sequence number, then kind of event and task
   };
 
   // --- set-up
@@ -252,7 +253,7 @@ class simulator {
     result_.events.clear();
   }
 
-  // Each rank begins when it has ended the phase before.
+  // Each rank starts a phase when it has ended the phase before.
   void begin_phase(std::span<const schedule> schedules, std::size_t number) {
     schedules_ = schedules;
     if (!schedules[0].phases.empty()) {
@@ -345,7 +346,7 @@ class simulator {
 
   std::int32_t physical(std::int32_t v) const { return physical_rank(v, root_, p_, physical_); }
 
-  // The channel of a pair, found by hashing. A receive nobody sends to may fill the table.
+  // The channel of a pair, by hashing. A receive without a sender may fill the table.
   std::int32_t channel_of(std::int32_t sender, std::int32_t receiver) {
     const std::int64_t pair = std::int64_t{sender} * p_ + receiver;
     const std::size_t mask = channels_.size() - 1;
@@ -379,9 +380,9 @@ class simulator {
     heap_.pop_back();
     return e;
   }
-  // A lambda, which algorithms inline; a function they call by its address.
+  // A lambda, because algorithms inline it but call a function by its address.
   static constexpr auto later = [](const event& a, const event& b) {
-    // Times are not negative: their bits have their order, and compare without branches.
+    // Times are not negative, so their bits have the same order and compare without branches.
     const auto x = std::bit_cast<std::uint64_t>(a.time_s),
                y = std::bit_cast<std::uint64_t>(b.time_s);
     return (x > y) | ((x == y) & (a.order > b.order));
@@ -403,7 +404,7 @@ class simulator {
     free_task_ = t;
   }
 
-  // Occupies the CPU of a rank from the moment it is free; returns the begin.
+  // Occupies the CPU of a rank from the moment it is free; returns the start.
   double compute(std::int32_t rank, double seconds) {
     rank_state& r = ranks_[std::size_t(rank)];
     const double begin = std::max(now_, r.cpu_free_s);
@@ -411,7 +412,7 @@ class simulator {
     return begin;
   }
 
-  // In the memory of another rank, which the kernel lets one at a time do.
+  // A copy from or to another rank's memory; the kernel allows one at a time.
   double copy_at(std::int32_t peer, std::int32_t rank, double seconds) {
     double& memory_free_s = ranks_[std::size_t(peer)].memory_free_s;
     double& cpu_free_s = ranks_[std::size_t(rank)].cpu_free_s;
@@ -438,16 +439,16 @@ class simulator {
     return c;
   }
 
-  // --- what a rank may do
+  // --- starting steps
 
-  using bits = std::vector<std::uint64_t>;  // of the steps of all ranks, each from a new word
+  using bits = std::vector<std::uint64_t>;  // of all ranks' steps, each rank in new words
 
   void set(bits& b, std::int32_t rank, std::size_t step_of_rank) {
     b[first_word_[std::size_t(rank)] + step_of_rank / 64] |= std::uint64_t{1}
                                                              << (step_of_rank % 64);
   }
 
-  // Takes the candidate whose turn it is; none if there is none of this kind.
+  // Takes the candidate whose turn it is; `none` if there is none of this kind.
   std::int32_t take(std::int32_t rank, bool local) {
     const std::size_t first = first_word_[std::size_t(rank)];
     const std::size_t words = first_word_[std::size_t(rank) + 1] - first;
@@ -471,7 +472,7 @@ class simulator {
     return none;
   }
 
-  // Starts whatever a rank may start now: steps take turns, messages go before local work.
+  // Starts everything that a rank may start now: steps take turns, messages before local work.
   void run_rank(std::int32_t rank) {
     const auto base = std::int32_t(first_step_[std::size_t(rank)]);
     for (;;) {
@@ -494,21 +495,21 @@ class simulator {
     return true;
   }
 
-  // Several rails carry several messages, as they would carry the parts of one.
+  // Several rails carry several messages, as they would carry the parts of one message.
   bool goes_alone(std::int64_t bytes) const { return bytes >= large_message_bytes && rails_ == 1; }
-  // Of a segment of the round that is next.
+  // Bytes of a segment of the next round.
   std::int64_t bytes_of(const step_state& s, std::int64_t segment) const {
     const std::int64_t left = s.whole.size() - segment * s.segment_units;
     return std::clamp<std::int64_t>(left, 0, s.segment_units) * size_.unit_bytes;
   }
 
-  // Starts the next instance of a step, if it may start now.
+  // Starts the next instance of a step, if allowed.
   void start(std::int32_t index) {
     step_state& s = steps_[std::size_t(index)];
     const step& what = *s.what;
     rank_state& r = ranks_[std::size_t(s.rank)];
     const std::size_t own_number = std::size_t(index) - first_step_[std::size_t(s.rank)];
-    // At most 64 beyond the first one not done: `later` has as many bits.
+    // At most 64 beyond the first unfinished instance, because `later` has 64 bits.
     if (s.issued == s.instances || s.issued - s.done >= what.window || !may_issue(s)) return;
     const std::int64_t bytes = bytes_of(s, s.segment);
     if (bytes == 0) {
@@ -518,7 +519,7 @@ class simulator {
       std::int32_t& in_flight = what.kind == step_kind::send ? r.sends : r.receives;
       const bool has_one = s.issued != s.done;  // instance `done` is one of them
       if (in_flight >= window_ && has_one) return set(starved_, s.rank, own_number);
-      // Looked at again when that one ends.
+      // Checked again when that message ends.
       if (what.kind == step_kind::send && has_one && what.peer_stride == 0 && goes_alone(bytes))
         return;
       ++in_flight;
@@ -527,7 +528,7 @@ class simulator {
       else
         issue_receive(index);
     } else {
-      if (!is_shown(index)) return;  // looked at again when it is
+      if (!is_shown(index)) return;  // checked again when it is shown
       issue_local(index, bytes);
     }
     ++s.issued;
@@ -555,7 +556,7 @@ class simulator {
       set(candidates_, s.rank, std::size_t(other));
   }
 
-  // The end of one instance: the step itself, those behind it and those waiting for a window.
+  // Ends one instance: updates the step, its successors and the steps that wait for a window.
   void finish(std::int32_t index, std::int64_t instance) {
     step_state& s = steps_[std::size_t(index)];
     rank_state& r = ranks_[std::size_t(s.rank)];
@@ -577,7 +578,7 @@ class simulator {
     run_rank(s.rank);
   }
 
-  // The rank sees it itself, others do later.
+  // The rank sees the data itself at once, other ranks later.
   void show(std::int32_t index, std::int64_t instance) {
     const std::int32_t rank = steps_[std::size_t(index)].rank;
     for (const std::int32_t reader : readers_[std::size_t(index)])
@@ -605,13 +606,13 @@ class simulator {
     set(candidates_, rank, std::size_t(index) - first_step_[std::size_t(rank)]);
   }
 
-  // Whoever opened memory ends when it has heard that the peer is through with it.
+  // A rank that opened memory ends when it has heard that the peer has copied.
   void close_memory(std::int32_t rank) {
     double& finish_s = ranks_[std::size_t(rank)].finish_s;
     finish_s = std::max(finish_s, now_ + setup_machine_->seen_s());
   }
 
-  // Whether what the next instance of a step looks for is there.
+  // Whether the data for the next instance of a step are visible.
   bool is_shown(std::int32_t index) const {
     const step_state& s = steps_[std::size_t(index)];
     if (!looks(s.what->kind)) return true;
@@ -639,8 +640,8 @@ class simulator {
     return c;
   }
 
-  // Takes the oldest message the other end has posted, or queues a new one.
-  // Returns whether the other end has posted it.
+  // Takes the oldest message that the other end has posted, or queues a new message. Returns
+  // whether the other end has posted.
   bool match(channel& c, bool other_is_receive, std::int32_t& number) {
     if (c.first != none && (tasks_[std::size_t(c.first)].send_step == none) == other_is_receive) {
       number = c.first;
@@ -666,7 +667,7 @@ class simulator {
     t.send_instance = s.issued;
     t.number = result_.messages++;
     t.cost = cost_of(c.same_node, bytes);
-    t.sequence = sequence_++;  // a NIC takes equally ready messages in the order of the sender
+    t.sequence = sequence_++;  // a NIC takes equally ready messages in the sender's order
     t.started_s = compute(s.rank, t.cost.send_overhead_s);
     t.ready_s = t.started_s + t.cost.send_overhead_s;
     if (t.cost.eager)
@@ -712,7 +713,7 @@ class simulator {
   }
   double working_s(const step& what, std::int32_t rank, double bytes) const {
     const machine_model& m = *setup_machine_;
-    // What a rank has published itself is in its own cache.
+    // Data that the rank has published itself are in its own cache.
     const bool own = what.peer == rank;
     switch (what.kind) {
       case step_kind::copy:
@@ -734,7 +735,7 @@ class simulator {
     }
   }
 
-  // --- what happens to a message
+  // --- events of messages
 
   static happening what_happens(const event& e) { return happening((e.order >> 28) & 15); }
   void handle(const event& e) {
@@ -798,7 +799,7 @@ class simulator {
     push(begin + t.cost.latency_s, happening::head, number);
   }
 
-  // The first byte is at the receiver's port.
+  // The first byte has arrived at the receiver's port.
   void land(std::int32_t number) {
     task& t = tasks_[std::size_t(number)];
     const step_state& s = steps_[std::size_t(t.send_step)];
@@ -867,7 +868,7 @@ class simulator {
   const machine_model* setup_machine_ = nullptr;
   message_size size_;
   std::span<const schedule> schedules_;                 // of the phase
-  std::vector<schedule> phase_;                         // if they are not the whole schedules
+  std::vector<schedule> phase_;                         // if phases are part of the schedules
   std::vector<std::int32_t> steps_before_;              // of earlier phases, by virtual rank
   std::vector<std::int32_t> node_of_rank_;              // by virtual rank
   std::vector<std::int32_t> cache_of_rank_;             // virtual; empty: no caches are known
@@ -884,8 +885,8 @@ class simulator {
   std::vector<std::size_t> first_word_;  // by virtual rank
   std::vector<std::int32_t> publisher_;  // per fetch and combine: the step that publishes
   std::vector<std::vector<std::int32_t>> readers_;  // per publish
-  bits local_;                                      // all but messages
-  bits candidates_;                                 // steps to look at
+  bits local_;                                      // all steps except messages
+  bits candidates_;                                 // steps to check
   bits starved_;                                    // steps that wait for a window
   std::uint32_t sequence_ = 0;
   double now_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a simulated collective did when, as a trace for Perfetto or chrome://tracing. It needs
-// simulation_setup::record.
+// Writes a simulated collective as a trace for Perfetto or chrome://tracing. The simulation must be
+// recorded (simulation_setup::record).
 #pragma once
 
 #include "models/simulator.hpp"
@@ -16,12 +16,12 @@
 
 namespace railpass {
 
-/// What was played.
+/// The simulated call.
 struct timeline_caption {
   std::string collective;
   std::string arm;
   std::int64_t bytes = 0;
-  std::int32_t root = 0;  ///< -1: the collective has none
+  std::int32_t root = 0;  ///< -1: the collective has no root
 };
 
 namespace detail {
@@ -37,7 +37,8 @@ inline std::string json_text(std::string_view text) {
 
 }  // namespace detail
 
-/// Whether a step gives data to other ranks, or brings data of theirs; else it works on its own.
+/// Whether a step gives data to other ranks, or brings data from other ranks; otherwise it is
+/// local.
 constexpr bool gives(step_kind k) {
   return k == step_kind::send || shows(k) || k == step_kind::put;
 }
@@ -45,7 +46,7 @@ constexpr bool brings(step_kind k) {
   return k == step_kind::receive || (looks(k) && k != step_kind::put);
 }
 
-/// What a rank does, in words: "send 8KiB to 3".
+/// The action of a rank in words: "send 8KiB to 3".
 inline std::string describe(const timeline_event& e) {
   const std::string size = format_bytes(e.bytes);
   switch (e.kind) {
@@ -75,9 +76,9 @@ inline std::string describe(const timeline_event& e) {
   return {};
 }
 
-/// Chrome trace event JSON (also read by Perfetto): a process per rank, with threads for what it
-/// receives, computes and sends, and an arrow per message. Times are in microseconds, as the format
-/// has them.
+/// Returns Chrome trace event JSON (also for Perfetto): a process per rank with threads for
+/// receiving, computing and sending, and an arrow per message. Times are in microseconds, as the
+/// format requires.
 inline std::string chrome_trace(const simulation& run, const timeline_caption& caption) {
   const auto time = [](double seconds) { return fixed(seconds * 1e6, 4); };
   std::string text = "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"collective\":" +
@@ -103,7 +104,7 @@ inline std::string chrome_trace(const simulation& run, const timeline_caption& c
   for (const timeline_event& e : run.events) events.push_back(&e);
   std::stable_sort(events.begin(), events.end(),
                    [](const auto* a, const auto* b) { return a->begin_s < b->begin_s; });
-  // Slices of one thread must not overlap: as many threads per kind as there are rails in use.
+  // Slices of one thread must not overlap, so each kind has as many threads as rails in use.
   static constexpr std::array rows{"receive", "compute", "send"};
   std::map<std::pair<std::int32_t, int>, std::vector<double>> ends;
   for (const timeline_event* e : events) {
