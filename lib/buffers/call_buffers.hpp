@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// From the arguments of a call to what the executor takes, and back.
+// Converts the arguments of a call to the executor's input, and results back.
 #pragma once
 
 #include "lib/buffers/datatype.hpp"
@@ -14,38 +14,39 @@
 
 namespace railpass::internal {
 
-/// Elements of the user that lie together: a block of a message, or all of it.
+/// Consecutive elements of the user: a block of a message, or the whole message.
 struct user_block {
   std::byte* memory = nullptr;
   std::int64_t count = 0;
   MPI_Datatype type = MPI_DATATYPE_NULL;
   datatype_layout layout{};
   std::int64_t bytes() const { return count * layout.size; }
-  /// Whether it lies in memory as it is packed. A block without bytes does, whatever its datatype.
+  /// Whether memory is in packed form. True for blocks without bytes, whatever their datatype.
   bool is_packed() const { return bytes() == 0 || layout.packed; }
 };
 
-/// Where a rank stands in a call.
+/// The place of a rank in a call.
 struct call_place {
   int rank = 0;  ///< physical
   int num_ranks = 1;
   int datatype_key = 0;  ///< see layout_of
 };
 
-/// What of the user's memory holds the result of a call on this rank, by MPI's rules; `before`:
-/// what a call in place reads and may overwrite. Returns an MPI error code.
+/// The parts of the user's memory that hold the result of a call on this rank, by MPI's rules.
+/// `before`: the parts that a call in place reads and may overwrite. Returns an MPI error code.
 int result_blocks(const call& c, const call_place& at, bool before,
                   std::vector<user_block>& blocks);
 
-/// What of the user's memory this rank's call sends, by MPI's rules. Returns an MPI error code.
+/// The parts of the user's memory that this rank's call sends, by MPI's rules. Returns an MPI error
+/// code.
 int sent_blocks(const call& c, const call_place& at, std::vector<user_block>& blocks);
 
 std::size_t packed_bytes(const std::vector<user_block>& blocks);
-/// To the wire format and back. Return an MPI error code.
+/// Convert to and from the wire format. Return an MPI error code.
 int pack_blocks(const std::vector<user_block>& blocks, std::vector<std::byte>& packed);
 int unpack_blocks(const std::vector<std::byte>& packed, const std::vector<user_block>& blocks);
 
-/// What the executor is given for the elements of a reduction.
+/// Tells the executor how to reduce elements.
 struct element_operation {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   MPI_Op what = MPI_OP_NULL;
@@ -55,43 +56,44 @@ struct element_operation {
   static int unpack(void* self, const std::byte* packed, std::int64_t units, std::byte* memory);
 };
 
-/// Binds the buffers of a call. Directly where memory is the wire format and blocks lie as the
-/// schedule needs them; otherwise through packed copies: datatypes with holes, a root's blocks that
-/// wrap around, displacements. Other ranks may lay out the same data differently, so nothing here
-/// chooses an arm. Keeps its memory from call to call.
+/// Binds the buffers of a call: directly if memory is the wire format and the schedule can use the
+/// blocks in place; otherwise through packed copies (datatypes with holes, wrapped blocks of a
+/// root, displacements). Other ranks may lay out the same data differently, so nothing here chooses
+/// an arm. Keeps its memory from call to call.
 class call_buffers {
  public:
   /// Binds the call's buffers for a schedule whose virtual rank 0 is the physical rank `root`, and
-  /// packs what is sent. `nodes`: which virtual ranks are in the order of; null: they are
-  /// counted from the root on. All must live until finish(). Returns an MPI error code.
+  /// packs the sent data. `nodes`: the order of virtual ranks; null: rank order starting at the
+  /// root. All arguments must live until finish(). Returns an MPI error code.
   int prepare(const call& c, const call_place& at, const schedule& s, int root,
               const node_order* nodes = nullptr);
-  /// Of the call that was prepared last, by the arm of that number: what ranks must have alike.
+  /// Marks the last prepared call, by arm number `arm`, with the values that must agree between
+  /// ranks.
   void mark(std::uint64_t arm) { bound_.mark = call_mark(call_->message_bytes, call_->root, arm); }
-  /// Of the call that was prepared last.
+  /// Of the last prepared call.
   const binding& bound() const { return bound_; }
 
-  /// A call whose buffers were bound as they are, without tables of blocks.
+  /// A call whose buffers were bound directly, without tables of blocks.
   struct as_they_are {
     binding bound{};
     element_operation operation{};
     const void *sent = nullptr, *received = nullptr;
-    /// Whether this call's are at the same place.
+    /// Whether the call has the same buffers.
     bool are_of(const call& c) const {
       return c.send.memory == sent && c.receive.memory == received;
     }
   };
-  /// The call that was prepared last, if it is such a one.
+  /// The last prepared call, if it was bound directly.
   std::optional<as_they_are> bound_directly() const;
-  /// As prepare() for a call with the same arguments, whose buffers may lie elsewhere. `known` must
-  /// live until finish().
+  /// Like prepare(), for a call with the same arguments, but perhaps different buffers. `known`
+  /// must live until finish().
   void prepare_again(const call& c, const as_they_are& known);
 
-  /// Unpacks what was received, after the schedule has run. Returns an MPI error code.
+  /// Unpacks received data after the schedule has run. Returns an MPI error code.
   int finish();
 
  private:
-  // Of a call that has blocks.
+  // For a call with blocks.
   struct bound_side {
     std::byte* memory = nullptr;
     std::span<const extent> table;
@@ -119,12 +121,12 @@ class call_buffers {
   element_operation operation_{};
   bound_side sides_[2];                // of input and output
   std::vector<extent> common_;         // blocks of all ranks
-  std::vector<extent> tables_[2];      // the same, by virtual rank
+  std::vector<extent> tables_[2];      // of all ranks, by virtual rank
   std::vector<extent> dense_;          // of a packed output, by virtual rank
-  std::vector<user_block> blocks_[2];  // by physical rank; or only the rank's own
+  std::vector<user_block> blocks_[2];  // by physical rank, or only this rank's block
   std::vector<std::byte> staging_[2];
-  bool is_staged_ = false;           // some of it is in use
-  std::vector<std::byte> arrivals_;  // a byte of each rank's, and the same of a barrier's result
+  bool is_staged_ = false;           // staging_ is in use
+  std::vector<std::byte> arrivals_;  // a byte per rank; also the result of a barrier
   bool unpack_output_ = false;
   user_block own_result_{};  // of a reduce_scatter in place
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Runs schedules whose ranks share memory (schedule::places > 0): as a straight program, segment by
-// segment and in each the steps one after the other, which the checker proves to be an order in
-// which they can run. So nothing is looked up or queued while it runs. Where ranks are on several
-// nodes such schedules are phases, among the ranks of each.
+// Runs schedules whose ranks share memory (schedule::places > 0). The schedule runs as a straight
+// program: segment by segment, and step by step in each segment. The checker proves that the steps
+// can run in this order. So nothing is looked up or queued during the run. On several nodes, such
+// schedules are phases among the ranks of each node.
 #pragma once
 
 #include "lib/exec/call_mark.hpp"
@@ -29,22 +29,22 @@
 
 namespace railpass::internal {
 
-/// Of one rank of a communicator. All its ranks must run the same schedules in the same order. Not
-/// thread safe.
+/// For one rank of a communicator. All its ranks must run the same schedules in the same order. Not
+/// thread-safe.
 ///
-/// Codes returned are 0 or the first one that a data hook or wait_watch::look returned; after that
-/// no schedule may run any more on any rank.
+/// Functions return 0, or the first nonzero code of a data hook or of wait_watch::look. After such
+/// a code, no rank may run any further schedule.
 class cell_executor {
  public:
-  /// `regions` by physical rank, new to this communicator; they stay the caller's. Those
-  /// of other nodes have no memory, nor has this rank's if it is alone on its node. `own_core`: no
-  /// other rank needs this one's core, so that who waits may keep it for a while.
+  /// `regions`: by physical rank, new to this communicator, and owned by the caller. Regions of
+  /// other nodes have no memory, nor has this rank's region if the rank is alone on its node.
+  /// `own_core`: no other rank needs this rank's core, so a waiting rank may keep it for a while.
   cell_executor(const cell_regions& regions, std::int32_t rank, bool own_core)
       : regions_(regions), rank_(rank), own_core_(own_core), relay_(regions, rank) {}
   cell_executor(const cell_executor&) = delete;
   cell_executor& operator=(const cell_executor&) = delete;
 
-  /// How many places a schedule may have: as many as fit in the rings that it uses.
+  /// The number of places that a schedule may have: limited by the smaller of the rings in use.
   static constexpr std::uint64_t most_places(const schedule& s) {
     const bool publishes =
         std::ranges::any_of(s.steps, [](const step& x) { return x.kind == step_kind::publish; });
@@ -54,20 +54,20 @@ class cell_executor {
     return std::uint64_t(s.places) <= most_places(s);
   }
 
-  /// Programs at once, as phases of a schedule take turns.
+  /// Programs at a time, because phases of a schedule take turns.
   static constexpr std::size_t num_programs = 2;
 
-  /// Allocates what a call of this schedule and size needs, as that program.
+  /// Allocates what a call of this schedule and size needs, as program `number`.
   void prepare(const schedule& s, const binding& b, std::size_t number = 0) {
     bind(programs_[number], s, b);
   }
 
   /// Runs the schedule to its end. Collective over the ranks of a node. All memory is allocated
-  /// before anything is published: std::bad_alloc is thrown before that or not at all.
-  /// Throws error if the kernel cannot copy from or to a peer's memory, or more is given there than
-  /// the other rank has room for; as with codes, that is the end, and no peer writes to this rank's
-  /// memory any more. What the kernel refuses to copy the ranks hand over by way of their shared
-  /// memory. `number`: what it is prepared as.
+  /// before anything is published: std::bad_alloc is thrown before that or not at all. Throws error
+  /// if the kernel cannot copy from or to a peer's memory, or if one rank gives more than the other
+  /// rank has room for. As after nonzero codes, no schedule may follow, and no peer writes to this
+  /// rank's memory any more. If the kernel refuses copies, ranks hand data over through shared
+  /// memory. `number`: see prepare().
   int run(const schedule& s, const binding& b, const wait_watch& watch = {},
           std::size_t number = 0) {
     program& p = programs_[number];
@@ -78,22 +78,23 @@ class cell_executor {
     return code;
   }
 
-  /// Whether the kernel has refused this rank a copy from or to another one's memory.
+  /// Whether the kernel has refused this rank a copy from or to another rank's memory.
   bool refuses_copies() const { return refuses_copies_; }
 
-  /// This rank leaves its call of that number, from 1 on, to the MPI library.
+  /// This rank leaves its call of this number (from 1 on) to the MPI library.
   void note_native(std::uint64_t call) const {
     // A rank that is alone on its host has no memory.
     if (const cell_region& mine = regions_[rank_]; mine.memory()) mine.note_native(call);
   }
-  /// Whether it is the last one that the other rank has left to it; false: maybe.
+  /// Whether `call` is the last call that the other rank has left to the MPI library; false:
+  /// unknown.
   bool is_native(std::int32_t rank, std::uint64_t call) const {
     const cell_region& theirs = regions_[rank];
     return theirs.memory() && theirs.native_call() == call;
   }
 
  private:
-  // What a cell says of memory that is opened to a peer.
+  // Content of a cell that opens memory to a peer.
   struct opened_memory {
     std::byte* address = nullptr;
     std::int64_t bytes = 0;
@@ -102,7 +103,7 @@ class cell_executor {
   struct action {
     step_kind kind = step_kind::publish;
     bool segmented = false;
-    bool is_packed = false;  // the action before gives the same to another peer
+    bool is_packed = false;  // the previous action gives the same data to another peer
     buffer from = buffer::output;
     buffer to = buffer::output;
     std::int32_t peer = 0;  // physical
@@ -110,7 +111,7 @@ class cell_executor {
     std::int64_t begin = 0, end = 0;  // units, of all segments
     std::int64_t from_distance = 0;   // local work: the unit read for unit u is u + from_distance
   };
-  // What a schedule, of that serial number, is for a size.
+  // A schedule, identified by its serial number, prepared for a size.
   struct program {
     std::uint64_t serial = 0;
     bound_memory memory;
@@ -119,10 +120,10 @@ class cell_executor {
     std::uint64_t places = 0;
     std::int64_t segments = 0, segment_units = 1;
   };
-  // While it lives, peers may come into this rank's memory.
+  // During its life, peers may access this rank's memory.
   struct opening {
     cell_executor& of;
-    bool fails = true;  // also where something is thrown
+    bool fails = true;  // also if an exception is thrown
     opening(cell_executor& one, const program& opens) : of(one) { of.open_ = &opens; }
     ~opening() {
       if (fails) of.relay_.close_all();
@@ -155,11 +156,12 @@ class cell_executor {
     return p.opens_memory ? wait_until_closed(p, watch) : 0;
   }
 
-  // Polls before anything else is thought of.
+  // Polls before a wait does anything else.
   static constexpr int polls_on_own_core = 64, polls_on_shared_core = 4;
   static constexpr unsigned polls_per_look = 1024;  // whatever the clock says
-  // MPI and the rails go on after that; then so often. Others' turns take longer than a look.
-  // About 2 and 20 us, in few bits, so that sums with the clock's times are exact.
+  // After these times, MPI and rails progress, at the given intervals (s). On a shared core, turns
+  // of other threads take longer than a look. About 2 and 20 us, with few bits, so that sums with
+  // clock times are exact.
   static constexpr double first_look_s = 0x1p-19, look_interval_s = 0x1p-19,
                           look_interval_on_shared_core_s = 0x1.4p-16;
 
@@ -226,7 +228,7 @@ class cell_executor {
     }
     return a;
   }
-  // With the blocks where they are in that buffer.
+  // The size, with the blocks at their places in that buffer.
   message_size size_of(const program& p, const schedule& s, buffer of, std::int32_t parts) const {
     const binding& b = p.memory.bound();
     message_size size = b.size;
@@ -285,7 +287,7 @@ class cell_executor {
   std::int64_t bytes_of(const program& p, std::int64_t units) const {
     return units * p.memory.bound().size.unit_bytes;
   }
-  // What all others have acknowledged is only looked up when it is needed, and then remembered.
+  // Acknowledgements of other ranks are read only when needed, and then remembered.
   int wait_for_room(cell_ring ring, std::uint64_t number, const wait_watch& watch) {
     const std::uint64_t before =
         acknowledged_before(number, cell_region::num_cells[std::size_t(ring)]);
@@ -333,14 +335,14 @@ class cell_executor {
   [[noreturn, gnu::cold]] static void refuse(std::int32_t peer, call_mark theirs, call_mark ours) {
     throw unlike_calls("rank " + std::to_string(peer) + " " + call_mark::difference(theirs, ours));
   }
-  // Where only the two know lengths.
+  // For lengths that only the two ranks know.
   [[noreturn, gnu::cold]] static void refuse_lengths(std::int32_t from, std::int64_t given,
                                                      std::int32_t to, std::int64_t expected) {
     throw unlike_calls("rank " + std::to_string(from) + " gives " + std::to_string(given) +
                        " bytes to rank " + std::to_string(to) + ", which expects " +
                        std::to_string(expected));
   }
-  // From or to memory that a peer has opened as that number.
+  // Copies from or to memory that a peer has opened under `number`.
   int copy(const action& a, std::uint64_t number, std::byte* there, std::byte* here,
            std::size_t bytes, const wait_watch& watch) {
     const bool gets = a.kind == step_kind::get;
@@ -365,7 +367,7 @@ class cell_executor {
     }
     return 0;
   }
-  // Of a copy that the kernel has not made.
+  // For a copy that the kernel has not made.
   void note_failure(int why, const action& a, std::size_t done, std::size_t bytes) {
     refuses_copies_ = why == EPERM || why == EACCES || why == ENOSYS;
     if (refuses_copies_) return;
@@ -374,7 +376,7 @@ class cell_executor {
                 std::to_string(regions_[a.peer].process()) + ": " +
                 std::generic_category().message(why) + " after " + std::to_string(done));
   }
-  // What peers ask for, who may not copy themselves.
+  // Answers requests of peers that may not copy themselves.
   void answer_peers(const program& p) const {
     relay_.answer([&](std::int32_t peer, const std::byte* at, std::int64_t bytes, bool writes) {
       return std::ranges::any_of(p.actions, [&](const action& a) {
@@ -387,7 +389,7 @@ class cell_executor {
       });
     });
   }
-  // Those that have been let into this rank's memory must be through with the call.
+  // Waits until the ranks that were let into this rank's memory have finished the call.
   int wait_until_closed(const program& p, const wait_watch& watch) const {
     for (const action& a : p.actions) {
       if (!opens_memory(a.kind) || a.end == a.begin) continue;
@@ -444,10 +446,10 @@ class cell_executor {
   std::array<program, num_programs> programs_;
   relay relay_;
   single_copies copies_;
-  const program* open_ = nullptr;  // in which peers may come into this rank's memory
+  const program* open_ = nullptr;  // the program in which peers may access this rank's memory
   bool refuses_copies_ = false;
   std::uint64_t first_ = 0;             // number of the next call
-  std::uint64_t all_acknowledged_ = 0;  // at least, by all others
+  std::uint64_t all_acknowledged_ = 0;  // a lower bound, for all other ranks
 };
 
 }  // namespace railpass::internal
