@@ -21,42 +21,42 @@
 
 namespace railpass::internal {
 
-/// How long the beginning and the end of a program may wait for files.
+/// Seconds that the start and the end of a program may wait for files.
 inline constexpr double patience_s = 0.05;
 
-/// As many contexts are known at most.
+/// Limit of the contexts that are read.
 inline constexpr std::size_t most_known = 256;
 
-/// What of this is worth keeping: contexts of more than a few calls, or long ones. Throws
+/// The contexts worth keeping: with more than a few calls, or with long calls. Throws
 /// std::bad_alloc.
 knowledge::run_record worth_keeping(const select::statistics_dump& learnt);
 /// Whether a context with `calls` calls, which took `time_s` in all, is kept.
 bool is_worth_keeping(std::int64_t calls, double time_s);
 
-/// What is known of this machine, the most useful first; nothing if `setting` is "off". Sentences
-/// about what is wrong are added to `problems`. Local; throws std::bad_alloc.
+/// Knowledge about this machine, the most useful contexts first; empty if `setting` is "off".
+/// Appends a sentence to `problems` for each problem. Local; throws std::bad_alloc.
 std::vector<knowledge::experience> read_knowledge(const std::string& setting,
                                                   const fingerprint& here,
                                                   std::vector<std::string>& problems);
 
-/// Rank 0's to all ranks of `comm`: what is at stake, and what is known, at most 64 KiB, the most
-/// useful first. Collective; returns what this rank knows then, which on rank 0 is `mine`.
+/// Sends rank 0's stakes and knowledge to all ranks of `comm`: at most 64 KiB, the most useful
+/// contexts first. Collective; returns this rank's knowledge, which on rank 0 is `mine`.
 std::vector<knowledge::experience> hand_out(std::vector<knowledge::experience> mine,
                                             knowledge::stakes_of_job& at_stake, MPI_Comm comm);
 
 /// The knowledge that this run writes. Local.
 class kept_knowledge {
  public:
-  /// Nothing, if `setting` is "off".
+  /// Keeps nothing if `setting` is "off".
   explicit kept_knowledge(const std::string& setting) : setting_(setting) {}
-  /// Brings files of earlier runs together where they are many, in a thread that gives way to all
-  /// others and that nobody waits for; end() stops it.
+  /// Merges files of earlier runs if there are many. A thread with low priority does this; no rank
+  /// waits for the thread, and end() stops it.
   void tidy();
-  /// Writes in the background, in case the run is killed. That thread also finds the marks of the
+  /// Writes in the background, in case the run is killed. The same thread finds the marks of the
   /// machine other than `num_hosts` and the MPI library.
   void keep(knowledge::run_record so_far, int num_hosts, const std::string& mpi_library);
-  /// At the end, in what is left of the patience. What is wrong, as a sentence, or empty. Throws
-  /// std::bad_alloc.
+  /// Writes at the end, within the rest of the patience. Returns a sentence about a problem, or
+  /// nothing. Throws std::bad_alloc.
   std::string end(knowledge::run_record run, double patience_left_s);
 
  private:

@@ -13,29 +13,29 @@
 
 namespace railpass::internal {
 
-/// What railpass keeps with a communicator of the user, as its attribute: from its first call on
-/// until it is freed. Made and destroyed without communication.
+/// State of railpass for a communicator of the user, kept as its attribute from the first call
+/// until the communicator is freed. Made and destroyed without communication.
 class communicator_state {
  public:
-  /// The state of a communicator, made now if need be. Null if there is none: MPI is not running or
-  /// ends, `comm` is being freed, or it is MPI_COMM_NULL or no communicator. Only then `code` is an
-  /// error code, and the error handler has been called. Throws std::bad_alloc.
+  /// The state of a communicator, made now if necessary. Null if MPI is not running or ends, if
+  /// `comm` is being freed, or if it is MPI_COMM_NULL or invalid. Only in these last two cases
+  /// `code` is an error code, and the error handler has been called. Throws std::bad_alloc.
   static communicator_state* of(MPI_Comm comm, int& code);
 
-  /// While one of these lives, the program is freeing a communicator: its last calls, which delete
-  /// callbacks may make, are the MPI library's on all ranks, whichever attribute is deleted first.
+  /// During its life, the program is freeing a communicator. Delete callbacks may make last calls,
+  /// which go to the MPI library on all ranks, whichever attribute is deleted first.
   class freeing {
    public:
     explicit freeing(MPI_Comm comm);
     ~freeing();
     freeing(const freeing&) = delete;
     freeing& operator=(const freeing&) = delete;
-    /// Whether this thread is just freeing that one.
+    /// Whether this thread is freeing `comm`.
     static bool now(MPI_Comm comm);
 
    private:
     MPI_Comm comm_;
-    freeing* outer_;  // a delete callback may free another one
+    freeing* outer_;  // a delete callback may free a further communicator
   };
   /// The delete callback of the attribute.
   static int on_free(MPI_Comm comm, int key, void* value, void* extra);
@@ -43,15 +43,15 @@ class communicator_state {
   /// Runs a call whose arguments have been checked. Returns an MPI error code after the error
   /// handler has been called.
   int run(const call& c, const call_options& options);
-  /// The same of a call that this finds to be known: its arguments need not be checked.
+  /// Like run(), for a known call, whose arguments need no check.
   recent_call* recent(const call& c, const call_options& options) {
     return session_ ? session_->recent(c, options) : nullptr;
   }
   int run_again(call& c, recent_call& known) { return session_->run_again(c, known); }
-  /// Runs a call between neighbours, right or wrong.
+  /// Runs a call between neighbours, with valid or invalid arguments.
   int run(const neighbor_call& c) { return neighbor_sets_[std::size_t(c.op)].run(c, *this); }
 
-  /// Whether all calls go to the MPI library, now and for ever.
+  /// Whether all calls go to the MPI library permanently.
   bool native() const { return native_; }
   int rank() const { return rank_; }
   int num_ranks() const { return num_ranks_; }
@@ -63,36 +63,36 @@ class communicator_state {
   /// Makes the session now. Collective.
   int start_tuning(MPI_Comm comm) { return agree(comm, true, true, 0, {}); }
 
-  /// Function sets and regions over it; whoever adds one holds the statistics of the process.
+  /// Function sets and regions. A thread that adds a set or region holds the statistics of the
+  /// process.
   function_sets& sets() { return sets_; }
   const settings& values() const { return settings_; }
-  /// Whether settings ask for more than what gains most: particular arms, other ways to choose
-  /// them.
+  /// Whether settings name particular arms or policies, rather than the most profitable choice.
   bool is_particular() const;
 
   void configure(std::string_view setting, std::string_view value);
   std::string last_arm() const;
 
-  /// The communicator or MPI ends: takes over what has been learnt. From now on all calls are
-  /// native. Local.
+  /// The communicator or MPI ends: takes over what has been learnt. All later calls are native.
+  /// Local.
   void leave();
   /// After leave().
   void drop_session();
   void add_statistics(select::statistics_dump& dump) const;
-  /// Of contexts that say something of this problem; of a leader.
+  /// For a leader: adds contexts that are informative for this problem.
   void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
 
  private:
   communicator_state(MPI_Comm comm, process& owner);
-  // Apart from of(), which every call goes through.
+  // Separate from of(), which is part of every call.
   [[gnu::noinline]] static communicator_state* find_or_make(MPI_Comm comm, process& owner,
                                                             int& code);
   ~communicator_state() = default;
 
-  /// Whether so much is at stake in this call that the session is made at once: on all ranks, if
-  /// their calls are alike. Once: later agreements are the usual ones.
+  /// Whether the stakes of this call make the session at once: on all ranks, if their calls are
+  /// equal. Only once; later agreements follow the usual rules.
   bool begins_at_once(const call& c);
-  /// Makes the session if all ranks find that it pays; see session::create. Collective.
+  /// Makes the session if it pays on all ranks; see session::create. Collective.
   int agree(MPI_Comm comm, bool pays, bool asked_for, double passed_s,
             std::optional<told_call> inside);
 

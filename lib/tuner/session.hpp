@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The tuned state of one communicator: which arm a call takes, how it runs, and what is learnt.
-// What calls run is in session.cpp; session_beginning.cpp, session_priors.cpp and
-// session_reports.cpp have the rest, joint_lockstep.hpp how the ranks agree on arms.
+// The tuned state of one communicator: which arm a call takes, how the call runs, and what is
+// learnt. Running calls is in session.cpp; the rest is in session_beginning.cpp, session_priors.cpp
+// and session_reports.cpp. How ranks agree on arms is in joint_lockstep.hpp.
 #pragma once
 
 #include "collectives/registry.hpp"
@@ -44,21 +44,20 @@ class process;
 
 class session final : slot_tenant {
  public:
-  /// A session, or none: the communicator stays native, until it is asked again if that is
-  /// `postponed`, else for good, or, if `error_code` is not MPI_SUCCESS, the user's call fails with
-  /// it (strict=on and settings that differ).
+  /// A session, or no session: the communicator then stays native, permanently or, if `postponed`,
+  /// until it is asked again. If `error_code` is not MPI_SUCCESS, the user's call fails with this
+  /// code (strict=on and settings that differ).
   struct outcome {
     std::unique_ptr<session> made;
     int error_code = MPI_SUCCESS;
     bool postponed = false;
   };
 
-  /// Agrees on everything that must be equal on all ranks, and gets a lane of a base, unless it
-  /// `pays` not on all of them. `passed_s` is the time that has passed on this rank per call so
-  /// far, 0 if it is not known. `asked_for`: a person has called start_tuning, so a base may be
-  /// made in any program. `inside`: the call before which this happens, if there is one. Collective
-  /// over `user`, an intra-communicator of at least 2 ranks.
-  /// `values` must outlive the session.
+  /// Agrees on everything that must be equal on all ranks, and gets a lane of a base. Stays native
+  /// unless `pays` is true on all ranks. `passed_s`: seconds per call so far on this rank; 0:
+  /// unknown. `asked_for`: the program has called start_tuning, so any program may get a new base.
+  /// `inside`: the call before which this happens, if any. Collective over `user`, an
+  /// intra-communicator of at least 2 ranks. `values` must outlive the session.
   static outcome create(MPI_Comm user, const settings& values, process& owner, bool pays,
                         bool asked_for, double passed_s, std::optional<told_call> inside);
 
@@ -66,42 +65,42 @@ class session final : slot_tenant {
   session& operator=(const session&) = delete;
   ~session() = default;
 
-  /// Runs a call that is ours (see judge). Returns an MPI error code after the error handler has
-  /// been called.
+  /// Runs a call that is eligible for tuning (see judge). Returns an MPI error code after the error
+  /// handler has been called.
   int run(const call& c, const call_options& options);
 
-  /// What is known of a call with these arguments, which then need not be judged; null: nothing.
+  /// What is known of calls with these arguments, which then need no further checks; null: nothing.
   recent_call* recent(const call& c, const call_options& options) {
     if (!options.policy.empty()) return nullptr;
     return recent_.find(c, asks_for_arm(options) ? arms_.asked_by(options, c.op).number : 0);
   }
-  /// As run() for such a call.
+  /// Like run(), for a call that recent() has found.
   int run_again(call& c, recent_call& known);
 
   /// The arm of the last call; null before the first.
   const arm* last_arm() const { return last_arm_; }
 
-  /// After a failure on this rank outside of a schedule: what call the others are in is unknown.
-  /// They are told, and all calls fail from now on.
+  /// After a failure on this rank outside of a schedule: this rank does not know the call of the
+  /// other ranks. Informs the other ranks; all calls fail from now on.
   void leave_others() { joint_.leave_others(); }
   bool has_failed() const { return joint_.has_failed(); }
-  /// The communicator ends, on each rank when it comes to that. No call may follow. Local.
+  /// The communicator ends on this rank. No call may follow. Local.
   void leave();
 
   /// From now on schedules run over rails instead of MPI's messages.
   void run_over(std::shared_ptr<lane> messages);
 
-  /// What railpass took of a call that was weighed.
+  /// The overhead of a call that was measured.
   void add_own_time(double seconds);
 
-  /// Adds what rank 0 has learnt; nothing on the other ranks. With MPI_THREAD_MULTIPLE any thread
-  /// may ask, also while another one is inside a call.
+  /// Adds what rank 0 has learnt; nothing on other ranks. With MPI_THREAD_MULTIPLE any thread may
+  /// call this, also while another thread is inside a call.
   void add_statistics(select::statistics_dump& dump) const;
-  /// Of this only contexts that say something of the problem.
+  /// Like add_statistics(), only for contexts that are informative for the problem.
   void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
 
  private:
-  // Makes all that can fail on one rank alone.
+  // Makes everything that can fail on one rank alone.
   session(const settings& values, process& owner, int rank, int num_ranks, std::string name);
 
   struct rails_of_schedules {
@@ -122,48 +121,49 @@ class session final : slot_tenant {
           single_copy(lane.of().shared->has_single_copy()) {}
   };
 
-  // Who shares a host with whom. Nothing fails.
+  // Finds which ranks share hosts. Cannot fail.
   void know_nodes(const base_place& at);
   void keep_room_for_regions();
-  // Whether schedules may run in the memory that the ranks of each host share, if they get a slot
-  // of it. All ranks know alike where they are.
+  // Whether schedules may run in the memory that the ranks of each host share, given a slot. Equal
+  // on all ranks.
   bool may_share_memory(const base& of) const { return of.shared && nodes_.facts().most_ranks > 1; }
-  // With a slot that has been taken, or one that an idle communicator gives up, if there is any;
-  // else one is asked for again. Collective; nothing fails.
+  // Uses a slot that has been taken, or a slot that an idle communicator gives up. Otherwise a
+  // later call asks again. Collective; cannot fail.
   void begin_in_memory(int slot);
   [[gnu::noinline]] void ask_for_memory();
-  // -1: there is none.
+  // `slot` is -1 without a slot.
   void share_memory(int slot);
   void stay_without_memory();
   std::uint64_t calls() const override { return std::uint64_t(call_number_); }
   bool may_give_up_slot() const override { return !joint_.has_failed(); }
   void give_up_slot() override;
-  // Where the settings name rails, schedules run over these. Collective over `user`.
+  // If the settings name rails, schedules run over these rails. Collective over `user`.
   void open_rails(MPI_Comm user, bool all_name_rails, bool none_names_rails);
   void know_machine(double passed_s);
   static bool asks_for_arm(const call_options& options) {
     return !options.arm.empty() || options.segment_bytes >= 0;
   }
-  // Counts it, and makes the steps of a merge that are due; false: no rank is to wait for others.
+  // Counts the call, and makes the merge steps that are due. False: no rank may wait for other
+  // ranks.
   bool begin_call(const call& c);
   [[gnu::noinline]] void merge_steps();
-  // The kernel refuses them to some rank: from this call on there are none on any.
+  // The kernel refuses single copies to some rank: from this call on, no rank uses any.
   void give_up_single_copies();
   void say_copies_refused();
   int run_tuned(const call& c, std::uint8_t policy);
   int run_pinned(const call& c, const arm& a, std::uint64_t asked);
   int run_by(const arm& a, const call& c, recent_call& known);
   bool is_watched(const select::timed_call& chosen) const;
-  // How a call by this arm runs, if that can be known beforehand.
+  // Determines how a call by this arm runs, if known beforehand.
   [[gnu::noinline]] void prepare(recent_call& known, const call& c, const arm& a);
   void prepare_timed(recent_call& known, const call& c, const arm& a);
   int run_ready(const call& c, const recent_call& known);
   int leave_to_mpi(const call& c);
-  // What is rare is not inlined: a settled call is to run through little code.
-  // Asks the first plan of rank 0 and takes it over. Returns an MPI error code.
+  // Rare work is not inlined, so that a converged call runs through little code.
+  // Gets the first plan from rank 0 and takes it over. Returns an MPI error code.
   [[gnu::noinline]] int begin_context(const select::context_key& key, int context, const call& c,
                                       std::int64_t bytes);
-  // What a call has found that asks all ranks for its size, and what that took.
+  // The result of asking all ranks for the size of the call, and the time of asking.
   struct asked_size {
     std::int64_t bytes = 0;
     double took_s = 0;
@@ -171,21 +171,21 @@ class session final : slot_tenant {
   [[gnu::noinline]] int run_sized(const call& c, select::context_key key);
   int run_chosen(const select::context_key& key, const select::context_id& id, const call& c,
                  const asked_size* asked);
-  // Takes the time, or when the call ended.
+  // Measures the time of the call, or when the call ended.
   [[gnu::noinline]] int run_watched(const call& c, const arm& a, const select::timed_call& chosen,
                                     const asked_size* asked);
-  // The size that is predicted for: of what this rank knows, if it does not know all.
+  // The size for predictions; from this rank's own data if the size is not known to all ranks.
   std::int64_t bytes_to_expect(const call& c) const;
   void watch_own_time(const select::timed_call& chosen, double seconds);
   int run_arm(const call& c, const arm& a);
   int run_on_host(const call& c, const arm& a);
-  // Which physical rank is the schedule's first.
+  // The physical rank that is the schedule's first rank.
   int first_of(const call& c) const;
   shape shape_of(const call& c, const algorithm& a, const node_order* order) const;
-  // The order of ranks that the call's schedule is for; null: from the root on.
+  // The order of ranks that the call's schedule is for; null: rank order, starting at the root.
   const node_order* order_for(const call& c, const algorithm& a);
   int run_schedule(const call& c, const arm& a);
-  // With the buffers that are bound.
+  // Runs with the buffers that are bound.
   int run_bound(const schedule& s);
   int run_in_memory(const schedule& s, const wait_watch& watch);
   [[gnu::noinline]] int run_by_messages(const schedule& s, const wait_watch& watch);
@@ -208,12 +208,12 @@ class session final : slot_tenant {
                                                       select::policy_input plain,
                                                       std::unique_ptr<select::policy> first,
                                                       std::int64_t bytes) const;
-  // Whether the context may stay native while the account of the process allows no more.
+  // Whether the context may stay native while the process' account allows no more tuning.
   bool may_wait(const select::context_key& key) const;
   bool is_undecided(int context) const {
     return std::ranges::find(undecided_, context) != undecided_.end();
   }
-  // After a call of a context that has waited: its policy, once the account allows that.
+  // After a call of a context that has waited: makes its policy once the account allows tuning.
   void decide_at_last(int context, const call& c, std::int64_t bytes);
   select::plan_message lead(int context, std::int64_t bytes,
                             std::unique_ptr<select::policy> chosen);
@@ -222,60 +222,62 @@ class session final : slot_tenant {
   std::vector<select::arm_prior> priors(const select::context_key& key, const call& c,
                                         double bytes) const;
   int nearest_context(const select::context_key& key) const;
-  // The networks that schedules send over; empty: MPI's messages.
+  // The networks that schedules use; empty: MPI's messages.
   std::string rails() const;
   std::unique_ptr<select::policy> policy_with_knowledge(const select::context_key& key,
                                                         const call& c, std::int64_t bytes,
                                                         const select::policy_input& plain,
                                                         double octaves_away) const;
-  // Of the context's calls: the mean where merges have told it, else the first call's.
+  // The size of the context's calls: the mean if merges have reported it, else the first call's
+  // size.
   std::int64_t bytes_of(int context) const;
   select::context_statistics statistics_of(int context) const;
   knowledge::problem problem_of(const select::context_key& key, std::int64_t bytes) const;
   bool eligible_here(const algorithm& a, const call& c) const;
-  // Others may wait for what this rank still has to send over rails; false: these have failed.
+  // Other ranks may wait for data that this rank still has to send over rails; false: rails failed.
   bool keep_rails_on();
   void record_failure_of_rails();
   void trace(const call& c, const select::timed_call& chosen, double started_s, double seconds);
   static void tell_wait(void* self, std::span<const awaited_peer> peers, double waited_s);
 
   static constexpr std::int64_t first_calls_without_memory = 1000;
-  // In longer calls it does not show that all is asked again for each of them.
+  // For longer calls, the cost of determining everything again per call is negligible.
   static constexpr std::int64_t short_message_bytes = 16 * 1024;
-  // What contexts call an arm that is pinned, and may be none of known_arms().
+  // The number of a pinned arm in contexts, as that arm may be missing in known_arms().
   static constexpr int pinned_arm = select::native_arm + 1;
 
-  // What every call reads comes first, on few cache lines: other work empties the cache between
-  // calls.
+  // Members that every call reads come first, on few cache lines, because other work empties the
+  // cache between calls.
   std::int64_t call_number_ = 0;
-  std::int64_t asks_for_memory_at_ = 0;  // the number of a call; 0: never again
+  std::int64_t asks_for_memory_at_ = 0;  // number of a call; 0: never again
   const arm* last_arm_ = nullptr;
   process& process_;
   const settings& settings_;
   arm_table arms_;
   recent_calls recent_;
-  bool times_pinned_ = false;  // calls of pinned arms, now and then; the same on all ranks
-  // Its guard is also that of what else add_statistics reads: policies_, first_bytes_, own_time_.
+  bool times_pinned_ = false;  // times calls of pinned arms now and then; equal on all ranks
+  // Its guard also protects other members that add_statistics reads: policies_, first_bytes_,
+  // own_time_.
   joint_lockstep joint_;
   int rank_ = 0, num_ranks_ = 1;
   node_order nodes_;
   node_order caches_;                                            // of one node
-  std::shared_ptr<placement> room_for_nodes_, room_for_caches_;  // until these are known
+  std::shared_ptr<placement> room_for_nodes_, room_for_caches_;  // until nodes and caches are known
   std::string name_;
   std::uint32_t pins_run_ = 0;  // a bit for each collective whose arm of the setting `use` has run
-  std::string reason_;          // of the last failure, where more is known than its code says
-  machine_model machine_;       // rank 0 only, as the next one
+  std::string reason_;          // of the last failure, if more is known than its code
+  machine_model machine_;       // rank 0 only, like the next member
   const profile* profile_ = nullptr;                // none: machine_ holds generic constants
   std::unique_ptr<rails_of_schedules> over_rails_;  // none: over MPI's messages
-  cell_regions room_for_regions_;                   // what the next one needs
-  std::optional<memory_of_schedules> in_memory_;    // if all ranks share some
-  std::int64_t calls_without_memory_ = first_calls_without_memory;  // before it is asked for again
+  cell_regions room_for_regions_;                   // needed by the next member
+  std::optional<memory_of_schedules> in_memory_;    // if all ranks share memory
+  std::int64_t calls_without_memory_ = first_calls_without_memory;  // until the next request
   bool one_thread_ = false, was_evicted_ = false;                   // on all ranks
   schedule_cache schedules_;
-  std::vector<std::string> policies_;  // 0: the setting's; the others were named by calls
+  std::vector<std::string> policies_;  // 0: the setting's; other policies were named by calls
   call_buffers buffers_;
   host_copies host_copies_;
-  own_time own_time_;  // rank 0 only, as the next one
+  own_time own_time_;  // rank 0 only, like the next member
   std::int64_t last_timed_call_ = 0;
   std::vector<std::int64_t> first_bytes_;  // rank 0: of the first call of each context
   std::vector<int> undecided_;             // rank 0: contexts without their policy
