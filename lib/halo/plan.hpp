@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What an exchange has to move, as all versions see it.
+// The messages of an exchange, as all versions see them.
 #pragma once
 
 #include "lib/halo/datatypes.hpp"
@@ -17,26 +17,26 @@
 
 namespace railpass::internal::halo {
 
-/// An exchange's features are so many lengths; a function set has room for 16 sizes, two of which
-/// are the exchange's shape: whether it is in two parts, and whether it has corners.
+/// Limit of the lengths that are an exchange's features. A function set has room for 16 sizes; two
+/// of them are the exchange's shape: whether it has two parts, and whether it has corners.
 inline constexpr std::size_t most_lengths = 14;
 
-/// One side's elements of all fields.
+/// The elements of one side, for all fields.
 class side {
  public:
   side() = default;
   /// `parts[f]` belongs to `fields[f]`. Throws mpi_failure.
   side(std::vector<strided> parts, const std::vector<array_layout>& fields, MPI_Comm comm);
 
-  /// Of all elements, as seen from address().
+  /// The type of all elements, relative to address().
   MPI_Datatype type() const { return type_; }
   std::byte* address() const { return parts_[0].first; }
   std::int64_t bytes() const { return bytes_; }  ///< packed
-  /// Stretches of memory without gaps.
+  /// The number of gapless stretches of memory.
   std::int64_t pieces() const;
   const strided& part(std::size_t field) const { return parts_[field]; }
 
-  /// Copies all elements to `to`, bytes() long, or from there. Throw mpi_failure.
+  /// Copy all elements to `to` (bytes() long), or from `from`. Throw mpi_failure.
   void pack(std::byte* to) const;
   void unpack(const std::byte* from) const;
 
@@ -48,65 +48,67 @@ class side {
   std::int64_t bytes_ = 0;
 };
 
-/// A side's elements where they are in another rank's windows.
+/// A side's elements in another rank's windows.
 struct remote_side {
   std::vector<strided> parts{};              ///< by field; `first` is an offset
-  std::vector<std::int64_t> places_bytes{};  ///< by field: in the window of that field
-  std::int64_t packed_place_bytes = 0;       ///< in the buffer of packed messages
+  std::vector<std::int64_t> places_bytes{};  ///< by field: place in the window of the field
+  std::int64_t packed_place_bytes = 0;       ///< place in the buffer of packed messages
 };
 
-/// All ranks send in one direction: to the neighbour there, and receive from the opposite one.
-/// Beyond sides of the domain either may be missing (MPI_PROC_NULL).
+/// All ranks send to the neighbour in one direction and receive from the opposite neighbour. Beyond
+/// sides of the domain, either neighbour may be missing (MPI_PROC_NULL).
 struct shift {
   int to = MPI_PROC_NULL, from = MPI_PROC_NULL;
-  int tag = 0;  ///< one rank may be the neighbour on several sides
-  /// Of each two ranks that follow each other in this direction, one receives before it sends, but
-  /// where an odd ring closes. So no order of synchronous messages closes a circle.
+  int tag = 0;  ///< distinguishes sides on which the same rank is the neighbour
+  /// Of two consecutive ranks in this direction, one receives before it sends, except where an odd
+  /// ring closes. So synchronous messages cannot form a cycle.
   bool receives_first = false;
   side sent{}, received{};
   std::int64_t sent_place_bytes = 0, received_place_bytes = 0;  ///< in a buffer of packed messages
-  remote_side received_there{};                                 ///< where `to` receives this
-  remote_side sent_there{};                                     ///< where `from` sends it from
+  remote_side received_there{};                                 ///< where `to` receives the sent
+                                                                ///< elements
+  remote_side sent_there{};                                     ///< where `from` sends the received
+                                                                ///< elements from
 };
 
-/// Of an array, the memory in which it lies.
+/// The memory of an array.
 struct memory_range {
   std::byte* begin = nullptr;
   std::byte* end = nullptr;
 };
 
-/// The same shifts on all ranks, in the same order; those to oneself are apart.
+/// The same shifts on all ranks, in the same order. Shifts to the rank itself are separate.
 class plan {
  public:
-  /// Collective over `comm`, which must outlive the plan and return errors. Throws error, on all
-  /// ranks alike, if arguments are wrong or do not fit together; mpi_failure.
+  /// Collective over `comm`, which must outlive the plan and return errors. Throws error on all
+  /// ranks if arguments are wrong or contradictory; mpi_failure.
   plan(MPI_Comm comm, const mpi::halo_arguments& arguments);
   plan(const plan&) = delete;
   plan& operator=(const plan&) = delete;
 
   MPI_Comm comm() const { return comm_; }
   const std::vector<shift>& shifts() const { return shifts_; }
-  /// The same by way of neighbours across faces: two shifts for each dimension, in order, each of
-  /// which takes along what the dimensions before have brought. Corners take 2 D messages
-  /// instead of 3^D - 1.
+  /// The same exchange through face neighbours: two shifts per dimension, in order. Each shift
+  /// carries along what earlier dimensions have brought. Corners take 2 D messages instead of 3^D -
+  /// 1.
   const std::vector<shift>& forwarding() const { return forwarding_; }
   const std::vector<array_layout>& fields() const { return fields_; }
   memory_range range(std::size_t field) const { return ranges_[field]; }
-  /// Of a buffer for all packed messages, of either list.
+  /// Size of a buffer for all packed messages of either list.
   std::int64_t packed_bytes() const { return packed_bytes_; }
   std::int64_t forwarding_bytes() const { return forwarding_bytes_; }
 
-  /// That a message of this rank consists of.
+  /// The largest number of pieces in a message of this rank.
   std::int64_t most_pieces() const;
 
-  /// Bytes of the longest messages of any rank, as longest_by_side() has them. Collective.
+  /// Bytes of the longest messages of any rank, in the order of longest_by_side(). Collective.
   std::vector<std::int64_t> message_lengths() const;
 
-  /// A copy of all elements that come from neighbours; puts it back.
+  /// Returns a copy of all elements that neighbours send; put_back() restores them.
   std::vector<std::byte> received_elements() const;
   void put_back(const std::vector<std::byte>& received) const;
 
-  /// Where this rank is its own neighbour.
+  /// Copies the sides on which this rank is its own neighbour.
   void copy_own_sides() const;
 
  private:
@@ -129,7 +131,7 @@ class plan {
   mutable std::vector<std::byte> own_message_;
 };
 
-/// Whether it is so on all ranks. Collective.
+/// Whether `here` is true on all ranks. Collective.
 bool on_all(MPI_Comm comm, bool here);
 
 }  // namespace railpass::internal::halo

@@ -26,13 +26,13 @@ constexpr std::int64_t summand(std::int64_t element, int rank) { return element 
 std::int64_t whole_message_bytes(collective op, std::int64_t bytes, int num_ranks) {
   const collective_traits& d = describe(op);
   if (d.what == promise::all_arrive) return num_ranks;
-  // A rank may receive up to three times what it sends there.
+  // A rank may receive up to three times its sent bytes.
   constexpr std::int64_t most_bytes = std::numeric_limits<int>::max() / 3;
   if (d.what == promise::blocks_to_blocks && d.lengths == block_lengths::of_pair &&
       bytes > most_bytes)
     throw error("expected at most " + std::to_string(most_bytes) + " for " + std::string(d.name));
   const bool equal_blocks = traits_of(op).blocks && d.lengths == block_lengths::equal;
-  for (;;) {  // the element follows from the length
+  for (;;) {  // the element size follows from the length
     const std::int64_t whole = unit_bytes_of(op, bytes) * (equal_blocks ? num_ranks : 1);
     if (bytes % whole == 0) return bytes;
     bytes += whole - bytes % whole;
@@ -52,7 +52,7 @@ workload::workload(const job& j, collective op, std::int64_t bytes, int root)
   call_.op = op;
   call_.root = root_;
   if (what == promise::all_arrive) return;
-  // A byte more: no buffer is null.
+  // A further byte, so that no buffer is null.
   const auto bytes_of = [](const std::vector<block>& blocks) {
     return std::size_t(blocks.empty() ? 1
                                       : blocks.back().place_bytes + blocks.back().length_bytes + 1);
@@ -79,11 +79,11 @@ workload::workload(const job& j, collective op, std::int64_t bytes, int root)
   prepare();
 }
 
-// Where the block for rank `to` begins in the message of rank `from`.
+// Start of rank `to`'s block in rank `from`'s message.
 std::int64_t workload::begin_units(int from, int to) const {
   if (!traits_of(op_).blocks) return to == 0 ? 0 : units_;
   if (describe(op_).lengths == block_lengths::equal) return units_ / num_ranks_ * to;
-  // Weights 1, 2, 3, 1, 2, 3, ...; only an all_to_all has others on every rank.
+  // Weights 1, 2, 3, 1, 2, 3, ...; in an all_to_all, each rank starts at another weight.
   const int first = describe(op_).what == promise::blocks_to_blocks ? from : 0;
   const auto weight_before = [&](int k) {
     std::int64_t sum = 0;
@@ -102,7 +102,7 @@ std::vector<workload::block> workload::sent() const {
     blocks.push_back({from, to, place, length});
     place += length;
   };
-  // A broadcast's buffer is the receive side; a barrier has none.
+  // The buffer of a broadcast is the receive side; a barrier has no buffer.
   if (what == promise::root_to_all || what == promise::all_arrive) return blocks;
   if (what == promise::blocks_to_blocks || (what == promise::root_to_blocks && rank_ == root_))
     for (int k = 0; k < num_ranks_; ++k) add(rank_, k, k);
@@ -131,12 +131,12 @@ std::vector<workload::block> workload::received() const {
   return blocks;
 }
 
-// One block, or those of all ranks in order.
+// Describes one block, or the blocks of all ranks in order.
 void workload::describe_side(call_side& side, std::vector<int>& counts, std::vector<int>& places,
                              const std::vector<block>& blocks, bool all) const {
   side.type = type();
   if (describe(op_).lengths == block_lengths::equal || !all) {
-    // Counts of all blocks are also looked at where there is no memory for them.
+    // The counts of all blocks are used even without memory for the blocks.
     side.count = int(blocks.empty() ? length_units(0, 0) : blocks[0].length_bytes);
     return;
   }
@@ -164,7 +164,7 @@ void workload::with_elements(F&& f) const {
     f(static_cast<unsigned char>(0));
 }
 
-// Of a reduction's result: which elements this rank has.
+// The elements of a reduction's result that this rank has.
 std::int64_t workload::first_element() const {
   return traits_of(op_).blocks ? begin_units(0, rank_) : 0;
 }
@@ -175,7 +175,7 @@ std::int64_t workload::num_elements() const {
                        (what == promise::prefix_before && rank_ == 0);
   return nothing ? 0 : units_;
 }
-// How many ranks' numbers are in the result, and the sum of what the ranks add.
+// The number of ranks that contribute to the result, and the sum of their contributions.
 std::pair<std::int64_t, std::int64_t> workload::summands() const {
   const promise what = describe(op_).what;
   const int end = what == promise::prefix          ? rank_ + 1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A transport over real rails, shared by the threads and the lanes of several communicators: who
-// may use it, and when it ends.
+// A transport over real rails, shared by threads and by lanes of several communicators: who may use
+// it, and when it ends.
 #pragma once
 
 #include "lib/rails/posting.hpp"
@@ -19,13 +19,13 @@
 
 namespace railpass::internal {
 
-/// Several threads may use it: one lock, held while one of them works with the transport, which
-/// lets the messages of all advance.
+/// Several threads may use a transport. A lock is held while a thread works with the transport,
+/// which makes the messages of all threads progress.
 class open_transport {
  public:
-  /// Opens the rails of the list between all ranks of `comm`, which is needed until they are open;
-  /// what they send by MPI goes `over` its place. Collective; throws error on all ranks alike. For
-  /// `silence_s` see transport_options.
+  /// Opens the listed rails between all ranks of `comm`, which must live until the rails are open.
+  /// Messages that rails send by MPI use the place `over`. Collective; throws error on all ranks.
+  /// `silence_s`: see transport_options.
   open_transport(MPI_Comm comm, const mpi_place& over, const std::string& rails,
                  const std::string& strategy, double silence_s);
   ~open_transport();
@@ -33,24 +33,24 @@ class open_transport {
   int rank() const { return rank_; }
   int num_ranks() const { return num_ranks_; }
   MPI_Group group() const { return group_; }
-  /// What it was opened with.
+  /// The arguments of the constructor.
   const std::string& rails() const { return names_; }
   const std::string& strategy() const { return strategy_; }
-  /// The same on its ranks, and no other transport's.
+  /// Equal on its ranks, and different from the numbers of other transports.
   std::uint64_t id() const { return id_; }
 
-  /// Why other processes of this host are not shown what it carries; empty: they are.
+  /// Why other processes of this host cannot see the load of the rails; empty: they can.
   const std::string& board_problem() const { return board_problem_; }
 
-  /// Works with the transport; nobody else does meanwhile.
+  /// Works with the transport, under the lock.
   template <class Work>
   auto with(const Work& work) {
     const std::unique_lock lock = locked();
     return work(*transport_);
   }
 
-  /// Blocks until `done` says so of the transport, or the deadline is over; which of these. Throws
-  /// error if the rails have failed.
+  /// Blocks until `done` returns true (returns true), or the deadline has passed (returns false).
+  /// Throws error if the rails have failed.
   template <class Done>
   bool wait(const Done& done, double deadline_s = 0) {
     for (int empty = 0;; ++empty) {
@@ -64,51 +64,50 @@ class open_transport {
     }
   }
 
-  /// The same until a request of MPI's has ended, whatever becomes of the transport.
+  /// Waits until an MPI request has ended, even if the transport fails.
   void wait_for(MPI_Request& request);
 
-  /// Nothing has moved `empty` times in a row: see waiting. Lets threads that want the lock have it
-  /// first, and MPI advance once after a sleep: others may need that.
+  /// Call after nothing has moved `empty` times in a row: see waiting. Lets waiting threads have
+  /// the lock first, and makes MPI progress once after a sleep, which other ranks may need.
   void give_way(int empty);
 
-  /// Numbers of lanes that no other one has on any rank: measuring happens on the first one, the
-  /// one it was opened for has the second. The others belong to who asks; nothing if there are none
-  /// left.
+  /// Numbers of lanes, unique on all ranks. The first lane is for measuring; the second lane is for
+  /// the communicator that opened the transport. new_lane() returns a further number, or nothing if
+  /// no number is left.
   static constexpr std::uint32_t measuring_lane = 0, founding_lane = 1;
   std::optional<std::uint32_t> new_lane();
-  /// One more lane is about to use it. False if it cannot: the transport has failed or, unless the
-  /// first rank of the lane `has_held` it, may be about to end.
+  /// Announces a further lane. False if the transport has failed or, unless the first rank of the
+  /// lane `has_held` it, may be about to end.
   bool hold(bool has_held);
-  /// The lane has come to nothing, or has ended without the others. False if nobody can use the
-  /// transport any more.
+  /// The lane was not made, or has ended without the other ranks. False if the transport cannot be
+  /// used any more.
   bool release();
-  /// A lane ends without the others, so nobody knows which is the last one: the transport lives
-  /// until MPI ends.
+  /// A lane ends without the other ranks, so the last lane is unknown: the transport lives until
+  /// MPI ends.
   void keep();
-  /// A lane is about to end. Returns how many others there are on this rank. If it spans all ranks,
-  /// the transport may end with it: no new ones until end_release.
+  /// A lane is about to end. Returns the number of other lanes on this rank. If the lane spans all
+  /// ranks, the transport may end with it, and takes no new lanes until end_release().
   int begin_release(bool spans);
   void end_release(bool may_go_on);
 
-  /// Ends it, as all ranks do: blocks until they are all there and all messages have left, and
-  /// frees the communicator it was opened over. Collective. Throws error if it cannot end, or has
-  /// not 10 s after all were there; then the communicator is not freed.
+  /// Ends the transport. Collective: blocks until all ranks have called and all messages have left.
+  /// Frees the communicator. Throws error if the transport cannot end, or has not ended 10 s after
+  /// the last rank's call; the communicator is then not freed.
   void close();
-  /// Whether it has ended, well or not.
+  /// Whether the transport has ended, with or without an error.
   bool closed() const { return closed_; }
 
-  /// MPI ends on this rank: says farewell to the others once all messages have left, and waits for
-  /// none of them. Whether that is all there is to do: the others have said so, too, or it has
-  /// failed.
+  /// MPI ends on this rank: says farewell to the other ranks once all messages have left, without
+  /// waiting. Returns whether nothing is left to do: the other ranks have said farewell, too, or
+  /// the transport has failed.
   bool leave();
-  /// A rank that would not get a message whose send has ended if this one let nothing advance any
-  /// more.
+  /// A rank that would miss a message whose send has ended, if this rank stopped making progress.
   std::optional<int> owed();
   /// Why the rails have failed.
   std::string failure();
-  /// Says farewell at once, if the rails have not failed: this rank lets nothing advance any more.
+  /// Says farewell at once, unless the rails have failed: this rank makes no more progress.
   void part();
-  /// The last that is called before MPI has ended.
+  /// The last call before MPI has ended.
   void end();
 
  private:
@@ -120,7 +119,7 @@ class open_transport {
   std::string names_, strategy_;
   std::uint64_t id_ = 0;
   std::string board_problem_;
-  std::mutex mutex_;  // guards these
+  std::mutex mutex_;  // guards the next members
   std::optional<transport::transport> transport_;
   std::optional<posting> posting_;
   int lanes_ = 0;
