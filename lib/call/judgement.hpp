@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which calls may be tuned. What is decided here, and in session::run, is decided from what is
-// equal on all ranks, or by a mistake that the MPI library finds on this rank before it
-// communicates.
+// Decides which calls are eligible for tuning. Decisions here and in session::run depend only on
+// values that are equal on all ranks, or on mistakes that the MPI library finds on this rank before
+// it communicates.
 #pragma once
 
 #include "lib/sets/neighbor_call.hpp"
@@ -11,44 +11,44 @@
 namespace railpass::internal {
 
 enum class judgement {
-  /// The MPI library is to answer: it refuses the arguments on this rank, or has a type and an
-  /// operation of which only it knows what they mean together. The call is not counted.
+  /// The MPI library must answer: it refuses the arguments on this rank, or only it knows this
+  /// combination of type and operation. The call is not counted.
   leave_to_mpi,
-  /// Nothing is sent, on all ranks. The call is not counted.
+  /// All ranks send nothing. The call is not counted.
   empty,
   ours
 };
 
-/// Judges a call on an intra-communicator, and fills in its two lengths. Local. Arguments that MPI
-/// libraries refuse count as such only if this one does: a call that is refused on one rank alone
-/// is no call of the others.
+/// Classifies a call on an intra-communicator, and fills in its two lengths. Local. Arguments that
+/// MPI libraries refuse count as invalid only if this library refuses them: a call refused on one
+/// rank alone does not exist for other ranks.
 judgement judge(call& c, int rank, int num_ranks);
 
-/// The same of a call between neighbours: no call is empty for all ranks.
+/// Classifies a call between neighbours: no such call is empty for all ranks.
 judgement judge(const neighbor_call& c, const neighbors& around);
 
-/// The length of the call's message, in one place for all collectives: equal on all ranks, by MPI's
-/// rules about type signatures; 0 if only pairs of ranks know it. Negative: no valid arguments, or
-/// longer than 2^60 bytes. Local.
+/// The length of the call's message, computed here for all collectives. Equal on all ranks, by
+/// MPI's rules about type signatures; 0 if only pairs of ranks know the length. Negative: invalid
+/// arguments, or more than 2^60 bytes. Local.
 std::int64_t message_bytes_of(const call& c, int rank, int num_ranks);
 
-/// Of a valid call whose lengths only pairs of ranks know: the packed bytes that this rank sends or
-/// receives, the larger. The largest one of all ranks is what message_bytes_of() is of a call with
-/// equal blocks. Local.
+/// For a valid call whose lengths only pairs of ranks know: the packed bytes that this rank sends
+/// or receives, whichever is larger. With equal blocks, the largest value of all ranks equals
+/// message_bytes_of(). Local.
 std::int64_t own_bytes_of(const call& c, int rank, int num_ranks);
 
-/// Whether every MPI library has the operation for elements of this type. All operations of the
-/// user's are for all types. Local.
+/// Whether every MPI library defines the operation for elements of this type. Operations of the
+/// user are defined for all types. Local.
 bool is_defined(MPI_Op op, MPI_Datatype type);
 
-/// Whether the operation is one of MPI's own, or none at all.
+/// Whether the operation is predefined by MPI, or null.
 bool is_builtin(MPI_Op op);
 
-/// Whether what the call means on this rank is said by types and an operation of MPI's own alone:
-/// by none that may be freed, and its handle become another one's. The call must be ours. Local.
+/// Whether only predefined types and operations define the call on this rank: no handle that may be
+/// freed and reused. The call must be eligible. Local.
 bool names_only_predefined(const call& c, int rank);
 
-/// Whether ranks' elements may be combined in any order; all calls that combine none are.
+/// Whether elements may be combined in any order. True for calls that combine nothing.
 inline bool is_commutative(const call& c) {
   if (!c.is_reduction()) return true;
   int commutative = 0;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How a rank comes into memory that another rank of its node has opened, and how that one is rid of
-// it: railpass/schedule/checking/handovers.hpp explores both.
+// How a rank enters memory that another rank of its node has opened, and how the owner closes the
+// memory. railpass/schedule/checking/handovers.hpp explores both.
 //
-//   * A visitor says whose memory it is in before the kernel copies, then looks again whether that
-//     is still open, and says when it is out. An owner whose call fails closes all that it has
-//     opened, then waits until nobody is inside. So none writes into a buffer whose owner has gone
-//     on, and no visitor needs to hear of a failure for that.
-//   * Where the kernel refuses, since a process has given up privileges, the visitor asks the
-//     owner, portion by portion, by way of the visitor's box. The owner answers whenever it waits
-//     in the call, which it does not leave before the visitor.
+// * A visitor first notes the owner of the memory. It then checks that the memory is still open,
+//   lets the kernel copy, and notes when it has left. An owner whose call fails closes its memory,
+//   then waits until no rank is inside. So no rank writes into a buffer whose owner has continued,
+//   and no visitor needs to hear of a failure for that.
+// * The kernel refuses if a process has given up privileges. The visitor then asks the owner for
+//   portions, through the visitor's box. The owner answers whenever it waits in the call, and
+//   leaves the call after the visitor.
 #pragma once
 
 #include "lib/exec/cells.hpp"
@@ -25,17 +25,17 @@
 
 namespace railpass::internal {
 
-/// Of one rank of a communicator.
+/// For one rank of a communicator.
 class relay {
  public:
   relay(const cell_regions& regions, std::int32_t rank) : regions_(regions), rank_(rank) {}
 
   // ---- the visitor
 
-  /// While one of these lives and has got in, the owner does not end.
+  /// While a visit lives and has got in, the owner's call does not end.
   class visit {
    public:
-    /// `number`: of the cell in which the owner says what it has opened.
+    /// `number`: of the cell in which the owner shows the opened memory.
     visit(const relay& by, std::int32_t owner, std::uint64_t number) : entered_(by.entered()) {
       entered_.store(std::uint64_t(owner) + 1, std::memory_order_seq_cst);
       is_in_ = by.regions_[owner].still_shows(cell_ring::opened, number);
@@ -51,7 +51,7 @@ class relay {
   };
 
   static constexpr std::size_t portion_bytes = sizeof(relay_box::portion);
-  /// Asks the owner for bytes at its address, or to take those of the portion.
+  /// Asks the owner for bytes at its address or, if `writes`, to write the portion there.
   void ask(std::int32_t owner, std::byte* address, std::size_t bytes, bool writes) const {
     relay_box& mine = box(rank_);
     mine.address = reinterpret_cast<std::uintptr_t>(address);
@@ -68,18 +68,19 @@ class relay {
 
   // ---- the owner
 
-  /// Answers what is asked of this rank and is opened(visitor, address, bytes, writes): a process
-  /// that the kernel protects shows its peers nothing else of its memory.
+  /// Answers requests to this rank for which opened(visitor, address, bytes, writes) is true. A
+  /// process that the kernel protects shows its peers no other memory.
   template <class Opened>
   void answer(const Opened& opened) const {
     for (const cell_regions::entry& e : regions_) {
       if (e.rank == rank_ || !e.region.memory()) continue;
       relay_box& theirs = e.region.box();
-      // Only who is asked may look further: for others the box may be changing.
+      // Only the rank asked may read further: for other ranks, the box may be changing.
       const std::uint64_t asked = std::atomic_ref(theirs.asked).load(std::memory_order_acquire);
       const std::atomic_ref answered(theirs.answered);
       if (asked != asking(asked >> bits_of_rank, rank_) ||
-          answered.load(std::memory_order_relaxed) >= asked)  // others may have answered since
+          answered.load(std::memory_order_relaxed) >= asked)  // another rank may have answered
+                                                              // since
         continue;
       auto* const here = reinterpret_cast<std::byte*>(std::uintptr_t(theirs.address));
       const std::size_t bytes = std::min<std::size_t>(theirs.bytes, portion_bytes);
@@ -90,8 +91,8 @@ class relay {
     }
   }
 
-  /// Closes what this rank has opened, for a call that has failed; nobody is inside after that. No
-  /// rank runs a schedule in this memory any more.
+  /// After a failed call: closes all memory that this rank has opened; afterwards no rank is
+  /// inside. No rank runs a further schedule in this memory.
   void close_all() const {
     regions_[rank_].hide_all(cell_ring::opened);
     for (const cell_regions::entry& e : regions_)
@@ -107,7 +108,7 @@ class relay {
   static constexpr std::uint64_t asking(std::uint64_t times, std::int32_t owner) {
     return times << bits_of_rank | (std::uint64_t(owner) + 1);
   }
-  // One that is there, but somebody else's, counts: it can be told by no other mark.
+  // A foreign process with this number counts as alive, because it cannot be distinguished.
   static bool is_alive(pid_t process) { return ::kill(process, 0) == 0 || errno != ESRCH; }
 
   relay_box& box(std::int32_t rank) const { return regions_[rank].box(); }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One copy from the memory of one process to that of another, which the kernel makes. Whether it
-// does depends on who started whom, on containers and on security modules: it is tried before it is
-// relied on.
+// A single copy by the kernel between the memories of two processes. Whether the kernel permits the
+// copy depends on parent processes, containers and security modules, so railpass tries a copy
+// first.
 #pragma once
 
 #include "lib/exec/copies.hpp"
@@ -22,7 +22,7 @@ namespace detail {
 using copying_call = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long,
                                  unsigned long);
 
-// How many bytes it copied: fewer than all where it failed, as errno says then.
+// Returns the number of copied bytes: less than `bytes` after a failure, with errno.
 inline std::size_t copied_bytes(copying_call call, pid_t process, std::byte* local,
                                 std::byte* remote, std::size_t bytes) {
   std::size_t done = 0;
@@ -35,8 +35,8 @@ inline std::size_t copied_bytes(copying_call call, pid_t process, std::byte* loc
   return done;
 }
 
-// Where the kernel's copy would be slow, portions go by way of memory that lies otherwise and stays
-// in the cache.
+// Where the kernel's copy would be slow, portions go through memory with another alignment that
+// stays in the cache.
 inline bool goes_by_way(const std::byte* to, const std::byte* from) {
 #if defined(__x86_64__)
   static const bool amd = __builtin_cpu_is("amd");
@@ -49,7 +49,7 @@ inline bool goes_by_way(const std::byte* to, const std::byte* from) {
 struct way {
   static constexpr std::size_t page = 4096, portion = 32 * 1024;
   alignas(page) std::byte memory[portion + page];
-  // Half a page away from both.
+  // Half a page away from the remote alignment.
   std::byte* off(const std::byte* remote) {
     return memory + (reinterpret_cast<std::uintptr_t>(remote) + page / 2) % page;
   }
@@ -57,16 +57,16 @@ struct way {
 
 }  // namespace detail
 
-/// Copies from and to other processes' memory. Each returns how many bytes the kernel has copied:
-/// fewer than all where it failed, as errno says then.
+/// Copies from and to the memory of other processes. Functions return the number of copied bytes:
+/// less than `bytes` after a failure, with errno.
 class single_copies {
  public:
-  /// Allocates what copies may go by way of; throws std::bad_alloc.
+  /// Allocates the intermediate memory; throws std::bad_alloc.
   void prepare() {
     if (!by_) by_ = std::make_unique<detail::way>();
   }
 
-  /// From address `from` of the process.
+  /// Copies from address `from` of the process.
   std::size_t copy_from(pid_t process, std::byte* from, std::byte* to, std::size_t bytes) const {
     if (!detail::goes_by_way(to, from))
       return detail::copied_bytes(::process_vm_readv, process, to, from, bytes);
@@ -78,7 +78,7 @@ class single_copies {
       return done;
     });
   }
-  /// To its address `to`.
+  /// Copies to address `to` of the process.
   std::size_t copy_to(pid_t process, std::byte* to, std::byte* from, std::size_t bytes) const {
     if (!detail::goes_by_way(to, from))
       return detail::copied_bytes(::process_vm_writev, process, from, to, bytes);
@@ -101,21 +101,21 @@ class single_copies {
     return done;
   }
 
-  std::unique_ptr<detail::way> by_;  // too long for the stacks of some threads
+  std::unique_ptr<detail::way> by_;  // too large for the stacks of some threads
 };
 
-/// What a process shows, in memory that it shares, so that others can try.
+/// Data that a process shows in shared memory, so that other processes can try a copy.
 struct single_copy_probe {
   pid_t process = 0;
-  std::uint64_t address = 0;  ///< of such a word in its own memory
-  std::uint64_t word = 0;     ///< what it holds, which another process will hardly hold there
+  std::uint64_t address = 0;  ///< of such a word in the process' own memory
+  std::uint64_t word = 0;     ///< value there, which no other process is likely to hold
 
-  /// Of this process.
+  /// The probe of this process.
   static single_copy_probe of(const std::uint64_t& word) {
     return {::getpid(), reinterpret_cast<std::uintptr_t>(&word), word};
   }
-  /// Whether this process can copy from and to the memory of the one that shows the probe: another
-  /// one may have its number here.
+  /// Whether this process can copy from and to the memory of the process that shows the probe. The
+  /// check is needed because the process number may belong to another process here.
   bool can_copy() const {
     std::uint64_t found = 0;
     auto* const local = reinterpret_cast<std::byte*>(&found);

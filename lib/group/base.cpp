@@ -17,7 +17,7 @@ namespace railpass::internal {
 
 namespace {
 
-// What the group calls the communicator's ranks; empty if it has not all of them.
+// The group's ranks of the communicator's ranks; empty if the group lacks a rank.
 std::vector<int> translate(MPI_Comm comm, MPI_Group to) {
   int num_ranks = 0;
   PMPI_Comm_size(comm, &num_ranks);
@@ -31,8 +31,8 @@ std::vector<int> translate(MPI_Comm comm, MPI_Group to) {
   return others;
 }
 
-// MPI libraries may look for each rank among all of the group when they translate, but compare
-// communicators rank by rank.
+// Cheaper than translate(): MPI libraries may search the group for each rank when they translate,
+// but compare communicators rank by rank.
 bool has_same_ranks(const base& of, MPI_Comm user, int num_ranks) {
   if (num_ranks != of.hosts->num_ranks()) return false;
   int how = MPI_UNEQUAL;
@@ -73,7 +73,8 @@ int base_lane::irecv(std::int32_t* words, int count, int from, int tag,
 }
 
 void base_lane::tell_all(trouble what) const {
-  // One word, which MPI libraries take at once; what they do not take yet must stay.
+  // MPI libraries take a single word at once. The words are static, because they must stay until
+  // taken.
   static const std::array words{std::int32_t(trouble::none), std::int32_t(trouble::failed),
                                 std::int32_t(trouble::unlike), std::int32_t(trouble::gone)};
   for (int r = 0; r < num_ranks(); ++r) {
@@ -106,7 +107,7 @@ base_lane::news base_lane::look() const {
       break;
     int count = 0;
     PMPI_Get_count(&status, MPI_INT32_T, &count);
-    // A rank that is none of these may have failed on a communicator that had this number before.
+    // Other sources may have failed on a communicator that used this number before.
     for (int r = 0; r < num_ranks(); ++r) {
       if (place_.ranks[r] != status.MPI_SOURCE) continue;
       if (count == 1) {
@@ -124,8 +125,8 @@ base_lane::news base_lane::look() const {
 }
 
 bases& bases::of_process() {
-  // Never destroyed, as communicators may be freed after all destructors have run; and without an
-  // allocation, as others may be waiting.
+  // Never destroyed, because communicators may be freed after all destructors have run. Made
+  // without an allocation, because other ranks may be waiting.
   alignas(bases) static std::byte memory[sizeof(bases)];
   static bases& all = *::new (memory) bases;
   return all;
@@ -177,7 +178,7 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
                                          words, MPI_INT64_T, comm.handle))
     return failure;
   made.id = std::uint64_t(from.all[2]);  // rank 0's number
-  // If memory is short on one rank, none uses it.
+  // If memory is short on one rank, no rank uses the memory.
   std::array<std::int64_t, 2> agreed{1, 0};
   std::optional<node_memory::making> shared;
   try {
@@ -228,13 +229,13 @@ int bases::make(MPI_Comm user, materials from, base_place& place) {
 bool bases::make_for_world(bool wanted, std::int64_t shared_bytes, bool& on_all) {
   int num_ranks = 1;
   PMPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
-  MPI_Comm parent = MPI_COMM_NULL;  // nobody knows what the program has started besides
+  MPI_Comm parent = MPI_COMM_NULL;  // the ranks of a parent program are unknown
   PMPI_Comm_get_parent(&parent);
   if (num_ranks < 2 || parent != MPI_COMM_NULL) return false;
   materials from;
   try {
     from = prepare(num_ranks, shared_bytes);
-  } catch (const std::exception&) {  // seen by all below
+  } catch (const std::exception&) {  // the reduction below informs all ranks
   }
   std::array<int, 2> ok{wanted && from.made ? 1 : 0, on_all ? 1 : 0};
   base_place place;
@@ -243,7 +244,7 @@ bool bases::make_for_world(bool wanted, std::int64_t shared_bytes, bool& on_all)
       !ok[0])
     return false;
   on_all = ok[1] != 0;
-  make(MPI_COMM_WORLD, std::move(from), place);  // without one the first agreement tries again
+  make(MPI_COMM_WORLD, std::move(from), place);  // without a base, the first agreement tries again
   return true;
 }
 
@@ -305,7 +306,7 @@ void bases::keep(std::unique_ptr<merge_messages> left) {
 
 void bases::settle() {
   for (;;) {
-    std::unique_ptr<merge_messages> settled;  // gives its lane back once the lock is released
+    std::unique_ptr<merge_messages> settled;  // gives its lane back after the lock is released
     const std::lock_guard lock(mutex_);
     const auto found =
         std::ranges::find_if(left_, [](const auto& messages) { return messages->has_settled(); });

@@ -16,40 +16,39 @@
 
 namespace railpass::internal {
 
-/// The messages of a communicator's merges, each along the tree of its lockstep. Plain
-/// point-to-point messages, whose receives are posted when a merge begins, so that they arrive
-/// while calls are made: unlike a nonblocking collective none can be matched with another call's
-/// when a rank has missed one, and none waits for the MPI library to be inside its own. Not thread
-/// safe.
+/// The messages of a communicator's merges, along the tree of its lockstep. Plain point-to-point
+/// messages whose receives are posted when a merge begins, so that messages arrive during calls.
+/// Compared with nonblocking collectives: a message never matches another call's message if a rank
+/// has missed a merge, and never waits until the MPI library is called. Not thread-safe.
 class merge_messages {
  public:
-  /// Allocates all that will be needed.
+  /// Allocates everything that will be needed.
   merge_messages(int rank, int num_ranks);
-  /// What has not come is given up.
+  /// Gives up messages that have not arrived.
   ~merge_messages();
   merge_messages(const merge_messages&) = delete;
   merge_messages& operator=(const merge_messages&) = delete;
 
-  /// Before the first step.
+  /// Call before the first step.
   void connect(std::shared_ptr<base_lane> over) { lane_ = std::move(over); }
-  /// The same: ranks ask their parents for the time with their reports, and are told with the
-  /// replies.
+  /// Call before the first step. Ranks then ask their parents for the time with their reports, and
+  /// get answers with the replies.
   void compare_clocks(shared_clock& of_ranks) { clock_ = &of_ranks; }
 
-  /// Blocks until the request has ended; returns an MPI error code, and the request may then still
-  /// be under way.
+  /// Blocks until the request has ended. Returns an MPI error code; the request may then still be
+  /// pending.
   using wait_function = std::function<int(MPI_Request&, MPI_Status&)>;
 
-  /// Makes the steps of `ls` that are due. `guarded`, if it is not null, is held while others might
-  /// see a change. Returns an MPI error code; `mismatch` is set if the ranks were found to differ.
+  /// Makes the due steps of `ls`. `guarded`, if not null, is held while other threads might see a
+  /// change. Returns an MPI error code; sets `mismatch` if the ranks differ.
   int make_due_steps(select::lockstep& ls, std::mutex* guarded, const wait_function& wait,
                      bool& mismatch);
 
-  /// The communicator ends, on each rank when it comes to that: takes over what a merge under way
-  /// has brought, and sends an empty message in place of each that others still wait for. Waits
-  /// for nobody; what is still to come, empty or not, is received when has_settled() is asked.
+  /// The communicator ends on this rank. Takes over what a pending merge has brought, and sends an
+  /// empty message for each message that other ranks still expect. Does not wait. has_settled()
+  /// receives messages that arrive later.
   void leave(select::lockstep& ls, std::mutex* guarded, bool& mismatch);
-  /// After leave(): whether all has come and left.
+  /// After leave(): whether all messages have arrived and left.
   bool has_settled();
 
  private:
@@ -67,15 +66,15 @@ class merge_messages {
 
   std::shared_ptr<base_lane> lane_;
   int rank_ = 0;
-  // Of the merge under way, or of the last one: what is sent, and from each child and the parent.
+  // Of the pending or the last merge: sends, and receives from each child and the parent.
   std::vector<MPI_Request> sends_;
   std::vector<MPI_Request> receives_;
   MPI_Request receive_ = MPI_REQUEST_NULL;
-  std::vector<std::int32_t> reports_;  // the children's, max_report_words each
-  // Of their own, as they may be under way longer than the lockstep lives.
+  std::vector<std::int32_t> reports_;  // of the children, max_report_words each
+  // Separate memory, because messages may outlive the lockstep.
   std::array<std::int32_t, select::merge_report::max_words> report_{};
-  std::vector<std::int32_t> reply_;  // what each child of a rank is told of the clock is behind it
-  // If clocks are compared: when the report left, and when the children's came.
+  std::vector<std::int32_t> reply_;  // followed by the clock answer for each child of a rank
+  // If clocks are compared: when the report left, and when the children's reports arrived.
   shared_clock* clock_ = nullptr;
   double asked_s_ = 0;
   std::vector<double> came_s_;
