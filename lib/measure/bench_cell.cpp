@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One cell of the benchmark. Every value is the largest over the ranks of the time a call took
-// behind a barrier, or since a common instant (global_clock.hpp). In each repetition all
-// contestants run once, in a new random order that is the same on all ranks, so that whatever
-// disturbs the machine disturbs all of them alike. All decisions come from values that a reduction
-// has made equal on all ranks, rank 0's clock included.
+// One cell of the benchmark. A value is the time of a call after a barrier, or since a common
+// instant (global_clock.hpp), on the slowest rank. In each repetition, all contestants run once, in
+// a new random order that is equal on all ranks. So disturbances of the machine affect all
+// contestants alike. All decisions use values that a reduction has made equal on all ranks,
+// including rank 0's clock.
 #include "lib/measure/bench_cell.hpp"
 
 #include "lib/measure/global_clock.hpp"
@@ -28,8 +28,8 @@
 namespace railpass::internal::measure {
 namespace {
 
-// A communicator of all ranks. Everyone has one of their own: what the MPI library keeps for a
-// communicator is then as warm, or cold, for all of them.
+// A communicator of all ranks, separate for each contestant. So the MPI library's data of the
+// communicator is equally warm, or cold, for all contestants.
 class own_communicator {
  public:
   own_communicator() { MPI_Comm_dup(MPI_COMM_WORLD, &comm_); }
@@ -42,7 +42,7 @@ class own_communicator {
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
-// One that is tuned from its first call on.
+// Tuned from its first call on.
 class tuned_communicator : public own_communicator {
  public:
   tuned_communicator() { mpi::start_tuning(get()); }
@@ -74,8 +74,8 @@ class cell {
   struct runner {
     const contestant* who;
     std::vector<double> times{};  // largest over the ranks
-    int stride = 1;               // takes part in one of so many repetitions
-    int turns = 1;                // and so often in each of those
+    int stride = 1;               // takes part in one of `stride` repetitions
+    int turns = 1;                // calls in each of these repetitions
     bool out = false;
   };
 
@@ -118,7 +118,7 @@ class cell {
     return steady_clock_s() - begin_s;
   }
 
-  // The time of a call of one repetition: infinite if this rank was late for it.
+  // Time of a call in a repetition; infinite if this rank was late.
   double time_of_round(const runner& r) {
     if (!clock_) return time_of([&] { call(r); });
     const double begin_s = clock_->begin_round();
@@ -127,7 +127,7 @@ class cell {
     return std::isfinite(begin_s) ? end_s - begin_s : begin_s;
   }
 
-  // Makes values equal on all ranks: the largest. The time rank 0 has spent comes with them.
+  // Replaces values by their maxima over the ranks. Returns rank 0's time since the start.
   double agree(std::vector<double>& values) const {
     values.push_back(job_.rank == 0 ? steady_clock_s() - begin_s_ : 0);
     PMPI_Allreduce(MPI_IN_PLACE, values.data(), int(values.size()), MPI_DOUBLE, MPI_MAX,
@@ -137,8 +137,8 @@ class cell {
     return spent_s;
   }
 
-  // Everyone once with the result checked, then once with the time taken. Arms come in the order
-  // of their predictions; if half of the time is gone, the rest of them is left out.
+  // Runs every contestant once with its result checked, and once timed. Arms run in the order of
+  // their predictions. After half of the budget, the remaining arms are left out.
   void try_everyone() {
     double spent_s = 0;
     for (runner& r : runners_) {
@@ -176,8 +176,8 @@ class cell {
     return best_s;
   }
 
-  // Lets the tuned call learn, if there is time: a thousand calls, then until the last ones all
-  // took the same arm. What is repeated is a settled call; `learn` shows the first ones.
+  // Lets the tuned call learn, if time permits: a thousand calls, then until the last calls all
+  // took the same arm. Repetitions thus measure a converged call; `learn` shows the first calls.
   void settle() {
     constexpr int fewest_calls = 1000, most_calls = 4000, same_calls = 100, calls_per_look = 10;
     const auto tuned = std::find_if(runners_.begin(), runners_.end(), [](const runner& r) {
@@ -205,7 +205,7 @@ class cell {
     if (!arms.empty()) result_.tuned_arm = arms.back();
   }
 
-  // Slow arms take part in fewer repetitions; the two that are compared most take part more often.
+  // Slow arms take part in fewer repetitions; the two main contestants take part more often.
   void set_strides() {
     const double best_s = best_median_s();
     const auto arms =
@@ -297,8 +297,7 @@ class cell {
     }
   }
 
-  // The first calls of a context that knows nothing; each of native, of the arm that is best
-  // and of these goes first in its turn.
+  // The first calls of a fresh context. The order of tuned call, native and best arm rotates.
   void learn() {
     if (!best_) return;
     const tuned_communicator fresh;
@@ -354,7 +353,7 @@ class cell {
   double begin_s_;
   own_communicator native_;
   tuned_communicator tuned_, pinned_;
-  std::optional<global_clock> clock_;  // none: behind a barrier
+  std::optional<global_clock> clock_;  // empty: calls start after a barrier
   std::vector<runner> runners_;
   const runner* best_ = nullptr;
   cell_result result_;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Measures messages between two ranks at a time. One rank of the pair leads: it alone looks at the
-// clock, and each command it sends says what both do next, so the two never disagree. The others
-// sleep meanwhile. Commands go through all cells (what is measured, at which size) again and again
-// until the budget is used: a disturbance of a second then hits all cells a little instead of one.
+// Measures messages between two ranks at a time. One rank of the pair leads and looks at the clock.
+// Each command that the leader sends determines what both ranks do next, so the two never disagree.
+// Other ranks sleep meanwhile. Commands go through all cells (quantity and size) again and again
+// until the budget is used. So a disturbance of a second affects all cells a little instead of one
+// cell.
 #include "lib/measure/links.hpp"
 
 #include "lib/measure/carrier.hpp"
@@ -23,16 +24,16 @@ namespace {
 
 enum class task : std::int32_t {
   stop,
-  one_way,           // half of a round trip
-  rendezvous,        // the same with synchronous sends
+  one_way,           // time until a send has started, with the receive already posted
+  rendezvous,        // time of a receive, with the message already there
   send_overhead,     // of beginning to send, the receive being posted
   receive_overhead,  // of receiving, the message being there
   stream,            // time per message of a burst
   eager_probe,       // does a send end before its receive is posted?
   exchange,          // each way at once
-  shift,             // to the next rank of a ring and from the one before at once
-  flow,              // time per message of a burst in that ring
-  crowd,             // the same from each rank to many
+  shift,             // to the next rank of a ring, and from the previous rank at the same time
+  flow,              // time per message of a burst in this ring
+  crowd,             // like flow, from each rank to many ranks
 };
 
 struct command {
@@ -42,11 +43,11 @@ struct command {
   std::int32_t inner = 1;  // rounds behind one value
 };
 
-constexpr int tag = 1;  // one tag: order says what is what
+constexpr int tag = 1;  // one tag: the order identifies messages
 
-constexpr int most_messages = 64;  // of a burst
+constexpr int most_messages = 64;  // in a burst
 
-// More than what a network lets pass faster than a stream, or at least several.
+// More messages than a network passes faster than a stream, or at least several.
 int burst_of(std::int64_t bytes) {
   return bytes <= 4 << 10 ? most_messages : bytes <= 64 << 10 ? 16 : bytes <= 512 << 10 ? 4 : 2;
 }
@@ -67,14 +68,14 @@ class endpoint {
   std::vector<double> lead(const command& c) {
     tell(c);
     std::vector<double> values;
-    for (int v = -1; v < c.values; ++v) {  // the first one warms up
+    for (int v = -1; v < c.values; ++v) {  // the first value warms up
       const double value_s = lead_one(c);
       if (v >= 0 && value_s > 0) values.push_back(value_s);
     }
     return values;
   }
 
-  /// Largest size that is sent eagerly, between neighbours of the list of sizes refined by halving.
+  /// The largest size that is sent eagerly, refined by halving between neighbouring sizes.
   std::int64_t find_eager_limit() {
     if (!is_eager(sampled_bytes.front())) return 0;
     std::int64_t low = sampled_bytes.front(), high = 0;
@@ -96,7 +97,7 @@ class endpoint {
 
   bool over_rails() const { return carrier_.over_rails(); }
 
-  // --- the follower: does what it is told until it is told to stop
+  // --- the follower: executes commands until task::stop
 
   void follow() {
     for (;;) {
@@ -113,8 +114,8 @@ class endpoint {
     carrier_.send(reinterpret_cast<const char*>(&c), sizeof c, other_, tag);
   }
 
-  // A send that waits for its receiver never ends early; an eager one may seem to wait on a busy
-  // machine.
+  // A send that waits for its receiver never ends early. On a busy machine, an eager send may seem
+  // to wait.
   bool is_eager(std::int64_t bytes) {
     const command c{.what = task::eager_probe, .values = 0, .bytes = bytes};
     for (int attempt = 0; attempt < 4; ++attempt) {
@@ -153,13 +154,13 @@ class endpoint {
       }
       case task::receive_overhead: {
         send(0);
-        receive(0);  // was sent behind the message to be timed
+        receive(0);  // sent after the message that is timed
         const double waiting_s = steady_clock_s();
         carrier_.receive(in_.data(), c.bytes, other_, tag + 1);
         return steady_clock_s() - waiting_s;
       }
       case task::stream: {
-        // What more messages add to one: latency and acknowledgement cancel out.
+        // Cost of further messages after the first: latency and acknowledgement cancel out.
         const double one_s = lead_burst(c.bytes, 1);
         const int burst = burst_of(c.bytes);
         return (lead_burst(c.bytes, burst) - one_s) / (burst - 1);
@@ -228,7 +229,7 @@ class endpoint {
     receive(0);
     return steady_clock_s() - begin_s;
   }
-  // All receives of a burst may go to one buffer: nobody looks at it.
+  // All receives of a burst may use one buffer, because the content is never read.
   void follow_burst(std::int64_t bytes, int burst) {
     for (int i = 0; i < burst; ++i) start_receive(bytes);
     send(0);
@@ -254,7 +255,7 @@ struct pair_result {
 pair_result lead_pair(endpoint& end, double budget_s, const std::string& what,
                       const progress_report& progress) {
   constexpr int most_passes = 40, values_per_pass = 5;
-  constexpr double value_s = 20e-6;  // rounds are repeated until one value takes about this long
+  constexpr double value_s = 20e-6;  // rounds are repeated until a value takes about this time
   const double begin_s = steady_clock_s();
   pair_result result;
   result.eager_limit_bytes = end.find_eager_limit();
@@ -263,8 +264,8 @@ pair_result lead_pair(endpoint& end, double budget_s, const std::string& what,
   for (const std::int64_t bytes : sampled_bytes)
     for (const task t : {task::one_way, task::stream, task::send_overhead, task::receive_overhead,
                          task::rendezvous})
-      // A receive of a larger message would time its transfer; over rails a send of a smaller one
-      // waits for nobody.
+      // A receive of a larger message would include its transfer. Over rails, a send of a smaller
+      // message does not wait.
       if (t == task::receive_overhead
               ? bytes <= result.eager_limit_bytes
               : t != task::rendezvous || !end.over_rails() || bytes > result.eager_limit_bytes)
@@ -294,7 +295,7 @@ struct robust_value {
   double median_s = 0, spread_s = 0;
 };
 
-// Nothing for fewer than two values: one may be anything.
+// Returns nothing for fewer than two values, because a single value may be an outlier.
 std::optional<robust_value> robust(const cell_values& values, task what, std::int64_t bytes) {
   const auto found = values.find({what, bytes});
   if (found == values.end() || found->second.size() < 2) return std::nullopt;
@@ -302,10 +303,10 @@ std::optional<robust_value> robust(const cell_values& values, task what, std::in
   return robust_value{median(kept), robust_spread(kept)};
 }
 
-// Messages in both directions among these ranks of MPI_COMM_WORLD, the first of which leads:
-// exchanges in pairs; each to the next one, round by round or in bursts; bursts to the next many.
-// All take as long as their slowest rank. Collective over MPI_COMM_WORLD; the others sleep. The
-// values go to the leader.
+// Times messages in both directions among these ranks of MPI_COMM_WORLD, the first of which leads:
+// exchanges in pairs; messages to the next rank, in rounds or bursts; bursts to the next many
+// ranks. A round lasts as long as on its slowest rank. Collective over MPI_COMM_WORLD; other ranks
+// sleep. The leader gets the values.
 void time_rounds(const job& j, carrier& c, const std::vector<int>& members, task what,
                  double budget_s, cell_values& values, const progress_report& progress) {
   constexpr int most_passes = 12;
@@ -317,7 +318,7 @@ void time_rounds(const job& j, carrier& c, const std::vector<int>& members, task
   MPI_Comm_split(MPI_COMM_WORLD, place == members.end() ? MPI_UNDEFINED : 0, mine, &together);
   if (together == MPI_COMM_NULL) return;
   const auto member = [&](int at) { return members[std::size_t(at % size)]; };
-  // An odd one out has no pair.
+  // With an odd number of ranks, the last rank has no pair.
   const int pair = (mine ^ 1) < size ? member(mine ^ 1) : MPI_PROC_NULL;
   const int next = what == task::exchange ? pair : member(mine + 1);
   const int before = what == task::exchange ? pair : member(mine + size - 1);
@@ -325,7 +326,7 @@ void time_rounds(const job& j, carrier& c, const std::vector<int>& members, task
   const int partners = what == task::crowd ? std::min(size - 1, most_messages / 4) : 1;
   std::vector<char> out(std::size_t(sampled_bytes.back()), 1), in(out);
   in_flight under_way(c);
-  // All receives of a burst may go to one buffer: nobody looks at it.
+  // All receives of a burst may use one buffer, because the content is never read.
   const auto burst = [&](std::int64_t bytes, int messages) {
     for (int i = 0; i < messages; ++i)
       under_way.receive(in.data(), bytes, member(mine + size - 1 - i % partners), tag);
@@ -345,7 +346,7 @@ void time_rounds(const job& j, carrier& c, const std::vector<int>& members, task
   const double begin_s = steady_clock_s();
   for (int pass = 0; pass < most_passes; ++pass)
     for (const std::int64_t bytes : sampled_bytes) {
-      // Larger messages are sent one at a time, in the ring's rounds.
+      // Larger messages are sent one at a time, in rounds of the ring.
       if (bursts && bytes >= large_message_bytes) break;
       std::vector<double>& known = values[{what, bytes}];
       command next_cell{.what = what, .bytes = bytes};
@@ -353,8 +354,8 @@ void time_rounds(const job& j, carrier& c, const std::vector<int>& members, task
         const double spent_s = steady_clock_s() - begin_s;
         progress(std::min(1.0, std::max(spent_s / budget_s, double(pass) / most_passes)),
                  format_bytes(bytes));
-        // A second round waits for the first one's slowest rank; and as many bytes that what a
-        // network lets pass in a burst hardly counts.
+        // A second round waits for the slowest rank of the first round. Enough bytes flow that a
+        // burst absorbed by the network hardly counts.
         const double rounds = std::max(known.empty() ? 0 : value_s / known.back(),
                                        double(burst_bytes) / double(bytes));
         next_cell.inner = int(std::clamp(rounds, 2.0, 32.0));
@@ -365,10 +366,10 @@ void time_rounds(const job& j, carrier& c, const std::vector<int>& members, task
         MPI_Comm_free(&together);
         return;
       }
-      for (int v = pass == 0 ? -1 : 0; v < 2; ++v) {  // the very first one connects
+      for (int v = pass == 0 ? -1 : 0; v < 2; ++v) {  // the first value of all connects
         double value = 0;
         if (bursts) {
-          // What more messages add to a few: latency and late ranks cancel out.
+          // Cost of further messages after a few: latency and late ranks cancel out.
           const double few_s = slowest_s([&] { burst(bytes, partners); });
           value = (slowest_s([&] { burst(bytes, most_messages); }) - few_s) /
                   (most_messages - partners);
@@ -415,7 +416,7 @@ struct rank_pair {
   bool exists() const { return leader >= 0; }
 };
 
-// Rank 0 if it can, else the first pair there is.
+// A pair with rank 0 if possible, else the first pair.
 rank_pair pair_on_one_node(const job& j) {
   for (int a = 0; a < j.num_ranks; ++a)
     for (int b = a + 1; b < j.num_ranks; ++b)
@@ -428,7 +429,7 @@ rank_pair pair_across_nodes(const job& j) {
   return {};
 }
 
-// The leader's node's ranks, or the first rank of each node, the leader first.
+// The ranks of the leader's node, or the first rank of each node; the leader comes first.
 std::vector<int> ends_of(const job& j, link_class link, int leader) {
   std::vector<int> members{leader};
   std::vector<int> nodes{j.node_of_rank[std::size_t(leader)]};
@@ -441,7 +442,7 @@ std::vector<int> ends_of(const job& j, link_class link, int leader) {
   return members;
 }
 
-// The leader's measurements, brought to rank 0 as a flat list.
+// Sends the leader's measurements to rank 0 as a flat list.
 pair_result bring_to_rank_0(const job& j, const pair_result& mine, int leader) {
   if (leader == 0) return mine;
   std::vector<double> flat;
@@ -483,7 +484,7 @@ measurements sample_links(const job& j, const std::string& rails, double budget_
 
   measurements all;
   const double part_share = 1 / double(parts.size());
-  // Of a link's share: one way; each of exchange, flow, ring, crowd.
+  // Shares of a link: one way; each of exchange, flow, ring and crowd.
   constexpr double pair_share = 0.5, rounds_share = 0.125;
   double done = 0;
   for (const part& p : parts) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A page that stands alone: one file that needs nothing but a browser, and asks no network. With
-// scripts its charts are interactive; without, their numbers are tables.
+// A self-contained page: one file that needs only a browser and no network. With scripts, charts
+// are interactive; without scripts, tables show the numbers.
 //
-// Charts are Chart.js' (MIT, 200 kB): of the libraries that Debian 12, Ubuntu 22.04 and 24.04 all
-// have as packages it is the one that draws bars, points and curves, with linear and logarithmic
-// axes and names, and is kept up. dygraphs, whose bands come with it, is not in Ubuntu 22.04 and
-// has no names on axes; c3 needs d3 as well and is no longer kept up.
+// Charts use Chart.js (MIT, 200 kB). Of the libraries that Debian 12, Ubuntu 22.04 and 24.04 all
+// package, only Chart.js is maintained and draws bars, points and curves, with linear and
+// logarithmic axes and names. dygraphs is missing in Ubuntu 22.04 and has no names on axes; c3
+// needs d3 and is not maintained.
 #pragma once
 
 #include "lib/report/chart.hpp"
@@ -19,24 +19,24 @@
 
 namespace railpass::internal::report {
 
-/// Of this host, as pages name it.
+/// This host's name, as pages show it.
 std::string host_name();
 
-/// What is added stands in this order below the title, the host and the date. Words are plain text.
+/// Elements appear in the order of the calls, below title, host and date. Words are plain text.
 class page {
  public:
   explicit page(std::string title) : title_(std::move(title)) {}
 
   void section(std::string_view title);
   void text(std::string_view words);
-  /// The one thing to know.
+  /// The main result.
   void finding(std::string_view words);
   void code(std::string_view words);
   void add(const table& lines);
-  /// Shown when somebody asks for it.
+  /// Hidden until the reader opens it.
   void add_folded(std::string_view title, const table& lines);
   void add(const chart& drawn);
-  /// SVG that stands alone.
+  /// Self-contained SVG.
   void add_picture(std::string_view svg);
 
   std::string html() const;
@@ -45,7 +45,7 @@ class page {
   void element(std::string_view name, std::string_view words, std::string_view style = {});
 
   std::string title_, body_;
-  std::map<std::string, std::size_t> colour_of_;  // what has a name looks the same in all charts
+  std::map<std::string, std::size_t> colour_of_;  // a name has the same colour in all charts
   bool has_charts_ = false;
 };
 
