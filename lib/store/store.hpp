@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where what runs learnt is kept from one to the next: docs/explanation/knowledge.md. A run adds
-// one file that nobody changes any more; `railpass knowledge` brings many together in a database.
-// Nothing needs locks or shared memory of the file system, as homes of clusters have none that can
-// be relied on. Whatever is damaged or written by a newer railpass is left out and left alone, and
-// a sentence says so. Nothing here is collective, and nothing is for use inside a collective.
+// Stores what runs learnt: docs/explanation/knowledge.md. Each run adds one file, which never
+// changes afterwards. `railpass knowledge` merges many files into a database. Nothing needs locks
+// or shared memory of the file system, because home folders of clusters lack reliable ones. Files
+// that are corrupt or written by a newer railpass are skipped and kept, and a sentence reports
+// each. Nothing here is collective, or for use inside a collective.
 #pragma once
 
 #include "railpass/knowledge/collection.hpp"
@@ -23,113 +23,111 @@
 
 namespace railpass::internal::store {
 
-/// Where knowledge is kept: the user's place, which is written to, and places that are only read.
+/// The user's folder, which is written to, and folders that are only read.
 struct places {
   std::filesystem::path own;
   std::vector<std::filesystem::path> others;
 };
 
-/// Of the value of the setting: "on" is $XDG_STATE_HOME/railpass or ~/.local/state/railpass, and
-/// the site's /var/lib/railpass if that is there; all else is a path, or several separated by ':',
-/// of which the first is the own one. Throws error if there is no home.
+/// Parses the value of the setting. "on": $XDG_STATE_HOME/railpass or ~/.local/state/railpass, and
+/// the site's /var/lib/railpass if it exists. Otherwise one or more paths separated by ':'; the
+/// first path is the user's own. Throws error without a home folder.
 places places_of(std::string_view value);
 
-/// Adds what a run learnt, as one file. Of more than fits into one (1 MiB) the most useful part.
-/// Throws error (disk full, read-only, too many files); then nothing has changed.
+/// Adds the results of a run as one file; beyond 1 MiB, only the most useful part. Throws error
+/// (disk full, read-only, too many files); then nothing has changed.
 void add(const std::filesystem::path& own, const knowledge::run_record& run);
 
-/// A run that keeps what it learns as it goes, so that something is left of it if it is killed.
-/// Several threads may be inside, as one may wait for its file for ever.
+/// A run that stores its results from time to time, in case the run is killed. Several threads may
+/// call at the same time, because a write may block forever.
 class run_under_way {
  public:
   /// Throws error if there are no random numbers.
   explicit run_under_way(std::filesystem::path own);
-  /// Keeps what it has learnt so far, in place of what it kept before. Throws error as add() does.
+  /// Replaces the stored results by the results so far. Throws error like add().
   void keep(const knowledge::run_record& so_far);
-  /// Adds what it learnt, in place of what it kept, without waiting for the disk. What it kept
-  /// counts as the run's first of all, however long the rest takes. Throws error as add() does.
+  /// Turns the stored results into the file of an ended run first, then replaces them by the final
+  /// results without waiting for the disk. Throws error like add().
   void end(const knowledge::run_record& run);
   bool has_kept() const;
 
  private:
   std::filesystem::path own_;
   std::string id_;
-  mutable std::mutex mutex_;  // not held while a file is waited for
+  mutable std::mutex mutex_;  // not held during writes
   std::vector<std::filesystem::path> kept_;
 };
 
 struct known {
   std::vector<knowledge::experience> contexts;
-  std::vector<std::string> problems;  ///< what was left out: a sentence each
+  std::vector<std::string> problems;  ///< a sentence for each skipped file
 };
 
-/// What is known of this machine (those that mismatch() lets pass): contexts merged over runs, the
-/// most useful first, at most so many. A context that several places know is taken from the one
-/// with the most samples, as these may be the same runs. Reads the database's beginning and the
-/// newest files, not everything: tidy() brings more than that together. Never throws for what is
-/// wrong with files.
+/// Knowledge about this machine (marks accepted by mismatch()): contexts merged over runs, the most
+/// useful first, at most `most_contexts`. Of a context in several places, the version with the most
+/// samples counts, because the places may share runs. Reads the start of the database and the
+/// newest files; tidy() merges the rest. Never throws for problems of files.
 known read(const places& from, const fingerprint& here, std::size_t most_contexts);
 
-/// As many contexts as fit into so many bytes, from the first one on; numbers are kept to 7 digits.
+/// The first contexts that fit into `most_bytes` bytes; numbers keep 7 digits.
 std::string encode(std::span<const knowledge::experience> contexts, std::size_t most_bytes);
-/// Throws error if these bytes are not what encode() makes.
+/// Throws error if the bytes are not the result of encode().
 std::vector<knowledge::experience> decode(std::string_view bytes);
 
-/// All that one machine's folder holds; for people and for other stores.
+/// All data in one machine's folder, for people and for other stores.
 struct machine_contents {
   fingerprint machine{};
   std::filesystem::path folder{};
   std::vector<knowledge::experience> contexts{};  ///< merged over all runs, the most useful first
-  std::vector<knowledge::stored_run> runs{};      ///< that have ended; the oldest first
+  std::vector<knowledge::stored_run> runs{};      ///< runs that have ended, the oldest first
   std::size_t under_way = 0;  ///< runs that go on, or were killed less than a day ago
   std::uint64_t file_bytes = 0;
-  std::size_t num_files = 0;  ///< not yet brought together
+  std::size_t num_files = 0;  ///< not yet merged into the database
 };
 struct store_contents {
   std::vector<machine_contents> machines;
   std::vector<std::string> problems;
 };
-/// Reads everything. Throws error only if the place cannot be read at all; one that is not there is
-/// empty.
+/// Reads everything. A missing place is empty. Throws error only if the place cannot be read at
+/// all.
 store_contents contents(const std::filesystem::path& place);
 
 struct added {
-  std::size_t runs = 0;     ///< new ones
-  std::size_t present = 0;  ///< that were there before
+  std::size_t runs = 0;     ///< new runs
+  std::size_t present = 0;  ///< runs that were there before
   std::vector<std::string> problems;
 };
-/// A run under a name that follows from the text it was read from, so that it is recognised when it
-/// comes again. Throws error if it does not say when it ended.
+/// Names a run after the text that it was read from, to recognise the run later. Throws error
+/// without the time of the run's end.
 knowledge::stored_run named_after(knowledge::run_record run, std::string_view text);
 
-/// Adds runs of elsewhere, each once however often it comes. Throws error, before anything is
-/// written, if one is not as it must be; or if the place cannot be written: what was added until
-/// then stays.
+/// Adds runs from elsewhere, each run once. Throws error before any write if a run is invalid; or
+/// if the place cannot be written (runs added until then stay).
 added merge(const std::filesystem::path& own, std::span<const knowledge::stored_run> runs);
 
-/// How large a machine's database may become, and how old what is in it.
+/// Limits of a machine's database: size, and age of contexts.
 struct bounds {
   std::uint64_t most_bytes = std::uint64_t{8} << 20;
-  std::string not_before{};  ///< UTC; what was not seen since is dropped. Empty: nothing is
-  /// Of the files that are brought together; the rest stays for the next time.
+  std::string not_before{};  ///< UTC: contexts last seen earlier are dropped. Empty: none are
+                             ///< dropped.
+  /// Limit of the files that are merged now; further files stay for the next time.
   std::uint64_t most_file_bytes = std::numeric_limits<std::uint64_t>::max();
 };
 struct compacted {
-  std::size_t files = 0;     ///< brought together
+  std::size_t files = 0;     ///< merged
   std::size_t contexts = 0;  ///< in the databases now
-  std::size_t dropped = 0;   ///< contexts, as too old or too many
+  std::size_t dropped = 0;   ///< contexts dropped because of age or size
   std::vector<std::string> problems;
 };
-/// Brings each machine's files together in its database and removes them, those of runs that were
-/// killed more than a day ago included, and what was left by writers that died. Files that are
-/// added meanwhile stay. Leaves a machine alone that another process is busy with. Throws error if
-/// the place cannot be written; then nothing is lost. When it is told to stop it changes nothing
-/// more.
+/// Merges each machine's files into its database and removes the files, including files of runs
+/// that were killed more than a day ago, and leftovers of dead writers. Files added meanwhile stay.
+/// Skips a machine on which another process works. Throws error if the place cannot be written;
+/// then nothing is lost. After a stop request, changes nothing more.
 compacted compact(const std::filesystem::path& own, const bounds& keep = {},
                   const std::stop_token& stop = {});
 
-/// The same for machines of which many files have gathered, or that have old leftovers, in bounded
-/// memory: for programs, in the background.
+/// Like compact(), in bounded memory, for machines with many files or old leftovers. For programs,
+/// in the background.
 void tidy(const std::filesystem::path& own, const std::stop_token& stop);
 
 }  // namespace railpass::internal::store

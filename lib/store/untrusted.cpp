@@ -13,10 +13,10 @@ namespace railpass::internal::store {
 
 namespace {
 
-// A row is a record: mostly a run of at most 1 MiB, or several that were merged elsewhere.
+// A row is a record: mostly a run of at most 1 MiB, or several runs that were merged elsewhere.
 constexpr int longest_row_bytes = 16 << 20;
-// Steps of SQLite's machine: a row of ours takes about 30, and at least as many bytes. A tree of
-// pages that is no tree has rows without end.
+// Limits for steps of SQLite's machine. A row of railpass takes about 30 steps, and at least as
+// many bytes. A corrupt tree of pages may have endless rows.
 constexpr int steps_at_a_time = 1000;
 constexpr std::int64_t steps_of_any_file = 1000000;
 constexpr std::size_t first_page_bytes = 108;  // with the head of its tree
@@ -34,7 +34,7 @@ std::shared_ptr<sqlite3> opened(const std::string& address, int flags, const std
   return owner;
 }
 
-// No lock, no journal and no look at whether it changes: it does not.
+// No lock, no journal and no check for changes, because the file never changes.
 std::string address_of(const std::filesystem::path& path) {
   std::string address = "file://";
   std::error_code failure;
@@ -45,8 +45,8 @@ std::string address_of(const std::filesystem::path& path) {
   return address + "?immutable=1";
 }
 
-// Page 1 of a file is where its schema begins. Ours is a leaf with a cell for each entry, so that
-// SQLite never parses, and never keeps in memory, what a longer schema says.
+// The schema starts on page 1. Railpass' schema is a leaf with a cell per entry. So SQLite never
+// parses a longer schema or keeps it in memory.
 void check_first_page(std::string_view page, const std::string& name, std::size_t entries) {
   constexpr std::size_t kind = 100, cells = 103;
   constexpr char leaf_of_a_table = 13;
@@ -65,13 +65,13 @@ std::string first_page_of(const files::file_descriptor& file) {
   return {page.data(), std::size_t(std::max<::ssize_t>(n, 0))};
 }
 
-// What a connection is held to, as long as it lives.
+// Limits of a connection, for its whole life.
 struct bounds_of_reading {
   std::span<const schema_entry> schema;
   std::int64_t steps_left;
 };
 
-// After a number of steps that grows with the file: unlike a time, the same on a busy machine.
+// The limit grows with the file. Unlike a time limit, it is equal on a busy machine.
 int spend_steps(void* bounds) {
   return (static_cast<bounds_of_reading*>(bounds)->steps_left -= steps_at_a_time) < 0 ? 1 : 0;
 }
@@ -98,7 +98,7 @@ void check_schema(sqlite3* file, const std::string& name, std::span<const schema
   if (entry.next()) fail_as_foreign(name);
 }
 
-// The same connection, within bounds.
+// Restricts the connection.
 std::shared_ptr<sqlite3> restricted(const std::shared_ptr<sqlite3>& file, std::uint64_t file_bytes,
                                     const std::string& name, std::span<const schema_entry> schema) {
   static constexpr std::array<std::pair<int, int>, 4> switches{
@@ -158,7 +158,7 @@ std::shared_ptr<sqlite3> untrusted_bytes(std::span<char> bytes, const std::strin
   check_first_page({bytes.data(), bytes.size()}, name, schema.size());
   const auto file = opened(":memory:", SQLITE_OPEN_READWRITE, name);
   const auto size = sqlite3_int64(bytes.size());
-  // It takes them as such, but does not write to them.
+  // The cast is safe, because SQLite does not write to the bytes.
   if (::sqlite3_deserialize(file.get(), "main", reinterpret_cast<unsigned char*>(bytes.data()),
                             size, size, SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
     fail_as_damaged(name, file.get());

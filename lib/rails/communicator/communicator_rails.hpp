@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a communicator of the user keeps of rails, as its attribute: made by the first call that
-// gives it a place on some, gone with the communicator or with its last place. The user's place
-// ends with the other ranks, that of collectives without them.
+// A user communicator's rails, kept as its attribute. Made by the first call that gives it a place
+// on rails; gone with the communicator or with its last place. The user's place ends collectively;
+// the place of collectives ends on each rank separately.
 #pragma once
 
 #include "lib/group/private_communicator.hpp"
@@ -17,37 +17,36 @@ namespace railpass::internal {
 class process;
 
 struct communicator_rails {
-  private_communicator comm;  // of_user's
+  private_communicator comm;  // of the user's place
   rail_place of_user;         // open_rails was called
   rail_place of_collectives;
 };
 
-/// Null if there are none.
+/// Null if the communicator has no rails.
 communicator_rails* find_rails(MPI_Comm comm, const process& p);
 
-/// For a public call, which the errors name that are thrown outside of MPI_Init and MPI_Finalize
-/// and, of rails, where open_rails was not called.
+/// For the public call `call`, which the errors name. Throw error outside MPI_Init and
+/// MPI_Finalize, and (required_rails) if open_rails was not called.
 process& required_process(const char* call);
 communicator_rails& required_rails(const char* call, MPI_Comm comm);
 
-/// Gives `comm` the user's place, which it has not got and `work` finds on a communicator of its
-/// own. Collective; throws error on all ranks alike.
+/// Gives `comm` the user's place, which `work` finds on a separate communicator. `comm` must have
+/// no such place yet. Collective; throws error on all ranks.
 void give_place(MPI_Comm comm, process& p,
                 const std::function<rail_place(const communicator_rails& mine)>& work);
-/// Takes it away. Collective; throws error on all ranks alike, and has done so even then.
+/// Takes the user's place away, even if this throws. Collective; throws error on all ranks.
 void take_place(MPI_Comm comm, process& p);
 
-/// The lane of collectives of `comm`: over the rails that open_rails has opened there, or else
-/// those named; if these have to be opened, what they send by MPI goes `over` its place. It ends
-/// with `comm`. Makes no communicator. Collective; throws error on all ranks alike.
+/// The lane of collectives of `comm`: over the rails that open_rails has opened, or else over the
+/// named rails. If these must be opened, their MPI messages use the place `over`. The lane ends
+/// with `comm`. Makes no communicator. Collective; throws error on all ranks.
 std::shared_ptr<lane> rails_for_collectives(MPI_Comm comm, process& p, const mpi_place& over,
                                             const std::string& rails, const std::string& strategy);
 
-/// What is known of the open rails of `comm`, the same on all ranks. Throws error if it has none.
+/// Knowledge about the open rails of `comm`, equal on all ranks. Throws error without rails.
 const known_rails& known_rails_of(MPI_Comm comm);
 
-/// The keyval under which a communicator has its rails; see railpass/rails.hpp. Returns an MPI
-/// error code.
+/// The keyval of communicators' rails; see railpass/rails.hpp. Returns an MPI error code.
 int create_rails_key(int* key);
 
 }  // namespace railpass::internal

@@ -18,18 +18,18 @@
 
 namespace railpass::internal {
 
-/// Sends and receives bytes on a communicator, by tags that nobody else uses there; see the concept
+/// Sends and receives bytes on a communicator, with tags that are unused there; see the concept
 /// `rail`. Errors are MPI error codes; the constructor sets MPI_ERRORS_RETURN on the communicator.
-/// What MPI_Testsome finds is raised on MPI_COMM_WORLD by some MPI libraries, which is the user's.
+/// Some MPI libraries raise errors of MPI_Testsome on MPI_COMM_WORLD, which belongs to the user.
 class mpi_rail {
  public:
-  /// Over TCP the answers of MPI libraries' hand-shakes wait behind all that is under way.
+  /// Over TCP, the answers of MPI libraries' handshakes wait behind all pending data.
   static constexpr int large_messages_at_once = 1;
 
-  /// `communicator` stays the caller's and must outlive the rail, as must `ranks`, which says what
-  /// it calls the peers (null: as they are called); `first_tag` is added to all tags. Messages of
-  /// more than `largest_count` bytes are described by a derived datatype (MPI counts are int); both
-  /// ends must use the same value. Local.
+  /// `communicator` belongs to the caller, and must outlive the rail like `ranks`, which maps peers
+  /// to ranks of the communicator (null: no mapping). `first_tag` is added to all tags. Messages of
+  /// more than `largest_count` bytes use a derived datatype (MPI counts are int); both ends must
+  /// use the same value. Local.
   explicit mpi_rail(MPI_Comm communicator, const rank_map* ranks = nullptr, int first_tag = 0,
                     std::int64_t largest_count = std::numeric_limits<int>::max());
   mpi_rail(const mpi_rail&) = delete;
@@ -43,11 +43,11 @@ class mpi_rail {
                            rail_token token);
   int poll(std::span<rail_token> completed);
   int pending() const { return static_cast<int>(requests_.size()); }
-  void give_way() { sched_yield(); }  // a rank that sleeps progresses no MPI for others
+  void give_way() { sched_yield(); }  // a sleeping rank would not progress MPI for other ranks
   int error_code() const { return error_code_; }
   void abandon();
-  /// What a person is told where error_code() is MPI_ERR_TRUNCATE, since a message had another
-  /// length than was posted for it; else empty.
+  /// Message for the user if error_code() is MPI_ERR_TRUNCATE, because a message had another length
+  /// than its receive; else empty.
   const std::string& unlike() const { return unlike_; }
 
  private:
@@ -73,17 +73,17 @@ class mpi_rail {
   std::vector<MPI_Request> requests_;
   std::vector<posted> posted_;
   std::size_t next_tested_ = 0;
-  static constexpr std::size_t tested_at_once = 64;  // as many as the executor takes
-  std::array<int, tested_at_once> indices_;          // what MPI_Testsome found
-  std::array<MPI_Status, tested_at_once> statuses_;  // for the error code of the one that failed
+  static constexpr std::size_t tested_at_once = 64;  // the executor's limit
+  std::array<int, tested_at_once> indices_;          // found by MPI_Testsome
+  std::array<MPI_Status, tested_at_once> statuses_;  // for the error code of a failed request
 };
 
-/// Forgets requests after a failure: what they left in memory is undefined, but they write to it no
-/// more if the ranks that send to it live.
+/// Forgets requests after a failure. The content of their memory is undefined, but MPI no longer
+/// writes there while the sending ranks live.
 void abandon(std::span<MPI_Request> requests);
 
-/// A datatype of `bytes` contiguous bytes made of counts of at most `largest_count`, committed;
-/// free it with MPI_Type_free. Returns an MPI error code.
+/// Makes a datatype of `bytes` contiguous bytes from counts of at most `largest_count`, and commits
+/// it. Free it with MPI_Type_free. Returns an MPI error code.
 int make_byte_type(std::int64_t bytes, std::int64_t largest_count, MPI_Datatype* type);
 
 }  // namespace railpass::internal
