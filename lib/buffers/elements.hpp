@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Any number of elements, where MPI's calls take an int of them and of their bytes.
+// Handles any number of elements, although MPI's calls count elements and bytes in ints.
 #pragma once
 
 #include "lib/exec/binding.hpp"
@@ -14,10 +14,10 @@
 
 namespace railpass::internal {
 
-/// `size` packed bytes and `extent` bytes in memory each. Calls f(memory offset, packed offset,
-/// elements, their packed bytes) for as many at once as ints can count, at least one; stops at the
-/// first error code and returns it. Elements without bytes, for which there may be no memory to
-/// point to, are never handed to f.
+/// An element has `size` packed bytes and `extent` bytes in memory. Calls f(memory offset, packed
+/// offset, elements, their packed bytes) for portions that ints can count, of at least one element.
+/// Stops at the first error code and returns it. Elements without bytes, which may have no memory,
+/// are never passed to f.
 template <class F>
 int in_portions(std::int64_t elements, std::int64_t size, std::int64_t extent, F f) {
   if (size == 0) return MPI_SUCCESS;
@@ -29,8 +29,8 @@ int in_portions(std::int64_t elements, std::int64_t size, std::int64_t extent, F
   return MPI_SUCCESS;
 }
 
-/// MPI_Pack and MPI_Unpack for the cases they do not have: one element whose size no int says, and
-/// memory that is MPI_BOTTOM, which MPICH refuses. Local; return an MPI error code.
+/// MPI_Pack and MPI_Unpack for cases that MPI does not support: an element whose size exceeds int,
+/// and MPI_BOTTOM, which MPICH refuses. Local; return an MPI error code.
 int pack_large_element(const std::byte* memory, MPI_Datatype type, std::int64_t size,
                        std::byte* packed);
 int unpack_large_element(const std::byte* packed, MPI_Datatype type, std::int64_t size,
@@ -38,7 +38,7 @@ int unpack_large_element(const std::byte* packed, MPI_Datatype type, std::int64_
 int pack_from_bottom(int count, MPI_Datatype type, std::byte* packed, int bytes);
 int unpack_to_bottom(const std::byte* packed, int bytes, int count, MPI_Datatype type);
 
-/// `elements` at `memory` to `size` packed bytes each. Local; returns an MPI error code.
+/// Packs `elements` at `memory` to `size` bytes each. Local; returns an MPI error code.
 inline int pack_elements(const std::byte* memory, std::int64_t elements, MPI_Datatype type,
                          std::int64_t size, std::int64_t extent, std::byte* packed) {
   return in_portions(
@@ -52,7 +52,7 @@ inline int pack_elements(const std::byte* memory, std::int64_t elements, MPI_Dat
       });
 }
 
-/// And back.
+/// The inverse of pack_elements().
 inline int unpack_elements(const std::byte* packed, std::int64_t elements, MPI_Datatype type,
                            std::int64_t size, std::int64_t extent, std::byte* memory) {
   return in_portions(

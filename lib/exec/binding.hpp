@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a schedule is run with: the user's memory, the sizes, and what only the caller knows of
-// data.
+// The data of a run of a schedule: the user's memory, sizes, and facts that only the caller knows.
 #pragma once
 
 #include "lib/exec/call_mark.hpp"
@@ -15,15 +14,15 @@
 
 namespace railpass::internal {
 
-/// The address `bytes` away: of a unit that may lie far outside the memory there is, or of
-/// MPI_BOTTOM, where arithmetic on pointers is undefined.
+/// The address `bytes` away, for units far outside the memory or for MPI_BOTTOM, where pointer
+/// arithmetic is undefined.
 inline std::byte* displaced(const std::byte* from, std::int64_t bytes) {
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(from) +
                                       static_cast<std::uintptr_t>(bytes));
 }
 
-/// What the executor does not know about the user's data. Codes are 0 or an error code, which
-/// ends the call. The functions are called from inside the executor and must not throw.
+/// Operations on the user's data that only the caller knows. They return 0 or an error code, which
+/// ends the call. The executor calls them; they must not throw.
 struct data_hooks {
   void* user_data = nullptr;
   /// right = left op right, element by element, in the layout of the user's memory. Null: the
@@ -31,14 +30,14 @@ struct data_hooks {
   int (*reduce)(void* user_data, const std::byte* left, std::byte* right,
                 std::int64_t units) = nullptr;
   /// Copies units from the user's layout to unit_bytes packed bytes each, and back without touching
-  /// the gaps. Null, both: a unit is unit_bytes contiguous bytes, its extent is no larger.
+  /// the gaps. Both null: a unit is unit_bytes contiguous bytes, and its extent is no larger.
   int (*pack)(void* user_data, const std::byte* memory, std::int64_t units,
               std::byte* packed) = nullptr;
   int (*unpack)(void* user_data, const std::byte* packed, std::int64_t units,
                 std::byte* memory) = nullptr;
 };
 
-/// How units lie in memory where they are packed for sending; see MPI_Type_get_true_extent.
+/// Layout of units in memory that is packed for sending; see MPI_Type_get_true_extent.
 struct unit_layout {
   std::int64_t extent_bytes = 0;  ///< from one unit to the next, not negative
   std::int64_t true_lower_bound_bytes = 0;
@@ -46,33 +45,32 @@ struct unit_layout {
   friend bool operator==(const unit_layout&, const unit_layout&) = default;
 };
 
-/// By their number.
+/// By number.
 using scratch_buffers = std::array<std::byte*, max_buffers - 2>;
 
-/// What a schedule is run with. The memory stays the caller's. A rank that has memory for a part of
-/// the message only gives the address where unit 0 would be.
+/// The data of a run. The caller owns the memory. A rank with memory for only a part of the message
+/// gives the address where unit 0 would be.
 struct binding {
   const std::byte* input = nullptr;  ///< address of unit 0, as MPI takes it; in place: the output's
   std::byte* output = nullptr;
   message_size size{};
-  /// Where the blocks of the user's buffers are not where `size` says: block k of a virtual rank is
+  /// The blocks of the user's buffers, if they differ from `size`: block k of a virtual rank is
   /// units [begin, end) from the buffer's address, in any order. Only for schedules that name
   /// single blocks there (see spans_blocks), with num_ranks parts.
   std::span<const extent> input_blocks{};
   std::span<const extent> output_blocks{};
   std::int32_t root = 0;  ///< the physical rank of virtual rank 0
-  /// Where virtual ranks are in the order of nodes: that order, which follows from the root.
+  /// If virtual ranks are in the order of nodes: that order, which follows from the root.
   rank_order ranks{};
-  /// Scratch buffers of the caller's, which phases pass on: where unit 0 of each would be.
-  /// Borrowed; null: the executor has its own.
+  /// Scratch buffers of the caller, which phases pass on: the address of unit 0 of each. Borrowed;
+  /// null: the executor has separate buffers.
   const scratch_buffers* scratch = nullptr;
   data_hooks hooks{};
-  unit_layout layout{};  ///< only looked at if there is a pack hook
-  call_mark mark{};      ///< shared memory: the same on all ranks, or they make different calls
+  unit_layout layout{};  ///< used only with a pack hook
+  call_mark mark{};      ///< shared memory: differs between ranks only if their calls differ
 };
 
-/// Whether a step names several blocks of the buffer at once: they must lie one behind the other
-/// then.
+/// Whether a step names several blocks of the buffer at once, which must then be adjacent.
 inline bool spans_blocks(const schedule& s, buffer b) {
   return std::ranges::any_of(phases_of(s), [&](const schedule& phase) {
     return std::ranges::any_of(phase.steps, [&](const step& x) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Calls of one of MPI's neighbourhood collectives on one communicator: a function set whose
-// versions are in neighbor_versions.hpp. What differs from a set of the program's: it begins by
-// itself, in a call, when that pays; and nothing that only some ranks know (counts, datatypes) may
-// make contexts, so all calls on the communicator are one.
+// A neighbourhood collective on one communicator, as a function set with the versions in
+// neighbor_versions.hpp. Unlike a program's set, it starts by itself in a call when tuning pays.
+// All calls on the communicator are one context, because only some ranks know counts and datatypes.
 #pragma once
 
 #include "lib/sets/neighbor_call.hpp"
@@ -23,12 +22,12 @@ class neighbor_set {
   neighbor_set& operator=(const neighbor_set&) = delete;
   ~neighbor_set();
 
-  /// Runs a call on the communicator of `state`, which is not native for good. Returns an MPI error
-  /// code after the error handler has been called; throws std::bad_alloc, error.
+  /// Runs a call on the communicator of `state`, which is not native permanently. Returns an MPI
+  /// error code after the error handler has been called; throws std::bad_alloc, error.
   int run(const neighbor_call& c, communicator_state& state);
   /// After a failure on this rank in a call.
   void leave_others();
-  /// When the communicator has left.
+  /// Call after the communicator has left.
   void drop();
 
  private:
@@ -39,7 +38,7 @@ class neighbor_set {
   int agree(const neighbor_call& c, communicator_state& state, bool pays);
 
   phase phase_ = phase::unseen;
-  std::unique_ptr<neighbors> around_;  // null: no memory; the ranks will agree on native, then
+  std::unique_ptr<neighbors> around_;  // null: no memory; the ranks will then agree on native
   select::beginning beginning_;
   std::unique_ptr<tuned> tuned_;
 };

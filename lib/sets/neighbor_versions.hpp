@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The ways to exchange with one's neighbours: the MPI library's own, and orders of messages that
-// end on any directed graph, whatever edges it has, also if no message is buffered:
+// The versions of neighbourhood collectives: the MPI library's own, and orders of messages that end
+// on any directed graph, even without buffering:
 //
-//   isend_irecv  all messages are under way at once.
-//   send_irecv   all receives are posted, then one message after the other is sent. Nobody waits
-//                before its receives are posted, so each message that is sent finds one.
-//   isend_recv   all messages are sent, then received one after the other. Likewise.
-//   pairwise     by distance of ranks: in round d a rank sends to the one d after it and receives
-//                from the one d before it, as far as there are edges, once for each edge. Who has
-//                not ended the first round that not all have ended has partners that are in it or
-//                beyond, and these have posted their half of it.
+// * isend_irecv: all messages are under way at once.
+// * send_irecv: all receives are posted, then messages are sent one after the other. No rank waits
+//   before its receives are posted, so each sent message finds its receive.
+// * isend_recv: all messages are sent, then received one after the other. The same argument holds.
+// * pairwise: by distance of ranks. In round d, a rank sends to the rank d after it and receives
+//   from the rank d before it, once for each edge. Consider the first round that some rank has not
+//   ended: its partners are in this round or beyond, and have posted their half.
 //
-// Which versions run, and where, is in the list below. A version that keeps persistent requests is
-// not among them: a datatype may be freed and another one have its handle, so whether a call has
-// the arguments of an earlier one cannot be told.
+// Which versions run, and where, is in the list below. No version keeps persistent requests: a
+// datatype may be freed and its handle reused, so equal arguments cannot be recognised.
 #pragma once
 
 #include "lib/sets/neighbors.hpp"
@@ -35,24 +33,24 @@ enum class neighbor_version { native, isend_irecv, send_irecv, isend_recv, pairw
 inline constexpr std::array<std::string_view, 6> neighbor_version_names{
     "native", "isend_irecv", "send_irecv", "isend_recv", "pairwise", "ineighbor"};
 
-/// Those of one rank, over the lane of `joint`, which outlives it.
+/// The versions on one rank, over the lane of `joint`, which must outlive this object.
 class neighbor_versions {
  public:
-  /// Allocates all that calls need. `around` must outlive it.
+  /// Allocates everything that calls need. `around` must outlive this object.
   neighbor_versions(const neighbors& around, joint_lockstep& joint, const settings& values,
                     clock_function clock);
 
-  /// What edge_question has answered, of the MPI library's own call; false if two edges here would
-  /// be one there. Once, before the first call. Allocates nothing.
+  /// Takes the answer of edge_question about the MPI library's own call. False if two edges here
+  /// would be the same edge there. Call once, before the first call. Allocates nothing.
   bool connect(int rank, int num_ranks, std::span<const std::int32_t> edges);
 
-  /// Runs this rank's part of a call by messages of railpass' own. After an error code, which is
-  /// not raised yet, others wait for this rank. A rank that hears of one that has failed fails,
+  /// Runs this rank's part of a call by messages of railpass. After an error code, which is not
+  /// raised yet, other ranks wait for this rank. A rank that hears of another rank's failure fails,
   /// too.
   int run(neighbor_version by, const neighbor_call& c);
 
  private:
-  // A message: the neighbour's number, and how far its rank is, upwards from sender to receiver.
+  // A message: the neighbour's number, and the distance upwards from sender to receiver.
   struct edge {
     std::int32_t neighbor = 0, distance = 0;
   };
@@ -80,7 +78,7 @@ class neighbor_versions {
   joint_lockstep& joint_;
   const settings& settings_;
   clock_function clock_;
-  // By distance; of two between the same ranks in the order that both ranks know.
+  // By distance; edges between the same two ranks in the order that both ranks know.
   std::vector<edge> sends_, receives_;
   std::vector<MPI_Request> requests_;  // receives, then sends, as above
   std::vector<MPI_Status> statuses_;

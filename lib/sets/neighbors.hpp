@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A rank's neighbours in the topology of a communicator, and which messages of theirs are meant for
-// which place where there are several between two ranks.
+// A rank's neighbours in the topology of a communicator. If two ranks share several edges: which
+// edge of a neighbour ends in which edge here.
 #pragma once
 
 #include "lib/sets/neighbor_call.hpp"
@@ -14,18 +14,18 @@
 
 namespace railpass::internal {
 
-/// In the order in which MPI's neighbourhood collectives count them; nobody is MPI_PROC_NULL.
+/// In the order of MPI's neighbourhood collectives; MPI_PROC_NULL: no neighbour.
 struct neighbors {
   std::vector<int> sources, destinations;
 
-  /// Those of a communicator that has a topology. Local; throws std::bad_alloc.
+  /// The neighbours in a communicator that has a topology. Local; throws std::bad_alloc.
   static neighbors of(MPI_Comm comm);
 };
 
-/// Whether it has one: a grid, a graph or a distributed graph. Local.
+/// Whether the communicator has a grid, a graph or a distributed graph. Local.
 bool has_topology(MPI_Comm comm);
 
-/// Elements of a user's side that are of one neighbour.
+/// The elements of one neighbour in a user's side.
 struct neighbor_block {
   std::byte* memory = nullptr;
   std::int64_t count = 0;
@@ -34,7 +34,8 @@ struct neighbor_block {
 
 class neighbor_blocks {
  public:
-  /// Of a side of a valid call; `is_one`: all neighbours have the same. `of` must outlive it.
+  /// For a side of a valid call. `is_one`: all neighbours have the same block. `of` must outlive
+  /// this.
   neighbor_blocks(const call_side& of, bool is_one);
   neighbor_block operator[](int neighbor) const;
 
@@ -43,16 +44,16 @@ class neighbor_blocks {
   std::int64_t stride_bytes_ = 0;  // of displacements, or from block to block
 };
 
-/// A question to the MPI library: which edge of a neighbour is it that ends in which edge here?
-/// MPI's text leaves that open where two ranks have several edges in one direction, or are both
-/// neighbours of each other in a periodic grid, and libraries differ, even from call to call.
+/// Asks the MPI library which edge of a neighbour ends in which edge here. The MPI standard leaves
+/// this open if two ranks have several edges in one direction, or are neighbours on both sides in a
+/// periodic grid. Libraries differ, even from call to call.
 class edge_question {
  public:
-  /// Allocates all it needs.
+  /// Allocates everything that it needs.
   edge_question(const neighbors& around, neighbor_function f);
 
-  /// Asks the library's own call, or its nonblocking one: by source, the number of the edge at that
-  /// rank. False: this rank has got no sensible answer. Collective over the communicator.
+  /// Asks by the library's blocking or nonblocking call. Stores by source the number of the edge at
+  /// that rank. False: this rank got no valid answer. Collective over the communicator.
   bool ask(MPI_Comm comm, bool nonblocking, std::span<std::int32_t> edges);
 
  private:

@@ -195,7 +195,7 @@ void joint_lockstep::leave() {
   try {
     bases::of_process().settle();
     bases::of_process().keep(std::move(merges_));
-  } catch (const std::bad_alloc&) {  // what comes is dropped, and the number is not used again
+  } catch (const std::bad_alloc&) {  // later messages are dropped, and the number is never reused
     lane_->lose();
   }
 }
@@ -227,7 +227,7 @@ int joint_lockstep::wait_for(MPI_Request& request, MPI_Status& status, std::stri
     if (done) return MPI_SUCCESS;
     if (++tests % tests_per_look == 0) {
       keep_on();
-      // A merge says to all ranks that nothing is tuned any more, unlike calls or not.
+      // A merge informs all ranks that tuning has ended, for unlike calls and for other reasons.
       if (told ? is_lost() : gone_) return code_of(failure_);
     }
     if (told && tests % tests_per_clock == 0) {
@@ -241,8 +241,8 @@ int joint_lockstep::wait_for(MPI_Request& request, MPI_Status& status, std::stri
 
 // ---- failures
 
-// Many ranks may see the same failure, who are not to tell all others each: who has heard of it
-// does not.
+// Many ranks may see the same failure. A rank that has already heard of the failure does not inform
+// all other ranks again.
 void joint_lockstep::fail(own_error why) {
   if (failed_) return;
   if (lane_) hear();
@@ -290,7 +290,7 @@ void joint_lockstep::keep_on() {
   if (failed_) words_.tell();
 }
 
-// How long this rank waits for others depends on this time; what it may do does not.
+// This time determines how long this rank waits for other ranks, but not what this rank may do.
 void joint_lockstep::stop() {
   constexpr double silence_s = 1;
   const std::int64_t next = steps_.calls() + 1;
@@ -320,7 +320,7 @@ void joint_lockstep::hear(std::int32_t from, const told_call& theirs) {
   try {
     const std::string how = told_.difference(from, theirs);
     if (!how.empty()) differ(how + ", on rank " + std::to_string(rank_));
-  } catch (const std::bad_alloc&) {  // it is told again
+  } catch (const std::bad_alloc&) {  // the other rank announces its call again
   }
 }
 

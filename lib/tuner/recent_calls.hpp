@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Loops of programs make the same calls again and again, many of which take less than a
-// microsecond: what their arguments mean is found out once.
+// Remembers classified calls. Loops of programs repeat calls, many of which take less than a
+// microsecond, so their arguments are examined once.
 #pragma once
 
 #include "lib/buffers/call_buffers.hpp"
@@ -21,35 +21,34 @@ struct arm;
 
 namespace railpass::internal {
 
-/// A call that was judged to be ours, and what the arm that was chosen for it comes to.
+/// A call that is eligible for tuning, and how it runs with the chosen arm.
 struct recent_call {
-  call as{};                ///< with its lengths
-  std::uint64_t asked = 0;  ///< by options for the arm of that number, see arm_table; 0: by none
-  const arm* pinned = nullptr;  ///< by these or by a setting; null: it is chosen in the context
+  call as{};                    ///< including its lengths
+  std::uint64_t asked = 0;      ///< number of the arm named by options, see arm_table; 0: no arm
+  const arm* pinned = nullptr;  ///< by options or a setting; null: the context chooses
   select::context_id context{};
-  const arm* chosen = nullptr;  ///< null: none was yet
-  const arm* runs = nullptr;    ///< that, or native where that is not eligible
-  /// Whether the call can run as below; else it must be asked each time how.
+  const arm* chosen = nullptr;  ///< null: not chosen yet
+  const arm* runs = nullptr;    ///< the chosen arm, or native if that arm is not eligible
+  /// Whether the call can run as below; otherwise each call decides again.
   bool is_ready = false;
   std::shared_ptr<const schedule> plan{};  ///< null: native
   call_buffers::as_they_are buffers{};     ///< of the plan
-  std::uint64_t arm_number = 0;            ///< of its mark
+  std::uint64_t arm_number = 0;            ///< for the call's mark
 };
 
-/// Of one communicator, and of calls that name nothing which may come to mean something else: no
-/// tables, and MPI's own types and operations only. Buffers may lie elsewhere, but not differently
-/// to each other.
+/// For one communicator, and for calls without handles that may change their meaning: no tables,
+/// and only MPI's own types and operations. Buffers may move, but not relative to each other.
 class recent_calls {
  public:
-  /// Null if the call is none of these.
+  /// Null if the call is unknown.
   recent_call* find(const call& c, std::uint64_t asked) {
     recent_call& known = place_of(mark_of(c, asked)).known;
     return known.asked == asked && is_same(known.as, c) ? &known : nullptr;
   }
 
-  /// A call that was judged to be ours on this rank: kept if it was the last one that missed its
-  /// place, so that calls which are never made again cost nothing. `pinned` outlives the
-  /// communicator's last call, or that by which another arm gets its number.
+  /// Keeps an eligible call if it was also the last call that missed its place, so that calls that
+  /// are never repeated cost nothing. `pinned` must live until the communicator's last call, or
+  /// until another arm gets its number.
   void keep(const call& c, int rank, const select::context_id& context, std::uint64_t asked = 0,
             const arm* pinned = nullptr) {
     const std::uint64_t mark = mark_of(c, asked);
@@ -63,7 +62,7 @@ class recent_calls {
     here.known.context = context;
   }
 
-  /// What is known of arms holds no longer.
+  /// Forgets all facts about arms.
   void forget_arms() {
     for (place& one : places_) one.known.chosen = nullptr;
   }
@@ -74,7 +73,7 @@ class recent_calls {
     recent_call known;
   };
 
-  // Equal for calls that are the same.
+  // Equal for equal calls.
   static std::uint64_t mark_of(const call& c, std::uint64_t asked) {
     std::uint64_t n = std::uint64_t(c.receive.count + c.send.count) * 31 + std::uint64_t(c.op);
     n = (n + asked) * 31 + std::uint64_t(c.root);
@@ -85,7 +84,7 @@ class recent_calls {
   static bool has_tables(const call& c) {
     return c.send.counts || c.receive.counts || c.send.types || c.receive.types;
   }
-  // A collective always has tables or never.
+  // Whether a collective has tables does not vary.
   static bool is_same(const call& a, const call& b) {
     return a.message_bytes > 0 && a.op == b.op && a.receive.count == b.receive.count &&
            a.receive.type == b.receive.type && a.operation == b.operation && a.root == b.root &&
