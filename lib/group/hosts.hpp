@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which ranks share a host. Hosts are told apart by the names that MPI has for them:
-// MPI_COMM_TYPE_SHARED makes a communicator for each, which takes longer than all else.
+// Finds the ranks that share a host, by the host names that MPI reports. MPI_COMM_TYPE_SHARED would
+// make a communicator for each host, which takes longer than everything else.
 #pragma once
 
 #include "lib/rails/mpi/rank_map.hpp"
@@ -14,16 +14,16 @@
 
 namespace railpass::internal {
 
-/// A number for this host, not negative. Allocates nothing, as others may be waiting for it.
+/// A non-negative number for this host. Allocates nothing, because other ranks may be waiting.
 std::int64_t mark_of_host();
 
 /// Consecutive ranks on one host.
 struct host_run {
   int first_rank = 0;
-  int host = 0;  ///< hosts are numbered from 0 on
+  int host = 0;  ///< numbered from 0 on
 };
 
-/// From the marks of all ranks. Throws std::bad_alloc.
+/// Computed from the marks of all ranks. Throws std::bad_alloc.
 std::vector<host_run> find_hosts(std::span<const std::int64_t> mark_of_rank);
 
 /// The hosts of all ranks, from their marks. Throws std::bad_alloc.
@@ -31,10 +31,10 @@ std::shared_ptr<const placement> place_on_hosts(std::span<const std::int64_t> ma
 
 struct host_counts {
   int num_hosts = 1;
-  int ranks_per_host = 1;  ///< the largest number on any
+  int ranks_per_host = 1;  ///< the largest number on any host
 };
 
-/// Of some of these ranks: those that `ranks` gives for 0 to num_ranks - 1. Throws std::bad_alloc.
+/// For the ranks that `ranks` gives for 0 to num_ranks - 1. Throws std::bad_alloc.
 host_counts count_hosts(const placement& hosts, const rank_map& ranks, int num_ranks);
 
 }  // namespace railpass::internal

@@ -17,15 +17,15 @@ namespace railpass::internal {
 
 using packet_rails = std::vector<std::unique_ptr<transport::packet_rail>>;
 
-/// A rail that is to be opened.
+/// A rail to be opened.
 struct wanted_rail {
-  int index = 0;     ///< what the sink will know it by
+  int index = 0;     ///< identifies the rail for the sink
   std::string name;  ///< without its kind
 };
 
-// Opens all rails of a kind between all ranks of `comm`, in the order given. Collective; what fails
-// on one rank is thrown as error on all. `comm` is needed until they are open, and only collectives
-// are called on it; `over` is where what a rail sends by MPI goes.
+// Opens all rails of a kind between all ranks of `comm`, in the given order. Collective; a failure
+// on one rank throws error on all ranks. `comm` must live until the rails are open, and carries
+// only collectives. Messages that rails send by MPI use the place `over`.
 #define RAILPASS_RAIL(kind, text)                                        \
   packet_rails open_##kind##_rails(MPI_Comm comm, const mpi_place& over, \
                                    const std::vector<wanted_rail>& wanted);
@@ -44,14 +44,14 @@ inline constexpr rail_kind rail_kinds[] = {
 };
 #undef RAILPASS_RAIL
 
-/// What measurements of messages over these rails are marked with; empty for MPI's messages alone,
-/// which collectives send without any rail being opened.
+/// The mark of measurements over these rails; empty for MPI's messages alone, for which collectives
+/// need no open rail.
 std::string rails_mark(std::string_view rails);
 
-/// Opens the rails of a list such as "mpi,eth1,tcp:10.1.0.0/16". All ranks name as many, of the
-/// same kinds in the same order. Collective; what fails on one rank is thrown as error on all.
-/// `comm` is needed until they are open, and only collectives are called on it; `over` is where
-/// what a rail sends by MPI goes.
+/// Opens the rails of a list such as "mpi,eth1,tcp:10.1.0.0/16". All ranks name the same number of
+/// rails, with equal kinds in equal order. Collective; a failure on one rank throws error on all
+/// ranks. `comm` must live until the rails are open, and carries only collectives. Messages that
+/// rails send by MPI use the place `over`.
 packet_rails open_packet_rails(MPI_Comm comm, const mpi_place& over, std::string_view rails);
 
 }  // namespace railpass::internal

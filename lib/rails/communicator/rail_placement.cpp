@@ -15,7 +15,7 @@ namespace railpass::internal {
 
 namespace {
 
-// What each rank of `comm` is to the transport; empty: not all of them are there.
+// The transport's rank of each rank of `comm`; empty if a rank is missing.
 std::vector<int> members_of(MPI_Comm comm, const open_transport& of) {
   MPI_Group mine = MPI_GROUP_NULL;
   PMPI_Comm_group(comm, &mine);
@@ -37,8 +37,9 @@ rail_place placed(const std::shared_ptr<shared_rails>& rails, const rail_tenant&
                                         std::move(members))};
 }
 
-// A place on rails that are open between all the tenant's ranks already. Rank 0 chooses, those
-// between most ranks first; all have to find them and want them. None if they do not. Collective.
+// A place on rails that are already open between all the tenant's ranks. Rank 0 chooses, preferring
+// rails between most ranks. All ranks must find and want these rails; otherwise the place is empty.
+// Collective.
 template <class IsWanted>
 rail_place place_on_open_rails(const rail_tenant& who, process& p, const IsWanted& is_wanted) {
   int rank = 0;
@@ -58,7 +59,7 @@ rail_place place_on_open_rails(const rail_tenant& who, process& p, const IsWante
         offer[1] = *number;
         return true;
       }
-    } catch (const std::bad_alloc&) {  // as if there were none
+    } catch (const std::bad_alloc&) {  // as if no rails were open
     }
     t.release();
     return false;
@@ -81,7 +82,7 @@ rail_place place_on_open_rails(const rail_tenant& who, process& p, const IsWante
   return {};
 }
 
-// Opens the rails for the tenant's ranks. Throws error on all ranks alike.
+// Opens the rails for the tenant's ranks. Throws error on all ranks.
 rail_place place_on_new_rails(const rail_tenant& who, process& p, const std::string& rails,
                               const std::string& strategy, double budget_s) {
   mpi_place own;
@@ -99,7 +100,7 @@ rail_place place_on_new_rails(const rail_tenant& who, process& p, const std::str
   }
   if (const std::string& why = opened->transport.board_problem(); !why.empty())
     p.record("other processes are not shown what the rails carry: " + why);
-  // If that fails, so have the rails, and others may still use the communicator.
+  // If this fails, the rails have failed, too. Other code may still use the communicator.
   opened->known = learn_rails(opened->transport, who.comm, p,
                               {.budget_s = budget_s, .path = p.values().rails_profile});
   opened->transport.hold(true);

@@ -21,11 +21,11 @@ namespace {
 using transport::measured_link;
 using transport::rails_measurement;
 
-// The ranks that measure with rank 0: the first one on its host, and the first one on another.
+// Ranks that measure with rank 0: the first rank on its host, and the first rank on another host.
 struct partners {
   int on_this_host = -1;
   int on_another = -1;
-  std::vector<std::int64_t> hosts;  // by rank: the mark of its host
+  std::vector<std::int64_t> hosts;  // by rank: the mark of the rank's host
 
   int of(bool same_host) const { return same_host ? on_this_host : on_another; }
 };
@@ -75,8 +75,8 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// On rank 0: what the rails of a link are on both sides. Collective, as messages between two ranks
-// of this communicator are somebody else's.
+// On rank 0: the rails of a link, as seen from both sides. Collective, because point-to-point
+// messages on this communicator belong to other code.
 std::vector<std::string> marks_of(open_transport& rails, MPI_Comm comm, int partner) {
   const bool measures = rails.rank() == 0 || rails.rank() == partner;
   const std::string mine = measures ? marks_here(rails) : std::string();
@@ -90,7 +90,7 @@ std::vector<std::string> marks_of(open_transport& rails, MPI_Comm comm, int part
   return lines_of(all);
 }
 
-// What this process has measured before, by the marks of all links.
+// Earlier measurements of this process, by the marks of all links.
 std::mutex memory;
 std::map<std::string, std::string> remembered;
 
@@ -103,7 +103,7 @@ std::string key_of(const std::vector<measured_link>& wanted) {
   return key;
 }
 
-// Why the measurement is not one of these links; empty if it is.
+// Why the measurement does not fit these links; empty: it fits.
 std::string mismatch(const rails_measurement& m, const std::vector<measured_link>& wanted) {
   if (m.railpass_version != RAILPASS_VERSION)
     return "written by railpass " + m.railpass_version + ", read by railpass " RAILPASS_VERSION;
@@ -121,12 +121,12 @@ std::string mismatch(const rails_measurement& m, const std::vector<measured_link
     }
     if (2 * had.samples.rails.size() != has.marks.size())
       return "the file has another number of rails";
-    transport::analyse(had.samples);  // throws error if it cannot be
+    transport::analyse(had.samples);  // throws error if the samples are invalid
   }
   return {};
 }
 
-// On rank 0: the text of a measurement of these links that exists already, or nothing.
+// On rank 0: the text of an earlier measurement of these links, or nothing.
 std::string found_before(const std::vector<measured_link>& wanted, process& p,
                          const std::string& path, std::string& source) {
   {
@@ -212,7 +212,7 @@ known_rails learn_rails(open_transport& rails, MPI_Comm comm, process& p,
   broadcast_asleep(source, comm);
   agree(comm, problem);
 
-  // The same text on all ranks, so that all find the same.
+  // All ranks parse the same text, and so get the same result.
   on_all(comm, [&] {
     rails_measurement m = files::parse_rails(text, "the measurement of rank 0");
     known.source = source;
