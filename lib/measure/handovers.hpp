@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What it takes the ranks of a node to hand something over in memory that they share.
+// Measures how fast ranks of a node hand data over in shared memory.
 #pragma once
 
 #include "lib/measure/job.hpp"
@@ -8,14 +8,14 @@
 
 namespace railpass::internal::measure {
 
-/// Whether all these ranks, which are on one host, may copy from and to each other's memory.
-/// Collective over them.
+/// Whether all these ranks of one host may copy from and to each other's memory. Collective over
+/// the ranks.
 bool can_copy_to_each_other(MPI_Comm ranks);
 
-/// Measures for about `budget_s`, with the executor that collectives use: each rank of a node hands
-/// over to the next one, all at once, through cells and, where the kernel lets them, by single
-/// copies. Rank 0 adds to `all` what its own node takes; nothing if it is alone there. Collective
-/// over MPI_COMM_WORLD; rank 0's clock decides when it ends.
+/// Measures for about `budget_s` seconds with the executor of collectives. All ranks of a node hand
+/// data to the next rank at the same time, through cells and, if the kernel permits, by single
+/// copies. Rank 0 adds the times of its node to `all`; nothing if rank 0 is alone there. Collective
+/// over MPI_COMM_WORLD; rank 0's clock decides the end.
 void sample_handovers(const job& j, measurements& all, double budget_s,
                       const progress_report& progress);
 

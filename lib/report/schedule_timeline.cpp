@@ -145,7 +145,7 @@ class timeline_drawing {
                  {.anchor = "middle", .colour = faint_ink});
   }
 
-  // Every so many ranks are named, so that names do not overlap.
+  // Only every n-th rank has a label, so that labels do not overlap.
   bool is_named(std::int32_t rank) const {
     return lane_of_[std::size_t(rank)] % std::max(1, int(std::ceil(13 / lane_))) == 0;
   }
@@ -165,9 +165,9 @@ class timeline_drawing {
   struct row {
     double offset, height;
   };
-  // Receives above, sends below, local work between: a rank may do all at once.
+  // Receives above, sends below, local work between, because a rank may do all three at once.
   row row_of(step_kind kind) const {
-    // Arrows between neighbours need room to be seen.
+    // Arrows between neighbours need visible room.
     const double margin = lane_ >= 24 ? 4 : lane_ >= 10 ? 1.5 : 0.5, usable = lane_ - 2 * margin;
     if (!has_local_) return {margin + (brings(kind) ? 0 : usable / 2), usable / 2 - 0.5};
     if (brings(kind)) return {margin, usable * 0.38};
@@ -182,7 +182,8 @@ class timeline_drawing {
     bool same_peer;
   };
 
-  // Neighbours closer than half a pixel become one bar, of very many bars those further apart, too.
+  // Bars closer than half a pixel are merged; if there are very many bars, also over larger
+  // distances.
   void bars() {
     constexpr std::size_t most_bars = 20000;
     std::vector<wide_bar> drawn;
@@ -269,8 +270,8 @@ class timeline_drawing {
     }
   }
 
-  // How many ranks have received something, against time: the doubling of a tree, the slope of a
-  // chain.
+  // The number of ranks that have received something, over time: shows the doubling of a tree or
+  // the slope of a chain.
   void spread(double from_y) {
     std::vector<double> times = reached_;
     std::sort(times.begin(), times.end());

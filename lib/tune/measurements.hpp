@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What was measured of which combination, and who can be told apart from whom.
+// Measurements of combinations, and which combinations differ significantly.
 #pragma once
 
 #include "lib/tune/space.hpp"
@@ -13,26 +13,26 @@
 
 namespace railpass::internal::tune {
 
-/// What is wanted of a command: less of it, or more.
+/// A quantity to minimise or maximise.
 struct goal {
   std::string name;
-  std::string unit;  ///< of the values, where it is known
+  std::string unit;  ///< of the values, if known
   bool higher_is_better = false;
 };
 
-/// What one launch of the command gave.
+/// Result of one launch of the command.
 struct outcome {
-  std::vector<double> values;  ///< one per goal, positive; empty if it failed
-  std::string failure;         ///< why it failed, as a sentence
+  std::vector<double> values;  ///< one per goal, positive; empty after a failure
+  std::string failure;         ///< reason of the failure, as a sentence
   double took_s = 0;
   bool ok() const { return !values.empty(); }
 };
 
-/// All launches with one combination. A score is the logarithm of a value, with the sign that makes
-/// less of it better.
+/// All launches with one combination. A score is the logarithm of a value, signed so that less is
+/// better.
 struct record {
   combination what;
-  std::vector<std::vector<double>> scores;  ///< one list, of a score per goal, per good launch
+  std::vector<std::vector<double>> scores;  ///< for each successful launch, a score per goal
   std::string failure;                      ///< of the first failed launch
   int runs = 0;
 
@@ -45,7 +45,7 @@ class table {
 
   const std::vector<goal>& goals() const { return goals_; }
   void add(const combination& what, const outcome& found);
-  /// Null if it was not launched.
+  /// Null if the combination was not launched.
   const record* find(const combination& what) const;
   const std::map<combination, record>& records() const { return records_; }
   double value_of(double score, std::size_t goal) const;
@@ -56,18 +56,18 @@ class table {
   std::map<combination, record> records_;
 };
 
-/// How sure one must be to call two combinations different.
+/// Requirements for calling two combinations different.
 struct precision {
   double confidence = 0.95;
-  double resolution = 0.002;  ///< relative differences up to this are none
-  int repetitions = 3;        ///< good launches after which a combination counts as measured
+  double resolution = 0.002;  ///< relative differences up to this value are ignored
+  int repetitions = 3;        ///< successful launches after which a combination counts as measured
 };
 
-/// One combination's place.
+/// Rank of one combination.
 struct standing {
   const record* of;
   double score;  ///< typical_score of its launches
-  double error;  ///< standard error of that
+  double error;  ///< standard error of the score
 };
 
 /// The combinations without a failed launch, best first. The spread of the launches is pooled over
@@ -79,12 +79,12 @@ class standings {
   standings(const table& measured, std::span<const double> weights, const precision& wanted);
 
   const std::vector<standing>& all() const { return all_; }
-  /// The standard deviation of one launch's score; 0: not known, nothing was launched twice.
+  /// The standard deviation of one launch's score; 0: unknown, because nothing was launched twice.
   double noise() const { return noise_; }
-  /// Differences up to this cannot be told from none. Zero noise leaves the resolution.
+  /// Differences up to this value are not significant. Without noise, this is the resolution.
   double reach(const standing& a, const standing& b) const;
   bool tied(const standing& a, const standing& b) const;
-  /// How many at the front are tied with the best.
+  /// The number of combinations at the front that are tied with the best.
   std::size_t winners() const { return winners_; }
   /// Half the width of the confidence interval of a difference with this standard error.
   double margin(double error) const;
@@ -95,13 +95,13 @@ class standings {
   double noise_ = 0, resolution_, z_ = 0;
 };
 
-/// The median; of an even number the better one of the two in the middle: what disturbs a launch
-/// makes it worse, hardly ever better. Takes at least one.
+/// The median; of an even number, the better of the two middle scores, because disturbances make
+/// launches worse and hardly ever better. Takes at least one score.
 double typical_score(std::vector<double> scores);
 
 double weighted(const std::vector<double>& scores, std::span<const double> weights);
 
-/// The normal distribution below x, and the x with that much below it.
+/// The probability of a normal variable below x, and its inverse.
 double normal_below(double x);
 double normal_quantile(double p);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What every search is: asked again and again which combinations to launch next, until it has no
-// more questions. Launches with equal measurements so far get equal answers, which is what makes an
-// interrupted search go on where it was.
+// The interface of searches. A search is asked repeatedly for combinations to launch next, until it
+// has none. Equal measurements give equal answers, so that an interrupted search can resume.
 #pragma once
 
 #include "lib/tune/measurements.hpp"
@@ -18,7 +17,7 @@ struct search_view {
   const table& measured;
   std::span<const double> weights;  ///< of the goals
   const precision& wanted;
-  std::uint64_t runs_left;  ///< launches there is time for, about; never exact
+  std::uint64_t runs_left;  ///< approximate number of launches that fit into the remaining time
   std::mt19937_64& random;
 
   standings ranks() const { return {measured, weights, wanted}; }
@@ -27,19 +26,19 @@ struct search_view {
 class search {
  public:
   virtual ~search() = default;
-  /// One launch of each of these comes next, in any order; one that is named twice is launched
-  /// twice. None: the search has ended.
+  /// Combinations to launch once each, in any order; a combination named twice is launched twice.
+  /// Empty: the search has ended.
   virtual std::vector<combination> next(const search_view& view) = 0;
-  /// About how many launches that will be, for a progress bar. Asked before the first next().
+  /// Approximate number of launches, for a progress bar. Called before the first next().
   virtual double expected_runs(const search_view& view) const = 0;
 };
 
-/// How many combinations there are, counted no further than `most`.
+/// The number of combinations, counted up to `most`.
 inline double count_up_to(const search_view& view, std::uint64_t most) {
   return double(view.where.count(condition_rule::first_value, most));
 }
 
-/// All combinations if they are no more than `most`, else that many different random ones.
+/// All combinations if there are at most `most`; else `most` different random combinations.
 inline std::vector<combination> all_or_some(const search_view& view, std::size_t most) {
   std::vector<combination> found;
   if (view.where.count(condition_rule::first_value, most + 1) <= most) {

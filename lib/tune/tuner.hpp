@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The way of a tuning: warm up, let the search ask and launch what it asks for, launch all that may
-// be the best as often as wanted, and then the best and the command's defaults in turn, for a gain
-// that no lucky launch has chosen.
+// Runs a tuning: warm-up; launches that the search asks for; further launches of all candidates for
+// the best, up to the wanted number; at last, the best and the command's defaults in turn, so that
+// the measured gain is free of selection bias.
 #pragma once
 
 #include "lib/tune/journal.hpp"
@@ -20,7 +20,7 @@ struct tuning_plan {
   std::string search = "model";
   precision wanted;
   int warm_ups = 1;
-  double budget_s = 0;          ///< 0: none
+  double budget_s = 0;          ///< 0: no limit
   std::uint64_t most_runs = 0;  ///< launches; 0: no limit
   std::uint64_t seed = 1;
 };
@@ -34,27 +34,27 @@ struct tuning {
   explicit tuning(std::vector<goal> goals) : measured(std::move(goals)) {}
 
   table measured;
-  std::uint64_t runs = 0;  ///< every launch, whatever for
+  std::uint64_t runs = 0;  ///< all launches
   double spent_s = 0;      ///< in launches
   double noise = 0;        ///< standard deviation of the logarithm of one launch's value
   bool complete = true;    ///< false: time or launches ran out before the search ended
   std::optional<combination> recommended;
   std::vector<outcome> defaults, checks;  ///< launches in turn: the command's defaults, recommended
-  /// Of the recommended combination's cost to the defaults': below 1 is better, for every goal; of
-  /// two goals the geometric mean.
+  /// Ratio of the recommended combination's cost to the defaults' cost: below 1 is better, for
+  /// every goal. For two goals, the geometric mean.
   std::optional<likely_ratio> cost_ratio;
 };
 
-/// Launches the command with a combination, or with its defaults if that is null.
+/// Launches the command with a combination, or with its defaults if the argument is null.
 using launcher = std::function<outcome(const combination*)>;
-/// Told before each launch: launches so far, launches expected in all, seconds left.
+/// Called before each launch: launches so far, launches expected in all, seconds left.
 using watcher = std::function<void(std::uint64_t, double, double)>;
 
-/// What the launcher throws goes through; the journal has all launches up to then.
+/// Exceptions of the launcher pass through; the journal then has all earlier launches.
 tuning tune(const space& where, const std::vector<goal>& goals, const tuning_plan& plan,
             const launcher& launch, journal& kept, const watcher& watch = {});
 
-/// The weights that searches are run with: each goal alone, and two in equal parts.
+/// The weights of searches: each goal alone, and two goals in equal parts.
 std::vector<std::vector<double>> weightings(std::size_t goals);
 
 }  // namespace railpass::internal::tune

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The default. Launches first cover all pairs of values (as test suites do: Cohen, Dalal, Fredman,
-// Patton, doi:10.1109/32.605761), so that whatever two parameters do together is seen. Then a model
-// (surrogate.hpp) says which combinations may be better than the best (expected improvement, Jones,
-// Schonlau, Welch, doi:10.1023/A:1008306431147) and which may be as good: both are launched, until
-// nobody is left who with more than a small probability is either. Last, what is one change away
-// from the best is launched; the search has ended when that has told nothing new.
+// The default search. First launches cover all pairs of values, to see joint effects of two
+// parameters (as test suites do: Cohen, Dalal, Fredman, Patton, doi:10.1109/32.605761). Then a
+// model (surrogate.hpp) proposes combinations that may be better than the best (expected
+// improvement, Jones, Schonlau, Welch, doi:10.1023/A:1008306431147) and combinations that may be as
+// good. Both are launched until no remaining combination has more than a small probability of
+// either. Last, combinations one change away from the best are launched; the search ends when these
+// bring nothing new.
 #ifdef RAILPASS_LIST_SEARCH
 RAILPASS_LIST_SEARCH(model, "launches what a model of values and pairs of values finds promising")
 #elif !defined(RAILPASS_TUNE_SEARCHES_MODEL)
@@ -32,7 +33,7 @@ class model_search final : public search {
     const standings ranks = view.ranks();
     if (ranks.all().empty()) return ++rounds_without_ < 8 ? all_or_some(view, 16) : none;
     std::vector<combination> chosen;
-    // The noise comes from launching the best again; and whoever leads must not do so by luck.
+    // Repeated launches of the best give the noise, and show that the leader does not lead by luck.
     const int sure = ranks.noise() > 0 ? view.wanted.repetitions : 2;
     for (std::size_t i = 0;
          i < std::min<std::size_t>(ranks.noise() > 0 ? 1 : 3, ranks.all().size()); ++i)
@@ -96,7 +97,7 @@ class model_search final : public search {
     return chosen;
   }
 
-  // Everybody, or in a large space random ones and the neighbours of the best.
+  // All combinations or, in a large space, random combinations and neighbours of the best.
   std::vector<combination> candidates(const search_view& view, const standings& ranks) {
     std::vector<combination> found = all_or_some(view, most_candidates / 2);
     if (view.where.count(condition_rule::first_value, most_candidates) <= most_candidates / 2)
@@ -113,8 +114,8 @@ class model_search final : public search {
     return found;
   }
 
-  // One change away from the best: any other value, of many numbers the next ones. Whether the
-  // model is right matters most there.
+  // One change away from the best: any other value, or the next values of a long numeric parameter.
+  // The model's accuracy matters most there.
   static std::vector<combination> neighbours(const search_view& view, const combination& best) {
     std::vector<combination> found;
     const auto& parameters = view.where.parameters();
@@ -136,7 +137,7 @@ class model_search final : public search {
     double worst = -1e300;
     for (const standing& s : ranks.all()) {
       worst = std::max(worst, s.score);
-      // Of very many, those far behind teach least.
+      // Of very many combinations, the worst teach least.
       if (seen.size() < most_observations)
         seen.push_back({s.of->what, s.score, double(s.of->runs)});
     }
@@ -164,7 +165,7 @@ class model_search final : public search {
       double best = 1e300;
       for (const auto& p : model_->predict(leaders)) best = std::min(best, p.mean);
       const auto predicted = model_->predict(open);
-      // Turn about: who may be better, and who may be as good.
+      // In turn: a combination that may be better, and a combination that may be as good.
       const bool improve = chosen.size() % 2 == 0 || filled;
       std::size_t pick = open.size();
       double most = 0;
@@ -185,7 +186,7 @@ class model_search final : public search {
       }
       if (pick == open.size()) break;
       chosen.push_back(open[pick]);
-      // Until it is measured, it is what the model says.
+      // Until measured, the combination has the model's prediction.
       seen.push_back({open[pick], predicted[pick].mean, 1});
       model_->fit(seen, ranks.noise(), false);
       open.erase(open.begin() + std::ptrdiff_t(pick));
