@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The parts of an array that its neighbours exchange: which elements they are, and how they are
-// copied. No MPI calls here.
+// The elements of an array that neighbours exchange, and how they are copied. No MPI calls here.
 #pragma once
 
 #include "railpass/array_view.hpp"
@@ -20,7 +19,7 @@
 
 namespace railpass::internal::halo {
 
-/// Elements at regular distances: loops, the outermost first.
+/// Elements at regular distances, as loops, the outermost loop first.
 struct strided {
   std::byte* first = nullptr;
   std::vector<std::int64_t> counts{};
@@ -31,8 +30,8 @@ struct strided {
   }
 };
 
-/// The dimensions of an array from the one whose elements are furthest apart in memory to the
-/// closest.
+/// The dimensions of an array, ordered by the distance of their elements in memory, the largest
+/// first.
 inline std::vector<int> memory_order(const array_layout& a) {
   std::vector<int> order(a.extents.size());
   std::iota(order.begin(), order.end(), 0);
@@ -42,13 +41,14 @@ inline std::vector<int> memory_order(const array_layout& a) {
   return order;
 }
 
-/// In each dimension, whether a side takes the neighbours' elements along: those at the lower end
-/// and those at the upper one.
+/// For each dimension: whether a side also carries the neighbours' elements at the lower end and at
+/// the upper end.
 using reach = std::vector<std::array<bool, 2>>;
 
 namespace detail {
 
-// `inside`: what a neighbour needs of the interior; else where its elements belong.
+// `inside`: the part of the interior that a neighbour needs; else the place of the neighbour's
+// elements.
 inline strided part(const array_layout& a, std::span<const std::int64_t> widths,
                     std::span<const int> steps, std::span<const int> order, const reach& along,
                     bool inside) {
@@ -72,21 +72,21 @@ inline strided part(const array_layout& a, std::span<const std::int64_t> widths,
 
 }  // namespace detail
 
-/// What the neighbour so many steps away (-1, 0 or 1 in each dimension) needs of an array that has
-/// `widths` elements of others at each side; in `order`, the same on all ranks.
+/// The part of an array that the neighbour `steps` away (-1, 0 or 1 in each dimension) needs. The
+/// array has `widths` elements of neighbours at each side. `order`: equal on all ranks.
 inline strided sent_part(const array_layout& a, std::span<const std::int64_t> widths,
                          std::span<const int> steps, std::span<const int> order,
                          const reach& along = {}) {
   return detail::part(a, widths, steps, order, along, true);
 }
-/// Where elements of that neighbour belong.
+/// The place of that neighbour's elements.
 inline strided received_part(const array_layout& a, std::span<const std::int64_t> widths,
                              std::span<const int> steps, std::span<const int> order,
                              const reach& along = {}) {
   return detail::part(a, widths, steps, order, along, false);
 }
 
-/// Elements that are copied as they are in memory, as runs of bytes without gaps.
+/// Elements that are copied as they are in memory, in gapless runs of bytes.
 class runs {
  public:
   runs(const strided& s, std::int64_t element_bytes) : first_(s.first), bytes_(element_bytes) {
@@ -115,7 +115,7 @@ class runs {
     return product;
   }
 
-  /// Copies all to consecutive bytes; returns the end of them.
+  /// Copies all elements to consecutive bytes; returns the end of these bytes.
   std::byte* pack(std::byte* to) const {
     each([&to](std::byte* at, auto bytes) {
       std::memcpy(to, at, std::size_t(bytes));
@@ -123,7 +123,7 @@ class runs {
     });
     return to;
   }
-  /// The other way round.
+  /// Copies consecutive bytes to all elements; returns the end of these bytes.
   const std::byte* unpack(const std::byte* from) const {
     each([&from](std::byte* at, auto bytes) {
       std::memcpy(at, from, std::size_t(bytes));
@@ -133,7 +133,7 @@ class runs {
   }
 
  private:
-  // Copies of a length that the compiler knows are a move each.
+  // Copies of a length that the compiler knows take one move each.
   template <class F>
   void each(const F& copy) const {
     switch (bytes_) {

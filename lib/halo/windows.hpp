@@ -12,7 +12,7 @@
 
 namespace railpass::internal::halo {
 
-/// Ranks, each once, whatever the number of sides on which it is a neighbour.
+/// A group of ranks, without duplicates for ranks that are neighbours on several sides.
 class rank_group {
  public:
   rank_group(MPI_Comm comm, std::vector<int> ranks);
@@ -27,8 +27,8 @@ class rank_group {
   MPI_Group handle_ = MPI_GROUP_EMPTY;
 };
 
-/// The memory of all ranks in which others write to and read from, and what each shift moves there.
-/// With derived datatypes it is the fields themselves, a window each; else one for packed messages.
+/// The memory of all ranks that other ranks write to and read from, and the transfers of each
+/// shift. With derived datatypes: a window per field. Otherwise: one window for packed messages.
 class windows {
  public:
   /// Collective. Throws unavailable; mpi_failure.
@@ -39,11 +39,11 @@ class windows {
   ~windows();
 
   const std::vector<MPI_Win>& all() const { return windows_; }
-  /// Between the synchronisations of all windows: moves a shift's elements to the rank that
-  /// receives them, or from the one that sends them. Nothing where there is none.
+  /// Call between the synchronisations of all windows. Moves a shift's elements to the receiver, or
+  /// from the sender. Does nothing without a neighbour.
   void put(std::size_t shift);
   void get(std::size_t shift);
-  /// Before the first synchronisation and after the last one.
+  /// Call before the first synchronisation and after the last.
   void pack_all();
   void unpack_all();
 

@@ -50,15 +50,15 @@ std::int64_t now_s() {
       .count();
 }
 
-// " PID HOST\n" behind the time in a lease.
+// " PID HOST\n" after the time in a lease.
 std::string owner_of_leases() {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
   return ' ' + std::to_string(::getpid()) + ' ' + host.data() + '\n';
 }
 
-// Only of a process of this host that is known. Containers may make it a wrong guess, which costs
-// double work.
+// Known only for processes of this host. In containers the answer may be wrong, which costs double
+// work.
 bool has_died(std::string_view owner) {
   const std::string mine = owner_of_leases();
   int pid = 0;
@@ -68,7 +68,7 @@ bool has_died(std::string_view owner) {
          ::kill(pid, 0) != 0 && errno == ESRCH;
 }
 
-// In a lease is until when it holds, in seconds since 1970, and whose it is.
+// A lease contains its end, in seconds since 1970, and its owner.
 bool has_expired(const fs::path& path) {
   try {
     std::int64_t until_s = 0;
@@ -77,9 +77,9 @@ bool has_expired(const fs::path& path) {
     const auto [end, failure] = std::from_chars(text.data(), all_end, until_s);
     if (failure == std::errc{})
       return now_s() > until_s || has_died({end, std::size_t(all_end - end)});
-  } catch (const error&) {  // given back meanwhile, mostly
+  } catch (const error&) {  // mostly: returned meanwhile
   }
-  // Cut short, or no lease: as old as the file is.
+  // Truncated or invalid: judged by the file's age.
   struct ::stat status {};
   return ::stat(path.c_str(), &status) != 0 || now_s() > status.st_mtime + lease_s;
 }
@@ -153,12 +153,12 @@ fs::path database_file(const fs::path& folder, std::uint64_t generation) {
 bool write_new(const fs::path& path, const std::string& bytes) {
   const std::string beside = path.string() + std::string(leftover_part) + random_digits();
   files::write_text(beside, bytes);
-  // Unlike rename(), it takes no name away; and what it says may be of a second try that the
-  // network file system made, but the file knows.
+  // Unlike rename(), link() never replaces a file. Its result may come from a repeated try by the
+  // network file system; the link count is reliable.
   int failure = ::link(beside.c_str(), path.c_str()) == 0 ? 0 : errno;
   struct ::stat status {};
   bool has_name = failure == 0 || (::stat(beside.c_str(), &status) == 0 && status.st_nlink == 2);
-  // There are file systems without links: FAT, and some that several machines share.
+  // Some file systems have no links: FAT, and some shared file systems.
   if (!has_name && (failure == EPERM || failure == EOPNOTSUPP || failure == ENOSYS)) {
     failure = ::renameat2(AT_FDCWD, beside.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0
                   ? 0
@@ -203,7 +203,8 @@ std::optional<lease> lease::take(const fs::path& folder) {
   files::write_text((folder / name).string(), std::to_string(now_s() + lease_s) + owner_of_leases(),
                     files::durability::in_time);
   lease mine(folder / name);
-  // Of two that come at the same time, at least one sees the other's: both are there first.
+  // Of two processes at the same time, at least one sees the other's lease, because both write
+  // first.
   if (others_have_it()) return std::nullopt;
   return mine;
 }

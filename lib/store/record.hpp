@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the store's files consist of: records in CBOR (RFC 8949), lists in place of objects and
-// numbers of single precision where they are no integers; each below a line that says what it is,
-// its version and a part of the SHA-256 of all that follows that.
+// Records in the store's files: CBOR (RFC 8949), with lists instead of objects and single precision
+// for non-integers. A line above each record states the kind, the version and a part of the SHA-256
+// of the rest.
 #pragma once
 
 #include "railpass/base/error.hpp"
@@ -15,7 +15,7 @@
 
 namespace railpass::internal::store {
 
-/// Written by a newer railpass: not to be read, and not to be touched.
+/// Written by a newer railpass: must be neither read nor changed.
 class newer_error : public error {
  public:
   using error::error;
@@ -23,8 +23,8 @@ class newer_error : public error {
 
 /// The record with the line above it.
 std::string sealed(std::string_view record);
-/// The record again; `name` stands for the file in errors. Throws newer_error, or error if anything
-/// in it has changed.
+/// Removes and checks the line; `name` stands for the file in errors. Throws newer_error, or error
+/// after any change.
 std::string_view unsealed(std::string_view text, const std::string& name);
 
 /// The first 16 digits of the SHA-256.
@@ -36,11 +36,12 @@ knowledge::experience unpacked_experience(std::string_view record, const std::st
 std::string packed(const knowledge::stored_run& r);
 knowledge::stored_run unpacked_run(std::string_view record, const std::string& name);
 
-/// The first thing in a database.
+/// The first record of a database.
 struct database_head {
   fingerprint machine{};
   std::int64_t num_contexts = 0, num_runs = 0;  ///< rows
-  std::vector<std::string> recent{};            ///< runs in it whose files may still be there
+  std::vector<std::string> recent{};            ///< runs in the database whose files may still
+                                                ///< exist
 };
 std::string packed(const database_head& h);
 database_head unpacked_head(std::string_view record, const std::string& name);
