@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The descriptor every algorithm fills in, and the arms that follow from it.
+// The descriptor of an algorithm, and the arms that follow from it. The registry of all algorithms
+// is in registry.hpp.
 #pragma once
 
 #include "collectives/collective.hpp"
@@ -15,7 +16,7 @@
 
 namespace railpass {
 
-/// One parameter of an algorithm with the values that become arms; the first is the default.
+/// A parameter of an algorithm with the values that become arms; the first value is the default.
 struct parameter {
   static constexpr int max_values = 16;
   std::string_view name;
@@ -30,14 +31,14 @@ struct parameter {
   }
 };
 
-/// 0 means: not segmented.
+/// 0: not segmented.
 inline constexpr parameter segment_bytes_parameter{
     "segment_bytes",
     {0, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10,
      512 << 10, 1 << 20},
     true};
 
-/// Into how many blocks of about the same size a message is cut, if it has as many units.
+/// Number of nearly equal blocks into which a message is cut, if it has enough units.
 inline constexpr parameter blocks_parameter{"blocks", {32, 4, 8, 16, 64, 128}};
 
 inline constexpr int max_parameters = 3;
@@ -45,49 +46,48 @@ inline constexpr int max_parameters = 3;
 /// One value per parameter of the descriptor, in its order.
 using parameters = std::array<std::int64_t, max_parameters>;
 
-/// As preconditions::max_nodes: several nodes, however many.
+/// For preconditions::max_nodes: any number of nodes.
 inline constexpr int any_nodes = std::numeric_limits<int>::max();
 
-/// What must hold before an algorithm is chosen. All of it is known equally on all ranks.
+/// Preconditions of an algorithm, known equally on all ranks.
 struct preconditions {
   bool commutative = false;   ///< only commutative operations
   bool power_of_two = false;  ///< only a power of two of ranks
   bool even_ranks = false;    ///< only an even number of ranks
-  /// Only where all ranks share memory, and a unit fits in a cell; of algorithms that know nodes:
-  /// where those of each node do.
+  /// Only where all ranks share memory and a unit fits in a cell. For algorithms that know nodes:
+  /// only where the ranks of each node share memory.
   bool shared_memory = false;
   bool single_copy = false;  ///< only where all ranks may copy from and to each other's memory
   int min_ranks = 2;
-  int max_ranks = std::numeric_limits<int>::max();  ///< where schedules grow with the ranks
+  int max_ranks = std::numeric_limits<int>::max();  ///< if schedules grow with the ranks
   std::int64_t min_units_per_rank = 0;              ///< message units >= this many times num_ranks
-  /// 0: nodes do not matter. Otherwise only where there are several, at most so many, and ranks
-  /// that share one; reductions that do not commute only if a node's ranks follow one another.
+  /// 0: for any placement. Otherwise only for 2 to max_nodes nodes, some of them with several
+  /// ranks. Reductions that do not commute need consecutive ranks on each node.
   int max_nodes = 0;
-  /// Only where the ranks of one node use several caches, and some of them the same; reductions
-  /// that do not commute only if a cache's ranks follow one another.
+  /// Only where the ranks of one node use several caches, some of them shared. Reductions that do
+  /// not commute need consecutive ranks under each cache.
   bool several_caches = false;
-  bool equal_nodes = false;                                  ///< only nodes with as many ranks each
+  bool equal_nodes = false;                                  ///< only nodes of equally many ranks
   int max_ranks_per_node = std::numeric_limits<int>::max();  ///< as max_ranks
 };
 
-/// Whether schedules are of ranks in groups, see shape::nodes.
+/// Whether schedules are for ranks in groups, see shape::nodes.
 constexpr bool knows_groups(const preconditions& needs) {
   return needs.max_nodes > 0 || needs.several_caches;
 }
 
-/// Scratch memory that a rank may need, at most; the same bound on all ranks, so that all agree on
-/// what does not fit.
+/// Upper bound of a rank's scratch memory, equal on all ranks, so that all ranks agree on whether
+/// it fits.
 struct scratch_formula {
-  double messages = 0;  ///< times the message's length; of all num_ranks blocks, if it has blocks
+  double messages = 0;  ///< times the message's length; with blocks: of all num_ranks blocks
   int blocks = 0;       ///< times the length of the longest block: the num_ranks-th part if equal
   constexpr double bytes(double message_bytes, double block_bytes) const {
     return messages * message_bytes + blocks * block_bytes;
   }
 };
 
-/// An algorithm as the rest of railpass sees it. Everything about it stands in its own header, and
-/// its line in algorithms.def. `build` is null for the native arm alone: it is opaque and has
-/// neither schedule nor closed form.
+/// An algorithm as seen by the rest of railpass. Each algorithm has a header of its own and a line
+/// in algorithms.def. Only native has no `build`: it has neither schedule nor closed form.
 struct algorithm {
   collective op = collective::broadcast;
   std::string_view name;
@@ -96,8 +96,8 @@ struct algorithm {
   scratch_formula scratch{};
   std::array<parameter, max_parameters> parameter_list{};
   schedule (*build)(const shape&, const parameters&) = nullptr;
-  /// Closed form of the time the collective takes, in seconds, cheap enough for thousands of arms;
-  /// the simulator checks and calibrates it.
+  /// The closed form: the time of the collective in seconds, cheap enough for thousands of arms.
+  /// The simulator checks and calibrates it.
   double (*cost_s)(const cost_query&, const parameters&) = nullptr;
 
   constexpr bool is_native() const { return build == nullptr; }
@@ -114,12 +114,12 @@ struct algorithm {
   }
 };
 
-/// The MPI library's own: always there, opaque, the incumbent until another arm beats it.
+/// The MPI library's own algorithm: always eligible, and in use until another arm beats it.
 constexpr algorithm native_algorithm(collective op) {
   return {.op = op, .name = "native", .source = "the MPI library", .needs = {.min_ranks = 1}};
 }
 
-/// An algorithm of another collective that keeps the promise of `op`, too.
+/// An algorithm of another collective that also keeps the promise of `op`.
 constexpr algorithm serving(collective op, algorithm a) {
   a.op = op;
   return a;

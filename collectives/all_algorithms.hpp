@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The algorithms themselves, all of them. What they are needed for is in registry.hpp.
+// Includes all algorithms. The registry of the algorithms is in registry.hpp.
 #pragma once
 
 #include "collectives/algorithm.hpp"

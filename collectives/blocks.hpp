@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What algorithms share whose messages are blocks of ranks: all_gather, all_to_all, gather, ...
+// Parts shared by algorithms whose messages are blocks of ranks: all_gather, all_to_all, gather,
+// ...
 #pragma once
 
 #include "collectives/parts.hpp"
@@ -9,13 +10,13 @@
 
 namespace railpass::collectives {
 
-/// Ranks as a mesh, row by row; as square as their number allows, not fewer columns than rows. A
-/// prime number of ranks is one row.
+/// Ranks as a mesh in row-major order, as square as possible, with at least as many columns as
+/// rows. A prime number of ranks is one row.
 struct mesh {
   int columns;
   int rows;
 
-  /// Rows of so many, of which `p` is a multiple.
+  /// Rows of `row_length`, which divides `p`.
   constexpr mesh(int p, int row_length) : columns(row_length), rows(p / row_length) {}
   explicit constexpr mesh(int p) : columns(p), rows(1) {
     for (int r = 2; std::int64_t{r} * r <= p; ++r)
@@ -30,7 +31,7 @@ struct mesh {
 
 inline block_range block_of(int rank, int num_ranks) { return {.parts = num_ranks, .first = rank}; }
 
-/// The blocks of `count` ranks from `first` on, around the end: one range or two.
+/// The blocks of `count` ranks from `first` on, wrapping around the end: one or two ranges.
 inline std::vector<block_range> around(int first, int count, int p) {
   const int begin = wrap(first, p), before_end = std::min(count, p - begin);
   std::vector<block_range> ranges{{.parts = p, .first = begin, .count = before_end}};
@@ -38,16 +39,16 @@ inline std::vector<block_range> around(int first, int count, int p) {
   return ranges;
 }
 
-/// Messages to the rank `distance` above that leave a node if each of its ranks sends one. They
-/// come around the end, unlike the partners of a hypercube.
+/// Messages that leave a node if each of its ranks sends one to the rank at `distance`. Messages
+/// wrap around the end, unlike those between partners of a hypercube.
 inline double leaving(const cost_query& q, std::int64_t distance) {
   return q.num_ranks <= q.ranks_per_node
              ? 0
              : double(std::min<std::int64_t>(distance, q.ranks_per_node));
 }
 
-/// Every rank sends `messages` messages of one size, all at once, and receives as many; `leaving`
-/// of those of a node go to other nodes.
+/// Every rank sends and receives `messages` messages of one size, all at once; `leaving` messages
+/// of each node go to other nodes.
 inline double burst_s(const routes& r, double messages, double leaving) {
   if (messages <= 0) return 0;
   if (leaving <= 0) return r.near.exchange_s + (messages - 1) * r.near.stage_s(1, 1);
@@ -55,7 +56,7 @@ inline double burst_s(const routes& r, double messages, double leaving) {
          std::max((leaving - 1) * r.far.busy_s, (messages - 1) * (r.far.send_s + r.far.receive_s));
 }
 
-/// The same to the ranks that are `distance`, twice and so on up to `messages` times that above.
+/// A burst to the ranks at `distance`, 2 `distance` and so on, up to `messages` `distance`.
 inline double strided_burst_s(const cost_query& q, const routes& r, std::int64_t distance,
                               double messages) {
   double all_leaving = 0;
@@ -63,7 +64,7 @@ inline double strided_burst_s(const cost_query& q, const routes& r, std::int64_t
   return burst_s(r, messages, all_leaving);
 }
 
-/// The same to all others of the rank's row of a mesh.
+/// A burst to all other ranks of the rank's row of a mesh.
 inline double row_burst_s(const cost_query& q, const routes& r, int columns) {
   const bool across = q.num_ranks > q.ranks_per_node && columns > r.per_node;
   return burst_s(r, columns - 1, across ? r.per_node * double(columns - r.per_node) : 0);

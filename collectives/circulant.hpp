@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Circulant graphs: in round k every rank r sends to r + skip_k and receives from r - skip_k, where
-// the skips halve the number of ranks, rounded up. They make the logarithmic algorithms work for
-// every number of ranks alike.
+// the skips halve the number of ranks, rounded up. They make logarithmic algorithms work equally
+// for every number of ranks.
 #pragma once
 
 #include "collectives/parts.hpp"
@@ -22,15 +22,15 @@ inline std::vector<int> halving_skips(int p) {
   return skips;
 }
 
-/// The broadcast of n blocks from rank 0 in n - 1 + q rounds, in each of which a rank sends at most
-/// one block and receives at most one: Traeff: Optimal broadcast schedules in logarithmic time with
-/// applications to broadcast, all-broadcast, reduction and all-reduction, 2024,
-/// doi:10.48550/arXiv.2407.18004. Every other rank receives every block once.
+/// The broadcast of n blocks from rank 0 in n - 1 + q rounds. In each round a rank sends at most
+/// one block and receives at most one; every rank except rank 0 receives every block once. Source:
+/// Traeff: Optimal broadcast schedules in logarithmic time with applications to broadcast,
+/// all-broadcast, reduction and all-reduction, 2024, doi:10.48550/arXiv.2407.18004.
 class circulant_broadcast {
  public:
   struct message {
     int peer = 0;
-    int block = -1;  ///< none: there is no message
+    int block = -1;  ///< none: no message
   };
   struct round {
     message send, receive;
@@ -41,15 +41,15 @@ class circulant_broadcast {
     for (int r = 0; r < p; ++r) ranks_of_base_[std::size_t(base(r))].push_back(r);
   }
 
-  /// The one for p ranks: a program uses the same again and again, with other roots, and to make it
-  /// takes as long as hundreds of its schedules.
+  /// The broadcast for p ranks, cached: a program uses it repeatedly with different roots, and its
+  /// construction takes as long as hundreds of schedules.
   static std::shared_ptr<const circulant_broadcast> among(int p) {
     struct known {
       std::mutex mutex;
       std::map<int, std::shared_ptr<const circulant_broadcast>> by_ranks;
     };
     constexpr std::size_t most = 16;
-    static known& all = *new known;  // never destroyed: there are calls in atexit handlers
+    static known& all = *new known;  // never destroyed, because atexit handlers may make calls
     const std::lock_guard lock(all.mutex);
     if (all.by_ranks.size() >= most && !all.by_ranks.contains(p)) all.by_ranks.clear();
     auto& place = all.by_ranks[p];
@@ -60,10 +60,10 @@ class circulant_broadcast {
   std::vector<round> rounds(int rank, int blocks) const {
     const int q = rounds_per_phase();
     const std::vector<int> mine = receives(rank);
-    std::vector<int> theirs;  // of the rank that is sent to in each round
+    std::vector<int> theirs;  // of the receiving rank in each round
     for (int k = 0; k < q; ++k) theirs.push_back(receives(to(rank, k))[std::size_t(k)]);
-    // Every q rounds the numbers of the blocks grow by q. The first rounds are left out, so that
-    // the last one ends a phase; block numbers beyond the last block stand for that.
+    // Block numbers grow by q every q rounds. The first rounds are left out, so that the last round
+    // ends a phase; block numbers beyond the last block stand for the last block.
     const int left_out = wrap(-(blocks - 1), q);
     std::vector<round> all;
     for (int i = left_out; i < left_out + blocks - 1 + q; ++i) {
@@ -81,7 +81,7 @@ class circulant_broadcast {
   int rounds_per_phase() const { return int(skips_.size()) - 1; }
   int to(int rank, int k) const { return wrap(rank + skips_[std::size_t(k)], p_); }
 
-  // The last of the skips that lead to the rank greedily; to none lead those of rank 0.
+  // The last of the skips that lead greedily to rank r; rank 0 has none.
   int base(int r) const {
     int last = rounds_per_phase();
     for (int rest = r, k = rounds_per_phase() - 1; rest > 0; --k)
@@ -92,17 +92,17 @@ class circulant_broadcast {
     return last;
   }
 
-  // Whether one of the ranks first, ..., last has that base block; both in [0, p).
+  // Whether one of the ranks first, ..., last has that base block; both ends are in [0, p).
   bool has(int block, int first, int last) const {
     const std::vector<int>& ranks = ranks_of_base_[std::size_t(block)];
     const auto found = std::lower_bound(ranks.begin(), ranks.end(), first);
     return found != ranks.end() && *found <= last;
   }
 
-  // What the rank receives in each round of a phase: its base block for the first time, and of all
-  // others the one of the phase before, which is written as its number less q. In round k it comes
-  // from the ranks (r - skip_k+1, r - skip_k], which have it as base block: the largest one that is
-  // not taken yet, and only if there is none that of rank r - skip_k+1.
+  // The blocks that a rank receives in the rounds of a phase: its base block for the first time,
+  // and all other blocks of the phase before, written as their numbers less q. The block of round k
+  // comes from the ranks (r - skip_k+1, r - skip_k]: it is the largest base block among them that
+  // is not taken yet. If there is none, it is the base block of rank r - skip_k+1.
   std::vector<int> receives(int r) const {
     const int q = rounds_per_phase();
     if (r == 0) return std::vector<int>(std::size_t(q), -1);
@@ -130,15 +130,16 @@ class circulant_broadcast {
   std::vector<std::vector<int>> ranks_of_base_;  // ascending
 };
 
-/// The time of that broadcast; or of its reverse, with local_s of work in each round, and in no
-/// rank more than so many rounds ahead of what it has received.
+/// The time of the broadcast, or of its reverse.
+/// @param local_s work in each round of the reverse
+/// @param rounds_ahead rounds by which a rank may be ahead of the data it has received
 inline double circulant_broadcast_s(const cost_query& q, double blocks, double local_s = 0,
                                     double rounds_ahead = std::numeric_limits<double>::infinity()) {
-  blocks = std::clamp(q.bytes / q.unit_bytes, 1.0, blocks);  // empty ones are not sent
+  blocks = std::clamp(q.bytes / q.unit_bytes, 1.0, blocks);  // empty blocks are not sent
   const routes r(q, q.bytes / blocks);
   const std::vector<int> skips = halving_skips(q.num_ranks);
   const std::size_t rounds = skips.size() - 1;
-  // The first block's way, and then one round for each other one.
+  // The path of the first block, then one round for each other block.
   double way_s = 0;
   for (std::size_t k = 0; k < rounds; ++k) way_s += r.to(skips[k]).one_way_s + local_s;
   double phase_s = 0;

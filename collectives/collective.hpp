@@ -32,7 +32,7 @@ enum class collective : std::uint8_t {
   barrier
 };
 
-/// Who knows how long the blocks of a message are.
+/// Which ranks know the lengths of a message's blocks.
 enum class block_lengths : std::uint8_t {
   equal,  ///< they are equal
   known,  ///< every rank knows all of them
@@ -95,8 +95,8 @@ constexpr bool takes_any_order(collective op, bool commutative) {
   }
 }
 
-/// Size of the elements that railpass reduces messages of so many bytes with where it measures or
-/// predicts: double if that divides them, else float, else bytes. 1 for collectives that only move
+/// Size of the elements for measurements and predictions of reductions of `bytes`:
+/// double if that divides the bytes, else float, else bytes. 1 for collectives that only move
 /// data.
 constexpr std::int64_t unit_bytes_of(collective op, std::int64_t bytes) {
   if (!traits_of(op).reduces) return 1;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Collectives on nodes, composed of schedules that know none: within nodes, across nodes, within
-// nodes. Across go the leaders, the first ranks of each node. With several leaders each has a part
-// of the message, a lane, and with as many as the smallest node has ranks all of them drive their
-// share of the network.
-// Sources: Zhu, Goodell, Gropp, Thakur: Hierarchical collectives in MPICH2, EuroPVM/MPI 2009,
-// doi:10.1007/978-3-642-03770-2_41; lanes: Traeff: Decomposing collectives for exploiting
+// Collectives for several nodes, composed of algorithms that know no nodes: within nodes, across
+// nodes, and within nodes again. composer.hpp combines the parts. The leaders, the first ranks of
+// each node, communicate across nodes. With several leaders each leader has a part of the message
+// (a lane); with as many leaders as the smallest node has ranks, all ranks drive a share of the
+// network. Sources: Zhu, Goodell, Gropp, Thakur: Hierarchical collectives in MPICH2, EuroPVM/MPI
+// 2009, doi:10.1007/978-3-642-03770-2_41; lanes: Traeff: Decomposing collectives for exploiting
 // multi-lane communication, 2019, doi:10.48550/arXiv.1910.13373.
 #pragma once
 
@@ -24,29 +24,30 @@ inline constexpr std::string_view lanes_source =
     "Zhu et al. 2009, doi:10.1007/978-3-642-03770-2_41; Traeff 2019, "
     "doi:10.48550/arXiv.1910.13373";
 
-/// 0: all ranks of a node, but see most_lanes.
+/// 0: all ranks of a node, limited by most_lanes.
 inline constexpr parameter leaders_parameter{"leaders", {1, 2, 4, 0}};
-/// Of schedules that overlap levels: fewer values than of others, as there are leaders, too.
+/// For schedules that overlap levels: fewer values than elsewhere, because leaders multiply the
+/// arms.
 inline constexpr parameter level_segments_parameter{
     "segment_bytes", {0, 8 << 10, 32 << 10, 128 << 10}, true};
 
-/// Of those that are nothing without segments.
+/// For schedules that are useless without segments.
 inline constexpr parameter stream_segments_parameter{
     "segment_bytes", {32 << 10, 8 << 10, 128 << 10}, true};
 
-/// Steps of a part that walks over blocks or peers are written out once for each node: with more of
-/// them a schedule would be larger than 64 KiB.
+/// A part that walks over blocks or peers has its steps written out for each node. With more nodes
+/// a schedule would exceed 64 KiB.
 inline constexpr int most_nodes_written_out = 64;
-/// For the same reason.
+/// Also limits schedules to 64 KiB.
 inline constexpr int most_lanes = 32;
 
-/// Within nodes in their memory.
+/// Within nodes in shared memory.
 inline constexpr preconditions nodes_in_memory_needs{.shared_memory = true, .max_nodes = any_nodes};
 inline constexpr std::string_view nodes_in_memory_source =
     "Zhu et al. 2009, doi:10.1007/978-3-642-03770-2_41; Graham and Shipman 2008, "
     "doi:10.1007/978-3-540-87475-1_21";
 
-/// The ranks as a rank of them sees them.
+/// A rank's view of the ranks and nodes.
 class ranks_on_nodes {
  public:
   explicit ranks_on_nodes(const shape& s)
@@ -54,24 +55,24 @@ class ranks_on_nodes {
         mine_(begins_.group_of(s.rank)) {}
 
   int num_nodes() const { return begins_.num_groups(); }
-  /// This rank's node, and its leader.
+  /// This rank's node and its leader.
   int mine() const { return mine_; }
   int leader() const { return begins_[mine_]; }
   int size() const { return size(mine_); }
   int fewest() const { return begins_.fewest_ranks(); }
-  /// How many lanes there are if there may be as many leaders.
+  /// The number of lanes for at most `leaders` leaders.
   int lanes(std::int64_t leaders) const {
     const int most = std::min(fewest(), most_lanes);
     return leaders == 0 ? most : int(std::min<std::int64_t>(leaders, most));
   }
   part_members leaders(int lane) const { return {begins_, lane}; }
-  /// This rank's node, the lane's leader first.
+  /// The ranks of this rank's node, the lane's leader first.
   std::vector<std::int32_t> node(int lane = 0) const {
     std::vector<std::int32_t> all;
     for (int k = 0; k < size(); ++k) all.push_back(leader() + (lane + k) % size());
     return all;
   }
-  /// Blocks of ranks: those of the nodes, and those of this node's ranks.
+  /// Blocks of ranks: one per node, or one per rank of this node.
   block_map blocks_of_nodes() const {
     return block_map::between(begins_.num_ranks(), begins_.listed());
   }
@@ -96,7 +97,8 @@ class ranks_on_nodes {
   int mine_;
 };
 
-/// In how many blocks a schedule of so many ranks cuts its message; all ranks alike.
+/// The number of blocks into which a schedule of `num_ranks` ranks cuts its message; equal on all
+/// ranks.
 inline std::int32_t cuts_of(const algorithm& a, std::int32_t num_ranks, bool commutative) {
   std::int32_t cuts = 1;
   for (const std::int32_t rank : {0, num_ranks - 1}) {
@@ -107,7 +109,7 @@ inline std::int32_t cuts_of(const algorithm& a, std::int32_t num_ranks, bool com
   return cuts;
 }
 
-/// A lane's part of the message, cut in blocks.
+/// A lane's part of the message, cut into blocks.
 inline block_map lane_of(int lane, int lanes, std::int32_t cuts) {
   if (lanes == 1) return {};
   std::vector<std::int32_t> borders(std::size_t(cuts) + 1);
@@ -115,7 +117,7 @@ inline block_map lane_of(int lane, int lanes, std::int32_t cuts) {
   return block_map::between(lanes * cuts, borders);
 }
 
-/// Buffers of a part that goes on where the one before has ended, in `input`, which may be
+/// Buffers of a part that continues where the part before has ended, in `input`, which may be
 /// scratch2.
 constexpr buffer_map next_buffers(buffer input, buffer output) {
   return {input, output, buffer::scratch3, buffer::scratch0, buffer::scratch1, buffer::scratch2};
@@ -150,7 +152,7 @@ schedule build_all_reduce_on_nodes(const shape& s, std::int64_t leaders, std::in
                                    const parameters& down = Down.default_values()) {
   composer c(s, segment_bytes);
   const ranks_on_nodes ranks(s);
-  // In rank order a node's sum begins with its first rank.
+  // In rank order a node's sum starts with the node's first rank.
   const int lanes = s.commutative ? ranks.lanes(leaders) : 1, nodes = ranks.num_nodes();
   const std::int32_t cuts = lanes == 1 || nodes == 1 ? 1 : cuts_of(Across, nodes, s.commutative);
   for (int lane = 0; lane < lanes; ++lane)
@@ -225,7 +227,7 @@ schedule build_scatter_on_nodes(const shape& s) {
   return c.finish();
 }
 
-/// Ranks tell their leader that they have come, and hear from it that all have.
+/// Ranks tell their leader that they have arrived, and the leader tells them when all have.
 template <const algorithm& Across>
 schedule build_barrier_on_nodes(const shape& s) {
   composer c(s, 0);
@@ -250,8 +252,9 @@ schedule build_barrier_on_nodes(const shape& s) {
   return c.finish();
 }
 
-/// All ranks of equal nodes drive their share, in memory within nodes: each adds up its block of
-/// the node's inputs, goes on with those who have its place on the other nodes, and shows the sum.
+/// For equal nodes, where all ranks drive a share of the network. Each rank sums its block of the
+/// node's inputs in shared memory, continues with the ranks in the same place on other nodes, and
+/// publishes the sum.
 template <const algorithm& Up, const algorithm& Across, const algorithm& Down>
 schedule build_all_reduce_in_memory_lanes(const shape& s) {
   composer c(s, 0);
@@ -261,7 +264,7 @@ schedule build_all_reduce_in_memory_lanes(const shape& s) {
   std::vector<std::int32_t> borders;
   for (int lane = 0; lane <= lanes; ++lane) borders.push_back(lane * cuts);
   const block_map blocks = block_map::between(lanes * cuts, borders);
-  // In place the own block of the input would be overwritten where it is still needed.
+  // In place, the rank's own block of the input would be overwritten while it is still needed.
   constexpr buffer sum = buffer::scratch2;
   buffer_map up = same_buffers, down = same_buffers;
   up[std::size_t(buffer::output)] = down[std::size_t(buffer::input)] = sum;
@@ -275,7 +278,7 @@ schedule build_all_reduce_in_memory_lanes(const shape& s) {
   return c.finish();
 }
 
-/// Ranks meet in the memory of their node, and hear there that all have come.
+/// Ranks meet in the memory of their node, and learn there that all ranks have arrived.
 template <const algorithm& Up, const algorithm& Across, const algorithm& Down>
 schedule build_barrier_in_memory(const shape& s, const parameters& inside) {
   composer c(s, 0);
@@ -288,8 +291,8 @@ schedule build_barrier_in_memory(const shape& s, const parameters& inside) {
   return c.finish();
 }
 
-/// All ranks of equal nodes drive their share: each collects the blocks of those who have its place
-/// on the other nodes, and passes them on to its own node.
+/// For equal nodes, where all ranks drive a share of the network. Each rank gathers the blocks of
+/// the ranks in the same place on other nodes, and passes them on to its own node.
 template <const algorithm& Across, const algorithm& Inside>
 schedule build_all_gather_in_lanes(const shape& s) {
   composer c(s, 0);
@@ -318,9 +321,9 @@ schedule build_all_gather_in_lanes(const shape& s) {
   return c.finish();
 }
 
-// --- closed forms: from those of the parts
+// --- closed forms, from the closed forms of the parts
 
-/// Levels one behind the other. Those that pass on segments overlap with the next one.
+/// Sums levels that follow each other. Levels with segments overlap with the next level.
 class levels {
  public:
   levels(const cost_query& q, std::int64_t leaders, std::int64_t segment_bytes)
@@ -336,13 +339,13 @@ class levels {
 
   int per_node() const { return per_node_; }
 
-  /// Within nodes, for each lane a part of `bytes`; in segments if the algorithm has them.
+  /// Within nodes, a part of `bytes` for each lane; in segments if the algorithm has them.
   void inside(const algorithm& a, double bytes) {
     if (per_node_ == 1) return;
     const double part = bytes / lanes_;
     const routes r({.machine = query_.machine, .num_ranks = per_node_, .ranks_per_node = per_node_},
                    part);
-    // Beyond one lane each rank is as busy as any.
+    // With more than one lane every rank is equally busy.
     const double others_s = std::max(0.0, lanes_ * (per_node_ - 1.0) / per_node_ - 1) *
                             (r.near.stage_s(1, 1) + reducing_s(a, part));
     add(a, a.default_values(), query_.machine, per_node_, per_node_, part, others_s);
@@ -352,7 +355,7 @@ class levels {
   void inside_once(const algorithm& a, const parameters& values, double bytes) {
     if (per_node_ > 1) add(a, values, query_.machine, per_node_, per_node_, bytes, 0);
   }
-  /// Across nodes, for each lane a part of `bytes`.
+  /// Across nodes, a part of `bytes` for each lane.
   void across(const algorithm& a, double bytes) {
     if (nodes_ > 1) add(a, a.default_values(), machine_, nodes_, 1, bytes / lanes_, 0);
   }
@@ -373,7 +376,7 @@ class levels {
     if (sharing == 1) return;
     for (link_piece& piece : machine_.across_nodes.pieces) {
       piece.gap_s *= sharing;
-      piece.gap_s_per_byte *= sharing;  // so a message arrives later, too
+      piece.gap_s_per_byte *= sharing;  // the message therefore also arrives later
     }
     for (time_curve* curve : {&machine_.across_nodes.exchange, &machine_.across_nodes.shift,
                               &machine_.across_nodes.flow, &machine_.across_nodes.crowd})

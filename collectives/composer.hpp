@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Makes one schedule of several: each is one that some of the ranks run among themselves, on a part
-// of the message. What a step of a later one waits for follows from the memory it touches. Where
-// both cut the same blocks in segments it waits for its own segment alone, so levels overlap. Parts
-// in shared memory and parts of messages are phases, one behind the other.
+// Combines several schedules into one: each part is a schedule that some ranks run among
+// themselves, on a part of the message. The memory that a step touches determines which later steps
+// wait for it. Steps that cut the same blocks into segments wait for their own segment alone, so
+// levels overlap. Parts in shared memory and parts of messages become phases that follow each
+// other.
 #pragma once
 
 #include "collectives/algorithm.hpp"
@@ -18,17 +19,17 @@
 
 namespace railpass::collectives {
 
-/// Where the blocks of a part are in the message: block j is blocks [begins[j], ends[j]) of
-/// `parts`. A part that cuts its message in fewer blocks has unions of these.
+/// The place of a part's blocks in the message: block j is blocks [begins[j], ends[j]) of `parts`.
+/// A part that cuts its message into fewer blocks gets unions of these.
 struct block_map {
-  std::int32_t parts = 0;  ///< 0: the part's message is the whole one
+  std::int32_t parts = 0;  ///< 0: the part's message is the whole message
   std::vector<std::int32_t> begins{}, ends{};
 
-  /// Blocks one behind the other, the j-th from borders[j] on.
+  /// Contiguous blocks; block j starts at borders[j].
   static block_map between(std::int32_t parts, const std::vector<std::int32_t>& borders) {
     return {parts, {borders.begin(), borders.end() - 1}, {borders.begin() + 1, borders.end()}};
   }
-  /// Whether steps that walk over the blocks do so in the message, too.
+  /// Whether steps that walk over the part's blocks also walk evenly over the message.
   bool is_even() const {
     for (std::size_t j = 0; j < begins.size(); ++j)
       if (ends[j] - begins[j] != width() || begins[j] != std::int32_t(j) * width()) return false;
@@ -53,11 +54,11 @@ using buffer_map = std::array<buffer, max_buffers>;
 inline constexpr buffer_map same_buffers{buffer::input,    buffer::output,   buffer::scratch0,
                                          buffer::scratch1, buffer::scratch2, buffer::scratch3};
 
-/// The ranks that run a part, by their ranks in the part.
+/// The ranks that run a part, in the order of their numbers in the part.
 class part_members {
  public:
   part_members(std::vector<std::int32_t> listed) : listed_(std::move(listed)) {}
-  /// Those in the same place of each group: no list, as there may be many groups.
+  /// The ranks in the same place of each group, without a list, because groups may be many.
   part_members(const group_begins& groups, std::int32_t place) : groups_(groups), place_(place) {}
 
   std::int32_t size() const {
@@ -66,7 +67,7 @@ class part_members {
   std::int32_t operator[](std::int32_t number) const {
     return groups_.empty() ? listed_[std::size_t(number)] : groups_[number] + place_;
   }
-  /// -1: the rank is no member.
+  /// Returns -1 for ranks that are no members.
   std::int32_t number_of(std::int32_t rank) const {
     if (groups_.empty()) {
       const auto found = std::ranges::find(listed_, rank);
@@ -75,7 +76,7 @@ class part_members {
     const std::int32_t group = groups_.group_of(rank);
     return groups_[group] + place_ == rank ? group : -1;
   }
-  /// From one member to the next, if that is equal around all ranks; else 0.
+  /// The distance between members if it is equal around all ranks; else 0.
   std::int32_t spacing(std::int32_t num_ranks) const {
     const std::int32_t apart = (*this)[1] - (*this)[0];
     if (apart * size() != num_ranks) return 0;
@@ -91,7 +92,7 @@ class part_members {
   std::int32_t place_ = 0;
 };
 
-/// Who runs a part, and where.
+/// The members and the memory of a part.
 struct placing {
   part_members members;
   block_map blocks{};
@@ -100,13 +101,13 @@ struct placing {
 
 class composer {
  public:
-  /// Segments of messages are so long; those in shared memory as a cell.
+  /// @param segment_bytes segments of messages; segments in shared memory are as long as a cell
   composer(const shape& s, std::int64_t segment_bytes)
       : shape_(s), segment_bytes_(segment_bytes), builder_(s, segment_bytes) {}
 
-  /// What this rank does in the part, behind what was added before; nothing if it is no member. All
-  /// ranks add the same parts in the same order if any of them is in shared memory. `waits`: what
-  /// else all of it waits for.
+  /// Adds this rank's steps of a part after all earlier parts; nothing if the rank is no member. If
+  /// any of the ranks has a part in shared memory, all ranks add the same parts in the same order.
+  /// @param waits further steps for which the whole part waits
   void add(const algorithm& what, const placing& where, const std::vector<after>& waits = {}) {
     add(what, what.default_values(), where, waits);
   }
@@ -131,7 +132,7 @@ class composer {
         for (const dependency& d : now.built.dependencies_of(x)) translate(now, d, r, mine);
         const placed_step y = place(now, x, r);
         if (y.what.kind == step_kind::copy && y.from == y.to && y.what.from == y.what.to)
-          rounds.push_back(std::move(mine));  // it is there
+          rounds.push_back(std::move(mine));  // the data are already in place
         else
           rounds.push_back({each(append(y, std::move(mine), now.first))});
       }
@@ -171,7 +172,7 @@ class composer {
         {}, step_id(steps_.size()));
   }
 
-  /// What comes behind everything that was added so far waits for this.
+  /// All steps so far, for a part that must wait for everything.
   std::vector<after> all_so_far() const {
     std::vector<after> all;
     for (step_id i = 0; i < step_id(steps_.size()); ++i) all.push_back(whole(i));
@@ -193,16 +194,16 @@ class composer {
   struct part {
     schedule built;
     const placing& where;
-    step_id first;  // of its steps here
+    step_id first;  // of the part's steps in the schedule
     std::int32_t first_place = 0;
     bool unrolled = false;
-    // By step and round: what waits for that waits for these.
+    // By step and round of the part: the steps that replace it here.
     std::vector<std::vector<std::vector<after>>> stand_for{};
   };
-  // `what` without its blocks, which are in terms of the message here.
+  // A step without its blocks, which are in terms of the whole message here.
   struct placed_step {
     step what;
-    block_range from;  // local steps
+    block_range from;  // for local steps
     block_range to;
   };
   // Memory that a step touches.
@@ -215,7 +216,7 @@ class composer {
     std::vector<access> touches;
     std::int32_t rounds;
     bool segmented;
-    std::vector<bool> ended;  // by step: whether it has when an instance of this one starts
+    std::vector<bool> ended;  // by step: whether it has ended when an instance of this step starts
   };
 
   void enter_phase(bool in_memory) {
@@ -227,7 +228,7 @@ class composer {
     any_part_ = true;
   }
   void end_phase(schedule ended) {
-    // A rank that is alone on its node shows nothing, but others do.
+    // A rank that is alone on its node publishes nothing, but other ranks do.
     if (in_memory_) ended.places = std::max(1, places_);
     phases_.push_back(std::move(ended));
     steps_.clear();
@@ -245,7 +246,7 @@ class composer {
            {}, step_id(steps_.size()));
   }
 
-  // Members at equal distances around all ranks are met in the same strides.
+  // Members at equal distances around all ranks meet in the same strides.
   std::int32_t spacing(const placing& where) const {
     return where.members.spacing(shape_.num_ranks);
   }
@@ -258,10 +259,10 @@ class composer {
     });
   }
 
-  // What round r of a step that waits for `d` in the part waits for here.
+  // Translates the steps for which round r of a part's step waits because of `d`.
   static void translate(const part& p, const dependency& d, std::int32_t r,
                         std::vector<after>& waits) {
-    // The builder knows in which order messages to a rank go; any other is for speed alone.
+    // The builder orders messages to a rank; other orders only affect speed.
     if (d.lag == dependency::in_turn || d.lag == dependency::posted) return;
     const auto& rounds = p.stand_for[std::size_t(d.step)];
     const auto add_all = [&] {
@@ -295,7 +296,7 @@ class composer {
     return y;
   }
 
-  // In a call in place input and output are the same memory.
+  // In a call in place, input and output are the same memory.
   static std::size_t memory_of(buffer b) {
     return b == buffer::input ? std::size_t(buffer::output) : std::size_t(b);
   }
@@ -304,7 +305,7 @@ class composer {
     if (!is_local(x.kind)) return {{memory_of(x.to), y.to, writes_memory(x.kind)}};
     return {{memory_of(x.from), y.from, false}, {memory_of(x.to), y.to, true}};
   }
-  // Different cuts of the message are taken to overlap.
+  // Different cuts of the message are assumed to overlap.
   static bool overlap(const access& a, const known_step& x, const access& b, const known_step& y) {
     if (a.place != b.place || !(a.writes || b.writes)) return false;
     if (a.blocks.parts != b.blocks.parts || (x.rounds > 1 && a.blocks.stride != 0) ||
@@ -313,7 +314,7 @@ class composer {
     return a.blocks.first < b.blocks.first + b.blocks.count &&
            b.blocks.first < a.blocks.first + a.blocks.count;
   }
-  // How the newer step waits for the older one, if it does.
+  // How the newer step waits for the older step, if it does.
   static std::optional<std::int32_t> lag_between(const known_step& newer, const known_step& older) {
     std::optional<std::int32_t> lag;
     for (const access& a : newer.touches)
@@ -327,7 +328,7 @@ class composer {
     return lag;
   }
 
-  // Steps from `first` on are of the same part, which knows what they wait for among themselves.
+  // Steps from `first` on belong to one part, which already has its own dependencies.
   step_id append(const placed_step& y, std::vector<after> waits, step_id first) {
     const auto id = step_id(steps_.size());
     known_step mine{accesses(y), y.what.rounds, y.what.segmented,
@@ -375,12 +376,12 @@ class composer {
 
   shape shape_;
   std::int64_t segment_bytes_;
-  // Of the phase that parts are added to.
+  // For the phase to which parts are added.
   builder builder_;
   std::vector<known_step> steps_;
   bool in_memory_ = false, any_part_ = false;
   std::int32_t places_ = 0;
-  std::vector<schedule> phases_;  // those before
+  std::vector<schedule> phases_;  // earlier phases
 };
 
 }  // namespace railpass::collectives

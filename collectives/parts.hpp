@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What several algorithms are made of: trees, the binomial scatter, folding to a power of two, a
-// partial result that avoids copies, and the pieces of closed forms.
+// Parts shared by several algorithms: the binomial scatter, folding to a power of two, partial
+// results without copies, and pieces of closed forms. Trees are in trees.hpp, blocks of ranks in
+// blocks.hpp.
 #pragma once
 
 #include "collectives/algorithm.hpp"
@@ -16,12 +17,12 @@ namespace railpass::collectives {
 
 // --- scatter for scatter_allgather broadcasts ------------------------------------------------
 
-/// The binomial scatter cuts the message in p blocks and leaves rank v with blocks
-/// [v, v + scattered_blocks(v, p)): its own and those of the ranks below it in the tree.
+/// The binomial scatter cuts the message into p blocks and gives rank v the blocks [v, v +
+/// scattered_blocks(v, p)): its own block and the blocks of the ranks below it in the tree.
 constexpr int scattered_blocks(int v, int p) { return v == 0 ? p : std::min(v & -v, p - v); }
 
-/// p = 8: 0 sends blocks 4-7 to 4, then 0 2-3 to 2 and 4 6-7 to 6, then 1, 3, 5, 7 get theirs.
-/// Returns the step in which the rank receives (none at the root).
+/// p = 8: 0 sends blocks 4-7 to 4; then 0 sends 2-3 to 2, and 4 sends 6-7 to 6; then 1, 3, 5 and 7
+/// get theirs. Returns the step in which the rank receives (no_step at the root).
 inline step_id binomial_scatter(builder& b, const shape& s) {
   const int p = s.num_ranks, v = s.rank;
   const auto part = [&](int rank) {
@@ -36,14 +37,14 @@ inline step_id binomial_scatter(builder& b, const shape& s) {
 
 // --- folding to a power of two ---------------------------------------------------------------
 
-/// The largest power of two of ranks, 2^k <= p, takes part in the doubling rounds; or another
-/// number that is more than half of p. Of the first 2 (p - 2^k) ranks each even one hands its data
-/// to the odd one above it, which stands for both; neighbours, so that rank order is kept. Or the
-/// odd one to the even one, so that rank 0 takes part.
+/// The ranks of the doubling rounds: the largest power of two, 2^k <= p, or another number that is
+/// more than half of p. In each pair of the first 2 (p - 2^k) ranks, the even rank hands its data
+/// to the odd rank, which represents both. The ranks of a pair are neighbours, so the rank order is
+/// kept. Alternatively the odd rank hands its data to the even rank, so that rank 0 takes part.
 struct folding {
   int power;      ///< ranks that take part
-  int folded;     ///< ranks that do not
-  int stays = 1;  ///< of each pair: the odd one, or the even one
+  int folded;     ///< ranks that do not take part
+  int stays = 1;  ///< the rank of each pair that takes part: 1: the odd one, 0: the even one
 
   explicit constexpr folding(int p) : folding(p, int(std::bit_floor(static_cast<unsigned>(p)))) {}
   constexpr folding(int p, int takes_part, int which_stays = 1)
@@ -57,8 +58,8 @@ struct folding {
   constexpr int rounds() const { return std::bit_width(static_cast<unsigned>(power)) - 1; }
 };
 
-/// Partners in the rounds of a halving: places that differ in the lowest bit first, which keeps
-/// rank order, or in the highest one.
+/// The partners in the rounds of a halving: places that differ in the lowest bit first, which keeps
+/// the rank order, or in the highest bit first.
 enum class halving_order { near_first, far_first };
 
 /// The bits of the rounds.
@@ -70,13 +71,13 @@ inline std::vector<int> halving_bits(int power, halving_order order) {
 }
 
 /// A rank's partial result. It starts as the input, which is never written, and moves between the
-/// output (or what stands for it on a rank without one) and two scratch buffers: a reduce step
-/// leaves its result where its right operand was, so with the lower ranks' part on the left it is
-/// sometimes the received and sometimes the own part that is overwritten. Of the three places one
-/// is always free for the next message before the current one has been reduced.
+/// output (or its substitute on a rank without output) and two scratch buffers. A reduce step
+/// leaves its result in the place of its right operand. With the lower ranks' part on the left, the
+/// step overwrites either the received or the own part. One of the three places is always free, so
+/// the next message can arrive before the current one has been reduced.
 class partial_result {
  public:
-  /// ordered: the lower ranks' part must be the left operand.
+  /// @param ordered whether the lower ranks' part must be the left operand
   partial_result(builder& b, bool ordered, buffer output = buffer::output)
       : b_(b), output_(output), ordered_(ordered) {}
 
@@ -102,8 +103,8 @@ class partial_result {
     }
     free_ = third(before, arrival);
   }
-  /// Exchanges halves with one partner per bit and reduces the half that is kept. Returns the
-  /// block, one of fold.power, that is left.
+  /// Exchanges halves with one partner per bit and reduces the kept half. Returns the remaining
+  /// block, one of fold.power.
   block_range halve(const folding& fold, int place, const std::vector<int>& bits) {
     block_range mine{.parts = fold.power, .count = fold.power};
     const int rank = fold.rank_at(place);
@@ -118,7 +119,7 @@ class partial_result {
     }
     return mine;
   }
-  /// Brings the result's blocks to the output; returns the step after which they are there.
+  /// Brings the result's blocks to the output; returns the last step.
   step_id to_output(const block_range& blocks) {
     if (where_ == output_) return ready_;
     std::vector<after> waits = users(output_);
@@ -129,7 +130,7 @@ class partial_result {
   const std::vector<after>& readers_of_output() { return users(output_); }
 
  private:
-  // Input and output count as one place: in an in-place call they are the same memory.
+  // Input and output count as one place, because in a call in place they are the same memory.
   static std::size_t place(buffer b) {
     return b == buffer::scratch0 ? 1 : b == buffer::scratch1 ? 2 : 0;
   }
@@ -158,10 +159,10 @@ constexpr int ceil_log2(int p) { return std::bit_width(static_cast<unsigned>(p -
 /// Times of one message on a link.
 struct hop {
   double one_way_s;   ///< from one idle rank to another
-  double exchange_s;  ///< each way between two ranks, at once
-  double shift_s;     ///< of a rank that sends to one and receives from another, at once
-  double flow_s;      ///< per message sent and received, of many while all ranks do; 0: not known
-  double crowd_s;     ///< the same of messages to and from many ranks
+  double exchange_s;  ///< each way between two ranks, at the same time
+  double shift_s;     ///< of a rank that sends to one rank and receives from another at once
+  double flow_s;      ///< per message sent and received, in a stream on all ranks; 0: unknown
+  double crowd_s;     ///< like flow_s, for messages to and from many ranks
   double busy_s;      ///< of the link at either end
   double send_s;      ///< of the sender's processor
   double receive_s;   ///< of the receiver's processor
@@ -175,21 +176,21 @@ struct hop {
         busy_s(link.busy_s(bytes)),
         send_s(link.sending_s(bytes)),
         receive_s(link.receiving_s(bytes)) {}
-  /// How long a rank takes for each segment of a long stream, if it sends it `out` times, receives
-  /// it `in` times and works on it for local_s, as all other ranks do: link directions, what passes
-  /// messages between link and rank, and processor work side by side.
+  /// The time of a rank for each segment of a long stream, if the rank sends it `out` times,
+  /// receives it `in` times and works on it for local_s, as all other ranks do. The link's
+  /// directions, the transfer between link and rank, and the CPU work in parallel.
   double stage_s(double out, double in, double local_s = 0) const {
     return std::max({std::max(out, in) * busy_s,
                      (out + in) / 2 * (out > 1 && in > 1 ? crowd_s : flow_s),
                      out * send_s + in * receive_s + local_s});
   }
-  /// The same for each message to one and from another of many ranks.
+  /// The same for each message to one rank and from another rank, among many ranks.
   double crowded_stage_s(double local_s = 0) const {
     return std::max({busy_s, crowd_s, send_s + receive_s + local_s});
   }
 };
 
-/// A message of `bytes` cut in segments: their number, and their mean size.
+/// A message of `bytes` cut into segments: number and mean size.
 struct stream {
   double segments;
   double segment_bytes;
@@ -201,10 +202,10 @@ struct stream {
         segment_bytes(bytes / segments) {}
 };
 
-/// A message of one size by both classes of links. Ranks stand on the nodes in blocks, and rank 0
-/// begins the first one: so the rank `distance` away is on the same node if that is less than a
-/// node's ranks, nearly enough. Ranks of one node share its link to the others, but have ports of
-/// their own among themselves.
+/// A message of one size on both classes of links. Ranks are on the nodes in blocks, and rank 0
+/// starts the first block: a rank at `distance` is on the same node if that is less than the node's
+/// ranks, to good approximation. Ranks of one node share its link to other nodes, but have ports of
+/// their own within the node.
 struct routes {
   int per_node;
   hop near;
@@ -216,37 +217,38 @@ struct routes {
         far(q.slowest_link(), bytes) {}
 
   const hop& to(std::int64_t distance) const { return distance < per_node ? near : far; }
-  /// Every rank exchanges a message with one that is `distance` away.
+  /// Every rank exchanges a message with the rank at `distance`.
   double exchange_s(std::int64_t distance) const {
     return distance < per_node ? near.exchange_s : far.exchange_s + (per_node - 1) * far.busy_s;
   }
-  /// Every rank of a ring passes on what it got, that many times.
+  /// Every rank of a ring passes on the message it received, `rounds` times.
   double shifts_s(int rounds) const {
     const int between_nodes = rounds / per_node;
     return between_nodes * far.shift_s + (rounds - between_nodes) * near.shift_s;
   }
-  /// A message's way through that many ranks, one after the other.
+  /// A message passes through `hops` ranks, one after the other.
   double way_s(int hops) const {
     const int between_nodes = hops / per_node;
     return between_nodes * far.one_way_s + (hops - between_nodes) * near.one_way_s;
   }
-  /// A rank sends that many messages: the links and the processor work side by side.
+  /// A rank sends `to_near` and `to_far` messages: links and CPU work in parallel.
   double fan_s(double to_near, double to_far) const {
     return std::max(
         {to_near * near.busy_s, to_far * far.busy_s, to_near * near.send_s + to_far * far.send_s});
   }
 };
 
-/// When the last rank of a k-nomial tree gets a message that the root has at time 0: the rank in
-/// whose way down the most hops and waits for earlier children come together. In base `radix` a
-/// digit other than 0 is a hop, behind as many siblings as the digit is large; zeros before it are
-/// the larger subtrees served before. That rank is the last one, or has one digit less by one, or 0
-/// instead, and is as large as possible in all that follow.
+/// When the last rank of a k-nomial tree gets a message that the root has at time 0. The last rank
+/// is the one whose path has the largest sum of hops and waits for earlier children. In base
+/// `radix`, each digit other than 0 of a rank is a hop, and the digit counts the siblings served
+/// before; zeros before it are larger subtrees served before. The last rank is p - 1, or a rank
+/// that has one digit of p - 1 reduced by one or set to 0, and the largest possible digits after
+/// it.
 inline double knomial_depth_s(int p, std::int64_t radix, const routes& r) {
   struct way {
     double total_s = 0, near_waits_s = 0, far_waits_s = 0;
   };
-  // Goes on by one digit, behind `before` siblings; those on the same node have smaller digits.
+  // Adds one digit, after `before` siblings; siblings on the same node have smaller digits.
   const auto go_on = [&](way w, std::int64_t place, std::int64_t digit, std::int64_t before) {
     const std::int64_t near = place < r.per_node ? std::min(before, (r.per_node - 1) / place) : 0;
     w.near_waits_s += double(near) * r.near.busy_s;
@@ -256,7 +258,7 @@ inline double knomial_depth_s(int p, std::int64_t radix, const routes& r) {
                ? way{.total_s = w.total_s + w.near_waits_s + r.near.one_way_s}
                : way{.total_s = w.total_s + w.far_waits_s + r.far.one_way_s};
   };
-  // tail_s[k]: the way through the k last places, all digits as large as possible.
+  // tail_s[k]: the path through the k last places with the largest possible digits.
   std::array<double, 32> tail_s{};
   std::int64_t place = 1;
   std::size_t places = 0;
@@ -283,7 +285,7 @@ inline double knomial_depth_s(int p, std::int64_t radix, const routes& r) {
   return std::max(latest_s, last.total_s);
 }
 
-/// How long the root of a k-nomial tree takes for each segment of a long stream.
+/// The time of a k-nomial tree's root for each segment of a long stream.
 inline double knomial_root_s(int p, std::int64_t radix, const routes& r) {
   double to_near = 0, to_far = 0;
   for (std::int64_t place = 1; place < p; place *= radix) {
@@ -295,12 +297,12 @@ inline double knomial_root_s(int p, std::int64_t radix, const routes& r) {
   return r.fan_s(to_near, to_far);
 }
 
-/// The same for a complete binary tree (children 2v+1, 2v+2).
+/// The depth of a complete binary tree (children 2v+1, 2v+2).
 inline double binary_depth_s(int p, const routes& r) {
   double latest_s = 0;
   if (r.per_node > 1) {
-    // Level by level: of the messages by which those who share a node's link serve a level, half
-    // come before another one's.
+    // Level by level: of the messages that share a node's link on a level, half come before a given
+    // message.
     for (int senders = 1; 2 * senders <= p; senders *= 2) {
       const int receivers = std::min(2 * senders, p - (2 * senders - 1));
       const int at_once = std::min(receivers, 2 * std::min(senders, r.per_node));
@@ -310,8 +312,8 @@ inline double binary_depth_s(int p, const routes& r) {
     }
     return latest_s;
   }
-  // Rank v is on level floor(log2(v+1)); the ones behind the leading one of v+1 are its way's
-  // second children.
+  // Rank v is on level floor(log2(v+1)). The bits of v+1 after the leading one are the second
+  // children on the path.
   const auto arrival_s = [&](unsigned v_plus_1) {
     return (std::bit_width(v_plus_1) - 1) * r.far.one_way_s +
            (std::popcount(v_plus_1) - 1) * r.far.busy_s;
@@ -324,14 +326,14 @@ inline double binary_depth_s(int p, const routes& r) {
   return latest_s;
 }
 
-/// How long the busiest rank, or the busiest node's link, takes for each segment of a long stream
+/// The time of the busiest rank, or of the busiest node's link, for each segment of a long stream
 /// down a complete binary tree.
 inline double binary_stage_s(int p, const routes& r) {
   const int n = r.per_node;
   const double rank_s = std::max(r.far.stage_s(std::min(2, p - 1), 0),
                                  p > 3 ? r.far.stage_s(std::min(2, p - 3), 1) : 0);
   if (n == 1) return rank_s;
-  // Messages that leave the first node, and the second one.
+  // Messages that leave the first node, and the second node.
   const int first = std::min(p - 1, 2 * n) - (n - 1), second = std::min(p - 1, 4 * n) - 2 * n;
   return p <= n ? rank_s
                 : std::max({r.near.stage_s(2, 1), first * r.far.busy_s, second * r.far.busy_s});
@@ -342,9 +344,9 @@ inline double binomial_scatter_s(const cost_query& q) {
   const int p = q.num_ranks;
   const double block = q.bytes / p;
   const int largest = int(std::bit_floor(static_cast<unsigned>(p)));
-  // If p is not a power of two the root first serves the ranks beyond the last one.
+  // If p is not a power of two, the root first serves the ranks beyond the largest power of two.
   double total_s = largest < p ? q.slowest_link().busy_s((p - largest) * block) : 0;
-  // Down to the last rank or past it: who receives goes on when the message is there, who sends
+  // Down to the last rank or past it: a receiver continues when the message has arrived, a sender
   // when the link is free.
   for (int blocks = largest / 2; blocks > 0; blocks /= 2) {
     const hop h = routes(q, blocks * block).to(blocks);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What algorithms in the memory of a node share. A rank writes what it gives once, however many
-// read it; readers reduce straight from there. Segments are as long as a cell, and steps of a
-// segment follow one another, so that writing a segment and reading the one before overlap.
+// Parts shared by algorithms in the memory of a node. A rank writes its data once for any number of
+// readers, and readers reduce directly from there. Segments are as long as a cell, and the steps of
+// a segment follow each other, so that writing a segment overlaps with reading the segment before.
 #pragma once
 
 #include "collectives/blocks.hpp"
@@ -16,15 +16,15 @@
 
 namespace railpass::collectives {
 
-/// Everybody reads what everybody writes: with more ranks the reading takes too long.
+/// Every rank reads the data of every rank, which takes too long with more ranks.
 inline constexpr preconditions shared_flat_needs{.shared_memory = true, .max_ranks = 8};
 
-/// A place for each rank: a ring has 16 cells.
+/// Each rank has a place: a ring has 16 cells.
 inline constexpr preconditions shared_blocks_needs{.shared_memory = true, .max_ranks = 16};
-/// One place each is enough, so that many ranks may read.
+/// One place is enough for any number of readers.
 inline constexpr preconditions shared_reads_needs{.shared_memory = true, .max_ranks = 64};
-/// Where flat is too much: parents read what their children have written, and the reverse. More
-/// ranks hardly share a node.
+/// For more ranks than flat algorithms: parents read from their children, and the reverse. Nodes
+/// rarely have more ranks.
 inline constexpr preconditions shared_tree_needs{
     .shared_memory = true, .min_ranks = shared_flat_needs.max_ranks + 1, .max_ranks = 256};
 /// The same where caches are known.
@@ -41,18 +41,18 @@ inline constexpr std::string_view shared_source =
 inline constexpr std::string_view shared_caches_source =
     "Katevenis et al. 2023, doi:10.1145/3605573.3605616";
 
-/// Ranks in the memory of a node as a rank of them sees them.
+/// A rank's place in a tree in the node's memory.
 inline tree_place shared_tree_of(const shape& s, const parameters& values) {
   return range_tree(s.rank, s.num_ranks, int(values[0]));
 }
-/// The same in a tree that follows caches.
+/// A rank's place in a tree that follows caches.
 inline tree_place shared_caches_of(const shape& s, const parameters& values) {
   if (s.nodes.empty()) return shared_tree_of(s, values);
   return grouped_range_tree(s.rank, s.nodes, int(values[0]));
 }
 
-/// Combines what ranks `first` down to `last` have published at `place` in `to`, in rank order,
-/// behind what is there since `sum`.
+/// Combines the data that ranks `first` down to `last` have published at `place` into `to`, in rank
+/// order, after `sum`.
 inline step_id combine_down(builder& b, int first, int last, int place, buffer to,
                             const block_range& blocks, step_id sum) {
   for (int k = first; k >= last; --k)
@@ -60,8 +60,8 @@ inline step_id combine_down(builder& b, int first, int last, int place, buffer t
   return sum;
 }
 
-/// Publishes the block of each other rank at the place of its number, the next rank's first. The
-/// steps by rank.
+/// Publishes the block of each other rank at the place of that rank's number, the next rank's
+/// first. Returns the steps by rank.
 inline std::vector<step_id> publish_for_others(builder& b, const shape& s) {
   std::vector<step_id> given(std::size_t(s.num_ranks), no_step);
   for (int k = 1; k < s.num_ranks; ++k) {
@@ -72,8 +72,8 @@ inline std::vector<step_id> publish_for_others(builder& b, const shape& s) {
   return given;
 }
 
-/// Adds up in `to`, in rank order, this rank's block of all inputs: those of the others where they
-/// published it for this one, and its own. Returns the last step.
+/// Sums this rank's block of all inputs in `to`, in rank order: the blocks that other ranks
+/// published for this rank, and its own block. Returns the last step.
 inline step_id combine_own_block(builder& b, const shape& s, buffer to) {
   const int last = s.num_ranks - 1, r = s.rank;
   const block_range own = block_of(r, s.num_ranks);
@@ -87,13 +87,14 @@ inline step_id combine_own_block(builder& b, const shape& s, buffer to) {
   return combine_down(b, r - 1, 0, r, to, own, sum);
 }
 
-/// Each rank adds up its block of all inputs. `shows_own`: it publishes that, at the place of its
-/// number; `reads_all`: it has all blocks in output then.
+/// Each rank sums its block of all inputs.
+/// @param reads_all whether the rank then reads all blocks into output
+/// @param shows_own whether the rank publishes its sum, at the place of its number
 inline schedule sum_of_blocks(const shape& s, bool reads_all, bool shows_own) {
   const int p = s.num_ranks, r = s.rank;
   builder b(s, cell_bytes, p);
   const std::vector<step_id> given = publish_for_others(b, s);
-  // In place the own block of the input would be overwritten where it is still needed.
+  // In place, the rank's own block of the input would be overwritten while it is still needed.
   const buffer sum_at = buffer::scratch0;
   const step_id sum = combine_own_block(b, s, sum_at);
   if (shows_own) b.publish(sum_at, block_of(r, p), r, {each(sum)}, by_segments);
@@ -107,9 +108,9 @@ inline schedule sum_of_blocks(const shape& s, bool reads_all, bool shows_own) {
   return b.finish();
 }
 
-/// Adds up a rank's subtree in scratch0, in rank order: what the children have published at
-/// `place`, and its own input. If the order does not matter, those under other caches come last, as
-/// they take longest. Returns the last step.
+/// Sums a rank's subtree in scratch0, in rank order: the children's data at `place`, and the rank's
+/// own input. If order does not matter, children under other caches come last, because they take
+/// longest. Returns the last step.
 inline step_id sum_of_subtree(builder& b, const shape& s, const tree_place& tree, int place) {
   const std::vector<int>& all = tree.children;
   std::size_t first = all.size();
@@ -128,7 +129,7 @@ inline step_id sum_of_subtree(builder& b, const shape& s, const tree_place& tree
   return sum;
 }
 
-/// Passes a message on in output, from the parent to the children, behind `given`.
+/// Passes a message on in output, from the parent to the children, after `given`.
 inline void fetch_and_pass_on(builder& b, const tree_place& tree, int place, step_id given) {
   const step_id got = b.fetch(tree.parent, place, buffer::output, {}, {each(given)}, by_segments);
   if (!tree.children.empty()) b.publish(buffer::output, {}, place, {each(got)}, by_segments);
@@ -139,8 +140,8 @@ inline void fetch_and_pass_on(builder& b, const tree_place& tree, int place, ste
 inline double pieces_of(double bytes) { return std::max(1.0, std::ceil(bytes / cell_bytes)); }
 inline double piece_bytes(double bytes) { return std::min(bytes, double(cell_bytes)); }
 
-/// `from` pieces are published, `to` fetched and `combined` combined, all by each rank, for each
-/// segment; the first piece has to be there before anybody goes on.
+/// Per segment each rank publishes `given` pieces, fetches `fetched` and combines `combined`. The
+/// first piece must be there before any rank continues.
 inline double shared_s(const cost_query& q, double bytes, double given, double fetched,
                        double combined) {
   const machine_model& m = q.machine;
@@ -150,13 +151,13 @@ inline double shared_s(const cost_query& q, double bytes, double given, double f
   return m.publish_s(piece) * (given > 0 ? 0 : 1) + m.line_s() + pieces_of(bytes) * busy_s;
 }
 
-/// sum_of_blocks, whoever reads all.
+/// The time of sum_of_blocks, for any readers.
 inline double sum_of_blocks_s(const cost_query& q, const parameters&) {
   const double p = q.num_ranks;
   return shared_s(q, q.bytes / p, p, p, p - 1);
 }
 
-/// A tree's first piece, and what the busiest rank does for each further one.
+/// Times of a tree: of the first piece, and of the busiest rank for each further piece.
 class shared_tree_times {
  public:
   double up_first_s = 0, up_s = 0, down_first_s = 0, down_s = 0;
@@ -165,14 +166,14 @@ class shared_tree_times {
       : shared_tree_times(q, double(values[0]), piece_bytes(bytes)) {
     go_down(q.num_ranks, reach::node, 1);
   }
-  /// Of a tree that follows caches.
+  /// For a tree that follows caches.
   static shared_tree_times by_caches(const cost_query& q, const parameters& values, double bytes) {
     shared_tree_times t(q, double(values[0]), piece_bytes(bytes));
     const double under_each = q.ranks_per_cache > 0 ? q.ranks_per_cache : q.num_ranks;
     t.go_down(std::ceil(q.num_ranks / under_each), reach::node, under_each);
     const double across_s = std::exchange(t.up_s, 0);
     t.go_down(under_each, reach::cache, 1);
-    t.up_s += across_s;  // a cache's first rank adds up both
+    t.up_s += across_s;  // a cache's first rank sums both
     return t;
   }
 
@@ -181,8 +182,8 @@ class shared_tree_times {
       : machine_(q.machine), fan_out_(fan_out), piece_(piece) {
     down_first_s = machine_.publish_s(piece);
   }
-  // Levels of a tree of so many ranks. Under each of them are `below` ranks, itself among them,
-  // which have been added up before, and to which it passes on.
+  // Adds the levels of a tree of `num_ranks` ranks. Each rank represents `below` ranks, including
+  // itself, which have been summed before, and to which it passes the result on.
   void go_down(double num_ranks, reach r, double below) {
     const machine_model& m = machine_;
     const double fetch_s = m.fetch_s(piece_, r), combine_s = m.combine_s(piece_, r);

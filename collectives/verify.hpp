@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Runs the checker over algorithms: what `railpass verify` and the tests call.
+// Runs the checker over algorithms, for `railpass verify` and for the tests. The checker itself is
+// in railpass/schedule/checking.
 #pragma once
 
 #include "collectives/registry.hpp"
@@ -19,13 +20,13 @@
 
 namespace railpass {
 
-/// The groups that some algorithms know ranks by, as shape::nodes has them; at most one is given.
+/// The groups in which some algorithms order ranks, as in shape::nodes; at most one kind is given.
 struct rank_groups {
   std::span<const std::int32_t> nodes{};
-  std::span<const std::int32_t> caches{};  ///< of one node
+  std::span<const std::int32_t> caches{};  ///< of a single node
 
   std::span<const std::int32_t> given() const { return nodes.empty() ? caches : nodes; }
-  /// Whether an algorithm is for these groups, or for none if none are given.
+  /// Whether an algorithm is for these groups; without groups, whether it is for none.
   bool are_for(const preconditions& needs) const {
     return (needs.max_nodes > 0) != nodes.empty() && needs.several_caches != caches.empty();
   }
@@ -46,13 +47,13 @@ inline std::vector<schedule> build_all(const arm& a, std::int32_t num_ranks, boo
   return all;
 }
 
-/// The rank that a rooted reduction in rank order passes its result to; 0 for everything else.
+/// The rank to which a rooted reduction in rank order passes its result; 0 for all other calls.
 constexpr std::int32_t result_rank_of(collective op, std::int32_t root, bool commutative) {
   return describe(op).what == promise::reduce_to_root && !commutative ? root : 0;
 }
 
-/// Checks one arm in one case; `what` and the schedules follow from the arm. The arm must be
-/// eligible, and not native.
+/// Checks one eligible arm in one case. `what` and the schedules follow from the arm, which must
+/// not be native.
 inline check_result check(const arm& a, std::int32_t num_ranks, check_case c) {
   c.what = describe(a.base->op).what;
   c.lengths_of_pair = describe(a.base->op).lengths == block_lengths::of_pair;
@@ -61,7 +62,7 @@ inline check_result check(const arm& a, std::int32_t num_ranks, check_case c) {
   return checker{}.check(schedules, c);
 }
 
-/// One arm at one number of ranks.
+/// The result for one arm at one number of ranks.
 struct verification {
   std::string_view algorithm;
   std::vector<std::pair<std::string, std::int64_t>> parameters;  ///< name, value
@@ -84,12 +85,12 @@ inline bool same_steps(const std::vector<schedule>& a, const std::vector<schedul
 // One message: its length, and the lengths of its blocks if they are not equal.
 struct message_to_check {
   std::int64_t units = 0;
-  std::vector<extent> blocks;         // of all ranks alike
+  std::vector<extent> blocks;         // equal on all ranks
   std::vector<std::int64_t> lengths;  // see check_case
 };
 
-// Units where something changes: none, fewer than ranks, around one block or segment per rank,
-// around the ends of segments, several segments.
+// Sizes in units at which something changes: 0, fewer than ranks, around one block or segment per
+// rank, around the ends of segments, several segments.
 inline std::vector<message_to_check> sizes_to_check(std::int64_t p, std::int64_t segment_units) {
   std::vector<std::int64_t> sizes{0, 1, p - 1, p, p + 1};
   if (segment_units > 0) {
@@ -106,7 +107,7 @@ inline std::vector<message_to_check> sizes_to_check(std::int64_t p, std::int64_t
   return messages;
 }
 
-// The same for one block per rank.
+// Equal blocks, one per rank, of such sizes.
 inline std::vector<message_to_check> equal_blocks_to_check(std::int64_t p,
                                                            std::int64_t segment_units) {
   std::vector<message_to_check> messages;
@@ -116,8 +117,8 @@ inline std::vector<message_to_check> equal_blocks_to_check(std::int64_t p,
   return messages;
 }
 
-// Unequal blocks: one rank has everything, every other one nothing, all different. `each_pair`: a
-// block for each ordered pair of ranks instead of one for each rank.
+// Unequal blocks: one rank has everything, all other ranks nothing; or all blocks differ.
+// @param each_pair a block for each ordered pair of ranks instead of one for each rank
 inline std::vector<message_to_check> unequal_blocks_to_check(std::int64_t p,
                                                              std::int64_t segment_units,
                                                              bool each_pair) {
@@ -150,7 +151,7 @@ inline std::vector<message_to_check> unequal_blocks_to_check(std::int64_t p,
   return messages;
 }
 
-// What is wrong if a rank uses more scratch memory than the descriptor says; else nothing.
+// The fault if a rank uses more scratch memory than the descriptor says; otherwise empty.
 inline std::string scratch_beyond(const algorithm& a, const std::vector<schedule>& schedules,
                                   const message_size& size) {
   const auto p = std::int32_t(schedules.size());
@@ -162,7 +163,7 @@ inline std::string scratch_beyond(const algorithm& a, const std::vector<schedule
     for (std::size_t b = std::size_t(buffer::scratch0); b < max_buffers; ++b)
       if (const buffer_use& u = s.used[b]; u.last > 0)
         units += blocks_extent(u.first, u.last - u.first, u.parts, size).size();
-    // Blocks of a message that is not a multiple of them are rounded up.
+    // Blocks are rounded up if they do not divide the message.
     if (double(units) > most + s.num_ranks)
       return "virtual rank " + std::to_string(s.rank) + " uses " + std::to_string(units) +
              " units of scratch memory, the descriptor says at most " + std::to_string(most);
@@ -183,7 +184,7 @@ inline std::vector<message_to_check> messages_to_check(collective op, std::int64
   return messages;
 }
 
-// Phase number k of the ranks of one node, from virtual rank `first` on, as theirs alone.
+// Phase `k` of the ranks of one node, from virtual rank `first` on, as a schedule of their own.
 inline std::vector<schedule> phase_on_node(const std::vector<schedule>& schedules, std::size_t k,
                                            std::int32_t first, std::int32_t end) {
   std::vector<schedule> phase;
@@ -195,9 +196,8 @@ inline std::vector<schedule> phase_on_node(const std::vector<schedule>& schedule
   return phase;
 }
 
-// What is wrong with the use of shared memory over calls whose roots and sizes change, in rings of
-// as few cells as the phases can do with and of some more, on a node from virtual rank `first` on;
-// else nothing.
+// The fault in the use of shared memory over calls with changing roots and sizes; otherwise empty.
+// The rings have the fewest possible cells, and some more. The node starts at virtual rank `first`.
 inline std::string protocol_fault(const std::vector<schedule>& schedules, const check_case& c,
                                   const std::vector<message_to_check>& messages, bool rooted,
                                   std::int32_t first, std::int32_t end) {
@@ -212,7 +212,7 @@ inline std::string protocol_fault(const std::vector<schedule>& schedules, const 
     steps += phases.back()[0].steps.size();
   }
   std::mt19937 random(std::uint32_t(p) * 1000u + std::uint32_t(steps));
-  // What many ranks do differs little from what some do, and takes long.
+  // Many ranks behave like a few, but take much longer to check.
   const bool many = p > 16;
   std::vector<call_in_row> calls;
   for (std::size_t i = 0; i < messages.size(); i += many ? 1 + messages.size() / 6 : 1) {
@@ -238,8 +238,8 @@ inline std::string protocol_fault(const std::vector<schedule>& schedules, const 
   return {};
 }
 
-// Of the first node, which is the root's, and of one for each other number of ranks; who is alone
-// shows nothing. `nodes`: see shape.
+// Checks the first node, which is the root's, and one node for each other number of ranks. A node
+// of one rank uses no shared memory. `nodes`: see shape.
 inline std::string protocol_fault_on_nodes(const std::vector<schedule>& schedules,
                                            const check_case& c,
                                            const std::vector<message_to_check>& messages,
@@ -270,20 +270,18 @@ inline node_facts facts_of(std::span<const std::int32_t> nodes, std::int32_t num
 
 }  // namespace verify_detail
 
-/// Proves every arm of the collective for `num_ranks` ranks: all algorithms that are eligible
-/// there, with all values of their parameters, sizes around the ends of blocks and segments, in
-/// place and not, commutative and not where allowed, blocks of unequal lengths where ranks may have
-/// them. `roots` (physical) matter to rooted reductions in rank order, which are proved for each of
-/// them; the first one is for messages of all else, where one proof is that of every root: see
-/// checker.hpp.
+/// Proves every arm of the collective for `num_ranks` ranks: all eligible algorithms with all
+/// values of their parameters. Cases are sizes around the ends of blocks and segments, calls in
+/// place and not, operations that commute or not, and blocks of unequal lengths, as far as allowed.
 ///
-/// Segments are made of a few units by checking with large units, so that small messages have many.
-/// `groups`: only the algorithms that know such groups are proved, for these; without, only those
-/// that know none. Groups of reductions in rank order are taken to keep it.
-///
-/// `progress` is told before each arm what share of them is done. Arms with the same schedules, up
-/// to the length of a segment, are the same proof: the first of them gets all sizes, the others one
-/// of several segments.
+/// Large units make segments of a few units, so that small messages have many segments. Arms with
+/// the same schedules, up to the length of a segment, need the same proof: the first such arm gets
+/// all sizes, the other arms one size of several segments.
+/// @param roots physical ranks; rooted reductions in rank order are proved for each root, all other
+///   calls for the first root only, which proves every root (see checker.hpp)
+/// @param progress receives the finished share before each arm
+/// @param groups proves only the algorithms for such groups; without groups, only the other
+///   algorithms; groups must keep the rank order for reductions in rank order
 inline std::vector<verification> verify(
     collective op, std::int32_t num_ranks, std::span<const std::int32_t> roots,
     const std::function<void(double, const std::string&)>& progress = {},
@@ -356,7 +354,7 @@ inline std::vector<verification> verify(
         if (in_place && (traits.in_place == in_place_ranks::none || seen)) continue;
         c.in_place = in_place;
         c.prove_ending = !in_place;
-        // What memory is shared matters in place, for which every other size will do.
+        // Shared memory is used in place, where every other size suffices.
         for (std::size_t i = in_place ? 1 : 0; i < messages.size(); i += in_place ? 2 : 1) {
           const verify_detail::message_to_check& m = messages[i];
           if (!v.ok || m.units < a.base->needs.min_units_per_rank * num_ranks) continue;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// In lanes: each rank collects in a ring the blocks of those who have its place on the other nodes,
-// and passes them on in a ring of its node.
+// Lanes: each rank collects, in a ring across nodes, the blocks of the ranks in the same place on
+// other nodes, and passes them on in a ring of its node.
 //
-// Cost: that of ring across nodes with single blocks, and of ring within a node; two copies.
-// Good when: blocks are long, as all ranks of a node send across. Poor when: they are short.
-// Needs: several nodes with as many ranks each.
+// Cost: as ring across nodes with single blocks, and ring within a node; two copies.
+// Good when: blocks are long, because all ranks of a node send across. Poor when: they are short.
+// Needs: several nodes of equally many ranks.
 // Source: Traeff: Decomposing collectives for exploiting multi-lane communication, 2019,
 // doi:10.48550/arXiv.1910.13373.
 #ifdef RAILPASS_LIST_ALGORITHM

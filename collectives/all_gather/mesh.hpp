@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Two-dimensional mesh: ranks in rows and columns; every rank sends its block to the others of
-// its row, and then the blocks of its row to the others of its column. p = 8, rows of 4: 0 -> 1
+// Two-dimensional mesh: ranks in rows and columns; every rank sends its block to all ranks of
+// its row, and then the blocks of its row to all ranks of its column. p = 8, rows of 4: 0 -> 1
 // 2 3 one block, 4 -> 5 6 7; then 0 -> 4, 1 -> 5, ... four blocks.
 //
 // Cost: 2 alpha + (p-1)/p n beta, n the bytes of all blocks, in about 2 sqrt p messages.

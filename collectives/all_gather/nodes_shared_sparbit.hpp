@@ -3,9 +3,9 @@
 // On nodes: leaders collect the blocks of their nodes in memory, exchange them by sparbit, and
 // pass all on down a tree in memory.
 //
-// Cost: that of gather shared_flat within a node, of sparbit across nodes with the blocks of a
-// node in one message, and of broadcast shared_tree within a node.
-// Good when: many ranks share a node. Poor when: blocks are so long that levels should overlap.
+// Cost: as gather shared_flat within a node, sparbit across nodes with the blocks of a
+// node in one message, and broadcast shared_tree within a node.
+// Good when: many ranks share a node. Poor when: blocks are long enough for levels to overlap.
 // Needs: several nodes, and memory that the ranks of each, at most 64, share.
 // Source: Zhu, Goodell, Gropp, Thakur: Hierarchical collectives in MPICH2, EuroPVM/MPI 2009,
 // doi:10.1007/978-3-642-03770-2_41; Graham, Shipman: MPI support for multi-core architectures:

@@ -3,8 +3,8 @@
 // On nodes: the leaders collect the blocks of their nodes, exchange them by sparbit, and pass all
 // on.
 //
-// Cost: that of gather binomial within a node, of sparbit across nodes with the blocks of a node in
-// one message, and of broadcast postal_tree within a node.
+// Cost: as gather binomial within a node, sparbit across nodes with the blocks of a node in
+// one message, and broadcast postal_tree within a node.
 // Good when: blocks are short.
 // Poor when: they are long, as all of them are passed on within nodes.
 // Needs: several nodes, and ranks that share one.

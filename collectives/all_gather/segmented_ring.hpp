@@ -39,7 +39,7 @@ inline double cost_segmented_ring(const cost_query& q, const parameters& values)
   const stream st(block, values[0], q.unit_bytes);
   const routes r(q, st.segment_bytes);
   const int rounds = q.num_ranks - 1;
-  // Of large ones only one is under way.
+  // Only one large message is in flight.
   const double longest_bytes = std::min(block, double(values[0]));
   const double alone_s = longest_bytes >= double(large_message_bytes) ? r.far.shift_s : 0;
   // One segment's way around the ring, or all segments through one rank.

@@ -51,13 +51,13 @@ inline schedule build_allgather_reduce(const shape& s, const parameters&) {
 inline double cost_allgather_reduce(const cost_query& q, const parameters&) {
   const routes r(q, q.bytes);
   const double others = q.num_ranks - 1, reduce_s = q.machine.reduce.time_s(q.bytes);
-  // Messages on the busiest link: of a rank, or of a node to all ranks of the others.
+  // Messages on the busiest link: a rank's, or those from a node to all ranks of other nodes.
   const double to_far = q.num_ranks - r.per_node;
   const hop& h = to_far > 0 ? r.far : r.near;
   const double messages = to_far > 0 ? r.per_node * to_far : others;
-  // The last contribution comes when the link has carried the others and they have been reduced, or
-  // when the processor is done with all of them. Messages that wait for their receiver wait for a
-  // buffer too, and so for one rank after the other; and each goes against one coming.
+  // The last contribution arrives when the link has carried the earlier contributions and the rank
+  // has reduced them, or when the CPU has processed all of them. Messages that wait for their
+  // receiver also wait for a buffer, one rank after the other, and each meets an incoming message.
   const double link_s = (messages - 1) * h.busy_s + others * reduce_s;
   const double processor_s = (others - 1) * h.crowded_stage_s() + others * reduce_s;
   const double buffers_s =

@@ -61,11 +61,11 @@ inline double cost_direct(const cost_query& q, const parameters&) {
   const routes r(q, block);
   const double others = q.num_ranks - 1, reduce_s = q.machine.reduce.time_s(block);
   const double to_far = q.num_ranks - r.per_node;
-  // All messages of a rank over its link, or those of a node to the others; twice.
+  // Twice: all messages of a rank over its link, or all messages of a node to other nodes.
   const double phase_s = std::max((others - 1) * r.far.crowded_stage_s(reduce_s),
                                   r.per_node > 1 ? (r.per_node * to_far - 1) * r.far.busy_s : 0) +
                          r.far.one_way_s;
-  // Messages that wait for their receiver wait for one of four buffers too.
+  // Messages that wait for their receiver also wait for one of four buffers.
   const double buffers_s = others > 4 && block > q.slowest_link().eager_limit_bytes ? phase_s : 0;
   return 2 * phase_s + buffers_s + 2 * reduce_s;
 }

@@ -30,7 +30,7 @@ inline double cost_knomial(const cost_query& q, const parameters& values) {
   const double reduce_s = q.machine.reduce.time_s(st.segment_bytes);
   return knomial_reduce_depth_s(q.num_ranks, values[0], r, reduce_s) +
          knomial_depth_s(q.num_ranks, values[0], r) +
-         // What goes down waits for what comes up, and holds it up.
+         // Messages down wait for messages up, and delay them.
          4.0 / 3 * (st.segments - 1) * knomial_reduce_root_s(q.num_ranks, values[0], r, reduce_s);
 }
 

@@ -3,7 +3,7 @@
 // On nodes: each adds up, the leaders exchange their sums by recursive doubling, and pass the
 // result on.
 //
-// Cost: that of reduce postal_tree within a node, of recursive_doubling across nodes, and of
+// Cost: as reduce postal_tree within a node, recursive_doubling across nodes, and
 // broadcast postal_tree within a node.
 // Good when: messages are short. Poor when: they are long.
 // Needs: several nodes, and ranks that share one; rank order is kept.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// On nodes: each adds up, the leaders go on in a ring, and pass the result on. With as many leaders
-// as ranks this is reduce-scatter within nodes, rings across, all-gather within nodes.
+// On nodes: each node sums its inputs, the leaders continue in a ring and pass the result on. If
+// all ranks are leaders: reduce-scatter within nodes, rings across nodes, all-gather within nodes.
 //
-// Cost: that of reduce binomial within a node, of ring across nodes, and of broadcast binomial
+// Cost: as reduce binomial within a node, ring across nodes, and broadcast binomial
 // within a node.
 // Good when: messages are long. Poor when: they are short.
 // Needs: several nodes, and ranks that share one; a commutative operation.

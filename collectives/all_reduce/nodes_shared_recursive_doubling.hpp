@@ -3,7 +3,7 @@
 // On nodes: each adds up in a tree in its memory, the leaders exchange their sums by recursive
 // doubling, and the result goes down a tree in memory.
 //
-// Cost: that of reduce shared_tree within a node, of recursive_doubling across nodes, and of
+// Cost: as reduce shared_tree within a node, recursive_doubling across nodes, and
 // broadcast shared_tree within a node.
 // Good when: messages are short and many ranks share a node. Poor when: they are long.
 // Needs: several nodes, and memory that the ranks of each share; rank order is kept.

@@ -3,7 +3,7 @@
 // On nodes: each adds up in a tree in its memory, the leaders go on in a ring, and the result goes
 // down a tree in memory.
 //
-// Cost: that of reduce shared_tree within a node, of ring across nodes, and of broadcast
+// Cost: as reduce shared_tree within a node, ring across nodes, and broadcast
 // shared_tree within a node.
 // Good when: messages are long and the network is slow. Poor when: they are short.
 // Needs: several nodes, and memory that the ranks of each share; a commutative operation.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Recursive multiplying: recursive doubling with more than one partner per round. The number of
-// ranks is written as a product of factors up to `radix`; in each round as many ranks as the factor
-// says send their partial results to each other, and all combine them alike, in rank order. p = 8,
-// radix 4: 0-1-2-3 4-5-6-7, then 0-4 1-5 2-6 3-7. If p is no such product, as few ranks as possible
-// first hand their data to their neighbour and get the result from it at the end.
+// ranks is written as a product of factors up to `radix`; in each round groups of
+// `factor` ranks send their partial results to each other, and all combine them in rank order. p =
+// 8, radix 4: 0-1-2-3 4-5-6-7, then 0-4 1-5 2-6 3-7. If p is no such product, as few ranks as
+// possible first hand their data to their neighbour and get the result from it at the end.
 //
 // Cost: log_k p (alpha + (k-1) (n beta + n gamma)), plus 2 (alpha + n beta) + n gamma when folded.
 // Good when: messages are short and the start of a message is cheap against its flight.
@@ -108,12 +108,12 @@ inline double cost_recursive_multiplying(const cost_query& q, const parameters& 
   const bool is_folded = product_of(factors) < q.num_ranks;
   int stride = 1;
   for (const int factor : factors) {
-    // On one node if groups of as many neighbours are.
+    // On one node if the groups of neighbours fit on nodes.
     const bool near = !is_folded && r.per_node % (stride * factor) == 0;
     const hop& h = near ? r.near : r.far;
     const double exchange_s = near ? h.exchange_s : r.exchange_s(r.per_node);
     double messages = factor - 1;
-    // Those that wait for their receiver wait for one of two buffers too, and so for one member
+    // Messages that wait for their receiver also wait for one of two buffers, and so for one member
     // after the other.
     if (q.bytes > q.slowest_link().eager_limit_bytes)
       messages = std::max(messages, 0.37 * (factor - 1) * (factor - 2));

@@ -37,7 +37,7 @@ inline double cost_reduce_broadcast(const cost_query& q, const parameters& value
   const auto [up_s, down_s] =
       fan_out == 1 ? range_tree_ways::way{r.way_s(p - 1) + (p - 1) * reduce_s, r.way_s(p - 1)}
                    : range_tree_ways(fan_out, r, reduce_s, waits).of(p);
-  // Of the busiest rank below the root.
+  // For the busiest rank below the root.
   const int inner_children =
       fan_out == 1 ? int(p > 2 * r.per_node) : std::min(fan_out, (p - 2) / fan_out);
   const double root_s =
@@ -45,13 +45,13 @@ inline double cost_reduce_broadcast(const cost_query& q, const parameters& value
   const double inner_s = inner_children > 0 ? h.stage_s(inner_children + 1, inner_children + 1,
                                                         inner_children * reduce_s)
                                             : 0;
-  // Of more than two children the first two's segments come before the others', if they wait for
-  // their receive or inner ranks have as much to do as the root: little goes down before nearly all
-  // has come up.
+  // With more than two children, the segments of the first two arrive before all other segments, if
+  // messages wait for their receive or inner ranks have as much work as the root. Little goes down
+  // before nearly everything has come up.
   const bool apart = fan_out > 2 && (inner_children + 1 >= fan_out || waits);
   double apart_s = apart ? 2 * fan_out * h.busy_s : 0;
-  // On the way down from the root the first ranks of its node each have a child elsewhere, and
-  // those of another node a parent too.
+  // Below the root, each of the first ranks of the root's node has a child on another node; the
+  // first ranks of another node also have a parent there.
   if (const int nodes = (p - 1) / r.per_node + 1; r.per_node > 1 && nodes > 1 && fan_out > 1) {
     const int children = std::min(r.per_node, int(std::bit_width(unsigned(nodes))));
     apart_s = std::max(apart_s, (nodes > 2 ? 2 * children + 1 : children) * h.busy_s);

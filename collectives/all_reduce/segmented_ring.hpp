@@ -31,7 +31,7 @@ inline double cost_segmented_ring(const cost_query& q, const parameters& values)
   const double reduce_s = q.machine.reduce.time_s(st.segment_bytes);
   // One segment's way around the ring twice, or all segments through one rank.
   const double way_s = 2 * r.shifts_s(rounds) + rounds * reduce_s;
-  // Of large ones only one is under way.
+  // Only one large message is in flight.
   const double longest_bytes = std::min(q.bytes / q.num_ranks, double(values[0]));
   const double alone_s = longest_bytes >= double(large_message_bytes) ? r.far.shift_s : 0;
   const double rank_s = rounds * st.segments *

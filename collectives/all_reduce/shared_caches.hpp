@@ -3,7 +3,7 @@
 // Shared memory, a tree that follows caches: up it goes as in reduce, at place 0, and down as in
 // broadcast, at place 1.
 //
-// Cost: as shared_tree's of so many caches, and of a cache's ranks, whose lines take less.
+// Cost: as shared_tree among the caches, and among a cache's ranks, whose cache lines are faster.
 // Good when: a node has several caches or sockets and messages are short. Poor when: they are
 // longer than a cell, as the sum of a segment comes down before the next one goes up. Needs: memory
 // that all ranks share, and several caches; 9 to 256 ranks; rank order is kept. Source: Katevenis,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Shared memory, direct: every rank adds up its block of what all have written and writes the sum,
-// which all read. p = 8: r publishes the blocks of all others, combines block r of 7, 6, down to 0,
-// publishes that, and fetches the other blocks. What is at place k of rank r is block k of its
-// input, and at place r the sum of block r.
+// Shared memory, direct: every rank sums its block of all inputs and writes the sum, which all
+// ranks read. p = 8: r publishes the blocks of all others, combines block r of 7, 6, down to 0,
+// publishes that, and fetches the other blocks. Place k of rank r holds block k of its
+// input, and place r the sum of block r.
 //
 // Cost: two lines from cache to cache and more, and 2 n of copies and n gamma on every rank.
 // Good when: messages are long. Poor when: they are short against p steps.

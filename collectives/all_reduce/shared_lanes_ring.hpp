@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// On nodes with as many ranks each: every rank adds up its block of the inputs of its node in
-// memory, goes on in a ring with those who have its place on the other nodes, and shows the sum to
-// its node.
+// On nodes of equally many ranks: every rank sums its block of the node's inputs in shared memory,
+// continues in a ring with the ranks in the same place on other nodes, and publishes the sum to its
+// node.
 //
-// Cost: that of reduce_scatter_block shared_flat within a node, of a ring across nodes for each
-// rank, which share the way out, and of all_gather shared_flat within a node.
+// Cost: as reduce_scatter_block shared_flat within a node, a ring across nodes for each
+// rank (the rings share the node's link), and all_gather shared_flat within a node.
 // Good when: messages are long. Poor when: they are short.
-// Needs: several nodes with as many ranks each, at most 16, which share memory; a commutative
+// Needs: several nodes of equally many ranks, at most 16, which share memory; a commutative
 // operation.
 // Source: Zhu, Goodell, Gropp, Thakur: Hierarchical collectives in MPICH2, EuroPVM/MPI 2009,
 // doi:10.1007/978-3-642-03770-2_41; Graham, Shipman: MPI support for multi-core architectures:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Single copies: every rank reads its block of all inputs in the others' memory and adds them up;
-// all read the sums, or each writes its own to all. p = 8: r gets block r of r + 1, r + 2, ..., r -
-// 1, and then the sums of the other blocks.
+// Single copies: every rank reads its block of all inputs in the other ranks' memory and sums them;
+// all ranks read the sums, or each rank writes its own sum to all. p = 8: r gets block r of r + 1,
+// r + 2, ..., r - 1, and then the sums of the other blocks.
 //
 // Cost: 2 (p - 1) system calls, 2 n of copies and n gamma on every rank.
 // Good when: messages are long. Poor when: they are short against p system calls.

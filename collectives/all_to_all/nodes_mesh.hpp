@@ -3,9 +3,9 @@
 // On nodes: the mesh whose rows are the nodes. Each rank sends the one in its place on every other
 // node all blocks for that node in one message, and then, repacked, each rank of its node its own.
 //
-// Cost: that of mesh; per rank one message to each other node.
+// Cost: as mesh; per rank one message to each other node.
 // Good when: blocks are short, and messages across the network too many. Poor when: they are long.
-// Needs: several nodes with as many ranks each.
+// Needs: several nodes of equally many ranks.
 // Source: Traeff: Decomposing collectives for exploiting multi-lane communication, 2019,
 // doi:10.48550/arXiv.1910.13373.
 #ifdef RAILPASS_LIST_ALGORITHM

@@ -42,7 +42,7 @@ inline double cost_segmented_pairwise(const cost_query& q, const parameters& val
   const double block = q.bytes / q.num_ranks;
   const stream st(block, values[0], q.unit_bytes);
   const routes r(q, st.segment_bytes);
-  // Of large ones only one is under way.
+  // Only one large message is in flight.
   const double longest_bytes = std::min(block, double(values[0]));
   const double alone_s = longest_bytes >= double(large_message_bytes) ? r.far.shift_s : 0;
   double total_s = q.machine.copy.time_s(block);

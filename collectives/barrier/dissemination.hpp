@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Dissemination: in round i each rank tells the one 2^i above it that all ranks it has heard of
-// have come. p = 8: r -> r+1, then r -> r+2, then r -> r+4.
+// Dissemination: in round i each rank sends to the rank 2^i above it that all ranks it has heard of
+// have arrived. p = 8: r -> r+1, then r -> r+2, then r -> r+4.
 //
 // Cost: ceil(log2 p) alpha.
-// Good when: latency is all. Poor when: p messages at once get in each other's way.
+// Good when: only latency matters. Poor when: p simultaneous messages delay each other.
 // Needs: nothing.
 // Source: Hensgen, Finkel, Manber: Two algorithms for barrier synchronization, IJPP 17(1), 1988,
 // doi:10.1007/BF01379320.

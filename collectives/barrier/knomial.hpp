@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// k-nomial tree: the ranks of a subtree tell its root when all of them have come, and rank 0, when
-// it has heard of all, tells them in the opposite order. p = 8, radix 2: 1->0 3->2 5->4 7->6, 2->0
-// 6->4, 4->0, then 0->4, 0->2 4->6, 0->1 2->3 4->5 6->7.
+// k-nomial tree: the ranks of a subtree notify its root when all of them have arrived. When rank 0
+// has heard of all ranks, it notifies them in the opposite order. p = 8, radix 2: 1->0 3->2 5->4
+// 7->6, 2->0 6->4, 4->0, then 0->4, 0->2 4->6, 0->1 2->3 4->5 6->7.
 //
 // Cost: 2 ceil(log_radix p) alpha.
-// Good when: messages get in each other's way, since only p - 1 are sent each way, one at a time to
+// Good when: messages delay each other, because only p - 1 are sent each way, one at a time to
 // each rank but the parents. Poor when: the network takes many at once.
 // Needs: nothing.
 // Source: Graham et al.: Cheetah: A Framework for Scalable Hierarchical Collective Operations,

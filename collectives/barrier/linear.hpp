@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Linear: every rank tells rank 0 that it has come, which tells all of them when the last one has.
+// Linear: every rank notifies rank 0 on arrival; rank 0 notifies all ranks after the last arrival.
 // p = 8: 1->0, ..., 7->0, then 0->1, ..., 0->7.
 //
 // Cost: 2 alpha + 2 (p-1) o at rank 0.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// n-way dissemination: in round i each rank tells the radix-1 ranks that are radix^i, 2 radix^i,
-// ... above it that all ranks it has heard of have come. p = 9, radix 3: r -> r+1 r+2, then r ->
+// n-way dissemination: in round i each rank sends to the radix-1 ranks that are radix^i, 2 radix^i,
+// ... above it that all ranks it has heard of have arrived. p = 9, radix 3: r -> r+1 r+2, then r ->
 // r+3 r+6.
 //
 // Cost: ceil(log_k p) (alpha + (k-2) o).

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// On nodes: ranks tell their leader that they have come, the leaders disseminate that, and tell
-// their nodes.
+// On nodes: ranks notify their leader on arrival, the leaders disseminate among each other, and
+// then notify their nodes.
 //
-// Cost: two messages within a node, as many of them as it has other ranks, and dissemination across
+// Cost: two messages within a node for each rank except the leader, and dissemination across
 // nodes.
 // Good when: messages within nodes are much quicker. Poor when: nodes have very many ranks.
 // Needs: several nodes, and ranks that share one.

@@ -30,7 +30,7 @@ inline schedule build_nodes_shared_dissemination(const shape& s, const parameter
 
 inline double cost_nodes_shared_dissemination(const cost_query& q, const parameters& values) {
   levels all(q, 1, 0);
-  // What goes down the first tree is over while the leaders disseminate.
+  // The way down the first tree ends while the leaders disseminate.
   all.inside_once(reduce::shared_tree, values, 1);
   all.across(dissemination, 1);
   all.inside_once(broadcast::shared_tree, values, 1);

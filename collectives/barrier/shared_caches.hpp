@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Shared memory, a tree that follows caches: parents look whether their children have come, and
-// tell theirs, within each cache first and then the caches' first ranks; when all have, the root
-// tells its children, and so on.
+// Shared memory, a tree that follows caches: parents see that their children have arrived, and
+// notify their own parents, within each cache first and then among the caches' first ranks. When
+// all have arrived, the root notifies its children, and these theirs.
 //
-// Cost: as shared_tree's of so many caches, and of a cache's ranks, whose lines take less.
+// Cost: as shared_tree among the caches, and among a cache's ranks, whose cache lines are faster.
 // Good when: a node has several caches or sockets. Poor when: lines take as long within a cache.
 // Needs: memory that all ranks share, and several caches; 9 to 256 ranks.
 // Source: Katevenis, Ploumidis, Marazakis: Impact of cache coherence on the performance of

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Shared memory, a tree: parents look whether their children have come, and tell theirs; when all
-// have, the root tells its children, and so on. p = 8, fan_out 4: 2, 4, 6 and 7 publish; 1, 3 and 5
-// fetch 2's, 4's and 6's and publish; 0 fetches from 1, 3, 5 and 7, and publishes what these fetch;
-// 1, 3 and 5 publish it for 2, 4 and 6.
+// Shared memory, a tree: parents see that their children have arrived, and notify their own
+// parents; after all arrivals the root notifies its children, and these theirs. p = 8, fan_out 4:
+// 2, 4, 6 and 7 publish; 1, 3 and 5 fetch 2's, 4's and 6's and publish; 0 fetches from 1, 3, 5 and
+// 7, and publishes what these fetch; 1, 3 and 5 publish it for 2, 4 and 6.
 //
 // Cost: (fan_out + 1) lines from cache to cache for each level.
 // Good when: many ranks share a node. Poor when: they are few.

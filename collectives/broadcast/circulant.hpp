@@ -2,7 +2,7 @@
 //
 // Circulant graph: the message is cut in `blocks` blocks; in every round each rank sends one block
 // to a rank skip_k further on and receives another one from skip_k back, with skips of about p/2,
-// p/4, ..., 1 that take turns. The schedule is such that nobody gets a block twice. p = 8, 3
+// p/4, ..., 1 that take turns. No rank gets a block twice. p = 8, 3
 // blocks: 0->1, 0->2 1->3, then 0->4 1->5 2->6 3->7 and on with skips of 1, 2, all ranks busy.
 //
 // Cost, b blocks: (b - 1 + ceil(log2 p)) (alpha + n/b beta), the least number of rounds there can

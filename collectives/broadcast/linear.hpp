@@ -30,24 +30,24 @@ namespace railpass::collectives::broadcast {
 //    size of the message: steps name blocks of it, and the default range {} is all of it.
 inline schedule build_linear(const shape& s, const parameters&) {
   builder b(s);
-  // A broadcast happens in `output`: the root's holds the message already, the others' get it.
+  // A broadcast happens in `output`: the root's buffer holds the message, all other buffers get it.
   if (s.rank != 0) {
     b.receive(buffer::output, {}, 0);
     return b.finish();
   }
-  // One step may be a loop: round i sends to rank 1 + i. So the schedule of the root is one step
-  // for 2 ranks as for 4096. The braces before the loop are the steps to wait for: here none, the
-  // root may send at once. A step that must wait says for what, as {whole(arrived)}; see
-  // binomial.hpp for that, and for the segments of long messages.
+  // One step may be a loop: round i sends to rank 1 + i. The root's schedule therefore has one step
+  // for 2 ranks and for 4096 ranks. The braces before the loop are the steps to wait for: here
+  // none, the root may send at once. A step that must wait names the other step, as
+  // {whole(arrived)}; see binomial.hpp for that, and for the segments of long messages.
   b.send(buffer::output, {}, 1, {}, {.rounds = s.num_ranks - 1, .peer_stride = 1});
   return b.finish();
 }
 
 // 2. The closed form: how long it takes on a machine, in seconds. It is asked for every arm
 //    whenever a new kind of call turns up, so it does arithmetic and nothing else. The simulator
-//    plays the schedule above and tells (in tests) when this is wrong.
+//    simulates the schedule above and shows (in tests) when this is wrong.
 inline double cost_linear(const cost_query& q, const parameters&) {
-  // What a message costs between ranks of one node (near) and of different ones (far).
+  // The cost of a message between ranks of one node (near) and of different nodes (far).
   const routes r(q, q.bytes);
   const int to_near = r.per_node - 1, to_far = q.num_ranks - r.per_node;
   // The last message waits until the link has carried those before it.

@@ -3,7 +3,7 @@
 // On nodes: a postal tree of the leaders, and one within each node. With segments both work at
 // once.
 //
-// Cost: that of postal_tree across nodes and then within one; each message crosses the network once
+// Cost: as postal_tree across nodes and then within one; each message crosses the network once
 // per node.
 // Good when: messages are short. Poor when: they are long.
 // Needs: several nodes, and ranks that share one.

@@ -3,7 +3,7 @@
 // On nodes: two binary trees of the leaders, for a half of the message each, in segments; within
 // each node a tree in its memory, down which the message goes when the leader has all of it.
 //
-// Cost: that of double_binary_tree across nodes, and of shared_tree within one.
+// Cost: as double_binary_tree across nodes, and shared_tree within one.
 // Good when: messages are long and memory is much quicker than the network. Poor when: they are
 // short.
 // Needs: several nodes, and memory that the ranks of each share.

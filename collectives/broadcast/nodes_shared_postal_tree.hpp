@@ -3,8 +3,8 @@
 // On nodes: a postal tree of the leaders, and within each node a tree in its memory, down which
 // the message goes when the leader has all of it.
 //
-// Cost: that of postal_tree across nodes, and of shared_tree within one.
-// Good when: many ranks share a node. Poor when: messages are so long that levels should overlap.
+// Cost: as postal_tree across nodes, and shared_tree within one.
+// Good when: many ranks share a node. Poor when: messages are long enough for levels to overlap.
 // Needs: several nodes, and memory that the ranks of each share.
 // Source: Zhu, Goodell, Gropp, Thakur: Hierarchical collectives in MPICH2, EuroPVM/MPI 2009,
 // doi:10.1007/978-3-642-03770-2_41; Graham, Shipman: MPI support for multi-core architectures:

@@ -5,7 +5,7 @@
 // of 3 caches, fan_out 2: 0 publishes, 1, 2, 3 and 6 fetch that, and 3 and 6 publish it for 4 and
 // 5, and 7 and 8.
 //
-// Cost: as shared_tree's of so many caches, and of a cache's ranks, whose lines take less.
+// Cost: as shared_tree among the caches, and among a cache's ranks, whose cache lines are faster.
 // Good when: a node has several caches or sockets. Poor when: lines take as long within a cache.
 // Needs: memory that all ranks share, and several caches; 9 to 256 ranks.
 // Source: Katevenis, Ploumidis, Marazakis: Impact of cache coherence on the performance of

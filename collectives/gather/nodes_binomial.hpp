@@ -2,7 +2,7 @@
 //
 // On nodes: a binomial tree within each node, and one of the leaders.
 //
-// Cost: that of binomial within a node, and then across nodes with the blocks of a node as one.
+// Cost: as binomial within a node, and then across nodes with the blocks of a node as one.
 // Good when: blocks are short. Poor when: they are long.
 // Needs: several nodes, and ranks that share one.
 // Source: Zhu, Goodell, Gropp, Thakur: Hierarchical collectives in MPICH2, EuroPVM/MPI 2009,

@@ -3,7 +3,7 @@
 // On nodes: leaders collect the blocks of their nodes in memory, and a binomial tree of them goes
 // on.
 //
-// Cost: that of shared_flat within a node, and of binomial across nodes with the blocks of a node
+// Cost: as shared_flat within a node, and binomial across nodes with the blocks of a node
 // as one.
 // Good when: many ranks share a node. Poor when: blocks are long.
 // Needs: several nodes, and memory that the ranks of each, at most 64, share.

@@ -3,7 +3,7 @@
 // On nodes: two binary trees within each node and two of the leaders, for a half of the message
 // each. Segments go up all of them at once.
 //
-// Cost: that of double_binary_tree across nodes, and of a segment within one.
+// Cost: as double_binary_tree across nodes, and a segment within one.
 // Good when: messages are long. Poor when: they are short.
 // Needs: several nodes, and ranks that share one; a commutative operation.
 // Source: Zhu, Goodell, Gropp, Thakur: Hierarchical collectives in MPICH2, EuroPVM/MPI 2009,

@@ -3,7 +3,7 @@
 // On nodes: a postal tree within each node, and one of the leaders. With segments both work at
 // once.
 //
-// Cost: that of postal_tree within a node, and then across nodes.
+// Cost: as postal_tree within a node, and then across nodes.
 // Good when: messages are short. Poor when: they are long.
 // Needs: several nodes, and ranks that share one. Rank order is kept.
 // Source: Zhu, Goodell, Gropp, Thakur: Hierarchical collectives in MPICH2, EuroPVM/MPI 2009,

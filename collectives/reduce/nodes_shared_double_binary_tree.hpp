@@ -3,8 +3,8 @@
 // On nodes: in the memory of each every rank adds up its block for the leader, and two binary trees
 // of the leaders go on, for a half of the message each, in segments.
 //
-// Cost: that of shared_direct within a node, and of double_binary_tree across nodes.
-// Good when: messages are some KiB long. Poor when: they are so long that levels should overlap.
+// Cost: as shared_direct within a node, and double_binary_tree across nodes.
+// Good when: messages are some KiB long. Poor when: they are long enough for levels to overlap.
 // Needs: several nodes of up to 16 ranks, and memory that the ranks of each share; a commutative
 // operation.
 // Source: Zhu, Goodell, Gropp, Thakur: Hierarchical collectives in MPICH2, EuroPVM/MPI 2009,

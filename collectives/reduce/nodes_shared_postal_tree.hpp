@@ -2,8 +2,8 @@
 //
 // On nodes: each adds up in a tree in its memory, and a postal tree of the leaders goes on.
 //
-// Cost: that of shared_tree within a node, and of postal_tree across nodes.
-// Good when: many ranks share a node. Poor when: messages are so long that levels should overlap.
+// Cost: as shared_tree within a node, and postal_tree across nodes.
+// Good when: many ranks share a node. Poor when: messages are long enough for levels to overlap.
 // Needs: several nodes, and memory that the ranks of each share; rank order is kept.
 // Source: Zhu, Goodell, Gropp, Thakur: Hierarchical collectives in MPICH2, EuroPVM/MPI 2009,
 // doi:10.1007/978-3-642-03770-2_41; Graham, Shipman: MPI support for multi-core architectures:

@@ -6,7 +6,7 @@
 // 3's and 6's, which take longest. In rank order it fetches 6's, combines 3's, 2's and 1's, and
 // adds its own.
 //
-// Cost: as shared_tree's of so many caches, and of a cache's ranks, whose lines take less.
+// Cost: as shared_tree among the caches, and among a cache's ranks, whose cache lines are faster.
 // Good when: a node has several caches or sockets. Poor when: lines take as long within a cache.
 // Needs: memory that all ranks share, and several caches; 9 to 256 ranks; rank order is kept.
 // Source: Katevenis, Ploumidis, Marazakis: Impact of cache coherence on the performance of

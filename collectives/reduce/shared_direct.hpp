@@ -2,7 +2,7 @@
 //
 // Shared memory, direct: every rank adds up its block of what all have written and writes the sum,
 // which the root reads. p = 8: r publishes the blocks of all others, combines block r of 7, 6, down
-// to 0 and publishes that; the root fetches the other blocks. What is at place k of rank r is block
+// to 0 and publishes that; the root fetches the other blocks. Place k of rank r holds block
 // k of its input, and at place r the sum of block r.
 //
 // Cost: two lines from cache to cache and more, n of copies and n gamma on every rank, and n more

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Single copies: every rank reads its block of all inputs in the others' memory and adds them up;
+// Single copies: every rank reads its block of all inputs in the other ranks' memory and sums them;
 // the root reads the sums, or each writes its own to the root. p = 8: r gets block r of r + 1, r +
 // 2,
 // ..., r - 1, and puts the sum to the root.

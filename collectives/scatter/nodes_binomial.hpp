@@ -2,7 +2,7 @@
 //
 // On nodes: a binomial tree of the leaders, and one within each node.
 //
-// Cost: that of binomial across nodes with the blocks of a node as one, and then within a node.
+// Cost: as binomial across nodes with the blocks of a node as one, and then within a node.
 // Good when: blocks are short. Poor when: they are long.
 // Needs: several nodes, and ranks that share one.
 // Source: Zhu, Goodell, Gropp, Thakur: Hierarchical collectives in MPICH2, EuroPVM/MPI 2009,
