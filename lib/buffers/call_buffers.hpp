@@ -70,7 +70,7 @@ class call_buffers {
   /// Marks the last prepared call, by arm number `arm`, with the values that must agree between
   /// ranks.
   void mark(std::uint64_t arm) { bound_.mark = call_mark(call_->message_bytes, call_->root, arm); }
-  /// Of the last prepared call.
+  /// The binding of the last prepared call.
   const binding& bound() const { return bound_; }
 
   /// A call whose buffers were bound directly, without tables of blocks.

@@ -238,7 +238,7 @@ int visit_packed(MPI_Datatype type, std::int64_t elements,
     visit(type, elements * size);
     return MPI_SUCCESS;
   }
-  if (d.combiner != MPI_COMBINER_STRUCT) {  // the others repeat one type
+  if (d.combiner != MPI_COMBINER_STRUCT) {  // other combiners repeat a single type
     MPI_Count size_of_part = 0;
     if (const int failure = PMPI_Type_size_x(d.types[0], &size_of_part)) return failure;
     return visit_packed(d.types[0], elements * (size / size_of_part), visit);

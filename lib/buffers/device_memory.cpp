@@ -19,7 +19,7 @@ namespace railpass::internal {
 
 namespace {
 
-// What is called of a driver, as its headers declare it.
+// The functions of a driver, as its headers declare them.
 struct driver {
   virtual ~driver() = default;
   virtual bool owns(const void* memory) const = 0;

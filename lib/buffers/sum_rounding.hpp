@@ -10,11 +10,11 @@
 
 namespace railpass::internal {
 
-/// `magnitudes`: the sums of the terms' absolute values. In whatever order `terms` numbers are
-/// added, each takes part in fewer than so many additions, so the sum errs by less than terms * eps
-/// / 2 of the magnitude, however little of it is left in the sum. Twice that for two sums, and
-/// twice again as the magnitude is rounded, too. Where a magnitude overflows, so may parts of a
-/// sum, in some orders: anything goes.
+/// `magnitudes`: the sums of the terms' absolute values. In any order of addition, each of `terms`
+/// numbers takes part in fewer than `terms` additions. So a sum errs by less than terms * eps / 2
+/// of its magnitude, even after cancellation. Twice that for two sums, and twice again because the
+/// magnitude is rounded, too. If a magnitude overflows, parts of a sum may overflow in some orders:
+/// any result is accepted.
 template <class T>
 bool differ_by_rounding(std::span<const T> a, std::span<const T> b, std::span<const T> magnitudes,
                         int terms) {

@@ -13,10 +13,10 @@
 
 namespace railpass::internal::c {
 
-/// Of the calling thread. Does not throw.
+/// Per calling thread. Does not throw.
 void remember_error(const char* text) noexcept;
 
-/// Runs `work`, which returns nothing; an MPI error code.
+/// Runs `work`, which returns nothing. Returns an MPI error code.
 template <class Work>
 int code_of(const Work& work) noexcept {
   try {

@@ -42,7 +42,7 @@ class rank_values {
   bool is_wide_ = false;
 };
 
-/// What a rank sends, or receives, as the arguments of MPI say it.
+/// One side (sent or received) of a rank's arguments, as in MPI.
 struct call_side {
   const void* memory = nullptr;  ///< may be MPI_IN_PLACE
   std::int64_t count = 0;        ///< elements; of one block if the message has blocks

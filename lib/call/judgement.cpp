@@ -104,7 +104,7 @@ bool is_refused_as_null(const call_side& side, part what, int num_ranks) {
   return false;
 }
 
-// Where a rank's own block is among those of all.
+// The address of a rank's own block among all blocks.
 const void* own_block(const call_side& side, int rank) {
   MPI_Count lower = 0, extent = 0;
   PMPI_Type_get_extent_x(side.type, &lower, &extent);
@@ -147,7 +147,7 @@ bool is_refused_as_alias(const call& c, int rank) {
 }
 
 bool is_refused(const call& c, int rank, int num_ranks) {
-  // MPI_IN_PLACE where it says nothing.
+  // MPI_IN_PLACE where MPI gives it no meaning.
   const bool in_wrong_place =
       (c.is_reduction() && received_part(c, rank) != part::none && c.receive.in_place()) ||
       (c.op == collective::broadcast && c.receive.in_place());

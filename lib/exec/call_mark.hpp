@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What ranks that make the same call say alike: it travels with what they hand over to each other,
-// and is compared before that is used.
+// A mark of a call, equal on all ranks that make the same call. Ranks compare the mark of received
+// data with their own before they use the data.
 #pragma once
 
 #include "railpass/base/error.hpp"
@@ -26,7 +26,7 @@ class call_mark {
   }
   constexpr std::uint64_t bits() const { return bits_; }
 
-  /// What differs, theirs first; of marks that differ.
+  /// Describes how two different marks differ, `theirs` first.
   static std::string difference(call_mark theirs, call_mark ours) {
     if (theirs.bytes() != ours.bytes())
       return "has " + std::to_string(theirs.bytes()) + " bytes where this rank has " +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One run of a schedule: what the executor keeps between two looks at the rail.
+// One run of a schedule: the executor's state between two polls of the rail.
 #pragma once
 
 #include "lib/exec/memory.hpp"
@@ -17,28 +17,28 @@
 
 namespace railpass::internal {
 
-/// Tags of schedules' messages, from 0 on: calls that are in flight at once have different ones.
-/// Messages of later calls with the same tag are matched in order.
+/// Tags of schedules' messages, from 0 on. Calls in flight at the same time have different tags;
+/// messages of later calls with the same tag match in order.
 inline constexpr int num_schedule_tags = 16;
 
-/// Messages a call may have in flight, sends and receives counted apart. A step has at most 64 (one
-/// large send, see large_message_bytes), and one that has none may always start one: so a window
-/// never keeps a schedule from ending, whatever its other steps wait for.
+/// Limits of a call's messages in flight, for sends and receives separately. A step has at most 64
+/// messages in flight (one large send, see large_message_bytes). A step without messages in flight
+/// may always start one: so a window never keeps a schedule from ending.
 struct windows {
   int sends = 64;
   int receives = 64;
 };
 
-/// Memory is allocated when a larger schedule or message than ever before is bound, and then only;
-/// it does not grow with the number of segments: each step has a cursor, the number of instances
-/// done in order, and a mask of the (at most 64) later ones.
+/// Memory is allocated only when a larger schedule or message than before is bound. Memory does not
+/// grow with the number of segments. Each step has a cursor, the number of instances done in order,
+/// and a mask of at most 64 later instances.
 class execution {
  public:
   execution() = default;
   execution(const execution&) = delete;
   execution& operator=(const execution&) = delete;
 
-  /// Makes everything ready to run. The tokens of its messages are `first_token` + 32 bits.
+  /// Prepares the run. Its messages have the tokens `first_token` + 32 bits.
   void bind(const schedule& s, const binding& b, const windows& w, rail_token first_token,
             std::int32_t tag) {
     const bool again = is_repetition(s, b);
@@ -75,13 +75,13 @@ class execution {
     num_unfinished_ = 0;
     bound_serial_ = 0;
   }
-  /// The call is done. After a failure messages may still write to its scratch memory.
+  /// The call is done. After a failure, messages may still write to its scratch memory.
   void end() {
     if (code_ == 0) memory_.give_back();
   }
-  /// Messages that may be under way at once.
+  /// Limit of the messages under way at a time.
   std::size_t most_in_flight() const {
-    // Beyond the windows each step may have one.
+    // Each step may have a message beyond the windows.
     return done() ? 0
                   : std::size_t(windows_.sends) + std::size_t(windows_.receives) + steps_.size();
   }
@@ -92,12 +92,12 @@ class execution {
     return any != 0;
   }
 
-  /// Starts what can be started; local work only for a while, so that the rail is not forgotten.
+  /// Starts everything that can start, with a limit for local work, so that the rail is polled.
   /// False if the rail failed; see code() for a hook's failure.
   template <rail R>
   bool advance(R& r) {
     std::int64_t local_bytes = local_bytes_per_turn;
-    // After a hook's failure nothing is sent that it should have made.
+    // After a hook's failure, data that the hook should have made is not sent.
     while (!done() && code_ == 0) {
       int step = take_message_step();
       if (step >= 0) {
@@ -115,7 +115,7 @@ class execution {
     return true;
   }
 
-  /// A message has ended; `token` without first_token.
+  /// A message has ended. `token`: without first_token.
   void complete(std::uint32_t token) {
     const auto index = static_cast<int>(token / max_in_flight);
     const unsigned bit = token % max_in_flight;
@@ -165,24 +165,23 @@ class execution {
   static constexpr unsigned max_in_flight = max_window;  // bits of a mask
   static constexpr std::int64_t cache_line = 64;
   static constexpr std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max();
-  // How long the rail may be left alone, and how much is done before messages that became possible
-  // are posted.
+  // Bytes of local work before the rail is polled, and before messages that became possible are
+  // posted.
   static constexpr std::int64_t local_bytes_per_turn = 64 * 1024;
   static constexpr std::int64_t local_bytes_per_look = 8 * 1024;
-  // A number of instances larger than any, what makes a dependency wait until its step has
-  // published that, and what makes it not wait at all: sums of the two and of real numbers of
-  // instances stay far from overflow.
+  // Numbers of instances: larger than any; a wait until the step has published `ended`; no wait.
+  // Sums of these and of real numbers of instances stay far from overflow.
   static constexpr std::int64_t ended = std::int64_t{1} << 62;
   static constexpr std::int64_t until_ended = -(std::int64_t{1} << 61);
   static constexpr std::int64_t without_waiting = std::int64_t{1} << 61;
 
-  // How blocks lie in a buffer that is cut in so many parts; most steps of a schedule share one.
+  // Places of the blocks in a buffer cut into `parts` parts; most steps of a schedule share a cut.
   struct cut {
     std::int32_t parts = 1;
     buffer of = buffer::output;
     std::int64_t part_units = 0;  // block k begins at k * part_units + min(k, longer_parts)
     std::int64_t longer_parts = 0;
-    const extent* blocks = nullptr;  // where they are not equal parts
+    const extent* blocks = nullptr;  // if the parts are not equal
 
     std::int64_t begin(std::int64_t block) const {
       return blocks ? blocks[block].begin : block * part_units + std::min(block, longer_parts);
@@ -191,7 +190,7 @@ class execution {
       return blocks ? blocks[block].end : begin(block + 1);
     }
   };
-  // Two cache lines, as schedules of many steps are limited by memory.
+  // Two cache lines, because memory limits schedules of many steps.
   struct alignas(cache_line) bound_step {
     std::int64_t begin = 0;  // units of instance `next`: [begin, min(begin + segment, end))
     std::int64_t round_end = 0;
@@ -201,7 +200,7 @@ class execution {
     std::int64_t total = 0;
     std::int64_t segment = 0;  // of `next`, in its round
     std::int64_t segments = 1;
-    std::int64_t from_distance = 0;  // reduce, copy: the unit read for unit u is u + from_distance
+    std::int64_t from_distance = 0;  // reduce, copy: unit read for unit u: u + from_distance
     std::int32_t peer = 0;           // physical, of this round
     std::int32_t peer_stride = 0;
     std::int32_t block = 0;
@@ -236,8 +235,8 @@ class execution {
 
   // ---- binding ----
 
-  // Whether this is the last call again, with other data of the same size perhaps: nearly all that
-  // was worked out then still holds.
+  // Whether this call repeats the last call, perhaps with other data of the same size. Then nearly
+  // all preparations still hold.
   bool is_repetition(const schedule& s, const binding& b) const {
     const auto simple = [](const binding& x) {
       return !x.hooks.pack && x.size.blocks.empty() && x.input_blocks.empty() &&
@@ -256,8 +255,8 @@ class execution {
     num_unfinished_ = static_cast<int>(steps_.size());
     for (std::size_t i = 0; i < steps_.size(); ++i) start_over(steps_[i], s.steps[i]);
   }
-  // The cursor and what depends on root and memory. Where nodes give the order of ranks peers are
-  // virtual until a message is posted.
+  // Resets the cursor, and values that depend on root and memory. If nodes give the order of ranks,
+  // peers are virtual until a message is posted.
   void start_over(bound_step& to, const step& from) const {
     to.next = to.done = to.segment = 0;
     to.mask = 0;
@@ -272,7 +271,7 @@ class execution {
     return bound().ranks.empty() ? peer : bound().ranks[peer];
   }
 
-  // What follows from the schedule alone.
+  // Prepares everything that depends on the schedule alone.
   void bind_structure() {
     const schedule& s = *schedule_;
     const std::size_t n = s.steps.size();
@@ -317,7 +316,7 @@ class execution {
     }
   }
 
-  // What follows from size, root and memory.
+  // Prepares everything that depends on size, root and memory.
   void bind_size() {
     const schedule& s = *schedule_;
     const std::size_t n = s.steps.size();
@@ -336,9 +335,9 @@ class execution {
       c.blocks = table_of(c.of, c.parts);
     }
     const std::int64_t segment_units = bound().size.segment_units(s.segment_bytes);
-    segment_units_[0] = most_bytes;  // more than any block has
+    segment_units_[0] = most_bytes;  // more than any block
     segment_units_[1] = segment_units;
-    // Divisions are slow; nearly all steps of a schedule are cut in the same way.
+    // Divisions are slow, and nearly all steps of a schedule have the same cut.
     std::int64_t longest = 0, longest_segments = 1;
     for (std::size_t i = 0; i < n; ++i) {
       const step& from = s.steps[i];
@@ -369,7 +368,7 @@ class execution {
       for (std::int32_t d = 0; d < from.num_dependencies; ++d) {
         const dependency& wait = s.dependencies[std::size_t(from.first_dependency + d)];
         // instances_awaited() solved for the instance: with k instances of the other step done,
-        // those below k + lag * segments may start, and all once it has ended.
+        // instances below k + lag * segments may start, and all instances once that step has ended.
         std::int64_t offset = wait.lag >= 0 ? wait.lag * to.segments : until_ended;
         if (wait.lag == dependency::in_turn)
           offset = is_large(steps_[std::size_t(wait.step)]) ? 0 : without_waiting;
@@ -382,7 +381,7 @@ class execution {
     ready_ = work_;
   }
 
-  // Where the blocks of a buffer are, if they are not equal parts of the message.
+  // Places of the blocks of a buffer that are not equal parts of the message; null: equal parts.
   const extent* table_of(buffer b, std::int32_t parts) const {
     const std::span<const extent>& own = b == buffer::input    ? bound().input_blocks
                                          : b == buffer::output ? bound().output_blocks
@@ -391,7 +390,7 @@ class execution {
     return std::size_t(parts) == blocks.size() ? blocks.data() : nullptr;
   }
 
-  // Of the cut of a buffer in so many parts, which there is from then on.
+  // Index of a buffer's cut into `parts` parts, which is added if missing.
   std::uint16_t index_of_cut(std::int32_t parts, buffer of) {
     std::size_t i = 0;
     while (i < cuts_.size() && (cuts_[i].parts != parts || cuts_[i].of != of)) ++i;
@@ -417,7 +416,7 @@ class execution {
   std::int64_t current_units(const bound_step& s) const {
     return std::min(segment_units_[s.segmented], s.round_end - s.begin);
   }
-  // Whether the next instance, of a send that has one, is a large message.
+  // Whether the next instance of a send is a large message.
   bool is_large(const bound_step& s) const {
     return current_units(s) * bound().size.unit_bytes >= large_message_bytes;
   }
@@ -462,8 +461,8 @@ class execution {
     if (step >= 0) turn_[locals] = step + 1;
     return step;
   }
-  // The first step of the work, from step `turn` on and around, among the local steps
-  // (if_local all ones) or the messages (if_message all ones).
+  // The first step with work, in cyclic order from step `turn`, among local steps (if_local all
+  // ones) or messages (if_message all ones).
   int take_next(int turn, std::uint64_t if_local, std::uint64_t if_message) {
     const auto candidates = [&](std::size_t w) {
       return work_[w] & ((local_[w] & if_local) | (~local_[w] & if_message));
@@ -503,7 +502,7 @@ class execution {
     }
   }
 
-  // Tells those that wait for the step how far it is.
+  // Publishes the step's progress to the steps that wait for it.
   void publish(const bound_step& s, int index) {
     std::int64_t* published = published_.data() + 2 * index;
     if (s.done == s.total) {
@@ -534,7 +533,7 @@ class execution {
     const std::int64_t done_before = s.done, next_before = s.next;
     const std::int64_t unit_bytes = bound().size.unit_bytes;
     const std::byte* memory = memory_.message_memory(s.to);
-    // Steps take turns, one message each: thus the segments for several peers interleave.
+    // Steps take turns with one message each, so that segments for several peers interleave.
     bool my_turn = true;
     const bool alone = !other_messages_to_start();
     while (s.next < end && s.next - s.done < s.window) {
@@ -546,14 +545,14 @@ class execution {
           break;
         }
         my_turn = alone;
-        // Instance `done` of a step with some in flight is one of them.
+        // If the step has instances in flight, instance `done` is in flight.
         const bool has_one = s.next != s.done;
         if (free_[direction] <= 0 && has_one) {
           put(starved_[direction], index);
           any_starved_[direction] = true;
           break;
         }
-        // Looked at again when that one ends.
+        // Tried again when that message ends.
         if (direction == sending && s.next - s.done >= R::large_messages_at_once &&
             s.peer_stride == 0 && is_large(s))
           break;
@@ -590,7 +589,7 @@ class execution {
     return true;
   }
 
-  // Returns the bytes worked on.
+  // Returns the number of bytes processed.
   std::int64_t work_locally(int index) {
     bound_step& s = steps_[std::size_t(index)];
     const std::int64_t end = limit(s);
@@ -619,7 +618,7 @@ class execution {
   void note(int code) {
     if (code_ == 0) code_ = code;
   }
-  // The receive whose bit in the mask is `bit` has ended.
+  // Called when the receive with this bit in the mask has ended.
   void unpack(const bound_step& s, unsigned bit) {
     const std::int64_t instance = s.done + (bit - static_cast<unsigned>(s.done)) % max_in_flight;
     const auto index = static_cast<std::size_t>(&s - steps_.data());
@@ -632,7 +631,7 @@ class execution {
   }
 
   const schedule* schedule_ = nullptr;
-  // Of the schedule that everything below is prepared for, with this binding or another.
+  // The schedule for which everything below is prepared, with this or another binding.
   std::uint64_t bound_serial_ = 0, structure_serial_ = 0;
   bound_memory memory_;
   rail_token first_token_ = 0;
@@ -644,7 +643,7 @@ class execution {
   int code_ = 0;
   std::vector<bound_step> steps_;
   std::vector<cut> cuts_;
-  std::int64_t segment_units_[2] = {};  // of steps that are not segmented, and of those that are
+  std::int64_t segment_units_[2] = {};  // for unsegmented and for segmented steps
   std::vector<bound_dependency> dependencies_;
   std::vector<std::int64_t> published_;     // per step: instances done; `ended` once all are posted
   bits work_, ready_, local_, starved_[2];  // ready_: the work at the start

@@ -18,22 +18,22 @@
 namespace railpass::internal {
 
 /// Runs schedules of messages over one rail. All ranks of the rail's communicator must start the
-/// same schedules in the same order: the number of the call is the tag of its messages. Not thread
-/// safe.
+/// same schedules in the same order: the number of the call is the tag of its messages. Not
+/// thread-safe.
 ///
-/// Codes returned are 0 or the rail's error code (for MPI an MPI error code) or the first one that
-/// a data hook returned. After any of them all calls in progress have failed, and other ranks wait
-/// for what this one does not send any more: to tell them is the caller's task (wait_watch::look).
+/// Functions return 0, the rail's error code (for MPI: an MPI error code), or the first nonzero
+/// code of a data hook. After a nonzero code, all calls in progress have failed, and other ranks
+/// wait for data that this rank no longer sends. The caller must inform them (wait_watch::look).
 template <rail R>
 class executor {
  public:
   /// A call in progress.
   using call = int;
 
-  /// The rail stays the caller's. After `polls_before_yield` polls in a row that found nothing the
-  /// wait loop gives the core away. Yielding after 4 instead of 64 was measured to cost an 8-byte
-  /// all_reduce of 2 ranks on cores of their own 0.4 us, and to double that of 8 ranks on 2 cores,
-  /// where Open MPI yields too.
+  /// The caller owns the rail. After `polls_before_yield` polls in a row without a result, the wait
+  /// loop yields the core. Yielding after 4 instead of 64 polls costs an 8-byte all_reduce of 2
+  /// ranks on separate cores 0.4 us, and doubles the time of 8 ranks on 2 cores, where Open MPI
+  /// yields too.
   explicit executor(R& r, const windows& w = {}, int polls_before_yield = 64)
       : rail_(r), windows_(w), polls_before_yield_(polls_before_yield) {}
   executor(const executor&) = delete;

@@ -19,9 +19,9 @@ class phases_executor {
   phases_executor(const phases_executor&) = delete;
   phases_executor& operator=(const phases_executor&) = delete;
 
-  /// Runs the schedule to its end. Collective over all ranks of both executors, which have to be
-  /// told of all phases, also of those in which they have nothing to do. Memory is allocated,
-  /// codes are returned, and error is thrown as they do.
+  /// Runs the schedule to its end. Collective over all ranks of both executors. Ranks must pass all
+  /// phases, including phases without work for them. Allocates, returns codes and throws like the
+  /// executors.
   template <class Messages>
   int run(const schedule& s, const binding& b, Messages& messages, cell_executor& cells,
           const wait_watch& watch = {}) {

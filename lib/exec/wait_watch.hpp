@@ -15,7 +15,7 @@ struct awaited_peer {
   std::int32_t receives = 0;  ///< messages from it that have not ended
 };
 
-/// Who is asked, and told, while a call waits. Both are called from inside the wait loop.
+/// Functions that a wait loop calls during a call.
 struct wait_watch {
   clock_function clock = steady_clock_s;
   /// When `report` is called, and again whenever that time has doubled; 0: never.
@@ -26,7 +26,7 @@ struct wait_watch {
   void* user_data = nullptr;
 };
 
-/// Of one wait: it is out after a time, and again whenever that has doubled.
+/// Deadlines of one wait: a first time, and again whenever the time has doubled.
 class patience {
  public:
   patience(double after_s, double since_s) : after_s_(after_s), since_s_(since_s) {}
