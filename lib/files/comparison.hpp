@@ -12,7 +12,7 @@
 
 namespace railpass::internal::files {
 
-/// What is shown of railpass, with 95 % confidence and more.
+/// The result for railpass, with at least 95 % confidence.
 enum class shown_gain { nothing, faster, slower };
 
 struct comparison {
@@ -21,7 +21,7 @@ struct comparison {
   std::string compared_at{};  ///< UTC, 2026-01-31T12:00:00Z
   std::string railpass_version{};
   std::vector<std::string> command{};
-  std::vector<double> without_s{}, with_s{};  ///< run by run, as many of each, at least one
+  std::vector<double> without_s{}, with_s{};  ///< by run; equal numbers of runs, at least one
   bool same_output = false;                   ///< of all runs
   bool same_output_but_numbers = false;
 

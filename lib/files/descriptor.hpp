@@ -32,14 +32,14 @@ class file_descriptor {
 
   int get() const { return value_; }
   bool is_open() const { return value_ >= 0; }
-  /// Says whether all that was written is where it belongs, as far as the system tells here.
+  /// Returns whether all data was written, as far as the system reports this here.
   bool close() { return value_ < 0 || ::close(std::exchange(value_, -1)) == 0 || errno == EINTR; }
 
  private:
   int value_ = -1;
 };
 
-/// All of the text, in as many parts as it takes; false: errno says why not.
+/// Writes the whole text in several parts if necessary. False: see errno.
 inline bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ::ssize_t n =

@@ -33,8 +33,8 @@ inline std::string place_in(std::string_view text, std::size_t byte) {
          std::to_string(before.size() - line_begin + 1);
 }
 
-// The first bracket that is nested too deeply, counted from 1; 0: none. What is no JSON is left to
-// the parser.
+// The position of the first bracket that is nested too deeply, counted from 1; 0: no such bracket.
+// Invalid JSON is left to the parser.
 inline std::size_t too_deep(std::string_view text) {
   int depth = 0;
   bool in_string = false;

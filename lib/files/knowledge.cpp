@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What runs learnt, as it goes from one store to another.
+// Knowledge files, which carry results of runs from one store to another.
 #include "lib/files/files.hpp"
 #include "lib/files/knowledge_parts.hpp"
 

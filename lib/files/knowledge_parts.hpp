@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is known of a context, as JSON: in files that people read, and packed in the store's.
+// JSON form of a context's knowledge: for files that people read, and packed in files of the store.
 #pragma once
 
 #include "lib/files/shared_parts.hpp"

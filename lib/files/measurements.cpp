@@ -11,9 +11,9 @@ namespace railpass::internal::files {
 
 namespace {
 
-/// What single runs vary by: as those do of which there are several.
+/// Assumed spread of single runs: the typical spread of runs that were repeated.
 double usual_spread(const std::vector<double>& of_several) {
-  // Of collectives of 8 B to 256 KiB on 4 and 8 ranks that shared two cores: 0.2 to 0.5, mostly.
+  // For collectives of 8 B to 256 KiB on 4 and 8 ranks that shared two cores, mostly 0.2 to 0.5.
   constexpr double unknown = 0.35;
   return of_several.empty() ? unknown : median(of_several);
 }

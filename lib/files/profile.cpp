@@ -113,7 +113,7 @@ local_model read_local(const json_reader& r) {
   return {.alpha_s = r.number("alpha_s"), .s_per_byte = r.number("s_per_byte")};
 }
 
-// What a point's line says, in this order.
+// The numbers in a point's line, in this order.
 auto members_of(auto& point) {
   auto& at = point.place;
   return std::array{&at.size,          &at.ranks,     &at.ranks_per_node, &at.segments,
@@ -121,8 +121,8 @@ auto members_of(auto& point) {
                     &point.weight,     &point.noise,  &point.own,         &point.seconds};
 }
 
-// There are thousands, and a program waits while they are read, which takes a quarter of the time
-// that as many numbers of JSON with all their digits take.
+// A profile has thousands of points, and a program waits while they are read. A line takes a
+// quarter of the time of JSON numbers with all digits.
 std::string point_line(const algorithm_correction::point& p) {
   std::string line;
   for (const double* const member : members_of(p)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What files say of where and when they were made.
+// The part of files that states where and when they were made.
 #include "lib/files/files.hpp"
 
 #include <array>

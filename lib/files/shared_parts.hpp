@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What several kinds of file hold: the marks of a machine, the time of a collective.
+// Parts shared by several kinds of files: the marks of a machine, and the time of a collective.
 #pragma once
 
 #include "lib/files/json_reader.hpp"

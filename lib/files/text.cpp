@@ -24,7 +24,7 @@ namespace {
   throw error(path + ": " + what + ": " + std::strerror(code));
 }
 
-// A file that nobody had, beside the one that it is to replace; removed unless it has.
+// A new file beside the file that it will replace; removed unless the replacement succeeds.
 class replacement {
  public:
   explicit replacement(const std::string& path) : path_(path) {

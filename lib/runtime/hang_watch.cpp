@@ -54,8 +54,8 @@ struct hang_watch::watched {
     return one;
   }
 
-  // Who begins to wait wakes nobody: that would cost more than all else. It is seen in time, as the
-  // thread sleeps for no longer than a wait may last.
+  // A thread that starts to wait wakes no other thread, because that would cost more than the rest.
+  // The watching thread sleeps no longer than a wait may last, so it sees the wait in time.
   [[noreturn]] void look_on() {
     std::unique_lock lock(mutex);
     for (;;) {
@@ -88,7 +88,7 @@ struct hang_watch::watched {
           rank, waited_s, after_s);
       lock.unlock();
       write_record(log_place, report.text, report.for_user);
-    } catch (const std::exception&) {  // nobody hears of it
+    } catch (const std::exception&) {  // the report is lost
     }
     if (!lock.owns_lock()) lock.lock();
   }

@@ -14,7 +14,7 @@ namespace railpass::internal {
 
 namespace {
 
-// MPI libraries take messages as small as that at once, so that nobody need receive them.
+// MPI libraries send messages up to this size at once, even if they are never received.
 constexpr std::size_t most_bytes = 3584;
 constexpr std::size_t most_under_way = 64;
 constexpr std::size_t most_heard = 1024;

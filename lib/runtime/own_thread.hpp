@@ -10,8 +10,8 @@
 
 namespace railpass::internal {
 
-/// Does the work in a thread of its own, which handles none of the program's signals, has none of
-/// its floating-point traps, and which nobody waits for. False if there is no thread to be had.
+/// Does the work in a separate thread, which handles no signals of the program, has no
+/// floating-point traps, and is never waited for. False if no thread can be made.
 template <class Work>
 bool start_thread(Work work) {
   const own_float_environment own;

@@ -76,7 +76,7 @@ class process {
   /// Sends the knowledge that rank 0 of MPI_COMM_WORLD has read, and the resulting stakes, to all
   /// ranks. Collective over MPI_COMM_WORLD, before any call, if all ranks run railpass.
   void share_knowledge();
-  /// What is at stake in calls of communicators of `num_ranks` ranks; equal on all ranks of
+  /// The stakes of calls of communicators of `num_ranks` ranks; equal on all ranks of
   /// MPI_COMM_WORLD.
   const knowledge::stakes& at_stake(int num_ranks) const {
     return num_ranks == world_size_ ? at_stake_.of_all : at_stake_.of_fewer;

@@ -22,7 +22,7 @@ void check_collectives(const settings& values) {
       throw error("there is no collective '" + std::string(name) + "'" + meant_collective(name));
 }
 
-// What is pinned and no collective is a function set, of which nobody knows yet.
+// A pinned name that is no collective is a function set, which may be unknown yet.
 void check_use(const settings& values) {
   for (const std::string_view pin : words_of(values.use)) {
     const std::size_t colon = pin.find(':');

@@ -9,14 +9,14 @@
 
 namespace railpass::internal {
 
-/// Of a list with commas; empty ones are left out.
+/// The words of a list with commas; empty words are left out.
 std::vector<std::string_view> words_of(std::string_view list);
 
 /// "; did you mean 'broadcast'?", or empty if no collective has a name like this one.
 std::string meant_collective(std::string_view name);
 
-/// What is wrong with values that have the right kind, a sentence each: policies, collectives and
-/// arms that there are not, and a profile that cannot be read. Reads that file.
+/// A sentence for each wrong value of the right kind: unknown policies, collectives and arms, and a
+/// profile that cannot be read. Reads the profile.
 std::vector<std::string> problems_of(const settings_in_force& all);
 
 }  // namespace railpass::internal

@@ -19,7 +19,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(0, text.find_last_not_of(space) + 1);
 }
 
-// What the environment has set stays; the line is checked all the same.
+// Values from the environment stay; the line is checked all the same.
 void add_line(std::string_view line, const std::string& origin, settings_in_force& result) {
   const std::size_t equals = line.find('=');
   if (equals == std::string_view::npos)

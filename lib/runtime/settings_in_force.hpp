@@ -10,13 +10,13 @@
 
 namespace railpass::internal {
 
-/// What the site's file says, unless the environment says otherwise.
+/// Settings from the site's file and from the environment, which has priority.
 struct settings_in_force {
   settings values;
-  /// Who set them, by name: an environment variable, or "FILE: line 3". The default is nobody's.
+  /// Source of each value: an environment variable, or "FILE: line 3". Defaults have no entry.
   std::map<std::string, std::string, std::less<>> origins{};
-  std::vector<std::string> problems{};  ///< a sentence each; what is wrong sets nothing
-  std::string site_file{};              ///< that is read if it is there; empty: none
+  std::vector<std::string> problems{};  ///< a sentence each; wrong values set nothing
+  std::string site_file{};              ///< read if it exists; empty: no file
 };
 
 /// `environment` as for read_environment. RAILPASS_CONF names another file than the installation's;

@@ -6,7 +6,7 @@
 
 namespace railpass::internal {
 
-/// Of a list of texts, the same on all ranks: FNV-1a.
+/// Hash (FNV-1a) of a list of texts, equal on all ranks.
 class text_hash {
  public:
   text_hash& add(std::string_view text) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The file of RAILPASS_TRACE: a line for each call, written in large parts. What cannot be written
-// is said once, and nothing more is traced.
+// The file of RAILPASS_TRACE: a line for each call, written in large parts. The first write error
+// is reported once and ends the trace.
 #pragma once
 
 #include "lib/files/descriptor.hpp"

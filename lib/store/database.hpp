@@ -41,7 +41,7 @@ class database {
  public:
   explicit database(const std::filesystem::path& path);
   const database_head& head() const { return head_; }
-  /// The most useful ones, at most so many.
+  /// The most useful contexts, at most `most`.
   std::vector<knowledge::experience> best(std::size_t most) const;
   std::optional<knowledge::experience> find(const knowledge::problem& p) const;
 

@@ -32,7 +32,7 @@ struct listing {
 listing list(const std::filesystem::path& folder);
 
 std::filesystem::path run_file(const std::filesystem::path& folder, const std::string& id);
-/// What a run that goes on has learnt so far.
+/// The file with the results so far of a run that goes on.
 std::filesystem::path under_way_file(const std::filesystem::path& folder, const std::string& id);
 std::filesystem::path database_file(const std::filesystem::path& folder, std::uint64_t generation);
 
