@@ -44,7 +44,7 @@ struct base {
   MPI_Group group = MPI_GROUP_NULL;
   std::uint64_t id = 0;  ///< equal on its ranks, and unique among their bases; not 0
   std::shared_ptr<const placement> hosts;
-  /// Of this rank's host, by place there; see find_caches.
+  /// Caches on this rank's host, by place there; see find_caches.
   std::vector<std::int32_t> cache_of_place;
   std::unique_ptr<node_memory> shared;  ///< on all ranks or on no rank
   std::unique_ptr<shared_clock> clock;  ///< on all ranks or on no rank; null: a common or an

@@ -46,7 +46,7 @@ int first_of(const cpu_set_t& cores) {
   return cores_place::anywhere;
 }
 
-// What holds all these cores is called by its first one.
+// A set around all these cores is named after its first core.
 std::int32_t named_if_around(const cpu_set_t& around, const cpu_set_t& cores) {
   cpu_set_t both;
   CPU_AND(&both, &around, &cores);
@@ -108,7 +108,7 @@ cores_place place_of_cores() {
 std::vector<std::int32_t> find_caches(std::span<const std::int64_t> mark_of_rank,
                                       std::span<const std::int64_t> place_of_rank) {
   constexpr std::array kinds{&cores_place::cache, &cores_place::numa_node, &cores_place::socket};
-  // By host: the closest kind that tells the places of all its ranks.
+  // By host: the closest kind that is known for all its ranks.
   std::map<std::int64_t, std::size_t> kind_of_host;
   for (std::size_t r = 0; r < mark_of_rank.size(); ++r) {
     std::size_t& kind = kind_of_host[mark_of_rank[r]];

@@ -79,7 +79,7 @@ bool failure_words::tell(receiver& to, const words& now) {
   int left = 0;
   if (PMPI_Test(&to.request, &left, MPI_STATUS_IGNORE) == MPI_SUCCESS && !left) return false;
   to.told = now;
-  // There is nobody else whom a failure of this could be told.
+  // A failure of this send cannot be reported to any rank.
   lane_->isend(to.told->data(), int(now.size()), to.rank, base_lane::fallback_tag, &to.request);
   return true;
 }

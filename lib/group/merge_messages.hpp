@@ -66,7 +66,7 @@ class merge_messages {
 
   std::shared_ptr<base_lane> lane_;
   int rank_ = 0;
-  // Of the pending or the last merge: sends, and receives from each child and the parent.
+  // For the pending or the last merge: sends, and receives from each child and the parent.
   std::vector<MPI_Request> sends_;
   std::vector<MPI_Request> receives_;
   MPI_Request receive_ = MPI_REQUEST_NULL;

@@ -12,7 +12,7 @@ struct private_communicator {
   int rank = 0;
   int num_ranks = 1;
 
-  /// Collective. Afterwards there is none.
+  /// Collective. Afterwards the handle is null.
   void free() {
     if (handle != MPI_COMM_NULL) PMPI_Comm_free(&handle);
   }

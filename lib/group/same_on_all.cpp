@@ -24,7 +24,7 @@ std::string from(int root, MPI_Comm comm, std::string text) {
   return text;
 }
 
-// The lowest rank of which that holds; -1 if there is none.
+// The lowest rank on which `holds` is true; -1 if it is false on all ranks.
 int lowest_rank(MPI_Comm comm, bool holds) {
   int rank = 0, num_ranks = 0;
   PMPI_Comm_rank(comm, &rank);

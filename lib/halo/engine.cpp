@@ -14,7 +14,7 @@ namespace railpass::internal::halo {
 
 namespace {
 
-// A call that ends by an exception tells the other ranks of it.
+// Informs the other ranks if a call ends by an exception.
 class ends_call_on_exception {
  public:
   explicit ends_call_on_exception(std::optional<railpass::detail::set_call>& call) : call_(call) {}
@@ -64,7 +64,7 @@ engine::~engine() {
   }
 }
 
-// What is left of MPI's goes with it. After a failure others may never come to free a window.
+// MPI objects inside leak, too. After a failure, other ranks may never come to free a window.
 void engine::leave_behind() {
   for (candidate& c : candidates_) static_cast<void>(c.run.release());
   static_cast<void>(resources_.release());

@@ -10,7 +10,7 @@
 
 namespace railpass::internal::halo {
 
-/// A failed MPI call: on its way to the engine, which tells the user's error handler.
+/// A failed MPI call, on its way to the engine, which calls the user's error handler.
 struct mpi_failure {
   const char* call;
   int code;

@@ -24,7 +24,7 @@ void check(const char* call, int code) {
   if (code != MPI_SUCCESS) throw error(std::string("cartesian: ") + call + " failed");
 }
 
-// What is wrong with the arguments, which are equal on all ranks.
+// Why the arguments, which are equal on all ranks, are invalid.
 std::string problem_of(std::span<const std::int64_t> global, const suggestion_options& options) {
   for (std::size_t k = 0; k < global.size(); ++k)
     if (global[k] < 1)
@@ -36,7 +36,7 @@ std::string problem_of(std::span<const std::int64_t> global, const suggestion_op
   return {};
 }
 
-// What the fastest version took, here or in earlier runs, for messages much like these.
+// The time of the fastest version, here or in earlier runs, for similar messages.
 std::optional<measured_exchange> recalled(process& p, const grid_query& q, const process_grid& grid,
                                           const std::string& name, int ranks_per_host) {
   const std::vector<std::int64_t> lengths = message_lengths(q, grid, internal::halo::most_lengths);

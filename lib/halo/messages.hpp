@@ -23,7 +23,7 @@ struct message {
 /// The messages of these shifts, by their places in the list.
 class messages {
  public:
-  /// Packed ones have a buffer of their own, so long. Throws mpi_failure, std::bad_alloc.
+  /// Packed messages have a buffer of `packed_bytes` bytes. Throws mpi_failure, std::bad_alloc.
   messages(const std::vector<shift>& shifts, std::int64_t packed_bytes, layout in);
 
   message sent(std::size_t i) const;

@@ -25,7 +25,7 @@ namespace railpass::internal::halo {
 ///   dimensions have brought (plan::forwarding).
 enum class pattern { at_once, by_pairs, by_dimension };
 
-/// What versions share.
+/// Shared by the versions of an exchange.
 class resources {
  public:
   /// `p` must outlive this object. `rails`: the networks that settings name, if any.

@@ -22,7 +22,7 @@ namespace railpass::internal {
 
 namespace {
 
-// What is kept in knowledge has room for so much.
+// Limits of knowledge files.
 constexpr std::size_t longest_version = 200, most_sizes = 16;
 
 std::string set_named(const std::string& name) { return "function set '" + name + "'"; }
@@ -254,7 +254,7 @@ void request_state::pin() {
   context_.pinned = select::native_arm;
 }
 
-// By the innermost one with the same ranks; those of any other do not make the same calls.
+// By the innermost region with the same ranks, because other regions do not make the same calls.
 bool request_state::is_taught_by_region() {
   for (const auto* one = railpass::detail::entered_region::innermost; one; one = one->outer) {
     if (one->region != met_) {

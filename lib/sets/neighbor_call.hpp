@@ -22,7 +22,7 @@ enum class neighbor_function : std::uint8_t {
   all_gatherv
 };
 
-/// Of the function sets that tune them, in the order of neighbor_function.
+/// Names of the function sets, in the order of neighbor_function.
 inline constexpr std::array<std::string_view, 5> neighbor_function_names{
     "neighbor_all_to_all", "neighbor_all_to_allv", "neighbor_all_to_allw", "neighbor_all_gather",
     "neighbor_all_gatherv"};

@@ -232,7 +232,7 @@ int neighbor_set::tuned::run_verified(neighbor_version by, const neighbor_call& 
 neighbor_set::neighbor_set() = default;
 neighbor_set::~neighbor_set() = default;
 
-// No MPI library tells of this call that it has no memory for it: it counts, and is native.
+// MPI libraries report no lack of memory here. Without memory, calls are counted and stay native.
 void neighbor_set::look(MPI_Comm comm) {
   phase_ = has_topology(comm) ? phase::counting : phase::native;
   if (phase_ == phase::native) return;

@@ -67,7 +67,7 @@ neighbor_blocks::neighbor_blocks(const call_side& of, bool is_one) : of_(of) {
   }
 }
 
-// What has no elements may have no datatype.
+// A block without elements may have no datatype.
 neighbor_block neighbor_blocks::operator[](int i) const {
   const std::int64_t count = of_.counts ? of_.counts[i] : of_.count;
   const std::int64_t place = of_.displacements ? of_.displacements[i] : i;

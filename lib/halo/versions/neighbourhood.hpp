@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the versions with MPI's neighbourhood collectives have in common: the neighbours as a graph
-// and the arguments. A graph may name a rank several times, whose messages are then matched in the
-// order in which both ends name it: that of the shifts. (In MPI's own Cartesian topologies of
-// extents 1 and 2 it depends on the library which side a message is for.)
+// Base of the versions with MPI's neighbourhood collectives: the neighbours as a graph, and the
+// arguments. A graph may name a rank several times. Messages then match in the order in which both
+// ends name the rank, which is the order of the shifts. (In MPI's Cartesian topologies of extents 1
+// and 2, the side of a message depends on the library.)
 #pragma once
 
 #include "lib/halo/version.hpp"
@@ -50,7 +50,7 @@ class neighbourhood : public version {
     for (std::size_t i = 0; i < plan_.shifts().size(); ++i) messages_.pack(i);
   }
 
-  /// Of one side of the call. Places are addresses.
+  /// Arguments for one side of the call. Places are addresses.
   struct arguments {
     std::vector<int> counts{};
     std::vector<MPI_Aint> places{};

@@ -13,7 +13,7 @@ RAILPASS_LIST_HALO_VERSION(send_irecv, by_pairs, packed)
 
 namespace railpass::internal::halo {
 
-/// Whoever sends has begun to receive before, so synchronous messages do not wait in a circle.
+/// Receives start before sends, so synchronous messages cannot wait in a cycle.
 class send_irecv final : public version {
  public:
   send_irecv(resources& shared, pattern how, layout in)

@@ -40,7 +40,7 @@ class shared_memory final : public version {
         slots_[i].to =
             slot_of(memory_of(there), i, marks_bytes + s.received_there.packed_place_bytes);
     }
-    check("MPI_Barrier", PMPI_Barrier(host_));  // nobody fills what is not yet empty
+    check("MPI_Barrier", PMPI_Barrier(host_));  // no rank fills a slot before it is empty
   }
   ~shared_memory() override {
     PMPI_Win_free(&window_);
@@ -94,10 +94,10 @@ class shared_memory final : public version {
     alignas(64) std::uint64_t filled;
     alignas(64) std::uint64_t emptied;
   };
-  /// Of a message, in the receiver's memory.
+  /// The slot of a message, in the receiver's memory.
   struct slot {
     marks* state = nullptr;
-    std::byte* data = nullptr;  // null: the other rank is on another host, or nobody
+    std::byte* data = nullptr;  // null: the other rank is missing or on another host
   };
   struct slots {
     slot to{}, from{};
