@@ -26,10 +26,10 @@ T from_word(word w) {
     return static_cast<T>(w);  // the upper half of an int's word is anything
 }
 
-// The forms with large counts. Types do not tell: a count may be of the type of displacements.
+// Functions with large counts. Types do not suffice: a count may have the type of displacements.
 constexpr bool has_large_counts(std::string_view name) { return name.ends_with("_c"); }
 
-// The tuned call behind a function of words. MPI's own type of the function says what they are.
+// The tuned call behind a function of words. The type of MPI's function gives their meaning.
 template <class Function>
 struct typed;
 template <class... Arguments>
@@ -53,7 +53,7 @@ struct typed<int(Arguments...)> {
   }
 };
 
-// What railpass does around calls that only pass through, named as they are.
+// Actions of railpass around calls that only pass through, with the names of the calls.
 namespace watch {
 
 constexpr auto Init = [](const auto& go_on, auto...) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What librailpass_preload.so and librailpass.so have in common.
+// The interface between librailpass_preload.so and librailpass.so.
 //
-// The preload library stands before every MPI, also before one that it was not built for, and must
-// then hand all arguments on untouched. So it does not know their types, which differ from MPI to
-// MPI (a communicator is a pointer or an int): on the systems railpass runs on (x86-64, AArch64 and
-// others whose calling conventions give every integer and pointer a register or 8 bytes of the
-// stack) a function of n words receives and passes on whatever a function of n such arguments is
-// given.
+// The preload library intercepts every MPI library, even a library for which it was not built, and
+// must then pass all arguments on unchanged. So it does not know the types of arguments, which
+// differ between MPI libraries (a communicator is a pointer or an int). On the systems of railpass
+// (x86-64, AArch64, and others whose calling conventions give every integer and pointer a register
+// or 8 bytes of the stack), a function of n words passes on the arguments of any function with n
+// such arguments.
 #pragma once
 
 #include <mpi.h>

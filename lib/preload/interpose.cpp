@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// librailpass_preload.so: stands before the MPI library of a program that knows nothing of railpass
-// and answers MPI_x and PMPI_x (which Fortran and MPI-IO call) for all blocking collectives, and
-// for the calls with which MPI and communicators begin and end. It is linked with no MPI library
-// and loads librailpass only at the first of these calls, once it is sure of the MPI library behind
-// it; so it may be loaded into any process. What it cannot or shall not tune goes straight on.
+// librailpass_preload.so: intercepts the MPI library of a program that does not know railpass. It
+// answers MPI_x and PMPI_x (which Fortran and MPI-IO call) for all blocking collectives, and for
+// calls with which MPI and communicators start and end. It is linked with no MPI library, and may
+// be loaded into any process. It loads librailpass at the first of these calls, once the MPI
+// library is known to fit. Calls that cannot or shall not be tuned pass through.
 #include "lib/preload/engine.hpp"
 #include "lib/preload/mpi_of_build.hpp"
 
@@ -20,14 +20,14 @@
 namespace railpass::internal::preload {
 namespace {
 
-// Which functions answer which name.
+// The functions that answer a name.
 struct answers {
   functions mpi;
   functions pmpi;
 };
 
-// Said by one process of a job. It is the one thing that must not be silent: the user believes that
-// the program is tuned. There is no log yet: settings belong to librailpass.
+// Written by one process of a job, because the user believes that the program is tuned. There is no
+// log yet: settings belong to librailpass.
 void tell(const std::string& sentence) {
   for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
     if (const char* const rank = std::getenv(variable); rank && std::atoi(rank) != 0) return;
@@ -35,26 +35,26 @@ void tell(const std::string& sentence) {
   [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
 }
 
-// Where the object that has this address was loaded; null for an address of none.
+// The base address of the object that contains this address; null for no object.
 const void* object_of(const void* address) {
   Dl_info found{};
   return address && dladdr(address, &found) ? found.dli_fbase : nullptr;
 }
 
-// What to give dlsym so that it finds what the caller would have called without us.
+// The handle with which dlsym finds the function that the caller would have called without us.
 void* handle_of_mpi(const void* caller) {
   if (dlsym(RTLD_NEXT, "PMPI_Barrier")) return RTLD_NEXT;
-  // An MPI library that only a plug-in knows: Python modules are loaded like that.
+  // The MPI library of a plug-in: Python modules load MPI in this way.
   Dl_info found{};
   void* const plug_in = dladdr(caller, &found) && found.dli_fname
                             ? dlopen(found.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
                             : nullptr;
   if (plug_in && dlsym(plug_in, "PMPI_Barrier")) return plug_in;
   tell("a collective of MPI was called, but the caller has no MPI library");
-  _exit(127);  // as the dynamic linker where it finds no function
+  _exit(127);  // like the dynamic linker for a missing function
 }
 
-// In place of what the MPI library has not: the one of the build had it.
+// Stands for a function that the MPI library lacks, although the MPI library of the build has it.
 template <std::size_t... index>
 int absent(detail::a_word<index>...) {
   return 1;
@@ -76,7 +76,7 @@ bool switched_off() {
   return text == "off" || text == "0" || text == "false" || text == "no";
 }
 
-// The MPI library's name and version, from the beginning of what it says of itself.
+// The MPI library's name and version, from the start of its version text.
 std::string name_of_library(void* handle) {
   const auto get_version =
       reinterpret_cast<int (*)(char*, int*)>(dlsym(handle, "PMPI_Get_library_version"));
@@ -90,8 +90,8 @@ std::string name_of_library(void* handle) {
   return name;
 }
 
-// An MPI library that speaks the ABI of MPI 5.0 has that name, whoever made it: its constants and
-// types differ from those of the same maker's other library.
+// Every MPI library with the ABI of MPI 5.0 has this name. Its constants and types differ from the
+// same maker's other library.
 bool has_standard_abi(void* handle) {
   Dl_info found{};
   if (!dladdr(dlsym(handle, "PMPI_Barrier"), &found) || !found.dli_fname) return false;
@@ -99,8 +99,8 @@ bool has_standard_abi(void* handle) {
   return path.substr(path.rfind('/') + 1).starts_with("libmpi_abi.so");
 }
 
-// Loads librailpass, or finds it loaded: calls through it and through us must meet. Null, and
-// `problem` says why, if it cannot serve the MPI library behind the handle.
+// Loads librailpass, or finds it loaded, so that calls through librailpass and through this library
+// meet. Null if librailpass cannot serve the MPI library behind the handle; `problem` says why.
 decltype(&railpass_preload_attach) find_engine(void* handle, std::string& problem) {
   const bool is_standard = has_standard_abi(handle);
   const std::string running = name_of_library(handle) + (is_standard ? " (standard MPI ABI)" : "");
@@ -152,7 +152,7 @@ const answers* find_answers(const void* caller) {
       tell(problem + "; nothing is tuned");
     }
   }
-  // A profiler behind us sees the calls that the program makes; its PMPI_x comes to us.
+  // A profiler behind this library sees the program's calls; its PMPI_x comes to this library.
 #define RAILPASS_PRELOADED(name, tuned, count)               \
   if (object_of(reinterpret_cast<const void*>(next.name)) != \
       object_of(reinterpret_cast<const void*>(real.name)))   \
@@ -165,7 +165,7 @@ const answers* find_answers(const void* caller) {
 std::mutex finding;
 std::atomic<const answers*> found{nullptr};
 
-// Apart from the next one, which every call goes through.
+// Separate from the next function, which is part of every call.
 [[gnu::noinline, gnu::cold]] const answers& first_answers_for(const void* caller) {
   const std::lock_guard lock(finding);
   if (!found.load(std::memory_order_relaxed))
@@ -180,8 +180,8 @@ const answers& answers_for(const void* caller) {
 }  // namespace
 }  // namespace railpass::internal::preload
 
-// mpi.h declares these functions with the types of the MPI that railpass is built for; here they
-// have names of their own for the compiler, and MPI's for the linker.
+// mpi.h declares these functions with the types of the MPI of the build. Here they have separate
+// names for the compiler, and MPI's names for the linker.
 #define RAILPASS_WORDS_0
 #define RAILPASS_WORDS_1 word a
 #define RAILPASS_WORDS_2 word a, word b

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the preload library answers of Level Zero, the driver of Intel's GPUs: contexts are noted as
-// they come and go, as the driver tells of memory only by its context. Loads nothing.
+// The preload library's functions for Level Zero, the driver of Intel's GPUs. They record contexts,
+// because the driver identifies memory only by its context. Loads nothing.
 #include <algorithm>
 #include <array>
 #include <cstddef>

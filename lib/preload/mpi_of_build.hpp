@@ -10,9 +10,8 @@ namespace railpass::internal {
 
 constexpr std::string_view mpi_family_of_standard_abi = "standard MPI ABI";
 
-/// The MPI that railpass was built for: its family's name. What is built for one family can only
-/// run with it. Of the standard ABI, libraries of several families are. Empty: another MPI than
-/// those below.
+/// The family name of the MPI for which railpass was built. A build runs only with its family; the
+/// standard ABI covers libraries of several families. Empty: an MPI outside the list below.
 constexpr std::string_view mpi_family_of_build() {
 #if defined(OMPI_MAJOR_VERSION)
   return "Open MPI";

@@ -16,8 +16,8 @@ void wait_asleep(MPI_Request& request);
 /// Throws the problem of the first rank that has one as error, on all ranks of `comm`. Collective.
 void agree(MPI_Comm comm, const std::string& problem);
 
-/// Does some work that communicates with nobody. What it throws on one rank is thrown as error on
-/// all ranks of `comm`. Collective.
+/// Does work without communication. An exception on one rank throws error on all ranks of `comm`.
+/// Collective.
 template <class Work>
 void on_all(MPI_Comm comm, const Work& work) {
   std::string problem;

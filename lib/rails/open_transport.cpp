@@ -13,7 +13,7 @@ namespace railpass::internal {
 
 namespace {
 
-// What nobody has measured yet: the first messages tell the rates.
+// Assumptions before any measurement: the first messages give the rates.
 constexpr double assumed_latency_s = 50e-6;
 constexpr double assumed_bytes_per_s = 125e6;
 constexpr double farewell_deadline_s = 10;
@@ -72,7 +72,7 @@ void open_transport::wait_for(MPI_Request& request) {
     if (done) return;
     try {
       if (with([](transport::transport& t) { return t.alive() && t.progress(); })) empty = 0;
-    } catch (const std::exception&) {  // the others are to find this rank there
+    } catch (const std::exception&) {  // the other ranks must find this rank there
     }
     give_way(empty);
   }
@@ -93,7 +93,7 @@ bool open_transport::hold(bool has_held) {
   const std::unique_lock lock = locked();
   if (!transport_->alive() || !(offered_ || has_held)) return false;
   try {
-    transport_->progress();  // a connection may have broken while nobody used it
+    transport_->progress();  // a connection may have broken while unused
   } catch (const std::exception&) {
     return false;
   }
@@ -156,7 +156,7 @@ bool open_transport::leave() {
       t.progress();
       t.say_farewell();
       return t.all_have_said_farewell();
-    } catch (const std::exception&) {  // the others hear of it
+    } catch (const std::exception&) {  // the other ranks notice
       return true;
     }
   });
@@ -174,7 +174,7 @@ void open_transport::part() {
   with([](transport::transport& t) {
     try {
       t.part_at_once();
-    } catch (const std::exception&) {  // the others hear of it
+    } catch (const std::exception&) {  // the other ranks notice
     }
   });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a rank puts on the board of a transport while that runs, and how often.
+// Updates a rank's entry on the board of a transport, at intervals.
 #pragma once
 
 #include "lib/rails/board.hpp"
@@ -10,7 +10,7 @@
 
 namespace railpass::internal {
 
-/// Does not lock the transport: nobody else may use it meanwhile.
+/// Does not lock the transport: no other thread may use it meanwhile.
 class posting {
  public:
   /// Posts for the first time. `of` must live as long; for `id` and what is thrown see rail_board.

@@ -41,10 +41,10 @@ class transport_rail {
 
   /// The rails, as they were named.
   const std::string& names() const { return lane_->transport().rails(); }
-  /// What a person is told of the last failure; empty: there was none.
+  /// Message for the user about the last failure; empty: no failure.
   const std::string& failure() const { return failure_; }
-  /// The same where error_code() is MPI_ERR_TRUNCATE, since a message had another length than was
-  /// posted for it; else empty.
+  /// The message if error_code() is MPI_ERR_TRUNCATE, because a message had another length than its
+  /// receive; else empty.
   const std::string& unlike() const { return unlike_; }
 
  private:

@@ -15,7 +15,7 @@ namespace railpass::internal {
 
 namespace {
 
-// The others wait for this rank, whatever it throws: so it says nothing of a hang rather than that.
+// Other ranks wait for this rank, so it must not throw: without memory, hangs are not reported.
 struct waiting_for_others {
   int rank = 0;
   std::string doing;
@@ -59,7 +59,7 @@ int close_attribute(MPI_Comm comm, int, void* value, void*) {
   return MPI_SUCCESS;
 }
 
-// The attribute of `comm`, made if there is none. Throws std::bad_alloc.
+// The attribute of `comm`, made if missing. Throws std::bad_alloc.
 communicator_rails& attribute_of(MPI_Comm comm, process& p) {
   if (communicator_rails* const known = find_rails(comm, p)) return *known;
   auto made = std::make_unique<communicator_rails>();

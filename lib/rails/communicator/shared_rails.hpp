@@ -21,7 +21,7 @@ struct shared_rails {
       : transport(comm, over, rails, strategy, silence_s) {}
 };
 
-/// What this rank has sent over each of the rails.
+/// This rank's traffic over each of the rails.
 std::vector<select::rail_statistics> statistics_of(open_transport& rails);
 
 }  // namespace railpass::internal

@@ -276,7 +276,7 @@ void mpi_packet_rail::abandon() {
       PMPI_Request_free(&request);
     }
   requests_.resize(std::size_t(num_ranks_));
-  // Who waits for a header, or for a payload, learns of it.
+  // Informs peers that wait for a header or a payload from this rank.
   for (int peer = 0; peer < num_ranks_; ++peer) {
     if (!of(peer).open) continue;
     of(peer).open = false;

@@ -9,15 +9,15 @@
 
 namespace railpass::internal {
 
-/// Where MPI's messages of a rail meet nobody else's: on a communicator that has all its ranks,
-/// with `num_tags` tags that are nobody else's there.
+/// A place for a rail's MPI messages, separate from all other messages: a communicator with all the
+/// rail's ranks, and `num_tags` reserved tags there.
 struct mpi_place {
   static constexpr int num_tags = 2;
 
   MPI_Comm comm = MPI_COMM_NULL;
-  rank_map ranks{};  ///< what `comm` calls the ranks
+  rank_map ranks{};  ///< ranks in `comm`
   int first_tag = 0;
-  std::shared_ptr<const void> owner{};  ///< of the tags: nobody else gets them as long as it lives
+  std::shared_ptr<const void> owner{};  ///< reserves the tags during its life
 };
 
 }  // namespace railpass::internal

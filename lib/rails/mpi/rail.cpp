@@ -165,8 +165,8 @@ void mpi_rail::drop_ended_at_back() {
   }
 }
 
-// What is cancelled ends at once. A message that has begun to come ends soon if its sender lives,
-// and must not write to memory that is the caller's again; a rank that is gone is not waited for.
+// A cancelled request ends at once. A message that is arriving ends soon if its sender lives, and
+// must not write to memory that the caller has again. Dead ranks are not waited for.
 void abandon(std::span<MPI_Request> requests) {
   for (MPI_Request& request : requests)
     if (request != MPI_REQUEST_NULL) PMPI_Cancel(&request);

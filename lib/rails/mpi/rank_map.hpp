@@ -7,7 +7,7 @@
 
 namespace railpass::internal {
 
-/// What another communicator, which has them all, calls the ranks of one. Programs mostly make
+/// Maps the ranks of a communicator to their ranks in a larger communicator. Programs mostly make
 /// communicators of all ranks, rows and columns: then no table is kept.
 class rank_map {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which of the hosts' interfaces can be rails, when nobody has named any.
+// Chooses the hosts' interfaces that can be rails, if the user names no rails.
 #pragma once
 
 #include <algorithm>

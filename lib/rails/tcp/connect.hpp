@@ -35,15 +35,14 @@ struct connected_rail {
   std::vector<descriptor> sockets;
 };
 
-/// Connects all ranks of `comm` over every rail; `rails` are names as find_interface takes them,
-/// the same number on all ranks. Sockets to other hosts are bound to the interface's device (a
-/// socket that the kernel does not let be bound is refused), and so are those that listen for them;
-/// ranks of this host are listened for on its loopback device. All are closed when a program is
-/// executed, listeners at the end. Both ends prove that they know a key that was handed to the
-/// ranks over MPI (greeting.hpp); whoever does not is hung up on, at most 64 are let try at once,
-/// and 5 s each. The limit of open descriptors is raised as far as it must be and may be.
+/// Connects all ranks of `comm` over every rail. `rails`: names for find_interface, the same number
+/// on all ranks. Sockets to and from other hosts are bound to the interface's device; a socket that
+/// the kernel does not let be bound is refused. Ranks of this host connect through its loopback
+/// device. Programs that are executed inherit no socket; listeners close at the end. Both ends
+/// prove that they know a key that MPI has distributed (greeting.hpp). At most 64 connections may
+/// try at a time, for 5 s each. Raises the limit of open descriptors if necessary and permitted.
 ///
-/// Collective. What fails on one rank is thrown as error on all.
+/// Collective. A failure on one rank throws error on all ranks.
 std::vector<connected_rail> connect_all(MPI_Comm comm, const std::vector<std::string>& rails);
 
 }  // namespace railpass::internal::tcp

@@ -30,7 +30,7 @@ std::optional<std::uint32_t> parse_address(std::string_view text) {
 
 std::uint32_t mask_of(int bits) { return bits == 0 ? 0 : ~std::uint32_t{0} << (32 - bits); }
 
-// What a driver says of its device.
+// Asks the driver for facts about its device.
 void ask_driver(interface& i) {
   const int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (any < 0) return;
