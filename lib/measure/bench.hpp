@@ -16,10 +16,10 @@
 
 namespace railpass::internal::measure {
 
-/// Who is measured in a cell of whole_message_bytes() (workload.hpp): the MPI library's call, the
-/// tuned one, and the arms in the order of their predictions by `knowledge`, or by generic
-/// constants if that is null. Only those named in `arms` ("native", "tuned", names of arms; what
-/// cannot run here is left out), all if that is empty. Equal on all ranks if the arguments are.
+/// The contestants of a cell of whole_message_bytes() (workload.hpp): the MPI library's call, the
+/// tuned call, and the arms, in the order of predictions by `knowledge` or, if null, by generic
+/// constants. `arms` restricts them ("native", "tuned", names of arms that can run here); empty: no
+/// restriction. Equal on all ranks if the arguments are equal.
 std::vector<contestant> contestants_of(const std::vector<std::string>& arms, collective op,
                                        std::int64_t bytes, const job& j, const profile* knowledge);
 

@@ -11,7 +11,7 @@
 namespace railpass::internal::measure {
 namespace {
 
-// Of all hosts, on rank 0: the first rank of each says what its host has.
+// Interfaces of all hosts, on rank 0; the first rank of each host reports.
 std::vector<tcp::host_interface> interfaces_of(const job& j) {
   const int node = j.node_of_rank[std::size_t(j.rank)];
   std::string mine;

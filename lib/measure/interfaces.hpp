@@ -17,8 +17,8 @@ struct judged_interface {
   tcp::interface_verdict verdict;
 };
 
-/// Those of all hosts, where nobody names rails. Collective over MPI_COMM_WORLD; the result is rank
-/// 0's and empty elsewhere.
+/// The interfaces of all hosts, if no rails are named. Collective over MPI_COMM_WORLD; the result
+/// is on rank 0, and empty elsewhere.
 std::vector<judged_interface> judge_interfaces(const job& j);
 
 /// The networks of the usable ones, as RAILPASS_RAILS names them. For rank 0.

@@ -17,7 +17,7 @@
 namespace railpass::internal::measure {
 namespace {
 
-/// What the launches have of the same cell, in the order in which it first comes.
+/// The launches' parts that belong to the same cell, in the order of first appearance.
 template <class Cell, class Key>
 std::vector<std::vector<const Cell*>> cells_of(std::span<const bench_results> launches,
                                                std::vector<Cell> bench_results::*list, Key key) {
@@ -127,7 +127,7 @@ bench_results over_launches(std::span<const bench_results> launches) {
          return std::tie(r.collective, r.bytes, r.arm);
        }))
     all.results.push_back(row_over(rows));
-  // What the first launch had no time for belongs to its cell all the same.
+  // Results that the first launch lacks still belong to their cell.
   std::vector<std::pair<std::string, std::int64_t>> cells;
   for (const bench_result& r : all.results) cells.emplace_back(r.collective, r.bytes);
   std::ranges::stable_sort(all.results, {}, [&](const bench_result& r) {

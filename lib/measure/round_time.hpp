@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a measurement by rounds needs that begin on all ranks at one instant, without MPI: clocks
-// that are brought together by messages back and forth, and the next instant.
+// Clocks and start times for measurements by rounds, which begin on all ranks at one instant. No
+// MPI calls: the caller exchanges the messages that synchronise the clocks.
 //
 // Hunold, Carpen-Amarie: Reproducible MPI benchmarking is still not as easy as you think, IEEE TPDS
 // 27(12), 2016, doi:10.1109/TPDS.2016.2539167 (linear models of drift, learnt pair by pair; rounds

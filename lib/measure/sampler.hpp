@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a profile of this machine is fitted to.
+// Takes the measurements to which a profile of this machine is fitted.
 #pragma once
 
 #include "collectives/collective.hpp"

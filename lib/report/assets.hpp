@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What pages carry with them: files that the build puts into the program (assets.cpp.in).
+// Files inside pages, which the build puts into the program (assets.cpp.in).
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a chart of a page shows. How it looks is said in page.js, for all charts alike.
+// The data of a chart on a page. page.js defines the look of all charts.
 #pragma once
 
 #include <optional>

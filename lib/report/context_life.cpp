@@ -169,7 +169,7 @@ class picture {
   }
 
   void dots() {
-    // Of very many in the same place one is enough.
+    // Draws one of many points in the same place.
     std::map<std::tuple<int, int, int>, int> drawn;
     for (std::size_t i = 0; i <= last(); ++i) {
       const point& p = life_.points[i];

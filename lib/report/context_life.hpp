@@ -11,7 +11,7 @@
 
 namespace railpass::internal::report {
 
-/// Which context of a trace: what is not said is that of the context with the most calls.
+/// Selects a context of a trace. Empty fields take the values of the context with the most calls.
 struct context_choice {
   std::string collective{};             ///< as in the trace
   std::optional<std::int64_t> bytes{};  ///< any size of its class

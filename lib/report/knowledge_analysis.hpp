@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the analysis of knowledge shows (include/railpass/knowledge/analysis.hpp), as tables.
+// Tables of the analysis of knowledge (include/railpass/knowledge/analysis.hpp).
 #pragma once
 
 #include "lib/report/table.hpp"

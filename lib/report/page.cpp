@@ -44,7 +44,7 @@ json to_json(const chart_point& p) {
   return j;
 }
 
-// A series keeps the colour that its name has, unless another one of the chart has it already.
+// A series keeps the colour of its name, unless another series of the chart has that colour.
 json to_json(const chart& drawn, std::map<std::string, std::size_t>& colour_of) {
   std::array<bool, colours.size()> taken{};
   const auto colour = [&](const std::string& name) {
@@ -77,7 +77,7 @@ std::string shown(double value, const chart_axis& axis) {
   return number(value) + (axis.unit.empty() ? "" : " " + axis.unit);
 }
 
-// The numbers of a chart, those of very many points that come first.
+// The numbers of a chart; of very many points, the first.
 table numbers_of(const chart& drawn) {
   constexpr std::size_t most_rows = 200;
   const auto any = [&](auto has) {
@@ -156,7 +156,7 @@ std::string page::html() const {
     return std::string("--") + name + ": " + std::string(colour) + "; ";
   };
   return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-         // The browser holds the page to its word that it asks nobody for anything.
+         // The browser enforces that the page loads nothing from elsewhere.
          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
          "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +

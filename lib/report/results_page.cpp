@@ -21,7 +21,7 @@ namespace {
 
 using select::arm_statistics, select::context_statistics, select::statistics_dump;
 
-// A page that nobody scrolls through shows nothing.
+// Limits that keep a page short enough to read.
 constexpr std::size_t most_bars = 24, most_rows = 40, most_lives = 3, most_series = 8;
 
 std::string algorithm_of(const std::string& arm) { return arm.substr(0, arm.find('+')); }
@@ -66,7 +66,7 @@ class contents {
       if (const Kind* const found = std::get_if<Kind>(&r.holds)) work(r.name, *found);
   }
 
-  // What there is to know, one paragraph each.
+  // The main results, one paragraph each.
   void verdict(const std::string&, const files::comparison& c) {
     page_.finding(c.verdict());
     const median_bounds ratio = bounds_of_median(c.ratios());
@@ -145,7 +145,7 @@ class contents {
     rails(d);
   }
 
-  // Of the contexts with the most time, what pairs of calls say of the arm in use.
+  // For the contexts with the most time: the gain of the arm in use, by pairs of calls.
   void gains(const std::vector<const context_statistics*>& contexts) {
     chart gained{.title =
                      "How many times as fast as the MPI library's own the arm in use is, by "

@@ -9,7 +9,7 @@
 
 namespace railpass::internal::report {
 
-/// Of more ranks some are drawn: the root, who is done last, and others evenly spaced.
+/// Of more ranks, some are drawn: the root, the last rank to finish, and evenly spaced ranks.
 inline constexpr int most_ranks_drawn = 64;
 
 /// A timeline with a lane per rank: what it sends and receives, reduces and copies, and an arrow
