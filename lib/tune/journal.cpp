@@ -94,7 +94,7 @@ journal::journal(std::string path, const std::string& identity, std::size_t goal
     else
       ++earlier_runs_;
   }
-  // What is cut short is dropped, but nothing of a file that somebody else wrote.
+  // Truncates an incomplete entry, but never a file that another program wrote.
   if (number == 0 && !header.starts_with(text)) throw no_journal;
   if (text.size() > begin &&
       files::uninterrupted([&] { return ::ftruncate(file_.get(), ::off_t(begin)); }) != 0)

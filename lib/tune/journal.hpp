@@ -14,7 +14,7 @@
 
 namespace railpass::internal::tune {
 
-/// Why a combination was launched. What is measured for one purpose does not serve another.
+/// Why a combination was launched. Measurements for different purposes stay separate.
 enum class purpose { warm_up, search, check };
 
 struct journal_entry {

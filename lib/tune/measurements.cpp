@@ -91,11 +91,11 @@ standings::standings(const table& measured, std::span<const double> weights,
   }
   std::stable_sort(all_.begin(), all_.end(),
                    [](const standing& a, const standing& b) { return a.score < b.score; });
-  // The best of many is best by luck, too: the confidence is that of all comparisons with it
-  // together, of as many as there are contenders.
+  // The best of many is partly best by luck. So the confidence covers all comparisons with it
+  // together, one per contender.
   for (std::size_t contenders = 1;;) {
     z_ = normal_quantile((1 + std::pow(wanted.confidence, 1 / double(contenders))) / 2);
-    // Student's quantile where few launches tell the noise.
+    // Student's quantile if few launches give the noise.
     if (freedom > 0) z_ *= 1 + (z_ * z_ + 1) / (4 * freedom);
     winners_ = 0;
     while (winners_ < all_.size() && tied(all_.front(), all_[winners_])) ++winners_;

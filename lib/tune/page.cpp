@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the page of a tuning holds: what is recommended, what is as good, what matters.
+// The page of a tuning: the recommendation, equally good combinations, and effects.
 #include "lib/report/page.hpp"
 
 #include "lib/report/style.hpp"
@@ -41,7 +41,7 @@ class contents {
 
  private:
   bool two_goals() const { return r_.weights.size() == 2; }
-  // Of two goals the mean has none.
+  // For two goals, the mean has no unit.
   std::string unit() const { return two_goals() ? "" : goal_.unit; }
   std::string shown(double score) const {
     const double value = r_.shown(score);

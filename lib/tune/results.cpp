@@ -75,7 +75,7 @@ std::vector<effect> effects_of(const space& where, const table& measured,
   constexpr std::size_t most_seen = 500, most_asked = 4000;
   std::vector<observation> seen;
   const standings ranks(measured, weights, {});
-  // Of very many, evenly from the best to the worst.
+  // Takes very many combinations at even spacing from the best to the worst.
   const std::size_t step = ranks.all().size() / most_seen + 1;
   for (std::size_t i = 0; i < ranks.all().size(); i += step) {
     const standing& s = ranks.all()[i];
@@ -118,7 +118,7 @@ std::vector<effect> effects_of(const space& where, const table& measured,
   const auto error_of = [&](double launches) {
     return launches > 0 ? noise / std::sqrt(launches) : INFINITY;
   };
-  // Of as many comparisons together.
+  // Corrected for `comparisons` simultaneous comparisons.
   const auto beyond_noise = [&](double difference, double error, std::size_t comparisons) {
     return std::abs(difference) >
            error * normal_quantile((1 + std::pow(confidence, 1 / double(comparisons))) / 2);

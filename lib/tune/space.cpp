@@ -59,7 +59,7 @@ condition::op condition::operator_of(std::string_view word) {
 
 condition::condition(std::string_view text, const std::vector<parameter>& parameters)
     : text_(text) {
-  // What is known of each operand before any combination is looked at.
+  // Facts about each operand that do not depend on a combination.
   struct operand {
     bool is_text;
     bool has_words;  // written as such: can be compared with a text

@@ -35,7 +35,7 @@ class condition {
   const std::string& text() const { return text_; }
   /// Indices of the parameters it names.
   const std::vector<std::size_t>& uses() const { return uses_; }
-  /// Level i of `levels` is that of parameter i.
+  /// Level i of `levels` belongs to parameter i.
   bool holds(const std::vector<parameter>& parameters,
              const std::vector<std::uint16_t>& levels) const;
 
@@ -89,7 +89,7 @@ struct parameter {
 /// The level of every parameter, in the order of the file.
 using combination = std::vector<std::uint16_t>;
 
-/// What a command is given: names and values, without virtual parameters, with aggregates.
+/// Settings of a command: names and values, without virtual parameters, with aggregates.
 using settings_list = std::vector<std::pair<std::string, std::string>>;
 
 /// Which combinations are left by the conditions.

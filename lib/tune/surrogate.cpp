@@ -13,7 +13,7 @@ namespace {
 using matrix = Eigen::MatrixXd;
 using vector = Eigen::VectorXd;
 
-// How far, in levels, neighbouring numbers tell about each other.
+// Correlation length of numeric levels, in levels.
 constexpr double level_range = 1.5;
 
 }  // namespace

@@ -129,7 +129,7 @@ class running_tuning {
   }
 
   // Every combination that cannot be distinguished from the best needs the wanted number of
-  // launches. Of very many equal combinations only some are repeated, but always the best.
+  // launches. If very many are equal, only some are repeated, but always the best.
   void repeat_winners(std::span<const double> weights) {
     for (;;) {
       const standings ranks(result_.measured, weights, plan_.wanted);
@@ -149,8 +149,8 @@ class running_tuning {
     }
   }
 
-  // Of the combinations that cannot be distinguished from the best, the combination that keeps most
-  // defaults: changes without a visible effect are not needed.
+  // Among the combinations that cannot be distinguished from the best, the combination that keeps
+  // most defaults: changes without a visible effect are not needed.
   const combination& least_change(const standings& ranks) const {
     const combination usual = where_.nearest_to_defaults();
     const auto changes = [&](const standing& s) {

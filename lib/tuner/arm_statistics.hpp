@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a lockstep's leader tells of a context.
+// A leader's statistics of a context.
 #pragma once
 
 #include "railpass/base/statistics.hpp"
@@ -29,8 +29,8 @@ inline void add_samples(const select::arm_record& r, select::arm_statistics& res
   result.spread = std::sqrt(std::max(0.0, r.sum_log_squared / n - mean_log * mean_log));
 }
 
-/// Of a context that has a policy, fills in what its arms took and why one of them is in use.
-/// `name_of` tells an arm's name by its number.
+/// For a context with a policy: adds the times of its arms, and why an arm is in use. `name_of`
+/// returns an arm's name by number.
 template <class NameOf>
 void add_arms(const select::lockstep& steps, int context, const NameOf& name_of,
               select::context_statistics& to) {

@@ -76,7 +76,7 @@ void beginning::refuse(std::string_view why, std::optional<int> number,
   try {
     owner_.record(subject_ + " is not tuned" + std::string(why) +
                   (number ? std::to_string(*number) : "") + std::string(rest));
-  } catch (const std::bad_alloc&) {  // the others wait for what comes next
+  } catch (const std::bad_alloc&) {  // the other ranks wait for the next step
   }
 }
 

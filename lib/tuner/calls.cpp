@@ -18,8 +18,8 @@ constinit thread_local thread_block of_thread;
 
 namespace {
 
-// `run` and `leave` get the communicator's state, null if it has none. What this rank throws is a
-// failure of its own, and the others are told; `of_errors`: what an error is.
+// `run` and `leave` get the communicator's state, or null. An exception on this rank is this rank's
+// failure, of which the other ranks are informed. `of_errors`: the code for railpass::error.
 template <class Call, class Run, class Leave>
 [[gnu::always_inline]] inline int run_on(const Call& c, own_error of_errors, const Run& run,
                                          const Leave& leave) {

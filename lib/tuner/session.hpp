@@ -69,7 +69,7 @@ class session final : slot_tenant {
   /// handler has been called.
   int run(const call& c, const call_options& options);
 
-  /// What is known of calls with these arguments, which then need no further checks; null: nothing.
+  /// Earlier findings on calls with these arguments, which need no further checks; null: unknown.
   recent_call* recent(const call& c, const call_options& options) {
     if (!options.policy.empty()) return nullptr;
     return recent_.find(c, asks_for_arm(options) ? arms_.asked_by(options, c.op).number : 0);

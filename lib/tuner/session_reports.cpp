@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a session tells: its statistics, lines of the trace, and where it hangs.
+// Reports of a session: statistics, lines of the trace, and where it hangs.
 #include "lib/runtime/process.hpp"
 #include "lib/tuner/arm_statistics.hpp"
 #include "lib/tuner/session.hpp"
@@ -50,7 +50,7 @@ std::int64_t session::bytes_of(int context) const {
   return seen ? std::llround(seen->mean) : first_bytes_[std::size_t(context)];
 }
 
-// Of a context that has a policy. The guard is held.
+// For a context that has a policy. The caller holds the guard.
 select::context_statistics session::statistics_of(int i) const {
   const select::lockstep& steps = joint_.steps();
   const auto key = select::context_key::unpacked(steps.id(i).number);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One parameter after the other, the others as they are best so far, until a whole round changes
-// nothing: ADCL's attribute-wise search (Gabriel, Huang, doi:10.1109/IPDPS.2007.370406). It does
-// not see what only two parameters together do.
+// Varies one parameter after the other, with the other parameters at their best values so far,
+// until a whole round changes nothing: ADCL's attribute-wise search (Gabriel, Huang,
+// doi:10.1109/IPDPS.2007.370406). Joint effects of two parameters are not found.
 #ifdef RAILPASS_LIST_SEARCH
 RAILPASS_LIST_SEARCH(attribute, "one parameter at a time, until no change helps")
 #elif !defined(RAILPASS_TUNE_SEARCHES_ATTRIBUTE)
@@ -50,7 +50,7 @@ class attribute_search final : public search {
   }
 
  private:
-  // Stays where it is unless another one is better with confidence.
+  // Changes the value only if another value is better with confidence.
   void choose(const search_view& view) {
     const standings ranks = view.ranks();
     const standing *here = nullptr, *first = nullptr;

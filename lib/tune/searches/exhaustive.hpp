@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Every combination as often as the others: what OTPO does, for comparison and for small spaces.
+// Launches every combination equally often, like OTPO; for comparison and for small spaces.
 #ifdef RAILPASS_LIST_SEARCH
 RAILPASS_LIST_SEARCH(exhaustive, "every combination, as OTPO does; for comparison")
 #elif !defined(RAILPASS_TUNE_SEARCHES_EXHAUSTIVE)

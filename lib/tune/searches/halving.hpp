@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Successive halving: a race of all combinations, or of as many random ones as there is time for.
+// Successive halving: a race of all combinations, or of random combinations that fit into the time.
 #ifdef RAILPASS_LIST_SEARCH
 RAILPASS_LIST_SEARCH(halving, "all combinations once, then the better half again, and so on")
 #elif !defined(RAILPASS_TUNE_SEARCHES_HALVING)

@@ -137,7 +137,7 @@ class model_search final : public search {
     double worst = -1e300;
     for (const standing& s : ranks.all()) {
       worst = std::max(worst, s.score);
-      // Of very many combinations, the worst teach least.
+      // Beyond most_observations, the worst combinations teach least.
       if (seen.size() < most_observations)
         seen.push_back({s.of->what, s.score, double(s.of->runs)});
     }
