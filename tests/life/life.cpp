@@ -25,7 +25,7 @@ MPI_Errhandler counting_handler() {
 
 constexpr int ring_tag = 17, order_tag = 18;
 
-// A delete callback of MPI_COMM_SELF, as libraries have them that write files in MPI_Finalize.
+// A delete callback of MPI_COMM_SELF, as in libraries that write files in MPI_Finalize.
 int work_of_self(MPI_Comm, int /*keyval*/, void* /*value*/, void* state) {
   const std::uint64_t key = mix(reinterpret_cast<std::uint64_t>(state));
   stream shared(key);
@@ -97,7 +97,7 @@ void program_thread::run() {
     slot& s = slots_[static_cast<std::size_t>(draw_used())];
     const int to = free_slot();
     const int what = shared_.below(40);
-    const std::uint64_t more = shared_.next();  // so that what a group leaves out changes little
+    const std::uint64_t more = shared_.next();  // so that the choice of a group changes little else
     const stream after = shared_;
     shared_ = stream(more);
     if (what < 16) {
@@ -160,7 +160,7 @@ void program_thread::make_calls(const place& at, call c, int times) {
 
 void program_thread::begin_operations(slot& s) {
   if (s.under_way) return;
-  // Plain Open MPI 4.1 may sum wrong in MPI_Iallreduce behind MPI_Comm_idup.
+  // Plain Open MPI 4.1 may compute wrong sums in MPI_Iallreduce after MPI_Comm_idup.
   if (&s == idup_from_) end_idup();
   const int kinds = 1 + shared_.below(7);
   const std::uint64_t key = shared_.next();
@@ -174,8 +174,8 @@ void program_thread::begin_operations(slot& s) {
   };
   if (kinds & 1) {
     o.has_ring = true;
-    // Rank 0 tells over the first communicator what it has freed; and MPICH 4.0 takes a rank's
-    // own messages within MPI_Alltoall for this one if it may have any tag.
+    // Rank 0 sends over the first communicator what it has freed. MPICH 4.0 takes a rank's own
+    // messages within MPI_Alltoall for this message if the receive accepts any tag.
     const int tag = &s == &slots_[0] || s.at.size == 1 ? ring_tag : MPI_ANY_TAG;
     check(MPI_Irecv(&o.token, 1, MPI_INT, MPI_ANY_SOURCE, tag, s.at.comm, add()), "MPI_Irecv");
   }
@@ -214,14 +214,14 @@ void program_thread::end_operations(slot& s) {
 }
 
 void program_thread::make(slot& from, slot& to) {
-  // Plain Open MPI 4.1 hangs where a communicator is made while MPI_Comm_idup is under way.
+  // Plain Open MPI 4.1 hangs if a communicator is created during MPI_Comm_idup.
   end_idup();
   int how = shared_.below(9);
   const std::uint64_t key = shared_.next();
-  // Open MPI 4.1 copies attributes in MPI_Comm_create_group, too, where not all ranks are.
+  // Open MPI 4.1 also copies attributes in MPI_Comm_create_group, which not all ranks call.
   if (how >= 5 && how < 8 && from.copies_communicating) how = 3;
-  // Plain Open MPI 4.1 hangs in MPI_Comm_create_group with nonblocking operations under way, on
-  // any rank: its own messages then meet receives of the program that take any tag.
+  // Plain Open MPI 4.1 hangs in MPI_Comm_create_group if any rank has nonblocking operations in
+  // flight: its own messages then match receives of the program with any tag.
   if (how == 6) {
     end_operations(from);
     if (is_member(from)) check(MPI_Barrier(from.at.comm), "MPI_Barrier");
@@ -279,7 +279,7 @@ void program_thread::make(slot& from, slot& to) {
       MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
       MPI_Comm_group(comm, &all);
       MPI_Group_incl(all, static_cast<int>(members.size()), members.data(), &some);
-      // Plain Open MPI 4.1 hangs where several threads make communicators of groups.
+      // Plain Open MPI 4.1 hangs if several threads create communicators from groups.
       if (how == 5 || !alone_)
         code = MPI_Comm_create(comm, some, &made);
       else if (std::find(members.begin(), members.end(), rank) != members.end())
@@ -331,8 +331,7 @@ void program_thread::free_one(slot& s) {
 }
 
 void program_thread::free_several() {
-  // No member of the communicator waits for another one in MPI_Comm_free, unless the program's own
-  // callbacks do.
+  // Members do not wait for each other in MPI_Comm_free, except in the program's own callbacks.
   const int first = shared_.below(num_slots), most = 1 + shared_.below(4);
   const bool tells = shared_.one_in(2);
   std::vector<slot*> chosen;
@@ -387,7 +386,7 @@ int program_thread::copied_communicating(MPI_Comm comm, int, void* state, void* 
 int program_thread::deleted_communicating(MPI_Comm comm, int, void* value, void* state) {
   program_thread& self = *static_cast<program_thread*>(state);
   --self.alive_;
-  // What is drawn here must not depend on what the thread has drawn where it is a member.
+  // These draws must not depend on the thread's draws in communicators of which it is a member.
   stream shared(reinterpret_cast<std::uint64_t>(value));
   const place at = place::of(comm);
   for (int i = 0; i < 1 + shared.below(4); ++i) {
@@ -414,7 +413,7 @@ void program_thread::change_attribute(slot& s) {
     s.has_counted = true;
     return set(counted_, value);
   }
-  // One at most: MPI does not say in which order callbacks are called.
+  // At most one, because MPI does not define the order of callbacks.
   if (!on_.has(group::callbacks) || s.has_communicating || &s == &slots_[0]) return;
   s.has_communicating = true;
   s.copies_communicating = what == 4;
@@ -439,7 +438,7 @@ void program_thread::delete_attributes(slot& s) {
 }
 
 void program_thread::change_attribute_of_self_alone() {
-  // Each rank for itself: so the order of attributes differs between ranks.
+  // Each rank decides for itself, so the order of attributes differs between ranks.
   if (own_.one_in(2)) return;
   say("sets an attribute of MPI_COMM_SELF that nobody else has");
   int keyval = MPI_KEYVAL_INVALID;
@@ -518,7 +517,7 @@ void program_thread::many() {
   for (MPI_Comm& comm : comms) check(MPI_Comm_free(&comm), "MPI_Comm_free");
 }
 
-// What one communicator leaves behind another one takes, while other threads agree.
+// One communicator reuses what another one leaves, while other threads agree on slots.
 void program_thread::come_and_go(slot& from, slot& to) {
   for (int i = 0, times = 2 + shared_.below(4); i < times; ++i) {
     make(from, to);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a run learns, and who gets to know it while the run goes on: a file, the world's rank 0,
-// other communicators.
+// Knowledge of a run, and how it spreads while the run continues: to a file, to rank 0 of the
+// world, and to other communicators.
 #include "lib/runtime/process.hpp"
 #include "lib/store/store.hpp"
 #include "railpass/function_set.hpp"
@@ -26,11 +26,11 @@ using railpass::test::stopped_clock;
 
 namespace {
 
-// Before railpass reads its settings, and removed after all else.
+// Set before railpass reads its settings, and removed after everything else.
 const struct own_store {
   own_store() {
     setenv("RAILPASS_KNOWLEDGE", folder.path().c_str(), 1);
-    setenv("RAILPASS_POLICY", "round_robin", 1);  // merges all the time
+    setenv("RAILPASS_POLICY", "round_robin", 1);  // synchronises all the time
   }
   scratch_directory folder;
 } mine;
@@ -40,9 +40,9 @@ void call_all_reduce(MPI_Comm comm, int count) {
   mpi::all_reduce(in.data(), out.data(), count, MPI_INT, MPI_SUM, comm);
 }
 
-// What is in the files now, of all_reduce among so many ranks; waits for the thread that writes.
+// The knowledge in the files about all_reduce on `num_ranks` ranks; waits for the writing thread.
 std::optional<knowledge::experience> in_files(int num_ranks, const std::string& kind) {
-  fingerprint here;  // which no machine contradicts
+  fingerprint here;  // matches every machine
   for (int look = 0; look < 500; ++look) {
     const store::known found = store::read({.own = mine.folder.path(), .others = {}}, here, 1000);
     CHECK(found.problems.empty());
@@ -58,8 +58,8 @@ bool knows_native(const knowledge::experience& e) {
   return std::ranges::find(e.arms, "native", &knowledge::arm_experience::arm) != e.arms.end();
 }
 
-// Some seconds later: calls that are long enough for merges to come and go, after which a leader
-// keeps or tells what it knows.
+// Continues for some seconds with enough calls for synchronisations to start and finish. Leaders
+// then store or share their knowledge.
 void go_on(stopped_clock& clock, MPI_Comm comm, double seconds, int count = 100) {
   clock.pass(seconds);
   for (int i = 0; i < 64; ++i) clock.pass_in(1e-3, [&] { call_all_reduce(comm, count); });
@@ -86,11 +86,11 @@ TEST_CASE("what a run has learnt so far is kept while it goes on") {
 }
 
 TEST_CASE("what other leaders learn reaches the world's rank 0") {
-  mpi::start_tuning(MPI_COMM_WORLD);  // makes a base that has all ranks
+  mpi::start_tuning(MPI_COMM_WORLD);  // creates an internal communicator of all ranks
   const communicator world = communicator::duplicate_of_world();
   if (world.size() < 4) return;
   MPI_Comm half = MPI_COMM_NULL;
-  const bool first = world.rank() < world.size() / 2 - 1;  // of another size than the second
+  const bool first = world.rank() < world.size() / 2 - 1;  // its size differs from the second one's
   MPI_Comm_split(MPI_COMM_WORLD, first ? 0 : 1, 0, &half);
   const communicator part(half);
   stopped_clock clock;
@@ -100,7 +100,7 @@ TEST_CASE("what other leaders learn reaches the world's rank 0") {
     go_on(clock, part, 1);
   }
   MPI_Barrier(MPI_COMM_WORLD);
-  // Rank 0 has heard of it and keeps it.
+  // Rank 0 has received the knowledge and stores it.
   mpi::start_tuning(world);
   go_on(clock, world, 10000);
   if (world.rank() == 0) {
@@ -114,7 +114,7 @@ TEST_CASE("communicators that are alike know what one of them has learnt") {
   const communicator first = communicator::duplicate_of_world(),
                      second = communicator::duplicate_of_world();
   if (first.size() < 2) return;
-  constexpr int count = 5000;  // of which nobody else knows
+  constexpr int count = 5000;  // known to no other process
   stopped_clock clock;
   const auto reason = [&](const communicator& comm, const std::string& name) {
     MPI_Comm_set_name(comm, name.c_str());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Neighbourhood collectives: every version of every function on grids with extents of 1, 2 and
-// more, periodic or not, and on random graphs with edges to oneself and several between two ranks.
-// What is received is what the MPI library's own call brings, byte for byte of the whole buffer,
-// and what was sent, as far as MPI's text says which.
+// Neighbour collectives: every version of every function on grids with extents of 1, 2 and more,
+// periodic or not, and on random graphs with loops and multiple edges. The test compares the whole
+// receive buffer with the result of the MPI library's own call, byte for byte, and with the sent
+// data as far as the MPI standard defines the order.
 #include "lib/sets/neighbor_versions.hpp"
 #include "lib/tuner/communicator_state.hpp"
 #include "railpass/mpi.hpp"
@@ -25,7 +25,7 @@ namespace {
 
 constexpr int calls_before_tuning = 8;
 
-/// Errors on MPI_COMM_WORLD, where MPI libraries raise what belongs to no other, are returned.
+/// Returns errors on MPI_COMM_WORLD, on which MPI libraries raise errors without a communicator.
 class returned_errors {
  public:
   returned_errors() {
@@ -50,7 +50,7 @@ struct topology {
   MPI_Comm comm = MPI_COMM_NULL;
 };
 
-// Where ranks have threads none is made for messages inside a collective.
+// With threads, the internal communicator cannot be created inside a collective.
 void make_base() { mpi::start_tuning(MPI_COMM_WORLD); }
 
 MPI_Comm grid(const std::vector<int>& extents, const std::vector<int>& periods) {
@@ -60,7 +60,7 @@ MPI_Comm grid(const std::vector<int>& extents, const std::vector<int>& periods) 
   return comm;
 }
 
-// Where edges lead is drawn alike on all ranks; each has its own in an order of its own.
+// All ranks draw the same edges; each rank lists its own edges in an order of its own.
 MPI_Comm random_graph(std::uint32_t seed, double edges_per_rank) {
   make_base();
   int rank = 0, p = 0;
@@ -80,7 +80,7 @@ MPI_Comm random_graph(std::uint32_t seed, double edges_per_rank) {
   std::mt19937 own(seed + 1000u * std::uint32_t(rank + 1));
   std::ranges::shuffle(from, own);
   std::ranges::shuffle(to, own);
-  from.reserve(1), to.reserve(1);  // MPI libraries may not take none at all
+  from.reserve(1), to.reserve(1);  // some MPI libraries reject null pointers
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, int(from.size()), from.data(), MPI_UNWEIGHTED,
                                  int(to.size()), to.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
@@ -88,10 +88,10 @@ MPI_Comm random_graph(std::uint32_t seed, double edges_per_rank) {
   return comm;
 }
 
-// The edges that a rank names here are those of the next one: MPI finds out where they belong. Open
-// MPI gives its messages for that tags -50 and -51 of the communicator, which its nonblocking
-// collectives (two to four in each call that makes a communicator) get to after 23 calls on one: it
-// hangs now and then unless the communicator is a new one.
+// Each rank names the edges of the next rank, so that MPI must redistribute them. Open MPI uses
+// tags -50 and -51 of the communicator for that. Its nonblocking collectives (two to four in each
+// call that creates a communicator) reach these tags after 23 calls, so MPI hangs now and then
+// unless the communicator is new.
 MPI_Comm distributed_graph() {
   const communicator unused = communicator::duplicate_of_world();
   int rank = 0, p = 0;
@@ -104,7 +104,7 @@ MPI_Comm distributed_graph() {
   return comm;
 }
 
-// Symmetric, as all ranks' neighbours must be there.
+// Symmetric, because the graph must contain all ranks' neighbours.
 MPI_Comm old_graph() {
   int p = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &p);
@@ -126,7 +126,7 @@ std::vector<topology> all_topologies() {
   for (const int periodic : {0, 1}) {
     const std::string suffix = periodic ? " periodic" : "";
     all.push_back({"line" + suffix, grid({p}, {periodic})});
-    if (p > 4 && !periodic) continue;  // where cores are few, these would take minutes
+    if (p > 4 && !periodic) continue;  // with few cores these would take minutes
     all.push_back({"flat" + suffix, grid({1, p, 1}, {periodic, 1 - periodic, periodic})});
     if (p % 2 == 0) all.push_back({"two rows" + suffix, grid({2, p / 2}, {periodic, periodic})});
     std::vector<int> extents(3, 0);
@@ -144,7 +144,7 @@ std::vector<topology> all_topologies() {
 
 // ---- data
 
-// The same ints in three descriptions: pairs of ints, with and without holes, or ints alone.
+// The same ints in three descriptions: pairs of ints, with and without holes, or single ints.
 class datatypes {
  public:
   datatypes() {
@@ -174,7 +174,7 @@ class datatypes {
   MPI_Datatype all_[3] = {MPI_INT, MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
 };
 
-/// One side of a call, with memory.
+/// One side of a call, with its memory.
 struct side {
   std::vector<std::byte> memory;
   int layout = 0;
@@ -188,7 +188,7 @@ struct side {
   std::byte* begin() { return memory.data() + margin_bytes; }
 };
 
-// Blocks of so many pairs each, in any order, with gaps.
+// Blocks of `pairs` pairs each, in any order, with gaps.
 side make_side(const std::vector<int>& pairs, const datatypes& types, bool mixed, bool in_order,
                std::mt19937& own) {
   side s;
@@ -197,7 +197,7 @@ side make_side(const std::vector<int>& pairs, const datatypes& types, bool mixed
   std::vector<std::size_t> order(n);
   for (std::size_t i = 0; i < n; ++i) order[i] = i;
   if (!in_order) std::ranges::shuffle(order, own);
-  // Open MPI takes no null pointers for tables, even where they are empty.
+  // Open MPI rejects null pointers for tables, even if the tables are empty.
   s.counts.resize(n + 1), s.places.resize(n + 1), s.places_bytes.resize(n + 1);
   s.types.resize(n + 1, MPI_INT);
   s.layouts.assign(n, s.layout);
@@ -219,15 +219,15 @@ side make_side(const std::vector<int>& pairs, const datatypes& types, bool mixed
 }
 
 int first_int_of(const side& s, std::size_t i) {
-  // The first int of an element with holes is the one behind.
+  // The first int of an element with holes comes second.
   const int offset = s.layouts[i] == 2 ? 8 : 0;
   int value = 0;
   std::memcpy(&value, s.memory.data() + side::margin_bytes + s.places_bytes[i] + offset, 4);
   return value;
 }
 
-// A call's lengths, in pairs of ints, are known to both ends: where several edges join two ranks it
-// is the MPI library's matter which one meets which.
+// The lengths of a call in pairs of ints, known to both ends. If several edges join two ranks, the
+// MPI library decides which edges match.
 struct lengths {
   neighbor_function f;
   std::uint32_t seed;
@@ -268,7 +268,7 @@ int call(neighbor_function f, bool tuned, side& s, side& r, const datatypes& typ
   return MPI_ERR_INTERN;
 }
 
-/// Empty, or what is wrong.
+/// Returns the fault, or an empty text.
 std::string try_call(neighbor_function f, MPI_Comm comm, const neighbors& around,
                      const datatypes& types, std::uint32_t seed) {
   using enum neighbor_function;
@@ -281,14 +281,14 @@ std::string try_call(neighbor_function f, MPI_Comm comm, const neighbors& around
   for (const int from : around.sources) received.push_back(pairs.of(from, rank));
   const bool gathers = f == all_gather || f == all_gatherv;
   if (gathers) sent = {pairs.of(rank, 0)};
-  // Open MPI wants both to be as long, even if there is none of one, and sends nothing where
+  // Open MPI requires both to be equally long, even if one side is empty, and sends nothing if
   // nothing is to be received.
   if (f == all_to_all && sent.empty()) sent = {pairs.of(0, 0)};
   std::vector<int> places = received;
   if ((f == all_to_all || f == all_gather) && places.empty()) places = {pairs.of(0, 0)};
   side s = make_side(sent, types, f == all_to_allw, f == all_to_all || gathers, own);
   side r = make_side(places, types, f == all_to_allw, f == all_to_all || f == all_gather, own);
-  // Each int says who sent it along which edge.
+  // Each int names its sender and edge.
   for (std::size_t i = 0; i < sent.size(); ++i)
     for (std::size_t b = 0; b < std::size_t(sent[i] * datatypes::pair_bytes(s.layouts[i]));
          b += 4) {
@@ -311,8 +311,8 @@ std::string try_call(neighbor_function f, MPI_Comm comm, const neighbors& around
   return {};
 }
 
-/// MPICH 4.0's own MPI_Neighbor_alltoallw loses blocks where ranks have not as many sources as
-/// destinations.
+/// MPI_Neighbor_alltoallw of MPICH 4.0 loses blocks if the numbers of sources and destinations
+/// differ.
 bool is_w_broken(MPI_Comm comm, const neighbors& around) {
 #ifdef MPICH_VERSION
   int differs = around.sources.size() == around.destinations.size() ? 0 : 1;
@@ -418,7 +418,7 @@ TEST_CASE("ranks that have nothing to do with each other may exchange different 
               out == std::vector<int>(std::size_t(received), 1000 * partner + n) && right;
     };
     exchange(mpi::neighbor_all_to_all, 1 + 100 * pair + n % 3, 1 + 100 * pair + n % 3);
-    // What a rank sends and what it receives need not be equal, either (but Open MPI wants that of
+    // A rank may send and receive different amounts, too (but Open MPI requires equal amounts for
     // MPI_Neighbor_alltoall).
     exchange(mpi::neighbor_all_gather, 1 + 100 * rank + n % 3, 1 + 100 * partner + n % 3);
   }
@@ -556,14 +556,15 @@ TEST_CASE("a message that is too long is an error, nobody hangs, and the ranks r
                                        comm);
     };
     for (int n = 0; n < calls_before_tuning + 2; ++n) CHECK(exchange(counts) == MPI_SUCCESS);
-    MPI_Barrier(comm);  // who is a few calls behind would hear of it there
+    MPI_Barrier(comm);  // a rank a few calls behind would hear of the failure there
     const int code = exchange(rank == 0 ? fewer : counts);
     if (rank == 0) {
       int found = 0;
       MPI_Error_class(code, &found);
       CHECK(found == MPI_ERR_TRUNCATE);
     }
-    // Until the next merge tells all of it calls may fail; from then on they are the MPI library's.
+    // Calls may fail until the next synchronisation reports the failure to all ranks. Afterwards
+    // they go to the MPI library.
     int failures = 1;
     for (int n = 0; n < 2000 && failures > 0; ++n) {
       std::ranges::fill(out, -1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Memory that the ranks of a host share: where there is none, who may use it when, and that MPI
-// goes on while somebody waits in it.
+// Memory that the ranks of a host share: cases without such memory, ownership of slots, and
+// progress of MPI while a rank waits in shared memory.
 #include "collectives/registry.hpp"
 #include "lib/group/base.hpp"
 #include "railpass/function_set.hpp"
@@ -28,7 +28,7 @@ namespace {
 
 using owned = std::unique_ptr<communicator>;
 
-// The ranks of the world that give the same color; none for MPI_UNDEFINED.
+// A communicator of the ranks with the same color; none for MPI_UNDEFINED.
 owned part_of_world(int color) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -38,7 +38,7 @@ owned part_of_world(int color) {
 }
 owned copy_of_world() { return part_of_world(0); }
 
-// Whether an all_reduce that is to run in shared memory is right.
+// Returns whether an all_reduce that should run in shared memory is right.
 bool adds_up(const communicator& comm, std::int64_t salt) {
   const std::int64_t mine = salt + comm.rank(), p = comm.size();
   std::int64_t sum = -1;
@@ -61,7 +61,8 @@ int world_rank() {
 
 }  // namespace
 
-// The next two come first, as later ones make a base of all ranks, and have fewer ranks than these.
+// The next two cases come first, because later cases create an internal communicator of all ranks,
+// and these cases have fewer ranks.
 TEST_CASE("no memory is shared where the settings say so") {
   if (world_size() < 3) return;
   const owned first_two = part_of_world(world_rank() < 2 ? 0 : MPI_UNDEFINED);
@@ -149,12 +150,12 @@ TEST_CASE("an idle communicator gives its slot up, and asks for one when it call
     return ran_in_memory(*live[i]);
   };
   for (int i = 0; i < node_memory::most_slots; ++i) CHECK(add());
-  CHECK(!add());  // nobody is known to be idle
+  CHECK(!add());  // no slot is known to be idle
   CHECK(calls(0));
-  CHECK(add());      // the second one has made no call meanwhile
-  CHECK(!calls(1));  // and finds none for now
+  CHECK(add());      // the second communicator has made no call in the meantime
+  CHECK(!calls(1));  // and finds no slot for now
   for (int i = 0; i < 1100; ++i) CHECK(adds_up(*live[1], i));
-  CHECK(calls(1));  // another one was idle all the time
+  CHECK(calls(1));  // another communicator was idle all the time
   live.erase(live.begin() + 2, live.end());
   CHECK(add());
 }
@@ -163,7 +164,7 @@ TEST_CASE("threads whose communicators come and go in different orders share no 
   int threads = MPI_THREAD_SINGLE;
   MPI_Query_thread(&threads);
   if (world_size() < 2 || threads != MPI_THREAD_MULTIPLE) return;
-  // So few slots are left that all want the same.
+  // Few slots are left, so that all communicators want the same slots.
   std::vector<owned> live;
   for (int i = 0; i + 1 < node_memory::most_slots; ++i) {
     live.push_back(copy_of_world());
@@ -196,7 +197,7 @@ TEST_CASE(
   const owned world = copy_of_world();
   REQUIRE(mpi::start_tuning(*world) == MPI_SUCCESS);
   for (int round = 0; round < 60; ++round) {
-    // Rows of some ranks, all at once; some ranks are in none.
+    // Rows of some ranks, all at once; some ranks are in no row.
     const int width = 1 + round % p;
     const int color =
         (world_rank() + round) % (p + 1) == 0 ? MPI_UNDEFINED : (world_rank() + round / 3) / width;
@@ -205,7 +206,7 @@ TEST_CASE(
     REQUIRE(mpi::start_tuning(*row) == MPI_SUCCESS);
     const int calls = round % 5;
     for (int k = 0; k < calls; ++k) CHECK(adds_up(*row, round * 10 + k));
-    // A root leaves at once, and is gone while others still read.
+    // The root leaves at once, while other ranks still read.
     std::vector<int> message(3000, row->rank() == 0 ? round : -1);
     CHECK(mpi::broadcast(message.data(), int(message.size()), MPI_INT, 0, *row,
                          collect(use("shared_flat"))) == MPI_SUCCESS);
@@ -251,7 +252,7 @@ TEST_CASE("a large message goes on while its sender waits in shared memory") {
   };
   for (const collective op : all_collectives) {
     if (find_algorithm(op, "shared_flat")) play(op, "shared_flat");
-    // Who opens its memory waits for the others.
+    // A rank that opens its memory waits for the other ranks.
     const algorithm* const single = find_algorithm(op, "single_copy");
     if (!single || !copies || p > single->needs.max_ranks ||
         describe(op).lengths == block_lengths::of_pair)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Calls whose lengths only pairs of ranks know: their sizes vary between ranks, between calls and
-// both, results are right whatever is decided by what merges report of them, and small ones stay
-// native if the setting says so.
+// Calls whose lengths only pairs of ranks know. Sizes vary between ranks, between calls, and both.
+// Results are right whatever the sizes in synchronisations lead to, and small calls stay native if
+// the setting requires that.
 #include "lib/runtime/process.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
@@ -21,12 +21,12 @@ using railpass::test::records;
 
 namespace {
 
-/// How many ints one rank sends another one in a call.
+/// The number of ints that one rank sends to another rank in a call.
 using lengths = std::function<int(int from, int to, int call)>;
 
 int value_of(int from, int to, int call, int i) { return (from * 31 + to) * 1009 + call * 7 + i; }
 
-/// What a rank has for others, or is to get from them.
+/// The blocks that a rank sends or receives.
 struct blocks {
   std::vector<int> counts, displacements, bytes, values;
   std::vector<MPI_Datatype> types;
@@ -49,7 +49,7 @@ struct blocks {
 
 constexpr int num_forms = 4;
 
-/// One call of a form by all ranks; whether the result is right.
+/// Makes one call of a form on all ranks; returns whether the result is right.
 bool run(int form, const communicator& comm, const lengths& n, int call) {
   const int rank = comm.rank(), size = comm.size(), root = 1 % size;
   const auto all_of = [&](const auto& count, const auto& value) {
@@ -96,7 +96,7 @@ int in_turns(int, int, int call) { return call % 2 ? 2 : 5000; }
 int by_ranks(int from, int to, int) { return (from * 7 + to * 3) % 5 * 300; }
 int by_both(int from, int to, int call) { return (from + to + call) % 4 ? 0 : call % 3 * 2000; }
 
-/// Of rank 0, about this collective of the communicator: calls of all sizes, and of single sizes.
+/// Rank 0's statistics for this collective: calls of all sizes, and of single sizes.
 struct told {
   std::int64_t of_all_sizes = 0, of_one_size = 0;
 };
@@ -125,8 +125,8 @@ TEST_CASE("results are right whatever sizes ranks and calls have") {
   CHECK(log.texts.empty());
 }
 
-// While one lives, a millisecond passes for railpass on this process whenever it looks: so long
-// takes a call, and the asking for its size as well.
+// During its life, each look at railpass' clock on this process advances the clock by a
+// millisecond. Calls, and asking for their size, take that long.
 class slow_clock {
  public:
   slow_clock() {
@@ -140,7 +140,7 @@ class slow_clock {
   static inline double now_s_ = 1000;
 };
 
-/// Makes calls until rank 0 says it is enough; false: it never does.
+/// Makes calls until rank 0 has seen enough; returns false if that never happens.
 template <class Enough>
 bool call_until(const communicator& comm, const Enough& enough) {
   constexpr int calls_between = 16;
@@ -182,7 +182,7 @@ TEST_CASE("calls below the least size are native by what merges report") {
           form, world, [](int, int, int) { return 3; }, call));
       CHECK(mpi::last_arm(world) == "native");
     }
-    bool is_tuned = false;  // all ranks know alike
+    bool is_tuned = false;  // equal on all ranks
     for (int call = 0; call < 3000 && world.size() > 1 && !is_tuned; ++call) {
       REQUIRE(run(
           form, world, [](int, int, int) { return 3000; }, call));
@@ -225,7 +225,7 @@ TEST_CASE("statistics tell the sizes that merges have reported") {
   MPI_Comm_set_name(world, "told");
   mpi::configure(world, "policy", "round_robin");
   REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
-  // The last rank alone has something for the root, and more than it has for the others.
+  // Only the last rank has data for the root, and more than for the other ranks.
   const int last = world.size() - 1;
   const lengths n = [&](int from, int, int) { return from == last ? 1000 : 0; };
   for (int call = 0; call < 60; ++call) REQUIRE(run(0, world, n, call));

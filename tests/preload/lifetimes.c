@@ -42,8 +42,8 @@ static void end_in_atexit(void) {
   MPI_Finalize();
 }
 
-// Has not been used before the delete callback of another one, in which MPI libraries give it the
-// memory of attributes that are just deleted there.
+// Stays unused until the delete callback of another communicator. In that callback, MPI libraries
+// give this communicator the memory of attributes that are being deleted.
 static MPI_Comm unused = MPI_COMM_NULL;
 
 static int last_calls(MPI_Comm comm, int key, void* value, void* extra) {
@@ -53,8 +53,8 @@ static int last_calls(MPI_Comm comm, int key, void* value, void* extra) {
   return MPI_SUCCESS;
 }
 
-// A library that does its last work when MPI_COMM_SELF's attributes are deleted; on one rank it
-// comes to that before the first collective, on the others behind.
+// A library that does its last work when the attributes of MPI_COMM_SELF are deleted. On one rank
+// this happens before the first collective, on the other ranks after it.
 static void end_in_callback(void) {
   MPI_Comm some = MPI_COMM_NULL;
   MPI_Comm_split(MPI_COMM_WORLD, rank > 0 ? 0 : MPI_UNDEFINED, 0, &some);
@@ -71,7 +71,7 @@ static void free_with_callbacks(void) {
   for (int generation = 0; generation < 26; ++generation) {
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_split(MPI_COMM_WORLD, generation % 2 ? rank / 2 : 0, 0, &comm);
-    // Before or behind railpass' own attribute, which differs from rank to rank.
+    // Before or after railpass' own attribute; differs from rank to rank.
     if (generation % 3 && rank % 2) MPI_Comm_set_attr(comm, key, NULL);
     communicate(comm, generation % 13);
     if (generation % 3 && rank % 2 == 0) MPI_Comm_set_attr(comm, key, NULL);
@@ -82,7 +82,7 @@ static void free_with_callbacks(void) {
   MPI_Comm_free_keyval(&key);
 }
 
-// Rank 0 frees its communicators and only then sends what the others wait for before they do.
+// Rank 0 frees its communicators before it sends what the other ranks wait for.
 static void free_first(void) {
   enum { some = 6 };
   for (int round = 0; round < 6; ++round) {
@@ -122,7 +122,7 @@ static void with_others_under_way(void) {
   }
 }
 
-// An operation that is not defined for its type is an error on all ranks, and the program goes on.
+// An operation that is undefined for its type is an error on all ranks; the program continues.
 static void wrong_operation(void) {
   static double in[4000], out[4000];
   MPI_Comm comm = MPI_COMM_NULL;
@@ -138,8 +138,8 @@ static void wrong_operation(void) {
   MPI_Comm_free(&comm);
 }
 
-// Only ranks 0 and 1 exchange something. What the others say of their empty blocks is their
-// business, as far as the MPI library takes it.
+// Only ranks 0 and 1 exchange data. The other ranks may pass any arguments for their empty blocks
+// that the MPI library accepts.
 static void null_types(void) {
   enum { most = 16 };
   int sends[most] = {0}, receives[most] = {0}, places[most] = {0};
@@ -161,9 +161,8 @@ static void null_types(void) {
   }
 }
 
-// MPICH refuses a receive buffer that is the send buffer on the rank where it is so, and only
-// there: the program may then repeat the call. Other libraries take it; then there is nothing to
-// repeat.
+// MPICH rejects a receive buffer that equals the send buffer, but only on that rank: the program
+// may then repeat the call. Other libraries accept it, so nothing is repeated.
 static void aliases(void) {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);

@@ -41,26 +41,26 @@ std::vector<arm> shared_arms() {
     arms.push_back(default_arm(*a));
     if (a->num_parameters() == 0) continue;
     arms.push_back(default_arm(*a));
-    // A tree of 4 ranks that is not flat; givers that write.
+    // A tree of 4 ranks that is not flat; for single copies, givers that write.
     arms.back().values[0] = a->parameter_list[0].values[1];
   }
   return arms;
 }
 
-// Two, for those that know caches; else none.
+// Two caches for arms that know caches; otherwise none.
 std::vector<std::int32_t> caches_for(const arm& a, std::int32_t p) {
   if (!a.base->needs.several_caches) return {};
   return {0, p / 2, p};
 }
 
-// Whether a message that is no blocks of ranks is cut in as many.
+// Whether the arm cuts a message without blocks of ranks into as many blocks as ranks.
 bool cuts_in_blocks(const arm& a, std::int64_t p) {
   const std::int32_t ranks = std::int32_t(p);
   return std::ranges::any_of(a.base->build({.rank = 0, .num_ranks = ranks}, a.values).steps,
                              [&](const step& s) { return s.blocks.parts == ranks; });
 }
 
-// A message of so many segments: of blocks that are equal, or the last one shorter.
+// A message of `segments` segments; blocks are equal, or the last one is shorter.
 message_size size_of_segments(const arm& a, std::int64_t p, std::int64_t segments) {
   const promise what = describe(a.base->op).what;
   if (what == promise::all_arrive) return {p, 1};
@@ -98,7 +98,8 @@ TEST_CASE("three calls in a row are right in all interleavings of up to 4 ranks"
   std::size_t states = 0;
   for (std::int32_t p = 2; p <= (test::sanitized ? 3 : 4); ++p)
     for (const arm& a : shared_arms()) {
-      // Root and size change from call to call; with 4 ranks states are too many for long messages.
+      // Root and size change from call to call. With 4 ranks and long messages there are too many
+      // states.
       const std::int64_t long_one = p < 4 ? 2 : 1;
       const std::vector<prepared_call> calls{prepare(a, p, 1, 0), prepare(a, p, long_one, p - 1),
                                              prepare(a, p, 1, p / 2)};
@@ -141,7 +142,7 @@ TEST_CASE("as many ranks as an algorithm is for have places in the rings") {
 }
 
 TEST_CASE("wrong uses of cells are found out") {
-  // Where all wait for all none could be too early.
+  // In collectives where all wait for all, no cell could be reused too early.
   const arm flat = parse_arm(collective::all_reduce, "shared_flat");
   const arm to_all = parse_arm(collective::broadcast, "shared_flat");
   const std::vector<prepared_call> calls{prepare(to_all, 3, 2, 0), prepare(to_all, 3, 1, 2),
@@ -151,13 +152,13 @@ TEST_CASE("wrong uses of cells are found out") {
     return protocol.set(in_row(calls));
   };
   CHECK(verdict(2, acknowledged_before) == "");
-  // A cell that is used again one number too early, or without asking.
+  // A cell is used again one number too early, or without any check.
   CHECK_THAT(
       verdict(2, [](std::uint64_t n, std::uint64_t cells) { return n < cells ? 0 : n - cells; }),
       ContainsSubstring("without having heard"));
   CHECK_THAT(verdict(2, [](std::uint64_t, std::uint64_t) { return std::uint64_t{0}; }),
              ContainsSubstring("without having heard") || ContainsSubstring("has overwritten"));
-  // One that is never free.
+  // A cell that is never free.
   CHECK_THAT(verdict(2, [](std::uint64_t n, std::uint64_t) { return n + 1; }),
              ContainsSubstring("wait for ever"));
   SECTION("fewer cells than places") {
@@ -200,7 +201,7 @@ TEST_CASE("a call that ends while a peer may be in opened memory is found out") 
 }
 
 TEST_CASE("opened memory is a rank's own again once the peer has shown that it is done with it") {
-  // In place rank 0 takes the sum where rank 1 has taken its input, and perhaps does again.
+  // In place, rank 0 reads the sum from where rank 1 has read its input, perhaps repeatedly.
   for (const bool again : {false, true}) {
     std::vector<schedule> all;
     for (const std::int32_t rank : {0, 1}) {
@@ -240,7 +241,7 @@ TEST_CASE("the checker rejects what single copies must not do") {
     return checker{}.check(all, {.what = promise::blocks_to_blocks, .size = {9, 1}}).message;
   };
   const auto nothing = [](auto&) {};
-  // Steps are: two that open memory, the copy of the own block, two single copies.
+  // The steps: two that open memory, the copy of the own block, two single copies.
   for (const char* name : {"single_copy", "single_copy+giver_writes=1"}) {
     CAPTURE(name);
     CHECK(verdict(name, nothing) == "");
@@ -248,7 +249,7 @@ TEST_CASE("the checker rejects what single copies must not do") {
                ContainsSubstring("shows something at the same place"));
     CHECK_THAT(verdict(name, [](auto& all) { all[1].steps[0].peer = 1; }),
                ContainsSubstring("is the rank itself"));
-    // Opened to another one than who comes.
+    // Memory opened to the wrong peer.
     CHECK_THAT(verdict(name, [](auto& all) { all[1].steps[0].peer = 0; }),
                ContainsSubstring("does not start"));
     CHECK_THAT(verdict(name, [](auto& all) { all[1].steps[3].place = 0; }),
@@ -259,13 +260,13 @@ TEST_CASE("the checker rejects what single copies must not do") {
   }
   CHECK_THAT(verdict("single_copy", [](auto& all) { all[1].steps[3].kind = step_kind::fetch; }),
              ContainsSubstring("does not start"));
-  // What a peer may be writing, or reading, until the end of the call.
+  // Memory that a peer may be writing or reading until the end of the call.
   CHECK_THAT(verdict("single_copy+giver_writes=1",
                      [](auto& all) { all[1].steps[2].blocks = all[1].steps[0].blocks; }),
              ContainsSubstring("race"));
   CHECK_THAT(verdict("single_copy",
                      [](auto& all) {
-                       // Offers what it is going to fetch.
+                       // A rank offers memory into which it will fetch.
                        for (schedule& s : all) {
                          s.steps[0].from = s.steps[0].to = buffer::output;
                          s.steps[0].blocks = s.steps[3].blocks;
@@ -325,7 +326,7 @@ affine compose(affine left, affine right) {
 affine add(affine left, affine right) { return {left.a + right.a, left.b + right.b}; }
 using operation = affine (*)(affine, affine);
 
-// The same value between gaps, as a type with holes has them.
+// The same value between gaps, as in a type with holes.
 struct with_gaps {
   std::uint32_t gap0 = 0xeeeeeeee;
   affine value;
@@ -485,7 +486,7 @@ bool run_call(cell_executor& exec, schedule_cache& cache, const planned_call& c,
   return run_call_by<Element>(run, cache, c, rank, p, caches_for(c.a, p));
 }
 
-// `wrong`: by rank, 1 + the number of the first call that gave it something else; 0: none did.
+// @param wrong by rank: 1 + the number of the first call with a wrong result; 0: none
 void check_right(const std::vector<std::atomic<int>>& wrong,
                  const std::vector<planned_call>& calls) {
   for (std::size_t r = 0; r < wrong.size(); ++r) {
@@ -507,7 +508,7 @@ std::unique_ptr<std::byte, freed> zeroed_regions(int p) {
   std::memset(memory.get(), 0, bytes);
   return memory;
 }
-// Of ranks [begin, end), which share memory.
+// Regions of ranks [begin, end), which share memory.
 cell_regions regions_of(std::byte* memory, int begin, int end) {
   cell_regions regions;
   for (int r = begin; r < end; ++r) {
@@ -531,10 +532,10 @@ TEST_CASE("threads that share cells get what collectives promise, whatever follo
     std::vector<planned_call> calls;
     for (int k = 0; k < (test::sanitized ? 150 : 1000); ++k) {
       planned_call c{.a = arms[random() % arms.size()]};
-      // Half of the calls are the one before again, in place or not.
+      // Half of the calls repeat the call before, in place or not.
       const bool again = k > 0 && random() % 2 == 0;
       c.units = random() % 2 == 0 ? 1 + random() % 8 : 1 + random() % 3000;
-      if (random() % 50 == 0) c.units = 40'000;  // goes around the ring
+      if (random() % 50 == 0) c.units = 40'000;  // wraps around the ring
       c.root = int(random() % std::uint32_t(p));
       c.commutative = random() % 2 == 0;
       if (again) c = calls.back();
@@ -563,7 +564,7 @@ TEST_CASE("threads that share cells get what collectives promise, whatever follo
 
 namespace {
 
-// Messages between threads, which are there as soon as they are sent.
+// Messages between threads, which arrive as soon as they are sent.
 class thread_rail {
  public:
   struct mail {
@@ -626,7 +627,7 @@ TEST_CASE("threads on several nodes get what collectives promise, phase by phase
   const unsigned seed = railpass::test::new_seed();
   INFO("repeat with TEST_SEED=" << seed);
   std::mt19937 random(seed);
-  // One rank alone, and nodes of as many ranks, which some arms need.
+  // A node of one rank, and nodes of equally many ranks, which some arms need.
   for (const std::vector<std::int32_t>& nodes :
        {std::vector<std::int32_t>{0, 2, 3}, {0, 1, 5, 7}, {0, 3, 6}}) {
     const int p = nodes.back();
@@ -682,7 +683,7 @@ TEST_CASE("whichever rank fails in a phase, those who wait in any other end when
   const std::vector<std::int32_t> nodes{0, 2, 4};
   constexpr int p = 4, own_code = 7, heard_code = 9;
   const arm a = parse_arm(collective::all_reduce, "nodes_shared_recursive_doubling");
-  // Leaders alone add up, of their nodes and then of all.
+  // Only leaders reduce: first within their nodes, then across all nodes.
   for (const int failing : {0, 2}) {
     const auto memory = zeroed_regions(p);
     thread_rail::mail mail;
@@ -777,7 +778,7 @@ TEST_CASE("what a rank gives to several others is packed once") {
     for (std::thread& t : ranks) t.join();
     for (int r = 0; r < p; ++r) {
       CHECK(right[std::size_t(r)]);
-      // A block for each other one; the own one and its sum, where they are copied; the sum.
+      // A block for each other rank; the own block and its sum, where copied; the sum.
       CHECK(packed[std::size_t(r)] == p - 1 + 2 + 1);
     }
   }
@@ -807,7 +808,8 @@ TEST_CASE("what the kernel does not copy is an error that names the process") {
     std::int64_t bytes = 8;
   } const nowhere;
   for (const bool writes : {false, true}) {
-    // The root reads what rank 1 offers at place 0, or rank 1 writes what the root invites at 1.
+    // The root reads rank 1's offer at place 0, or rank 1 writes into the root's memory opened at
+    // 1.
     const arm a =
         parse_arm(collective::gather, writes ? "single_copy+giver_writes=1" : "single_copy");
     const int rank = writes ? 1 : 0;
@@ -837,7 +839,7 @@ TEST_CASE(
 
 namespace {
 
-// For the calling thread, for good. False if there are no such filters here.
+// Forbids single copies for the calling thread, permanently. Returns false if filters are missing.
 bool forbid_single_copies() {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),  // the number of the call
@@ -858,7 +860,7 @@ TEST_CASE("what the kernel refuses to copy goes by way of shared memory, from so
   std::vector<planned_call> calls;
   for (const arm& a : shared_arms())
     if (std::string_view(a.base->name) == "single_copy")
-      for (const std::int64_t units : {1, 700})  // of 8 bytes: none or some whole portions
+      for (const std::int64_t units : {1, 700})  // of 8 bytes: no or several whole portions
         for (const bool with_holes : {false, true})
           calls.push_back({.a = a,
                            .units = units,
@@ -909,7 +911,7 @@ TEST_CASE("a rank hands over nothing but what it has opened to the one who asks"
                                return mine.by.is_answered() ? 7 : ++mine.looks < 5 ? 0 : 42;
                              },
                          .user_data = &watched};
-  // Rank 0 invites each other one to write its block.
+  // Rank 0 opens memory for each other rank's block.
   const arm a = parse_arm(collective::gather, "single_copy+giver_writes=1");
   const schedule s = a.base->build({.rank = 0, .num_ranks = 3}, a.values);
   const auto code_of = [&](std::byte* address, std::size_t bytes, bool writes) {
@@ -997,7 +999,7 @@ TEST_CASE("nothing of a cell is used that was written in an unlike call") {
       const auto memory = zeroed_regions(2);
       const cell_regions regions = regions_of(memory.get(), 2);
       const arm a = parse_arm(collective::broadcast, name);
-      const std::int64_t nowhere = 8;  // no address of anything
+      const std::int64_t nowhere = 8;  // an invalid address
       for (const cell_ring ring : {cell_ring::published, cell_ring::opened})
         for (const std::uint64_t place : {0, 1}) {
           std::memcpy(regions[0].content(ring, place), &nowhere, sizeof nowhere);
@@ -1020,13 +1022,13 @@ TEST_CASE("a process is asked for its memory only if it can be had") {
   std::uint64_t word = 4711;
   single_copy_probe probe = single_copy_probe::of(word);
   CHECK(probe.can_copy());
-  ++probe.word;  // another process has that number here
+  ++probe.word;  // then another process has that number here
   CHECK(!probe.can_copy());
   probe = single_copy_probe::of(word);
   probe.address = 8;
   CHECK(!probe.can_copy());
   probe = single_copy_probe::of(word);
-  probe.process = 0x7ffffff0;  // none has it
+  probe.process = 0x7ffffff0;  // no process has that number
   CHECK(!probe.can_copy());
   CHECK(word == 4711);
 }

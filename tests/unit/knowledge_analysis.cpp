@@ -25,8 +25,8 @@ std::optional<timing> takes(double seconds, double error = 0.01) { return timing
 
 instance sized(double bytes, times arms) { return {{bytes}, std::move(arms)}; }
 
-/// Problems of one or two coordinates, some of them in one place, with arms whose times have little
-/// to do with one another; some did not run.
+/// Problems of one or two coordinates, some of them equal, with arms of unrelated times; some arms
+/// did not run.
 std::vector<instance> random_problems(select::random_stream& r) {
   const int problems = 1 + r.below(9), arms = 1 + r.below(5), coordinates = 1 + r.below(2);
   std::vector<instance> known;
@@ -55,7 +55,7 @@ double best_s(const instance& p) {
   return best;
 }
 
-/// The definitions, each time from the beginning.
+/// The definitions of the paper, computed without shortcuts.
 struct oracle {
   const std::vector<instance>& known;
   analysis_options o;
@@ -75,7 +75,7 @@ struct oracle {
   double away(std::size_t i, std::span<const double> from) const {
     return distance(known[i].coordinates, from, o.by);
   }
-  /// Of all distances to others the largest one within which there is nobody who is not similar.
+  /// The largest distance to another problem within which all problems are similar.
   double reach(std::size_t i) const {
     double largest = 0;
     for (std::size_t j = 0; j < known.size(); ++j) {
@@ -164,7 +164,7 @@ TEST_CASE("each reading of D_max holds what it promises") {
 }
 
 TEST_CASE("Algorithm 1 does not hold what the paper's text promises, which is the default") {
-  // The best arm at 1 KiB is as good as any at 2 KiB; the one of 2 KiB is bad at 1 KiB.
+  // The best arm at 1 KiB is good enough at 2 KiB; the best arm at 2 KiB is bad at 1 KiB.
   const std::vector<instance> known{sized(1024, {takes(1), takes(2)}),
                                     sized(2048, {takes(2.05), takes(2)})};
   const analysis text(known), algorithm(known, {.similar = similarity::it_serves_others});
@@ -255,15 +255,15 @@ TEST_CASE("the time that is expected lies on the line between problems on both s
   const analysis lengths(known, {.by = metric::lengths});
   CHECK(lengths.from_closest(std::vector<double>{250}).made->seconds == Approx(2.5).epsilon(1e-12));
   CHECK(lengths.from_similar(std::vector<double>{400}).made->seconds == Approx(4).epsilon(1e-12));
-  CHECK(lengths.from_closest(std::vector<double>{90}).made->seconds == 1);  // nobody beyond
+  CHECK(lengths.from_closest(std::vector<double>{90}).made->seconds == 1);  // no problem beyond
   const analysis logarithms(known);
   CHECK(logarithms.from_closest(std::vector<double>{std::sqrt(100 * 300.0)}).made->seconds ==
         Approx(std::sqrt(3.0)).epsilon(1e-12));
 }
 
 TEST_CASE("curves find where two arms cross though neither neighbour has the best arm") {
-  // t0 and t2 are straight lines in logarithms; arm 1 is the best one only in the middle, where
-  // nobody was.
+  // t0 and t2 are straight lines in logarithms; arm 1 is the best only in the middle, where nothing
+  // was measured.
   const auto at = [](double bytes) {
     const double x = std::log2(bytes);
     return sized(bytes,
@@ -279,7 +279,7 @@ TEST_CASE("curves find where two arms cross though neither neighbour has the bes
 }
 
 TEST_CASE("where times are uncertain curves go by more problems, and by the surer ones") {
-  // Arm 1 takes 10 % longer, but for one size at which it was lucky.
+  // Arm 1 takes 10 % longer, except for one size with a lucky measurement.
   const auto problems = [](double error) {
     std::vector<instance> known;
     for (int i = 0; i < 9; ++i)
@@ -293,8 +293,8 @@ TEST_CASE("where times are uncertain curves go by more problems, and by the sure
 }
 
 TEST_CASE("an arm that is known on one side only is compared with the best one there") {
-  // It takes half as long as the other one at 2 MiB, but that is more than what that one took at
-  // 1 MiB; and twice as long at 1 MiB, which is less than at 2 MiB.
+  // At 2 MiB the arm takes half of the other arm's time, but more than the other arm takes at 1
+  // MiB. At 1 MiB it takes twice the other arm's time, but less than the other arm takes at 2 MiB.
   const analysis gained(
       {sized(1 << 20, {takes(1), missing}), sized(2 << 20, {takes(4), takes(2)})});
   CHECK(gained.from_curves(std::vector<double>{1.4 * (1 << 20)}).made->arm == 1);
@@ -331,7 +331,7 @@ TEST_CASE("what cannot be analysed is refused") {
 }
 
 TEST_CASE("leaving one out never sees the one left out") {
-  // Of its own time each would say that its own arm is the best one.
+  // Each problem's own time would make its own arm the best.
   std::vector<instance> known;
   for (int i = 0; i < 4; ++i) {
     times t(4, takes(2));
@@ -403,7 +403,7 @@ TEST_CASE("groups are what differs in its size alone") {
   REQUIRE(g.problems.size() == 2);
   CHECK(g.problems[0].coordinates == std::vector<double>{64});
   CHECK_FALSE(g.problems[0].arms[1]);
-  // Two runs that say 1 and 4 us with equal certainty.
+  // Two runs with times of 1 and 4 us and equal uncertainty.
   CHECK(g.problems[0].arms[0]->seconds == Approx(2e-6).epsilon(1e-9));
   CHECK(g.problems[0].arms[0]->error ==
         Approx(timing_of(ran("native", 1e-6)).error / std::sqrt(2)).epsilon(1e-9));
@@ -437,7 +437,7 @@ TEST_CASE("an arm that is worth something else contradicts, once that is clear")
     return select::pair_record{.pairs = 9, .gain = gain, .deviation = deviation};
   };
   CHECK(contradicts(now(-0.5, 0.05), known, 0.1));
-  CHECK(contradicts(now(1.5, 0.05), known, 0.1));  // knowledge of another machine may err both ways
+  CHECK(contradicts(now(1.5, 0.05), known, 0.1));  // another machine's knowledge may err both ways
   CHECK_FALSE(contradicts(now(-0.5, 0.6), known, 0.1));
   CHECK_FALSE(contradicts(now(-0.5, std::nullopt), known, 0.1));
   CHECK_FALSE(contradicts(now(std::log(2) - 0.09, 0.001), known, 0.1));

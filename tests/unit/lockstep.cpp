@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The lockstep: simulated ranks that make the same calls with different times must take the same
-// arms, and notice when they do not make the same calls.
+// The lockstep: simulated ranks make the same calls with different times. The ranks must take the
+// same arms, and detect calls that differ.
 #include "railpass/select/lockstep/lockstep.hpp"
 
 #include "railpass/select/policies.hpp"
@@ -58,7 +58,7 @@ class forgetful : public policy {
   std::unique_ptr<policy> base_;
 };
 
-/// A communicator whose ranks are all here.
+/// A communicator whose ranks are all in this process.
 class ranks {
  public:
   ranks(int num_ranks, const lockstep_settings& settings, std::string policy, std::uint64_t seed,
@@ -68,14 +68,14 @@ class ranks {
     steps_[0].expect(costs, passed_s);
   }
 
-  /// One call on all ranks; the arm they all took. Every rank measures the arm's time plus its own
-  /// delay.
+  /// One call on all ranks; returns the arm that all ranks took. Every rank measures the arm's time
+  /// plus its own delay.
   timed_call call(const context_key& key, const std::function<double(int arm)>& seconds) {
     start();
     return choose(key, seconds);
   }
 
-  /// Counts the call and makes the steps of a merge, on all ranks.
+  /// Counts the call and makes the steps of a synchronisation on all ranks.
   void start() {
     for (lockstep& ls : steps_)
       if (ls.begin_call()) ls.begin_steps(now_s_);
@@ -112,7 +112,7 @@ class ranks {
     return first;
   }
 
-  /// The policies made from now on run out of memory; see forgetful.
+  /// Policies created from now on run out of memory; see forgetful.
   void forget_after(int questions) { questions_ = questions; }
 
  private:
@@ -189,7 +189,7 @@ TEST_CASE("all ranks take the same arm in every call") {
   if (policy == "native") REQUIRE(calls_of_arm[0] == 3000);
   if (policy == "fixed") REQUIRE(calls_of_arm[1] == 3000);  // predicted fastest
 
-  // What the leader counts is what happened.
+  // The leader's counts match the actual calls.
   std::int64_t counted = 0;
   const lockstep& leader = all.steps()[0];
   for (int c = 0; c < leader.num_contexts(); ++c)
@@ -246,7 +246,7 @@ TEST_CASE(
       c = all.call(key_of(op, 12), [](int arm) { return arm_seconds(arm); });
     return std::pair(all.most_messages_in_a_call(), all.steps()[0].merges());
   };
-  // some_arms() are predicted to take 123 us and more.
+  // some_arms() have predictions of 123 us and more.
   CHECK(most(50e-6) == std::pair(6, std::int64_t(1)));
   CHECK(most(300e-6) == std::pair(1, std::int64_t(0)));
   CHECK(most(300e-6, collective::all_reduce) == std::pair(6, std::int64_t(1)));
@@ -260,7 +260,7 @@ TEST_CASE("where much time passes per call merges take one call, whatever is pre
       all.call(key_of(collective::broadcast, 16), [](int arm) { return 300 * arm_seconds(arm); });
     return all.steps()[0].merges();
   };
-  CHECK(merges_in_ten_calls(0) <= 1);  // spread over calls, as these are predicted to be short
+  CHECK(merges_in_ten_calls(0) <= 1);  // spread over calls, because the predictions are short
   CHECK(merges_in_ten_calls(20e-3) <= 1);
   CHECK(merges_in_ten_calls(60e-3) >= 2);
 }
@@ -271,7 +271,7 @@ TEST_CASE("a call that was not recorded is no sample") {
   int recorded = 0, timed = 0;
   for (int i = 0; i < 200; ++i) {
     all.start();
-    // The harness records on all ranks; a negative time is what stays where nobody records.
+    // The harness records on all ranks; a negative time means that no rank recorded.
     const bool fails = i % 3 == 0;
     const timed_call c =
         all.choose(key_of(collective::all_reduce, 4), [&](int) { return fails ? -1.0 : 1e-3; });
@@ -334,7 +334,7 @@ TEST_CASE("a first plan for which there is no memory can be made without a polic
 }
 
 TEST_CASE("a rank that missed a call is noticed in the next merge") {
-  // Each rank goes on until it has to wait for the other, as it does in MPI.
+  // Each rank continues until it has to wait for the other rank, as in MPI.
   const int skipped_at = GENERATE(0, 1, 7, 40);
   CAPTURE(skipped_at);
   // The program alternates between two sizes.
@@ -350,7 +350,7 @@ TEST_CASE("a rank that missed a call is noticed in the next merge") {
     lockstep& ls = steps[r];
     for (;;) {
       if (!std::exchange(in_call[r], true)) {
-        if (r == 1 && calls[r] == skipped_at) ++calls[r];  // never reaches railpass
+        if (r == 1 && calls[r] == skipped_at) ++calls[r];  // a call that bypasses railpass
         ++calls[r];
         ls.begin_call();
       }
@@ -396,13 +396,13 @@ TEST_CASE("ranks that make different calls notice it in the same merge and stay 
   // The fault, on rank 1.
   plan_message foreign{};
   all.start();
-  if (fault == 0) {  // it calls railpass once more
+  if (fault == 0) {  // it calls railpass once too often
     (void)all.choose(usual, seconds);
     steps[1].next_call(usual);
   } else if (fault == 1) {  // it has another context of its own
     (void)all.choose(usual, seconds);
     steps[1].next_call(key_of(collective::all_reduce, 13));
-  } else if (fault == 2) {  // it does not come to a tuned call
+  } else if (fault == 2) {  // it skips a tuned call
     for (const std::size_t r : {std::size_t(0), std::size_t(2)}) {
       timed_call c = steps[r].next_call(usual);
       if (c.needs_first_plan) {
@@ -411,7 +411,7 @@ TEST_CASE("ranks that make different calls notice it in the same merge and stay 
         steps[r].next_call(usual);
       }
     }
-  } else {  // the first plan it gets is that of another context
+  } else {  // its first plan is that of another context
     const context_key mine = key_of(collective::all_reduce, 5),
                       other = key_of(collective::all_reduce, 6);
     for (std::size_t r = 0; r < steps.size(); ++r) {
@@ -423,7 +423,7 @@ TEST_CASE("ranks that make different calls notice it in the same merge and stay 
     }
   }
 
-  // From here on arms may differ until the next merge; calls go on.
+  // Arms may differ from here until the next synchronisation; calls continue.
   int calls = 0;
   while (all.mismatches() == 0 && calls < 100000) {
     all.start();
@@ -477,7 +477,7 @@ TEST_CASE("merges become rare without bound, and cheap calls merge less than dea
   INFO(dear[0] << " " << dear[1] << " " << dear[2]);
   REQUIRE(dear[0] >= 20);
   REQUIRE(dear[0] <= 120);
-  // Ten times the calls, not nearly ten times the merges.
+  // Ten times the calls need far less than ten times the synchronisations.
   REQUIRE(dear[1] - dear[0] <= 4 * dear[0]);
   REQUIRE(dear[2] - dear[1] <= dear[1]);
 
@@ -485,13 +485,13 @@ TEST_CASE("merges become rare without bound, and cheap calls merge less than dea
   INFO(cheap[0] << " " << cheap[1]);
   REQUIRE(cheap[0] >= 1);
   REQUIRE(cheap[0] <= 6);
-  // 10 us each; 1 % of the 10 to 16 ms of these calls, and a few are free.
+  // 10 us each; 1 % of the 10 to 16 ms of these calls, plus a few free ones.
   REQUIRE(cheap[1] <= 21);
 }
 
 namespace {
 
-/// What a stream of calls, each of which takes 1 us, makes of merges.
+/// Counts the synchronisations of a stream of calls of 1 us each.
 struct stream {
   std::string policy = "native";
   int calls = 20000;
@@ -509,7 +509,7 @@ struct stream {
         double added_s = 0;
         while (ls.due() != merge_step::none)
           if (ls.step_alone()) added_s += merge_s;
-        ls.end_steps(now_s + added_s / 2);  // what one rank spends
+        ls.end_steps(now_s + added_s / 2);  // the time of one rank
         now_s += added_s;
       }
       timed_call c = ls.next_call(key);
@@ -526,7 +526,7 @@ struct stream {
 }  // namespace
 
 TEST_CASE("merges that turn out dearer than expected are soon as rare as if that had been known") {
-  // 1 % of the 20 ms, and four are free.
+  // 1 % of the 20 ms, plus four free ones.
   CHECK(stream{}.merges() <= 6);
   CHECK(stream{.expected_merge_s = 2.5e-6}.merges() <= 7);
 }
@@ -543,7 +543,7 @@ TEST_CASE("calls of several ranks that overlap leave merges 1 % of what the cloc
   CHECK(one_by_one > 40);
   CHECK(merges(0.5e-6) <= 5 + 25);
   CHECK(merges(0.125e-6) <= 5 + 6);
-  // What the program computes between its calls is no call.
+  // Computation between calls does not count as calls.
   CHECK(merges(1e-4) <= one_by_one + 1);
 }
 
@@ -558,7 +558,7 @@ TEST_CASE("where ranks share cores a merge costs what the calls beside it take l
     if (ls.begin_call()) {
       ls.begin_steps(now_s);
       while (ls.due() != merge_step::none) ls.step_alone();
-      ls.end_steps(now_s + 1e-6);  // what a rank's own clock shows
+      ls.end_steps(now_s + 1e-6);  // as measured by a rank's own clock
     }
     timed_call c = ls.next_call(key);
     if (c.needs_first_plan) {
@@ -674,7 +674,7 @@ TEST_CASE("a context that begins while merges are rare does not wait for the nex
     std::int64_t merges = leader.merges();
     for (int i = 0; i < 100; ++i) call(3);
     REQUIRE(leader.merges() - merges <= 1);  // rare
-    // A new one in between, as often as the other.
+    // A new context in between, used equally often.
     merges = leader.merges();
     bool tried = false;
     for (int i = 0; i < 12; ++i) {
@@ -697,7 +697,8 @@ TEST_CASE(
   for (int i = 0; i < 20000; ++i) call(3, 1e-2);
   const lockstep& leader = all.steps()[0];
   for (const std::int64_t merges = leader.merges(); leader.merges() == merges;) call(3, 1e-2);
-  // The next merge is thousands of short calls away, and the program has made the last of them.
+  // The next synchronisation is thousands of short calls away, and the program makes no short calls
+  // any more.
   const std::int64_t merges = leader.merges();
   for (int i = 0; i < 400; ++i) call(20, 1);
   CHECK(leader.merges() - merges >= 2);
@@ -735,7 +736,7 @@ TEST_CASE("a list with a period starts again, one without runs once") {
 }
 
 TEST_CASE("a merge's samples of the incumbent are of all calls since the last one") {
-  // The plan asks for many more than there is room for.
+  // The plan asks for many more calls than there is room for.
   struct listener final : policy {
     std::vector<std::vector<observation>>* heard = nullptr;
     std::vector<arm_prior> priors = some_arms(4);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// All ways in which ranks and their threads can come to use the same slot of shared memory one
-// after the other, with the real book and the real memory: each rank may be late at any step.
+// All interleavings in which ranks and their threads use the same slot of shared memory one after
+// the other, with the real book and real memory. Each rank may be late at any step.
 #include "lib/group/place_book.hpp"
 
 #include "support/catch.hpp"
@@ -26,19 +26,19 @@ namespace {
 
 constexpr int num_ranks = 3, num_communicators = 3;
 
-// What a thread of a rank does for a communicator, each in one piece.
+// The actions of a rank's thread for a communicator; each action is atomic.
 enum class deed : std::uint8_t {
   offer,  // says whether the slot is free
-  agree,  // waits for the others' answers; goes on only if all have said yes
+  agree,  // waits for all ranks' answers; continues only if all ranks say yes
   take,
-  take_at_once,    // where there are no threads, what all have agreed on
-  take_from_idle,  // all have left it
-  join,            // learns where numbers begin
-  call,            // rank 0 publishes, the others read
+  take_at_once,    // without threads: the slot on which all ranks have agreed
+  take_from_idle,  // all ranks have left the slot
+  join,            // learns the first number
+  call,            // rank 0 publishes, all other ranks read
   acknowledge,
-  leave,  // others' memory is not read any more
+  leave,  // no more reads of other ranks' memory
   give_back,
-  give_back_untaken  // only where not all have taken it
+  give_back_untaken  // only if some rank has not taken the slot
 };
 struct task {
   deed what;
@@ -58,7 +58,7 @@ void use(script& s, int c, int calls) {
 }
 void end(script& s, int c) { add(s, c, {deed::leave, deed::give_back}); }
 
-// As a book is that looks at a slot when it offers it, and takes it without another look.
+// A wrong book, which checks a slot at the offer and takes it without a second check.
 class careless_book {
  public:
   void add_slot(cell_region own) { own_ = own; }
@@ -87,7 +87,7 @@ struct actor {
   std::size_t script = 0;
   std::uint8_t at = 0;
   bool took = false, without = false;  // a slot
-  std::uint8_t calls = 0;              // in its communicator
+  std::uint8_t calls = 0;              // in the thread's communicator
 };
 
 template <class Book>
@@ -102,7 +102,7 @@ class explorer {
     }
   }
 
-  // Empty: right in all states.
+  // Returns an empty text if all states are right.
   std::string explore() {
     std::vector<world> open{world_};
     seen_.insert(key(world_));
@@ -132,14 +132,14 @@ class explorer {
 
  private:
   struct answers {
-    std::uint8_t given = 0, yes = 0;  // a bit for each rank
+    std::uint8_t given = 0, yes = 0;  // a bit per rank
   };
-  // All but the books' own part can be told apart by what the actors have done.
+  // Everything except the books' private state follows from the actors' positions.
   struct world {
     std::array<Book, num_ranks> books;
     std::vector<actor> actors;
     std::array<std::array<answers, 2>, num_communicators> asked{};
-    // By communicator and rank: the memory of all ranks, as it has learnt.
+    // By communicator and rank: the memory of all ranks as the rank knows it.
     std::array<std::array<std::array<cell_region, num_ranks>, num_ranks>, num_communicators>
         joined{};
     std::array<std::array<std::byte, 3 * cell_region::line_bytes>, num_ranks> memory{};
@@ -181,13 +181,13 @@ class explorer {
     return k;
   }
 
-  // False: it has to wait.
+  // Returns false if the actor has to wait.
   bool step(world& w, actor& a) {
     const bool done = act(w, a, scripts_[a.script][a.at]);
     if (done) ++a.at;
     return done;
   }
-  // What nobody else can tell from its coming later is done at once.
+  // Actions that no other actor can observe run at once, without a separate state.
   void go_on(world& w) {
     for (actor& a : w.actors)
       while (!is_done(a) && is_of_no_account(a) && step(w, a)) {

@@ -17,7 +17,7 @@ using namespace railpass::test;
 
 namespace {
 
-/// One context on one communicator; the merges carry the leader's times only.
+/// One context on one communicator; synchronisations carry the leader's times only.
 class run {
  public:
   run(std::string policy, const simulation_options& o, simulated_context context,
@@ -74,7 +74,7 @@ class run {
   std::vector<int> arms_;
 };
 
-/// Native and one arm of each of some algorithms, of which little is known.
+/// Native and one arm each of some algorithms with inaccurate predictions.
 struct predictions {
   double first_s, step_s;
 };
@@ -118,7 +118,7 @@ regret mean_regret(const std::string& policy, const simulation_options& o, int c
   return result;
 }
 
-/// A quiet machine with predictions as the issue asks for them.
+/// A quiet machine with predictions of the expected accuracy.
 constexpr simulation_options quiet{.misfit = 0.15,
                                    .wrong_family = 0,
                                    .noise = 0.03,
@@ -132,8 +132,8 @@ TEST_CASE("the default policy learns fast, and faster than the others") {
   const simulation_options o{};
   const regret best = mean_regret("knowledge_gradient", o, 100, 7);
   INFO(best.at_100 << " " << best.at_1000 << " " << best.late);
-  // Each algorithm's prediction is off by its own error: more of them are more to be misled by. And
-  // on 16 ranks the answer to what was measured comes up to 8 calls later.
+  // Each algorithm's prediction has an error of its own, so more algorithms mislead more. On 16
+  // ranks the reply to a measurement arrives up to 8 calls later.
   CHECK(best.at_100 < 14.5);
   CHECK(best.at_1000 < 5.8);
   CHECK(best.late < 4.4);
@@ -175,7 +175,7 @@ TEST_CASE("a wrong prior is overcome") {
 }
 
 TEST_CASE("native is not left for a slower arm") {
-  // Native is better than everything else by 10 to 20 %; nobody has predicted it.
+  // Native is better than all other arms by 10 to 20 %; it has no prediction.
   simulation_options o = quiet;
   o.native_table = false;
   o.native_typical = -0.15;
@@ -193,8 +193,8 @@ TEST_CASE("native is not left for a slower arm") {
 }
 
 TEST_CASE("predictions that are all far too fast do not hide that native is the fastest") {
-  // The links were sampled on an idle machine that has become a busy one, or the model misses what
-  // costs most; the native arm's time in the profile is about right.
+  // The links were sampled on an idle machine that is busy now, or the model misses the dominant
+  // cost; the native arm's time in the profile is about right.
   for (const double factor : {2.0, 3.0, 5.0, 30.0, 200.0}) {
     simulation_options o = quiet;
     o.native_typical = -0.2;
@@ -220,8 +220,8 @@ TEST_CASE("predictions that are all far too fast do not hide that native is the 
 }
 
 TEST_CASE("native is not in use where an earlier run found it slower than what was measured here") {
-  // The arm predicted to be the fastest takes three times as long, native more than that, and a
-  // reply comes 8 calls later.
+  // The arm with the fastest prediction takes three times as long, native even longer, and replies
+  // arrive 8 calls later.
   int on_native = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     simulated_context c = without_profile(collective::all_reduce, 30e-6, {50e-6, 1e-6},
@@ -231,7 +231,7 @@ TEST_CASE("native is not in use where an earlier run found it slower than what w
     one.calls(30);
     on_native += int(std::ranges::count(one.arms(), native_arm));
   }
-  CHECK(on_native > 0);  // what was measured earlier may be wrong
+  CHECK(on_native > 0);  // earlier measurements may be wrong
   CHECK(on_native <= 60);
 }
 
@@ -253,7 +253,7 @@ TEST_CASE("native is left once another arm is clearly faster") {
 }
 
 TEST_CASE("the best arm is not condemned by the first calls of all, in which all was cold") {
-  // All take ten times what is predicted, as on a busy machine without a profile.
+  // All arms take ten times their prediction, as on a busy machine without a profile.
   int found_soon = 0, found = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const simulated_context c =
@@ -285,7 +285,7 @@ TEST_CASE("native is not left for what its first calls took, where calls are sho
     p.learn(seen, calls += 4);
     return p.plan({.calls = calls, .merge_cost_s = 3e-6}).incumbent;
   };
-  // Next to merges, and all was cold: a hundred times what it takes.
+  // Cold, next to synchronisations: a hundred times native's usual time.
   CHECK(incumbent_after(40e-6, 1) == native_arm);
   CHECK(incumbent_after(40e-6, 1) == native_arm);
   SECTION("later it takes less than the others") {
@@ -317,7 +317,7 @@ TEST_CASE(
   CHECK(first_incumbent(0.35, true) == native_arm);
   CHECK(first_incumbent(0.2, false) == native_arm);
 
-  // Native's first call here contradicts what was measured of it: that tells nothing yet.
+  // Native's first call contradicts its earlier measurement, which proves nothing yet.
   knowledge_gradient_policy p = playing(0.2, true);
   const std::vector<observation> cold{{native_arm, 400e-6}};
   p.learn(cold, 4);
@@ -326,7 +326,7 @@ TEST_CASE(
 
 TEST_CASE(
     "native that was waited for when it was measured is in use again, where calls are short") {
-  // Ranks came late to its calls, by more than these take, and later they do not.
+  // Ranks arrived late at native's calls, by more than the calls take; later they do not.
   int found = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const simulated_context c =
@@ -361,7 +361,7 @@ TEST_CASE("when the best algorithm slows down, another one takes over") {
     lost += 500 * mean(one.calls(500), 0, 500) / 100;
   }
   INFO(lost / contexts);
-  // In calls of the best arm that is left, of 500.
+  // In calls of the best remaining arm, out of 500.
   CHECK(lost / contexts < 75);
 }
 
@@ -397,7 +397,7 @@ TEST_CASE("when times change, what was predicted well before is tried anew") {
 
 namespace {
 
-/// Twelve algorithms of a good profile, the first one 15 % faster than the next one.
+/// Twelve algorithms of a good profile; the first is 15 % faster than the second.
 simulated_context one_is_best() {
   simulated_context c;
   c.key = {.op = collective::all_reduce, .size_class = 12};
@@ -414,7 +414,7 @@ simulated_context one_is_best() {
   return c;
 }
 
-/// So many calls in which all arms take `factor` times as long.
+/// `calls` calls in which all arms take `factor` times as long.
 void slow_calls(run& one, double factor, int calls) {
   const std::vector<double> usual_s = one.context().true_s;
   for (double& seconds : one.context().true_s) seconds *= factor;
@@ -520,15 +520,15 @@ TEST_CASE("an arm that is nothing like its prediction is not tried again at once
       CAPTURE(trap, seed);
       run one("knowledge_gradient", quiet, c, seed);
       one.calls(400);
-      // Also the one predicted to be the fastest, with which the context begins: the first merge is
-      // made within one call.
+      // Also if the arm has the fastest prediction, with which the context starts: the first
+      // synchronisation is within one call.
       CHECK(std::count(one.arms().begin(), one.arms().end(), trap) <= 1);
     }
   }
 }
 
 TEST_CASE("who was never tried is looked at later than who was, but in time") {
-  // Arm 2 is predicted, and known, to be a little too slow to be worth a trial.
+  // Arm 2 is predicted, and known, to be slightly too slow to be worth a trial.
   simulated_context c;
   c.key = {.op = collective::all_reduce, .size_class = 12};
   c.merge_cost_s = 20e-6;
@@ -607,7 +607,7 @@ TEST_CASE("probabilities are there from the start, are probabilities, and match 
         for (const exploration& e : plan.explore) {
           REQUIRE(e.position > last);
           last = e.position;
-          // Of the calls until the next plan is wanted.
+          // Among the calls until the next plan is wanted.
           if (e.position >= plan.length) continue;
           const auto place = std::ranges::find(p->arms(), e.arm, &arm_prior::arm);
           REQUIRE(probabilities[std::size_t(place - p->arms().begin())] > 0);
@@ -623,7 +623,7 @@ TEST_CASE("probabilities are there from the start, are probabilities, and match 
 }
 
 TEST_CASE("arms that take the same do not fill the calls of an epoch with exploring") {
-  // Predictions and measurements do not tell three arms and native apart.
+  // Predictions and measurements cannot distinguish three arms and native.
   std::vector<arm_prior> priors{{.arm = 0, .native = true, .measured_only = true}};
   for (int arm = 1; arm <= 3; ++arm)
     priors.push_back({.arm = arm, .log_seconds = std::log(1e-3), .spread = 0.1, .family = arm});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Thresholds, times and sets of rails from samples, against networks whose truth is known.
+// Thresholds, times and sets of rails from samples, compared with networks of known properties.
 #include "lib/files/files.hpp"
 #include "lib/rails/tcp/choice.hpp"
 #include "railpass/transport/sampling.hpp"
@@ -56,8 +56,8 @@ time_curve sampled(const time_of_size& truth, const std::vector<double>& sizes) 
   return curve;
 }
 
-// The most that taking `before` up to the threshold and `after` from there costs at any size,
-// against taking the quicker one at each.
+// The largest loss at any size if `before` is used up to the threshold and `after` above it,
+// against using the faster one at each size.
 double worst_loss(const time_of_size& before, const time_of_size& after, threshold t, double most) {
   double worst = 0;
   for (double s = 16; s <= most; s *= 1.01) {
@@ -77,10 +77,10 @@ TEST_CASE("a crossing: always, never, in between, and not where one measurement 
   CHECK(found.bytes() == Approx(10000));
   CHECK(found.up_to(65536) == Approx(10000).margin(1));
   CHECK(found.up_to(4096) == 4096);
-  // A gain that is asked for moves the crossing up.
+  // A required gain moves the crossing up.
   CHECK(crossing(growing, flat, 0.2).bytes() == Approx(12500));
   CHECK(crossing(growing, flat).bytes() == Approx(10000 / (1 - least_gain)));
-  // The other way round, the other one is quicker from the beginning.
+  // In reverse, the second curve is faster from the start.
   CHECK(crossing(flat, growing).is_always());
   const auto more = sampled([](double s) { return 1e-5 + s * 1e-9; }, sizes);
   CHECK(crossing(more, growing).is_always());
@@ -90,7 +90,7 @@ TEST_CASE("a crossing: always, never, in between, and not where one measurement 
   CHECK(crossing({}, {}).is_never());
   CHECK(threshold::never().up_to(65536) == 65536);
   CHECK(threshold::always().up_to(65536) == 0);
-  // Lucky measurements, be they at the end or at the beginning: no crossing.
+  // Lucky measurements at the end or at the start make no crossing.
   const auto slower = sampled([](double s) { return 2e-9 * s + 1e-6; }, sizes);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     auto lucky = slower;
@@ -100,10 +100,10 @@ TEST_CASE("a crossing: always, never, in between, and not where one measurement 
     auto alike = growing;
     alike[i].seconds *= 0.95;
     CHECK(crossing(growing, alike).is_never());
-    // A single one that is clear, where nothing says the contrary.
+    // A single clear measurement counts if no other contradicts it.
     alike[i].seconds *= 0.98;
     CHECK_FALSE(crossing(growing, alike).is_never());
-    // But not where samples scatter that much, there or everywhere.
+    // A single measurement does not count if samples scatter that much, there or everywhere.
     alike[i].error_s = 0.05 * alike[i].seconds;
     CHECK(crossing(growing, alike).is_never());
     alike[i].error_s = 0;
@@ -111,7 +111,7 @@ TEST_CASE("a crossing: always, never, in between, and not where one measurement 
     for (auto& p : scattered) p.error_s = 0.05 * p.seconds;
     CHECK(crossing(scattered, alike).is_never());
   }
-  // Only sizes that both have count.
+  // Only sizes in both curves count.
   const time_curve few{flat[0], flat[9], flat[10]};
   CHECK(crossing(growing, few).bytes() > 64);
   CHECK(crossing(growing, few).bytes() < sizes[9]);
@@ -125,15 +125,15 @@ TEST_CASE("thresholds lose little more than the least gain on networks with rand
   int found = 0;
   for (int round = 0; round < 1000; ++round) {
     INFO("round " << round);
-    // Both ways go over the same network; one costs something per byte more, the other one more at
-    // once (a copy against a round trip, or against the cost of describing pieces).
+    // Both variants use the same network. One costs more per byte, the other a constant (a copy
+    // against a round trip, or against the cost of describing pieces).
     const auto base = n.piecewise(n.log_uniform(1e-6, 1e-4), 1 / n.log_uniform(3e7, 3e9), 3);
     const auto per_byte = n.piecewise(0, 1 / n.log_uniform(4e9, 2e10), 3);
     const double at_once_s = n.log_uniform(5e-8, 5e-5);
     const time_of_size before = [&](double s) { return base(s) + per_byte(s); };
     const time_of_size after = [&](double s) { return base(s) + at_once_s; };
     const threshold t = crossing(sampled(before, sizes), sampled(after, sizes));
-    // A single size must gain twice as much.
+    // A gain at a single size must be twice as large.
     CHECK(worst_loss(before, after, t, 65536) <= 3 * least_gain);
     found += !t.is_always() && !t.is_never();
   }
@@ -142,7 +142,7 @@ TEST_CASE("thresholds lose little more than the least gain on networks with rand
 
 namespace {
 
-// What decided before: the first size from which three in a row were quicker.
+// The former rule: the first of three consecutive sizes at which `after` is faster.
 threshold three_in_a_row(const time_curve& before, const time_curve& after) {
   for (std::size_t i = 0; i < before.size(); ++i) {
     bool quicker = true;
@@ -160,7 +160,7 @@ TEST_CASE("noise moves thresholds less than it did, and costs less") {
   INFO("repeat with TEST_SEED=" << seed);
   random_network n{std::mt19937_64(seed)};
   const std::vector<double> sizes = powers_of_two(64, 65536);
-  // Powers of two between the least and the largest threshold of several measurements.
+  // Octaves between the smallest and largest threshold of several measurements.
   const auto octaves = [](const std::vector<threshold>& all) {
     double least = 1e300, most = 0;
     for (const threshold& t : all) {
@@ -173,7 +173,7 @@ TEST_CASE("noise moves thresholds less than it did, and costs less") {
   int crossed = 0, alike = 0, taken_for_more = 0;
   for (int round = 0; round < 400; ++round) {
     const double latency_s = n.log_uniform(5e-6, 5e-5), s_per_byte = 1 / n.log_uniform(1e8, 3e9);
-    // A true crossing somewhere, or two ways within 1 % of each other.
+    // A true crossing somewhere, or two variants within 1 % of each other.
     const bool same = round % 2 == 0;
     const double at = n.log_uniform(300, 20000), per_byte = s_per_byte * n.uniform(0.2, 1);
     const time_of_size before = [&](double s) {
@@ -232,7 +232,7 @@ TEST_CASE("the time of a rail is that of its samples, monotone, and without the 
     for (const auto& p : eager) CHECK(t.time_s(p.bytes) == Approx(p.seconds).epsilon(1e-9));
     for (const auto& p : rendezvous)
       CHECK(t.time_s(p.bytes) == Approx(base(p.bytes)).epsilon(1e-6));
-    // Two neighbours do not say how quick what is larger is.
+    // Two neighbours do not determine the rate of larger sizes.
     time_curve noisy = rendezvous;
     noisy[noisy.size() - 2].seconds *= 1.1;
     const double beyond = delivery_time(eager, noisy).bytes_per_s();
@@ -252,9 +252,9 @@ TEST_CASE("rails that share a bottleneck are not combined") {
   const std::vector<joint_sample> shared{{{0}, 4e7}, {{1}, 4.1e7}, {{0, 1}, 4.2e7}};
   CHECK(rails_that_combine(shared, 2) == std::vector<int>{1});
   CHECK(additivity(shared, shared[2]).value() == Approx(4.2 / 8.1));
-  // Worse together than one alone.
+  // Slower together than one alone.
   CHECK(rails_that_combine({{{0}, 4e7}, {{1}, 4e7}, {{0, 1}, 2e7}}, 2) == std::vector<int>{0});
-  // Two of three share.
+  // Two of three share a link.
   CHECK(rails_that_combine({{{0}, 4e7},
                             {{1}, 4e7},
                             {{2}, 3e7},
@@ -270,7 +270,7 @@ TEST_CASE("rails that share a bottleneck are not combined") {
 
 namespace {
 
-// What sampling would find on two rails of these rates.
+// Samples of two rails with these rates, as sampling would measure them.
 link_samples samples_of(double latency_s, double asking_s, const std::vector<double>& rates,
                         double joint, double copy_s_per_byte = 2e-10) {
   link_samples s;
@@ -300,7 +300,7 @@ link_samples samples_of(double latency_s, double asking_s, const std::vector<dou
 
 TEST_CASE("samples become thresholds, a smallest part, and a plan") {
   const link_findings f = analyse(samples_of(2e-5, 3e-5, {5e7, 1.25e7}, 6.25e7));
-  // From where what is more at once is clearly less than what is more per byte.
+  // The size from which a constant cost is clearly less than a cost per byte.
   const auto from = [](double at_once_s, double rate) {
     const double part = 1 - least_gain;
     return (2e-5 + at_once_s - part * 2e-5) / (part * (1 / rate + 4e-9) - 1 / rate);
@@ -309,16 +309,17 @@ TEST_CASE("samples become thresholds, a smallest part, and a plan") {
     const double rate = r == 0 ? 5e7 : 1.25e7;
     CHECK(f.rails[r].pieces.bytes() == Approx(from(8e-6, rate)));
     CHECK(f.rails[r].two_packets.bytes() == Approx(from(4e-5, rate)));
-    CHECK(f.rails[r].rendezvous.is_never());  // within what may be sent at once
+    CHECK(f.rails[r].rendezvous.is_never());  // within the eager limit
     CHECK(f.profile.rails[r].thresholds.aggregate_bytes == Approx(from(4e-5, rate)).margin(1));
   }
-  // Splitting pays from where 3 % of the time is more than asking; nothing larger goes eagerly.
+  // Splitting pays once 3 % of the time exceeds the cost of asking; larger messages are never
+  // eager.
   CHECK(f.split.bytes() > 4096);
   CHECK(f.split.bytes() < 65536);
   for (const rail_profile& p : f.profile.rails) {
     CHECK(!p.spare);
     CHECK(p.handshake_s == Approx(3e-5 - 8e-6));
-    // What a rail carries whole is never more than what is worth a part of its own.
+    // A rail carries whole messages only up to the size of a part of its own.
     CHECK(p.thresholds.eager_bytes == f.profile.least_bytes);
     CHECK(p.thresholds.copy_bytes == f.profile.least_bytes);
     CHECK(p.thresholds.eager_bytes <= std::int64_t(f.split.bytes()));
@@ -332,7 +333,8 @@ TEST_CASE("samples become thresholds, a smallest part, and a plan") {
   CHECK(large.bytes[0] + large.bytes[1] == 10000000);
   CHECK(large.seconds == Approx(5e-5 + 1e7 / 6.25e7).epsilon(0.01));
 
-  // Rails that share a bottleneck: the slower one is spare, and eager goes as far as it pays.
+  // Rails with a common bottleneck: the slower rail is spare, and eager messages go as far as
+  // useful.
   const link_findings shared = analyse(samples_of(2e-5, 5e-5, {5e7, 4.8e7}, 5e7, 4e-9));
   CHECK(!shared.profile.rails[0].spare);
   CHECK(shared.profile.rails[1].spare);
@@ -364,7 +366,7 @@ TEST_CASE("a file of samples is read back as it was, and refused where it is dam
   const rails_measurement read = railpass::internal::files::parse_rails(text, "file");
   CHECK(railpass::internal::files::to_json(read) == text);
   CHECK(read.links[0].marks == m.links[0].marks);
-  // To the last bit, so that all ranks find the same.
+  // Bitwise equal, so that all ranks compute the same.
   const link_profile a = analyse(m.links[0].samples).profile,
                      b = analyse(read.links[0].samples).profile;
   CHECK(a.least_bytes == b.least_bytes);
@@ -403,7 +405,7 @@ TEST_CASE("a file of samples is read back as it was, and refused where it is dam
       damaged[random() % damaged.size()] = char(random());
     try {
       for (const measured_link& l : railpass::internal::files::parse_rails(damaged, "file").links)
-        plan_of(analyse(l.samples).profile, 1 << 20);  // of whatever could be read
+        plan_of(analyse(l.samples).profile, 1 << 20);  // of everything that could be read
     } catch (const railpass::error&) {
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How quick a rail is: what receivers measure, what senders make of it, and when nothing says so.
+// The rate of a rail: measurement at receivers, conversion at senders, and probes.
 #include "railpass/transport/known_rail.hpp"
 #include "railpass/transport/rate.hpp"
 #include "railpass/transport/rate_meter.hpp"
@@ -52,7 +52,7 @@ TEST_CASE("a process without a core now and then does not make a steady rail loo
   std::uniform_real_distribution<double> part(0.1, 0.7);
   rate_estimate rate(1e8, false);
   for (int k = 0; k < 20000; ++k) {
-    // A stall shows in one report of about forty, a long one in three that follow each other.
+    // A stall shows in one of about forty reports, a long stall in three consecutive reports.
     const int place = (k + 200) % 400;
     const bool stalled = place < 3 || (place % 37 == 0 && place > 10 && place < 390);
     rate.report(1e8 * (stalled ? part(random) : std::exp(noise(random))));
@@ -85,7 +85,7 @@ TEST_CASE("what is measured of packets that follow each other is the rail's rate
       }
       const packet h = some_packet(random, !paused);
       now_s += double(bytes_on_rail(h)) / rate;
-      // The receiver notices within a packet's time; how much later than it was, it cannot tell.
+      // The receiver notices an arrival within a packet's time, but does not know the exact delay.
       const double at_most_s = late ? 3e4 / rate * part(random) : 0;
       const auto got =
           meter.came(h, {.at_s = now_s + at_most_s * part(random), .late_s = at_most_s});
@@ -163,7 +163,7 @@ TEST_CASE(
   CHECK(rail.is_to_be_probed());
   rail.note_probed();
   CHECK(!rail.is_to_be_probed());
-  // It comes quicker than thought: the next one follows at once, until the estimate agrees.
+  // A faster probe than expected is followed by another at once, until the estimate agrees.
   int more = 0;
   do {
     rail.note_probed();
@@ -173,7 +173,7 @@ TEST_CASE(
   CHECK((more >= 2 && more < 20));
   CHECK(rail.bytes_per_s() == Approx(1e8).epsilon(0.1));
   CHECK(rail.time().bytes_per_s() == Approx(rail.bytes_per_s()));
-  // What is carried tells it, too.
+  // Messages also measure the rail.
   rail.note_passed_over(10);
   CHECK(rail.is_to_be_probed());
   rail.learn(1e8, false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What earlier runs learnt as a prior, and the safety net under it.
+// Priors from the knowledge of earlier runs, and their limits. The store is tested in store.cpp.
 #include "railpass/knowledge/recall.hpp"
 
 #include "railpass/knowledge/joined.hpp"
@@ -52,7 +52,7 @@ struct context {
       if (name_of(arms[i]) == name) return int(i);
     return -1;
   }
-  /// Of all arms: these, and the others'.
+  /// The given times, and `others_s` for all other arms.
   std::map<std::string, double> times(std::map<std::string, double> some, double others_s) const {
     for (const arm& a : arms) some.try_emplace(name_of(a), others_s);
     return some;
@@ -68,7 +68,7 @@ struct context {
   }
 };
 
-/// Calls of a policy alone on a machine: every one is timed and learnt at once.
+/// Calls of a policy on a simulated machine: every call is timed and learnt at once.
 class machine_of_arms {
  public:
   machine_of_arms(const context& c, std::map<std::string, double> seconds, double others_s)
@@ -79,7 +79,7 @@ class machine_of_arms {
     const auto known = seconds_.find(arm);
     return known != seconds_.end() ? known->second : others_s_;
   }
-  /// What `calls` calls take; `count` counts them by arm.
+  /// The total time of `calls` calls; `count` counts calls by arm.
   double play(select::policy& p, int calls, std::map<int, int>& count) {
     double total_s = 0;
     for (std::int64_t made = 0; made < calls;) {
@@ -129,7 +129,7 @@ TEST_CASE("what an arm took before is what it is believed to take, the better it
 
   const auto by_few = c.with(known_of({{"native", 3e-4}, {"binomial", 1e-4}}, 2));
   CHECK(c.prior_of(by_few, "binomial").spread > c.prior_of(priors, "binomial").spread);
-  // Of many arms with few samples the quickest is a lucky one.
+  // Among many arms with few samples, the fastest one was probably lucky.
   CHECK(c.prior_of(by_few, "binomial").log_seconds > c.prior_of(priors, "binomial").log_seconds);
 }
 
@@ -205,7 +205,7 @@ TEST_CASE("what was the best arm and is a bad one costs few calls") {
 
 TEST_CASE("knowledge that is contradicted is set aside") {
   const context c;
-  // What was three times as fast as native is hardly faster any more.
+  // The arm that was three times as fast as native is hardly faster now.
   const auto p =
       recalling(c, known_of(c.times({{"native", 3e-4}, {"double_binary_tree", 1e-4}}, 5e-4)));
   std::map<int, int> count;
@@ -213,7 +213,7 @@ TEST_CASE("knowledge that is contradicted is set aside") {
   machine.play(*p, 300, count);
   INFO(p->reason());
   CHECK(p->reason().find("contradict") != std::string::npos);
-  // The new policy has priors that know of no earlier run.
+  // The priors of the new policy know no earlier run.
   CHECK(std::ranges::none_of(p->arms(), &select::arm_prior::remembered));
 }
 

@@ -33,7 +33,7 @@ const fingerprint machine{.num_hosts = 4,
                           .cpu_model = "Imaginary 3000",
                           .mpi_library = "Some MPI 1.0"};
 
-// Times are multiples of powers of two, which numbers of single precision hold.
+// Times are powers of two (or multiples), which single precision represents exactly.
 knowledge::arm_experience arm(const std::string& name, std::int64_t samples, double mean_s) {
   return {.arm = name,
           .calls = 2 * samples,
@@ -70,7 +70,7 @@ knowledge::run_record run(std::vector<knowledge::experience> contexts,
           .contexts = std::move(contexts)};
 }
 
-// Run n of many, each with problems of its own and one that all share.
+// Run n of many: a problem of its own, and a problem that all runs share.
 knowledge::run_record numbered(int n) {
   return run({context(1), context(1000 + n)}, "2026-02-01T00:00:00Z");
 }
@@ -115,7 +115,7 @@ int status_of(pid_t child) {
   return status;
 }
 
-// All the runs are there, each once.
+// Checks that each of the runs is there exactly once.
 void check_numbered(const fs::path& own, int num_runs) {
   const auto contexts = read(own);
   REQUIRE(contexts.size() == std::size_t(num_runs) + 1);
@@ -143,7 +143,7 @@ TEST_CASE(
   CHECK(report.problems.empty());
   CHECK(read(folder.path()) == contexts);
   CHECK(files_in(folder.path(), "").size() == 1);
-  // A second time there is nothing to do, but for the names of the files, which are gone now.
+  // Compacting again changes nothing except the names of the files, which are gone.
   store::compact(folder.path());
   const auto files = files_in(folder.path(), "");
   store::compact(folder.path());
@@ -196,7 +196,7 @@ TEST_CASE("at most so many contexts are read, the most useful ones, also beside 
     REQUIRE(best.size() == 3);
     for (int i = 0; i < 3; ++i) CHECK(best[std::size_t(i)].of.bytes == 50 - i);
   }
-  // What was the least useful is used a lot now: what is in the database counts, too.
+  // The least useful problem is now used a lot: runs in the database count, too.
   store::add(folder.path(), run({context(1, 1000)}));
   const auto best = store::read({.own = folder.path(), .others = {}}, machine, 1).contexts;
   REQUIRE(best.size() == 1);
@@ -239,7 +239,7 @@ TEST_CASE("older runs do not drown newer ones, and few samples do not outweigh m
   known.arms.resize(1);
   known.arms[0].pairs = {.pairs = 1000000, .wins = 1000000, .gain = 1, .deviation = 0.01};
   const knowledge::experience old = known;
-  // The machine has become four times as slow.
+  // The machine has become four times slower.
   for (int n = 1; n <= 12; ++n) {
     knowledge::experience slow =
         context(8, 100, "2026-03-0" + std::to_string(n % 9 + 1) + "T00:00:00Z");
@@ -257,13 +257,13 @@ TEST_CASE("older runs do not drown newer ones, and few samples do not outweigh m
   CHECK(known.arms[0].pairs->pairs == 1001200);
   CHECK(known.first_at == old.first_at);
   CHECK(known.last_at == "2026-03-01T00:00:22Z");
-  // One sample against a million: hardly a difference.
+  // One sample against a million makes hardly a difference.
   knowledge::experience one = context(8, 1, "2026-03-01T00:00:00Z");
   one.arms = {arm("native", 1, std::exp2(-8))};
   CHECK(joined(old, one).arms[0].mean_s < 1.1 * old.arms[0].mean_s);
-  // In whichever order they come.
+  // The order does not matter.
   CHECK(joined(old, one) == joined(one, old));
-  // The spread of both is that of each, and how far apart they are.
+  // The joint spread consists of the single spreads and the distance of the means.
   knowledge::experience a = context(8, 10), b = context(8, 10, "2026-03-01T00:00:00Z");
   a.arms = {arm("native", 10, 1)};
   b.arms = {arm("native", 10, 2), arm("ring", 3, 1)};
@@ -292,7 +292,7 @@ TEST_CASE("contexts are handed out in as many bytes as there are, the first ones
   for (std::size_t cut = 0; cut < bytes.size(); ++cut)
     CHECK_THROWS_AS(store::decode(bytes.substr(0, cut)), error);
   CHECK_THROWS_AS(store::decode(bytes + 'x'), error);
-  // Nested deeply enough to end a program that follows.
+  // Nested deeply enough to overflow the stack of a recursive parser.
   CHECK_THROWS_AS(store::decode(std::string(1 << 20, '\x81')), error);
   CHECK_THROWS_AS(store::decode(std::string(1 << 20, '\xa1')), error);
   CHECK_THROWS_AS(store::decode(std::string(1 << 20, '\xc1')), error);
@@ -318,7 +318,7 @@ TEST_CASE("a byte that has changed in a run's file is noticed, and the file is l
       check_noticed(damaged);
     }
   for (std::size_t cut = 0; cut < intact.size(); cut += 7) check_noticed(intact.substr(0, cut));
-  // What brings files together leaves it alone, too.
+  // compact() leaves the damaged file in place, too.
   std::string damaged = intact;
   damaged[intact.size() / 2] ^= 1;
   replace(path, damaged);
@@ -411,7 +411,7 @@ TEST_CASE("what a newer railpass wrote is left out and left alone") {
   CHECK(fs::exists(newer_run));
   fs::remove(newer_run);
   CHECK(read(folder.path()).size() == 1);
-  // The same with a database: runs go on adding, nothing is brought together.
+  // The same with a database: runs still add files, and compact() does nothing.
   const fs::path newer_database = files_in(folder.path(), ".db").at(0);
   make_newer(newer_database);
   const std::string kept = content(newer_database);
@@ -432,7 +432,7 @@ TEST_CASE("200 runs that end in the same second, from several processes") {
     }));
   for (const pid_t child : children) CHECK(status_of(child) == 0);
   CHECK(files_in(folder.path(), "").size() == 200);
-  CHECK(read(folder.path()).size() == 65);  // more files than a run reads at its beginning
+  CHECK(read(folder.path()).size() == 65);  // more files than a run reads at its start
   store::compact(folder.path());
   check_numbered(folder.path(), 200);
 }
@@ -447,7 +447,7 @@ TEST_CASE(
       for (int i = 0; i < runs / 3; ++i)
         store::add(folder.path(), numbered(process * (runs / 3) + i));
     }));
-  // One that takes no lease stands for one whose clock is wrong.
+  // A process without a lease stands for a process whose clock is wrong.
   for (int process = 0; process < 4; ++process)
     others.push_back(in_process([&] {
       for (;;) {
@@ -456,7 +456,7 @@ TEST_CASE(
           for (const fs::path& lease : files_in(folder.path(), "lease")) ::unlink(lease.c_str());
       }
     }));
-  // What is read meanwhile never has a run twice, nor less than before.
+  // Concurrent reads never contain a run twice, nor fewer runs than before.
   std::int64_t before = 0;
   for (int i = 0; i < 30; ++i) {
     for (const knowledge::experience& e :
@@ -507,7 +507,7 @@ TEST_CASE(
     for (const fs::path& lease : files_in(folder.path(), "lease")) fs::remove(lease);
   }
   CHECK(written > 0);
-  // What they left is cleared away once it is old.
+  // Old leftovers are removed.
   const fs::path machine_folder = files_in(folder.path(), "").at(0).parent_path();
   replace(machine_folder / "20260131T120000Z-0123456789abcdef.run.tmp0123456789abcdef", "half");
   replace(machine_folder / "7.db.tmp0123456789abcdef", "");
@@ -535,7 +535,7 @@ TEST_CASE("a lease keeps others out until it expires, and then one takes it over
     CHECK(files_in(folder.path(), ".run").size() == 1);
   }
   CHECK(files_in(folder.path(), "lease").empty());
-  // Of one of this host that has died, and of one that lives.
+  // A lease of a dead process of this host, and of a living one.
   CHECK(status_of(in_process([&] {
           const auto its = store::lease::take(where);
           ::_exit(its ? 0 : 1);
@@ -547,7 +547,7 @@ TEST_CASE("a lease keeps others out until it expires, and then one takes it over
     replace(other, "9000000000" + owner);
     CHECK(!store::lease::take(where));
   }
-  // Of one that is at it, and of ones that died: expired, cut short just now and long ago.
+  // A lease in use, and leases of dead processes: expired, cut short now, cut short long ago.
   replace(other, "9000000000\n");
   CHECK(!store::lease::take(where));
   replace(other, "");
@@ -555,7 +555,7 @@ TEST_CASE("a lease keeps others out until it expires, and then one takes it over
   fs::last_write_time(other, fs::file_time_type::clock::now() - std::chrono::hours(1));
   CHECK(store::lease::take(where));
   CHECK(!fs::exists(other));
-  // Of many that find an expired one, at most one has it.
+  // Of many processes that find an expired lease, at most one takes it.
   int taken_in_all = 0;
   for (int round = 0; round < 50; ++round) {
     replace(other, "1000000000\n");
@@ -610,7 +610,7 @@ TEST_CASE("stores and exports are merged each run once, however often they come"
     CHECK(report.present == 8);
     check_numbered(mine.path(), 8);
   }
-  // Runs that are not kept one by one any more come together, if none of them is there.
+  // Runs that are no longer kept one by one are joined if none of them is in the database.
   store::compact(theirs.path(), {.most_bytes = 3000, .not_before = {}});
   const auto merged = runs_of(theirs.path());
   REQUIRE(merged.size() < 8);
@@ -667,7 +667,7 @@ TEST_CASE("a database of 10000 contexts is read from its beginning") {
   CHECK(file.find(context(9999).of) == context(9999));
   CHECK(!file.find(context(10001).of));
   CHECK(read(folder.path()).size() == 10000);
-  // What is not needed is not looked at.
+  // Unneeded parts of the file are not read.
   std::string damaged = content(path);
   damaged[damaged.rfind("ring+segment_bytes")] = 'R';
   replace(path, damaged);
@@ -716,7 +716,8 @@ TEST_CASE("a run that goes on is read as it is so far, and counts once when it h
   CHECK(contexts[0].runs == 2);
   CHECK(contexts[1].arms[0].samples == 24);
 
-  // Who brings files together leaves it alone, and others do not take it for one that has ended.
+  // compact() leaves the file of a running process in place, and readers do not mistake it for a
+  // finished run.
   store::compact(folder.path());
   CHECK(files_in(folder.path(), ".running").size() == 1);
   CHECK(files_in(folder.path(), ".run").size() == 1);  // the same one
@@ -782,7 +783,7 @@ TEST_CASE("what a run had kept counts as its own even where its end cannot be wr
   CHECK_THROWS_AS(going.end(wrong), error);
   CHECK(files_in(folder.path(), ".running").empty());
   CHECK(files_in(folder.path(), ".run").size() == 1);
-  store::compact(folder.path());  // which would leave alone what goes on
+  store::compact(folder.path());  // which leaves runs in progress alone
   CHECK(store::contents(folder.path()).machines.at(0).runs.size() == 1);
   CHECK(read(folder.path()).at(0).arms[0].samples == 8);
 }

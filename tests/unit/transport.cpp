@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The transport over simulated rails: order, matching, every byte once, bounded memory, the time it
-// takes, and peers that do not keep to the protocol.
+// The transport over simulated rails: order, matching, every byte exactly once, bounded memory,
+// times, and peers that break the protocol. Real rails are in tests/rails.
 #include "railpass/transport/transport.hpp"
 
 #include "railpass/transport/strategies.hpp"
@@ -34,7 +34,7 @@ struct world {
                                                   make_strategy(strategy), options));
   }
 
-  /// Until nothing moves any more, or `done` says so.
+  /// Runs until nothing moves any more, or `done` returns true.
   template <class Done>
   void run(const Done& done) {
     for (;;) {
@@ -113,7 +113,7 @@ TEST_CASE("every message arrives once, whole and in order, over any rails, with 
     world w(n, rails, how.name.data(), options, random() % 2 == 0);
     INFO("round " << round << ", " << how.name << ", " << rails.size() << " rails");
 
-    // Per pair, tag and channel messages are numbered; receives are posted in another order.
+    // Messages are numbered per pair, tag and channel; receives are posted in another order.
     struct message {
       int from, to, tag;
       channel on;
@@ -135,7 +135,7 @@ TEST_CASE("every message arrives once, whole and in order, over any rails, with 
     std::vector<std::size_t> to_send, to_receive;
     for (std::size_t i = 0; i < messages.size(); ++i) to_send.push_back(i);
     to_receive = to_send;
-    // Receives of different (from, tag, channel) change places; those of the same keep their order.
+    // Receives of different (from, tag, channel) change places; equal ones keep their order.
     for (std::size_t k = 0; k + 1 < to_receive.size(); ++k) {
       const message &a = messages[to_receive[k]], &b = messages[to_receive[k + 1]];
       if ((a.from != b.from || a.tag != b.tag || a.to != b.to || a.on != b.on) && random() % 2 == 0)
@@ -249,7 +249,8 @@ TEST_CASE("a rank keeps no more of unexpected messages than the credit it gave")
   for (std::uint64_t k = 0; k < 200; ++k) sent.push_back(pattern(1000, k));
   for (bytes& b : sent) sends.push_back(w.ranks[0]->send(1, 0, all(b)));
   w.run();
-  // With 256 bytes more each, of 16 times as much more, beside the last one.
+  // Each message costs 256 bytes more; the credit has 16 times 256 bytes more, and room for one
+  // more message.
   CHECK(w.network.carried_bytes(0) + w.network.carried_bytes(1) == 12000);
   CHECK(std::count_if(sends.begin(), sends.end(), [](auto& s) { return s->done(); }) == 12);
   received.assign(200, bytes(1000));
@@ -269,7 +270,7 @@ TEST_CASE("small messages of many channels that wait for a busy rail leave in on
     bytes large = pattern(1 << 20, 1), into(1 << 20), small = pattern(100, 2);
     w.ranks[1]->receive(0, 0, all(into));
     w.ranks[0]->send(1, 0, all(large));
-    w.run([&] { return w.network.transmissions(0) == 3; });  // asked, granted, all it takes at once
+    w.run([&] { return w.network.transmissions(0) == 3; });  // request, grant, first parts
     for (channel c = 0; c < channels; ++c) w.ranks[0]->send(1, 5, all(small), {}, c);
     CHECK(w.network.transmissions(0) == 3);
     w.run();
@@ -346,7 +347,7 @@ TEST_CASE(
     }
     w.run();
     CHECK(w.ranks[0]->all_sent());
-    // And is bounded again.
+    // Memory is bounded again.
     for (int k = 0; k < 3000; ++k) w.ranks[0]->send(1, k, all(sent));
     w.run();
     CHECK(w.ranks[1]->arrived(0) < 3060);
@@ -476,13 +477,13 @@ TEST_CASE("blocking sends of small messages end, in whatever order they are rece
     std::size_t next[senders] = {}, received = 0;
     operation_ptr sends[senders], receive;
     bytes into;
-    bool began = random() % 2 == 0;  // else it receives once nothing moves any more
+    bool began = random() % 2 == 0;  // otherwise the rank receives once nothing moves any more
     for (bool goes_on = true; std::exchange(goes_on, false);) {
       for (std::size_t from = 0; from < senders; ++from) {
         if (sends[from] && !sends[from]->done()) continue;
         while (next[from] < program.size() && program[next[from]].from != int(from)) ++next[from];
         if (next[from] == program.size()) {
-          w.ranks[from]->say_farewell();  // while its messages are still to be received
+          w.ranks[from]->say_farewell();  // while other ranks still have to receive its messages
           continue;
         }
         sending& s = program[next[from]++];
@@ -576,7 +577,7 @@ TEST_CASE("a send that has not ended is owed to nobody") {
 
 namespace {
 
-// Random messages and receives of few tags and channels, with hardly any credit.
+// Random messages and receives with few tags and channels, and hardly any credit.
 void matches_as_mpi_says(unsigned seed) {
   INFO("repeat with TEST_SEED=" << seed);
   std::mt19937_64 random(seed);
@@ -610,7 +611,7 @@ void matches_as_mpi_says(unsigned seed) {
     receives.reserve(400);
     const auto num_tags = 1 + random() % 5;
     const std::uint64_t receives_of_ten = 2 + random() % 6;
-    const bool waits = random() % 2 == 0;  // nothing moves before all are begun
+    const bool waits = random() % 2 == 0;  // nothing moves before all have started
     for (int k = 0; k < 400; ++k) {
       const int tag = int(random() % num_tags);
       const channel on = channel(random() % 2);
@@ -657,15 +658,15 @@ void matches_as_mpi_says(unsigned seed) {
       return s.on == r.on && (r.from == any_source || r.from == s.from) &&
              (r.tag == any_tag || r.tag == s.tag);
     };
-    // Of a rank's messages that a receive takes it gets the first one that no earlier receive has
-    // got; no receive waits while a message that it takes has met none.
+    // A receive gets the first matching message of a rank that no earlier receive has got. No
+    // receive waits while a matching message is without a receive.
     for (std::size_t m = 0; m < sends.size(); ++m)
       for (std::size_t k = 0; k < receives.size(); ++k) {
         const sending& s = sends[m];
         const receiving& r = receives[k];
         if (!fit(s, r) || s.met_by == int(k)) continue;
         const bool s_is_later = s.met_by == -1 || s.met_by > int(k);
-        if (!s_is_later) continue;  // an earlier receive has it
+        if (!s_is_later) continue;  // matched by an earlier receive
         REQUIRE(r.meets != -1);
         const sending& got = sends[std::size_t(r.meets)];
         REQUIRE((got.from != s.from || r.meets < int(m)));
@@ -686,7 +687,7 @@ void matches_as_mpi_says(unsigned seed) {
 }  // namespace
 
 TEST_CASE("with hardly any credit messages meet receives as MPI says, and none waits in vain") {
-  // The first ones are of messages that were overtaken on their way to a receive of any tag.
+  // The first two seeds overtake messages on their way to a receive of any tag.
   for (const unsigned seed : {3135209415u, 405497160u, railpass::test::new_seed()})
     matches_as_mpi_says(seed);
 }
@@ -707,14 +708,15 @@ TEST_CASE("large messages take what the rails take together, if they are known")
     INFO("ratio " << r);
     CHECK(time_of(r, "auto", 1 << 20, 4) < 1.02 * ideal_s + 1e-4);
     CHECK(time_of(r, "auto", 4 << 20, 1) < 1.02 * ideal_s + 1e-4);
-    // 16 messages of 64 KiB, four times as many bytes.
+    // 16 messages of 64 KiB, so four times as many bytes.
     CHECK(time_of(r, "auto", 64 << 10, 16) < (1.05 * ideal_s + 4.5e-4) / 4);
     if (r > 2) CHECK(time_of(r, "equal", 4 << 20, 1) > 4 * (1 << 20) / 1e8);
   }
 }
 
 TEST_CASE("what a rail was expected to carry of a message, idle ones take over") {
-  // Thought equal, but one carries a tenth of that: half of the message there would take 210 ms.
+  // Rails of equal estimated rate, but one has a tenth of it: half of the message would take 210
+  // ms.
   world w(2, {{1e-5, 1e8}, {1e-5, 1e8}});
   w.network.set_rate(1, 1e7);
   bytes sent = pattern(4 << 20, 1), received(4 << 20);
@@ -722,12 +724,13 @@ TEST_CASE("what a rail was expected to carry of a message, idle ones take over")
   w.ranks[0]->send(1, 0, all(sent));
   w.run(got);
   CHECK(received == sent);
-  // The best split, and the two parts of a millisecond (as thought) that it was given in advance.
+  // The best split, plus the two parts of a millisecond (as estimated) given to the rail in
+  // advance.
   CHECK(w.network.now_s() < (4 << 20) / 1.1e8 + 2e5 / 1e7 + 1e-3);
 }
 
 TEST_CASE("rates are learnt while messages run, and changes are noticed") {
-  // Nothing is known at first; then one rail becomes ten times slower, and quick again.
+  // The rates are unknown at first; then one rail becomes ten times slower, and fast again.
   world w(2, {{1e-5, 4e8}, {1e-5, 1e8}}, "auto", {}, false);
   bytes sent = pattern(1 << 20, 1), received(1 << 20);
   const auto run_one = [&] {
@@ -779,7 +782,7 @@ TEST_CASE("what a rail carries for several peers at once is not mistaken for a s
     w.run([&] { return std::all_of(ops.begin(), ops.end(), [](auto& o) { return o->done(); }); });
     return w.network.now_s() - before_s;
   };
-  // To one peer after the other first.
+  // First to one peer after the other.
   for (const bool at_once : {false, true}) {
     double sum_s = 0;
     for (int k = 0; k < 40; ++k) {
@@ -789,11 +792,11 @@ TEST_CASE("what a rail carries for several peers at once is not mistaken for a s
     }
     const double ideal_s = double((p - 1) * n) / (5e7 + 1.25e7);
     INFO("at once: " << at_once);
-    // Of one message the slow rail carries one part or two.
+    // The slow rail carries one or two parts of a message.
     CHECK(sum_s < 1.25 * ideal_s);
   }
-  // Among three peers, all of which were sent to at once: the parts of one message stand together
-  // on the slow rail and take turns with others' on the quick one.
+  // To three peers at once: the parts of one message are consecutive on the slow rail, and
+  // alternate with other messages' parts on the fast rail.
   for (int peer = 1; peer < p; ++peer) {
     CAPTURE(peer);
     CHECK(w.ranks[0]->report(peer, 0).bytes_per_s == Approx(5e7).epsilon(0.1));
@@ -810,8 +813,8 @@ TEST_CASE("what a rail carries for several peers at once is not mistaken for a s
 TEST_CASE("ranks of a host that share its rails carry together what one carries, steady or not") {
   constexpr int p = 4;  // on each of two hosts
   constexpr std::int64_t total = 32 << 20;
-  // Each rank sends to one on the other host, four messages at a time; with pause_s > 0 all but the
-  // first one stop for so long after every four. Bytes/s of all together.
+  // Each rank sends to a rank on the other host, four messages at a time. With pause_s > 0 all
+  // ranks except the first pause for that time after every four. Returns the total rate in bytes/s.
   const auto rate_of = [&](int senders, std::size_t n, double pause_s) {
     world w(2 * p, {{1e-5, 5e7}, {1e-5, 1.25e7}}, "auto", {}, false, p);
     bytes out = pattern(n, 1), in(n);
@@ -873,19 +876,19 @@ TEST_CASE("what was measured of a peer's rails decides how messages travel") {
     for (const operation_ptr& op : receives) CHECK(op->done());
     return std::pair(at_once, w.network.carried_bytes(1));
   };
-  // Large messages over both rails, or whole over the better one where the other is spare.
+  // Large messages use both rails, or only the better rail if the other is spare.
   CHECK(carried(profile(100, 100, false), 1 << 20, "auto").second > 1 << 20);
   CHECK(carried(profile(100, 100, true), 1 << 20, "auto").second == 0);
-  // What another strategy does is nobody's business.
+  // Other strategies ignore the mark.
   CHECK(carried(profile(100, 100, true), 1 << 20, "equal").second == 2 << 20);
 
-  // Four small messages that wait: in one transmission, two or four.
+  // Four small waiting messages leave in one transmission, two or four.
   const auto transmissions = [&](std::int64_t aggregate, const char* strategy) {
     world w(2, {{}}, strategy);
     link_profile known = profile(10000, aggregate, false);
     known.rails.pop_back();
     w.ranks[0]->know(1, known);
-    // Until a large message has filled the rail.
+    // A large message must first fill the rail.
     const auto big = w.ranks[0]->send(1, 9, {{out.data(), out.size()}});
     const auto got = w.ranks[1]->receive(0, 9, {{in.data(), in.size()}});
     w.run([&] { return w.network.carried_bytes(0) > 0; });
@@ -942,7 +945,7 @@ TEST_CASE("a rail that has recovered is found by small messages alone") {
       w.network.set_rate(0, 5e6);
       stream_s(600, 16);
       REQUIRE(w.ranks[0]->report(1, 0).bytes_per_s == Approx(5e6).epsilon(0.1));
-      // Nothing is lost by looking whether it still is as slow.
+      // Checks of whether the rail is still slow cost nothing.
       const double slow_s = stream_s(400, 16);
       CHECK(slow_s < 1.1 * double(n) / (5e6 + 1.25e7));
       w.network.set_rate(0, 5e7);
@@ -985,7 +988,7 @@ TEST_CASE("looking at a rail that nothing is sent over costs at most a thirtieth
     CHECK(double(w.network.probed_bytes(1)) / slow < w.network.now_s() / 30);
     CHECK((w.network.probed_bytes(1) > 0) == (slow > 1e6));
     CHECK(w.ranks[0]->report(1, 1).sent_bytes == 0);
-    // Of messages of a few bytes nobody needs to know how quick large ones would be.
+    // Messages of a few bytes do not need the rates of large messages.
     const std::int64_t before = w.network.probed_bytes(1);
     for (int k = 0; k < 20000; ++k) {
       const operation_ptr got = w.ranks[1]->receive(0, 0, {{received.data(), 1000}});
@@ -1129,7 +1132,7 @@ TEST_CASE("a network that falls silent is an error for those who wait, within th
       bytes to(1 << 20), sent = pattern(1 << 20, 1);
       w.ranks[0]->receive(1, 0, all(to));
       if (both) w.ranks[1]->receive(0, 0, all(to));
-      if (large) w.ranks[0]->send(1, 1, all(sent));  // which nobody asks for
+      if (large) w.ranks[0]->send(1, 1, all(sent));  // a message without a receive
       const auto failed_after_s = [&](std::size_t rank, double most_s) {
         const double began_s = w.network.now_s();
         for (; w.network.now_s() < began_s + most_s; w.network.pass(1e-2)) try {
@@ -1141,7 +1144,7 @@ TEST_CASE("a network that falls silent is an error for those who wait, within th
           }
         return most_s;
       };
-      // As long as the other host answers there is time, whatever its process does.
+      // A peer has time as long as its host answers, whatever its process does.
       CHECK(failed_after_s(0, 100) == 100);
       const int sent_before = w.network.transmissions(0);
       CHECK(failed_after_s(0, 100) == 100);
@@ -1158,7 +1161,7 @@ TEST_CASE(
   world w(2, {{1e-4, 1e8}});
   bytes to(100), sent = pattern(100, 1);
   for (int k = 0; k < 30; ++k) {
-    w.ranks[0]->send(1, 1, all(sent));  // under way at each look
+    w.ranks[0]->send(1, 1, all(sent));  // in flight at each look
     w.ranks[0]->progress(w.network.now_s());
     w.network.pass(100);
   }
