@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Large messages under way: announced by a number of the sender's, asked for and received by a
-// number of the receiver's. Each rank has one row of numbers for both.
+// Large messages in flight: announced under a number of the sender, granted and received under a
+// number of the receiver. Each rank has one sequence of numbers for both.
 #pragma once
 
 #include "railpass/transport/message.hpp"
@@ -17,13 +17,14 @@ class rendezvous {
 
   // ---- the sender ----
 
-  /// The number that the message is announced with.
+  /// Returns the number of the announcement.
   std::uint32_t announce(const message_ptr& op) {
     const std::uint32_t id = free_id(requested_);
     requested_.emplace(id, op);
     return id;
   }
-  /// Whom a peer asks for so many bytes of; null if no such message was announced to it.
+  /// Takes an announced message of which the peer asks for `wanted_bytes`; null if the peer got no
+  /// such announcement.
   message_ptr take_announced(int peer, std::uint32_t sender_id, std::int64_t wanted_bytes) {
     const auto found = requested_.find(sender_id);
     if (found == requested_.end() || found->second->peer() != peer ||
@@ -33,42 +34,41 @@ class rendezvous {
     requested_.erase(found);
     return op;
   }
-  /// The peer wants none of it; null as before.
+  /// Takes an announced message that the peer declines; null as above.
   message_ptr take_declined(int peer, std::uint32_t sender_id) {
     return take_announced(peer, sender_id, 0);
   }
-  /// What was announced to the peer and has up to so many bytes ends for who sends it.
+  /// Ends the sends announced to the peer with at most `most_copied_bytes`.
   void end_early(int peer, std::int64_t most_copied_bytes) {
     for (const auto& [id, op] : requested_)
       if (op->peer() == peer && op->bytes() <= most_copied_bytes) op->end_early();
   }
-  /// Tells `visit` of every message that was announced and not asked for.
+  /// Calls `visit` with every announced message that has no grant yet.
   template <class Visit>
   void for_each_announced(const Visit& visit) const {
     for (const auto& [id, op] : requested_) visit(*op);
   }
-  /// Whether everything that was announced has been asked for.
+  /// Whether every announced message has been granted or declined.
   bool all_taken() const { return requested_.empty(); }
 
   // ---- the receiver ----
 
-  /// The number by which its bytes are asked for. One of no bytes is not waited for.
+  /// Returns the number of the grant. A grant of 0 bytes is not stored.
   std::uint32_t expect(const message_ptr& op) {
     const std::uint32_t id = free_id(receiving_);
     if (op->bytes() > 0) receiving_.emplace(id, op);
     return id;
   }
-  /// What a part from a peer belongs to; null if nothing of that number was asked for there.
+  /// The message to which a peer's part belongs; null if the peer has no such grant.
   message_ptr expected(int peer, std::uint32_t receiver_id) const {
     const auto found = receiving_.find(receiver_id);
     if (found == receiving_.end() || found->second->peer() != peer) return nullptr;
     return found->second;
   }
-  /// All of it has come.
+  /// The whole message has arrived.
   void end(std::uint32_t receiver_id) { receiving_.erase(receiver_id); }
 
-  /// Tells `mark` of every peer that something is awaited of: to ask, or to send what was asked
-  /// for.
+  /// Calls `mark` with every peer of which something is expected: a grant, or data.
   template <class Mark>
   void mark_awaited(const Mark& mark) const {
     for (const auto* const some : {&requested_, &receiving_})
@@ -78,7 +78,7 @@ class rendezvous {
  private:
   using by_id = std::unordered_map<std::uint32_t, message_ptr>;
 
-  // The next one that names no other message: after 2^32 of them numbers come again.
+  // The next unused number: numbers wrap around after 2^32 messages.
   std::uint32_t free_id(const by_id& named) {
     while (named.contains(next_id_)) ++next_id_;
     return next_id_++;

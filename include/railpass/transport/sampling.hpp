@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// From what was measured between two ranks to what the transport does with their rails: times,
-// thresholds between two ways of doing the same, and which rails are worth being used together.
-// After Brunet, Trahay, Denis, Namyst: A sampling-based approach for communication libraries
-// auto-tuning, IEEE Cluster 2011, https://hal.inria.fr/inria-00605735. No I/O.
+// Converts measurements between two ranks to parameters of their rails: times, thresholds between
+// two protocols, and the set of rails that is worth combining. Measuring itself is in lib/rails.
+// Source: Brunet, Trahay, Denis, Namyst: A sampling-based approach for communication libraries
+// auto-tuning, IEEE Cluster 2011, https://hal.inria.fr/inria-00605735.
 #pragma once
 
 #include "railpass/base/error.hpp"
@@ -21,17 +21,17 @@
 
 namespace railpass::transport {
 
-/// The median of what was measured at one size, and the standard error of that median.
+/// The median of the times at one size, and the standard error of the median.
 struct measured_time {
   double bytes = 0;
   double seconds = 0;
   double error_s = 0;
 };
 
-/// Times by growing size.
+/// Times in the order of size.
 using time_curve = std::vector<measured_time>;
 
-/// The size from which another way is quicker.
+/// The size from which another protocol is faster.
 class threshold {
  public:
   static threshold always() { return threshold(0); }
@@ -39,7 +39,7 @@ class threshold {
   static threshold from(double bytes) { return threshold(bytes); }
   bool is_always() const { return bytes_ == 0; }
   bool is_never() const { return std::isinf(bytes_); }
-  /// The largest size at which the first way is taken, but at most `most_bytes`.
+  /// The largest size for the first protocol, but at most `most_bytes`.
   std::int64_t up_to(std::int64_t most_bytes) const {
     return bytes_ >= double(most_bytes) ? most_bytes : std::int64_t(bytes_);
   }
@@ -50,19 +50,19 @@ class threshold {
   double bytes_;
 };
 
-/// Another way must be worth so much, or it is not taken.
+/// The gain that justifies another protocol.
 inline constexpr double least_gain = 0.03;
 
-/// The size from which `after` is taken. One way is clearly quicker at a size where it takes less
-/// than (1 - gain) of the other one, and by more than one and a half standard errors, of that size
-/// and of all sizes usually. The threshold is the one that loses the least by that, over all sizes
-/// that both have, the largest of several; between the sizes around it the difference of the times
-/// is taken as linear. `after` is never taken unless it is clearly quicker at two sizes from there
-/// on, or at one by twice as much as is asked for: one lucky measurement is no crossing.
+/// Returns the size from which to use `after`. A protocol is clearly faster at a size if it takes
+/// less than (1 - gain) of the other protocol's time, and by more than one and a half standard
+/// errors (of that size, and the usual one of all sizes). The threshold minimises the total loss
+/// over all common sizes; among equals the largest wins, and the exact place is interpolated
+/// linearly. `after` is never used unless it is clearly faster at two larger sizes, or at one size
+/// by twice the required gain: a single lucky measurement makes no crossing.
 inline threshold crossing(const time_curve& before, const time_curve& after,
                           double gain = least_gain) {
   struct both {
-    double bytes, before_s, after_s, error;  // of the difference, as part of the slower one
+    double bytes, before_s, after_s, error;  // of the difference, relative to the slower time
 
     double difference() const { return (before_s - after_s) / std::max(before_s, after_s); }
   };
@@ -81,7 +81,7 @@ inline threshold crossing(const time_curve& before, const time_curve& after,
   };
   std::size_t first = common.size();
   int evidence = 0, evidence_so_far = 0;
-  double lost = 0, least_lost = 0;  // by `after` from a size on, less what `before` loses there
+  double lost = 0, least_lost = 0;  // by `after` from a size on, minus the loss of `before`
   for (std::size_t i = common.size(); i-- > 0;) {
     const double difference = common[i].difference(), least = asked(common[i]);
     if (difference > least) evidence_so_far += difference > 2 * least ? 2 : 1;
@@ -100,57 +100,57 @@ inline threshold crossing(const time_curve& before, const time_curve& after,
   return threshold::from(left.bytes + (right.bytes - left.bytes) * left_s / (left_s - right_s));
 }
 
-/// One rail by itself. One way: half of a message there and one of the same size back.
+/// One rail alone. Times are half of a round trip with messages of equal size.
 struct rail_samples {
-  time_curve copied;       ///< sent at once, its pieces copied behind the header
-  time_curve pieces;       ///< sent at once, its pieces read by the network
+  time_curve copied;       ///< eager, pieces copied behind the header
+  time_curve pieces;       ///< eager, pieces read by the network
   time_curve rendezvous;   ///< announced, asked for, sent
-  time_curve two_packets;  ///< two messages of half the size each, one by one
-  time_curve aggregate;    ///< the same in one transmission
+  time_curve two_packets;  ///< two messages of half the size each, separately
+  time_curve aggregate;    ///< as two_packets, in one transmission
 };
 
-/// What rails carried at the same time, by the receiver's clock.
+/// Several rails at the same time, by the receiver's clock.
 struct joint_sample {
-  std::vector<int> rails;  ///< growing
+  std::vector<int> rails;  ///< ascending
   double bytes_per_s = 0;
 };
 
-/// The rails between two ranks.
+/// Measurements of the rails between two ranks.
 struct link_samples {
-  time_curve memory_copy;  ///< what a receiver does with a message that came too early
+  time_curve memory_copy;  ///< a receiver's copy of a message that came too early
   std::vector<rail_samples> rails;
   std::vector<joint_sample> joint;  ///< each rail by itself, and sets of several
   time_curve together;              ///< messages split over the rails that combine, as rendezvous
 };
 
-/// What was measured between one pair of ranks, for all pairs alike.
+/// Measurements between one pair of ranks, valid for all such pairs.
 struct measured_link {
   bool same_host = false;
   std::vector<std::string> marks;  ///< what the rails were on either side; another one: other rails
   link_samples samples;
 };
 
-/// What is kept of a measurement.
+/// The stored part of a measurement.
 struct rails_measurement {
   std::string railpass_version;
   std::string measured_at;  ///< UTC, 2026-01-31T12:00:00Z
   std::vector<measured_link> links;
 };
 
-/// What was found out, beside the profile that follows from it.
+/// Findings besides the profile that follows from them.
 struct rail_findings {
   threshold pieces = threshold::always();      ///< from here copying is slower
-  threshold rendezvous = threshold::never();   ///< from here asking first is quicker
+  threshold rendezvous = threshold::never();   ///< from here asking first is faster
   threshold two_packets = threshold::never();  ///< from here aggregating is slower
 };
 struct link_findings {
   std::vector<rail_findings> rails;
-  threshold split = threshold::never();  ///< from here several rails are quicker than the best one
+  threshold split = threshold::never();  ///< from here several rails are faster than the best rail
   link_profile profile;
 };
 
-/// B(A) / sum of B(i): what the rails of a set carry together of what each carries alone. Nothing
-/// if one of them was not measured alone.
+/// B(A) / sum of B(i): the rate of a set of rails relative to the rails' own rates. Empty if a rail
+/// was not measured alone.
 inline std::optional<double> additivity(const std::vector<joint_sample>& all,
                                         const joint_sample& set) {
   double sum = 0;
@@ -164,8 +164,8 @@ inline std::optional<double> additivity(const std::vector<joint_sample>& all,
   return set.bytes_per_s / sum;
 }
 
-/// The smallest set of rails that carries (almost) as much as any that was measured: who is not in
-/// it shares a bottleneck with those who are, or is too slow to matter. All rails if none was.
+/// The smallest set of rails with (almost) the highest measured rate. Other rails share a
+/// bottleneck with these, or are too slow to matter. All rails if no set was measured.
 inline std::vector<int> rails_that_combine(const std::vector<joint_sample>& all, int num_rails) {
   double most = 0;
   for (const joint_sample& s : all) most = std::max(most, s.bytes_per_s);
@@ -195,7 +195,7 @@ inline std::vector<transfer_time::point> points_of(const time_curve& curve) {
   return points;
 }
 
-// The time at any size between the samples, and beyond them by the last slopes.
+// The time at any size, interpolated between samples and extrapolated with the last slopes.
 inline double interpolated_s(const time_curve& curve, double bytes) {
   if (curve.empty()) return 0;
   if (curve.size() == 1) return curve.front().seconds;
@@ -213,12 +213,12 @@ inline time_curve quicker_of(const time_curve& a, const time_curve& b, threshold
 
 }  // namespace detail
 
-/// Sent at once: the quicker of copying and not, without what the receiver may have to copy.
+/// Eager times: the faster of copying and not copying, without a copy at the receiver.
 inline time_curve eager_times(const rail_samples& rail, threshold pieces) {
   return detail::quicker_of(rail.copied, rail.pieces, pieces);
 }
 
-/// The same with the receiver's copy, which is what asking first avoids.
+/// Eager times with the receiver's copy, which asking first avoids.
 inline time_curve eager_times_with_copy(const time_curve& eager, const time_curve& memory_copy) {
   time_curve result = eager;
   for (measured_time& p : result)
@@ -226,7 +226,7 @@ inline time_curve eager_times_with_copy(const time_curve& eager, const time_curv
   return result;
 }
 
-/// What announcing and asking adds: the median over the sizes that were sent both ways.
+/// The cost of announcing and asking: the median over the sizes sent with both protocols.
 inline double handshake_s(const time_curve& eager, const time_curve& rendezvous) {
   std::vector<double> differences;
   for (const measured_time& e : eager)
@@ -235,10 +235,11 @@ inline double handshake_s(const time_curve& eager, const time_curve& rendezvous)
   return differences.empty() ? 0 : std::max(0.0, median(differences));
 }
 
-/// How long the rail takes for bytes that it may carry at once: as measured up to the largest size
-/// that was sent eagerly, then what rendezvous took less the asking. Exact at those sizes, but for
-/// times that fall with the size. Larger ones go on at the rate between the largest size and a
-/// quarter of it, as two neighbours would say too little. Throws error with fewer than two sizes.
+/// The rail's time for bytes that it may carry at once. Up to the largest eager size the measured
+/// times count, then rendezvous times minus the handshake. The result is exact at the measured
+/// sizes, unless times decrease with size. Beyond, the rate between the largest size and a quarter
+/// of it continues, because two neighbouring sizes are too uncertain.
+/// @throws error with fewer than two sizes
 inline transfer_time delivery_time(const time_curve& eager, const time_curve& rendezvous) {
   std::vector<transfer_time::point> points = detail::points_of(eager);
   const double asking_s = handshake_s(eager, rendezvous);
@@ -246,7 +247,7 @@ inline transfer_time delivery_time(const time_curve& eager, const time_curve& re
     if (points.empty() || r.bytes > points.back().bytes)
       points.push_back({r.bytes, std::max(0.0, r.seconds - asking_s)});
   if (points.size() < 2) throw error("samples of a rail: expected times of two sizes or more");
-  // The line through the first two points says how long nothing takes.
+  // The line through the first two points gives the time of an empty message.
   if (points.front().bytes > 0) {
     const double slope =
         (points[1].seconds - points[0].seconds) / (points[1].bytes - points[0].bytes);
@@ -264,7 +265,8 @@ inline transfer_time delivery_time(const time_curve& eager, const time_curve& re
   return transfer_time(std::move(points));
 }
 
-/// All of it. Throws error if a rail has too few samples.
+/// Runs the whole analysis.
+/// @throws error if a rail has too few samples
 inline link_findings analyse(const link_samples& samples) {
   link_findings found;
   constexpr auto most_eager = std::int64_t(most_eager_bytes);
@@ -292,7 +294,7 @@ inline link_findings analyse(const link_samples& samples) {
         std::find(combining.begin(), combining.end(), r) == combining.end();
   if (combining.size() < 2) return found;
 
-  // The best that one rail does, either way, against all that combine.
+  // The best single rail with either protocol, compared with all rails that combine.
   time_curve best;
   for (const measured_time& t : samples.together) {
     double best_s = std::numeric_limits<double>::infinity();
@@ -304,7 +306,7 @@ inline link_findings analyse(const link_samples& samples) {
     best.push_back({t.bytes, best_s});
   }
   found.split = crossing(best, samples.together);
-  if (found.split.is_never()) {  // at no size that was tried
+  if (found.split.is_never()) {  // at no measured size
     for (std::size_t r = 0; r < samples.rails.size(); ++r) {
       const auto rate = [&](std::size_t i) { return found.profile.rails[i].time.bytes_per_s(); };
       std::size_t quickest = 0;
@@ -324,8 +326,8 @@ inline link_findings analyse(const link_samples& samples) {
   for (const std::int64_t s : shares)
     if (s > 0) least = std::min(least, s);
   found.profile.least_bytes = std::max<std::int64_t>(1, least);
-  // What is sent at once goes whole over one rail. Where messages wait for one another, splitting
-  // pays from smaller sizes than for one alone: as soon as its parts are worth a packet.
+  // An eager message uses one rail. If messages wait for each other, splitting pays as soon as the
+  // parts are worth a packet, so from smaller sizes than for a single message.
   for (rail_profile& p : found.profile.rails) {
     p.thresholds.eager_bytes = std::min(p.thresholds.eager_bytes, found.profile.least_bytes);
     p.thresholds.copy_bytes = std::min(p.thresholds.copy_bytes, p.thresholds.eager_bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What comes before what, whatever the timing: messages of a pair of ranks, steps that touch the
-// same memory, and of a barrier each rank's beginning before all ends.
+// Checks orders that hold for any timing: messages of a pair of ranks, steps that touch the same
+// memory, and, for a barrier, each rank's start before any rank's end.
 #pragma once
 
 #include "railpass/schedule/checking/call.hpp"
@@ -75,17 +75,17 @@ class order_checks {
     return true;
   }
 
-  // A barrier: who has surely begun when a rank begins the first phase, all before the end of the
-  // last.
+  // For a barrier: the ranks that have certainly started when a rank starts the first phase must be
+  // all ranks before the end of the last phase.
   void forget_arrivals() {
     const std::size_t words = arrival_words();
     come_.assign(std::size_t(call_.num_ranks) * words, 0);
     for (index v = 0; v < call_.num_ranks; ++v)
       come_[std::size_t(v) * words + std::size_t(v) / 64] |= std::uint64_t{1} << (v % 64);
   }
-  // Who has when it ends this one; `met` says for each receive which send it met, and for who looks
-  // what it saw: what its instances wait for, and what the senders of its messages waited for.
-  // Found in rounds until nothing changes; schedules of barriers are short.
+  // The ranks that have certainly started when a rank ends this phase, from the dependencies of its
+  // instances and of the senders of its messages. `met` maps each receive to its send, and each
+  // shared step to the step it saw. Repeats until nothing changes; schedules of barriers are short.
   void note_arrivals(const std::vector<index>& met) {
     const std::size_t words = arrival_words();
     arrived_.assign(steps_.instances.size() * words, 0);
@@ -131,9 +131,9 @@ class order_checks {
  private:
   std::size_t arrival_words() const { return (std::size_t(call_.num_ranks) + 63) / 64; }
 
-  // Which steps that open memory to a peer are surely over when another step of the rank touches
-  // memory: it looks at what the peer shows after its own copy, or is where the peer puts something
-  // after that. Of steps with one instance.
+  // The steps of a rank that opened memory to a peer, and are certainly over when another step
+  // touches memory. That step either sees something that the peer shows after its own copy, or is
+  // the target of a later put. For steps with one instance.
   void find_closed(std::span<const task> mine) {
     closed_.assign(mine.size(), {});
     for (const task& t : mine) {
@@ -158,7 +158,7 @@ class order_checks {
           closed_[std::size_t(t.number)].push_back(o.number);
     }
   }
-  // By step of a rank: whether all of it has surely ended when `t` begins.
+  // By step of a rank: whether the whole step has certainly ended when `t` starts.
   std::vector<bool> done_before(const task& t, std::span<const task> all) const {
     std::vector<bool> done(all.size(), false);
     std::vector<index> open{t.number};
@@ -179,9 +179,9 @@ class order_checks {
     return std::ranges::find(closed, opening) != closed.end();
   }
 
-  // clock(t, i)[u]: how many instances of step u are surely done when instance i of step t starts.
-  // Dependencies are all of the kind "the first k instances of u are done", so these numbers say
-  // everything about order.
+  // clock(t, i)[u]: the number of instances of step u that are certainly done when instance i of
+  // step t starts. All dependencies are of the form "the first k instances of u are done", so these
+  // numbers describe the order completely.
   index* clock(const task& t, index i) {
     return clocks_.data() + std::size_t(t.first - clock_base_ + i) * clock_width_;
   }
@@ -201,22 +201,22 @@ class order_checks {
         const auto awaited = index(instances_awaited(d, i / t.segments, i % t.segments, t.segments,
                                                      other.what->rounds, other.total));
         if (awaited == 0) continue;
-        // What awaited instances waited for is done as well.
+        // The dependencies of awaited instances are done as well.
         join(now, clock(other, awaited - 1));
-        // A peer may be in opened memory until the end of the call, or until it shows that it is
-        // not.
+        // A peer may access opened memory until the end of the call, or until it shows that it has
+        // finished.
         if (d.lag != dependency::posted && !opens_memory(other.what->kind))
           now[other.number] = std::max(now[other.number], awaited);
       }
-      // Local instances run one after the other; messages are only posted so.
+      // Local instances run one after the other; messages are only posted in order.
       if (!message && !opens_memory(t.what->kind)) now[t.number] = i;
       if (looks(t.what->kind))
         for (const index o : closed_[std::size_t(t.number)]) now[o] = 1;
     }
   }
 
-  // Instances are looked at in the order of the steps, in which they could run. So it is enough to
-  // compare each with the last writer of each unit and with the readers since.
+  // Instances are checked in the order of the steps, which is a possible order of execution.
+  // Therefore each instance is compared only with the last writer of each unit and later readers.
   bool check_races_of(const task& t, index i) {
     const step& s = *t.what;
     const instance& x = steps_.instances[std::size_t(t.first + i)];
@@ -244,7 +244,8 @@ class order_checks {
     const std::size_t cell = where * std::size_t(call_.size.units) + std::size_t(unit);
     const index writer = writers_[cell];
     if (writer != none && !ordered_before(writer, t, i)) return race(t, i, writer, unit);
-    // Of one step's reads the last one counts: it is done when all are, in terms of clocks.
+    // The last read of a step counts, because it is done when all its reads are, in terms of
+    // clocks.
     index& head = readers_[cell];
     if (head != none && steps_.instances[std::size_t(reads_[std::size_t(head)].first)].owner ==
                             steps_.instances[std::size_t(t.first)].owner)

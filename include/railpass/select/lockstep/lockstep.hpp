@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How all ranks of a communicator take the same arm in every call without a message per call: a
-// state machine without I/O that every rank feeds with the same calls. Rank 0, the leader, holds
-// the policies; the others only follow. Its parts: what is followed (followed_context.hpp), in
-// which call a merge makes which step (merge_steps.hpp), what is sent (merge_words.hpp), what the
-// leader learns (leader.hpp), and when it wants the next merge (merge_pacing.hpp).
+// The lockstep: a state machine without I/O with which all ranks of a communicator choose the same
+// arm in every call, without a message per call. Every rank feeds it the same calls. Rank 0, the
+// leader, holds the policies; all other ranks follow. The parts have a file each: the state of a
+// context (followed_context.hpp), the steps of a synchronisation ("merge") by call
+// (merge_steps.hpp), messages (merge_words.hpp), the leader (leader.hpp), and the time of the next
+// synchronisation (merge_pacing.hpp).
 //
-//   * Contexts are numbered in order of first use. Each has a current plan: an incumbent, a list of
-//     calls that run another arm, and how often the incumbent is timed.
-//   * A new context gets its first plan by one broadcast of a fixed-size message in its first call,
-//     which also says by when the next merge begins.
-//   * Times of timed calls travel to the leader in a merge, along a tree: every rank adds its own
-//     to those of its children and passes the report on, MIN by MIN; the leader learns, plans, and
-//     its reply takes the same way back. The tree is binomial: in one call a rank receives at most
-//     one message and sends at most one, and what it receives has been sent a call ago, so nobody
-//     waits. Where waiting costs little beside a call, all do everything in one call instead, along
-//     a wider tree, and learn sooner. When to merge next, and how, is part of the reply.
-//   * Sequence number, contexts, calls and plans are hashed into every report. If the ranks differ,
-//     the reply says so to all, and the communicator stays native for good.
+// - Contexts are numbered in order of first use. Each context has a current plan: an incumbent, a
+//   list of calls that run another arm, and how often the incumbent is timed.
+// - A new context gets its first plan in its first call, by one broadcast of a fixed-size message.
+//   The message also limits when the next synchronisation starts.
+// - Times of timed calls travel to the leader in a synchronisation, along a tree. Every rank
+//   combines its own times with its children's (MIN of each word) and passes the report on. The
+//   leader learns and plans, and its reply takes the same path back. The tree is binomial: in one
+//   call a rank receives at most one message, sent a call ago, and sends at most one, so no rank
+//   waits. If waiting costs little compared with a call, all steps are made within one call along a
+//   wider tree, which teaches sooner. The reply contains the time and form of the next
+//   synchronisation.
+// - Sequence number, contexts, calls and plans are hashed into every report. If the ranks differ,
+//   the reply says so to all ranks, and the communicator falls back to native permanently.
 //
-// What a caller does in each blocking call, with `ls` the communicator's lockstep:
+// The caller's part in each blocking call, with `ls` the communicator's lockstep:
 //
 //     if (ls.awaits_next()) ls.note_next(clock(), dependence_in(next collective));
 //     if (ls.begin_call()) {                              // rarely: a merge has a step to make
@@ -75,18 +77,18 @@ namespace railpass::select {
 
 /// Equal on all ranks of a communicator.
 struct lockstep_settings {
-  int max_contexts = 256;  ///< later ones run the native arm, untimed
+  int max_contexts = 256;  ///< later contexts run native without timing
 };
 
-/// What a call is to do. `context` and `slot` belong to the lockstep.
+/// The decision for a call. `context` and `slot` belong to the lockstep.
 struct timed_call {
   int context = -1;
   int arm = native_arm;
   int slot = -1;
   bool timed = false;
   bool needs_first_plan = false;
-  bool notes_end = false;     ///< the next call of the context may want to know when this one ended
-  bool watches_core = false;  ///< record() wants to know whether the rank's core was given away
+  bool notes_end = false;     ///< the context's next call may need to know when this call ended
+  bool watches_core = false;  ///< record() needs to know whether the rank lost its core
 };
 
 enum class merge_outcome : std::uint8_t { agreed, mismatch };
@@ -111,9 +113,10 @@ class lockstep {
     if (is_leader_) leader_.reserve(spare_contexts);
   }
 
-  /// Leader only, before the first call: better guesses than those of an unknown machine, and how
-  /// much time has passed per call so far, if that is known; and the account of the process, which
-  /// outlives the lockstep.
+  /// Leader only, before the first call: replaces the defaults for an unknown machine.
+  /// @param costs expected costs of synchronisations
+  /// @param passed_s time per call so far, in seconds; 0 if unknown
+  /// @param of_process the process's account, which outlives the lockstep
   void expect(const merge_costs& costs, double passed_s = 0, account* of_process = nullptr) {
     const own_float_environment own;
     pacing_ = merge_pacing(steps_.spread_height(), costs, passed_s, of_process);
@@ -121,65 +124,65 @@ class lockstep {
     leader_.expect_asking(costs.ask_s);
   }
 
-  /// All ranks, before the first call: their clocks are one, or they have agreed on one, so the
-  /// cost of a call to the program can be told.
+  /// On all ranks, before the first call: the ranks share a clock or have agreed on one, so that
+  /// the cost of a call to the program can be measured.
   void share_clock() {
     shares_clock_ = true;
     report_.share_clock();
   }
   bool shares_clock() const { return shares_clock_; }
-  /// Before post(), where clocks are not one: what this rank knows of the agreed one by now.
+  /// Before post(), if clocks differ: what this rank knows about the agreed clock so far.
   void know_clock(const clock_offset& of_this_rank) { clock_ = of_this_rank; }
-  /// This rank measures by a clock of its own after all: what it says counts as before.
+  /// This rank measures by a clock of its own after all: its times then count as without a clock.
   void lose_clock() { mine_.lacks_clock = true; }
 
-  /// Counts one blocking call on the communicator; true if due() has something to do.
+  /// Counts one blocking call on the communicator; returns whether due() has something to do.
   bool begin_call() { return steps_.begin_call(); }
 
   merge_step due() const { return steps_.due(); }
-  /// The next step of a merge that has begun, even if it is not due.
+  /// The next step of a started synchronisation, even if the step is not due.
   merge_step outstanding() const { return steps_.outstanding(); }
 
-  /// Begins a merge.
+  /// Starts a synchronisation.
   void post();
 
-  /// The tree of the merge that is under way, or else of the next one.
+  /// The tree of the current synchronisation, or else of the next one.
   const tree_place& tree() const { return steps_.tree(); }
-  /// Steps `collect` and `deliver`: which of the rank's children in it they are about.
+  /// Steps `collect` and `deliver`: the child in question.
   int child() const { return steps_.child(); }
 
-  /// Ends step `collect`: adds the report of child(), as it was received. May be longer than it was
-  /// sent if what is behind is merge_report::neutral.
+  /// Ends step `collect`: adds the report received from child(). The received report may be longer
+  /// than sent if the rest is merge_report::neutral.
   void add(std::span<const std::int32_t> childs_report) {
     report_.add(childs_report);
     steps_.collected();
   }
 
-  /// Ends step `report`: what is to be sent to the parent. Stays the lockstep's and as it is until
-  /// the next post(), as reply() does.
+  /// Ends step `report`: returns the message for the parent. Like reply(), it belongs to the
+  /// lockstep and stays unchanged until the next post().
   std::span<const std::int32_t> report() {
     steps_.reported();
     return report_.words();
   }
-  /// Ends it on the leader.
+  /// Ends step `report` on the leader.
   void answer();
 
-  /// Step `receive`: where the parent's reply is to be received; received() ends it.
+  /// Step `receive`: room for the parent's reply; received() ends the step.
   std::span<std::int32_t> reply_room() { return reply_.room(); }
   void received() { steps_.received(); }
 
-  /// Ends step `deliver`: what is to be sent to what was child() before.
+  /// Ends step `deliver`: returns the message for the rank that was child() before.
   std::span<const std::int32_t> reply() {
     steps_.delivered();
     return reply_.words();
   }
 
-  /// Takes over the leader's reply. `mismatch` is returned once, on all ranks in the same call;
-  /// from then on every call is native and no merge is due.
+  /// Applies the leader's reply. Returns `mismatch` once, on all ranks in the same call; from then
+  /// on every call is native and no synchronisation is due.
   merge_outcome consume();
 
-  /// Makes the due step of a leader that is alone, or that stands for ranks which measure what it
-  /// measures. True if it ends a merge.
+  /// Makes the due step of a leader without other ranks, or of a leader that represents ranks with
+  /// equal measurements. Returns whether the step ends a synchronisation.
   bool step_alone() {
     switch (due()) {
       case merge_step::none:
@@ -206,39 +209,39 @@ class lockstep {
     return false;
   }
 
-  /// When this rank began the merge steps of a call, and when it had made them; any clock that all
-  /// calls use. The largest sum over the ranks is what a merge is taken to cost.
+  /// Start and end of the steps in a call, by any clock that all calls use. The cost of a
+  /// synchronisation is the largest sum of any rank.
   void begin_steps(double now_s) { steps_began_s_ = now_s; }
   void end_steps(double now_s) { charged_s_ += now_s - steps_began_s_; }
 
   bool native_for_good() const { return native_for_good_; }
-  /// All calls are, from now on: on all ranks between the same two calls.
+  /// Makes all calls native from now on: on all ranks between the same two calls.
   void stay_native() {
     native_for_good_ = true;
     steps_.stop();
   }
 
-  /// The kernel refuses this rank single copies: from the next merge on copies_refused() is true on
-  /// all ranks.
+  /// The kernel refuses single copies to this rank. From the next synchronisation on,
+  /// copies_refused() is true on all ranks.
   void refuse_copies() { mine_.refuses_copies = true; }
   bool refuses_copies() const { return mine_.refuses_copies; }
   bool copies_refused() const { return copies_refused_; }
 
-  /// This rank may have memory of a GPU: from the next merge on all ranks are native for good, as
-  /// if they differed, and device_found() says why.
+  /// This rank may have GPU memory. From the next synchronisation on, all ranks are native
+  /// permanently, as after a mismatch, and device_found() gives the reason.
   void find_device() { mine_.has_device = true; }
   bool device_found() const { return reply_.found().has_device; }
 
-  /// Whether the calls of a context of all sizes begin by asking all ranks for their size: then
-  /// they are those of the context of that size.
+  /// Whether the calls of a context of all sizes start by asking all ranks for their size. Such
+  /// calls belong to the context of that size.
   bool asks_size(const context_id& of_all_sizes) {
     if (native_for_good_) return false;
     const int c = find(of_all_sizes);
     return c >= 0 && contexts_[std::size_t(c)].asks_size;
   }
 
-  /// Which arm the call takes. A settled call costs a few nanoseconds; nothing is allocated except
-  /// in the first call of a context.
+  /// Chooses the arm of a call. A converged call costs a few nanoseconds; only the first call of a
+  /// context allocates memory.
   timed_call next_call(const context_id& id) {
     if (native_for_good_) return {};
     const int c = find(id);
@@ -253,12 +256,12 @@ class lockstep {
     return eventful_call(c);
   }
 
-  /// Leader only: makes the context's first plan with its policy, which it keeps. A null policy
-  /// means: native, untimed, for good; that needs no memory. Otherwise std::bad_alloc may be
-  /// thrown, and nothing has changed.
+  /// Leader only: creates the context's first plan.
+  /// @param chosen the context's policy; null: native without timing, permanently, without memory
+  /// @throws std::bad_alloc without any change, if `chosen` is not null
   plan_message lead(int context, std::unique_ptr<policy> chosen);
 
-  /// Leader only: another policy for the context, which takes over with its next plan.
+  /// Leader only: changes the context's policy from its next plan on.
   void change_policy(int context, std::unique_ptr<policy> chosen) {
     const own_float_environment own;
     leader_.change_policy(context, std::move(chosen), calls(context), merge_cost_s());
@@ -267,8 +270,9 @@ class lockstep {
   /// All ranks: the first plan of a context.
   void adopt(int context, const plan_message& message);
 
-  /// The time of a timed call on this rank, since when the context had been idle there, and whether
-  /// the rank's core was given to others meanwhile. A call that failed is not recorded.
+  /// Records a timed call on this rank. Failed calls are not recorded.
+  /// @param gap_s time for which the context was idle on this rank before the call
+  /// @param gave_core whether the rank lost its core during the call
   void record(const timed_call& call, double seconds, std::optional<double> gap_s = {},
               bool gave_core = false) {
     if (call.slot < 0 || std::size_t(call.slot) >= queue_.size()) return;
@@ -280,14 +284,14 @@ class lockstep {
     mine.gave_core = gave_core;
   }
 
-  /// What this rank knows of the size of a timed call whose lengths only pairs of ranks know.
+  /// Notes this rank's view of the size of a timed call whose lengths only pairs of ranks know.
   void note_size(const timed_call& call, const rank_size& size) {
     if (call.slot >= 0 && std::size_t(call.slot) < queue_.size())
       queue_[std::size_t(call.slot)].size = size;
   }
 
-  /// After record(), where ranks share a clock: what the call costs shows when this rank comes to
-  /// its next one, of whatever context, as note_next() says before begin_call().
+  /// After record(), if ranks share a clock: the cost of the call shows when this rank arrives at
+  /// its next call of any context, which note_next() reports before begin_call().
   void await_next(const timed_call& call, double came_s, double left_s, rank_role role) {
     if (call.slot < 0 || std::size_t(call.slot) >= queue_.size() || role.of == dependence::unknown)
       return;
@@ -303,8 +307,8 @@ class lockstep {
     if (last_counts(mine.role.of, next)) mine.next_s = now_s;
   }
 
-  /// When a call ended on this rank, and how long before `started_s` the one before it did; nothing
-  /// if that one's end was not noted. Any clock that all calls use.
+  /// note_end() notes the end of a call on this rank. gap_s() is the time from the end of the call
+  /// before until `started_s`, by any clock that all calls use; empty if that end was not noted.
   void note_end(const timed_call& call, double ended_s) {
     followed_context& s = contexts_[std::size_t(call.context)];
     s.ended_s = ended_s;
@@ -320,10 +324,10 @@ class lockstep {
   const context_id& id(int context) const { return contexts_[std::size_t(context)].id; }
   std::int64_t calls(int context) const { return contexts_[std::size_t(context)].calls; }
   int incumbent(int context) const { return contexts_[std::size_t(context)].incumbent; }
-  /// Whether the incumbent has settled, the same on all ranks; see followed_context.
+  /// Whether the choice has converged, equal on all ranks; see followed_context.
   bool is_settled(int context) const { return contexts_[std::size_t(context)].is_settled(); }
-  /// How often the current plan runs an arm: the share of its calls, the same on all ranks. A call
-  /// without a context (-1) is always native.
+  /// The share of the current plan's calls that run an arm, equal on all ranks. A call without a
+  /// context (-1) is always native.
   double share(int context, int arm) const {
     if (context < 0) return arm == native_arm ? 1 : 0;
     return contexts_[std::size_t(context)].share(arm);
@@ -331,29 +335,30 @@ class lockstep {
 
   std::int64_t calls() const { return steps_.calls(); }
   std::int64_t merges() const { return merges_; }
-  /// Leader only: what a merge costs that is spread over calls, as measured so far.
+  /// Leader only: the measured cost of a synchronisation that is spread over calls.
   double merge_cost_s() const { return pacing_.spread_cost_s(); }
-  /// Leader only: what all merges have cost so far.
+  /// Leader only: the cost of all synchronisations so far.
   double merges_cost_s() const { return pacing_.all_cost_s(); }
-  /// Leader only: how much of the calls' time overlaps with that of others; see merge_pacing.
+  /// Leader only: the overlap of the calls' time with other calls; see merge_pacing.
   double overlapped_share() const { return pacing_.overlapped_share(); }
-  /// Leader only; null if the context is native for good.
+  /// Leader only; null if the context has fallen back to native permanently.
   const policy* policy_of(int context) const { return leader_.policy_of(context); }
   /// Leader only: arms that ran, in the order of their first call.
   std::vector<arm_record> records(int context) const {
     return leader_.records(context, contexts_[std::size_t(context)]);
   }
-  /// Leader only: how far apart the ranks came to the latest timed calls of which that is known.
+  /// Leader only: arrival imbalance of the latest timed calls, as far as known.
   std::span<const double> skews_s(int context) const { return leader_.skews_s(context); }
-  /// Leader only: of the context's calls, where only merges tell; nothing if none has.
+  /// Leader only: sizes of the context's calls, where only synchronisations report them; empty if
+  /// none was reported.
   std::optional<size_record> sizes(int context) const { return leader_.sizes(context); }
-  /// Whether its calls ask for their size, the same on all ranks.
+  /// Whether the context's calls ask for their size, equal on all ranks.
   bool asks_size(int context) const { return contexts_[std::size_t(context)].asks_size; }
-  /// Leader only: in how many of the context's timed calls the time is what the call cost the
-  /// program, in [0, 1]; nothing if in none.
+  /// Leader only: the share of the context's timed calls, in [0, 1], whose time is the cost to the
+  /// program; empty if there are none.
   std::optional<double> cost_share(int context) const { return leader_.cost_share(context); }
-  /// Leader only: in how many of the timed calls for which all wait a rank's core was given to
-  /// others, in [0, 1]; nothing if there were none.
+  /// Leader only: the share of timed calls with waiting for all ranks, in [0, 1], in which a rank
+  /// lost its core; empty without such calls.
   std::optional<double> core_given_share() const { return leader_.core_given_share(); }
 
  private:
@@ -390,8 +395,8 @@ class lockstep {
     return same == contexts_.end() ? no_context : int(same - contexts_.begin());
   }
 
-  /// For the next contexts, ahead of time: a rank that had no memory for one in the call in which
-  /// it is new could not say what the others do in that call.
+  /// Reserves memory for the next contexts ahead of time: a rank without memory in a context's
+  /// first call could not know the decision of the other ranks.
   void make_room() {
     if (contexts_.size() < contexts_.capacity() && (!is_leader_ || leader_.has_room())) return;
     try {
@@ -401,7 +406,8 @@ class lockstep {
     }
   }
 
-  /// Empty blocks make calls that say nothing of cores: they are asked only if there is no better.
+  /// Calls with empty blocks reveal nothing about shared cores, so they are watched only if no
+  /// better calls exist.
   bool shows_sharing(waiting waits) const {
     return waits == waiting::for_all ||
            (!any_waits_for_all_ && (waits == waiting::usually_for_all || shares_clock_));
@@ -410,13 +416,13 @@ class lockstep {
   bool admit(int context, bool explored);
   std::size_t activate(std::span<const std::int32_t> plan);
 
-  // What every call reads, on few cache lines.
+  // State that every call reads, on few cache lines.
   std::vector<followed_context> contexts_;
   bool any_waits_for_all_ = false;
   bool native_for_good_ = false;
   bool shares_clock_ = false;
   int awaited_slot_ = -1;  // in the queue: a sample that ends with this rank's next call
-  // The contexts of late: most loops of programs have few.
+  // The most recent contexts, because most loops of programs have few.
   std::array<std::uint32_t, 4> recent_numbers_{~0u, ~0u, ~0u, ~0u};
   std::array<int, 4> recent_contexts_{};
   std::size_t next_recent_ = 0;
@@ -425,13 +431,13 @@ class lockstep {
   lockstep_settings settings_;
   bool is_leader_ = false;
   rank_findings mine_;
-  bool copies_refused_ = false;  // of some rank
-  bool poisoned_ = false;  // this rank saw that the ranks differ; the next merge tells the others
+  bool copies_refused_ = false;  // by some rank
+  bool poisoned_ = false;  // this rank has seen a mismatch, and the next synchronisation reports it
   std::int64_t merges_ = 0;
   std::int32_t samples_room_ = merge_report::min_samples;
   std::uint32_t fingerprint_ = mix(protocol_version, 0);
   double steps_began_s_ = 0, charged_s_ = 0;
-  std::int64_t waited_calls_ = 0;    // timed ones that show whether cores are shared
+  std::int64_t waited_calls_ = 0;    // timed calls that show whether cores are shared
   std::vector<std::int32_t> index_;  // open addressing: context or -1
   std::vector<timed_sample> queue_;
   std::vector<timed_sample> in_flight_;
@@ -439,7 +445,7 @@ class lockstep {
   merge_reply reply_;
   clock_offset clock_;
 
-  // Of use on the leader only.
+  // For the leader only.
   leader leader_;
   merge_pacing pacing_;
 };
@@ -475,12 +481,12 @@ inline timed_call lockstep::eventful_call(int context) {
   return call;
 }
 
-/// Whether one more timed call fits in the next merge: a decision from values that are equal on all
-/// ranks. Explored calls are worth more than further samples of an incumbent; if there are too many
-/// of these, every second one is dropped and fewer are made, so that they are of all calls since
-/// the last merge and not of the first ones only.
+/// Whether one more timed call fits in the next synchronisation, decided from values that are equal
+/// on all ranks. Exploring calls are worth more than further samples of an incumbent. If an
+/// incumbent has too many samples, every second sample is dropped and the stride grows, so that
+/// samples cover all calls since the last synchronisation.
 inline bool lockstep::admit(int context, bool explored) {
-  // While a merge is under way, the room of the next one is not known yet.
+  // During a synchronisation the room of the next one is unknown.
   const int room = outstanding() != merge_step::none ? merge_report::min_samples : samples_room_;
   const int used = int(queue_.size());
   if (explored) return used < room;
@@ -499,7 +505,7 @@ inline bool lockstep::admit(int context, bool explored) {
 
 // ---- plans
 
-/// Makes the plan in these words its context's current one; returns how many words it has.
+/// Makes the plan in these words the current plan of its context; returns the number of its words.
 inline std::size_t lockstep::activate(std::span<const std::int32_t> plan) {
   const int context = plan[plan_words::context];
   followed_context& s = contexts_[std::size_t(context)];
@@ -540,8 +546,9 @@ inline void lockstep::adopt(int context, const plan_message& message) {
     plan_words::write(native_plan(), context, native);
     activate(native);
   }
-  // Also by what was for another context, or is from another call: all have got the same, and are
-  // to merge in the same call by number. None of the leader's has no gap.
+  // All ranks get the same message and must synchronise in the same call, so the gap also counts if
+  // the message was for another context or call. A leader without a next synchronisation sends no
+  // gap.
   const std::int32_t gap = message[first_plan_words::gap];
   if (gap < 1) return;
   const std::int64_t ahead = message[first_plan_words::call] - (calls() & 0x7fffffff);

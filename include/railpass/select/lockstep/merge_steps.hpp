@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// In which call a rank makes which step of a merge. Reports travel up the tree and replies down
-// again: in one call a rank receives at most one message and sends at most one, and what it
-// receives has been sent a call ago, so nobody waits; or all do everything in one call.
+// The steps of a synchronisation ("merge"), by call. Reports travel up the tree and replies down.
+// In one call a rank receives at most one message, sent a call ago, and sends at most one, so no
+// rank waits; or all steps are made in one call. The messages are in merge_words.hpp.
 #pragma once
 
 #include "railpass/select/lockstep/merge_tree.hpp"
@@ -20,19 +20,19 @@ class merge_steps {
  public:
   merge_steps(int rank, int num_ranks) : trees_(merge_trees(rank, num_ranks)) {}
 
-  /// Counts a call; true if a step is due in it.
+  /// Counts a call; returns whether a step is due.
   bool begin_call() { return ++call_ >= next_at_; }
   std::int64_t calls() const { return call_; }
 
   merge_step due() const { return call_ < next_at_ ? merge_step::none : next_; }
-  /// The next step of a merge that has begun, even if it is not due.
+  /// The next step of a started synchronisation, even if the step is not due.
   merge_step outstanding() const { return next_ == merge_step::post ? merge_step::none : next_; }
 
-  /// Of the merge that is under way, or else of the next one: calls that it takes for each level of
-  /// the tree; 0: all at once.
+  /// Calls for each level of the tree, for the current synchronisation or else the next one; 0: all
+  /// in one call.
   std::int32_t pace() const { return pace_; }
-  /// The next merge begins after `gap` calls, unless it would sooner: of this pace, or, if one is
-  /// under way, as soon as that allows.
+  /// Starts the next synchronisation after at most `gap` calls with this pace. During a
+  /// synchronisation, the next one starts as soon as possible.
   void hasten(std::int32_t gap, std::int32_t pace) {
     if (next_ != merge_step::post) {
       hastened_to_ = std::min(hastened_to_, call_ + gap);
@@ -42,14 +42,14 @@ class merge_steps {
     }
   }
   const tree_place& tree() const { return trees_[pace_ == 0 ? 1 : 0]; }
-  /// Of the tree of merges that are spread over calls.
+  /// Height of the tree of synchronisations that are spread over calls.
   int spread_height() const { return trees_[0].height(); }
-  /// Steps `collect` and `deliver`: which of the rank's children in it they are about.
+  /// Steps `collect` and `deliver`: the child in question.
   int child() const { return child_; }
-  /// Calls from answering to consuming.
+  /// Calls between answering and consuming.
   std::int32_t calls_to_reply() const { return pace_ * tree().height(); }
 
-  // Each ends the step of its name; received() is answering, too.
+  // Each function ends the step of its name; received() also ends answering.
   void posted() {
     posted_at_ = call_;
     collect_from(0);
@@ -61,16 +61,16 @@ class merge_steps {
   }
   void received() { deliver_from(tree().num_children() - 1); }
   void delivered() { deliver_from(child_ - 1); }
-  /// The next merge begins after `gap` calls.
+  /// The next synchronisation starts after `gap` calls.
   void consumed(std::int32_t gap, std::int32_t pace) {
     next_ = merge_step::post;
     next_at_ = std::min(call_ + gap, std::max(call_ + 1, hastened_to_));
     hastened_to_ = never;
     pace_ = pace;
   }
-  /// No step is made any more, not even of a merge that is under way.
+  /// Makes no more steps, not even of a started synchronisation.
   void stop() { next_at_ = never; }
-  /// There is no next one.
+  /// There is no next synchronisation.
   void consumed_last() {
     next_ = merge_step::post;
     next_at_ = never;
@@ -79,21 +79,22 @@ class merge_steps {
  private:
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-  /// Child i is on level i and reports in that call; in the next one it is listened to.
+  /// Child i is on level i and reports in that call; this rank receives the report one call later.
   void collect_from(int child) {
     child_ = child;
     const bool listens = child < tree().num_children();
     next_ = listens ? merge_step::collect : merge_step::report;
     next_at_ = posted_at_ + std::int64_t(pace_) * (listens ? child + 1 : tree().level());
   }
-  /// The child with most below it first. Each passes the reply on in the call in which it gets it.
+  /// The child with the largest subtree comes first. Each rank passes the reply on in the call in
+  /// which it receives the reply.
   void deliver_from(int child) {
     child_ = child;
     next_ = child >= 0 ? merge_step::deliver : merge_step::consume;
     next_at_ = posted_at_ + std::int64_t(pace_) * (2 * tree().height() - (child + 1));
   }
 
-  // What every call reads.
+  // State that every call reads.
   std::int64_t call_ = 0;
   std::int64_t next_at_ = 2;
   merge_step next_ = merge_step::post;
@@ -101,7 +102,7 @@ class merge_steps {
   std::array<tree_place, 2> trees_;
   int child_ = 0;
   std::int64_t posted_at_ = 0;
-  std::int64_t hastened_to_ = never;  // the merge after the one that is under way
+  std::int64_t hastened_to_ = never;  // the synchronisation after the current one
   std::int32_t pace_ = 1;
 };
 
