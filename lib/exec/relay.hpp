@@ -80,7 +80,6 @@ class relay {
       const std::atomic_ref answered(theirs.answered);
       if (asked != asking(asked >> bits_of_rank, rank_) ||
           answered.load(std::memory_order_relaxed) >= asked)  // another rank may have answered
-                                                              // since
         continue;
       auto* const here = reinterpret_cast<std::byte*>(std::uintptr_t(theirs.address));
       const std::size_t bytes = std::min<std::size_t>(theirs.bytes, portion_bytes);

@@ -47,8 +47,7 @@ struct base {
   /// Caches on this rank's host, by place there; see find_caches.
   std::vector<std::int32_t> cache_of_place;
   std::unique_ptr<node_memory> shared;  ///< on all ranks or on no rank
-  std::unique_ptr<shared_clock> clock;  ///< on all ranks or on no rank; null: a common or an
-                                        ///< unknown clock
+  std::unique_ptr<shared_clock> clock;  ///< on all ranks, or null: equal or unknown clocks
 };
 
 /// The place of a communicator in a base that has all its ranks.

@@ -65,10 +65,8 @@ struct shift {
   bool receives_first = false;
   side sent{}, received{};
   std::int64_t sent_place_bytes = 0, received_place_bytes = 0;  ///< in a buffer of packed messages
-  remote_side received_there{};                                 ///< where `to` receives the sent
-                                                                ///< elements
-  remote_side sent_there{};                                     ///< where `from` sends the received
-                                                                ///< elements from
+  remote_side received_there{};                                 ///< `sent`, at `to`
+  remote_side sent_there{};                                     ///< `received`, at `from`
 };
 
 /// The memory of an array.

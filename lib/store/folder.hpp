@@ -22,8 +22,7 @@ std::vector<std::filesystem::path> folders_in(const std::filesystem::path& place
 
 struct listing {
   std::vector<std::string> runs{};       ///< ids, the newest first
-  std::vector<std::string> under_way{};  ///< ids of runs that go on or were killed, the newest
-                                         ///< first
+  std::vector<std::string> under_way{};  ///< ids of runs that go on or were killed; newest first
   /// Numbers of databases, the latest first: each contains all data of its predecessor.
   std::vector<std::uint64_t> generations{};
   std::vector<std::filesystem::path> leftovers{};  ///< of writers that died, or still write

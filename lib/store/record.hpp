@@ -40,8 +40,7 @@ knowledge::stored_run unpacked_run(std::string_view record, const std::string& n
 struct database_head {
   fingerprint machine{};
   std::int64_t num_contexts = 0, num_runs = 0;  ///< rows
-  std::vector<std::string> recent{};            ///< runs in the database whose files may still
-                                                ///< exist
+  std::vector<std::string> recent{};            ///< runs in it whose files may still exist
 };
 std::string packed(const database_head& h);
 database_head unpacked_head(std::string_view record, const std::string& name);

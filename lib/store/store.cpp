@@ -108,8 +108,7 @@ std::string file_of(const fs::path& folder, const std::string& id,
     stored.run.contexts.push_back(std::move(e));
   }
   const std::string record = packed(stored);
-  unpacked_run(record, "the knowledge of this run");  // check now, because the file is never
-                                                      // corrected later
+  unpacked_run(record, "the knowledge of this run");  // check now: the file never changes
   return sealed(record);
 }
 
@@ -215,8 +214,7 @@ struct everything {
   std::vector<std::string> files{};
   std::set<std::string> ids{};  ///< of all runs
   bool is_newer = false;        ///< the database is of a newer railpass
-  bool again = false;           ///< a listed file is gone, because it was merged into a newer
-                                ///< database
+  bool again = false;           ///< a listed file was merged into a newer database
 };
 
 // Reads at most `most_file_bytes` of files beside the database, the oldest first.

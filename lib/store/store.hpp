@@ -108,8 +108,7 @@ added merge(const std::filesystem::path& own, std::span<const knowledge::stored_
 /// Limits of a machine's database: size, and age of contexts.
 struct bounds {
   std::uint64_t most_bytes = std::uint64_t{8} << 20;
-  std::string not_before{};  ///< UTC: contexts last seen earlier are dropped. Empty: none are
-                             ///< dropped.
+  std::string not_before{};  ///< UTC; contexts last seen earlier are dropped; empty: no limit
   /// Limit of the files that are merged now; further files stay for the next time.
   std::uint64_t most_file_bytes = std::numeric_limits<std::uint64_t>::max();
 };

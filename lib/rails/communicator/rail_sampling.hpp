@@ -22,8 +22,7 @@ struct known_link {
 struct known_rails {
   std::string source;             ///< a sentence: measured now, or the source
   std::string measured_at;        ///< UTC
-  std::vector<known_link> links;  ///< empty: nothing was measured, the first messages give
-                                  ///< estimates
+  std::vector<known_link> links;  ///< empty: not measured; first messages give estimates
 };
 
 struct sampling_options {
