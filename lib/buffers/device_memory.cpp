@@ -247,7 +247,7 @@ int host_copies::copy_side(copied_side& side, call_side& user, bool read) {
   if (!gpu.owns(begin)) return MPI_SUCCESS;
   side.begin = begin;
   if (side.memory.size() < std::size_t(end - begin)) side.memory.resize(std::size_t(end - begin));
-  // Blocks one by one: what lies between them may be somebody else's.
+  // Copies block by block, because memory between blocks may belong to other code.
   for (const user_block& b : side.blocks)
     if (read || !b.layout.packed)
       if (!gpu.copy(side.memory.data() + (begin_of(b) - begin), begin_of(b), span_of(b)))

@@ -27,7 +27,7 @@ int copy_element(const void* from, MPI_Datatype from_type, void* to, MPI_Datatyp
   return code;
 }
 
-// Any address will do as the one that displacements count from.
+// Base address for displacements; any address will do.
 std::byte anywhere{};
 std::byte* const another_base = &anywhere;
 

@@ -9,8 +9,8 @@
 
 namespace railpass::internal::arguments_of {
 
-// The members one by one: GCC clears an aggregate that is named with some of them by an instruction
-// that takes as long as a third of all else in a settled call.
+// Sets members one by one. For an aggregate with some named members, GCC clears the aggregate by an
+// instruction that takes as long as a third of the rest of a converged call.
 
 inline call broadcast(void* buffer, std::int64_t count, MPI_Datatype type, int root,
                       MPI_Comm comm) {

@@ -11,15 +11,15 @@ namespace railpass::internal {
 
 namespace {
 
-// MPICH and what is made of it refuse buffers that overlap in the ways below, and MPI_DATATYPE_NULL
-// only where it has something to describe.
+// MPICH and its derivatives refuse the overlaps of buffers below, and refuse MPI_DATATYPE_NULL only
+// if there is data.
 #if defined(MPICH_VERSION) || defined(I_MPI_VERSION)
 constexpr bool is_mpich = true;
 #else
 constexpr bool is_mpich = false;
 #endif
 
-// The product of what is not negative; otherwise, or if it is too large, something negative.
+// The product of non-negative numbers; negative if a factor is negative or the product too large.
 std::int64_t times(std::int64_t count, std::int64_t bytes) {
   std::int64_t product = 0;
   return count < 0 || bytes < 0 || __builtin_mul_overflow(count, bytes, &product) ? -1 : product;
@@ -32,12 +32,12 @@ std::int64_t bytes_of(std::int64_t count, MPI_Datatype type) {
   return times(count, size);
 }
 
-// Far beyond any memory, and sums of such lengths still fit.
+// Far beyond any memory, while sums of such lengths still fit.
 std::int64_t within_limit(std::int64_t bytes) {
   return bytes <= std::int64_t{1} << 60 ? bytes : -1;
 }
 
-// Whether a rank sends, or receives, and then one block or one for each rank.
+// Whether a rank sends (or receives) nothing, one block, or a block for each rank.
 enum class part { none, one, of_each };
 part sent_part(const call& c, int rank) {
   switch (describe(c.op).what) {
@@ -70,7 +70,7 @@ part received_part(const call& c, int rank) {
   }
 }
 
-// Whether blocks of several lengths are accepted.
+// Whether blocks of different lengths are valid.
 bool are_valid(const call_side& side, bool has_types, int num_blocks) {
   if (!side.counts || !side.displacements) return false;
   if (has_types ? !side.types : bytes_of(0, side.type) < 0) return false;
@@ -83,14 +83,14 @@ bool are_valid(const call_side& side, bool has_types, int num_blocks) {
   return true;
 }
 
-// Whether arguments of which every rank has others of its own are accepted.
+// Whether arguments that differ between ranks are valid.
 bool is_valid(const call& c, const call_side& side, part what, int num_ranks) {
   if (what == part::none || side.in_place()) return true;
   if (what == part::one) return bytes_of(side.count, side.type) >= 0;
   return are_valid(side, c.op == collective::all_to_allw, num_ranks);
 }
 
-// Nowhere, where there should be data. (Types with absolute addresses do not begin at 0.)
+// A null address where data should be. (Types with absolute addresses do not start at 0.)
 bool is_refused_as_null(const call_side& side, part what, int num_ranks) {
   if (what == part::none || side.memory) return false;
   const auto has_data_there = [](MPI_Datatype type) {
@@ -115,7 +115,7 @@ bool has_own_block(const call_side& side, int rank) {
   return (side.counts ? side.counts[rank] : side.count) != 0;
 }
 
-// Whether the send and the receive buffer are the same memory where the MPI library looks for that.
+// Whether send and receive buffer are the same memory in cases that the MPI library checks.
 bool is_refused_as_alias(const call& c, int rank) {
   const call_side &s = c.send, &r = c.receive;
   if (s.in_place() || r.in_place() || !s.memory) return false;
@@ -153,7 +153,7 @@ bool is_refused(const call& c, int rank, int num_ranks) {
       (c.op == collective::broadcast && c.receive.in_place());
   if (in_wrong_place || is_refused_as_alias(c, rank)) return true;
   if (!is_mpich || (c.send.memory && c.receive.memory)) return false;
-  call_side sent = c.send;  // a reduction's count and type are both sides'
+  call_side sent = c.send;  // a reduction's count and type are for both sides
   if (c.is_reduction()) sent = {.memory = c.send.memory, .count = 1, .type = c.receive.type};
   call_side received = c.receive;
   if (c.is_reduction()) received.counts = {}, received.count = 1;
@@ -161,9 +161,9 @@ bool is_refused(const call& c, int rank, int num_ranks) {
          is_refused_as_null(received, received_part(c, rank), num_ranks);
 }
 
-// Such a side of a neighbour's call, where each neighbour has a block. Open MPI wants tables also
-// where there are no neighbours, MPICH a datatype only where there are elements of one; and where
-// each block has a length of its own it takes MPI_BOTTOM with types that begin at 0.
+// Whether a side of a neighbourhood call, with a block per neighbour, is valid. Open MPI requires
+// tables even without neighbours; MPICH requires a datatype only for blocks with elements. If each
+// block has a separate length, MPICH accepts MPI_BOTTOM with types that start at 0.
 bool is_valid_between_neighbors(const neighbor_call& c, const call_side& side, bool is_equal,
                                 int num_neighbors) {
   if (side.in_place()) return false;
@@ -190,8 +190,8 @@ bool is_one_of(MPI_Datatype type, std::initializer_list<MPI_Datatype> types) {
   return type != MPI_DATATYPE_NULL && std::ranges::find(types, type) != types.end();
 }
 
-// By the tables of MPI's chapter on reductions. (MPI_CHAR is not in them, but all libraries take
-// it.)
+// By the tables of MPI's chapter on reductions. (MPI_CHAR is missing there, but all libraries
+// accept it.)
 kind_of_type kind_of(MPI_Datatype type) {
   if (is_one_of(type,
                 {MPI_INT,         MPI_LONG,          MPI_SHORT,         MPI_UNSIGNED_SHORT,
@@ -253,7 +253,7 @@ bool is_defined(MPI_Op op, MPI_Datatype type) {
   const collective_traits& d = describe(c.op);
   switch (d.lengths) {
     case block_lengths::of_pair:
-      // Every rank is in place or none is: so all take the MPI library's.
+      // All ranks are in place or no rank is, so all ranks use the MPI library.
       if (d.what == promise::blocks_to_blocks && c.send.in_place()) return -1;
       return is_valid(c, c.send, sent_part(c, rank), num_ranks) &&
                      is_valid(c, c.receive, received_part(c, rank), num_ranks)
@@ -277,7 +277,7 @@ bool is_defined(MPI_Op op, MPI_Datatype type) {
               (d.what == promise::root_to_blocks) == (c.root == rank)
           ? c.send
           : c.receive;
-  // MPI has been asked for a reduction's type before (judge).
+  // judge() has already asked MPI for a reduction's type.
   const std::int64_t bytes =
       c.element_bytes > 0 ? times(side.count, c.element_bytes) : bytes_of(side.count, side.type);
   return within_limit(c.traits().blocks ? times(num_ranks, bytes) : bytes);
@@ -300,7 +300,7 @@ std::int64_t own_bytes_of(const call& c, int rank, int num_ranks) {
 [[gnu::hot]] judgement judge(call& c, int rank, int num_ranks) {
   if (c.root < 0 || c.root >= num_ranks) return judgement::leave_to_mpi;
   if (c.is_reduction()) {
-    // Programs use the same few again and again, and the tables are long.
+    // Programs repeat few combinations, and the tables are long.
     struct question {
       MPI_Op op;
       MPI_Datatype type;
@@ -318,7 +318,7 @@ std::int64_t own_bytes_of(const call& c, int rank, int num_ranks) {
   if (c.message_bytes < 0) return judgement::leave_to_mpi;
   const bool of_pair = describe(c.op).lengths == block_lengths::of_pair;
   if (c.message_bytes == 0 && !of_pair) return judgement::empty;
-  // Hardly any call is like that, and all pay for the question.
+  // Hardly any call is odd, but every call pays for the check.
   const bool is_odd = is_mpich || c.receive.in_place() || c.send.memory == c.receive.memory;
   return is_odd && is_refused(c, rank, num_ranks) ? judgement::leave_to_mpi : judgement::ours;
 }

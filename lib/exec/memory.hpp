@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The memory that one run of a schedule works on, and the work itself.
+// The memory of one run of a schedule, and the local work in this memory.
 #pragma once
 
 #include "lib/exec/binding.hpp"
@@ -14,9 +14,9 @@
 
 namespace railpass::internal {
 
-/// The user's buffers, and one arena for all else: scratch buffers, and a twin of packed bytes of
-/// each buffer that messages, copies or other ranks fill, if data must be packed. Units are those
-/// of the message; codes are 0 or what a hook returned.
+/// The user's buffers, and an arena for all other memory: scratch buffers and, if data must be
+/// packed, a packed twin of each buffer that messages, copies or other ranks fill. Units are units
+/// of the message; functions return 0 or the code of a hook.
 class bound_memory {
  public:
   bound_memory() = default;
@@ -24,30 +24,30 @@ class bound_memory {
   bound_memory& operator=(const bound_memory&) = delete;
 
   const binding& bound() const { return binding_; }
-  /// Takes the binding; buffers are where they were before.
+  /// Takes the binding; buffers stay in place.
   void bind(const binding& b) { binding_ = b; }
 
-  /// The buffers of another schedule or size. Borrows scratch memory, see scratch_memory.
+  /// Places the buffers for another schedule or size. Borrows scratch memory, see scratch_memory.
   void place(const schedule& s) {
     arena_bytes_ = scratch_bytes(s, binding_);
     arena_.borrow(arena_bytes_);
     place_given();
     divide_arena(s);
   }
-  /// The same schedule and size with other data: only the caller's buffers have moved, and the
-  /// scratch memory perhaps.
+  /// Places the buffers for the same schedule and size: only the caller's buffers and perhaps the
+  /// scratch memory have moved.
   void place_again(const schedule& s) {
     place_given();
     if (arena_bytes_ == 0) return;
     arena_.borrow(arena_bytes_);
     if (arena_.get() != divided_) divide_arena(s);
   }
-  /// The call has ended, and nothing reads or writes its buffers any more. A phase keeps its
-  /// scratch memory, as no later call of the phases may have to allocate some.
+  /// Call after the end, when nothing uses the call's buffers any more. A phase keeps its scratch
+  /// memory, because later calls of the phases must not allocate.
   void give_back() {
     if (arena_bytes_ > 0 && !binding_.scratch) arena_.give_back();
   }
-  /// The scratch buffers, for whoever goes on with them.
+  /// The scratch buffers, for the next phase.
   scratch_buffers scratch() const {
     scratch_buffers all{};
     std::copy_n(memory_ + first_scratch, all.size(), all.begin());
@@ -57,7 +57,7 @@ class bound_memory {
   bool same(buffer a, buffer b) const {
     return memory_[static_cast<std::size_t>(a)] == memory_[static_cast<std::size_t>(b)];
   }
-  /// Where the bytes of the buffer's messages would begin.
+  /// The address where messages of the buffer start.
   const std::byte* message_memory(buffer b) const {
     return (binding_.hooks.pack ? mirror_ : memory_)[static_cast<std::size_t>(b)];
   }
@@ -106,11 +106,11 @@ class bound_memory {
     return hooks.reduce(hooks.user_data, left, unit_address(b, begin), units);
   }
 
-  /// Where other ranks copy from or to: at the units, or at their twins.
+  /// The memory that other ranks copy from or to: the units, or their packed twin.
   std::byte* opened(buffer b, std::int64_t begin) const {
     return binding_.hooks.pack ? packed_address(b, begin) : unit_address(b, begin);
   }
-  /// Between units and their twins, if they have such.
+  /// Copy between units and their packed twin, if there is a twin.
   int pack_opened(buffer b, std::int64_t begin, std::int64_t units) const {
     return binding_.hooks.pack ? pack(b, begin, units) : 0;
   }
@@ -127,8 +127,7 @@ class bound_memory {
                                  unit_address(b, begin));
   }
 
-  /// Bytes of memory of its own that a call needs on this rank; the largest integer if that number
-  /// does not fit.
+  /// Bytes of scratch memory that a call needs on this rank; the largest integer after an overflow.
   static std::int64_t scratch_bytes(const schedule& s, const binding& b) {
     std::int64_t sum = 0;
     if (b.size.units == 0) return 0;
@@ -140,14 +139,14 @@ class bound_memory {
 
  private:
   static constexpr unsigned first_scratch = unsigned(buffer::scratch0);
-  static constexpr unsigned staging = max_buffers;  // of what is combined and has holes
+  static constexpr unsigned staging = max_buffers;  // for reductions of units with holes
   static constexpr std::int64_t cache_line = scratch_memory::cache_line;
   static constexpr std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max();
 
   static std::int64_t aligned(std::int64_t bytes) {
     return (bytes + cache_line - 1) / cache_line * cache_line;
   }
-  // Bytes from the first to the last byte of data of some units with the user's layout.
+  // Bytes from the first to the last byte of data in some units with the user's layout.
   static bool memory_bytes(const binding& b, std::int64_t units, std::int64_t* bytes) {
     const unit_layout& l = b.layout;
     if (!b.hooks.pack || units == 0)
@@ -155,7 +154,7 @@ class bound_memory {
     return !__builtin_mul_overflow(units - 1, l.extent_bytes, bytes) &&
            !__builtin_add_overflow(*bytes, l.true_extent_bytes, bytes);
   }
-  // Buffers that need a twin of packed bytes.
+  // Buffers that need a packed twin.
   static unsigned mirror_mask(const schedule& s, const binding& b) {
     unsigned mask = 0;
     if (b.hooks.pack)
@@ -166,8 +165,8 @@ class bound_memory {
     return mask;
   }
 
-  // Calls visit(buffer, is mirror, first unit, bytes) for all that lies in the arena, until it says
-  // no; false then, or if a number of bytes does not fit.
+  // Calls visit(buffer, is mirror, first unit, bytes) for all parts of the arena, until it returns
+  // false. Returns false then, or after an overflow.
   template <class Visit>
   static bool for_each_arena_part(const schedule& s, const binding& b, Visit visit) {
     const unsigned mirrors = mirror_mask(s, b);
@@ -193,7 +192,7 @@ class bound_memory {
     return memory_bytes(b, units, &bytes) && visit(staging, false, 0, bytes);
   }
   void place_given() {
-    // The input is only ever read: the builder's steps write to `to`, which is never it.
+    // The input is never written: the builder's steps write to `to`, which is never the input.
     memory_[0] = const_cast<std::byte*>(binding_.input);
     memory_[1] = binding_.output;
     if (binding_.scratch) std::ranges::copy(*binding_.scratch, memory_ + first_scratch);
@@ -228,8 +227,8 @@ class bound_memory {
   std::byte* memory_[max_buffers + 1] = {};
   std::byte* mirror_[max_buffers] = {};
   scratch_memory arena_;
-  std::int64_t arena_bytes_ = 0;  // of it that the call needs
-  std::byte* divided_ = nullptr;  // the arena that the buffers above lie in
+  std::int64_t arena_bytes_ = 0;  // of the arena, needed by the call
+  std::byte* divided_ = nullptr;  // the arena that contains the buffers above
 };
 
 }  // namespace railpass::internal

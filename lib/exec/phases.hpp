@@ -11,8 +11,8 @@
 
 namespace railpass::internal {
 
-/// Runs schedules of phases (schedule::phases), each by the executor that is for its kind. Has the
-/// scratch memory that one phase leaves to the next. Not thread safe.
+/// Runs schedules of phases (schedule::phases), each with the executor of its kind. Owns the
+/// scratch memory that a phase leaves to the next phase. Not thread-safe.
 class phases_executor {
  public:
   phases_executor() = default;

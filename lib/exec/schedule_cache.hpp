@@ -13,9 +13,9 @@ namespace railpass::internal {
 /// has. Thread-safe.
 schedule numbered(schedule s);
 
-/// Schedules built lately. They depend on neither size nor buffers, so the key is the arm and the
-/// shape. When `capacity` schedules are there the one not used for longest makes room. Local. A
-/// list of nodes that a shape has borrowed stays as it is for as long as the cache lives.
+/// Schedules built lately. Schedules depend on neither size nor buffers, so the key is the arm and
+/// the shape. Beyond `capacity` schedules, the least recently used schedule is dropped. Local. A
+/// list of nodes that a shape has borrowed must not change during the life of the cache.
 class schedule_cache {
  public:
   explicit schedule_cache(std::size_t capacity = 128) : capacity_(capacity) {
