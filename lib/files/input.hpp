@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The one gate for files that somebody else may have made. A test (tree.layers) looks that nothing
-// else in lib/ opens a file to read it.
+// The only reader of files that other programs may have made. A test (tree.layers) checks that no
+// other code in lib/ opens a file for reading.
 #pragma once
 
 #include "lib/files/descriptor.hpp"

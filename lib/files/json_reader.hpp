@@ -164,7 +164,7 @@ class json_reader {
     if (!f.value_->is_boolean()) f.fail("expected true or false, found " + f.shown());
     return f.value_->get<bool>();
   }
-  /// A text, or an integer as it is written.
+  /// A text, or the text of an integer.
   std::string word(std::string_view key) const { return field(key).as_word(); }
   std::vector<std::string> words(std::string_view key) const {
     std::vector<std::string> result;

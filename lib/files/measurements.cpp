@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// All that a fit can use, of whatever kind of file has it.
+// Extracts everything that a fit can use from every kind of file.
 #include "lib/files/files.hpp"
 #include "lib/files/json_reader.hpp"
 #include "railpass/base/statistics.hpp"

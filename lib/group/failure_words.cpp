@@ -37,7 +37,7 @@ base_lane::trouble failure_words::look(std::int64_t entered) {
     if (PMPI_Recv(told.data(), int(told.size()), MPI_INT32_T, status.MPI_SOURCE, status.MPI_TAG,
                   comm, MPI_STATUS_IGNORE) != MPI_SUCCESS)
       return heard;
-    // A rank that is none of these may have failed on a communicator that had this number before.
+    // Other sources may have failed on a communicator that used this number before.
     bool is_ours = false;
     for (int r = 0; r < lane_->num_ranks(); ++r)
       is_ours = is_ours || lane_->ranks()[r] == status.MPI_SOURCE;

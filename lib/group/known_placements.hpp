@@ -16,8 +16,8 @@ namespace railpass::internal {
 /// Several threads may ask.
 class known_placements {
  public:
-  /// An equal placement that some communicator has, else this one. Nothing fails: if memory is
-  /// short, later communicators have tables of their own.
+  /// An equal placement that a communicator already has, else `own`. Cannot fail: if memory is
+  /// short, later communicators have separate tables.
   std::shared_ptr<const placement> share(std::shared_ptr<const placement> own) {
     if (!own->has_tables()) return own;
     const std::lock_guard lock(mutex_);

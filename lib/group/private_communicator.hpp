@@ -5,8 +5,8 @@
 
 namespace railpass::internal {
 
-/// A communicator of railpass' own with the ranks of a user's one, so that no message of ours can
-/// meet one of theirs. Errors on it are returned.
+/// An internal communicator with the ranks of a user's communicator, so that messages of railpass
+/// and of the user never match. Errors are returned.
 struct private_communicator {
   MPI_Comm handle = MPI_COMM_NULL;
   int rank = 0;

@@ -31,7 +31,7 @@ constexpr std::size_t most_bytes = std::size_t{64} << 10;
 constexpr std::int64_t enough_calls = 30;
 constexpr double enough_s = 0.01;
 
-// In a thread that gives way to the program's.
+// Runs in a thread with lower priority than the program's threads.
 template <class Work>
 bool start_in_background(Work work) {
   return start_thread([work = std::move(work)]() mutable {

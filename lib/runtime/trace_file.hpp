@@ -17,9 +17,9 @@ class trace_file {
  public:
   // Each returns a sentence for the log, once, when the file cannot be written; else an empty text.
 
-  /// Makes the file anew.
+  /// Creates the file, or empties it.
   [[nodiscard]] std::string open(const std::string& path);
-  /// Adds a line; any thread may.
+  /// Adds a line. Any thread may call.
   [[nodiscard]] std::string add(std::string_view line);
   [[nodiscard]] std::string close();
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How SQLite reads a database that somebody else may have made, as its guidance for such files
-// says: the schema is ours to the letter, or nothing of the file is used; SQLite may read the
-// tables of that schema and do nothing else; and lengths and steps are bounded.
+// Reads SQLite databases that other programs may have made, by SQLite's guidance for such files.
+// The schema must equal railpass' schema exactly. SQLite may only read the tables of that schema,
+// and lengths and steps are bounded.
 #pragma once
 
 #include <cstdint>
