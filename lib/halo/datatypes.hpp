@@ -37,8 +37,8 @@ datatype bytes_type(std::int64_t bytes);
 /// Elements as they lie in memory, from the address of the first one on. `like` says what an
 /// element is.
 datatype strided_type(const strided& where, const array_layout& like);
-/// Several of these at their addresses, as seen from the first one's. (From MPI_BOTTOM MPICH does
-/// not pack.)
+/// Several datatypes at their addresses, relative to the first address. (MPICH does not pack from
+/// MPI_BOTTOM.)
 datatype joined_type(const std::vector<std::pair<std::byte*, datatype>>& parts);
 
 /// Packed bytes of an element.

@@ -17,7 +17,7 @@
 
 namespace railpass::internal::halo {
 
-/// Everything of one exchange: its communicator, what it moves, and all versions that can do it.
+/// The parts of one exchange: its communicator, its messages, and all its versions.
 class engine {
  public:
   explicit engine(const mpi::halo_arguments& arguments);

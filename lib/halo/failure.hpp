@@ -28,7 +28,7 @@ inline void check(const char* call, int code) {
   if (code != MPI_SUCCESS) throw mpi_failure{call, code};
 }
 
-/// Thrown on all ranks alike: what the MPI library cannot do here.
+/// Thrown on all ranks: the MPI library lacks something here.
 struct unavailable {
   std::string why;
 };

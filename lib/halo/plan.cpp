@@ -225,7 +225,7 @@ void plan::make_forwarding(const mpi::halo_arguments& a, const std::vector<bool>
   }
 }
 
-// Each rank learns where its neighbours keep what it sends and receives, and whether it fits.
+// Each rank learns where its neighbours keep sent and received elements, and whether sizes match.
 std::string plan::meet_neighbours(std::size_t d) {
   const std::size_t words_of_field = 2 + 2 * d;
   const std::size_t words = 1 + words_of_field * fields_.size();

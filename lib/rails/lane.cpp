@@ -70,7 +70,8 @@ void lane::close() {
     problem = e.what();
     over_->with([&](transport::transport& t) { t.fail(problem); });
   }
-  // Nobody leaves before all have ended: whoever does no longer lets messages advance.
+  // No rank leaves before all ranks have ended, because a rank that has left stops progressing
+  // messages.
   int failed = problem.empty() ? 0 : 1;
   PMPI_Iallreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, comm_, &gathering);
   over_->wait_for(gathering);

@@ -8,8 +8,8 @@
 
 namespace railpass::internal {
 
-/// Measures the rails to `peer`, which calls serve_measurement meanwhile; takes about `budget_s`,
-/// or as long as a few messages take. Nobody else sends over the rails. Throws error if a rail
+/// Measures the rails to `peer`, which calls serve_measurement meanwhile. Takes about `budget_s`
+/// seconds, or the time of a few messages. No other messages use the rails. Throws error if a rail
 /// fails or the peer does not answer.
 transport::link_samples measure_link(open_transport& rails, int peer, double budget_s);
 void serve_measurement(open_transport& rails, int peer, double budget_s);

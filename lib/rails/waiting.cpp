@@ -38,8 +38,8 @@ bool waiting::give_way(int empty) {
   const timespec at_most{.tv_sec = 0, .tv_nsec = 200'000};
   const double began_s = steady_clock_s();
   const bool came = ppoll(readable.data(), nfds_t(n), &at_most, nullptr) > 0;
-  // A rank that looks for what comes late keeps the core from who has work, and is then given none
-  // itself when it has.
+  // A rank that polls for late messages keeps the core from threads with work. The kernel then
+  // gives the rank less time when it has work itself.
   const bool soon = came && steady_clock_s() - began_s < soon_s;
   patience_.store(std::clamp(soon ? 2 * patience : patience / 2, least_patience, most_patience),
                   std::memory_order_relaxed);

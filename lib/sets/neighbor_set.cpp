@@ -57,8 +57,8 @@ class neighbor_set::tuned {
   tuned(const neighbor_call& first, communicator_state& state, const neighbors& around);
 
   set_decider& decider() { return set_->decider(); }
-  /// Asks the MPI library what its own calls do, and takes place among the sets of the
-  /// communicator. False, on all ranks: nothing can be tuned. Collective.
+  /// Asks the MPI library how its own calls match edges, and takes a place among the sets of the
+  /// communicator. False, on all ranks: no tuning is possible. Collective.
   bool begin(const neighbor_call& first);
 
   int run(const neighbor_call& c);
@@ -133,7 +133,7 @@ bool neighbor_set::tuned::begin(const neighbor_call& first) {
                         versions_.connect(state_.rank(), state_.num_ranks(), edges_);
   const bool same =
       question_.ask(first.comm, true, edges_nonblocking_) && edges_ == edges_nonblocking_;
-  // Maxima, of what must hold as 0.
+  // MPI_MAX reduces these values, so conditions are 0 where they hold.
   std::array<std::int64_t, 5> all{
       answered ? 0 : 1, same ? 0 : 1, std::int64_t(around_.sources.size()),
       std::int64_t(around_.destinations.size()), longest_message(first, around_)};
@@ -150,7 +150,7 @@ bool neighbor_set::tuned::begin(const neighbor_call& first) {
     request_state_->pin();
     decider().prepare(calls);
     prepared = 1;
-  } catch (const std::bad_alloc&) {  // on none of the ranks, then
+  } catch (const std::bad_alloc&) {  // then no rank tunes
   }
   if (PMPI_Allreduce(MPI_IN_PLACE, &prepared, 1, MPI_INT, MPI_MIN, first.comm) != MPI_SUCCESS ||
       !prepared)
@@ -200,8 +200,8 @@ int neighbor_set::tuned::result_blocks_of(const neighbor_call& c, std::vector<us
   return MPI_SUCCESS;
 }
 
-// As verify.hpp does it for collectives: the user gets the MPI library's result. A rank that fails
-// makes the MPI library's call all the same, as others are in it.
+// As verify.hpp does for collectives: the user gets the MPI library's result. A failed rank still
+// makes the MPI library's call, because the other ranks are inside.
 int neighbor_set::tuned::run_verified(neighbor_version by, const neighbor_call& c) {
   std::vector<user_block> blocks;
   std::vector<std::byte> ours, theirs;

@@ -25,7 +25,7 @@ class rail_messages final : public version {
     named.rails = shared.rails();
     try {
       mpi::open_rails(comm_, named);
-    } catch (const error& e) {  // on all ranks alike
+    } catch (const error& e) {  // on all ranks
       throw unavailable{e.what()};
     }
   }

@@ -69,7 +69,7 @@ void mpi_packet_rail::keep_tags() {
   static_cast<void>(new auto(std::exchange(over_.owner, nullptr)));
 }
 
-// Not all of MPI lets go of what is cancelled.
+// Some MPI libraries keep using cancelled requests, so their memory is leaked.
 void mpi_packet_rail::leave_to_mpi() {
   for (std::size_t peer = 0; peer < peers_.size(); ++peer)
     if (requests_[peer] != MPI_REQUEST_NULL) {

@@ -98,7 +98,7 @@ post_result mpi_rail::post_receive(std::int32_t peer, std::int32_t tag, std::byt
 }
 
 int mpi_rail::poll(std::span<rail_token> completed) {
-  // As many as fit in `completed`, in turn, so that no request is left out for good.
+  // The number that fits into `completed`, in turn, so that every request is tested at some time.
   if (next_tested_ >= requests_.size()) next_tested_ = 0;
   const std::size_t first = next_tested_;
   const std::size_t tested =

@@ -25,8 +25,8 @@ struct interface_verdict {
   std::string why;
 };
 
-/// A network is a rail if every host has one address in it, and no two the same: all ranks can
-/// mean it by its name. Whether messages pass there is seen when it is opened.
+/// A network can be a rail if every host has one address in it, and all addresses differ: then all
+/// ranks can name the network. Whether messages pass is tested when the rail is opened.
 inline interface_verdict verdict_on(const host_interface& i, const std::vector<host_interface>& all,
                                     const std::vector<std::string>& hosts) {
   if (i.loopback) return {false, "leads to this host only"};
