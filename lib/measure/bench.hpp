@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A bench: who is measured in its cells, and the cells one after the other.
+// A bench: the contestants of its cells, and the cells one after the other.
 #pragma once
 
 #include "collectives/collective.hpp"

@@ -15,7 +15,7 @@ class global_clock {
   /// Collective, as all that follows but now_s().
   global_clock();
 
-  /// Learns the clock, anew and from the last times together: by then it has drifted. Worth it
+  /// Estimates the clock again, from new and from the last times, because clocks drift. Useful
   /// every half second.
   void synchronise();
 

@@ -37,8 +37,8 @@ struct clock_model {
   }
 };
 
-/// The line of least squares through the quickest ping of each group (its answer was half-way as
-/// nearly as can be known). From one group there is no drift.
+/// The least-squares line through the quickest ping of each group, whose answer was half-way most
+/// precisely. With one group, drift is 0.
 inline clock_model fit_clock(std::span<const std::vector<ping>> groups) {
   std::vector<std::pair<double, double>> points;  // local time, offset
   double mean_at_s = 0, mean_offset_s = 0;
@@ -66,8 +66,8 @@ inline clock_model fit_clock(std::span<const std::vector<ping>> groups) {
           .drift = square > 0 ? both / square : 0};
 }
 
-/// Whose clock a rank learns from, in which round: ranks 2^k .. 2^(k+1) - 1 in round k, from those
-/// that know global time already. Rank 0's clock is the global one.
+/// The rank from which a rank learns the clock, and the round: ranks 2^k .. 2^(k+1) - 1 learn in
+/// round k from ranks that already know global time. Rank 0's clock is global time.
 struct clock_teacher {
   int round = 0;
   int rank = 0;
@@ -79,8 +79,8 @@ inline clock_teacher teacher_of(int rank) {
   return t;
 }
 
-/// How long before it begins a round is announced: longer after one that a rank began late, a
-/// little shorter after others.
+/// Seconds between a round's announcement and its start: longer after a late rank, slightly shorter
+/// after other rounds.
 class announcement {
  public:
   static constexpr double least_s = 20e-6, most_s = 0.1;

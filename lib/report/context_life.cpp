@@ -135,7 +135,7 @@ class picture {
     canvas_.text(left + width / 2, bottom + 20, "call of the context", {.anchor = "middle"});
   }
 
-  // The arm in use: the median of what falls into a few pixels.
+  // The arm in use: the median of the times within a few pixels.
   void curves() {
     constexpr double step = 4;
     std::vector<std::pair<double, double>> points;

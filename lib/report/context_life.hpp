@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A picture of what a context's calls took, which arms they tried and which one was in use when.
+// Draws the life of a context: the times of its calls, the arms tried, and the arm in use.
 #pragma once
 
 #include "lib/files/call_trace.hpp"

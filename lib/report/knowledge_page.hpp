@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A page of what runs learnt: the successor of the browser's view of ADCL's history.
+// A page of knowledge: the successor of ADCL's history in the browser.
 #pragma once
 
 #include "railpass/knowledge/experience.hpp"

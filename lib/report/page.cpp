@@ -20,7 +20,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// No text in it can end the element that it stands in.
+// Escapes text so that it cannot end the enclosing element.
 std::string inside_script(const json& data) {
   std::string text;
   for (const char c : data.dump(-1, ' ', false, json::error_handler_t::replace))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A page of what runs and measurements gave: statistics dumps, traces, benches and comparisons.
+// A page of results: statistics dumps, traces, benches and comparisons.
 #pragma once
 
 #include "lib/files/call_trace.hpp"
@@ -19,7 +19,7 @@ struct result_file {
   std::variant<files::comparison, select::statistics_dump, files::call_trace, bench_results> holds;
 };
 
-/// `railpass_version`: who writes the page.
+/// `railpass_version`: the writer of the page.
 std::string results_page(std::span<const result_file> results, const std::string& railpass_version);
 
 }  // namespace railpass::internal::report

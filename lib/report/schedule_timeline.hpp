@@ -12,9 +12,9 @@ namespace railpass::internal::report {
 /// Of more ranks, some are drawn: the root, the last rank to finish, and evenly spaced ranks.
 inline constexpr int most_ranks_drawn = 64;
 
-/// A timeline with a lane per rank: what it sends and receives, reduces and copies, and an arrow
-/// per message if there are few enough. For a collective that spreads from a root, a curve below
-/// shows how many ranks it has reached. SVG that stands alone; needs simulation_setup::record.
+/// A timeline with a lane per rank: sends and receives, reductions and copies, and an arrow per
+/// message if there are few messages. For a collective that spreads from a root, a curve below
+/// shows the number of ranks reached. Self-contained SVG; needs simulation_setup::record.
 std::string draw_schedule_timeline(const simulation& run, const timeline_caption& caption);
 
 }  // namespace railpass::internal::report

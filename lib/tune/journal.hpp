@@ -27,12 +27,12 @@ class journal {
  public:
   /// Keeps nothing.
   journal() = default;
-  /// Opens or creates the file, and locks it. `identity`: what the launches depend on, a line of
-  /// text. `goals`: how many values a launch gives. Throws error, and leaves the file as it is, if
-  /// it is another tuning's, is no journal or is in use.
+  /// Opens or creates the file, and locks it. `identity`: everything that the launches depend on,
+  /// as a line of text. `goals`: number of values per launch. Throws error, and leaves the file
+  /// unchanged, if it is another tuning's journal, is no journal or is in use.
   journal(std::string path, const std::string& identity, std::size_t goals);
 
-  /// The launches that ended before it was opened, in their order.
+  /// The launches that ended before the journal was opened, in their order.
   const std::vector<journal_entry>& earlier() const { return earlier_; }
   /// How many had begun.
   std::uint64_t earlier_runs() const { return earlier_runs_; }

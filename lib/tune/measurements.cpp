@@ -76,7 +76,7 @@ standings::standings(const table& measured, std::span<const double> weights,
     freedom += n - 1;
   }
   if (!variances.empty()) {
-    // A few launches disturbed by something else must not widen everybody's error.
+    // A few disturbed launches must not widen the errors of all combinations.
     std::vector<double> sorted = variances;
     std::sort(sorted.begin(), sorted.end());
     const double ceiling = sorted.size() < 5 ? sorted.back() : 12 * quantile(sorted, 0.5) + 1e-300;

@@ -23,8 +23,8 @@ constexpr bool is_control(char c) { return (c >= 0 && c < ' ') || c == 0x7f; }
 
 /// A condition in reverse Polish notation: "a b >" means a > b. Operators: + - * / = != > < >= <=
 /// && || . Operands: integers, names of parameters, other words as texts (only = and != take
-/// texts). Anything but 0 is true. Where a combination makes it impossible to compute (a division
-/// by zero, more than 64 bits), the condition is false.
+/// texts). Any value but 0 is true. A condition that cannot be computed for a combination (division
+/// by zero, more than 64 bits) is false.
 class condition {
  public:
   condition() = default;
@@ -33,7 +33,7 @@ class condition {
 
   bool empty() const { return program_.empty(); }
   const std::string& text() const { return text_; }
-  /// Indices of the parameters it names.
+  /// Indices of the parameters in the condition.
   const std::vector<std::size_t>& uses() const { return uses_; }
   /// Level i of `levels` belongs to parameter i.
   bool holds(const std::vector<parameter>& parameters,
@@ -70,16 +70,16 @@ class condition {
   std::vector<std::size_t> uses_;
 };
 
-/// One parameter. An aggregate has one level and no values of its own: its value is put together
-/// from others'.
+/// One parameter. An aggregate has one level and no separate values: its value is composed of other
+/// parameters' values.
 struct parameter {
   std::string name;
   std::vector<std::string> values;    ///< one per level, each different
-  std::vector<std::int64_t> numbers;  ///< the values as integers, if all of them are
+  std::vector<std::int64_t> numbers;  ///< the values as integers, if all are integers
   std::optional<std::string> default_value;
-  bool is_virtual = false;               ///< only part of aggregates, never set itself
+  bool is_virtual = false;               ///< part of aggregates only, never set alone
   std::optional<std::string> aggregate;  ///< format with $name$ for other parameters' values
-  std::string condition_text;            ///< empty: none
+  std::string condition_text;            ///< empty: no condition
   condition when = {};                   ///< made of condition_text by space
 
   bool numeric() const { return !numbers.empty(); }
@@ -92,7 +92,7 @@ using combination = std::vector<std::uint16_t>;
 /// Settings of a command: names and values, without virtual parameters, with aggregates.
 using settings_list = std::vector<std::pair<std::string, std::string>>;
 
-/// Which combinations are left by the conditions.
+/// How conditions restrict combinations.
 enum class condition_rule {
   none,        ///< all
   strict,      ///< every condition holds
@@ -105,7 +105,7 @@ inline constexpr std::size_t most_values = 1 << 20;  // of all parameters
 
 class space {
  public:
-  /// Thrown for what is wrong with one parameter, so that a reader can say where it is.
+  /// An error in one parameter, so that a reader can add its place.
   class parameter_error : public error {
    public:
     parameter_error(std::size_t which, const std::string& what) : error(what), index(which) {}
@@ -118,24 +118,24 @@ class space {
   const std::vector<parameter>& parameters() const { return parameters_; }
 
   /// The first combination in the order of enumeration (the last parameter changes fastest).
-  /// Nothing only if a strict rule leaves none.
+  /// Nothing only if a strict rule allows no combination.
   std::optional<combination> first(condition_rule rule = condition_rule::first_value) const;
-  /// Moves to the next one; false after the last.
+  /// Moves to the next combination; false after the last.
   bool next(combination& c, condition_rule rule = condition_rule::first_value) const;
-  /// How many there are, counted no further than `limit`.
+  /// The number of combinations, counted up to `limit`.
   std::uint64_t count(condition_rule rule = condition_rule::first_value,
                       std::uint64_t limit = ~std::uint64_t{0}) const;
   bool allows(const combination& c, condition_rule rule = condition_rule::first_value) const;
 
   /// A random combination that the first-value rule allows.
   combination draw(std::mt19937_64& random) const;
-  /// The combination nearest to the parameters' defaults: each at its default if that is one of its
-  /// values, else at its first value; first() if the conditions do not allow that.
+  /// The combination nearest to the defaults: each parameter at its default, or at its first value
+  /// if the default is no value; first() if the conditions forbid this.
   combination nearest_to_defaults() const;
 
   settings_list settings(const combination& c) const;
-  /// As settings(), but for the default values alone: parameters that have none, and aggregates of
-  /// such, at their first value.
+  /// Like settings(), for the default values alone. Parameters without a default, and their
+  /// aggregates, have their first value.
   settings_list default_settings() const;
   /// The value of a parameter in a combination.
   std::string value(const combination& c, std::size_t parameter) const;
@@ -145,8 +145,8 @@ class space {
     std::string text;
     std::optional<std::size_t> parameter;  // its value instead of the text
   };
-  // Moves c to the first allowed combination that begins with its first `depth` levels or comes
-  // after those.
+  // Moves c to the first allowed combination that starts with its first `depth` levels or follows
+  // them.
   bool settle(combination& c, std::size_t depth, condition_rule rule) const;
   bool holds(std::size_t parameter, const combination& c, condition_rule rule) const;
   template <typename Value>

@@ -110,7 +110,7 @@ std::vector<reported_parameter> parse_mpivars(std::string_view text) {
   return found;
 }
 
-// fi_info: # NAME: TYPE, then in lines of # what it is, with "(default: VALUE)" or "(default
+// fi_info: "# NAME: TYPE", then lines of # with a description and "(default: VALUE)" or "(default
 // VALUE)".
 std::vector<reported_parameter> parse_fi_info(std::string_view prefix, std::string_view text) {
   std::vector<reported_parameter> found;
@@ -143,7 +143,7 @@ std::vector<reported_parameter> parse_fi_info(std::string_view prefix, std::stri
   return found;
 }
 
-// NAME=VALUE; lines of # before it say what it is.
+// NAME=VALUE; lines of # before it describe the parameter.
 std::vector<reported_parameter> parse_assignments(std::string_view prefix, std::string_view text) {
   std::vector<reported_parameter> found;
   std::string help;

@@ -100,7 +100,7 @@ const arm_table::asked_arm& arm_table::asked_by(const call_options& options, col
   } catch (const error& problem) {
     process_.record(std::string(problem.what()) + "; the MPI library's own collective is used");
   }
-  // Somebody may still name the last call's.
+  // Keeps the older answers, because the last call's answer may still be in use.
   if (asked_.size() >= max_asked) asked_before_ = std::exchange(asked_, {});
   auto fresh = std::make_unique<answer>(
       answer{std::string(options.arm), {.chosen = chosen, .number = ++num_asked_}});

@@ -13,7 +13,7 @@ namespace railpass::internal::tune {
 class exhaustive_search final : public search {
  public:
   std::vector<combination> next(const search_view& view) override {
-    // Repetitions are whole rounds apart, so that drift meets all alike.
+    // Repetitions are whole rounds apart, so that drift affects all combinations.
     constexpr std::size_t batch = 512;
     std::vector<combination> found;
     while (round_ < view.wanted.repetitions && found.size() < batch) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A race: everybody runs once more, then leave those that are behind with confidence, and all but
-// the better half unless they are tied with the best; until those left have run as often as wanted
-// (Karnin, Koren, Somekh: Almost Optimal Exploration in Multi-Armed Bandits, ICML 2013; Maron,
-// Moore: Hoeffding Races, NIPS 1993).
+// A race: in each round, every combination runs once more. Then combinations leave that are worse
+// with confidence, and the worse half unless tied with the best. The race ends when the rest have
+// run the wanted number of times (Karnin, Koren, Somekh: Almost Optimal Exploration in Multi-Armed
+// Bandits, ICML 2013; Maron, Moore: Hoeffding Races, NIPS 1993).
 #pragma once
 
 #include "lib/tune/search.hpp"
