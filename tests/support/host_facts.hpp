@@ -9,7 +9,7 @@
 
 namespace railpass::test {
 
-/// Of groups of the ranks of `comm`, of which this one is in number `mine`. Collective.
+/// Facts about groups of the ranks of `comm`; this rank is in group `mine`. Collective.
 inline node_facts facts_of_groups(MPI_Comm comm, int mine) {
   int num_ranks = 0;
   MPI_Comm_size(comm, &num_ranks);
@@ -18,7 +18,7 @@ inline node_facts facts_of_groups(MPI_Comm comm, int mine) {
   return node_order(all).facts();
 }
 
-/// Of hosts with the names of TEST_HOSTS.
+/// Facts about hosts with the names in TEST_HOSTS.
 inline node_facts facts_of_hosts(MPI_Comm comm) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -26,7 +26,7 @@ inline node_facts facts_of_hosts(MPI_Comm comm) {
   return facts_of_groups(comm, hosts ? hosts[rank] : 0);
 }
 
-/// Of the caches of TEST_CACHES; without it all ranks are taken to share one.
+/// Facts about the caches in TEST_CACHES; without the variable all ranks share one cache.
 inline node_facts facts_of_caches(MPI_Comm comm) { return facts_of_groups(comm, fake_cache()); }
 
 }  // namespace railpass::test

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Rails that are not there: a clock of their own, a rate and a latency each; the packets of a host,
-// be they of several ranks, leave one after the other. Bytes are read from memory only when they
-// have left, as a real network may.
+// Simulated rails with a clock of their own, and a rate and latency each. The packets of a host
+// leave one after the other, even if they are of several ranks. As on a real network, bytes may be
+// read from memory until they have left.
 #pragma once
 
 #include "railpass/transport/transport.hpp"
@@ -36,13 +36,13 @@ class simulated_network {
   double now_s() const { return now_s_; }
   void set_rate(std::size_t rail, double bytes_per_s) { models_[rail].bytes_per_s = bytes_per_s; }
 
-  /// From now on nothing that is sent over the rail arrives, and nobody says so.
+  /// From now on, packets on the rail are lost without any notice.
   void silence(std::size_t rail) { silent_since_s_[rail] = now_s_; }
 
   /// Time in which ranks do something else.
   void pass(double seconds) { now_s_ += seconds; }
 
-  /// Goes on to the next moment at which something happens; false if nothing is under way.
+  /// Advances to the next event; returns false if nothing is in flight.
   bool advance() {
     double next_s = 1e300;
     for (const auto& c : channels_)
@@ -62,9 +62,9 @@ class simulated_network {
     return true;
   }
 
-  /// Of messages.
+  /// Bytes of messages.
   std::int64_t carried_bytes(std::size_t rail) const { return carried_bytes_[rail]; }
-  /// Of probes.
+  /// Bytes of probes.
   std::int64_t probed_bytes(std::size_t rail) const { return probed_bytes_[rail]; }
   int transmissions(std::size_t rail) const { return transmissions_[rail]; }
 
@@ -74,14 +74,14 @@ class simulated_network {
       result.push_back(std::make_unique<simulated_rail>(*this, int(r), rank));
     return result;
   }
-  /// What is known of the rails: the truth.
+  /// The true times of the rails.
   std::vector<transport::transfer_time> times() const {
     std::vector<transport::transfer_time> result;
     for (const rail_model& m : models_) result.emplace_back(m.latency_s, m.bytes_per_s);
     return result;
   }
 
-  /// A packet that breaks the rules, from one rank to another.
+  /// Injects a packet that breaks the protocol.
   void inject(std::size_t rail, int from, int to, const transport::packet& p) {
     flight f;
     f.header = transport::pack(p);

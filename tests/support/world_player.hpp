@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Plays a policy in a world, through the lockstep with its merges and delays, and judges what it
-// did by the means of the world: what it lost and gained beside native, what it settled on, what it
-// believed.
+// Runs a policy in a world, through the lockstep with its synchronisations and delays, and judges
+// it by the world's mean times: gains and losses against native, the final arm, and the estimates.
 #pragma once
 
 #include "railpass/select/lockstep/lockstep.hpp"
@@ -16,18 +15,18 @@ namespace railpass::test {
 
 using policy_maker = std::function<std::unique_ptr<select::policy>(select::policy_input)>;
 
-/// Of all noises. Excesses are in native calls of a quiet world.
+/// Results over all noise. Excesses are in native calls of a quiet world.
 struct verdict {
-  double excess = 0;          ///< over 1.03 times native, in the mean, at the call at which ...
-  double allowed = 0;         ///< ... it is furthest beyond what is allowed
-  double settled_within = 0;  ///< the arm in use, in native's time: the mean of the worst ones
+  double excess = 0;          ///< mean time over 1.03 times native, at the call at which ...
+  double allowed = 0;         ///< ... it exceeds the allowed value by the most
+  double settled_within = 0;  ///< time of the final arm over native's: the mean of the worst cases
   double settled_allowed = 0;
-  bool believed_ok = true;  ///< beliefs lie among what was measured last
-  bool attentive = true;    ///< what is in use meets native between calls n and 2 n
+  bool believed_ok = true;  ///< estimates lie among the last measurements
+  bool attentive = true;    ///< the arm in use is compared with native between calls n and 2 n
   double gain = 1;          ///< total of native over that of the policy
 };
 
-/// What every policy must keep to, in every world.
+/// The bounds for every policy in every world.
 struct bounds {
   static constexpr double free_share = 0.03;
   static constexpr double loss = 60, loss_with_traps = 150, dear_merges = 10, dear_merge = 3;
@@ -45,7 +44,7 @@ struct bounds {
 
 namespace detail {
 
-/// Hands a policy's questions on, and looks at what it was told and says that it believes.
+/// Forwards calls to a policy, and checks the estimates against the observations.
 class witness final : public select::policy {
  public:
   witness(std::unique_ptr<select::policy> inner, std::size_t arms, bool& believed_ok)
@@ -86,8 +85,8 @@ class witness final : public select::policy {
 
 namespace detail {
 
-/// The steps of merges that are due before a call: what they add to it. `merged` is called after
-/// each merge.
+/// Makes the steps of synchronisations that are due before a call; returns their cost for the call.
+/// Calls `merged` after each synchronisation.
 template <class Merged>
 double make_merges(select::lockstep& steps, const world& w, double now_s, const Merged& merged) {
   double extra_s = 0;
@@ -106,14 +105,14 @@ double make_merges(select::lockstep& steps, const world& w, double now_s, const 
 
 }  // namespace detail
 
-/// Plays `noises` lives of the context, each with its own noise and seed of the policy. `log`, if
-/// any, is told each call's arm.
+/// Plays `noises` lives of the context, each with its own noise and policy seed. `log`, if any,
+/// receives each call's arm.
 inline verdict play(const world& w, const policy_maker& make, int noises = 20,
                     const std::function<void(std::int64_t, const select::timed_call&,
                                              const select::lockstep&)>& log = {}) {
   const auto calls = std::size_t(w.calls);
-  // Over all noises, of each call: what it took beyond what is free, and what is allowed for
-  // changes from there on; in native calls.
+  // For each call, over all noise, in native calls: the time beyond the free share, and the
+  // allowance for changes from there on.
   std::vector<float> excess(calls, 0), change(calls, 0);
   verdict v;
   double total_s = 0, native_total_s = 0, worst = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Worlds for policies: what the arms of one context take, call by call, in all the ways that
-// machines and programs misbehave. A world is a plain interface, so that others can be put in its
-// place; make_world() draws one from a seed.
+// Worlds for policies: the times of a context's arms, call by call, with all kinds of misbehaviour
+// of machines and programs. A world is an interface, so that tests can replace it; make_world()
+// draws a world from a seed.
 #pragma once
 
 #include "railpass/select/policy/policy.hpp"
@@ -18,25 +18,25 @@
 
 namespace railpass::test {
 
-/// What calls take. Seconds; arms by their place in `priors`, calls numbered from 0. All is a
-/// function of its arguments alone.
+/// The times of calls in seconds. Arms are places in `priors`, calls count from 0. All functions
+/// depend on their arguments only.
 class world {
  public:
   virtual ~world() = default;
 
-  /// What the call takes in the mean over all noises.
+  /// The mean time of the call over all noise.
   virtual double mean_s(int arm, std::int64_t call) const = 0;
-  /// What is measured of it if the call before took `before_s`; `noise` is a seed.
+  /// The measured time if the call before took `before_s`; `noise` is a seed.
   virtual double draw_s(int arm, std::int64_t call, double before_s, std::uint64_t noise) const = 0;
-  /// Whether some arm takes another time than in the call before.
+  /// Whether some arm's time differs from the call before.
   virtual bool changes_at(std::int64_t call) const = 0;
 
-  std::string family;                       ///< what is special about it
+  std::string family;                       ///< the kind of world
   std::vector<select::arm_prior> priors;    ///< the first one is native, and `arm` is the place
   std::int64_t calls = 0;                   ///< of the context
-  int num_ranks = 2;                        ///< so late the answer to a merge comes
+  int num_ranks = 2;                        ///< delay of the reply to a synchronisation
   double native_s = 0;                      ///< native's mean in quiet: the unit of all judgement
-  double merge_s = 0, merge_at_once_s = 0;  ///< what one adds to the calls around it
+  double merge_s = 0, merge_at_once_s = 0;  ///< cost of a synchronisation for the calls around it
   double first_plan_s = 0;
   double largest_noise = 0;  ///< standard deviation of ln(measured / mean)
   bool has_traps = false;    ///< arms that take many times as long as native
@@ -44,7 +44,7 @@ class world {
 
 namespace detail {
 
-/// A while in which all calls take longer.
+/// A period in which all calls take longer.
 struct slow_while {
   std::int64_t first = 0, length = 0, period = 0;  // period 0: once
   double factor = 1;
@@ -108,9 +108,9 @@ class random_world final : public world {
 
   std::vector<one_arm> arms_;
   slow_while while_;
-  double outliers_ = 0;       // share of calls, of all arms alike, 2 to 50 times as long
+  double outliers_ = 0;       // share of calls, for all arms, that take 2 to 50 times as long
   double lateness_ = 0;       // in native calls
-  double waiting_share_ = 0;  // of samples have some of the call before in them
+  double waiting_share_ = 0;  // of samples contain a part of the call before
   double drift_ = 0, drift_calls_ = 1;
 };
 
@@ -123,7 +123,7 @@ inline double log_between(select::random_stream& r, double low, double high) {
 
 }  // namespace detail
 
-/// What is special about a world, in turns by its seed; everything else is drawn for each.
+/// The kinds of worlds, in turn by seed; everything else is drawn for each world.
 inline constexpr std::array world_families{"quiet",
                                            "noisy",
                                            "heavy tails",
@@ -222,8 +222,8 @@ inline detail::random_world::random_world(std::uint64_t seed) {
   }
 }
 
-/// Arms of one algorithm are alike; without traps none takes more than four times as long as
-/// native.
+/// Arms of one algorithm are similar; without traps no arm takes more than four times native's
+/// time.
 inline void detail::random_world::draw_arms(select::random_stream& r, double typical,
                                             double spread) {
   priors.resize(arms_.size());
@@ -244,7 +244,7 @@ inline void detail::random_world::draw_arms(select::random_stream& r, double typ
 
 inline void detail::random_world::predict(select::random_stream& r, bool nonsense) {
   const double error = log_between(r, 0.05, 0.6), claimed = error * log_between(r, 0.7, 1.4);
-  const double common = 0.3 * r.normal();  // all predictions are off by the same
+  const double common = 0.3 * r.normal();  // the common error of all predictions
   const bool by_families = r.uniform() < 0.25;
   double of_family = 0;
   for (std::size_t a = 1; a < arms_.size(); ++a) {
@@ -257,7 +257,7 @@ inline void detail::random_world::predict(select::random_stream& r, bool nonsens
     priors[a].log_seconds = std::log(native_s * arms_[a].mean) + off + common;
     priors[a].spread = std::clamp(claimed, 0.08, 0.6);
   }
-  if (r.uniform() < 0.4) {  // a profile has a time of native
+  if (r.uniform() < 0.4) {  // the profile contains a time of native
     priors[0].measured_only = false;
     priors[0].log_seconds = std::log(native_s) + common + 0.15 * r.normal();
     priors[0].spread = 0.2;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Ranks of random programs fail, hear of it late, compute, run ahead and wait for each other in
-// ways that railpass does not see: all are native from the same call on, and nobody waits for ever.
+// Ranks of random programs fail, hear of failures late, compute, run ahead and wait for each other
+// in ways that railpass does not see. All ranks become native from the same call on, and no rank
+// waits forever.
 #include "railpass/select/lockstep/fallback.hpp"
 
 #include "support/catch.hpp"
@@ -25,20 +26,20 @@ struct message {
   bool is_final = false;
 };
 
-constexpr char native = 'n', made = 'm', failed = 'f';  // what a call was on a rank
+constexpr char native = 'n', made = 'm', failed = 'f';  // the outcome of a call on a rank
 
 /// A call of the program, the same on all ranks.
 struct step {
   bool is_native = false;  // the arm
-  // By rank: for whose part it waits in the call, for whose entering before it (a merge), and whose
-  // message it receives after it.
+  // By rank: the ranks for whose part it waits in the call, the ranks for whose entry it waits
+  // before the call (a synchronisation), and the rank whose message it receives after the call.
   std::vector<std::vector<int>> needs, merges_with;
   std::vector<int> receives_from;
 };
 
 class world {
  public:
-  /// `all_wait`: all need all in each call, and nobody waits where it does not listen.
+  /// @param all_wait all ranks need all ranks in each call, and no rank waits without listening
   world(unsigned seed, bool all_wait) : random_(seed), all_wait_(all_wait) {
     const int p = 2 + below(below(4) == 0 ? 20 : 5), calls = 1 + below(12);
     for (int r = 0; r < p; ++r) ranks_.emplace_back(r, p);
@@ -46,7 +47,7 @@ class world {
     for (int i = 1 + below(3); i > 0; --i) failures_[{below(p), 1 + below(calls)}] = true;
   }
 
-  /// What is wrong; empty: nothing.
+  /// Returns the fault, or an empty text.
   std::string play() {
     for (int turn = 0; turn < 400'000; ++turn) {
       if (std::ranges::all_of(ranks_, [](const rank& r) { return r.at == stage::left; })) break;
@@ -70,14 +71,14 @@ class world {
     }
     int number;
     fallback state;
-    std::vector<std::deque<message>> from;             // what others have sent
+    std::vector<std::deque<message>> from;             // sent by other ranks
     std::vector<std::optional<fallback::order>> told;  // by child
     bool has_answered = false;
     bool failed = false;
     stage at = stage::between;
     std::int64_t entered = 0, ended = 0;
     int asleep = 0;
-    std::vector<char> ran;  // by call: native, its part was made, or it failed
+    std::vector<char> ran;  // by call: native, made, or failed
   };
 
   int below(int n) { return int(random_() % unsigned(n)); }
@@ -106,7 +107,7 @@ class world {
     ranks_[std::size_t(to)].from[std::size_t(from)].push_back(m);
   }
 
-  // While it waits: some of what has been sent has arrived.
+  // While a rank waits, some of the sent messages arrive.
   void listen(rank& r) {
     for (std::size_t o = 0; o < ranks_.size(); ++o)
       while (!r.from[o].empty() && below(3) > 0) {
@@ -234,10 +235,10 @@ class world {
   std::vector<step> steps_;
   std::map<std::pair<int, std::int64_t>, bool> failures_;
   bool fell_back_ = false;
-  std::int64_t last_without_failure_ = 0;  // that a rank entered which had heard of none
+  std::int64_t last_without_failure_ = 0;  // that a rank without knowledge of a failure entered
 };
 
-// How many worlds of so many fell back.
+// The number of worlds in which ranks fell back.
 int play(bool all_wait, unsigned worlds) {
   const unsigned first = railpass::test::new_seed();
   INFO("repeat with TEST_SEED=" << first);

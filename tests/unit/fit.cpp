@@ -24,7 +24,7 @@ link_model true_link() {
   return link;
 }
 
-// Times of `link` with noise, and now and then a time that is ten times too long.
+// Times of `link` with noise and occasional outliers of ten times the time.
 measurements noisy_samples(const link_model& link, double noise, double outliers, unsigned seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal(0, noise);
@@ -80,8 +80,8 @@ std::vector<arm> modelled_arms() {
   return arms;
 }
 
-// What a bench of `machine` would measure: the simulated time, off by a factor that each algorithm
-// has for itself, with noise.
+// Times as `railpass bench` would measure them on `machine`: the simulated time with noise, and a
+// factor for each algorithm.
 std::vector<collective_time> bench(const machine_model& machine, std::int32_t p,
                                    const std::vector<std::int64_t>& sizes, double noise,
                                    unsigned seed) {
@@ -392,7 +392,7 @@ TEST_CASE("times of 1 KiB to 256 KiB on 8 hosts predict 1 MiB within 15 %, witho
     m.collectives =
         bench(true_machine(), 8, {1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10}, 0.1, seed);
     const profile fit = fit_profile(m, {.num_hosts = 8}, "");
-    // What comes out of the same machine, without the noise of a measurement.
+    // Times on the same machine without measurement noise.
     const auto truth = bench(true_machine(), 8, {1 << 20}, 0, seed);
     errors.push_back(median_error(fit, truth));
     CHECK(errors.back() <= 0.15);
@@ -457,7 +457,7 @@ TEST_CASE("where closed forms are off by size and parameter, what was measured n
   for (algorithm_correction& c : without.corrections) c.points.clear();
   CHECK(median_error(fit, others) < 0.5 * median_error(without, others));
 
-  // One measurement that is 50 times off is not believed.
+  // A single measurement that is off by a factor of 50 is ignored.
   known[6].median_s *= 50;
   CHECK(median_error(fit_of(known), others) < 0.12);
 }
@@ -547,7 +547,7 @@ TEST_CASE("what an arm was off by at two sizes is expected of it between them, n
         parse_arm(collective::broadcast, "pipeline+segment_bytes=" + segment),
         {.machine = machine, .num_ranks = 8, .bytes = bytes});
   };
-  // One segment size takes 1.65 times its closed form at both sizes, the others take theirs.
+  // One segment size takes 1.65 times its closed form at both sizes; all other sizes take 1.
   std::vector<misfit_place> places;
   std::vector<double> residuals;
   for (const double bytes : {32768, 262144})
@@ -565,8 +565,8 @@ TEST_CASE("what an arm was off by at two sizes is expected of it between them, n
 }
 
 TEST_CASE("well-measured times of an arm that seem to contradict each other are all believed") {
-  // A linear reduce on simulated gigabit Ethernet at 256 bytes, 4 and 32 KiB: when the first was
-  // disbelieved, 64 bytes were predicted to take a quarter of their time.
+  // A linear reduce on simulated gigabit Ethernet at 256 bytes, 4 and 32 KiB: if the first time was
+  // ignored, the prediction for 64 bytes was a quarter of the true time.
   const std::vector<misfit_place> places{{0.9, 4}, {2.0, 4}, {4.5, 4}};
   const std::vector<double> off{0.97, -0.1, -0.9};
   const std::vector<detail::time_error> errors(places.size(),
@@ -587,8 +587,8 @@ TEST_CASE("a few absurd times do not spoil a fit") {
 
 namespace {
 
-// Each time again, from single runs: `slow` of them 10 to 100 times too long, as where ranks have
-// to wait for a core.
+// Single runs of each time: `slow` of them take 10 to 100 times as long, as if ranks waited for a
+// core.
 std::vector<collective_time> single_runs(std::vector<collective_time> times, double slow,
                                          unsigned seed) {
   constexpr double spread = 0.3;
@@ -663,7 +663,7 @@ TEST_CASE("a single run hardly moves what others say, however slow it was, and m
   };
   for (const double slow : {std::log(10.0), std::log(50.0), std::log(1000.0)}) {
     CHECK(off_at_last(slow, of_runs(1)).mean < 0.2);
-    // Nor is its place thought to be known.
+    // The place is uncertain, too.
     CHECK(off_at_last(slow, of_runs(1)).spread > 3 * off_at_last(0.1, {}).spread);
   }
   CHECK(off_at_last(0.3, of_runs(1)).mean > 0.1);
@@ -696,7 +696,7 @@ TEST_CASE("an arm that is far quicker than similar ones is believed, a slow one 
     CHECK(there.spread < 0.1);
     CHECK(sign * select::misfit_at(c, place(6, 1)).mean > 0.6);  // the same arm
     CHECK(select::misfit_at(c, places[1]).mean == Approx(0.1).margin(0.05));
-    CHECK(std::abs(select::misfit_at(c, place(10, 2)).mean) < 0.5);  // and another one
+    CHECK(std::abs(select::misfit_at(c, place(10, 2)).mean) < 0.5);  // a different arm
   }
   const select::misfit slow = select::misfit_at(with_first(1, {}), places.front());
   CHECK(slow.mean < 0.3);

@@ -9,8 +9,8 @@
 
 namespace railpass {
 
-/// Ranks as a grid, row by row (the last coordinate varies fastest), as MPI_Cart_create places
-/// them. railpass/cartesian.hpp has it over a communicator.
+/// A grid of ranks in row-major order (the last coordinate varies fastest), as MPI_Cart_create
+/// places them. railpass/cartesian.hpp has a grid over a communicator.
 struct process_grid {
   static constexpr int no_rank = -1;
 
@@ -22,7 +22,7 @@ struct process_grid {
     for (std::size_t k = extents.size(); k-- > 0; rank /= extents[k]) result[k] = rank % extents[k];
     return result;
   }
-  /// Coordinates beyond a side are taken round if that dimension is periodic; else `no_rank`.
+  /// Coordinates beyond a side wrap round in a periodic dimension; else the result is `no_rank`.
   int rank_at(std::span<const int> coordinates) const {
     int rank = 0;
     for (std::size_t k = 0; k < extents.size(); ++k) {
@@ -35,7 +35,7 @@ struct process_grid {
     }
     return rank;
   }
-  /// Who is that many steps away in each dimension.
+  /// The rank `steps` away in each dimension.
   int neighbour(int rank, std::span<const int> steps) const {
     std::vector<int> at = coordinates(rank);
     for (std::size_t k = 0; k < at.size(); ++k) at[k] += steps[k];
@@ -44,9 +44,9 @@ struct process_grid {
   friend bool operator==(const process_grid&, const process_grid&) = default;
 };
 
-/// The steps to the neighbours in these dimensions (the others are not cut): those across faces,
-/// first the lower one of each dimension and then the upper one, and with `corners` then those
-/// across edges and corners. The opposite of each is among them.
+/// The steps to the neighbours in these dimensions (other dimensions are not cut): first across
+/// faces, the lower and then the upper face of each dimension, then with `corners` across edges and
+/// corners. The result contains the opposite of each step.
 inline std::vector<std::vector<int>> steps_to_neighbours(const std::vector<bool>& dimensions,
                                                          bool corners) {
   std::vector<std::vector<int>> all;
@@ -76,9 +76,9 @@ inline std::vector<std::vector<int>> steps_to_neighbours(const std::vector<bool>
   return all;
 }
 
-/// Of lengths by direction, in the order of steps_to_neighbours(), the longer one of each two
-/// opposite faces; edges and corners by twos as they come. Not more than `most` numbers; the last
-/// one is of all others.
+/// Reduces lengths by direction, in the order of steps_to_neighbours(): the longer length of each
+/// two opposite faces, then edges and corners in pairs. The result has at most `most` numbers; the
+/// last number covers all remaining directions.
 inline std::vector<std::int64_t> longest_by_side(std::span<const std::int64_t> lengths,
                                                  std::size_t most) {
   std::vector<std::int64_t> result;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How good predictions are: each problem is left out once, predicted from all others, and the arm
-// named is compared with what arms really took. The paper's evaluation.
+// The accuracy of predictions, by the paper's evaluation: each problem is left out once and
+// predicted from all other problems. The predicted arm is then compared with the measured times.
 #pragma once
 
 #include "railpass/knowledge/analysis.hpp"
@@ -16,7 +16,7 @@
 
 namespace railpass::knowledge {
 
-/// What the arm takes beyond the best one, in the best one's time; nothing if it did not run.
+/// The arm's time beyond the best arm's, relative to the best; empty if the arm did not run.
 inline std::optional<double> loss_of(int arm, const instance& really) {
   const auto& its = really.arms[std::size_t(arm)];
   if (!its) return std::nullopt;
@@ -26,10 +26,11 @@ inline std::optional<double> loss_of(int arm, const instance& really) {
   return its->seconds / best_s - 1;
 }
 
-/// How good arms are that were named for problems, one each.
+/// The accuracy of predicted arms, one per problem.
 class accuracy {
  public:
-  /// `really`: what arms take. Nothing: no prediction.
+  /// @param named the predicted arms; empty: no prediction
+  /// @param really the measured times
   accuracy(std::span<const std::optional<int>> named, std::span<const instance> really)
       : problems_(really.size()) {
     for (std::size_t i = 0; i < really.size(); ++i)
@@ -38,15 +39,15 @@ class accuracy {
   }
 
   std::size_t problems() const { return problems_; }
-  /// Those for which an arm was named that can run.
+  /// Number of problems whose predicted arm can run.
   std::size_t predicted() const { return losses_.size(); }
-  /// Share of all problems whose arm takes at most 1 + window times the best. No prediction counts
-  /// as wrong.
+  /// Share of all problems whose predicted arm takes at most 1 + window times the best time. A
+  /// missing prediction counts as wrong.
   double right(double window) const {
     const auto right = std::ranges::count_if(losses_, [&](double loss) { return loss <= window; });
     return problems_ == 0 ? 0 : double(right) / double(problems_);
   }
-  /// Mean of what the arms that were named take beyond the best, in the best one's time.
+  /// Mean time of the predicted arms beyond the best, relative to the best.
   double mean_loss() const {
     double sum = 0;
     for (const double loss : losses_) sum += loss;
@@ -58,7 +59,7 @@ class accuracy {
   std::vector<double> losses_;
 };
 
-/// What is known without one problem, and of arms only that could run there.
+/// All problems except one, with only the arms that can run there.
 inline std::vector<instance> without(std::span<const instance> all, std::size_t left_out) {
   std::vector<instance> rest;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -76,7 +77,7 @@ inline std::vector<instance> without(std::span<const instance> all, std::size_t 
 
 using predictor = prediction (analysis::*)(std::span<const double>) const;
 
-/// The arm that is predicted for each problem from all others.
+/// The arm predicted for each problem from all other problems.
 inline std::vector<std::optional<int>> leave_one_out(std::span<const instance> known, predictor how,
                                                      const analysis_options& o = {}) {
   std::vector<std::optional<int>> named(known.size());
@@ -87,8 +88,8 @@ inline std::vector<std::optional<int>> leave_one_out(std::span<const instance> k
   return named;
 }
 
-/// The one arm that takes the least if it is taken for all problems: of those that ran in all of
-/// them. Nothing if there is none.
+/// The arm with the least total time over all problems, among arms that ran in all of them; empty
+/// if there is no such arm.
 inline std::optional<int> best_single_arm(std::span<const instance> known) {
   std::optional<int> best;
   double least = std::numeric_limits<double>::infinity();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// When what is measured contradicts what was known, the knowledge is set aside for that context and
-// learning starts afresh.
+// Detects measurements that contradict knowledge. The knowledge is then set aside for that context,
+// and learning starts afresh.
 #pragma once
 
 #include "railpass/knowledge/analysis.hpp"
@@ -14,8 +14,8 @@
 
 namespace railpass::knowledge {
 
-/// What an arm is worth beside native as these runs knew it: by its pairs, or by the times of both
-/// if it has none. Nothing if nobody knows how exact that is, or the arm is native.
+/// An arm's known ratio to native: from its pairs, or from the times of both arms without pairs.
+/// Empty if its error is unknown, or the arm is native.
 inline std::optional<select::pair_record> known_worth(const experience& of, std::string_view arm) {
   const auto find = [&](std::string_view name) {
     return std::ranges::find(of.arms, name, &arm_experience::arm);
@@ -31,9 +31,8 @@ inline std::optional<select::pair_record> known_worth(const experience& of, std:
                              .deviation = std::sqrt(variance(*its) + variance(*native))};
 }
 
-/// Whether an arm is now worth something else beside native than was known: by more than a factor
-/// of 1 + p_max, and clearly so. What makes all calls slower contradicts nothing. Never as long as
-/// one of them does not say how exact it is.
+/// Whether an arm's ratio to native has clearly changed, by more than a factor of 1 + p_max. A
+/// change that slows all calls contradicts nothing. False as long as one of the errors is unknown.
 inline bool contradicts(const select::pair_record& measured, const select::pair_record& known,
                         double p_max) {
   if (!measured.deviation || !known.deviation) return false;
@@ -41,8 +40,8 @@ inline bool contradicts(const select::pair_record& measured, const select::pair_
   return beyond > 2 * std::hypot(*measured.deviation, *known.deviation);
 }
 
-/// The paper's rule: the arm takes longer than MaxExecTime, or deviates as much the other way. For
-/// what redoes the paper: a processor that runs slower today contradicts everything.
+/// The paper's rule: the arm takes longer than MaxExecTime, or is faster by the same factor. For
+/// reproducing the paper: with this rule a slower processor contradicts everything.
 inline bool contradicts_by_time(double measured_s, const forecast& said) {
   return measured_s > said.largest_s || measured_s * said.largest_s < said.seconds * said.seconds;
 }

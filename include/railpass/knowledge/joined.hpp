@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What several runs say of the same problem, as one. Counts add up. Means, spreads, quantiles and
-// pairs are weighted by samples, but older ones weigh at most four times as much as newer ones: so
-// a machine that has changed is known as it is now after a few runs, however many came before, and
-// a run of a few samples does not outweigh what came before.
+// Joins the knowledge of several runs about the same problem. Counts add up. Means, spreads,
+// quantiles and pairs are weighted by samples, but older runs weigh at most four times as much as
+// newer runs. A machine that has changed is therefore known as it is after a few runs, and a run of
+// a few samples does not outweigh the runs before.
 #pragma once
 
 #include "railpass/knowledge/experience.hpp"
@@ -50,7 +50,7 @@ inline arm_experience joined_arms(const arm_experience& older, const arm_experie
   const double of_older = double(weight_of_older(older.samples, newer.samples)),
                of_newer = double(newer.samples), all = of_older + of_newer;
   const auto between = [&](double a, double b) { return (of_older * a + of_newer * b) / all; };
-  // The spread of both together also is how far apart they are.
+  // The joint spread includes the distance of the means.
   const double apart = std::log(newer.mean_s / older.mean_s);
   arm_experience both{
       .arm = newer.arm,
@@ -70,7 +70,7 @@ inline arm_experience joined_arms(const arm_experience& older, const arm_experie
 
 }  // namespace detail
 
-/// Of the same problem; which is the older one says last_at.
+/// Joins two experiences of the same problem; last_at decides which is older.
 inline experience joined(const experience& a, const experience& b) {
   const bool in_order = a.last_at <= b.last_at;
   const experience &older = in_order ? a : b, &newer = in_order ? b : a;
@@ -88,7 +88,7 @@ inline experience joined(const experience& a, const experience& b) {
   return both;
 }
 
-/// Seconds since 1970 of a time such as 2026-01-31T12:00:00Z; nothing if it is none.
+/// Seconds since 1970 of a time such as 2026-01-31T12:00:00Z; empty if invalid.
 inline std::optional<std::int64_t> seconds_of(const std::string& utc) {
   int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, end = 0;
   if (utc.size() != 20 ||
@@ -105,15 +105,15 @@ inline std::optional<std::int64_t> seconds_of(const std::string& utc) {
   return whole.count() + 3600 * hour + 60 * minute + second;
 }
 
-/// Between two points in time, at least 0; nothing if one of them is none.
+/// Days between two points in time, at least 0; empty if one of them is invalid.
 inline std::optional<double> days_between(const std::string& earlier, const std::string& later) {
   const auto from = seconds_of(earlier), to = seconds_of(later);
   if (!from || !to) return std::nullopt;
   return double(std::max<std::int64_t>(0, *to - *from)) / 86400;
 }
 
-/// What goes first where there is no room for all: the time of the calls that it is about, which
-/// halves with every 30 days that it is older than `newest_at`.
+/// The value of an experience if there is no room for all: the time of its calls, halved for every
+/// 30 days that it is older than `newest_at`.
 inline double worth_s(const experience& e, const std::string& newest_at) {
   double time_s = 0;
   for (const arm_experience& a : e.arms) time_s += double(a.calls) * a.mean_s;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The safety net under what earlier runs tell: a policy that begins with it, and another one of the
-// same kind that knows nothing takes over where what is measured here contradicts it.
+// A safety net for knowledge of earlier runs: the policy starts with that knowledge, and a new
+// policy of the same kind without knowledge takes over if measurements contradict it.
 //
-// A slower clock makes all times longer and contradicts nothing: what counts is how an arm's time
-// stands to native's, of calls between the same two merges. (The paper goes by the absolute time:
-// Feki, Gabriel: Incorporating Historic Knowledge into a Self-Optimizing Communication Library.)
-// As long as the arm in use takes what it took before, native need not be called for that.
+// A slower clock makes all times longer and contradicts nothing. Therefore the ratio of an arm's
+// time to native's counts, from calls between the same two synchronisations. (The paper uses
+// absolute times: Feki, Gabriel: Incorporating Historic Knowledge into a Self-Optimizing
+// Communication Library.) While the arm in use takes as long as before, native need not be called
+// for the comparison.
 #pragma once
 
 #include "railpass/base/statistics.hpp"
@@ -27,7 +28,8 @@ class recalling_policy final : public select::policy {
  public:
   using maker = std::function<std::unique_ptr<select::policy>()>;
 
-  /// `believing` has priors some of which are `remembered`; `afresh` makes one that has none.
+  /// @param believing has some priors that are `remembered`
+  /// @param afresh creates a policy that has none
   recalling_policy(std::unique_ptr<select::policy> believing, maker afresh)
       : playing_(std::move(believing)), afresh_(std::move(afresh)) {
     for (const select::arm_prior& p : playing_->arms()) {
@@ -64,16 +66,16 @@ class recalling_policy final : public select::policy {
   }
 
  private:
-  // Single calls differ by at least so much (of the logarithm); what differs by less than that from
-  // earlier runs, or by what the calls' own noise explains, is as before.
+  // Single calls differ by at least least_noise (in the logarithm). A smaller difference from
+  // earlier runs than as_before, or than the calls' own noise explains, is no change.
   static constexpr double least_noise = 0.2, as_before = 0.3, deviations = 3;
   static constexpr std::size_t enough = 2, most = 15;  // calls of an arm
-  static constexpr int soon = 8;                       // calls until that is known
+  static constexpr int soon = 8;                       // calls until the decision
   static constexpr std::int64_t last_look = 1000;      // call: by then what was measured counts
 
   struct known_arm {
     int arm = 0;
-    double log_seconds = 0, spread = 0;  // before
+    double log_seconds = 0, spread = 0;  // in earlier runs
     std::vector<double> logs{};          // of its latest calls
     std::size_t next = 0;
 
@@ -84,7 +86,7 @@ class recalling_policy final : public select::policy {
         logs[next++ % most] = std::log(seconds);
     }
     bool is_seen() const { return logs.size() >= enough; }
-    /// By how much its calls take longer than before, and the variance of that.
+    /// By how much the calls take longer than before, and the variance of the difference.
     double longer() const { return median(logs) - log_seconds; }
     double variance(double noise) const {
       return spread * spread + noise * noise / double(logs.size());
@@ -95,7 +97,7 @@ class recalling_policy final : public select::policy {
     const auto found = std::ranges::find(known_, arm, &known_arm::arm);
     return found == known_.end() ? nullptr : &*found;
   }
-  /// Standard deviation of single calls, of all arms.
+  /// Standard deviation of single calls, over all arms.
   double noise() const {
     double squares = 0, freedom = 0;
     for (const known_arm& a : known_) {
@@ -126,8 +128,8 @@ class recalling_policy final : public select::policy {
     }
   }
 
-  /// An arm that takes something else than before is called beside native, or, where that is
-  /// native, beside the next best one, until both are seen.
+  /// Asks for calls of native if an arm's time has changed, or, if the arm is native, for calls of
+  /// the next best arm, until both are measured.
   void ask(select::epoch_plan& p) const {
     std::vector<select::exploration> calls;
     const auto call = [&](const known_arm& a) {
@@ -154,10 +156,10 @@ class recalling_policy final : public select::policy {
   }
 
   std::unique_ptr<select::policy> playing_;
-  maker afresh_;  // null once that plays
+  maker afresh_;  // null once its policy is in use
   std::vector<known_arm> known_;
   int native_ = 0;
-  std::optional<int> suspect_;  // an arm that takes something else than before
+  std::optional<int> suspect_;  // an arm whose time has changed
   bool is_contradicted_ = false;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is at stake in a call of a communicator that is not tuned yet. Where that is much the
-// communicator begins in this very call, so all ranks must answer alike: rank 0 of MPI_COMM_WORLD
-// hands its answers out. Plain data.
+// The expected benefit of tuning a call of a communicator that is not tuned yet. If the benefit is
+// large, tuning starts in this very call. All ranks must decide alike, so rank 0 of MPI_COMM_WORLD
+// distributes its decisions. Plain data.
 #pragma once
 
 #include "collectives/collective.hpp"
@@ -19,11 +19,11 @@
 
 namespace railpass::knowledge {
 
-/// Whether it pays to begin before the first agreement, in place of that many native calls; nothing
-/// if this was not learnt.
+/// Whether tuning pays before the first agreement, in place of that many native calls; empty if
+/// unknown.
 inline std::optional<bool> pays_at_once(const experience& known) {
-  // Some 200 us are what it takes to begin on a few ranks. After so many calls what is faster than
-  // native has mostly been found.
+  // Set-up takes about 200 us on a few ranks. After this many calls, an arm faster than native has
+  // mostly been found.
   constexpr double price_s = 200e-6;
   constexpr std::int64_t enough_calls = 100;
   std::optional<double> native_s, best_s;
@@ -45,11 +45,11 @@ inline std::optional<bool> pays_at_once(const experience& known) {
 /// For communicators of one number of ranks.
 class stakes {
  public:
-  /// Nothing is at stake in any call.
+  /// No call has a benefit.
   stakes() = default;
 
-  /// As far as the size tells, where nothing was learnt: seven such messages may well gain what it
-  /// takes to begin. Without v-forms, whose sizes not all ranks know.
+  /// Judges by size alone, without knowledge: seven such messages may well gain the cost of set-up.
+  /// Without v-forms, whose sizes are not known to all ranks.
   static stakes of_sizes(bool on_one_host) {
     const std::int64_t long_bytes = on_one_host ? 1024 * 1024 : 256 * 1024;
     stakes all;
@@ -59,7 +59,7 @@ class stakes {
     return all;
   }
 
-  /// The same, corrected by what was learnt where as many ranks were as far apart.
+  /// Judges by size, corrected by knowledge from equally many ranks at equal distances.
   static stakes of_knowledge(std::span<const experience> known, int num_ranks, int ranks_per_node) {
     stakes all = of_sizes(ranks_per_node == num_ranks);
     stakes pays, pays_not;
@@ -85,7 +85,7 @@ class stakes {
   std::array<std::uint64_t, num_collectives> classes_{};  // a bit for each size class
 };
 
-/// In calls of communicators of all ranks of the job, and of fewer.
+/// For communicators of all ranks of the job, and for smaller ones.
 struct stakes_of_job {
   stakes of_all{}, of_fewer{};
 };

@@ -12,22 +12,22 @@
 
 namespace railpass {
 
-/// What a schedule may depend on. Only values that are equal on all ranks, apart from `rank`.
+/// The inputs of a schedule. All values except `rank` are equal on all ranks.
 struct shape {
   std::int32_t rank = 0;  ///< virtual: (rank - root) mod num_ranks
   std::int32_t num_ranks = 1;
   bool commutative = true;  ///< reductions: the operands may be exchanged
   /// The rank that gets the result of a rooted reduction in rank order, whose virtual ranks are the
-  /// physical ones: algorithms bring it to rank 0's output, builder::finish passes it on; those
-  /// with steps in shared memory bring it there themselves.
+  /// physical ranks. Algorithms bring the result to rank 0's output, and builder::finish passes it
+  /// on; algorithms with steps in shared memory bring it to result_rank themselves.
   std::int32_t result_rank = 0;
   /// For algorithms that know nodes (see nodes.hpp): the first virtual rank of each node, and
-  /// num_ranks; empty: all ranks are on one. The same of caches for those that know these.
+  /// num_ranks; empty: all ranks are on one node. Likewise for algorithms that know caches.
   group_begins nodes{};
 };
 
-/// Names a step while a schedule is being built. Negative: no step (depending on it is allowed
-/// and means nothing), which spares algorithms an `if` for the first round.
+/// Names a step while a schedule is being built. Negative: no step. Depending on no step is allowed
+/// and has no effect, which spares algorithms an `if` for the first round.
 using step_id = std::int32_t;
 inline constexpr step_id no_step = -1;
 
@@ -41,11 +41,11 @@ constexpr after whole(step_id step) { return {step, dependency::all}; }
 /// Instance (round, segment) waits for instance (round - lag, segment) of `step`.
 constexpr after each(step_id step, std::int32_t lag = 0) { return {step, lag}; }
 
-/// Wait until all instances of `step`, a send or receive, have been posted: they go first.
+/// Waits until all instances of `step`, a send or receive, have been posted.
 constexpr after posted(step_id step) { return {step, dependency::posted}; }
 
-/// What a step waits for: a list in braces, or a vector where the list grows round by round. Only
-/// valid during the call it is an argument of.
+/// The dependencies of a step: a list in braces, or a vector if the list grows round by round.
+/// Valid only during the call to which it is passed.
 class wait_list {
  public:
   wait_list(std::initializer_list<after> list) : list_(list.begin(), list.size()) {}
@@ -63,18 +63,18 @@ struct loop {
   std::int32_t rounds = 1;
   std::int32_t peer_stride = 0;
   bool segmented = false;
-  std::int32_t window = max_window;  ///< messages of the step under way
+  std::int32_t window = max_window;  ///< messages of the step in flight
 };
 inline constexpr loop once{};
 inline constexpr loop by_segments{.segmented = true};
 
 namespace detail {
 
-/// The last step that sends to each peer, or receives from it: by peers in a row that have the step
-/// in common, as a step has rounds for many peers.
+/// The last step that sends to each peer, or receives from it, as ranges of peers with the same
+/// step, because a step has rounds for many peers.
 class last_messages {
  public:
-  /// Peers [begin, end) have this step now. Calls `had(step)` for each one that they had.
+  /// Sets the step of peers [begin, end). Calls `had(step)` for each former step.
   template <class Had>
   void replace(std::int32_t begin, std::int32_t end, step_id now, const Had& had) {
     const auto first = std::partition_point(rows_.begin(), rows_.end(),
@@ -96,7 +96,7 @@ class last_messages {
     std::int32_t begin, end;
     step_id step;
   };
-  std::vector<row> rows_;  // ascending, apart from one another
+  std::vector<row> rows_;  // ascending and disjoint
 };
 
 }  // namespace detail
@@ -192,7 +192,7 @@ class builder {
     pass_result_on();
     return finish_phase();
   }
-  /// As finish(), of what is not the end of the collective.
+  /// As finish(), for a phase that is not the end of the collective.
   schedule finish_phase() {
     link_successors();
     result_.steps.shrink_to_fit();
@@ -244,8 +244,7 @@ class builder {
                blocks, 0, waits, l);
   }
 
-  // Memory is only made for the blocks that are used; where steps cut the message differently, for
-  // all of it.
+  // Memory is allocated only for used blocks; for the whole message if steps cut it differently.
   void note_use(buffer b, const block_range& blocks, std::int32_t rounds) {
     const auto [lowest, highest] = first_blocks(blocks, rounds);
     result_.used[std::size_t(b)].include({blocks.parts, lowest, highest + blocks.count});
@@ -269,7 +268,7 @@ class builder {
     return least_and_most;
   }
 
-  // Where ranks share memory, whoever gets the result sees all that is published.
+  // In shared memory, the rank that gets the result can read all published data.
   void pass_result_on() {
     if (result_rank_ == 0 || result_.places > 0) return;
     std::vector<after> all;
@@ -291,7 +290,7 @@ class builder {
     }
   }
 
-  // Makes the step wait until every earlier send (receive) with a peer in common has been posted.
+  // Makes the step wait until every earlier send (receive) with a common peer has been posted.
   void order_messages(step& s, step_id id) {
     if (!is_message(s.kind)) return;
     detail::last_messages& latest = latest_[s.kind == step_kind::send ? 0 : 1];

@@ -1,42 +1,40 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Proves that the schedules of all ranks together do what their collective promises. No MPI, no
-// data: every unit of memory holds a symbol instead of a value.
+// Proves that the schedules of all ranks together keep the promise of their collective. No MPI and
+// no data: every unit of memory holds a symbol instead of a value.
 //
-// What is proved, for one number of ranks and one size
-//   messages  of an ordered pair of ranks are posted in one order only, whatever the timing, the
-//             k-th send meets the k-th receive, and both are equally long.
-//   data      every unit of every rank's output is what railpass/schedule/promise.hpp says.
-//             Reductions: it has every contribution once, in rank order if the operation does not
-//             commute; an all_reduce's is the same expression, operand for operand, on all ranks:
-//             thus the same bits, though rounding is not associative. The input is not written
-//             (unless it is the output), no memory is named that a rank does not have, and nothing
-//             is read before it has been written.
-//   arrival   of a barrier: each rank's end comes, by dependencies and messages, after the
-//   beginning
-//             of every other rank.
-//   races     two instances of steps that touch the same memory, one of them writing, are ordered
-//             by dependencies. A message occupies its memory from posting to completion. So the
-//             data are as above in whatever order the steps run.
-//   ending    with synchronous sends, which end only when their receive is posted, all ranks reach
-//             the end. The executor has at most 64 messages in flight each way, but a step with
-//             none in flight may always start one. The play in which each step has one at a time
-//             ends whatever the order of turns, as no step ever competes with another; and with a
-//             larger window more messages are posted, never fewer. That play is the proof; another
-//             one with the executor's window moves the data.
-//   memory    of a schedule is at most 64 KiB up to 64 ranks. It cannot grow with the number of
-//             segments, which building a schedule does not know.
+// Proved properties, for one number of ranks and one size:
+// - messages: messages of an ordered pair of ranks are posted in one order only, whatever the
+//   timing. The k-th send matches the k-th receive, and both have equal lengths.
+// - data: every unit of every rank's output is as railpass/schedule/promise.hpp says. The result of
+//   a reduction has every contribution once, in rank order if the operation does not commute. The
+//   result of an all_reduce is the same expression, operand for operand, on all ranks, and
+//   therefore has the same bits, although rounding is not associative. The input is not written
+//   (unless it is the output), no memory is named that a rank does not have, and no memory is read
+//   before it is written.
+// - arrival in a barrier: each rank's end comes, by dependencies and messages, after the start of
+//   every other rank.
+// - races: two instances of steps that touch the same memory, one of them writing, are ordered by
+//   dependencies. A message occupies its memory from posting to completion. The data are therefore
+//   the same in any order of the steps.
+// - ending: with synchronous sends, which end only when their receive is posted, all ranks reach
+//   the end. The executor has at most 64 messages in flight each way, but a step with none in
+//   flight may always start one. The execution with one message per step in flight ends in any
+//   order of turns, because steps never compete; a larger window only posts more messages. That
+//   execution is the proof; another execution with the executor's window moves the data.
+// - memory: a schedule has at most 64 KiB up to 64 ranks. Its size cannot grow with the number of
+//   segments, which is unknown when a schedule is built.
 //
-// Phases are proved one by one, each with the data that the one before has left: a rank begins one
-// when it has ended the one before, so if all of them end on their own, they do one behind another.
+// Phases are proved one by one, each with the data of the phase before. A rank starts a phase when
+// it has ended the phase before, so phases that end on their own also end in sequence.
 //
-// By what: checking/form.hpp looks at each schedule alone, also for its memory; unrolled.hpp writes
-// out the instances of all steps; order.hpp has what comes before what (order of messages, races,
-// arrival); play.hpp lets messages meet and looks for the end; data.hpp has the symbols.
+// The parts: checking/form.hpp checks each schedule alone, including its memory; unrolled.hpp
+// writes out the instances of all steps; order.hpp checks orders (messages, races, arrival);
+// play.hpp matches messages and checks the end; data.hpp has the symbols.
 //
-// Roots: but for reductions in rank order, schedules are written in virtual ranks, and the executor
-// renames them one to one (physical_rank). What is proved for one root is thereby proved for all;
-// the root of a check only serves to name ranks.
+// Roots: except for reductions in rank order, schedules use virtual ranks, which the executor
+// renames one to one (physical_rank). A proof for one root is therefore a proof for all roots; the
+// root of a check only serves to name ranks.
 #pragma once
 
 #include "railpass/schedule/checking/call.hpp"
@@ -57,7 +55,7 @@ namespace railpass {
 class checker {
  public:
   checker() = default;
-  checker(const checker&) = delete;  // its parts refer to one another
+  checker(const checker&) = delete;  // its parts hold references to each other
   checker& operator=(const checker&) = delete;
 
   /// Checks the schedules of all ranks, in the order of their virtual ranks.

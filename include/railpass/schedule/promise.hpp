@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What collectives promise, apart from any algorithm: the checker proves it, and what follows from
-// it (who has which memory, what in place means) stands in one table.
+// The promises of collectives, independent of algorithms. The checker proves them; a table contains
+// the consequences (memory of each rank, meaning of in place).
 #pragma once
 
 #include <array>
@@ -22,13 +22,12 @@ enum class promise : std::uint8_t {
   root_to_blocks,    ///< block v of rank v's output is block v of the root's input
   blocks_to_all,     ///< block k of every output is block k of rank k's input
   blocks_to_blocks,  ///< block k of rank v's output is block v of rank k's input
-  all_arrive         ///< nobody ends before all have begun; rank v may send block v of its input
+  all_arrive         ///< no rank ends before all have started; rank v may send block v of its input
 };
 inline constexpr std::size_t num_promises = 11;
 
-/// The ranks on which a call may be in place: input and output are then the same memory. What is
-/// left out here (the output of a reduce_scatter, the input of an all_to_all) is copied before or
-/// after.
+/// The ranks on which a call may be in place: input and output are then the same memory. Other
+/// buffers (the output of a reduce_scatter, the input of an all_to_all) are copied before or after.
 enum class in_place_ranks : std::uint8_t { none, root, all };
 
 struct promise_traits {

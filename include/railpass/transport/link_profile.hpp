@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the transport knows of the rails to a peer before it has sent anything there: assumed, or
-// what sampling.hpp made of measurements.
+// The transport's initial parameters for the rails to a peer: defaults, or results of sampling.hpp.
 #pragma once
 
 #include "railpass/transport/split.hpp"
@@ -13,16 +12,16 @@
 
 namespace railpass::transport {
 
-/// Sizes up to which a rail is used in one of two ways; 0: never.
+/// Sizes up to which a rail uses the first of two protocols; 0: never.
 struct rail_thresholds {
   std::int64_t copy_bytes = 0;              ///< a small message's pieces are copied together
   std::int64_t eager_bytes = 16 << 10;      ///< a message is sent without asking; at most 64 KiB
-  std::int64_t aggregate_bytes = 32 << 10;  ///< small messages that wait go in one transmission
+  std::int64_t aggregate_bytes = 32 << 10;  ///< small waiting messages leave in one transmission
 };
 
 struct rail_profile {
-  transfer_time time;      ///< from giving bytes to the rail until they are at the other rank
-  double handshake_s = 0;  ///< what asking costs before a large message
+  transfer_time time;      ///< from giving bytes to the rail until their arrival
+  double handshake_s = 0;  ///< cost of asking before a large message
   rail_thresholds thresholds;
   bool spare = false;  ///< shares a bottleneck with better rails: see rail_outlook
 };
@@ -33,11 +32,11 @@ struct link_profile {
   std::int64_t least_bytes = 8 << 10;  ///< smallest part of a message worth a packet of its own
 };
 
-/// What would be done with one message while nothing else is under way.
+/// The plan for one message while no other message is in flight.
 struct message_plan {
   bool eager = false;
   std::vector<std::int64_t> bytes;  ///< by rail
-  double seconds = 0;               ///< until it is there
+  double seconds = 0;               ///< until arrival
 };
 
 inline message_plan plan_of(const link_profile& link, std::int64_t bytes) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Converts measurements between two ranks to parameters of their rails: times, thresholds between
-// two protocols, and the set of rails that is worth combining. Measuring itself is in lib/rails.
-// Source: Brunet, Trahay, Denis, Namyst: A sampling-based approach for communication libraries
-// auto-tuning, IEEE Cluster 2011, https://hal.inria.fr/inria-00605735.
+// two protocols, and the set of rails that is worth combining. The measurements are made in
+// lib/rails. Source: Brunet, Trahay, Denis, Namyst: A sampling-based approach for communication
+// libraries auto-tuning, IEEE Cluster 2011, https://hal.inria.fr/inria-00605735.
 #pragma once
 
 #include "railpass/base/error.hpp"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Who owns what has been given to a rail. A packet is the rail's from then on, and nobody else has
-// it any more. Its payload stays where it is, in the message's memory: the message is kept here, by
-// token, until the rail no longer needs that. This says nothing of whether the packet has arrived:
-// no peer acknowledges packets, and one without a payload of a message (control, requests, probes)
-// has no token. So what a rail that fails was given is lost, and the transport ends with it.
+// The packets given to a rail, which the rail owns from then on. A packet's payload stays in the
+// message's memory: this class keeps the message, by token, until the rail no longer needs the
+// memory. The end of that need does not mean arrival: no peer acknowledges packets. Packets without
+// a message's payload (control, requests, probes) have no token. The packets of a failed rail are
+// lost, so the transport ends with the rail.
 #pragma once
 
 #include "railpass/transport/message.hpp"
@@ -17,13 +17,13 @@ namespace railpass::transport {
 
 class packets_under_way {
  public:
-  /// A packet is about to go that needs the message's memory. Its token, not 0.
+  /// Notes a packet that needs the message's memory; returns its token, which is not 0.
   std::uint64_t add(const message_ptr& op) {
     op->hold();
     messages_.emplace(++last_token_, op);
     return last_token_;
   }
-  /// The rail no longer needs the memory. The message, if all of it has left; else null.
+  /// The rail no longer needs the memory. Returns the message if it has left completely; else null.
   message_ptr remove(std::uint64_t token) {
     const auto found = messages_.find(token);
     message_ptr op = std::move(found->second);
@@ -32,7 +32,7 @@ class packets_under_way {
   }
   bool empty() const { return messages_.empty(); }
 
-  /// Tells `visit` of the message of every packet.
+  /// Calls `visit` with the message of every packet.
   template <class Visit>
   void for_each(const Visit& visit) const {
     for (const auto& [token, op] : messages_) visit(*op);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the checker is given and says, and the call that it looks at: the schedules of all ranks,
-// the memory that each rank has, and the first thing found wrong.
+// The checker's input and output, and the checked call: the schedules of all ranks, the memory of
+// each rank, and the first fault.
 #pragma once
 
 #include "railpass/schedule/promise.hpp"
@@ -17,21 +17,21 @@
 
 namespace railpass {
 
-/// What the schedules of a call are for.
+/// The purpose of a call's schedules.
 struct check_case {
   promise what = promise::root_to_all;
-  /// Physical rank of virtual rank 0, for messages only; but the rank that gets the result of a
-  /// reduce_to_root that does not commute (shape::result_rank).
+  /// The physical rank of virtual rank 0, for messages only. For a reduce_to_root that does not
+  /// commute, it is the rank that gets the result (shape::result_rank).
   std::int32_t root = 0;
-  bool commutative = true;  ///< reductions: any order of operands will do
-  bool in_place = false;    ///< input and output are the same memory where the promise allows that
+  bool commutative = true;  ///< reductions: operands may be in any order
+  bool in_place = false;    ///< input and output are the same memory, where the promise allows that
   message_size size{};
-  bool prove_ending = true;  ///< false where it is known: it does not depend on where data are
-  /// The first virtual rank of each node that share memory, and num_ranks; empty: all of them do.
-  /// Borrowed.
+  bool prove_ending = true;  ///< false if known: the end does not depend on the place of data
+  /// The first virtual rank of each node whose ranks share memory, then num_ranks; empty: all ranks
+  /// share memory. Borrowed.
   std::span<const std::int32_t> nodes{};
-  /// Only the two ranks that exchange a block know its length: steps may name single blocks of
-  /// their own or of a peer only.
+  /// Only the two ranks that exchange a block know its length: steps may only name single blocks of
+  /// their own or of a peer.
   bool lengths_of_pair = false;
   /// blocks_to_blocks with unequal blocks: num_ranks * num_ranks lengths, entry i * num_ranks + j
   /// of the block from rank i to rank j; empty: all are equal. size.units is then the longest sum
@@ -44,7 +44,7 @@ struct check_result {
   std::int64_t steps = 0;        ///< instances of steps with data in them, over all ranks
   std::size_t memory_bytes = 0;  ///< of the largest schedule
   bool all_ready_at_start = true;
-  std::string message;  ///< what is wrong: rank, step, unit, what was expected
+  std::string message;  ///< the fault: rank, step, unit, expected value
 };
 
 namespace checking {
@@ -58,7 +58,7 @@ inline std::string buffer_text(buffer b) {
   return names[std::size_t(b)];
 }
 
-// Ranks are virtual ones unless it says otherwise.
+// Ranks are virtual unless noted.
 class checked_call : public check_case {
  public:
   std::span<const schedule> schedules;
@@ -75,13 +75,13 @@ class checked_call : public check_case {
     phase_text.clear();
     num_ranks = index(all.size());
     traits = traits_of(c.what);
-    // Reductions in rank order have physical ranks.
+    // Reductions in rank order use physical ranks.
     rotation_ = traits.reduces && !c.commutative ? 0 : c.root;
     first_root = rotation_ == c.root ? 0 : c.root;
     place_blocks();
   }
 
-  // --- messages for people
+  // --- error messages
 
   index physical(index v) const { return physical_rank(v, rotation_, num_ranks); }
   std::string rank_text(index v) const { return "rank " + std::to_string(physical(v)); }
@@ -150,7 +150,7 @@ class checked_call : public check_case {
                         (traits.in_place == in_place_ranks::root && v == first_root));
   }
 
-  // The units of its output that a rank has memory for.
+  // The units of the output for which a rank has memory.
   extent output_of(index v) const {
     const extent all{0, size_of(v, buffer::output).units}, none_at_all{0, 0};
     switch (what) {
@@ -167,7 +167,7 @@ class checked_call : public check_case {
         return all;
     }
   }
-  // In place, input and output are one.
+  // In place, input and output are the same.
   std::size_t place(index v, buffer b) const {
     return b == buffer::input && aliased(v) ? std::size_t(buffer::output) : std::size_t(b);
   }
@@ -176,7 +176,7 @@ class checked_call : public check_case {
   void place_blocks() {
     tables_.clear();
     if (lengths.empty()) return;
-    // By rank: the blocks of its input, then those of its output.
+    // For each rank: its input blocks, then its output blocks.
     for (index v = 0; v < num_ranks; ++v)
       for (const bool out : {false, true}) {
         std::int64_t at = 0;

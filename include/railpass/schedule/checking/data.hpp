@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Data without values: every unit of memory holds a symbol, the expression that computed it.
+// Data as symbols instead of values: every unit of memory holds the expression that computed it.
 #pragma once
 
 #include "railpass/schedule/checking/call.hpp"
@@ -19,7 +19,7 @@ class symbolic_data {
  public:
   symbolic_data(checked_call& call, const unrolled& steps) : call_(call), steps_(steps) {}
 
-  // What is there at the start: every rank's input. What follows are phases.
+  // Sets the initial data: every rank's input. The phases follow.
   void put() {
     data_.assign(std::size_t(call_.num_ranks) * max_buffers * std::size_t(call_.size.units), {});
     // Expression 1 + v: the contribution of virtual rank v.
@@ -50,7 +50,7 @@ class symbolic_data {
 
   void begin_phase() { published_.clear(); }
 
-  // A message, or a single copy; false: what is sent has not been written.
+  // Runs a message or a single copy; returns false if the sent data were never written.
   bool move(index send, index receive) {
     const instance &from = steps_.instances[std::size_t(send)],
                    &to = steps_.instances[std::size_t(receive)];
@@ -82,7 +82,7 @@ class symbolic_data {
     return true;
   }
 
-  // What is published are the symbols that the memory holds then.
+  // Publishes the symbols that the memory holds at this time.
   bool publish(index i) {
     const instance& x = steps_.instances[std::size_t(i)];
     const task& t = steps_.tasks[std::size_t(x.owner)];
@@ -93,7 +93,7 @@ class symbolic_data {
       if (!is_written(from[u], i, t.what->from, u)) return false;
     return true;
   }
-  // What looks at what `other` shows.
+  // Runs a step that reads or writes what `other` shows.
   bool look(index i, index other) {
     const instance& x = steps_.instances[std::size_t(i)];
     const task& t = steps_.tasks[std::size_t(x.owner)];
@@ -111,7 +111,7 @@ class symbolic_data {
     return true;
   }
 
-  // Whether the outputs are what is promised.
+  // Whether the outputs are as promised.
   bool check() {
     for (index v = 0; v < call_.num_ranks; ++v) {
       if (call_.what == promise::reduce_to_root && v != call_.first_root) continue;
@@ -207,7 +207,7 @@ class symbolic_data {
     return true;
   }
 
-  // Calls visit(contribution's virtual rank) from left to right until it says no.
+  // Calls visit(contribution's virtual rank) from left to right until visit returns false.
   template <class Visit>
   bool walk(std::uint32_t expression, Visit visit) const {
     std::vector<std::uint32_t> open{expression};
@@ -223,8 +223,8 @@ class symbolic_data {
     }
     return true;
   }
-  // n if the expression has the contributions of ranks 0 to n-1 once each, and in this order if the
-  // operation does not commute; otherwise none.
+  // Returns n if the expression has the contributions of ranks 0 to n-1 once each (in this order if
+  // the operation does not commute); otherwise `none`.
   index first_contributions(std::uint32_t expression) {
     if (const auto known = judged_.find(expression); known != judged_.end()) return known->second;
     std::vector<bool> seen(std::size_t(call_.num_ranks), false);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Arms as points of a grid of attributes: those that a function set's versions have, or algorithm
-// and segment size of a collective's arms, and, where several arms have the same, what else tells
-// them apart. Not every point is an arm.
+// Arms as points of a grid of attributes: the attributes of a function set's versions, or algorithm
+// and segment size of a collective's arms. If several arms have equal attributes, another property
+// distinguishes them. Not every point is an arm.
 #pragma once
 
 #include "railpass/select/policy/policy.hpp"
@@ -15,12 +15,12 @@
 
 namespace railpass::select {
 
-/// The values of an arm's attributes, as many for each arm of a context.
+/// The values of an arm's attributes; equally many for each arm of a context.
 inline std::vector<double> attributes_of(const arm_prior& a) {
   return a.attributes.empty() ? std::vector{double(a.family), a.log2_segment} : a.attributes;
 }
 
-/// The arms of a function set whose versions have these values; nothing is known of their times.
+/// The arms of a function set whose versions have these values, with unknown times.
 inline std::vector<arm_prior> arms_of_versions(std::span<const std::vector<double>> values) {
   std::vector<arm_prior> arms;
   for (const std::vector<double>& own : values)
@@ -34,7 +34,7 @@ inline std::vector<arm_prior> arms_of_versions(std::span<const std::vector<doubl
 
 class attribute_grid {
  public:
-  /// Of each attribute the place of its value among all of them, in ascending order.
+  /// For each attribute, the rank of its value among all its values, in ascending order.
   using point = std::vector<int>;
 
   explicit attribute_grid(std::span<const arm_prior> arms) {
@@ -62,12 +62,12 @@ class attribute_grid {
   }
 
   std::size_t num_attributes() const { return levels_.size(); }
-  /// How many values an attribute has.
+  /// The number of values of an attribute.
   int levels(std::size_t attribute) const { return levels_[attribute]; }
   const point& at(std::size_t arm) const { return points_[arm]; }
 
-  /// The allowed arm whose point differs least from `wanted`; with `fixed`, one that has that
-  /// attribute's value of `wanted`. -1 if there is none.
+  /// The allowed arm whose point differs least from `wanted`; -1 if there is none.
+  /// @param fixed attribute that must have the value in `wanted`; negative: none
   template <class F>
   int nearest(const point& wanted, int fixed, F allowed) const {
     int best = -1, least = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A context: the calls that share one decision. Only what is equal on all ranks may enter (the
-// number of ranks and the node layout are fixed per communicator).
+// A context: the calls that share one decision. Its key contains only values that are equal on all
+// ranks (the number of ranks and the node layout are fixed per communicator).
 #pragma once
 
 #include "collectives/algorithm.hpp"
@@ -13,7 +13,7 @@
 
 namespace railpass::select {
 
-/// What distinguishes the operations of reductions; `none` for collectives that only move data.
+/// The class of a reduction's operation; `none` for collectives that only move data.
 enum class operation_class : std::uint8_t { none, builtin, user_commutative, user_ordered };
 inline constexpr std::array operation_class_names{
     std::string_view{"none"}, std::string_view{"builtin"}, std::string_view{"user_commutative"},
@@ -29,8 +29,8 @@ constexpr std::int64_t smallest_bytes(std::uint8_t size_class) {
   return size_class == 0 ? 0 : std::int64_t{1} << size_class;
 }
 
-/// How ranks wait for each other in the calls of a context: none can leave before all have come;
-/// not unless blocks are empty; or some wait for some, as where there is a root.
+/// How ranks wait for each other in the calls of a context: no rank can leave before all have
+/// arrived; the same except for empty blocks; or some ranks wait for some, for example with a root.
 enum class waiting : std::uint8_t { for_all, usually_for_all, for_some };
 
 constexpr waiting waiting_in(collective op) {
@@ -47,12 +47,11 @@ constexpr waiting waiting_in(collective op) {
   }
 }
 
-/// No rank can leave before all have come.
+/// Whether no rank can leave before all have arrived.
 constexpr bool waits_for_all(collective op) { return waiting_in(op) == waiting::for_all; }
 
-/// What the lockstep knows of a context: a number that no other one has, how ranks wait in it, and,
-/// if its calls have asked for their size, the number of the context of all sizes; 0: they have
-/// not.
+/// The identity of a context for the lockstep: a unique number, and how ranks wait. `of_all_sizes`
+/// is the number of the context of all sizes if its calls have asked for their size; otherwise 0.
 struct context_id {
   std::uint32_t number = 0;
   waiting waits = waiting::for_some;
@@ -62,9 +61,9 @@ struct context_id {
 
 /// A collective's context.
 struct context_key {
-  /// The size class of calls whose size no rank knows alone, unless they ask for it.
+  /// The size class of calls whose size no single rank knows, unless the calls ask for it.
   static constexpr std::uint8_t any_size = 255;
-  /// That of those which have asked, and are shorter than the setting min_bytes.
+  /// The size class of calls that have asked and are shorter than the setting min_bytes.
   static constexpr std::uint8_t below_least = 254;
 
   collective op = collective::broadcast;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// From which call on all ranks of a communicator are native once one of them has failed: a state
-// machine without I/O, one on each rank that has heard of the failure.
+// Decides from which call on all ranks of a communicator are native after one rank has failed: a
+// state machine without I/O on each rank that has heard of the failure.
 //
 // Rank 0 asks all ranks, along a tree, how many calls they have entered. A rank that has been asked
-// enters no further call until it may. The answers come back along the tree, and the largest of
-// them is the last call that is not native: rank 0 tells all. Up to that call ranks go on as they
-// began: an arm of the MPI library runs, any other arm fails. So all ranks do the same in each
-// call.
+// enters no further call without permission. The answers come back along the tree, and the largest
+// answer is the last call that is not native; rank 0 sends this number to all ranks. Up to that
+// call ranks continue as they started: an arm of the MPI library runs, any other arm fails. All
+// ranks therefore do the same in each call.
 //
-// A rank that has been asked must not wait for a rank that is in a later call and waits for it, in
-// a call of the MPI library or for a message of the program. So each rank allows the calls that it
-// has entered to all ranks that it asks. If an answer does not come, rank 0 allows one more call,
-// again and again. A rank that nobody asks, because another rank computes or has ended, goes on by
-// itself after a while: it has promised nothing.
+// A rank that has been asked must not block a rank in a later call that waits for it, in a call of
+// the MPI library or for a message of the program. Therefore each rank permits the calls that it
+// has entered to all ranks that it asks. If an answer is missing, rank 0 permits one more call,
+// repeatedly. A rank may stay unasked because another rank computes or has ended. Such a rank
+// continues after a while, because it has promised nothing.
 #pragma once
 
 #include "railpass/select/lockstep/merge_tree.hpp"
@@ -29,7 +29,7 @@ class fallback {
  public:
   /// The message of a rank to its children in the tree.
   struct order {
-    std::int64_t last_call = 0;  ///< which may be entered
+    std::int64_t last_call = 0;  ///< the last call that may be entered
     bool is_final = false;       ///< later calls are native
 
     friend bool operator==(const order&, const order&) = default;
@@ -39,13 +39,13 @@ class fallback {
 
   const tree_place& tree() const { return tree_; }
 
-  // ---- events on this rank; `entered` is the number of calls that it has entered
+  // ---- events on this rank; `entered` is the number of calls that the rank has entered
 
-  /// It has failed, or heard that another rank has.
+  /// This rank has failed, or has heard that another rank has.
   void hear(std::int64_t entered) {
     if (tree_.rank == 0) take({entered, false}, entered);
   }
-  /// The parent has told this.
+  /// The parent has sent this order.
   void take(const order& told, std::int64_t entered) {
     if (order_.is_final) return;
     was_asked_ = true;
@@ -59,12 +59,12 @@ class fallback {
     ++num_answers_;
     if (was_asked_) answer_if_all_have(entered);
   }
-  /// The answers have not come for a while. Does nothing on other ranks than 0.
+  /// The answers are late. No effect on ranks other than 0.
   void lose_patience() {
     if (tree_.rank == 0 && was_asked_ && !order_.is_final) allow(order_.last_call + 1);
   }
   /// This rank has made its last call, which is the last call of all ranks. The other ranks may
-  /// enter all calls that are left, and nobody waits for this rank's answer.
+  /// enter all remaining calls, and no rank waits for this rank's answer.
   void leave(std::int64_t entered) {
     if (order_.is_final) return;
     was_asked_ = true;
@@ -81,7 +81,7 @@ class fallback {
   bool is_final() const { return order_.is_final; }
   /// Whether a call that may be entered is native on all ranks.
   bool is_native(std::int64_t call) const { return order_.is_final && call > order_.last_call; }
-  /// The latest message for the children. None before this rank was asked.
+  /// The latest message for the children; empty before this rank was asked.
   std::optional<order> for_children() const {
     return was_asked_ ? std::optional(order_) : std::nullopt;
   }

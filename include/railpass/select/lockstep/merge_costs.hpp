@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What merging the ranks' times is expected to cost the calls around it, until some was measured.
+// The expected cost of a synchronisation ("merge") for the calls around it, until it is measured.
 #pragma once
 
 #include "collectives/algorithm.hpp"
@@ -10,16 +10,16 @@
 
 namespace railpass::select {
 
-/// Of one merge: spread over calls, where what a rank receives is there when it looks; and within
-/// one call, where the messages follow each other up the tree and down again. These are guesses of
-/// an unknown machine.
+/// Costs of one synchronisation, in seconds. Spread over calls, a received message has already
+/// arrived; within one call, messages follow each other up the tree and down. The defaults are
+/// guesses for an unknown machine.
 struct merge_costs {
   double spread_s = 8e-6;
   double at_once_s = 30e-6;
-  double ask_s = 10e-6;  ///< of asking all ranks for one number
+  double ask_s = 10e-6;  ///< asking all ranks for one number
 };
 
-/// On a machine.
+/// The expected costs on a machine.
 inline merge_costs expected_merge_costs(const machine_model& machine, int num_ranks,
                                         int ranks_per_node) {
   constexpr double report_bytes = 256;
@@ -27,7 +27,7 @@ inline merge_costs expected_merge_costs(const machine_model& machine, int num_ra
       .machine = machine, .num_ranks = num_ranks, .ranks_per_node = ranks_per_node};
   const link_model& link = all.slowest_link();
   const double overheads_s = link.sending_s(report_bytes) + link.receiving_s(report_bytes);
-  // In one call latency counts once on each level, and overheads for all other children there.
+  // Within one call, each level costs one latency, and overheads for its other children.
   const auto [spread, at_once] = merge_trees(0, num_ranks);
   const int others = at_once.num_children() - at_once.height();
   return {.spread_s = 2 * spread.height() * overheads_s,
@@ -35,12 +35,14 @@ inline merge_costs expected_merge_costs(const machine_model& machine, int num_ra
           .ask_s = 2 * spread.height() * link.one_way_s(sizeof(std::int64_t))};
 }
 
-/// How much longer calls take beside a merge that is spread over them. Where ranks share cores what
-/// one of them does for it holds up others, all are woken more often, and no rank's own clock shows
-/// that (8 ranks of 2 cores over TCP: 165 to 250 us, of which the busiest rank spends 22).
+/// Measures how much longer calls take beside a synchronisation that is spread over them. If ranks
+/// share cores, the work of one rank delays other ranks, all ranks are woken more often, and no
+/// rank's own clock shows the delay. Example: 8 ranks on 2 cores over TCP: 165 to 250 us, of which
+/// the busiest rank spends 22.
 class merge_slowdown {
  public:
-  /// Of a call in which all ranks wait for all: what it took, in times of what was expected.
+  /// Learns from a call in which all ranks wait for all.
+  /// @param ratio measured time over expected time
   void learn(double ratio, bool beside_merge) {
     kind& k = beside_merge ? beside_ : between_;
     k.calls = std::min(k.calls + 1, memory);
@@ -55,7 +57,7 @@ class merge_slowdown {
     double calls = 0, mean = 0;
   };
   static constexpr double memory = 256;  // calls
-  // A guess, which weighs as much as so many calls.
+  // Initial guesses, weighted like this many calls.
   kind beside_{.calls = 10, .mean = 1.1}, between_{.calls = 10, .mean = 1};
 };
 

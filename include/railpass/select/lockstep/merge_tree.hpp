@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which ranks send reports and replies to each other in a merge.
+// The trees along which ranks send reports and replies in a synchronisation ("merge").
 #pragma once
 
 #include <array>
@@ -8,9 +8,9 @@
 
 namespace railpass::select {
 
-/// A rank in a tree whose root is rank 0: with the ranks' numbers written in base `radix`, a parent
-/// has a 0 where its child has its last other digit, whose place is the child's level. Binomial if
-/// the radix is 2.
+/// A rank's place in a tree with root 0. With ranks in base `radix`, a parent has 0 in the place of
+/// its child's last digit other than 0; that place is the child's level. Radix 2 is a binomial
+/// tree.
 struct tree_place {
   int rank = 0, num_ranks = 1, radix = 2;
 
@@ -26,7 +26,7 @@ struct tree_place {
     while (rank % unit_of(level + 1) == 0) ++level;
     return level;
   }
-  /// Of any rank but 0.
+  /// For all ranks except 0.
   int parent() const { return rank - int(rank % unit_of(level() + 1)); }
   int num_children() const {
     const int most = level() * (radix - 1);
@@ -34,7 +34,7 @@ struct tree_place {
     while (children < most && child(children) < num_ranks) ++children;
     return children;
   }
-  /// radix - 1 on each level, the lowest ones first.
+  /// radix - 1 children on each level, the lowest level first.
   int child(int i) const { return rank + int(unit_of(i / (radix - 1))) * (i % (radix - 1) + 1); }
 
  private:
@@ -45,9 +45,9 @@ struct tree_place {
   }
 };
 
-/// The trees of a rank's merges: of those that are spread over calls, in which it should have one
-/// message to receive and one to send in each; and of those made at once, in which latencies add
-/// up.
+/// The trees of a rank's synchronisations. In the first, spread over calls, a rank should have at
+/// most one message to receive and one to send per call. In the second, within one call, latencies
+/// add up.
 inline std::array<tree_place, 2> merge_trees(int rank, int num_ranks) {
   return {tree_place{rank, num_ranks, 2}, tree_place{rank, num_ranks, 4}};
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// ADCL's search attribute by attribute: the values of one attribute (attributes.hpp) are tried
-// while the others stay as they are, the best value is kept, and the next attribute follows. A
-// value that wins at two different settings of the others is fixed: arms without it are not tried
-// any more. Where a combination is no arm, the nearest one stands for it. Good if the attributes do
-// not interact. Trials and score are those of adcl_brute_force. Source: Gabriel, Feki, Benkert,
-// Resch: Towards performance portability through runtime adaptation for high-performance computing
-// applications, Concurrency and Computation 22, 2010, doi:10.1002/cpe.1586.
+// ADCL's search attribute by attribute: the policy tries the values of one attribute
+// (attributes.hpp) with all other attributes fixed, keeps the best value, and continues with the
+// next attribute. A value that wins at two different settings of the other attributes is final:
+// arms without it are not tried any more. If a combination is no arm, the nearest arm replaces it.
+// Good if attributes do not interact. Trials and score are those of adcl_brute_force. Source:
+// Gabriel, Feki, Benkert, Resch: Towards performance portability through runtime adaptation for
+// high-performance computing applications, Concurrency and Computation 22, 2010,
+// doi:10.1002/cpe.1586.
 #ifdef RAILPASS_LIST_POLICY
 RAILPASS_LIST_POLICY(
     adcl_attributes,
@@ -93,8 +94,8 @@ class adcl_attributes_policy final : public trial_policy {
   std::vector<hypothesis> hypotheses_;  // by attribute
   std::vector<std::size_t> swept_;
   std::size_t active_ = 0;
-  bool tested_ = false;     // the sweep under way measures something new
-  bool found_new_ = false;  // so did one of this pass
+  bool tested_ = false;     // the current sweep measures something new
+  bool found_new_ = false;  // a sweep of this pass measured something new
   bool done_ = false;
 };
 

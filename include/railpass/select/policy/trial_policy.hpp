@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the rules of other autotuners have in common: arms are tried so many times in a fixed order,
-// whatever they cost, and a rule decides once all of that was measured. No model is asked.
+// The base of the policies of other autotuners: arms are tried a fixed number of times in a fixed
+// order, whatever they cost, and a rule decides after all measurements. Models are not used.
 #pragma once
 
 #include "railpass/select/policy/tally.hpp"
@@ -49,7 +49,8 @@ class trial_policy : public policy {
       }
     if (p.explore.empty()) {
       probability_[incumbent_] = 1;
-      // What is still on its way decides; otherwise the next decision is as far away as it says.
+      // Outstanding measurements decide; without any, the next decision is as far away as settle()
+      // says.
       if (measured()) settle(now.calls, p);
     } else {
       p.length = int(p.explore.size());
@@ -63,10 +64,10 @@ class trial_policy : public policy {
   std::optional<arm_posterior> posterior(int arm) const override { return tally_.posterior(arm); }
 
  protected:
-  /// All that was wanted has been measured: asks for more by want(), or chooses.
+  /// Called after all wanted measurements: asks for more with want(), or chooses.
   virtual void decide(std::int64_t calls) = 0;
-  /// How long the incumbent runs if nothing is wanted, and how often it is timed. For good, unless
-  /// a policy says otherwise.
+  /// Sets how long the incumbent runs and how often it is timed if no measurement is wanted.
+  /// Permanently, unless a policy overrides it.
   virtual void settle(std::int64_t calls, epoch_plan& p) const {
     p.length = int(std::clamp<std::int64_t>(calls, 64, 1 << 30));
     p.timed_stride = 64;
@@ -74,7 +75,7 @@ class trial_policy : public policy {
 
   std::size_t num_arms() const { return samples_.size(); }
   const arm_prior& prior(std::size_t a) const { return tally_.arms()[a]; }
-  /// In the order of their merges; a call's time is that of its slowest rank.
+  /// In the order of their synchronisations; a call's time is that of its slowest rank.
   const std::vector<double>& samples(std::size_t a) const { return samples_[a]; }
   std::size_t incumbent() const { return incumbent_; }
   void choose(std::size_t a) { incumbent_ = a; }
@@ -113,10 +114,11 @@ class trial_policy : public policy {
   std::size_t incumbent_ = 0;
 };
 
-/// ADCL's score of an arm: the mean of the samples below 3 times the smallest one, unless a fifth
-/// of them is not, when it is the mean of all. Its default: 30 trials of each arm.
-/// Source: Feki, Gabriel: Incorporating historic knowledge into a communication library for
-/// self-optimizing high performance computing applications, SASO 2008, doi:10.1109/SASO.2008.49.
+/// ADCL's score of an arm: the mean of the samples below 3 times the smallest sample. If more than
+/// a fifth of the samples is above, the score is the mean of all. ADCL's default is 30 trials of
+/// each arm. Source: Feki, Gabriel: Incorporating historic knowledge into a communication library
+/// for self-optimizing high performance computing applications, SASO 2008,
+/// doi:10.1109/SASO.2008.49.
 inline constexpr std::size_t adcl_trials = 30;
 inline double adcl_score(const std::vector<double>& samples) {
   constexpr double outlier_factor = 3, largest_outlier_share = 0.2;
