@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Every algorithm of every collective against the MPI library's own result, byte for byte of the
-// whole receive buffer: random roots, counts (also none), datatypes that differ between ranks and
-// sides, displacements, operations, in place. The arm that was asked for is the arm that ran.
+// Every algorithm of every collective, compared with the MPI library's result, byte for byte of the
+// whole receive buffer. Roots, counts (also 0), datatypes that differ between ranks and sides,
+// displacements, operations and in-place calls are random. The requested arm is the arm that ran.
 #include "collectives/registry.hpp"
 #include "lib/call/call.hpp"
 #include "railpass/mpi.hpp"
@@ -73,7 +73,7 @@ void compose(void* left, void* right, int* length, MPI_Datatype* type) {
   }
 }
 
-// One rank's part of one call, drawn by a generator that is in the same state on all ranks.
+// One rank's part of a call. Generators are in the same state on all ranks.
 struct trial {
   call c;
   std::vector<char> send, receive;
@@ -113,12 +113,12 @@ class generator {
     if (what == promise::all_arrive) return t.compares = false, t;
     bool in_place = below(3) == 0 && what != promise::root_to_all;
 #ifdef MPICH
-    // MPICH 4.0's own MPI_Reduce in place reads where it must not on 7 ranks and more of a node.
+    // MPI_Reduce of MPICH 4.0 in place reads invalid memory on 7 and more ranks of a node.
     if (what == promise::reduce_to_root) in_place = false;
 #endif
     const bool unequal = describe(op).lengths != block_lengths::equal;
     const int most = below(4) == 0 ? 3000 : 9;
-    // From rank i to rank j; rows or columns are equal where only one of them matters.
+    // From rank i to rank j; rows or columns are equal if only one of i and j matters.
     std::vector<int> lengths(std::size_t(p_) * std::size_t(p_));
     const int same = below(most + 1);
     for (int& n : lengths) n = unequal ? (below(3) == 0 ? 0 : below(most + 1)) : same;
@@ -126,8 +126,7 @@ class generator {
 
     if (traits.reduces) {
       const int kind = below(4);
-      // MPICH 4.0's own reductions write behind their buffers for types with a negative lower
-      // bound.
+      // Reductions of MPICH 4.0 write behind their buffers for types with a negative lower bound.
 #ifdef MPICH
       const layout l = kind == 0 ? ints : pairs;
 #else
@@ -152,7 +151,7 @@ class generator {
       t.c.send.memory = mine ? MPI_IN_PLACE : t.send.data() + margin;
       t.c.receive.memory = t.receive.data() + margin;
       t.compares = what != promise::reduce_to_root || at_root;
-      // What is behind the result of a reduce_scatter in place is nobody's.
+      // Data behind the result of a reduce_scatter in place are undefined.
       if (blocks && mine)
         t.compared_bytes =
             margin + std::size_t(t.receive_counts[std::size_t(rank_)] * datatypes::extent_bytes(l));
@@ -160,9 +159,10 @@ class generator {
     }
 
     const bool per_pair = op == collective::all_to_allw;
-    // Open MPI 4.1's own MPI_Allgatherv takes the size of the send type times the receive counts,
-    // and hangs where ranks so come to different algorithms: all types have one size there.
-    // MPICH 4.0's own now and then cuts messages short there on 7 ranks: all types are the same.
+    // MPI_Allgatherv of Open MPI 4.1 multiplies the send type's size by the receive counts, and
+    // hangs if ranks thereby choose different algorithms: here all types have one size.
+    // MPI_Allgatherv of MPICH 4.0 sometimes truncates messages on 7 ranks: here all types are
+    // equal.
     const bool careful = op == collective::all_gatherv;
     layout send_layout = own_layout(), receive_layout = own_layout();
 #ifdef MPICH
@@ -172,7 +172,7 @@ class generator {
     if (careful) receive_layout = std::max(receive_layout, pairs);
 #endif
     const bool to_blocks = what == promise::root_to_blocks;
-    // Blocks that go out and come in on this rank.
+    // This rank's outgoing and incoming blocks.
     std::vector<int> out, in;
     for (int k = 0; k < p_; ++k) {
       out.push_back(what == promise::blocks_to_blocks ? from_to(rank_, k)
@@ -187,7 +187,7 @@ class generator {
     lay_out(t.c.receive, t.receive, in,
             what != promise::root_to_blocks && what != promise::root_to_all, unequal, per_pair,
             receive_layout, t.receive_counts, t.receive_places, t.receive_types);
-    // All_to_all in place exchanges equal blocks.
+    // all_to_all in place exchanges equal blocks.
     const bool may = traits.in_place != in_place_ranks::none || op == collective::all_to_all;
     const bool mine = in_place && may && (traits.in_place != in_place_ranks::root || at_root);
     if (mine && to_blocks)
@@ -266,7 +266,7 @@ unsigned agreed_seed(MPI_Comm comm) {
 }  // namespace
 
 TEST_CASE("every algorithm of every collective does what the MPI library does") {
-  // The other way round than MPI_COMM_WORLD: hosts of ranks follow from those of its ranks.
+  // In reverse order of MPI_COMM_WORLD, which determines the hosts of ranks.
   const auto reversed = [] {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -276,7 +276,7 @@ TEST_CASE("every algorithm of every collective does what the MPI library does") 
   };
   const communicator world(reversed()), apart(reversed());
   const node_facts hosts = test::facts_of_hosts(world), caches = test::facts_of_caches(world);
-  // Over rails ranks of one host share no memory, those of several hosts do within each.
+  // With rails, ranks of a single host share no memory; with several hosts, each host's ranks do.
   const bool one_host = hosts.num_nodes == 1;
   const bool in_memory = one_host ? !std::getenv("RAILPASS_RAILS") : hosts.most_ranks > 1;
   const bool copies = one_host && in_memory && test::single_copies(world);

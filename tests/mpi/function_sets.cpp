@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Function sets and regions on real ranks. Time is the test's: each version says what it takes.
+// Function sets and regions on real ranks. Time is simulated: each version sets its own.
 #include "lib/runtime/process.hpp"
 #include "railpass/function_set.hpp"
 #include "railpass/mpi.hpp"
@@ -23,11 +23,11 @@ using namespace railpass::internal;
 
 namespace {
 
-/// While one lives, time passes on this rank only where the test says.
+/// During its life, time passes on this rank only as the test says.
 class planted_clock {
  public:
   planted_clock() {
-    (void)mpi::last_arm(MPI_COMM_WORLD);  // there is a process object from now on
+    (void)mpi::last_arm(MPI_COMM_WORLD);  // creates the process object
     process::get()->use_clock([] { return now_s_; });
   }
   ~planted_clock() { process::get()->use_clock(steady_clock_s); }
@@ -41,7 +41,7 @@ class planted_clock {
   static inline double now_s_ = 1000;
 };
 
-/// The same on all ranks?
+/// Whether `value` is equal on all ranks.
 bool is_same_on_all(MPI_Comm comm, int value) {
   std::array<int, 2> both{value, -value};
   MPI_Allreduce(MPI_IN_PLACE, both.data(), 2, MPI_INT, MPI_MAX, comm);
@@ -53,7 +53,8 @@ bool on_all(MPI_Comm comm, bool holds) {
   return all != 0;
 }
 
-/// Six versions; only one combination is fast, and each attribute alone makes the first one slower.
+/// Six versions; only one combination is fast, and each attribute alone makes the first version
+/// slower.
 struct tiles {
   int ran = -1;
   function_set<void(std::vector<double>&)> set;
@@ -79,7 +80,7 @@ struct tiles {
   }
 };
 
-/// What a call says on this rank; empty: nothing.
+/// The error of a call on this rank; empty: no error.
 template <class Call>
 std::string error_of(const Call& call) {
   try {
@@ -180,7 +181,7 @@ TEST_CASE("ranks that disagree on a set get a clear error on all ranks") {
   set.add("b", {is_last ? 32 : 16}, [] {});
   CHECK_THAT(error_of([&] { set(); }),
              ContainsSubstring("b (tile=16)") && ContainsSubstring("b (tile=32)"));
-  CHECK(on_all(world, true));  // nobody waits
+  CHECK(on_all(world, true));  // no rank waits
 }
 
 TEST_CASE("what is wrong on all ranks is said on all ranks") {
@@ -239,10 +240,10 @@ TEST_CASE("a version's exception is its rank's at once, and an error on the othe
     CHECK(threw_in == 20);
     CHECK(what == "mine");
   } else {
-    CHECK(threw_in >= 0);  // before its own call 20, too, if it is behind
+    CHECK(threw_in >= 0);  // before its own call 20, too, if the rank is behind
     CHECK_THAT(what, ContainsSubstring("threw an exception"));
   }
-  // So is every later call, but not of a rank that is alone, which nobody waits for.
+  // Every later call fails, too, except on a rank alone, for which no rank waits.
   const std::string later = error_of([&] { in_region ? (void)around.enter() : set(0); });
   CHECK((later.find("threw an exception") != std::string::npos) == (world.size() > 1));
 }
@@ -434,7 +435,7 @@ TEST_CASE("features say what is near, not what is the same") {
         return std::ranges::any_of(c.arms, [](const auto& a) { return a.prior.has_value(); });
     return false;
   };
-  // By distances of the program's own.
+  // With the program's own distances.
   CHECK_FALSE(is_told(1001, [](auto, auto) -> double { throw 1; }));
   CHECK_FALSE(is_told(1002, [](auto, auto) { return 4.0; }));
   CHECK(is_told(1003, {}) == (world.rank() == 0));
@@ -460,9 +461,9 @@ TEST_CASE("where a set has too many sizes the nearest one that is known serves")
 
 namespace {
 
-/// An exchange beside a computation. By themselves the call that begins the exchange eagerly and
-/// the computation that streams are the fastest. But an eager exchange moves only once it is waited
-/// for, and an offloaded one is held up by streaming.
+/// An exchange beside a computation. Each alone, the eager start of the exchange and the streaming
+/// computation are the fastest versions. But an eager exchange advances only in the wait, and
+/// streaming delays an offloaded exchange.
 struct overlapping {
   bool eager = true, streams = true;
   function_set<void()> begin, compute;
@@ -476,7 +477,7 @@ struct overlapping {
   void iterate() {
     begin();
     compute();
-    planted_clock::pass(eager ? 2e-3 : streams ? 1e-3 : 0);  // what is left of the exchange
+    planted_clock::pass(eager ? 2e-3 : streams ? 1e-3 : 0);  // the rest of the exchange
   }
 };
 
@@ -556,7 +557,7 @@ TEST_CASE("regions end by whatever way the program leaves them, and nest") {
     } catch (const std::runtime_error&) {
     }
   CHECK(step.set.winner() == "t16u4");
-  // Outside of regions its own calls teach, and know nothing yet.
+  // Outside of regions the set's own calls count, and nothing is known yet.
   step.set(field);
   CHECK(step.set.winner().empty());
 }
@@ -574,7 +575,7 @@ TEST_CASE("a region teaches sets of the same ranks only") {
   const auto iterate = [&] {
     taught.set(field);
     apart.set(field);
-    // What the set's calls do not show.
+    // Time that the set's calls do not show.
     if (taught.set.last() == "t32u1") planted_clock::pass(-0.9e-3);
     if (apart.set.last() == "t32u1" && world.size() > 1) planted_clock::pass(-0.9e-3);
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// When memory runs out inside a call: MPI_ERR_NO_MEM through the error handler where an arm needs
-// it, the MPI library's own collective where only learning does. No exception leaves a call.
+// Calls that run out of memory: MPI_ERR_NO_MEM through the error handler if an arm needs memory;
+// the MPI library's own collective if only the tuning does. No exception leaves a call.
 #include "lib/group/place_book.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
@@ -18,7 +18,7 @@
 
 namespace {
 
-std::atomic<std::size_t> largest_allocation{std::size_t(-1)};  // more than this is refused
+std::atomic<std::size_t> largest_allocation{std::size_t(-1)};  // larger allocations fail
 
 }  // namespace
 
@@ -32,7 +32,7 @@ using namespace railpass::internal;
 
 namespace {
 
-// While it lives, only small pieces of memory can be had.
+// During its life, only small allocations succeed.
 struct shortage {
   explicit shortage(std::size_t largest) { largest_allocation = largest; }
   ~shortage() { largest_allocation = std::size_t(-1); }
@@ -82,8 +82,8 @@ bool is_no_memory(int code) {
 
 }  // namespace
 
-// After a failure calls may fail, never be wrong, and become the MPI library's own on all ranks in
-// the same call: otherwise they would wait for each other here.
+// After a failure calls may fail, but never be wrong, and become native on all ranks in the same
+// call: otherwise ranks would wait for each other here.
 template <class Call>
 void check_that_calls_become_native(MPI_Comm comm, const Call& call) {
   int native = 0;
@@ -129,7 +129,7 @@ TEST_CASE("what one rank has no memory for is an error on all that need it, and 
     CAPTURE(arm);
     const communicator world = communicator::duplicate_of_world();
     if (world.size() < 2) return;
-    MPI_Comm_set_name(world, arm);  // a sentence is recorded once
+    MPI_Comm_set_name(world, arm);  // each message is recorded once
     const counting_handler handler(world);
     REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
     const bool last = world.rank() == world.size() - 1;
@@ -145,8 +145,8 @@ TEST_CASE("what one rank has no memory for is an error on all that need it, and 
       code = call();
     }
     CHECK(is_no_memory(code) == last);
-    CHECK(code != MPI_SUCCESS);  // in these everybody waits for everybody
-    // The line for the user names communicator, collective and reason, and MPI has a text, too.
+    CHECK(code != MPI_SUCCESS);  // in these all ranks wait for all
+    // The line for the user names communicator, collective and reason; MPI has a text, too.
     const std::string reason = last ? "out of memory" : "another rank has failed in a call";
     CHECK(log.any_has("communicator '" + name_of(world) + "', all_reduce: "));
     CHECK(log.any_has(reason));
@@ -167,8 +167,8 @@ TEST_CASE("a packed copy that one rank has no memory for is that rank's MPI_ERR_
   MPI_Datatype holed = MPI_DATATYPE_NULL;
   MPI_Type_create_resized(MPI_INT, 0, 8, &holed);
   MPI_Type_commit(&holed);
-  // Small enough to be sent without the last rank, which needs a packed copy. Who waits when that
-  // fails hears of it, and may fail, too.
+  // Small enough to be sent without the last rank, which needs a packed copy. Ranks that wait when
+  // the copy fails hear of the failure, and may fail, too.
   constexpr int count = 500;
   const bool last = world.rank() == world.size() - 1;
   std::vector<int> data(2 * count, world.rank() == 0 ? 5 : 0);
@@ -195,7 +195,7 @@ TEST_CASE("who has left the others makes none wait that asks for shared memory")
     REQUIRE(mpi::start_tuning(*live.back()) == MPI_SUCCESS);
   };
   for (int i = 0; i < place_book::most_slots; ++i) add();
-  add();  // without a slot: it asks for one in the calls numbered 1000, 3000 and so on
+  add();  // without a slot: it asks for one in calls 1000, 3000 and so on
   const communicator& last_one = *live.back();
   if (last_one.size() < 2) return;
   const counting_handler handler(last_one);
@@ -205,7 +205,7 @@ TEST_CASE("who has left the others makes none wait that asks for shared memory")
   };
   for (int number = 1; number < 999; ++number) CHECK(call(collect(use("linear"))) == MPI_SUCCESS);
   {
-    // A rank that cannot say which arm a call is to take does not know what the others do.
+    // A rank that cannot determine the arm of a call does not know the decision of the other ranks.
     const call_options named = collect(use("binomial"));
     const shortage any(last_one.rank() == last_one.size() - 1 ? 0 : std::size_t(-1));
     CHECK((call(named) == MPI_SUCCESS || handled > 0));
@@ -223,14 +223,14 @@ TEST_CASE("a leader without memory to learn leaves all ranks with right results"
     std::vector<int> data(std::size_t(count), world.rank() + 1);
     int code = MPI_SUCCESS;
     {
-      // What all ranks need in a call they have here by now; a policy needs more, often.
+      // All ranks have their memory for calls by now; a policy often needs more.
       const shortage only(world.rank() == 0 ? 64 : std::size_t(-1));
       code = mpi::all_reduce(MPI_IN_PLACE, data.data(), count, MPI_INT, MPI_SUM, world);
     }
     CHECK(code == MPI_SUCCESS);
     CHECK(data == std::vector<int>(data.size(), world.size() * (world.size() + 1) / 2));
   };
-  // Contexts whose policy cannot be made stay native. The list of contexts has room by then.
+  // Contexts without memory for a policy stay native. The list of contexts has room by then.
   for (int count = 1; count < 32; count *= 2) {
     int one = 0;
     std::vector<int> warm(std::size_t(count), 0);

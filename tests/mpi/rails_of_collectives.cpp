@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Collectives whose schedules run over tcp rails of this machine: large messages, beside messages
-// of the user, on several communicators; rails that some rank has not got, and rails that break.
-// That every algorithm does the right thing over them is tested by any_collective.
+// Collectives over tcp rails of this machine: large messages, next to messages of the user, on
+// several communicators; rails that a rank lacks, and rails that break. any_collective.cpp tests
+// the results of every algorithm over rails.
 #include "lib/runtime/process.hpp"
 #include "railpass/mpi.hpp"
 #include "railpass/rails.hpp"
@@ -77,7 +77,7 @@ int open_connections() {
   for (int fd = 0; fd < 1024; ++fd) found += is_connection(fd) ? 1 : 0;
   return found;
 }
-// Breaks those of this process. Whether there were any.
+// Breaks the connections of this process; returns whether there were any.
 bool break_connections() {
   bool found = false;
   for (int fd = 0; fd < 1024; ++fd)
@@ -92,7 +92,7 @@ TEST_CASE("large messages of collectives, between the user's own over the same r
   const int p = world.size(), me = world.rank(), right = (me + 1) % p, left = (me + p - 1) % p;
   mpi::configure(world, "rails", two_rails);
   REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
-  mpi::open_rails(world, {.rails = two_rails, .strategy = {}});  // those of the collectives
+  mpi::open_rails(world, {.rails = two_rails, .strategy = {}});  // the rails of the collectives
   std::vector<char> out(300000, char(me)), in(300000), early(10);
   const mpi::message_part to{in.data(), in.size()}, from{out.data(), out.size()};
   mpi::message receive = mpi::irecv({&to, 1}, MPI_ANY_SOURCE, MPI_ANY_TAG, world);
@@ -107,7 +107,7 @@ TEST_CASE("large messages of collectives, between the user's own over the same r
   CHECK(receive.source() == left);
   CHECK(receive.tag() == 3);
   CHECK(in == std::vector<char>(300000, char(left)));
-  mpi::close_rails(world);  // the collectives keep theirs
+  mpi::close_rails(world);  // the collectives keep their rails
   CHECK_THROWS_AS(mpi::irecv({&to, 1}, left, 3, world), railpass::error);
   all_to_all_is_right(world, 70001, "pairwise");
   if (p > 1) CHECK(sent_bytes(world) > 3 * 70001 * 4);
@@ -131,7 +131,7 @@ TEST_CASE("the user's messages end by themselves, small and large, and no later 
       mpi::isend({&small, 1}, right, 0, world).wait();
       m.wait();
       CHECK(got == round);
-    } else {  // nobody receives these
+    } else {  // messages without a receive
       mpi::isend({&small, 1}, right, 0, world).wait();
       mpi::isend({&much, 1}, right, 9, world);
     }
@@ -167,8 +167,8 @@ TEST_CASE("who waits for rails lets MPI advance: others may wait for that") {
   mpi::configure(world, "rails", two_rails);
   REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
   if (p == 1) return;
-  // More than MPI sends before its receiver is there. Rank 0 can end the broadcast only after rank
-  // 1, which begins it when all of the message has come.
+  // Larger than MPI sends before its receiver is there. Rank 0 can end the broadcast only after
+  // rank 1, which starts the broadcast when the whole message has arrived.
   std::vector<int> large(4 << 20, me == 0 ? 7 : 0);
   const int n = int(large.size());
   MPI_Request request = MPI_REQUEST_NULL;
@@ -221,20 +221,20 @@ TEST_CASE("a rank that misses a call over rails is found out, and results stay r
 }
 
 TEST_CASE("after a connection breaks calls fail, or have their own data, and nobody hangs") {
-  // A rank that has failed makes the calls that compare results, too.
+  // A rank that has failed also makes the calls that compare results.
   for (const auto& [arm, verify] :
        {std::pair("linear", "off"), {"pipeline+segment_bytes=64KiB", "off"}, {"linear", "on"}}) {
     CAPTURE(arm, verify);
     const records log;
     const communicator world = communicator::duplicate_of_world();
-    if (world.size() == 1) return;                                  // there is none
-    MPI_Comm_set_name(world, (std::string(arm) + verify).c_str());  // each sentence is said once
+    if (world.size() == 1) return;                                  // without connections
+    MPI_Comm_set_name(world, (std::string(arm) + verify).c_str());  // each message is logged once
     mpi::configure(world, "rails", two_rails);
     mpi::configure(world, "verify", verify);
     REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
     int failures = 0, native = 0, call = 0;
-    // Ranks may see the failure in different calls. All are native from the same call on: otherwise
-    // they would wait for each other here, or get what belongs to another call.
+    // Ranks may see the failure in different calls. All are native from the same call on; otherwise
+    // they would wait for each other, or get data of another call.
     for (; native < 3 && call < 100000; ++call) {
       if (call == 20 && world.rank() == world.size() - 1) CHECK(break_connections());
       std::vector<int> data(call < 40 ? 1 << 18 : 1 << 8, world.rank() == 0 ? call : -1);
@@ -268,7 +268,7 @@ TEST_CASE("who frees a communicator whose collectives go over rails waits for no
     if (rank > 0) MPI_Recv(&freed, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Comm_free(&comm);
     for (int to = 1; rank == 0 && to < p; ++to) MPI_Send(&freed, 1, MPI_INT, to, 0, MPI_COMM_WORLD);
-    // All of them use the same rails.
+    // All communicators use the same rails.
     const int now = open_connections();
     if (round > 0) CHECK(now == connections);
     connections = now;
@@ -282,12 +282,12 @@ TEST_CASE("rails that broke while nobody used them are opened anew") {
     REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
     all_to_all_is_right(world, 1000, "pairwise");
     if (world.size() > 1) CHECK(mpi::last_arm(world) == "pairwise");
-    MPI_Barrier(world);  // all have ended the call
+    MPI_Barrier(world);  // all ranks have ended the call
     if (world.size() > 1 && world.rank() == world.size() - 1) CHECK(break_connections());
   }
 }
 
-// The last one: no call is tuned any more.
+// The last test: afterwards no call is tuned.
 TEST_CASE("a rank at whose end others still send over rails waits for none, and disturbs none") {
   static MPI_Comm all = MPI_COMM_NULL, others = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &all);

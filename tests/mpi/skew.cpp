@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A rank that comes late is in the statistics' skew and not in the time of the collective, and
-// whether ranks share cores is seen.
+// A late rank shows in the statistics' arrival imbalance, not in the time of the collective. Shared
+// cores are detected.
 #include "lib/runtime/process.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
@@ -21,14 +21,14 @@ namespace {
 
 constexpr double late_s = 50e-3;
 
-/// What rank 0 says of the only context of a communicator whose last rank comes late to all calls.
+/// Rank 0's statistics of the only context of a communicator whose last rank is always late.
 template <class Call>
 std::optional<select::context_statistics> context_after(const std::string& name, Call call) {
   const communicator comm = communicator::duplicate_of_world();
   MPI_Comm_set_name(comm, name.c_str());
   test::stopped_clock clock;
-  mpi::configure(comm, "policy", "round_robin");  // merges all the time
-  mpi::configure(comm, "hang_report", "0");       // looks at the clock as often as it has time to
+  mpi::configure(comm, "policy", "round_robin");  // synchronises all the time
+  mpi::configure(comm, "hang_report", "0");       // reads the clock as often as it can
   mpi::start_tuning(comm);
   const bool is_late = comm.rank() == comm.size() - 1;
   for (int i = 0; i < 40; ++i) {
@@ -40,8 +40,8 @@ std::optional<select::context_statistics> context_after(const std::string& name,
   return std::nullopt;
 }
 
-/// The least mean time of an arm: a wait for a merge may take a call's place in waiting for the
-/// late rank, but not that of three.
+/// The smallest mean time of an arm: a wait for a synchronisation may replace the wait for the late
+/// rank in one call, but not in three.
 double least_mean_s(const select::context_statistics& context) {
   double least_s = INFINITY;
   for (const select::arm_statistics& a : context.arms)

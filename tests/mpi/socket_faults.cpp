@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Calls of the system on the rails' sockets transfer less than they could, are interrupted or fail:
-// messages are right all the same, or all ranks have an error, and nobody hangs.
+// System calls on the rails' sockets that transfer less than possible, are interrupted or fail.
+// Messages are right all the same, or all ranks get an error; no rank hangs.
 #include "railpass/rails.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"
@@ -31,7 +31,7 @@ const mpi::rails_options two_rails{.rails = "127.0.0.2,127.0.0.3", .strategy = {
 // All transfers are cut short or interrupted, now and then. (MPI libraries have threads.)
 thread_local std::mt19937 chance;
 std::atomic<bool> stutters = false;
-// One call fails: of this name, the so manieth on rails from now on.
+// One call of the name `failing` on the rails fails: number `left` from now on.
 std::string_view failing;
 int failure = 0, left = 0;
 bool has_failed = false;
@@ -87,11 +87,11 @@ Function* real(const char* name) {
 
 }  // namespace
 
-// In place of the C library's, for librailpass as well.
+// Replaces the C library's function, for librailpass as well.
 extern "C" ssize_t sendmsg(int fd, const msghdr* m, int flags) {
   static auto* const next = real<ssize_t(int, const msghdr*, int)>("sendmsg");
   if ((stutters && is_of_rails(fd) && is_interrupted()) || fails("sendmsg", fd)) return -1;
-  // Asio takes it for granted that less is sent only if there is no room for more.
+  // Asio assumes that less is sent only if there is no room for more.
   if (!stutters || !is_of_rails(fd) || (flags & MSG_DONTWAIT) == 0) return next(fd, m, flags);
   return next(fd, shortened_message(*m, fd), flags);
 }
@@ -130,8 +130,8 @@ extern "C" int epoll_wait(int fd, epoll_event* events, int most, int timeout) {
 
 namespace {
 
-// Each rank to both its neighbours, sizes of all kinds. Whether all has come, and is right; throws
-// error.
+// Sends to both neighbours, in sizes of all kinds. Returns whether everything has arrived and is
+// right; throws error.
 void shift(MPI_Comm comm) {
   int p = 1, me = 0;
   MPI_Comm_size(comm, &p);
@@ -185,7 +185,7 @@ TEST_CASE("a call that fails is an error on all ranks, or none on any") {
                                   {"accept4", EMFILE},
                                   {"accept4", ECONNABORTED},
                                   {"socket", EMFILE}})
-    // On the first rank, which is called, and on the last one, which calls.
+    // On the first rank, which listens, and on the last rank, which connects.
     for (const int who : {0, p - 1})
       for (const int which : {1, 2, 4, 9}) {
         CAPTURE(call, how, who, which);
@@ -203,8 +203,8 @@ TEST_CASE("a call that fails is an error on all ranks, or none on any") {
         }
         int state[2] = {opening.empty() ? 1 : 0, opening.empty() ? 0 : 1};  // opened, not
         MPI_Allreduce(MPI_IN_PLACE, state, 2, MPI_INT, MPI_MAX, world);
-        CHECK(state[0] + state[1] == 1);  // all of them, or none
-        // Who listens needs its descriptor at once, who calls may get one later.
+        CHECK(state[0] + state[1] == 1);  // all or none
+        // A listening rank needs its descriptor at once; a connecting rank may get one later.
         if (has_failed && std::string_view(call) == "socket" && which > 2) CHECK(opening.empty());
         if (opening.empty()) {
           try {
@@ -212,7 +212,7 @@ TEST_CASE("a call that fails is an error on all ranks, or none on any") {
           } catch (const error& e) {
             using_it = e.what();
           }
-          // Who was not concerned hears of it at the latest when they are closed.
+          // Ranks without a fault learn of the failure at the latest when the rails are closed.
           try {
             mpi::close_rails(world);
           } catch (const error& e) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Who is not one of the ranks, but knocks at their rails' ports while they connect; and limits of
-// the system that they meet meanwhile.
+// Connections of strangers to the rails' ports while ranks connect, and limits of the system at
+// that time.
 #include "lib/rails/tcp/greeting.hpp"
 #include "railpass/rails.hpp"
 #include "support/catch.hpp"
@@ -34,7 +34,7 @@ namespace {
 
 const mpi::rails_options two_rails{.rails = "127.0.0.2,127.0.0.3", .strategy = {}};
 
-// A connection of somebody else.
+// A connection of a stranger.
 class knock {
  public:
   explicit knock(const sockaddr_in& where) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -49,9 +49,9 @@ class knock {
   }
   bool is_open() const { return is_open_; }
   void say(const void* what, std::size_t bytes) const {
-    static_cast<void>(!write(fd_, what, bytes));  // they may have hung up
+    static_cast<void>(!write(fd_, what, bytes));  // the rank may have closed the connection
   }
-  // All that comes until they hang up, or for 2 s.
+  // All bytes until the rank closes the connection, or for 2 s.
   std::size_t heard_bytes() const {
     std::size_t sum = 0;
     char some[256];
@@ -67,7 +67,7 @@ class knock {
 std::atomic<bool> replays{false}, dawdles{false};
 std::atomic<int> replayed{0}, convinced{0};
 
-// Somebody on the way of a caller's words says them, too, and before it.
+// A stranger on the way repeats a caller's words, before they arrive.
 void replay(int fd, const void* words, std::size_t bytes) {
   static thread_local std::vector<knock> thief;
   const bool introduces =
@@ -83,14 +83,14 @@ void replay(int fd, const void* words, std::size_t bytes) {
     thief.back().say(words, bytes);
   } else if (proves) {
     thief.back().say(words, bytes);
-    // An introduction and a proof are answered at most; who is convinced says one byte more.
+    // At most an introduction and a proof are answered; a convinced rank sends one byte more.
     ++replayed;
     if (thief.back().heard_bytes() > tcp::introduction_bytes + sizeof(tcp::word)) ++convinced;
     thief.clear();
   }
 }
 
-// A caller who takes its time before it introduces itself: who listens does so for longer.
+// A caller that delays its introduction: the listening rank waits for longer.
 void dawdle(std::size_t bytes) {
   if (dawdles && bytes == tcp::introduction_bytes)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -103,7 +103,7 @@ Function* real(const char* name) {
 
 }  // namespace
 
-// In place of the C library's, for librailpass as well.
+// Replaces the C library's function, for librailpass as well.
 extern "C" ssize_t sendmsg(int fd, const msghdr* m, int flags) {
   static auto* const next = real<ssize_t(int, const msghdr*, int)>("sendmsg");
   if (m->msg_iovlen == 1) {
@@ -133,7 +133,7 @@ void messages_pass(MPI_Comm comm) {
   CHECK(in == std::vector<char>(1000, char((me + p - 1) % p)));
 }
 
-// Visits every port that is listened at on 127.0.0.2, as long as it lives.
+// During its life, visits every listening port on 127.0.0.2.
 class visitor {
  public:
   explicit visitor(std::function<void(const sockaddr_in&)> visit)
@@ -163,11 +163,11 @@ class visitor {
 
   std::function<void(const sockaddr_in&)> visit_;
   std::atomic<bool> stop_{false};
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // last, because it uses the other members
 };
 
-// Opens and closes rails until the visits on rank 0 suffice. The other ranks dawdle, so that most
-// rounds have one.
+// Opens and closes rails until rank 0 has had enough visits. The other ranks delay their
+// introduction, so that most rounds have a visit.
 template <class Suffice>
 void open_until(const communicator& world, const Suffice& suffice) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -189,7 +189,7 @@ void open_until(const communicator& world, const Suffice& suffice) {
 
 TEST_CASE("strangers are hung up on, whatever they say, and disturb nobody") {
   const communicator world = communicator::duplicate_of_world();
-  if (world.size() == 1) return;  // nobody listens
+  if (world.size() == 1) return;  // no rank listens
   std::atomic<int> hung_up{0}, answered{0};
   const auto knocks = [&](const sockaddr_in& where) {
     const knock k(where);
@@ -219,7 +219,7 @@ TEST_CASE("a crowd of strangers who say nothing keeps nobody out") {
         if (!held.back().is_open()) break;
       }
       largest = std::max(largest.load(), held.size());
-      if (held.size() == crowd) held.front().heard_bytes();  // until it is hung up on
+      if (held.size() == crowd) held.front().heard_bytes();  // until the rank closes the connection
     });
   open_until(world, [&] { return largest == crowd; });
 }

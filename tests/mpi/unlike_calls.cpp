@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Programs that are wrong: ranks whose calls differ in length, root, collective or order. MPI
-// allows an implementation anything then; none may hang, or touch memory that is not the call's.
+// Wrong programs: ranks whose calls differ in length, root, collective or order. MPI leaves the
+// result undefined; with railpass no call hangs, or touches memory that does not belong to the
+// call.
 #include "lib/call/announced_call.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
@@ -25,7 +26,7 @@ namespace {
 
 constexpr int guard = 0x5a5a5a5a;
 
-// A wrong program's memory: what a call may not touch is seen afterwards.
+// A wrong program's memory: changes of bytes outside the call are detected afterwards.
 struct buffers {
   std::vector<int> in, out;
   explicit buffers(int n) : in(std::size_t(n), 1), out(std::size_t(n), guard) {}
@@ -43,7 +44,7 @@ struct program {
     MPI_Comm_rank(c, &rank);
     MPI_Comm_size(c, &size);
   }
-  // Counts of ints; each says in how many of them its result is.
+  // Counts of ints; each function returns how many of them contain its result.
   int broadcast(int n, int root) const {
     buffers b(2 * n + 64);
     const int code = mpi::broadcast(b.out.data(), n, MPI_INT, root, comm, by);
@@ -99,17 +100,18 @@ int class_of(int code) {
   return error_class;
 }
 
-// After right calls, a wrong one, and then some in which a rank that found nothing wrong waits for
-// those that did. None may end otherwise than natively; `found`: some rank must say so.
+// After right calls, a wrong call, then calls in which a rank without an error waits for ranks with
+// one. All must end natively; with `found`, some rank must report the error.
 void run(const std::function<int(program&)>& right, const std::function<int(program&)>& wrong,
          std::string_view arm, bool found = true,
          const std::map<std::string, std::string>& values = {}) {
-  // Never freed: MPI libraries give what is left in it to the next one that gets its number.
+  // Never freed, because MPI libraries give leftover messages to the next communicator with the
+  // same number.
   const communicator& comm = *new communicator(communicator::duplicate_of_world());
   if (comm.size() < 2) return;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD,
-                          MPI_ERRORS_RETURN);  // where MPICH raises what is too long
-  static int programs = 0;                     // the same line is said once
+                          MPI_ERRORS_RETURN);  // where MPICH raises truncation errors
+  static int programs = 0;                     // each line is logged once
   const std::string label = "unlike " + std::to_string(++programs);
   MPI_Comm_set_name(comm, label.c_str());
   mpi::configure(comm, "hang_report", "0.1");
@@ -119,13 +121,13 @@ void run(const std::function<int(program&)>& right, const std::function<int(prog
   p.by.arm = arm;
   const records said;
   for (int i = 0; i < 6; ++i) REQUIRE(right(p) == MPI_SUCCESS);
-  if (mpi::last_arm(comm).starts_with("native")) return;  // there are no single copies here, say
+  if (mpi::last_arm(comm).starts_with("native")) return;  // for example without single copies
   MPI_Barrier(MPI_COMM_WORLD);                            // no rank is in a right call any more
   int code = wrong(p);
   p.by.arm = "ring";
   for (int i = 0; i < 3 && code == MPI_SUCCESS; ++i) code = p.all_reduce(64);
   const int error_class = class_of(code);
-  // Rails end on all ranks, maybe before these hear why.
+  // Rails end on all ranks, maybe before a rank hears the reason.
   if (!values.contains("rails"))
     CHECK((error_class == MPI_SUCCESS || error_class == MPI_ERR_TRUNCATE));
   int here = error_class == MPI_ERR_TRUNCATE, any = 0;
@@ -134,8 +136,8 @@ void run(const std::function<int(program&)>& right, const std::function<int(prog
   CHECK(said.any_has("communicator '" + label + "', ") == (error_class != MPI_SUCCESS));
 }
 
-// Of MPI's messages none is longer than what Open MPI sends at once: of longer ones that do not
-// fit it writes behind the memory of the receive, without railpass, too.
+// No message exceeds Open MPI's eager limit: Open MPI writes longer messages that do not fit behind
+// the receive's memory, without railpass, too.
 constexpr int lengths[] = {16, 900};
 
 // An arm of each kind: messages, cells of shared memory, one copy by the kernel.
@@ -146,7 +148,7 @@ struct kinds {
 
 }  // namespace
 
-// The first one: what unlike calls have used of shared memory nobody gets again.
+// The first test, because shared memory used by unlike calls is never reused.
 TEST_CASE("a rank that leaves a call to the MPI library while others do not is found") {
   run([](program& p) { return p.broadcast(16, 0); },
       [](program& p) {
@@ -239,14 +241,14 @@ TEST_CASE("what was told of a call and never heard is nothing to the next commun
       mpi::start_tuning(comm);
       program p(comm);
       p.by.arm = is_next ? "ring" : arm;
-      // First the others wait for rank 0, which waits for nobody; then it waits for them.
+      // First the other ranks wait for rank 0, which waits for no rank; then rank 0 waits for them.
       if ((p.rank == 0) != is_next) std::this_thread::sleep_for(std::chrono::milliseconds(100));
       CHECK((is_next ? p.all_reduce(64) : p.broadcast(64, 0)) == MPI_SUCCESS);
       MPI_Barrier(MPI_COMM_WORLD);
     }
 }
 
-// Which end with that, for later communicators, too.
+// The rails end with that, for later communicators, too.
 TEST_CASE("lengths that differ are found over rails") {
   run([](program& p) { return p.broadcast(900, 0); },
       [](program& p) { return p.broadcast(p.rank == 0 ? 900 : 450, 0); }, "binomial", true,

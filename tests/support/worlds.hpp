@@ -31,11 +31,11 @@ class world {
   /// Whether some arm's time differs from the call before.
   virtual bool changes_at(std::int64_t call) const = 0;
 
-  std::string family;                       ///< the kind of world
-  std::vector<select::arm_prior> priors;    ///< the first one is native, and `arm` is the place
-  std::int64_t calls = 0;                   ///< of the context
-  int num_ranks = 2;                        ///< delay of the reply to a synchronisation
-  double native_s = 0;                      ///< native's mean in quiet: the unit of all judgement
+  std::string family;                     ///< the kind of world
+  std::vector<select::arm_prior> priors;  ///< the first one is native, and `arm` is the place
+  std::int64_t calls = 0;                 ///< of the context
+  int num_ranks = 2;                      ///< delay of the reply to a synchronisation
+  double native_s = 0;                    ///< native's mean time in quiet: the unit of all results
   double merge_s = 0, merge_at_once_s = 0;  ///< cost of a synchronisation for the calls around it
   double first_plan_s = 0;
   double largest_noise = 0;  ///< standard deviation of ln(measured / mean)

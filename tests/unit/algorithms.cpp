@@ -32,8 +32,8 @@ affine add(const affine& a, const affine& b) { return a * b; }
 template <class Value>
 using memory_of_ranks = std::vector<std::array<std::vector<Value>, max_buffers>>;
 
-// Runs one phase of the schedules of all ranks; which instance that may start does so next is
-// random. Sends are buffered.
+// Runs one phase of the schedules of all ranks. Among the instances that may start, a random one is
+// next. Sends are buffered.
 template <class Value>
 void run_phase(const std::vector<schedule>& all, const message_size& size, bool in_place,
                memory_of_ranks<Value>& memory, std::mt19937& random) {
@@ -47,7 +47,7 @@ void run_phase(const std::vector<schedule>& all, const message_size& size, bool 
   const std::size_t p = all.size();
   const auto segment_units = size.segment_units(all[0].segment_bytes);
   std::vector<std::vector<place>> places(p);
-  // Messages in the order of posting, and receives that wait for theirs: (step, instance).
+  // Messages in the order of posting, and receives without a message: (step, instance).
   std::map<std::pair<std::size_t, std::size_t>, std::vector<std::vector<Value>>> sent;
   std::map<std::pair<std::size_t, std::size_t>, std::vector<std::pair<std::size_t, std::int64_t>>>
       waiting;
@@ -60,7 +60,7 @@ void run_phase(const std::vector<schedule>& all, const message_size& size, bool 
     const std::int64_t segments = segments_per_round(s, segment_units, size);
     return instance_extent(s, std::int32_t(i / segments), i % segments, segment_units, size);
   };
-  // What is shown, by rank, place and segment: the values, and the step.
+  // Shown data by rank, place and segment: the values and the step.
   std::map<std::array<std::int64_t, 3>, std::pair<std::vector<Value>, const step*>> shown;
   const auto place_of = [&](buffer b) {
     return in_place && b == buffer::input ? std::size_t(1) : std::size_t(b);
@@ -82,7 +82,7 @@ void run_phase(const std::vector<schedule>& all, const message_size& size, bool 
            shown.contains({s.peer, s.place, mine.started});
   };
   for (;;) {
-    // What can happen: a step starts an instance, or the oldest message of a pair is received.
+    // Possible events: a step starts an instance, or the oldest message of a pair is received.
     std::vector<std::pair<std::size_t, std::size_t>> starts, pairs;
     for (std::size_t v = 0; v < p; ++v)
       for (std::size_t i = 0; i < places[v].size(); ++i)
@@ -90,7 +90,7 @@ void run_phase(const std::vector<schedule>& all, const message_size& size, bool 
     for (const auto& [pair, messages] : sent)
       if (!messages.empty() && !waiting[pair].empty()) pairs.push_back(pair);
     if (starts.empty() && pairs.empty()) break;
-    // Several at a time make it quicker; each is still at random.
+    // Several events at a time are faster; each is still random.
     std::shuffle(starts.begin(), starts.end(), random);
     std::shuffle(pairs.begin(), pairs.end(), random);
     starts.resize((starts.size() + 1) / 2);
@@ -148,7 +148,7 @@ void run_phase(const std::vector<schedule>& all, const message_size& size, bool 
     for (const place& x : places[v]) REQUIRE(x.first_done() == std::int64_t(x.done.size()));
 }
 
-// All phases, one after the other. Outputs by virtual rank.
+// Runs all phases one after the other. Returns the outputs by virtual rank.
 template <class Value>
 std::vector<std::vector<Value>> run(const std::vector<schedule>& all, const message_size& size,
                                     bool in_place, const std::vector<std::vector<Value>>& inputs,
@@ -170,7 +170,7 @@ std::vector<std::vector<Value>> run(const std::vector<schedule>& all, const mess
   return outputs;
 }
 
-// The default arm of every algorithm, one with other values and one with segments.
+// The default arm of every algorithm, an arm with other values, and an arm with segments.
 std::vector<arm> some_arms(collective op, bool commutative) {
   std::vector<arm> arms;
   for (const algorithm* a : all_algorithms) {
@@ -184,8 +184,8 @@ std::vector<arm> some_arms(collective op, bool commutative) {
   return arms;
 }
 
-// First ranks of nodes that ranks stand on somehow, at least one on each, and their number. Half of
-// the time nodes have as many, which some arms need.
+// The first ranks of nodes of random size (at least one rank each), then the number of ranks. Half
+// of the time nodes have equally many ranks, which some arms need.
 std::vector<std::int32_t> some_nodes(std::int32_t p, std::mt19937& random, bool equal) {
   std::vector<std::int32_t> begins{0};
   const auto most = std::int32_t(1 + random() % std::uint32_t(p));
@@ -197,7 +197,7 @@ std::vector<std::int32_t> some_nodes(std::int32_t p, std::mt19937& random, bool 
   return begins;
 }
 
-// The schedules of all ranks, which stand on some nodes.
+// The schedules of all ranks on random nodes.
 std::vector<schedule> build_somewhere(const arm& a, std::int32_t p, bool commutative,
                                       std::mt19937& random) {
   const bool equal = a.base->needs.equal_nodes || random() % 2 == 0;
@@ -213,8 +213,8 @@ TEST_CASE("every arm is proved at every number of ranks up to 64") {
   std::int64_t steps = 0;
   std::size_t arms = 0, expected = 0;
   for (const collective op : all_collectives) {
-    // The root matters where the operands of a rooted reduction have an order (see checker.hpp),
-    // and there only in that the result is passed on to it.
+    // The root matters only if the operands of a rooted reduction have an order (see checker.hpp),
+    // and only because the result is passed on to it.
     const bool rooted_order = traits_of(op).rooted && traits_of(op).reduces;
     for (std::int32_t p = 1; p <= most_ranks; ++p) {
       std::vector<std::int32_t> roots{p / 2};
@@ -245,7 +245,7 @@ TEST_CASE("every arm that knows nodes or caches is proved with any numbers of ra
   std::set<std::pair<collective, std::string_view>> proved;
   std::size_t expected = 0;
   for (int k = 0; k < (test::sanitized ? 20 : 120); ++k) {
-    // The first nodes are some on which every arm may run.
+    // The first nodes allow every arm.
     const auto p = k == 0 ? 6 : std::int32_t(2 + random() % (k % 10 == 0 ? 47 : 15));
     const std::vector<std::int32_t> groups =
         k == 0 ? std::vector<std::int32_t>{0, 3, 6} : some_nodes(p, random, random() % 2 == 0);
@@ -304,7 +304,7 @@ TEST_CASE("no schedule takes more than 64 KiB, whatever the number of ranks") {
                                                                 .nodes = facts}))
           continue;
         CAPTURE(name_of(op), name_of(a), num_nodes, ranks);
-        // As even as may be, and not so at all.
+        // As even as possible, and uneven.
         for (const std::int32_t moved : {0, a.base->needs.equal_nodes ? 0 : 1}) {
           std::vector<std::int32_t> nodes;
           for (std::int32_t n = 0; n <= num_nodes; ++n)

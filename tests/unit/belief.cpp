@@ -57,7 +57,7 @@ TEST_CASE("the covariances of a belief stay symmetric and positive") {
 }
 
 TEST_CASE("a covariance after an observation is the conditional one") {
-  // Against the textbook formula on a 2 x 2 example.
+  // Against the textbook formula for a 2 x 2 example.
   covariance c(2);
   c(0, 0) = 2;
   c(1, 1) = 3;
@@ -83,7 +83,7 @@ TEST_CASE("an arm that takes another one's place is believed by its prior alone"
       CHECK(b.covariances()(i, j) == Approx(i != 2 && j != 2 ? before.covariances()(i, j)
                                             : i == j         ? 0.09
                                                              : 0.0));
-  // What is measured of it says nothing about the algorithm whose arm was there.
+  // Samples of the new arm teach nothing about the algorithm of the arm that it replaced.
   b.learn(samples(2, 0.5e-3, 8, 0.1, r), 56, 48, 1);
   CHECK(b.mean(2) == Approx(std::log(0.5e-3)).margin(0.1));
   CHECK(b.mean(1) == Approx(before.mean(1)).margin(0.05));
@@ -104,7 +104,7 @@ TEST_CASE("what is learnt of one arm holds for its algorithm") {
   random_stream r(2);
   belief b(priors());
   const belief before = b;
-  // The other algorithm is as predicted, so that the slowness is not everybody's.
+  // The other algorithm is as predicted, so the slowness is not common to all arms.
   b.learn(samples(4, std::exp(before.mean(4)), 8, 0.05, r), 8, 0, 4);
   b.learn(samples(1, std::exp(before.mean(1)) * 1.6, 8, 0.05, r), 16, 8, 4);
   const auto moved = [&](int a) { return b.mean(a) - before.mean(a); };
@@ -115,7 +115,7 @@ TEST_CASE("what is learnt of one arm holds for its algorithm") {
 }
 
 TEST_CASE("what predictions from similar measurements are off by is each arm's own") {
-  // By a sample of its neighbour, more than arms of the other algorithm do.
+  // A sample moves its neighbour more than arms of the other algorithm.
   const auto follows = [](double spread) {
     random_stream r(2);
     belief b(priors(spread));
@@ -213,7 +213,8 @@ TEST_CASE("an arm that is nothing like its prediction stays condemned, and its a
   CAPTURE(seed);
   random_stream r(seed);
   belief b(priors(0.1));
-  // The second arm of the first algorithm takes 30 times as long, all others what is predicted.
+  // The second arm of the first algorithm takes 30 times as long; all other arms match their
+  // prediction.
   const auto true_s = [](int arm) { return 1e-3 * (1 + 0.1 * arm) * (arm == 2 ? 30 : 1); };
   std::int64_t calls = 0;
   const auto play = [&](int arm, int count) {
@@ -224,7 +225,7 @@ TEST_CASE("an arm that is nothing like its prediction stays condemned, and its a
   play(1, 4);
   CHECK(b.mean(2) > std::log(true_s(2)) - 0.7);
   CHECK(std::abs(b.mean(3) - std::log(true_s(3))) < 0.7);
-  // Later measurements, however well they fit the prior, do not bring it back.
+  // Later measurements of other arms, however well they fit the prior, do not bring the arm back.
   for (int epoch = 0; epoch < 200; ++epoch) play(1 + 2 * (epoch % 3), 8);
   CHECK(b.mean(2) > std::log(true_s(2)) - 0.7);
 }
@@ -258,7 +259,7 @@ TEST_CASE("a change is noticed in whatever arm was played most") {
   std::int64_t calls = 0;
   bool noticed = false;
   for (int epoch = 0; epoch < 12; ++epoch) {
-    // The plans have moved on to arm 3 already, but what is merged are calls of arm 1.
+    // Plans already use arm 3, but the synchronised samples are of arm 1.
     b.learn(samples(1, epoch < 10 ? 1e-3 : 3e-3, 12, 0.05, r), calls + 12, calls, 3);
     calls += 12;
     if (epoch < 10) REQUIRE_FALSE(b.changed());
@@ -280,7 +281,7 @@ TEST_CASE("slow calls of an algorithm are the machine's until others were played
     play(1, 16, epoch);
     CHECK(b.cost(1) == b.mean(1));
   }
-  // And where the others have as many.
+  // The same if the other arms have equally many.
   for (int epoch = 0; epoch < 40; ++epoch) {
     play(4, 16, epoch);
     CHECK(b.cost(1) == b.mean(1));

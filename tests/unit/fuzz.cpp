@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Every reader of files, on files made of those in tests/fuzz by random changes: it returns or
-// throws railpass::error, takes a bounded amount of memory, and what it returned can be written and
-// read again. Meant for the sanitizers. RAILPASS_FUZZ_ROUNDS and RAILPASS_FUZZ_SEED for longer
-// hunts and for a second look.
+// Every reader of files, on random changes of the files in tests/fuzz. A reader returns or throws
+// railpass::error, takes a bounded amount of memory, and its result can be written and read again.
+// Meant for the sanitizers. RAILPASS_FUZZ_ROUNDS sets longer runs; RAILPASS_FUZZ_SEED repeats one.
 #include "lib/files/comparison.hpp"
 #include "lib/files/files.hpp"
 #include "lib/store/database.hpp"
@@ -63,7 +62,7 @@ class mutator {
     return list[below(std::size(list))];
   }
 
-  // A part that begins and ends where something does, more often than not.
+  // A part that usually starts and ends at a boundary of the text.
   std::pair<std::size_t, std::size_t> part_of(const std::string& text) {
     const std::size_t begin = below(text.size() + 1);
     std::size_t size = below(2) ? below(8) : below(text.size());
@@ -71,7 +70,7 @@ class mutator {
     return {begin, std::min(size, text.size() - begin)};
   }
 
-  // Where the text is JSON: another value, one more, one less; it stays JSON.
+  // For JSON texts: another value, one more, or one less; the text stays JSON.
   void change_document(std::string& text) {
     auto document = nlohmann::json::parse(text, nullptr, false);
     if (document.is_discarded()) return;
@@ -167,25 +166,25 @@ class mutator {
       case 3:
         if (begin < text.size()) text[begin] = char(random_());
         break;
-      case 4: {  // a number for another one
+      case 4: {  // replaces a number
         const std::size_t at = text.find_first_of("0123456789", begin);
         if (at == std::string::npos) break;
         const std::size_t end = std::min(text.find_first_not_of("0123456789.e-", at), text.size());
         text.replace(at, end - at, any(words));
         break;
       }
-      case 5: {  // again, sometimes very often
+      case 5: {  // repeats a part, sometimes very often
         const std::string part = text.substr(begin, size);
         for (std::size_t n = below(8) ? 1 : below(2000); n > 0 && text.size() < most_bytes; --n)
           text.insert(begin, part);
         break;
       }
-      case 6: {  // as another file goes on
+      case 6: {  // continues like another file
         const std::string& other = any(corpus_);
         text = text.substr(0, begin) + other.substr(below(other.size()));
         break;
       }
-      case 7: {  // a part of one elsewhere
+      case 7: {  // inserts a part of another file
         const std::string& other = any(corpus_);
         const auto [from, n] = part_of(other);
         text.insert(begin, other.substr(from, n));
@@ -216,13 +215,13 @@ std::vector<std::string> corpus_of(const std::string& kind) {
   return texts;
 }
 
-/// `read` is given texts; whatever it throws but railpass::error is reported with the text.
+/// `read` receives texts; any exception except railpass::error is reported with the text.
 void fuzz(const std::string& kind, const std::function<void(const std::string&)>& read) {
   const std::vector<std::string> corpus = corpus_of(kind);
   REQUIRE_FALSE(corpus.empty());
   const std::uint64_t rounds = number_from("RAILPASS_FUZZ_ROUNDS", 5000),
                       seed = number_from("RAILPASS_FUZZ_SEED", std::random_device()());
-  // At once: of a crash nothing else remains.
+  // Printed before the run, because after a crash nothing else remains.
   std::cerr << "fuzz " << kind << ": RAILPASS_FUZZ_SEED=" << seed << std::endl;
   mutator next(corpus, seed);
   std::uint64_t accepted = 0;
@@ -247,7 +246,7 @@ void fuzz(const std::string& kind, const std::function<void(const std::string&)>
   std::cerr << "  " << accepted << " of " << corpus.size() + rounds << " accepted" << std::endl;
 }
 
-/// What was read must be readable again once it is written.
+/// A result must be readable again after it is written.
 template <class Parse>
 void fuzz_json(const std::string& kind, Parse parse) {
   fuzz(kind, [&](const std::string& text) {

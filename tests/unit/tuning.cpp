@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Searches on spaces whose best combinations are known, and what is made of their measurements.
+// Searches in spaces with known best combinations, and the use of their measurements.
 #include "lib/tune/extract.hpp"
 #include "lib/tune/parameter_file.hpp"
 #include "lib/tune/results.hpp"
@@ -32,7 +32,7 @@ struct world {
 struct run_result {
   tuning found;
   std::set<combination> winners;
-  std::uint64_t searched;  // launches but those of the check
+  std::uint64_t searched;  // launches except those of the final check
 };
 
 run_result tune_world(const world& w, tuning_plan plan) {
@@ -54,8 +54,8 @@ run_result tune_world(const world& w, tuning_plan plan) {
   return {std::move(found), std::move(winners), searched};
 }
 
-// The shape of a broadcast: algorithm, segments that only some algorithms have, and two parameters
-// of the transport that hardly matter. 275 combinations, 11 of them best.
+// Shaped like a broadcast: algorithm, segments that only some algorithms have, and two transport
+// parameters that hardly matter. 275 combinations, 11 of them the best.
 world broadcast(double noise) {
   return {parse_parameters("algorithm -p {linear chain pipeline binary split}\n"
                            "segment -p {1 4 8 16 64 0} -i \"algorithm linear !=\"\n"
@@ -71,7 +71,7 @@ world broadcast(double noise) {
           noise};
 }
 
-// Best where two agree, and poor where only one of them is right.
+// Best if two parameters agree, poor if only one of them is right.
 world planted() {
   return {parse_parameters("a -p {1 2 3 4 5 6 7 8}\nb -p {p q r s t u v w}\nc -p {0 1 2 3 4}\n",
                            "planted"),
@@ -168,7 +168,7 @@ TEST_CASE("parameters that are good only together are found") {
     REQUIRE(!effects.empty());
     CHECK(effects[0].parameters == std::vector<std::size_t>{0, 1});
   }
-  // What is tuned one parameter after the other does not see it.
+  // Tuning one parameter after the other does not find it.
   tuning_plan plan;
   plan.search = "attribute";
   CHECK(tune_world(w, plan).winners != best_of(w));
@@ -328,11 +328,11 @@ TEST_CASE("what is no journal, or not this one's, is refused and left as it is")
   }
   file.write(header + std::string(100000, '[') + '\n');
   CHECK_THROWS_WITH(journal(file.path(), "me", 1), ContainsSubstring("line 2"));
-  // One whose first line was cut short.
+  // A file whose first line was cut short.
   file.write(header.substr(0, 20));
   CHECK(journal(file.path(), "me", 1).earlier().empty());
   CHECK(file.read() == header);
-  // What is no file at all.
+  // A path that is no regular file.
   std::filesystem::remove(file.path());
   REQUIRE(::mkfifo(file.path().c_str(), 0600) == 0);
   CHECK_THROWS_WITH(journal(file.path(), "me", 1), ContainsSubstring("not a journal"));
@@ -353,7 +353,7 @@ TEST_CASE("numbers are found in what commands print") {
   CHECK_THROWS_WITH(values(latency, "lat: ..."), ContainsSubstring("'...'"));
   CHECK_THROWS_WITH(values(latency, "lat: 1e999"), ContainsSubstring("> 0"));
   CHECK_THROWS_AS(values(latency, std::string(1 << 20, 'x')), error);
-  // Nested repetitions take time in proportion to the line.
+  // Nested repetitions take time proportional to the line.
   const extraction nested{{goal_of("latency")}, {"iteration: (([0-9]+\\.?)+) us"}, "", {}};
   CHECK_THROWS_WITH(values(nested, "iteration: " + std::string(1 << 20, '1') + " ms"),
                     ContainsSubstring("no match"));

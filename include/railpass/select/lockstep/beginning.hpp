@@ -50,7 +50,7 @@ class beginning {
  private:
   static constexpr double long_call_s = 20e-6, long_sum_s = 5e-3;
   static constexpr std::int64_t postponed = 8;
-  // A long message counts as many calls, because tuning pays sooner.
+  // A long message counts as many calls, because a phase of short messages may have just ended.
   static constexpr std::int64_t light_bytes = 512, unknown_bytes = 4096;
 
   std::int64_t calls_ = 0, weight_ = 0, next_agreement_ = first_agreement;
