@@ -5,7 +5,7 @@
 // calls.
 //
 // Arguments, semantics and error codes are those of the matching MPI call (MPI 4.0, chapter 6).
-// Every call returns MPI_SUCCESS or an error code; an error first goes to the communicator's error
+// Each collective returns MPI_SUCCESS or an error code; errors first go to the communicator's error
 // handler. A failure of the tuning never fails a call: all ranks then run the MPI library's own
 // collective. A rank without the memory that an arm needs reports MPI_ERR_NO_MEM before it sends
 // anything. The calls of the other ranks are then undefined, as after any error of a collective.

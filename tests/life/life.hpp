@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What one thread of a program does with its communicators, drawn from a seed. All ranks draw the
-// same operations from the stream they share, so the program is right by construction: collectives
-// come in one order, and who is no member of a communicator leaves its operations out.
+// The actions of one thread of a program on its communicators, drawn from a seed. All ranks draw
+// the same operations from a shared stream, so the program is right by construction: collectives
+// are in one order, and ranks outside a communicator skip its operations.
 #pragma once
 
 #include "calls.hpp"

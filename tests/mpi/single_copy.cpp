@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Single copies: used by all ranks where each may copy from and to the others' memory, by none
-// where the kernel forbids it to one of them.
+// Single copies: all ranks use them if each rank may copy from and to the other ranks' memory; no
+// rank uses them if the kernel forbids them to one rank.
 #include "collectives/registry.hpp"
 #include "railpass/mpi.hpp"
 #include "support/call_railpass.hpp"
@@ -23,7 +23,7 @@ using namespace railpass::internal;
 
 namespace {
 
-// As a container's profile may. It cannot be taken back.
+// As a container's profile may do. The filter cannot be removed.
 bool forbid_single_copies() {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),  // the number of the call
@@ -55,7 +55,7 @@ TEST_CASE("single copies are used by all ranks or by none") {
   }
   const bool copies = test::single_copies(world);
   REQUIRE(mpi::start_tuning(world) == MPI_SUCCESS);
-  // Blocks of lengths that only two ranks know, from none to some pages.
+  // Blocks of lengths that only two ranks know, from 0 to some pages.
   const auto length = [&](int from, int to) { return (from * 7 + to * 3) % 5 * 700; };
   std::vector<int> given, taken, given_at, taken_at;
   for (int k = 0; k < p; ++k) {
@@ -90,7 +90,7 @@ TEST_CASE("single copies are used by all ranks or by none") {
           right = right && out[std::size_t(taken_at[std::size_t(k)] + i)] == sent(k, rank, i);
       CHECK(right);
     }
-    // What a root has given away it may change as soon as its call ends.
+    // A root may change the data it has given away as soon as its call ends.
     for (int round = 0; round < 50; ++round) {
       const int root = round % p;
       std::vector<std::int64_t> all(rank == root ? std::size_t(p) * 3000 : 0), own(3000, -1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One account for all communicators that a process leads: what many of them spend together, and
-// how much memory their contexts take.
+// One account for all communicators that a process leads: the total cost of many communicators, and
+// the memory of their contexts.
 #include "railpass/select/lockstep/account.hpp"
 
 #include "railpass/select/lockstep/lockstep.hpp"
@@ -43,8 +43,8 @@ std::vector<arm_prior> some_arms(int count, double log_seconds) {
   return priors;
 }
 
-/// A leader that stands for the ranks of one communicator, which measure what it measures. Contexts
-/// begin as those of a session do (lib/tuner/session_priors.cpp).
+/// A leader that represents the ranks of one communicator, with equal measurements. Contexts start
+/// as in a session (lib/tuner/session_priors.cpp).
 class communicator {
  public:
   communicator(account& of_process, std::uint64_t seed)
@@ -53,7 +53,7 @@ class communicator {
     for (double& f : factors_) f = std::exp(1.2 * random_.uniform() - 0.3);
   }
 
-  /// One call that begins at that time; how long it took.
+  /// One call that starts at that time; returns its duration.
   double call(int size_class, double now_s) {
     const double merged_s = merge(now_s);
     double decided_s = 0;
@@ -111,7 +111,7 @@ class communicator {
   std::vector<int> undecided_;
 };
 
-/// What communicators in turns take beyond what they would natively, and what that is.
+/// The time of alternating communicators beyond native's time, and native's time.
 struct lives {
   double beyond_s = 0, native_s = 0;
 };
@@ -131,7 +131,7 @@ lives play(account& of_process, int communicators, int rounds, std::uint64_t see
 
 std::size_t bytes_in_use() { return mallinfo2().uordblks; }
 
-/// What a leader keeps of each context, by the mean of many.
+/// The leader's memory per context, averaged over many.
 double bytes_per_context(const std::string& policy, int arms) {
   constexpr int contexts = 64;
   const std::size_t before = bytes_in_use();

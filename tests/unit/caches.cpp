@@ -16,11 +16,11 @@ using namespace railpass::internal;
 
 namespace {
 
-// What the kernel is made to say: the cores that this process may use, and files.
+// The simulated kernel: the cores that this process may use, and files.
 std::vector<int> allowed;
 std::map<std::string, std::string> files_there;
 
-// Two sockets, two NUMA nodes on each, two caches on each of these, of four cores each.
+// Two sockets, each with two NUMA nodes, each with two caches of four cores.
 std::string cores(int first, int count) {
   return std::to_string(first) + "-" + std::to_string(first + count - 1) + "\n";
 }
@@ -111,11 +111,11 @@ TEST_CASE("ranks of a host are told apart by the closest thing that all of them 
   CHECK(caches_of({1, 1, 1, 1}, {a, b, a, far}) == numbers{0, 1, 0, 2});
   // Hosts have caches of their own.
   CHECK(caches_of({1, 2, 1, 2}, {a, a, b, b}) == numbers{0, 1, 2, 3});
-  // One that may use both caches of a NUMA node, then one that may use a whole socket.
+  // A rank that may use both caches of a NUMA node, then a rank that may use a whole socket.
   CHECK(caches_of({1, 1, 1, 1}, {in_node, b, c, far}) == numbers{0, 0, 1, 2});
   CHECK(caches_of({1, 1, 1, 1}, {a, b, in_node, in_socket}) == numbers{0, 0, 0, 1});
   CHECK(caches_of({1, 2, 1}, {a, {}, b}) == numbers{0, 1, 2});
-  // All in one, or nobody knows.
+  // All ranks under one cache, or the caches are unknown.
   CHECK(caches_of({1, 1, 2}, {a, a, b}).empty());
   CHECK(caches_of({1, 1, 1}, {a, far, {}}).empty());
   CHECK(caches_of({}, {}).empty());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which receive gets which message, against plain lists.
+// Matching of receives and messages, compared with plain lists.
 #include "railpass/transport/matching.hpp"
 
 #include "support/catch.hpp"
@@ -86,7 +86,8 @@ TEST_CASE("what has overtaken meets no receive that may be for what it has overt
                     any = a_receive(any_source, any_tag), behind = a_receive(0, 1);
   for (const message_ptr& r : {before, of_another, any, behind}) box.post(r);
   CHECK(box.take_posted(0, overtaken) == before);
-  // What it has overtaken may be for another receive, and the message itself for that of any tag.
+  // An overtaken message may be for another receive, and the overtaking one for a receive of any
+  // tag.
   CHECK(box.take_posted(0, overtaken) == nullptr);
   CHECK(box.take_posted(0, in_order) == any);
   CHECK(box.take_posted(0, overtaken) == behind);

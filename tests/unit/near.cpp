@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Problems of function sets that are near one another by their features, and what is known of one
-// as what is thought of another. Times are planted.
+// Priors of function sets' versions from near problems, by their features. Times are simulated.
 #include "railpass/knowledge/near.hpp"
 
 #include "railpass/knowledge/recalling.hpp"
@@ -47,7 +46,7 @@ experience known_of(const problem& of, const std::map<int, double>& seconds,
   return e;
 }
 
-/// As a process recalls them.
+/// As a process recalls the knowledge.
 std::vector<neighbour> recalled(const std::vector<experience>& all, const problem& of) {
   std::vector<neighbour> found;
   for (const experience& e : all)
@@ -153,7 +152,7 @@ TEST_CASE("how far times grow is seen where several problems are known") {
 }
 
 TEST_CASE("versions that different problems know stand on one level") {
-  // Twice as large, and another machine's speed: times are five times as long.
+  // Twice the size, and another machine's speed: times are five times as long.
   const std::vector<experience> all{known_of(halo_of({1024}), {{0, 2e-3}, {1, 1e-3}}),
                                     known_of(halo_of({2048}), {{0, 10e-3}, {2, 6e-3}})};
   const auto priors = predicted(4, all, halo_of({1100}));
@@ -181,8 +180,8 @@ TEST_CASE("what is known of the very problem stays, and the others are told besi
 
 namespace {
 
-/// A mesh whose size changes: how versions stand to one another drifts with the size, and each size
-/// is a context of its own. All calls are made by the lockstep that sessions use.
+/// A mesh whose size changes: the ratios of versions drift with the size, and each size is a
+/// context of its own. All calls use the lockstep, as in sessions.
 class changing_mesh {
  public:
   changing_mesh(bool tells, int versions, std::uint64_t seed)
@@ -193,7 +192,7 @@ class changing_mesh {
     }
   }
 
-  /// What `calls` calls take beyond what the best version takes, in calls of that one.
+  /// Time of `calls` calls beyond the best version's, in calls of the best version.
   double lost_in(std::int64_t bytes, int calls) {
     const problem of = halo_of({bytes});
     select::lockstep steps({});

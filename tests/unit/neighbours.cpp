@@ -13,7 +13,7 @@ using namespace railpass::test;
 
 namespace {
 
-/// What a policy has learnt from `samples` calls of each of `arms`.
+/// A policy's estimates after `samples` calls of each of `arms`.
 std::unique_ptr<policy> taught(const std::vector<arm_prior>& priors,
                                const std::map<int, double>& seconds, int samples) {
   auto p = make_policy("knowledge_gradient", {.priors = priors});
@@ -40,7 +40,7 @@ std::vector<arm_prior> some_priors(double log_seconds) {
 }  // namespace
 
 TEST_CASE("errors of the model at one size are expected at the next one") {
-  // At the other size arm 3 takes half of what was predicted, the others what was.
+  // At the other size arm 3 takes half of its prediction, all other arms match theirs.
   const auto there = some_priors(-8);
   std::map<int, double> seconds{{0, std::exp(-8)}};
   for (int a = 1; a <= 4; ++a)

@@ -14,7 +14,7 @@ using namespace railpass::internal;
 
 namespace {
 
-// What is said of nodes, found out by counting.
+// Facts about nodes, by counting.
 node_facts count(const std::vector<std::int32_t>& node_of_rank) {
   std::map<std::int32_t, std::vector<std::int32_t>> nodes;
   for (std::size_t r = 0; r < node_of_rank.size(); ++r)
@@ -35,8 +35,8 @@ bool same(const node_facts& a, const node_facts& b) {
          a.most_ranks == b.most_ranks && a.in_rank_order == b.in_rank_order;
 }
 
-// What an order of nodes is, in tables: by virtual rank the physical one, and the first virtual
-// rank of each node.
+// An order of nodes as tables: the physical rank of each virtual rank, and the first virtual rank
+// of each node.
 struct order_in_tables {
   std::vector<std::int32_t> physical, begins{0};
   order_in_tables(const std::vector<std::int32_t>& node_of_rank, std::int32_t root) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What waits for a rail leaves in order, and every byte of it once.
+// Messages that wait for a rail leave in order, and every byte leaves exactly once.
 #include "railpass/transport/outbox.hpp"
 
 #include "support/catch.hpp"
@@ -35,7 +35,7 @@ TEST_CASE(
       const std::size_t rail = random() % 3;
       std::int64_t waiting_bytes = 0;
       for (std::size_t k = 0; k < all.size(); ++k) waiting_bytes += wanted[k] - given[k];
-      // Each message that has bytes left is asked about, until one is to go.
+      // Asks about each message with bytes left, until one should go.
       std::size_t asked = 0;
       std::int64_t share = 0;
       const auto part = waiting.take_part(rail, [&](const large_view& l) {
@@ -105,7 +105,7 @@ TEST_CASE("without credit what is wanted leaves first, in order, and may come ba
   CHECK(!take());
   waiting.note_want(0, 2);
   waiting.note_want(5, any_tag);
-  // In the order in which they were begun, and not two at once.
+  // In the order of their start, and not two at the same time.
   const auto first = take();
   REQUIRE(first);
   CHECK((first->op == all[1] && first->sequence == 0 && first->overtakes));
@@ -124,7 +124,7 @@ TEST_CASE("without credit what is wanted leaves first, in order, and may come ba
   REQUIRE(other);
   CHECK((other->op == all[2] && !other->overtakes));
   waiting.note_taken(*all[2]);
-  // What is wanted has not been begun: who sends need not wait for the small ones.
+  // The wanted message has not been started: senders need not wait for the small messages.
   waiting.note_want(7, 7);
   CHECK(!take());
   CHECK((!all[0]->done() && all[3]->done()));
@@ -137,7 +137,7 @@ TEST_CASE("without credit what is wanted leaves first, in order, and may come ba
   REQUIRE(begun);
   CHECK((begun->op == all[4] && !begun->overtakes && !all[4]->done()));
   waiting.note_taken(*all[4]);
-  // With credit they leave in their order, and nothing is wanted any more.
+  // With credit, messages leave in order, and no message is wanted any more.
   waiting.note_want(0, 2);
   waiting.forget_wants();
   CHECK(!take());

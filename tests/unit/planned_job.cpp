@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What batch systems say of a job, whether ranks are more than cores, and that nothing malformed is
-// taken for something.
+// The job as batch systems describe it, ranks that exceed cores, and malformed descriptions, which
+// are ignored.
 #include "lib/cli/planned_job.hpp"
 
 #include "railpass/base/error.hpp"
@@ -120,7 +120,7 @@ TEST_CASE("a launcher's own words name ranks and hosts") {
     CHECK_FALSE(crowded({n, "2", "program", "-n", "9"}));
   }
   CHECK(crowded({"-x", "NAME", "--mca", "btl", "self", "-genv", "A", "b", "-n", "3"}));
-  // Who is elsewhere has as many cores as it has; here there are two.
+  // The cores of other hosts are unknown, and never too few; this host has two.
   CHECK_FALSE(crowded({"--host", "elsewhere:64", "-n", "65"}));
   CHECK(crowded({"-host", "localhost", "-n", "3"}));
   CHECK(crowded({"-H", "localhost:2,elsewhere:64,localhost:1", "-n", "67"}));
@@ -130,7 +130,7 @@ TEST_CASE("a launcher's own words name ranks and hosts") {
   const temporary_file hosts("elsewhere slots=64\nlocalhost slots=64\n");
   CHECK(crowded({"--hostfile", hosts.path(), "-n", "128"}));
   CHECK_FALSE(crowded({"-f", hosts.path(), "-n", "64"}));
-  // They stand before what a batch system says.
+  // Options take precedence over the batch system.
   const std::map<std::string, std::string> slurm{{"SLURM_TASKS_PER_NODE", "2(x2)"},
                                                  {"SLURM_JOB_CPUS_PER_NODE", "2(x2)"},
                                                  {"SLURM_JOB_ID", "7"}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a call costs the program by a clock that all ranks share, against a replay of the same ranks
-// in which the call costs nothing.
+// The cost of a call to the program by a clock that all ranks share, compared with a replay of the
+// same ranks in which the call costs nothing.
 #include "railpass/select/lockstep/lockstep.hpp"
 #include "railpass/select/policies.hpp"
 #include "railpass/select/policy/random.hpp"
@@ -27,8 +27,8 @@ struct times {
 
 rank_role role_of(collective op, std::size_t rank) { return {dependence_in(op), rank == root}; }
 
-/// A rank leaves when all that it waits for have come, each so long ago; `factor` 0: the call costs
-/// nothing.
+/// A rank leaves when all awaited ranks have arrived, each that long ago; `factor` 0: the call
+/// costs nothing.
 times replay(collective op, const std::vector<double>& came_s,
              const std::vector<std::vector<double>>& delays_s, const std::vector<double>& between_s,
              double factor) {
@@ -132,7 +132,7 @@ TEST_CASE("the cost of a call is by how much it delays the rank that comes last 
     const auto last = std::size_t(std::ranges::max_element(t.next_s) - t.next_s.begin());
     if (sorted_s[p - 1] - sorted_s[p - 2] > 1e-5)
       CHECK(cost_s == Approx(t.left_s[last] - free.left_s[last]).margin(1e-8));
-    // Without the call another rank may come last.
+    // Without the call another rank may arrive last.
     const double saved_s = std::ranges::max(t.next_s) - std::ranges::max(free.next_s);
     CHECK(cost_s > saved_s - 1e-5);
     if (std::ranges::max(free.next_s) == free.next_s[last])
@@ -149,7 +149,8 @@ TEST_CASE("of ranks that come to the next call together the one that held up the
     return all.times(0)->on_shared_clock->cost_s();
   };
   for (const std::size_t first : {0, 1}) {
-    // Rank 0 comes a message after rank 1, at once with it, a message before it, and long after it.
+    // Rank 0 arrives a message after rank 1, at the same time, a message before it, and long after
+    // it.
     const std::array later_s{2e-6, 1e-7, -2e-6, 1e-3}, costs_s{9e-3, 9e-3, 2e-3, 2e-3};
     for (std::size_t i = 0; i < later_s.size(); ++i) {
       t.next_s = {t.left_s[1] + later_s[i], t.left_s[1]};
@@ -218,8 +219,8 @@ struct seen_by_leader {
   double mean_s = 0;
 };
 
-/// Two ranks call `op` in turns with something for which all wait. Their clocks are 1000 s apart,
-/// and rank 1 knows its own clock's offset within `error_s`; 0: they have one clock.
+/// Two ranks alternate `op` with a call in which all wait. Their clocks are 1000 s apart, and rank
+/// 1 knows its offset within `error_s`; 0: one clock.
 seen_by_leader after_calls(collective op, double error_s) {
   constexpr double call_s = 1e-3;
   const context_key key{.op = op, .size_class = 4};
@@ -254,7 +255,7 @@ seen_by_leader after_calls(collective op, double error_s) {
         steps[r].adopt(c.context, plan);
         c = steps[r].next_call(key);
       }
-      // Rank 0 leaves early, and comes last to the next call.
+      // Rank 0 leaves early, and arrives last at the next call.
       now_s[r] = std::ranges::max(came_s) + (r == 0 ? 0.25 : 1) * call_s;
       if (c.timed) {
         steps[r].record(c, now_s[r] - came_s[r], steps[r].gap_s(c, came_s[r]));

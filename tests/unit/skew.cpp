@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a call took and how far apart its ranks came, against simulated ranks of which both are
-// known: each with a clock of its own, that runs at its own rate.
+// The time of a call and the arrival imbalance of its ranks, compared with simulated ranks of known
+// values. Each rank has a clock of its own, with its own rate.
 #include "railpass/select/lockstep/skew.hpp"
 
 #include "railpass/base/statistics.hpp"
@@ -21,8 +21,8 @@ using namespace railpass::select;
 
 namespace {
 
-/// Ranks that wait for all. Each leaves when the last one has come, and what the collective takes
-/// has passed, less its own part of the finishing spread.
+/// Ranks that wait for all. Each rank leaves after the last arrival plus the collective's time,
+/// less its own part of the finishing spread.
 class ranks {
  public:
   ranks(int num_ranks, std::uint64_t seed) : random_(seed) {
@@ -35,8 +35,8 @@ class ranks {
     early_.back() = 0;
   }
 
-  /// All ranks come `late_s[r]` after the end of the last call on them. `finishing`: how much of
-  /// the call the first one leaves before the last one.
+  /// All ranks arrive `late_s[r]` after the end of their last call.
+  /// @param finishing share of the call by which the first rank leaves before the last rank
   call_times call(double seconds, double finishing, const std::function<double(int)>& late_s) {
     std::vector<double> came_s;
     for (std::size_t r = 0; r < left_s_.size(); ++r) came_s.push_back(left_s_[r] + late_s(int(r)));
@@ -56,7 +56,7 @@ class ranks {
     return t;
   }
 
-  /// How long the rank waits in a barrier of the program that follows its call.
+  /// The rank's wait in a barrier of the program after its call.
   double until_all_s(int r) const {
     return *std::max_element(left_s_.begin(), left_s_.end()) - left_s_[std::size_t(r)];
   }
@@ -236,7 +236,7 @@ TEST_CASE("where ranks often come later than they left apart, all calls are meas
   usual_lateness usual;
   int hardly_late = 0;
   for (int i = 0; i < 200; ++i) {
-    // The last one comes a call after the first one, in the mean.
+    // The last rank arrives a call after the first one, on average.
     const call_times t = all.call(call_s, finishing, [&](int) {
       return -std::log(1 - all.random().uniform()) * 0.4 * call_s;
     });
@@ -298,7 +298,7 @@ TEST_CASE("a merge brings what all ranks measured, and the leader keeps both apa
   const std::span<const double> skews = steps[0].skews_s(0);
   REQUIRE(skews.size() > 5);
   CHECK(median(skews) == Approx(late_s).epsilon(1e-3));
-  // The first calls have no end to count from; on shared cores a few come before lateness is usual.
+  // The first calls have no end to count from; on shared cores a few pass before lateness is usual.
   const double waited_s = records[0].sum_s - double(records[0].samples) * call_s;
   if (op == collective::broadcast)
     CHECK(waited_s == Approx(double(records[0].samples) * late_s).epsilon(1e-3));
@@ -331,8 +331,8 @@ TEST_CASE("cores are shared if they are given away in many of the calls, and no 
 }
 
 TEST_CASE("where ranks share cores an arm does not seem faster by letting the others come later") {
-  // As measured on 8 ranks of 2 cores: those that have come work first, the others come when these
-  // wait, and arms for which there is more to do are slower and let them come later.
+  // As measured on 8 ranks of 2 cores: ranks that have arrived work first, and late ranks arrive
+  // when these wait. Arms with more work are slower and delay the late ranks further.
   const unsigned seed = GENERATE(range(1U, 11U));
   CAPTURE(seed);
   constexpr std::array arm_s{5 * call_s, 7 * call_s}, apart{0.45, 0.78};

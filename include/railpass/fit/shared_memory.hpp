@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What handing over takes in memory that ranks share.
+// Fits the model of memory that ranks share to handovers and single copies.
 #pragma once
 
 #include "models/samples.hpp"
@@ -10,12 +10,13 @@
 
 namespace railpass {
 
-/// From handovers and single copies; `generic` for what was not measured.
+/// Returns the fitted model; `generic` replaces unmeasured parts.
 inline shared_memory_model fit_shared_memory(const measurements& m,
                                              const shared_memory_model& generic) {
   shared_memory_model result = generic;
   if (m.handovers.empty()) return result;
-  // It is published, seen and fetched. Nothing tells the two short copies from the waiting.
+  // A handover consists of publishing, seeing and fetching. Measurements cannot separate the two
+  // short copies from the delay.
   const local_model handover = fit_local(m.handovers);
   const double near_s =
       m.near_handovers.empty() ? handover.alpha_s : fit_local(m.near_handovers).alpha_s;
@@ -25,7 +26,7 @@ inline shared_memory_model fit_shared_memory(const measurements& m,
   if (!m.near_handovers.empty()) result.near_seen_s = near_s - 2 * result.copy.alpha_s;
   result.measured = true;
   if (m.single_copies.empty()) return result;
-  // It is shown, seen and copied, and that this is done is seen.
+  // A single copy consists of showing, seeing, copying, and seeing that the copy has ended.
   const local_model single = fit_local(m.single_copies);
   result.single_copy = {
       .alpha_s = std::max(0.0, single.alpha_s - 2 * result.seen_s - result.copy.alpha_s),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What runs learnt as problems for the analysis: those that differ in their size alone are a group.
+// Groups the knowledge of runs into problems for the analysis: problems that differ only in their
+// size form a group.
 #pragma once
 
 #include "railpass/knowledge/analysis.hpp"
@@ -20,29 +21,28 @@
 namespace railpass::knowledge {
 
 struct group {
-  problem of{};                         ///< its size does not count
+  problem of{};                         ///< its size is ignored
   std::vector<std::string> arms{};      ///< by number
   std::vector<instance> problems{};     ///< by size, in bytes, each once
   std::vector<std::size_t> contexts{};  ///< the experiences in it, by number
 };
 
-/// What a run says of an arm: the median, as single calls of an arm may be slow for reasons of
-/// their own. Few calls say nothing of their spread, so that it is taken for no less than what is
-/// usual.
+/// The time of an arm in one run: the median, because single calls may be slow for other reasons.
+/// Few calls do not determine their spread, so the spread is at least the usual one.
 inline timing timing_of(const arm_experience& a) {
   constexpr double usual_spread = 0.1, of_median = 1.25;
   const double spread = std::max(a.spread, usual_spread);
   return {a.median_s, of_median * spread / std::sqrt(double(a.samples))};
 }
 
-/// Of the same arm in two runs, each counting by how exact it is.
+/// Joins the times of one arm in two runs, weighted by their precision.
 inline timing joined(const timing& a, const timing& b) {
   const double of_a = 1 / (a.error * a.error), of_b = 1 / (b.error * b.error);
   return {std::exp((of_a * std::log(a.seconds) + of_b * std::log(b.seconds)) / (of_a + of_b)),
           1 / std::sqrt(of_a + of_b)};
 }
 
-/// In the order of their collectives, operations, ranks, ranks per node, kinds and rails.
+/// Sorted by collective, operation, ranks, ranks per node, kind and rails.
 inline std::vector<group> groups_of(std::span<const experience> known) {
   const auto key_of = [](const problem& p) {
     return std::tuple(p.collective, p.operation, p.num_ranks, p.ranks_per_node, p.kind, p.rails);

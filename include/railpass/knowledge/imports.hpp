@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What other results say as knowledge: statistics dumps and bench results.
+// Converts other results to knowledge: statistics dumps and bench results.
 #pragma once
 
 #include "collectives/registry.hpp"
@@ -17,7 +17,7 @@ namespace railpass::knowledge {
 
 namespace detail {
 
-/// Of which only mean and spread are known: as if their logarithms were normal.
+/// Quantiles from mean and spread, for normally distributed logarithms.
 inline void set_quantiles(arm_experience& a) {
   constexpr double of_a_tenth = 1.2816;
   a.median_s = a.mean_s * std::exp(-a.spread * a.spread / 2);
@@ -62,7 +62,7 @@ inline run_record record_of(const select::statistics_dump& dump) {
   return run;
 }
 
-/// The tuned calls' are a mixture of arms, and left out.
+/// Tuned calls are a mixture of arms, so they are left out.
 inline run_record record_of(const bench_results& bench) {
   run_record run{.machine = bench.machine_id, .ended_at = bench.measured_at};
   for (const bench_result& r : bench.results) {

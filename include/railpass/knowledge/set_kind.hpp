@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What tells contexts of a function set apart, as the text that dumps and knowledge have in place
-// of an operation: "set+shape=64x64+features=8192x512+region=solve".
+// The properties that distinguish contexts of a function set, as the text that dumps and knowledge
+// have in place of an operation: "set+shape=64x64+features=8192x512+region=solve".
 #pragma once
 
 #include <charconv>
@@ -17,14 +17,14 @@ namespace railpass::knowledge {
 
 struct set_kind {
   std::vector<std::int64_t> shape{}, features{};
-  std::string region{};  ///< the one whose times taught; empty: calls did
+  std::string region{};  ///< the region whose times count; empty: the calls' own times
   friend bool operator==(const set_kind&, const set_kind&) = default;
 
   std::string text() const {
     return "set" + part("+shape=", shape) + part("+features=", features) +
            (region.empty() ? "" : "+region=" + region);
   }
-  /// Nothing if it is no such text.
+  /// Parses such a text; empty if it is none.
   static std::optional<set_kind> of(std::string_view text) {
     if (!taken(text, "set")) return std::nullopt;
     set_kind kind;
@@ -46,7 +46,7 @@ struct set_kind {
     text.remove_prefix(start.size());
     return true;
   }
-  // False if it begins with the name and is wrong.
+  // Returns false if the text starts with the name but is invalid.
   static bool take(std::string_view& text, std::string_view name,
                    std::vector<std::int64_t>& sizes) {
     if (!taken(text, name)) return true;

@@ -33,15 +33,17 @@ inline constexpr policy_description policies[] = {
 };
 #undef RAILPASS_LIST_POLICY
 
-/// The policy of this name. Throws error listing the known ones if there is none.
+/// Returns the policy of this name.
+/// @throws error, which lists the known policies, if there is none
 inline const policy_description& require_policy(std::string_view name) {
   for (const policy_description& p : policies)
     if (p.name == name) return p;
   throw error("policy " + expected_one_of(name, policies, &policy_description::name));
 }
 
-/// A policy for one context. Throws error if there is none of this name, or if `input` has no
-/// native arm or a setting out of range.
+/// Creates a policy for one context.
+/// @throws error if there is no policy of this name, or if `input` has no native arm or a setting
+///   out of range
 inline std::unique_ptr<policy> make_policy(std::string_view name, policy_input input) {
   return require_policy(name).make(std::move(input));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What moves bytes between ranks. The executor posts messages and asks which have ended; a single
-// network is a rail, and so is anything that spreads messages over several of them.
+// The interface with which the executor moves bytes between ranks: it posts messages and asks which
+// have ended. A rail is a single network, or a combination of several networks.
 #pragma once
 
 #include <concepts>
@@ -11,7 +11,7 @@
 
 namespace railpass {
 
-/// Names a posted message to the one who posted it; the rail hands it back when the message ended.
+/// Names a posted message for its owner; the rail returns the token when the message has ended.
 using rail_token = std::uint64_t;
 
 enum class post_result : std::uint8_t {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a context has learnt of its arms corrects the priors of a new one of a similar size: where
-// the model errs at 64 KiB it errs at 128 KiB, too.
+// Corrects the priors of a new context with the estimates of a context of a similar size: the
+// errors of the model at 64 KiB and at 128 KiB are similar.
 #pragma once
 
 #include "railpass/base/statistics.hpp"
@@ -15,20 +15,20 @@
 
 namespace railpass::select {
 
-/// Sizes further apart say nothing about one another.
+/// Contexts of sizes further apart share nothing.
 inline constexpr int most_octaves = 3;
 
-/// Corrects `priors` by what is known of the same arms in a context `octaves` away, beyond what was
-/// predicted for it: `known_there` gives an arm's arm_posterior, or nothing. Arms of which nothing
-/// is known there get the typical correction, so that a machine that is slower altogether changes
-/// no order. An arm without a prediction keeps none.
+/// Corrects `priors` by the errors of the same arms' predictions in a context `octaves` away. Arms
+/// that are unknown there get the typical correction, so that a slower machine changes no order. An
+/// arm without a prediction keeps none.
+/// @param known_there returns an arm's arm_posterior, or nothing
 template <class Known>
 void correct_by_neighbour(std::span<arm_prior> priors, const Known& known_there,
                           std::span<const arm_prior> predicted_there, double octaves) {
-  // How far errors drift apart in one octave, of their own size.
+  // How far errors drift apart in one octave, relative to their size.
   constexpr double drift_per_octave = 0.7;
-  // How much is left an octave away of what an arm errs by beyond what all do: where buffers and
-  // protocols change, some arms do that at other sizes than others.
+  // The correlation over one octave of an arm's own error, beyond the common error. Some arms
+  // change their buffers and protocols at other sizes than other arms.
   constexpr double kept_per_octave = 0.7;
   struct correction {
     double shift = 0, variance = 0;
@@ -52,7 +52,7 @@ void correct_by_neighbour(std::span<arm_prior> priors, const Known& known_there,
     arm_prior& p = priors[i];
     if (p.measured_only) continue;
     if (!known[i]) {
-      // Native's time comes from a table, not from the model: its error is its own.
+      // Native's time comes from a table instead of the model, so its error is independent.
       if (!p.native) p.log_seconds += typical;
       continue;
     }

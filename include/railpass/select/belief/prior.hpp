@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is thought of an arm before it has run: the closed form of its algorithm, corrected by the
-// profile if there is one, and how far that may be off.
+// The prior estimate of an arm: the closed form of its algorithm, corrected by the profile if there
+// is one, and its uncertainty. neighbours.hpp adds what similar contexts have learnt.
 #pragma once
 
 #include "collectives/registry.hpp"
@@ -32,7 +32,7 @@ inline machine_model generic_machine() {
   };
   machine_model m;
   m.same_node = link(0.4e-6, 0.2e-6, 1.0 / 6e9);
-  // Processors copy what is sent within a node, so both ways at once take twice as long.
+  // Processors copy messages within a node, so both directions at once take twice as long.
   m.same_node.exchange.pieces =
       m.same_node.shift.pieces = {{.alpha_s = 0.8e-6, .s_per_byte = 2.0 / 6e9}};
   m.same_node.flow.pieces = {{.alpha_s = 0.4e-6, .s_per_byte = 2.0 / 6e9}};
@@ -42,7 +42,7 @@ inline machine_model generic_machine() {
   return m;
 }
 
-/// One context as the prior sees it.
+/// The inputs of a context's priors.
 struct prior_query {
   const machine_model& machine;
   const profile* knowledge = nullptr;  ///< where `machine` comes from; null: generic constants
@@ -50,7 +50,7 @@ struct prior_query {
   int num_ranks = 2;
   int ranks_per_node = 1;
   int ranks_per_cache = 0;  ///< see cost_query
-  double unit_bytes = 1;    ///< smallest piece that can be sent alone
+  double unit_bytes = 1;    ///< smallest piece that can be sent separately
   double bytes = 0;         ///< 0: the middle of the size class
 
   double message_bytes() const {
@@ -63,12 +63,12 @@ namespace detail {
 
 /// Spread of predictions without times of the algorithm, and limits of it.
 inline constexpr double fitted_spread = 0.35, generic_spread = 0.6, least_spread = 0.08;
-/// A size between two measured ones is hardly further off than this.
+/// The least spread for a size between two measured sizes.
 inline constexpr double table_spread = 0.2, table_spread_per_octave = 0.25;
 
-/// The native arm's time from the profile's table: on a straight line in logarithms between the
-/// measured sizes around, held beyond them with a spread that grows by octaves. Only rows of the
-/// same number of ranks count.
+/// The native arm's time from the profile's table, interpolated linearly in logarithms. Beyond the
+/// measured sizes the time is held, with a spread that grows by octaves. Only rows of the same
+/// number of ranks count.
 inline std::optional<arm_posterior> native_from_table(const prior_query& q) {
   if (!q.knowledge) return std::nullopt;
   const collective_time *below = nullptr, *above = nullptr;
@@ -86,7 +86,8 @@ inline std::optional<arm_posterior> native_from_table(const prior_query& q) {
   };
   if (!below || !above || below->bytes == above->bytes) {
     const collective_time& only = below ? *below : *above;
-    // Beyond the table time grows at most with the size, and not at all at worst: the middle.
+    // Beyond the table time grows at most with the size, and at least not at all: the middle
+    // counts.
     return arm_posterior{only.median_s * std::sqrt(bytes / double(only.bytes)),
                          table_spread + table_spread_per_octave * octaves(only)};
   }
@@ -96,7 +97,7 @@ inline std::optional<arm_posterior> native_from_table(const prior_query& q) {
       table_spread + 0.5 * table_spread_per_octave * (whole - 1 > 0 ? whole - 1 : 0)};
 }
 
-/// Which of an arm's parameters says how long segments are.
+/// The parameter of an arm that is the length of segments.
 inline std::optional<std::size_t> segment_place(const arm& a) {
   for (std::size_t i = 0; i < std::size_t(a.base->num_parameters()); ++i)
     if (a.base->parameter_list[i].name == segment_bytes_parameter.name) return i;
@@ -105,8 +106,8 @@ inline std::optional<std::size_t> segment_place(const arm& a) {
 
 }  // namespace detail
 
-/// The prior of one arm; `number` is its place in arms_of(op). Takes well under a microsecond per
-/// arm without a profile and allocates nothing.
+/// The prior of one arm; `number` is its place in arms_of(op). Without a profile this takes well
+/// under a microsecond per arm and allocates nothing.
 inline arm_prior prior_of(const arm& a, int number, const prior_query& q) {
   arm_prior result{.arm = number, .native = a.base->is_native()};
   for (int i = 0;; ++i)
@@ -148,8 +149,8 @@ inline arm_prior prior_of(const arm& a, int number, const prior_query& q) {
   return result;
 }
 
-/// The priors of those of `arms`, which are arms_of(op), that `is_eligible` holds of. The same as
-/// of each alone, but the many whose segments are no smaller than the message cost nothing.
+/// The priors of the eligible arms among `arms`, which are arms_of(op). Equal to the single priors,
+/// but arms whose segments are as long as the message cost nothing.
 template <class Eligible>
 std::vector<arm_prior> priors_of(std::span<const arm> arms, const prior_query& q,
                                  const Eligible& is_eligible) {

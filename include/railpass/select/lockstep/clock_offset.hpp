@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How far the clock of one rank is from a clock that several ranks agreed on, within bounds that
-// follow from messages: a message never comes before it has left.
+// The offset of a rank's clock from an agreed clock, within bounds that follow from messages: a
+// message never arrives before it has left.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 
 namespace railpass::select {
 
-/// The agreed clock shows the own clock's time plus an offset that lies between two bounds. The
-/// bounds come apart with time, as clocks drift.
+/// The agreed clock shows this rank's time plus an offset between two bounds. The bounds move apart
+/// with time, because clocks drift.
 class clock_offset {
  public:
-  /// Of a rank whose own clock is the agreed one.
+  /// For a rank whose own clock is the agreed clock.
   clock_offset() = default;
   static clock_offset unknown() {
     clock_offset result;
@@ -27,9 +27,9 @@ class clock_offset {
   /// The most by which one clock gains on another, in seconds per second.
   static constexpr double largest_drift = 50e-6;
 
-  // All times are of the own clock.
+  // All times are by this rank's clock.
 
-  /// When the own clock showed `at_s` the offset was between these bounds.
+  /// Notes the bounds of the offset when this rank's clock showed `at_s`.
   void learn(double at_s, double least_s, double most_s) {
     if (is_known() && at_s < at_s_) {  // something newer is known
       learn(at_s_, least_s + slowest_ * (at_s_ - at_s), most_s + fastest_ * (at_s_ - at_s));
@@ -37,7 +37,7 @@ class clock_offset {
     }
     const double both_least_s = std::max(least_s, this->least_s(at_s)),
                  both_most_s = std::min(most_s, this->most_s(at_s));
-    if (both_least_s > both_most_s) {  // a clock was set, or drifts more
+    if (both_least_s > both_most_s) {  // a clock was set, or drifts faster
       *this = unknown();
       learn(at_s, least_s, most_s);
       return;
@@ -56,12 +56,12 @@ class clock_offset {
   double most_s(double at_s) const {
     return most_s_ + (at_s >= at_s_ ? fastest_ : slowest_) * (at_s - at_s_);
   }
-  /// In the middle; the truth is at most error_s() away.
+  /// The middle of the bounds; the true offset is at most error_s() away.
   double offset_s(double at_s) const { return least_s(at_s) + error_s(at_s); }
   double error_s(double at_s) const { return (most_s(at_s) - least_s(at_s)) / 2; }
 
  private:
-  // A drift changes by as much, with temperatures and corrections of clocks.
+  // The drift changes by this much, with temperature and corrections of clocks.
   static constexpr double wander = 5e-6;
 
   /// From the first bounds to the latest ones.
@@ -85,14 +85,15 @@ class clock_offset {
   double first_at_s_ = 0, first_least_s_ = 0, first_most_s_ = 0;
 };
 
-/// What a rank that knows the agreed clock answers to a rank that asks for it.
+/// The answer of a rank that knows the agreed clock.
 struct clock_answer {
-  double came_s = 0;  ///< when the question came, by the clock of the rank that answers
-  double left_s = 0;  ///< not after the answer left, by the same clock
+  double came_s = 0;               ///< arrival of the question, by the clock of the answering rank
+  double left_s = 0;               ///< not after the answer left, by the same clock
   double least_s = 0, most_s = 0;  ///< bounds of that clock's offset at left_s
 };
 
-/// The question left at `asked_s`, the answer came at `received_s`, both by the own clock.
+/// Learns from an answer: the question left at `asked_s`, the answer arrived at `received_s`, both
+/// by this rank's clock.
 inline void learn_from(clock_offset& own, const clock_answer& a, double asked_s,
                        double received_s) {
   constexpr double drift = clock_offset::largest_drift;

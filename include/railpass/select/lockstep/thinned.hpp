@@ -10,8 +10,9 @@
 
 namespace railpass::select {
 
-/// Some of a stream of times, evenly over all its life, for its quantiles: every one at first, then
-/// every second, and so on. Takes memory once there is a time, and keeps none if there is none.
+/// A selection of a stream of times, evenly over its whole life, for quantiles: first every time,
+/// then every second, and so on. Allocates memory with the first time; without memory it keeps
+/// nothing.
 class thinned_times {
  public:
   void add(double seconds) noexcept {
@@ -24,11 +25,12 @@ class thinned_times {
     try {
       kept_s_.reserve(most);
       kept_s_.push_back(float(seconds));
-    } catch (const std::bad_alloc&) {  // the next one, maybe
+    } catch (const std::bad_alloc&) {  // maybe the next one fits
     }
   }
   bool empty() const { return kept_s_.empty(); }
-  /// See railpass::quantile; throws error if nothing was kept.
+  /// See railpass::quantile.
+  /// @throws error if no time was kept
   double quantile(double q) const {
     return railpass::quantile(std::vector<double>(kept_s_.begin(), kept_s_.end()), q);
   }
