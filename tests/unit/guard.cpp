@@ -43,7 +43,7 @@ using world_function = std::function<double(int arm, std::int64_t call)>;
 
 /// Makes calls as a policy's plans say, all of them timed; returns which arms they took.
 std::vector<int> make_calls(policy& p, std::int64_t count, const world_function& takes_s,
-                            bool shares_cores = false) {
+                            bool shares_cores = false, int* compared = nullptr) {
   std::vector<int> arms;
   epoch_plan now = p.plan({.calls = 0, .merge_cost_s = 1e-6, .shares_cores = shares_cores});
   while (std::ssize(arms) < count) {
@@ -57,6 +57,8 @@ std::vector<int> make_calls(policy& p, std::int64_t count, const world_function&
         seen.push_back({arm, takes_s(arm, std::ssize(arms)), !arms.empty() && arms.back() == arm});
       arms.push_back(arm);
     }
+    const auto ran = [&](int arm) { return std::ranges::count(seen, arm, &observation::arm) > 0; };
+    if (compared && now.incumbent != 0 && ran(now.incumbent) && ran(0)) ++*compared;
     p.learn(seen, std::ssize(arms));
     now = p.plan({.calls = std::ssize(arms), .merge_cost_s = 1e-6, .shares_cores = shares_cores});
   }
@@ -132,6 +134,16 @@ TEST_CASE("who wants to know what an arm is worth has it meet native often, for 
   // Ten times slower: twice nine calls lost in 1800, 1 %.
   CHECK(met(10e-5) > 15);
   CHECK(met(10e-5) < 30);
+}
+
+TEST_CASE(
+    "who wants to know what an arm is worth has some comparisons soon, however slow native is") {
+  guarded_policy p(std::make_unique<stubborn>(2, 1), true);
+  int compared = 0;
+  const auto arms = make_calls(
+      p, 800, [](int arm, std::int64_t) { return arm == 0 ? 5e-5 : 1e-5; }, false, &compared);
+  CHECK(compared >= 5);
+  CHECK(calls_of(arms, 0, 64) < 20);
 }
 
 TEST_CASE("native is in use at once when the arm in use becomes slower than it") {

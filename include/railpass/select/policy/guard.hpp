@@ -119,6 +119,10 @@ class guarded_policy : public policy {
   // With says_worth, native is compared after this many calls, or so rarely that each of the two
   // calls of a comparison takes at most this share of the time.
   static constexpr double worth_every = 20, worth_share = 0.005;
+  // The first comparisons of an arm in use may take more of the time, and each is in a
+  // synchronisation of its own: fewer than four give no result.
+  static constexpr double first_worth_share = 0.03;
+  static constexpr int first_comparisons = 5;
   static constexpr std::int64_t first_meeting = 64;  // call
   static constexpr int pairs_in_turn = 4;
   static constexpr std::size_t most_meetings = 8;  // per plan
@@ -237,6 +241,7 @@ class guarded_policy : public policy {
   double native_s_ = 0;                         // when it was last seen; 0: unknown
   double native_now_s_ = 0;                     // estimated from the arm in use
   double quiet_s_ = 0;                          // the shortest so far
+  int comparisons_ = 0;                         // of the arm in use, by synchronisations
   std::int64_t met_at_ = 0;                     // a call before the last comparison with native
   std::int64_t learnt_at_ = 0;                  // call
   double passed_s_ = 0;                         // time of all calls if they had been native's
@@ -273,6 +278,7 @@ inline void guarded_policy::learn(std::span<const observation> merged, std::int6
     native_s_ = native_now_s_ = native->level_s();
     quiet_s_ = quiet_s_ > 0 ? std::min(quiet_s_, native_s_) : native_s_;
     met_at_ = in_use_ == native_ ? calls : learnt_at_;
+    if (in_use_ != native_ && find_seen(in_use_)) ++comparisons_;
   } else if (const auto* const of_used = find_seen(in_use_); of_used && used && used->ratio > 0) {
     for (const double t : of_used->after_itself_s) native_s.push_back(t / used->ratio);
     native_now_s_ = of_used->level_s() / used->ratio;
@@ -413,11 +419,13 @@ inline epoch_plan guarded_policy::plan(const planning_input& now) {
   shares_cores_ = now.shares_cores;
   epoch_plan p = proposing_->plan(now);
   proposed_ = place_of(p.incumbent);
+  const int used_before = in_use_;
   if (!may_be_used(in_use_)) {
     for (known_arm& a : known_) a.lost = a.lost || a.place == in_use_;
     in_use_ = native_;
   }
   if (may_be_used(proposed_)) in_use_ = proposed_;
+  if (in_use_ != used_before) comparisons_ = 0;
   p.incumbent = number_of(in_use_);
   leave_out_what_is_too_dear(p.explore);
   put_together(p.explore);
@@ -445,8 +453,9 @@ inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& no
     if (says_worth_) {
       const known_arm* const native = find(native_);
       const double more = a && native ? native->usual_s() / a->usual_s() - 1 : 0;
-      most = std::max(worth_every, more / worth_share);
-      p.length = std::min(p.length, int(std::min(most_meetings * most, 1e9)));
+      const bool tells_little = comparisons_ < first_comparisons;
+      most = std::max(worth_every, more / (tells_little ? first_worth_share : worth_share));
+      p.length = std::min(p.length, int(std::min((tells_little ? 1 : most_meetings) * most, 1e9)));
     }
     double due = std::max(from, double(now.calls) - most);
     for (std::size_t met = 0; met < most_meetings; ++met) {
