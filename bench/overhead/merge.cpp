@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What learning costs calls that wait for nobody: a stream of broadcasts of 8 bytes.
+// Measures the cost of learning in calls without waiting: a stream of broadcasts of 8 bytes.
 // mpirun -n 8 overhead_merge [CALLS [REPETITIONS [begun]]]
 //
-// Three streams take turns in an order that changes, each on a communicator of its own that is as
-// old as the others': the MPI library's calls; the same through railpass as it is, which begins to
-// tune such calls when they have taken long enough together; and the MPI library's with a merge
-// every 16 calls, which is what one merge costs end to end. A time is that of the slowest rank,
-// between two barriers. "begun": railpass's decisions, timings and merges begin with the first call
-// (policy native, so the arm is the MPI library's).
+// Three streams take turns in a changing order, each on a communicator of its own, all equally old:
+//   * calls of the MPI library;
+//   * calls through railpass, which starts to tune short calls after they have taken some time;
+//   * calls of the MPI library with a merge every 16 calls, which gives the cost of a whole merge.
+// Times are those of the slowest rank between two barriers. With "begun", railpass's decisions,
+// timings and merges start with the first call, under the policy native.
 #include "lib/group/base.hpp"
 #include "lib/group/merge_messages.hpp"
 #include "lib/runtime/process.hpp"
@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
   if (bool on_all = false; num_ranks > 1) all.make_for_world(true, 0, on_all);
   std::vector<double> native_us, tuned_us, merging_us, tuned_ratio, merging_ratio, merge_us;
   for (int repetition = 0; repetition < repetitions; ++repetition) {
-    // Fresh ones: the merges of a stream's beginning are in its time.
+    // New communicators: the first merges of a stream are part of its time.
     const stream plain(false), learning(begun), merging(false);
     merge_messages messages(rank, num_ranks);
     if (base_place place = all.find(merging.comm()); place.of) {

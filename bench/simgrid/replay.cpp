@@ -6,37 +6,38 @@
 //     regret_replay PROFILE SAMPLES_ONLY CELLS SEEDS NOISE
 //         writes {"results": [...], "recovery": [...]} to standard output
 //     regret_replay default PROFILE SAMPLES_ONLY CELLS SEEDS NOISE
-//         that of the default policy alone
+//         the results of the default policy alone
 //     regret_replay plain PROFILE CELLS POLICY CALLS
 //         one run without noise: the time of each call, to be compared with a live one
 //     regret_replay changing PROFILE CELLS SEEDS NOISE CALLS
-//         the default policy where all arms' times change after CALLS calls to those of "slow" in
-//         the cell, and back after as many again: {"results": [{"collective", "bytes", "tuned_s":
-//         [before, while, after]}]}, means over the seeds. bench/simgrid/changing.py runs it.
+//         the default policy; after CALLS calls all arms take the times of "slow" in the cell, and
+//         after CALLS more calls their own times again: {"results": [{"collective", "bytes",
+//         "tuned_s": [before, while, after]}]}, means over the seeds. bench/simgrid/changing.py
+//         runs it.
 //     regret_replay again PROFILE CELLS SEEDS NOISE CALLS
-//         ten runs of the default policy in turn, each of which knows what all before it learnt:
+//         ten runs of the default policy in turn, each with the knowledge of all earlier runs:
 //         {"results": [{"run", "collective", "bytes", "calls", "ratio_to_best_arm"}]}, without the
 //         first plan; PROFILE may be - for none. bench/simgrid/remembering.py runs it.
 //     regret_replay misled PROFILE CELLS OTHER_CELLS SEEDS NOISE CALLS
-//         the default policy with what it learnt in as many calls of the same collective and size
-//         in OTHER_CELLS: {"results": [{"collective", "bytes", "beyond_native",
-//         "beyond_ignorant"}]}, in native calls beyond always native, and beyond the policy that
-//         knows nothing
+//         the default policy with the knowledge of CALLS calls of the same collective and size in
+//         OTHER_CELLS: {"results": [{"collective", "bytes", "beyond_native",
+//         "beyond_ignorant"}]}, the time in native calls beyond always native, and beyond the same
+//         policy without knowledge
 //     regret_replay elsewhere PROFILE CELLS OTHER_CELLS SEEDS NOISE CALLS
-//         the default policy with what it learnt in as many calls of a cell of OTHER_CELLS that is
-//         another problem, at most three octaves of size away; where the number of ranks or the
-//         collective differs, of the same size: {"results": [{"collective", "bytes", "ranks",
-//         "from": {"collective", "bytes", "ranks"}, "calls", "ratio_to_best_arm", "ignorant"}]},
-//         `ignorant` being the ratio of the policy that knows nothing; without the first plan
+//         the default policy with the knowledge of CALLS calls of a different problem in
+//         OTHER_CELLS: at most three octaves of size away, or of the same size if collective or
+//         ranks differ: {"results": [{"collective", "bytes", "ranks", "from": {"collective",
+//         "bytes", "ranks"}, "calls", "ratio_to_best_arm", "ignorant"}]}, `ignorant`: the ratio of
+//         the policy without knowledge; without the first plan
 //
 // CELLS: {"cells": [{"collective", "bytes", "ranks", "ranks_per_node", "merge", "merge_at_once",
-// "first_plan_s", "arms": [{"arm", "seconds"}]}]}; a merge {"adds_s", "charged_s"}: what it adds to
-// the calls, and what the leader is told, as expected where they are missing. Times are totals of
-// what the played arms take without their noise, plus merges and the first plan; noise only
-// misleads the policies. p95 is over the seeds. The default policy also plays under adversities
-// ("default, ..."). `recovery`: after 1000 calls the arm in use becomes three times slower, or
-// another one twice as fast as the best was; how many calls until what is played, and until the arm
-// in use, is within 2 % of the new best, per seed, or null if that takes more than 3000.
+// "first_plan_s", "arms": [{"arm", "seconds"}]}]}; a merge is {"adds_s", "charged_s"}: its delay of
+// the calls, and the cost that the leader hears; missing values are the expected ones. Times are
+// totals of the played arms without noise, plus merges and the first plan; noise only misleads the
+// policies. p95 is over the seeds. The default policy also plays under adversities
+// ("default, ..."). `recovery`: after 1000 calls the arm in use becomes three times slower, or a
+// different arm twice as fast as the best was; the calls until the played arms, and the arm in use,
+// are within 2 % of the new best, per seed, or null after 3000 calls.
 #include "lib/files/files.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/knowledge/joined.hpp"
@@ -70,7 +71,7 @@ using nlohmann::ordered_json;
 
 constexpr int checkpoints[] = {30, 100, 1000, 10000};
 
-/// Times that the calls take longer, and that the leader is told.
+/// The delay of the calls by a merge, and the cost that the leader hears.
 struct merge_time {
   double adds_s = 0, charged_s = 0;
 
@@ -96,7 +97,7 @@ struct cell {
   select::merge_costs expected_merges;
 };
 
-/// By arm.
+/// Reads the time of each arm, by number.
 std::map<int, double> read_times(collective op, const ordered_json& arms) {
   const std::vector<arm> all = arms_of(op);
   std::map<int, double> result;
@@ -108,7 +109,7 @@ std::map<int, double> read_times(collective op, const ordered_json& arms) {
   return result;
 }
 
-/// Without a profile the priors are those of a common cluster.
+/// Reads a cell; without a profile its priors come from the generic machine.
 cell read_cell(const profile* known, const ordered_json& j) {
   const machine_model machine = known ? known->machine : select::generic_machine();
   cell c;
@@ -143,17 +144,17 @@ cell read_cell(const profile* known, const ordered_json& j) {
   return c;
 }
 
-/// What misleads the policies.
+/// Disturbances that mislead the policies.
 struct weather {
   double jitter = 0;         ///< standard deviation of ln(measured / true)
   double slow_share = 0;     ///< of calls that are measured up to 50 times too slow
   bool all_slowest = false;  ///< those are measured 50 times too slow, no less
   double lateness = 0;       ///< added to what is measured: exponential, in calls of the best arm
-  /// The last rank comes to each call so many calls of the best arm after the first one, in the
-  /// mean; each is late by an exponentially distributed time.
+  /// Mean lateness of the last rank behind the first rank, in calls of the best arm; the lateness
+  /// of each rank is exponentially distributed.
   double apart = 0;
-  /// One of so many arms predicted to be the fastest, but not the best, takes 30 times as long as
-  /// predicted; another one with each seed.
+  /// One arm among this number of the fastest by prediction, never the best arm, takes 30 times as
+  /// long as predicted; the seed chooses the arm.
   std::size_t trap_among = 0;
 };
 
@@ -168,8 +169,8 @@ knowledge::problem problem_of(const cell& c) {
           .bytes = c.bytes};
 }
 
-/// What is known before the first call, of a problem so many octaves away for which that was
-/// predicted; arms by their numbers here.
+/// Knowledge before the first call: an earlier problem, the predictions for it, and its distance in
+/// octaves. Arms have the numbers of this problem.
 struct recollection {
   knowledge::experience known;
   std::vector<select::arm_prior> predicted_there;
@@ -187,10 +188,10 @@ std::vector<select::arm_prior> recalled(const cell& c, const recollection& r) {
   return priors;
 }
 
-/// What one communicator's calls take; alone, so that a reduction changes nothing.
+/// Plays the calls of one communicator on one rank, so reductions change nothing.
 class player {
  public:
-  /// `known`: what earlier runs learnt of it.
+  /// `known`: knowledge of earlier runs.
   player(const cell& c, std::string policy, const weather& w, std::uint64_t seed,
          std::optional<recollection> known = {})
       : cell_(c),
@@ -236,7 +237,7 @@ class player {
     return now_s_ - began_s;
   }
 
-  /// What this run leaves behind.
+  /// The knowledge of this run.
   knowledge::experience learnt() const {
     knowledge::experience result{.of = problem_of(cell_)};
     const std::vector<arm> all = arms_of(cell_.key.op);
@@ -268,7 +269,7 @@ class player {
   select::random_stream& random() { return random_; }
 
  private:
-  /// The steps that are due; what the merge takes that ends with them.
+  /// Makes the due steps of a merge; returns the cost of the merges that end with these steps.
   merge_time merge_steps() {
     merge_time all;
     bool begins = false;
@@ -300,7 +301,7 @@ class player {
     return with_late_ranks(t - w.lateness * cell_.best_s * std::log(random_.uniform()));
   }
 
-  /// What the leader makes of a call that takes `seconds` from the last rank's coming.
+  /// The leader's measurement of a call that takes `seconds` after the last rank has come.
   double with_late_ranks(double seconds) {
     if (weather_.apart <= 0) return seconds;
     double in_the_mean = 0;  // of the last one's lateness beyond the first one's, in their mean
@@ -377,9 +378,9 @@ void add_results(const cell& c, const std::string& policy, const std::string& la
 
 enum class change { incumbent_slows, other_improves, all_slow_for_a_while };
 
-/// Calls from the change (or the end of the while) on until for 20 calls what is played (but for
-/// one) is within 2 % of the new best, and until the arm in use is, by which calls that only
-/// explore do not count; null: too many.
+/// Calls after the change (or after the end of the slow phase) until 20 calls in a row, except one,
+/// are within 2 % of the new best, and until the arm in use is, exploring calls left out; null: too
+/// many.
 struct recovered {
   ordered_json played, in_use;
 };
@@ -450,7 +451,7 @@ void add_recovery(const cell& c, const std::string& policy, const std::string& l
   }
 }
 
-/// One run of each cell without noise: the time of each call.
+/// Runs each cell once without noise; returns the time of each call.
 ordered_json plain(const profile& p, const ordered_json& cells, const std::string& policy,
                    int calls) {
   auto runs = ordered_json::array();
@@ -487,8 +488,8 @@ ordered_json changing(const profile& p, const ordered_json& cells, int seeds, do
   return {{"results", std::move(results)}};
 }
 
-/// Runs of the default policy, each of which knows what the one before has learnt; the times of the
-/// first calls of each, without the beginning.
+/// Runs the default policy repeatedly, each time with the knowledge of earlier runs; returns the
+/// times of the first calls of each run, without the first plan.
 ordered_json again(const profile* p, const ordered_json& cells, int seeds, double noise,
                    int calls) {
   constexpr int runs = 10;
@@ -519,8 +520,8 @@ ordered_json again(const profile* p, const ordered_json& cells, int seeds, doubl
   return {{"results", std::move(results)}};
 }
 
-/// What wrong knowledge costs: that of the same calls on another machine, in native calls beyond
-/// what the default policy takes that knows nothing, or native if that takes less.
+/// Measures the cost of wrong knowledge, from the same calls on a different machine: in native
+/// calls, beyond native, and beyond the default policy without knowledge.
 ordered_json misled(const profile* p, const ordered_json& cells, const ordered_json& others,
                     int seeds, double noise, int calls) {
   auto results = ordered_json::array();
@@ -551,7 +552,7 @@ ordered_json misled(const profile* p, const ordered_json& cells, const ordered_j
   return {{"results", std::move(results)}};
 }
 
-/// What another problem says of this one, by the arms that both have.
+/// Knowledge of a different problem, for the arms that both problems have.
 std::optional<recollection> from_elsewhere(const cell& c, const cell& other,
                                            const knowledge::experience& known) {
   const double octaves = std::abs(std::log2(double(c.bytes) / double(other.bytes)));

@@ -27,7 +27,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// What all subcommands share.
+// The options that all subcommands share.
 struct options {
   std::string store, collectives = "all", older_than, most, output, html;
   double window_percent = 10;
@@ -38,7 +38,7 @@ struct options {
   store::places places() const {
     if (!store.empty()) return {.own = store, .others = {}};
     const std::string set = read_settings(environ).values.knowledge;
-    // Programs may be told to use none; who looks at it by this verb wants to see it.
+    // RAILPASS_KNOWLEDGE=off is for programs: this verb shows the files all the same.
     return store::places_of(set == "off" ? "on" : set);
   }
 };
@@ -73,7 +73,7 @@ std::string size_text(std::uint64_t bytes) {
                              : fixed(double(bytes) / (1 << 20), 1) + " MiB";
 }
 
-// Of all places, each with its own path.
+// Lists the files of all places, each with its own path.
 std::vector<std::pair<std::filesystem::path, store::store_contents>> everything(
     const store::places& from) {
   std::vector<std::pair<std::filesystem::path, store::store_contents>> all;
@@ -126,7 +126,7 @@ int list(const options& o) {
   return succeeded;
 }
 
-// An arm beside native: from calls of the same moments where there are any, else from the means.
+// Compares an arm with native: by paired trials if there are any, otherwise by the means.
 struct standing {
   const knowledge::arm_experience* arm = nullptr;
   double gain = 0;  // ln(native's time / the arm's)
@@ -144,7 +144,7 @@ std::optional<standing> standing_of(const knowledge::experience& e,
                              native->spread / std::sqrt(double(native->samples)))};
 }
 
-// By what an arm gains for sure; where native was never timed only the means tell.
+// The arm with the largest certain gain, or the smallest mean if native was never timed.
 standing best_of(const knowledge::experience& e) {
   static constexpr double unknown = 0.5;  // deviation of a single meeting
   const auto sure = [](const standing& s) {
@@ -166,7 +166,7 @@ std::string speedup_text(const standing& s) {
          fixed(std::exp(s.gain + reach), 2) + ")";
 }
 
-// Which contexts are asked for.
+// Selects contexts as the options say.
 class filter {
  public:
   explicit filter(const options& o) : ranks_(o.ranks) {
@@ -189,7 +189,7 @@ class filter {
   std::vector<int> ranks_;
 };
 
-// Of the machine that was used last, as a page is about one.
+// The page shows one machine: the machine that was used last.
 std::string page_of(const options& o) {
   std::optional<store::machine_contents> latest;
   const auto last_at = [](const store::machine_contents& m) {
@@ -341,7 +341,7 @@ int prune(const options& o) {
   return succeeded;
 }
 
-// The runs of a file of any kind that has some.
+// Reads the runs of a file, whatever its kind.
 std::vector<knowledge::stored_run> runs_of_file(const std::string& path) {
   const std::string text = files::read_text(path);
   const std::string format = files::format_of(text, path);
@@ -366,7 +366,7 @@ std::vector<knowledge::stored_run> runs_of_place(const std::string& path) {
 }
 
 int add(const options& o, std::vector<knowledge::stored_run> (*runs_of)(const std::string&)) {
-  // All of them are read before anything is written.
+  // All files are read before anything is written.
   std::vector<knowledge::stored_run> runs;
   for (const std::string& path : o.inputs)
     for (knowledge::stored_run& r : runs_of(path)) runs.push_back(std::move(r));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whether ranks on hosts with clocks of their own know how far these are apart, when tuning starts
-// and after merges. The clock of emulated host i is 1000 i s ahead, so the truth is known.
+// Tests that ranks on hosts with different clocks know the offsets of their clocks, when tuning
+// starts and after merges. The clock of emulated host i is 1000 i s ahead, so the truth is known.
 #include "lib/group/base.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/mpi.hpp"
@@ -24,7 +24,7 @@ double ahead_s() {
   return 1000 * std::atof(name.substr(name.find_last_not_of("0123456789") + 1).c_str());
 }
 
-/// By as much the agreed clock, that of rank 0, is ahead of this rank's.
+/// Seconds by which the agreed clock (rank 0's clock) is ahead of this rank's clock.
 double truth_s() {
   double first_s = ahead_s();
   MPI_Bcast(&first_s, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
   railpass::mpi::configure(MPI_COMM_WORLD, "policy", "pass");  // merges all the time, long plans
   railpass::mpi::start_tuning(MPI_COMM_WORLD);
   int wrong = knows(truth, "at the start") ? 0 : 1;
-  // Of many sizes, so that plans fill the replies of merges, behind which clocks are told.
+  // Many sizes have many plans, which fill the replies of merges; offsets of clocks come behind.
   constexpr int num_calls = 1500, num_sizes = 12;
   for (int i = 0; i < num_calls; ++i) {
     const std::vector<int> mine(std::size_t(1) << i % num_sizes, i);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The paper's evaluation for what the paper is about, exchanges of halos: every version is timed at
-// many sizes, and each size's best version predicted from the others (accuracy); or a mesh changes
-// its size again and again (mesh). JSON on rank 0's standard output.
+// The paper's evaluation with the paper's subject, exchanges of halos. "accuracy" times every
+// version at many sizes, and predicts the best version of each size from the other sizes. "mesh"
+// changes the size of a mesh repeatedly. Rank 0 prints JSON on standard output.
 //
 //     mpirun -n 4 paper_adcl_halo accuracy DIMENSIONS SIZES ROUNDS
 //     mpirun -n 4 paper_adcl_halo mesh DIMENSIONS CHANGES ITERATIONS ROUNDS SEED
@@ -43,7 +43,7 @@ int rank_here() {
   return rank;
 }
 
-/// A call's time is that of its slowest rank.
+/// Times a call on its slowest rank.
 template <class Call>
 double seconds_of(const Call& call) {
   MPI_Barrier(MPI_COMM_WORLD);
@@ -88,7 +88,7 @@ class exchange {
   }
   void call() { halo_(); }
 
-  /// What versions take: all in turn, in another order in each round, behind a call of their own.
+  /// Times all versions in turn, in a new order per round, each after an untimed call of the same.
   std::vector<std::optional<knowledge::timing>> timed(int rounds) {
     std::vector<std::vector<double>> times(num_versions());
     std::vector<std::size_t> order(num_versions());
@@ -165,7 +165,8 @@ std::vector<problem_size<D>> sizes_of(int count) {
 
 using named_arms = std::vector<std::optional<int>>;  // by problem
 
-/// As a function set that meets each problem anew thinks by all others: what it would take first.
+/// For each problem, the version that a function set would take first if it knew all other
+/// problems.
 named_arms from_near(const std::vector<knowledge::instance>& known) {
   named_arms named(known.size());
   for (std::size_t i = 0; i < known.size(); ++i) {
@@ -204,7 +205,7 @@ named_arms from_near(const std::vector<knowledge::instance>& known) {
   return named;
 }
 
-/// By window: the share that is right, the share without a prediction, the mean loss.
+/// Per window: the share of right predictions, the share without a prediction, the mean loss.
 template <class Named>
 ordered_json judged(const std::vector<knowledge::instance>& really, const Named& named_at) {
   ordered_json right = ordered_json::array(), none = right, loss = right;
@@ -259,9 +260,9 @@ ordered_json accuracy_of(int count, int rounds) {
   return {{"versions", versions}, {"windows", windows}, {"accuracy", accuracy}, {"times", times}};
 }
 
-/// What all exchanges take where the size changes every so many: by one set, by a set for each
-/// size, which knows nothing, by the version that runs without railpass, and by the best one of
-/// each size, which nobody knows before.
+/// Times exchanges whose size changes after every `iterations` calls: with one set; with one set
+/// per size, which starts without knowledge; with the version that runs without railpass; and with
+/// the best version of each size, which is known only afterwards.
 template <int D>
 ordered_json mesh_of(int changes, int iterations, int rounds, std::uint64_t seed) {
   select::random_stream random(seed);

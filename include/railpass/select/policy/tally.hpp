@@ -45,8 +45,8 @@ class tally {
   }
 
   /// Means in which the prediction counts as one sample, after all predictions were scaled by the
-  /// median of measured / predicted. An arm that is neither predicted nor measured is taken to be
-  /// as good as the best.
+  /// median of measured / predicted. The estimate of an arm without prediction and measurement is
+  /// the best mean.
   std::vector<double> means() const {
     std::vector<double> ratios;
     for (std::size_t a = 0; a < priors_.size(); ++a)
@@ -96,7 +96,7 @@ class tally {
   std::vector<sums> sums_;
 };
 
-/// What policies have in common that always run one arm: it is timed now and then, for statistics.
+/// Base of policies that always run one arm. Some calls are timed, for statistics.
 class constant_policy : public policy {
  public:
   constant_policy(std::vector<arm_prior> priors, int arm) : tally_(std::move(priors)), arm_(arm) {}
