@@ -18,7 +18,6 @@ namespace railpass::internal {
 inline void add_samples(const select::arm_record& r, select::arm_statistics& result) {
   result.samples = r.samples;
   result.exploration_cost_s = r.exploration_cost_s;
-  result.pairs = r.meetings.record();
   if (r.samples == 0) return;
   if (!r.some_s.empty())
     result.quantiles = select::time_quantiles{.low_s = r.some_s.quantile(0.1),
@@ -45,6 +44,8 @@ void add_arms(const select::lockstep& steps, int context, const NameOf& name_of,
     to.skew_p90_s = quantile(skews, 0.9);
   }
   const std::vector<select::arm_record> records = steps.records(context);
+  select::all_meetings::pooled_spread of_context;
+  for (const select::arm_record& r : records) of_context.add(r.meetings);
   const std::vector<double> probabilities = policy->probabilities();
   std::size_t index = 0;
   for (const select::arm_prior& prior : policy->arms()) {
@@ -55,6 +56,7 @@ void add_arms(const select::lockstep& steps, int context, const NameOf& name_of,
       if (r.arm == prior.arm) {
         a.calls = r.calls;
         add_samples(r, a);
+        a.pairs = r.meetings.record(of_context);
         rest = r.calls - r.timed_calls;
         latest_s = r.latest_s;
         a.time_s = r.time_s;

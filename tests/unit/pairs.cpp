@@ -35,6 +35,13 @@ all_meetings drawn(std::mt19937& random, int meetings, double gain, double noise
   return all;
 }
 
+/// The result for the only arm of a context.
+std::optional<pair_record> record_of(const all_meetings& arm) {
+  all_meetings::pooled_spread of_context;
+  of_context.add(arm);
+  return arm.record(of_context);
+}
+
 double reach_of(const pair_record& r) {
   return r.deviation ? 1.96 * *r.deviation : std::numeric_limits<double>::infinity();
 }
@@ -43,25 +50,51 @@ double reach_of(const pair_record& r) {
 
 TEST_CASE("fewer than four meetings have no error that could be told") {
   all_meetings all;
-  CHECK_FALSE(all.record());
+  CHECK_FALSE(record_of(all));
   all.add(std::vector{1.0, 3.0, 1.0}, std::vector{2.0, 3.0}, 10);
-  REQUIRE(all.record());
-  CHECK(all.record()->pairs == 2);
-  CHECK(all.record()->wins == 1);
-  CHECK(all.record()->gain == Approx(std::log(1.5)));
+  REQUIRE(record_of(all));
+  CHECK(record_of(all)->pairs == 2);
+  CHECK(record_of(all)->wins == 1);
+  CHECK(record_of(all)->gain == Approx(std::log(1.5)));
   all.add(std::vector{1.0}, std::vector{2.0}, 20);
   all.add(std::vector{1.0}, std::vector{2.0}, 30);
-  CHECK(all.record()->pairs == 4);
-  CHECK_FALSE(all.record()->deviation);
+  CHECK(record_of(all)->pairs == 4);
+  CHECK_FALSE(record_of(all)->deviation);
   all.add(std::vector{1.0}, std::vector{2.0}, 40);
-  CHECK(all.record()->deviation);
+  CHECK(record_of(all)->deviation);
+}
+
+TEST_CASE("arms of a context with few comparisons each share their spread") {
+  std::mt19937 random(3);
+  int known = 0, covered = 0;
+  const int trials = 1000;
+  for (int i = 0; i < trials; ++i) {
+    std::vector<all_meetings> arms;
+    all_meetings::pooled_spread of_context;
+    for (const double gain : {1.1, 1.2, 1.3}) {
+      arms.push_back(drawn(random, 2, gain, 0.1));
+      of_context.add(arms.back());
+    }
+    const pair_record r = *arms[1].record(of_context);
+    CHECK_FALSE(record_of(arms[1])->deviation);
+    known += r.deviation.has_value();
+    covered += std::abs(r.gain - std::log(1.2)) <= reach_of(r);
+  }
+  CHECK(known == trials);
+  CHECK(covered > 0.9 * trials);
+
+  all_meetings::pooled_spread too_few;
+  const all_meetings one = drawn(random, 2, 1.2, 0.1), other = drawn(random, 1, 1.2, 0.1);
+  too_few.add(one);
+  too_few.add(other);
+  CHECK_FALSE(one.record(too_few)->deviation);
 }
 
 TEST_CASE("slow calls count as the program pays them") {
   all_meetings two_peaked;
   for (int m = 0; m < 50; ++m)
     two_peaked.add(std::vector{m % 10 == 0 ? 20.0 : 1.0}, std::vector{2.0}, m);
-  CHECK(two_peaked.record()->gain == Approx(std::log(2 / 2.9)));
+  CHECK(record_of(two_peaked)->gain == Approx(std::log(2 / 2.9)));
 }
 
 TEST_CASE("a gain is not claimed if slow calls may take it, which native met too seldom") {
@@ -71,7 +104,7 @@ TEST_CASE("a gain is not claimed if slow calls may take it, which native met too
     if (m % 4 == 0) own_s[std::size_t(m) % 8] = 3;
     all.add(own_s, std::vector{1.0}, 50 * m);
   }
-  const pair_record r = *all.record();
+  const pair_record r = *record_of(all);
   CHECK(std::abs(r.gain) < reach_of(r));
 }
 
@@ -79,14 +112,14 @@ TEST_CASE("a meeting stands for the arm's calls since the one before") {
   all_meetings all;
   all.add(std::vector{1.0}, std::vector{1.0}, 10);
   all.add(std::vector{1.0}, std::vector{3.0}, 1010);
-  CHECK(all.record()->gain == Approx(std::log((10 * 1 + 1000 * 3) / 1010.0)));
+  CHECK(record_of(all)->gain == Approx(std::log((10 * 1 + 1000 * 3) / 1010.0)));
 }
 
 TEST_CASE("the gain of an arm that is many times faster is not hidden") {
   all_meetings all;
   for (int m = 0; m < 200; ++m) all.add(std::vector(16, 1.0), std::vector{20.0}, 10 * m);
-  CHECK(all.record()->pairs == 200);
-  CHECK(all.record()->gain == Approx(std::log(20)));
+  CHECK(record_of(all)->pairs == 200);
+  CHECK(record_of(all)->gain == Approx(std::log(20)));
 }
 
 TEST_CASE("the interval covers the truth as often as it says, with few and with many meetings") {
@@ -97,7 +130,7 @@ TEST_CASE("the interval covers the truth as often as it says, with few and with 
   int covered = 0, claims = 0, false_claims = 0;
   const int trials = 1000;
   for (int i = 0; i < trials; ++i) {
-    const pair_record r = *drawn(random, meetings, gain, noise, slow_share).record();
+    const pair_record r = *record_of(drawn(random, meetings, gain, noise, slow_share));
     const double reach = reach_of(r);
     covered += std::abs(r.gain - std::log(gain)) <= reach;
     claims += std::abs(r.gain) > reach;
@@ -124,7 +157,7 @@ TEST_CASE("meetings that follow one another may be alike") {
       if (m % 8 == 0) own = std::exp(change(random));
       all.add(std::vector(4, own), std::vector{1.0}, calls += 10);
     }
-    const pair_record r = *all.record();
+    const pair_record r = *record_of(all);
     covered += std::abs(r.gain + 0.005) <= reach_of(r);
   }
   CHECK(covered > 0.9 * trials);

@@ -52,7 +52,7 @@ TEST_CASE("what was saved: by pairs, or for a few calls by what they took") {
   REQUIRE(saved);
   // That native once took 9 does not say what it took beside the good arm.
   CHECK(saved->value == Approx(100 * (2 - 1) + 2 * (9 - 12)));
-  CHECK(saved->deviation == Approx(std::hypot(100 * 2 * 0.1, 2 * (9 - 12))));
+  CHECK(saved->deviation == Approx(std::hypot(100 * 2 * 0.1, 24 / 2.0)));
 }
 
 TEST_CASE("errors of several arms add up as independent ones") {

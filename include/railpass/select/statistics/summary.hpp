@@ -25,15 +25,16 @@ struct estimate {
 
 /// The time that the context's calls saved against the MPI library's own collective, or a set's
 /// first version; negative: lost. The estimate comes from pairs of an arm's calls with native's. An
-/// arm with fewer than four comparisons is compared with the mean of native's samples, with so
-/// large an error that it decides no verdict alone. Empty if such arms had more than a few calls,
-/// or if native was not timed where needed.
+/// arm with too few of them is compared with the mean of native's samples, which saw the machine at
+/// other times: its error is so large that it decides no verdict alone, and the errors of several
+/// such arms add up. Empty if more than half of the calls are of such arms, or if native was not
+/// timed where needed.
 inline std::optional<estimate> saved_s(const context_statistics& context) {
   constexpr std::int64_t few_calls = 32;
   const auto native = std::ranges::find(context.arms, context.baseline, &arm_statistics::arm);
   if (native == context.arms.end()) return std::nullopt;
   std::int64_t unpaired = 0;
-  double saved = 0, variance = 0;
+  double saved = 0, variance = 0, unpaired_error = 0;
   for (const arm_statistics& a : context.arms) {
     if (&a == &*native || a.calls == 0) continue;
     if (a.pairs && a.pairs->deviation) {
@@ -45,12 +46,12 @@ inline std::optional<estimate> saved_s(const context_statistics& context) {
     } else {
       const double of_arm = double(a.calls) * *native->mean_s - a.time_s;
       saved += of_arm;
-      variance += of_arm * of_arm;
+      unpaired_error += std::max(std::abs(of_arm), a.time_s / 2);
       unpaired += a.calls;
     }
   }
-  if (unpaired > few_calls && unpaired > context.calls / 50) return std::nullopt;
-  return estimate{saved, std::sqrt(variance)};
+  if (unpaired > few_calls && unpaired > context.calls / 2) return std::nullopt;
+  return estimate{saved, std::hypot(std::sqrt(variance), unpaired_error)};
 }
 
 /// The overhead of railpass in a context's calls, before and after their arms. The lower bound is
