@@ -11,6 +11,7 @@
 //         how one world goes: its arms, and what is in use when that changes, in the first noise
 #include "railpass/base/settings.hpp"
 #include "railpass/select/policies.hpp"
+#include "railpass/select/policies/knowledge_gradient.hpp"
 #include "support/belief_player.hpp"
 
 #include <nlohmann/json.hpp>

@@ -3,6 +3,8 @@
 #include "lib/report/table.hpp"
 #include "railpass/base/units.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <iostream>
 #include <iterator>
@@ -165,12 +167,13 @@ const verb algorithms_verb{
     "  railpass algorithms --json -\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("--collective", o->collective_name, "only this collective")->type_name("NAME");
-      app.add_option("--algorithm", o->name, "only names that contain TEXT")->type_name("TEXT");
-      app.add_option("--needs", o->need, "only algorithms with a need that contains TEXT")
-          ->type_name("TEXT");
-      app.add_flag("--all", o->all, "list all algorithms, not only their number");
-      app.add_flag("--markdown", o->markdown, "print the table as Markdown");
+      add_option(app, "--collective", o->collective_name, "only this collective")
+          .value_name("NAME");
+      add_option(app, "--algorithm", o->name, "only names that contain TEXT").value_name("TEXT");
+      add_option(app, "--needs", o->need, "only algorithms with a need that contains TEXT")
+          .value_name("TEXT");
+      add_flag(app, "--all", o->all, "list all algorithms, not only their number");
+      add_flag(app, "--markdown", o->markdown, "print the table as Markdown");
       o->json.declare(app);
       return [o] { return run(*o); };
     }};

@@ -15,6 +15,8 @@
 #include "railpass/base/units.hpp"
 #include "railpass/version.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -380,52 +382,51 @@ const verb bench_verb{
     "shows how launches differ. The exit status is 1 if a result was wrong.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("--collectives", o->collectives, "collectives to measure, or all")
-          ->type_name("NAMES")
-          ->capture_default_str();
-      app.add_option("--bytes", o->bytes,
-                     "message sizes (the sum of all ranks' blocks, if there are blocks), "
-                     "rounded up to whole elements")
-          ->type_name("SIZES")
-          ->capture_default_str();
-      app.add_option("--arms", o->arms,
-                     "native, tuned, or arms such as pipeline+segment_bytes=8KiB; default: all")
-          ->type_name("NAMES");
-      app.add_option("--budget", o->budget, "approximate time for all measurements")
-          ->type_name("TIME")
-          ->capture_default_str();
-      app.add_option(
-             "--clock", o->clock,
-             "barrier: each repetition follows a barrier; round_time: each repetition begins on "
-             "all ranks at one instant of synchronised clocks, and does not count if a rank is "
-             "late")
-          ->type_name("NAME")
-          ->check(CLI::IsMember({"barrier", "round_time"}))
-          ->capture_default_str();
-      app.add_option("--root", o->root, "root of rooted collectives")
-          ->type_name("RANK")
-          ->capture_default_str();
-      app.add_option("--learning", o->learning,
-                     "also measure the first N tuned calls without any knowledge, in turn with the "
-                     "MPI library's and the fastest arm")
-          ->type_name("N")
-          ->check(CLI::Range(1, 1000000));
-      app.add_flag("--all", o->all, "print all arms, not only the fastest");
-      app.add_option("--launches", o->launches,
-                     "start the ranks N times, each time for the whole budget; medians and "
-                     "intervals refer to the launches")
-          ->type_name("N")
-          ->check(CLI::Range(1, 1000));
-      app.add_option(
-             "-n,--ranks", o->ranks,
-             "with --launches: number of ranks (also -np); default: the number that the batch "
-             "system has reserved")
-          ->needs("--launches");
-      app.add_option("--launcher", o->launcher,
-                     "with --launches: the command that starts ranks, with its own options; "
-                     "default: the mpiexec of railpass's MPI")
-          ->type_name("COMMAND")
-          ->needs("--launches");
+      add_option(app, "--collectives", o->collectives, "collectives to measure, or all")
+          .value_name("NAMES")
+          .show_default();
+      add_option(app, "--bytes", o->bytes,
+                 "message sizes (the sum of all ranks' blocks, if there are blocks), "
+                 "rounded up to whole elements")
+          .value_name("SIZES")
+          .show_default();
+      add_option(app, "--arms", o->arms,
+                 "native, tuned, or arms such as pipeline+segment_bytes=8KiB; default: all")
+          .value_name("NAMES");
+      add_option(app, "--budget", o->budget, "approximate time for all measurements")
+          .value_name("TIME")
+          .show_default();
+      add_option(
+          app, "--clock", o->clock,
+          "barrier: each repetition follows a barrier; round_time: each repetition begins on "
+          "all ranks at one instant of synchronised clocks, and does not count if a rank is "
+          "late")
+          .value_name("NAME")
+          .one_of({"barrier", "round_time"})
+          .show_default();
+      add_option(app, "--root", o->root, "root of rooted collectives")
+          .value_name("RANK")
+          .show_default();
+      add_option(app, "--learning", o->learning,
+                 "also measure the first N tuned calls without any knowledge, in turn with the "
+                 "MPI library's and the fastest arm")
+          .value_name("N")
+          .range(1, 1000000);
+      add_flag(app, "--all", o->all, "print all arms, not only the fastest");
+      add_option(app, "--launches", o->launches,
+                 "start the ranks N times, each time for the whole budget; medians and "
+                 "intervals refer to the launches")
+          .value_name("N")
+          .range(1, 1000);
+      add_option(app, "-n,--ranks", o->ranks,
+                 "with --launches: number of ranks (also -np); default: the number that the batch "
+                 "system has reserved")
+          .needs("--launches");
+      add_option(app, "--launcher", o->launcher,
+                 "with --launches: the command that starts ranks, with its own options; "
+                 "default: the mpiexec of railpass's MPI")
+          .value_name("COMMAND")
+          .needs("--launches");
       o->json.declare(app);
       return [o, &app] { return o->launches > 0 ? start(*o, app) : run(*o); };
     }};

@@ -266,20 +266,18 @@ const verb compare_verb{
     "distribution of times.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("--repetitions", o->repetitions, "runs of each, in turn")
-          ->capture_default_str();
-      app.add_option("--limit", o->limit, "time limit of each run")
-          ->type_name("TIME")
-          ->capture_default_str();
-      app.add_option(
-             "--mpi", o->mpi,
-             "openmpi, mpich, intelmpi or mpi_abi: the MPI of the program, if railpass cannot "
-             "find out")
-          ->type_name("NAME");
-      app.add_flag("--verbose", o->verbose, "print the two commands");
+      add_option(app, "--repetitions", o->repetitions, "runs of each, in turn").show_default();
+      add_option(app, "--limit", o->limit, "time limit of each run")
+          .value_name("TIME")
+          .show_default();
+      add_option(app, "--mpi", o->mpi,
+                 "openmpi, mpich, intelmpi or mpi_abi: the MPI of the program, if railpass cannot "
+                 "find out")
+          .value_name("NAME");
+      add_flag(app, "--verbose", o->verbose, "print the two commands");
       o->json.declare(app);
-      app.add_option("command", o->command, "the command that starts the program, after --")
-          ->type_name("COMMAND");
+      add_option(app, "command", o->command, "the command that starts the program, after --")
+          .value_name("COMMAND");
       return [o] { return run(*o); };
     }};
 

@@ -99,12 +99,12 @@ const verb demo_verb{
     "Root is\nnot needed, and nothing is kept. Times are of whole runs, start and end included.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("-n,--ranks", o->ranks,
-                     "number of ranks; default: the number of cores, from 2 to 16");
-      app.add_option("--repetitions", o->repetitions,
-                     "runs of each, in turn; fewer if the runs would take more than a minute")
-          ->capture_default_str();
-      app.add_option("--steps", o->steps, "steps of each run")->capture_default_str();
+      add_option(app, "-n,--ranks", o->ranks,
+                 "number of ranks; default: the number of cores, from 2 to 16");
+      add_option(app, "--repetitions", o->repetitions,
+                 "runs of each, in turn; fewer if the runs would take more than a minute")
+          .show_default();
+      add_option(app, "--steps", o->steps, "steps of each run").show_default();
       return [o] { return run(*o); };
     }};
 

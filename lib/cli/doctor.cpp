@@ -8,6 +8,8 @@
 #include "lib/preload/mpi_of_build.hpp"
 #include "railpass/base/units.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -240,8 +242,8 @@ const verb doctor_verb{
     "found.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("--profile", o->profile, "a profile to check instead of RAILPASS_PROFILE")
-          ->type_name("FILE");
+      add_option(app, "--profile", o->profile, "a profile to check instead of RAILPASS_PROFILE")
+          .value_name("FILE");
       o->json.declare(app);
       return [o] { return run(*o); };
     }};

@@ -221,28 +221,28 @@ const verb fit_verb{
     "output of the OSU micro-benchmarks and of IMB-MPI1.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("files", o->inputs, "measurements")->type_name("FILE");
-      app.add_option("--knowledge", o->knowledge,
-                     "also use knowledge of earlier runs on this machine: a store, or on for the "
-                     "usual store")
-          ->type_name("PLACE");
-      app.add_option("-o,--output", o->output, "file for the profile")
-          ->type_name("FILE")
-          ->required();
-      app.add_option("--link", o->link,
-                     "OSU, IMB: link of point-to-point tests, same_node or across_nodes")
-          ->type_name("CLASS")
-          ->capture_default_str();
-      app.add_option("-p,--ranks", o->num_ranks, "OSU: ranks of the collective tests")
-          ->type_name("RANKS")
-          ->check(CLI::Range(1, most_ranks));
-      app.add_option("--ranks-per-node", o->ranks_per_node, "OSU, IMB: ranks on each node")
-          ->type_name("RANKS")
-          ->check(CLI::Range(1, most_ranks))
-          ->capture_default_str();
-      app.add_option("--arm", o->arm, "OSU, IMB: the arm that was forced to run, if any")
-          ->type_name("ARM")
-          ->capture_default_str();
+      add_option(app, "files", o->inputs, "measurements").value_name("FILE");
+      add_option(app, "--knowledge", o->knowledge,
+                 "also use knowledge of earlier runs on this machine: a store, or on for the "
+                 "usual store")
+          .value_name("PLACE");
+      add_option(app, "-o,--output", o->output, "file for the profile")
+          .value_name("FILE")
+          .required();
+      add_option(app, "--link", o->link,
+                 "OSU, IMB: link of point-to-point tests, same_node or across_nodes")
+          .value_name("CLASS")
+          .show_default();
+      add_option(app, "-p,--ranks", o->num_ranks, "OSU: ranks of the collective tests")
+          .value_name("RANKS")
+          .range(1, most_ranks);
+      add_option(app, "--ranks-per-node", o->ranks_per_node, "OSU, IMB: ranks on each node")
+          .value_name("RANKS")
+          .range(1, most_ranks)
+          .show_default();
+      add_option(app, "--arm", o->arm, "OSU, IMB: the arm that was forced to run, if any")
+          .value_name("ARM")
+          .show_default();
       o->json.declare(app);
       return [o] { return run(*o); };
     }};

@@ -11,6 +11,9 @@
 #include "railpass/knowledge/imports.hpp"
 #include "railpass/knowledge/joined.hpp"
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <ctime>
@@ -399,48 +402,48 @@ int export_all(const options& o) {
 void no_options(CLI::App&, options&) {}
 
 void declare_filter(CLI::App& app, options& o) {
-  app.add_option("--collective", o.collectives, "only these collectives, separated by commas")
-      ->type_name("NAMES")
-      ->capture_default_str();
-  app.add_option("-p,--ranks", o.ranks, "only communicators with this number of ranks")
-      ->type_name("RANKS")
-      ->delimiter(',')
-      ->check(CLI::Range(1, most_ranks));
+  add_option(app, "--collective", o.collectives, "only these collectives, separated by commas")
+      .value_name("NAMES")
+      .show_default();
+  add_option(app, "-p,--ranks", o.ranks, "only communicators with this number of ranks")
+      .value_name("RANKS")
+      .separated_by(',')
+      .range(1, most_ranks);
 }
 
 void declare_show(CLI::App& app, options& o) {
   declare_filter(app, o);
-  app.add_option("--html", o.html, "write a page with pictures")->type_name("FILE");
+  add_option(app, "--html", o.html, "write a page with pictures").value_name("FILE");
 }
 
 void declare_analyse(CLI::App& app, options& o) {
   declare_filter(app, o);
-  app.add_option("--window", o.window_percent,
-                 "arms count as equal to the best up to this difference of time")
-      ->type_name("PERCENT")
-      ->check(CLI::Range(0.0, 1000.0))
-      ->capture_default_str();
+  add_option(app, "--window", o.window_percent,
+             "arms count as equal to the best up to this difference of time")
+      .value_name("PERCENT")
+      .range(0.0, 1000.0)
+      .show_default();
 }
 
 void declare_prune(CLI::App& app, options& o) {
-  app.add_option("--older-than", o.older_than,
-                 "drop contexts that no run of the last DAYS days used")
-      ->type_name("DAYS")
-      ->check(CLI::Range(0, 36500));
-  app.add_option("--most", o.most,
-                 "largest size of a machine's database; the least useful contexts are dropped")
-      ->type_name("SIZE")
-      ->default_str("8MiB");
+  add_option(app, "--older-than", o.older_than,
+             "drop contexts that no run of the last DAYS days used")
+      .value_name("DAYS")
+      .range(0, 36500);
+  add_option(app, "--most", o.most,
+             "largest size of a machine's database; the least useful contexts are dropped")
+      .value_name("SIZE")
+      .show_default("8MiB");
 }
 
 void declare_inputs(CLI::App& app, options& o) {
-  app.add_option("from", o.inputs, "stores or files to add")->type_name("PATH")->required();
+  add_option(app, "from", o.inputs, "stores or files to add").value_name("PATH").required();
 }
 
 void declare_export(CLI::App& app, options& o) {
-  app.add_option("-o,--output", o.output, "file to write; - is standard output")
-      ->type_name("FILE")
-      ->required();
+  add_option(app, "-o,--output", o.output, "file to write; - is standard output")
+      .value_name("FILE")
+      .required();
 }
 
 struct subcommand {
@@ -484,7 +487,8 @@ const verb knowledge_verb{
       for (const subcommand& s : subcommands) {
         CLI::App* const sub = app.add_subcommand(s.name, s.summary);
         s.declare(*sub, *o);
-        sub->add_option("--store", o->store, "another store than the usual one")->type_name("PATH");
+        add_option(*sub, "--store", o->store, "another store than the usual one")
+            .value_name("PATH");
         if (s.has_json) o->json.declare(*sub);
         known.emplace_back(sub, s.run);
       }

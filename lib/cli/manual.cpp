@@ -7,6 +7,8 @@
 #include "lib/runtime/settings_in_force.hpp"
 #include "railpass/version.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -228,7 +230,7 @@ const verb manual_verb{"manual", "Write manual pages and completions of bash and
                        [](CLI::App& app) -> std::function<int()> {
                          const auto folder = std::make_shared<std::string>();
                          app.group("");
-                         app.add_option("folder", *folder, "where to write to")->required();
+                         add_option(app, "folder", *folder, "where to write to").required();
                          return [folder, &app] { return run(*folder, *app.get_parent()); };
                        }};
 

@@ -6,6 +6,8 @@
 #include "lib/report/table.hpp"
 #include "railpass/base/units.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -159,19 +161,17 @@ const verb predict_verb{
     "a..b stands for all powers of two times a up to b.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("--profile", o->profile,
-                     "profile written by railpass fit; default: generic constants")
-          ->type_name("FILE");
-      app.add_option("--collective", o->collective_name, "the collective")
-          ->type_name("NAME")
-          ->required();
+      add_option(app, "--profile", o->profile,
+                 "profile written by railpass fit; default: generic constants")
+          .value_name("FILE");
+      add_option(app, "--collective", o->collective_name, "the collective")
+          .value_name("NAME")
+          .required();
       declare_ranks(app, *o, most_ranks);
-      app.add_option("--bytes", o->bytes, "message sizes")
-          ->type_name("SIZES")
-          ->capture_default_str();
-      app.add_option("--arms", o->arms, "only these arms")->type_name("NAMES");
-      app.add_flag("--simulate", o->simulate, "also play the schedules of all ranks");
-      app.add_flag("--all", o->all, "print all arms, not only the fastest");
+      add_option(app, "--bytes", o->bytes, "message sizes").value_name("SIZES").show_default();
+      add_option(app, "--arms", o->arms, "only these arms").value_name("NAMES");
+      add_flag(app, "--simulate", o->simulate, "also play the schedules of all ranks");
+      add_flag(app, "--all", o->all, "print all arms, not only the fastest");
       o->json.declare(app);
       return [o] { return run(*o); };
     }};

@@ -14,6 +14,8 @@
 #include "railpass/base/units.hpp"
 #include "railpass/version.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <iostream>
 #include <map>
 #include <memory>
@@ -328,15 +330,13 @@ const verb rails_verb{
     "Rank 0 measures with one rank on its own host and one on another host.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("--rails", o->rails,
-                     "interfaces, networks or addresses, separated by commas; as RAILPASS_RAILS")
-          ->type_name("NAMES");
-      app.add_option("--bytes", o->bytes, "messages to plan")
-          ->capture_default_str()
-          ->type_name("SIZES");
-      app.add_option("--budget", o->budget, "approximate time to measure each kind of link")
-          ->capture_default_str()
-          ->type_name("TIME");
+      add_option(app, "--rails", o->rails,
+                 "interfaces, networks or addresses, separated by commas; as RAILPASS_RAILS")
+          .value_name("NAMES");
+      add_option(app, "--bytes", o->bytes, "messages to plan").show_default().value_name("SIZES");
+      add_option(app, "--budget", o->budget, "approximate time to measure each kind of link")
+          .show_default()
+          .value_name("TIME");
       o->json.declare(app);
       return [o] { return run(*o); };
     }};

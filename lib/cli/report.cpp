@@ -54,13 +54,13 @@ const verb report_verb{
     "The page is one file that needs nothing but a browser.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("files", o->files,
-                     "results of compare --json, RAILPASS_STATS, RAILPASS_TRACE and bench --json")
-          ->type_name("FILE")
-          ->required();
-      app.add_option("-o,--output", o->output, "file for the page; - is standard output")
-          ->type_name("FILE")
-          ->required();
+      add_option(app, "files", o->files,
+                 "results of compare --json, RAILPASS_STATS, RAILPASS_TRACE and bench --json")
+          .value_name("FILE")
+          .required();
+      add_option(app, "-o,--output", o->output, "file for the page; - is standard output")
+          .value_name("FILE")
+          .required();
       return [o] { return run(*o); };
     }};
 

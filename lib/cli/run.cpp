@@ -4,6 +4,8 @@
 #include "lib/cli/planned_job.hpp"
 #include "lib/cli/verb.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <cerrno>
 #include <cstring>
 #include <iostream>
@@ -86,19 +88,18 @@ const verb run_verb{
     "with, or the MPI of the launcher.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option(
-          "-n,--ranks", o->ranks,
+      add_option(
+          app, "-n,--ranks", o->ranks,
           "number of ranks (also -np); default: the number that the batch system has reserved");
-      app.add_option("--launcher", o->launcher,
-                     "the command that starts ranks, with its own options; default: the mpiexec of "
-                     "the program's MPI")
-          ->type_name("COMMAND");
-      app.add_option(
-             "--mpi", o->mpi,
-             "openmpi, mpich, intelmpi or mpi_abi: the MPI of the program, if railpass cannot "
-             "find out (scripts); default: the MPI of the launcher or of railpass")
-          ->type_name("NAME");
-      app.add_flag("--verbose", o->verbose, "print the command that is started");
+      add_option(app, "--launcher", o->launcher,
+                 "the command that starts ranks, with its own options; default: the mpiexec of "
+                 "the program's MPI")
+          .value_name("COMMAND");
+      add_option(app, "--mpi", o->mpi,
+                 "openmpi, mpich, intelmpi or mpi_abi: the MPI of the program, if railpass cannot "
+                 "find out (scripts); default: the MPI of the launcher or of railpass")
+          .value_name("NAME");
+      add_flag(app, "--verbose", o->verbose, "print the command that is started");
       app.prefix_command();
       app.formatter(std::make_shared<usage_of_run>());
       return [o, &app] { return run(*o, app); };

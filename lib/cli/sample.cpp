@@ -103,13 +103,13 @@ const verb sample_verb{
     "Two ranks on one node measure the link within a node, two nodes the link across them.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("--budget", o->budget, "about how long to measure")
-          ->capture_default_str()
-          ->type_name("TIME");
-      app.add_option("--collectives", o->collectives,
-                     "which of the MPI library's own to time, or all")
-          ->type_name("NAMES")
-          ->capture_default_str();
+      add_option(app, "--budget", o->budget, "about how long to measure")
+          .show_default()
+          .value_name("TIME");
+      add_option(app, "--collectives", o->collectives,
+                 "which of the MPI library's own to time, or all")
+          .value_name("NAMES")
+          .show_default();
       o->json.declare(app);
       return [o] { return run(*o); };
     }};

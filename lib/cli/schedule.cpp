@@ -8,6 +8,8 @@
 #include "railpass/base/units.hpp"
 #include "railpass/predict/predict.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -230,19 +232,19 @@ const verb schedule_verb{
     "  railpass schedule all_reduce:ring -p 8 --profile cluster.json --trace t.json\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("arm", o->what, "collective:arm, such as broadcast:chain+segment_bytes=8KiB")
-          ->type_name("ARM")
-          ->required();
+      add_option(app, "arm", o->what, "collective:arm, such as broadcast:chain+segment_bytes=8KiB")
+          .value_name("ARM")
+          .required();
       declare_ranks(app, *o, 4096);
-      app.add_option("--root", o->root, "root of the collective")
-          ->type_name("RANK")
-          ->capture_default_str();
-      app.add_option("--bytes", o->bytes, "message size")->type_name("SIZE")->capture_default_str();
-      app.add_option("--profile", o->profile,
-                     "profile written by railpass fit; default: generic constants")
-          ->type_name("FILE");
-      app.add_option("--trace", o->trace, "write a trace for Perfetto")->type_name("FILE");
-      app.add_option("--svg", o->svg, "write a picture")->type_name("FILE");
+      add_option(app, "--root", o->root, "root of the collective")
+          .value_name("RANK")
+          .show_default();
+      add_option(app, "--bytes", o->bytes, "message size").value_name("SIZE").show_default();
+      add_option(app, "--profile", o->profile,
+                 "profile written by railpass fit; default: generic constants")
+          .value_name("FILE");
+      add_option(app, "--trace", o->trace, "write a trace for Perfetto").value_name("FILE");
+      add_option(app, "--svg", o->svg, "write a picture").value_name("FILE");
       o->json.declare(app);
       return [o] { return run(*o); };
     }};

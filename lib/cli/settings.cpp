@@ -7,6 +7,8 @@
 #include "railpass/base/printable.hpp"
 #include "railpass/select/policies.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -76,7 +78,7 @@ const verb settings_verb{
     "holds a wrong name or value.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_flag("--policies", o->policies, "list the values of the setting policy instead");
+      add_flag(app, "--policies", o->policies, "list the values of the setting policy instead");
       o->json.declare(app);
       return [o] { return run(*o); };
     }};

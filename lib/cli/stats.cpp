@@ -6,6 +6,8 @@
 #include "railpass/base/units.hpp"
 #include "railpass/select/statistics/summary.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -273,11 +275,11 @@ const verb stats_verb{
     "the arm won against native; the speedup over native is estimated from these trials.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("dump", o->file, "file written by RAILPASS_STATS or dump_statistics")
-          ->type_name("FILE")
-          ->required();
-      app.add_flag("--markdown", o->markdown, "tables as Markdown");
-      app.add_flag("--all", o->all, "show all contexts and arms, not only the most used");
+      add_option(app, "dump", o->file, "file written by RAILPASS_STATS or dump_statistics")
+          .value_name("FILE")
+          .required();
+      add_flag(app, "--markdown", o->markdown, "tables as Markdown");
+      add_flag(app, "--all", o->all, "show all contexts and arms, not only the most used");
       o->json.declare(app);
       return [o] { return run(*o); };
     }};

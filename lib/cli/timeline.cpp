@@ -32,13 +32,13 @@ const verb timeline_verb{
     "  railpass timeline trace.0 --collective all_reduce --bytes 1KiB --svg life.svg\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("trace", o->trace, "trace of one rank (RAILPASS_TRACE)")
-          ->type_name("FILE")
-          ->required();
-      app.add_option("--svg", o->svg, "file for the picture")->type_name("FILE")->required();
-      app.add_option("--collective", o->collective, "default: the context with the most calls")
-          ->type_name("NAME");
-      app.add_option("--bytes", o->bytes, "a message size of the context")->type_name("SIZE");
+      add_option(app, "trace", o->trace, "trace of one rank (RAILPASS_TRACE)")
+          .value_name("FILE")
+          .required();
+      add_option(app, "--svg", o->svg, "file for the picture").value_name("FILE").required();
+      add_option(app, "--collective", o->collective, "default: the context with the most calls")
+          .value_name("NAME");
+      add_option(app, "--bytes", o->bytes, "a message size of the context").value_name("SIZE");
       return [o] { return run(*o); };
     }};
 

@@ -10,6 +10,8 @@
 #include "lib/tune/target.hpp"
 #include "railpass/base/units.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -275,76 +277,72 @@ int run(options& o) {
 
 std::function<int()> declare(CLI::App& app) {
   auto o = std::make_shared<options>();
-  app.add_option("parameters", o->parameters,
-                 "file of parameters: OTPO's format (NAME -d DEFAULT -p {V V} | -r LOW HIGH -t "
-                 "increment OP N | -a \"$part$,...\" -i \"RPN\" -v), or JSON")
-      ->type_name("FILE");
-  app.add_option("--command", o->command,
-                 "shell command to launch; {output} is replaced by the name of a new file")
-      ->type_name("COMMAND");
+  add_option(app, "parameters", o->parameters,
+             "file of parameters: OTPO's format (NAME -d DEFAULT -p {V V} | -r LOW HIGH -t "
+             "increment OP N | -a \"$part$,...\" -i \"RPN\" -v), or JSON")
+      .value_name("FILE");
+  add_option(app, "--command", o->command,
+             "shell command to launch; {output} is replaced by the name of a new file")
+      .value_name("COMMAND");
   std::string names;
   for (const tune::target& t : tune::targets())
     names += (names.empty() ? "" : ", ") + std::string(t.name);
-  app.add_option("--target", o->target, "target of the parameters: " + names)
-      ->capture_default_str();
-  app.add_option(
-      "--extract", o->patterns,
-      "pattern (RE2's regular expressions) of the number in the command's output, with one "
-      "group around it; again for a second metric");
-  app.add_option("--output-of", o->format, "read the output of railpass, osu, imb or netpipe");
-  app.add_option(
-         "--metric", o->metrics,
-         "latency, bandwidth, time or memory; two, separated by a comma, for a Pareto front")
-      ->capture_default_str();
-  app.add_option("--bytes", o->sizes, "with --output-of: the message sizes that count")
-      ->type_name("SIZES");
+  add_option(app, "--target", o->target, "target of the parameters: " + names).show_default();
+  add_option(app, "--extract", o->patterns,
+             "pattern (RE2's regular expressions) of the number in the command's output, with one "
+             "group around it; again for a second metric");
+  add_option(app, "--output-of", o->format, "read the output of railpass, osu, imb or netpipe");
+  add_option(app, "--metric", o->metrics,
+             "latency, bandwidth, time or memory; two, separated by a comma, for a Pareto front")
+      .show_default();
+  add_option(app, "--bytes", o->sizes, "with --output-of: the message sizes that count")
+      .value_name("SIZES");
   names.clear();
   for (const auto& s : tune::searches())
     names += (names.empty() ? "" : "; ") + std::string(s.name) + ": " + std::string(s.summary);
-  app.add_option("--search", o->search, names + "; the first is the default");
-  app.add_option("--repetitions", o->plan.wanted.repetitions,
-                 "launches of each combination that may be the best")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--confidence", o->plan.wanted.confidence,
-                 "confidence required to call two combinations different")
-      ->check(CLI::Range(0.5, 0.9999))
-      ->capture_default_str();
-  app.add_option("--resolution", o->resolution_percent,
-                 "differences up to this percentage do not count")
-      ->check(CLI::Range(0.0, 100.0))
-      ->capture_default_str();
-  app.add_option("--warm-up", o->plan.warm_ups, "launches before the first that counts")
-      ->check(CLI::Range(0, 100))
-      ->capture_default_str();
-  app.add_option("--timeout", o->timeout, "time after which a launch is ended and counts as worst")
-      ->capture_default_str();
-  app.add_option("--budget", o->budget, "time for everything, such as 10m");
-  app.add_option("--runs", o->plan.most_runs, "launches for everything");
-  app.add_option("--seed", o->plan.seed, "seed of all random choices")->capture_default_str();
-  app.add_option("--journal", o->journal,
-                 "file that keeps every launch, so that an interrupted tuning can be resumed; "
-                 "default: a file in this folder, removed at the end")
-      ->type_name("FILE");
-  app.add_option("--html", o->html, "write a page with pictures")->type_name("FILE");
-  app.add_option(
-         "--settings", o->settings,
-         "write the recommendation: mca-params.conf for openmpi, else a file for a shell to "
-         "read (`. FILE`); an empty file if the defaults are as good")
-      ->type_name("FILE");
+  add_option(app, "--search", o->search, names + "; the first is the default");
+  add_option(app, "--repetitions", o->plan.wanted.repetitions,
+             "launches of each combination that may be the best")
+      .range(1, 1000)
+      .show_default();
+  add_option(app, "--confidence", o->plan.wanted.confidence,
+             "confidence required to call two combinations different")
+      .range(0.5, 0.9999)
+      .show_default();
+  add_option(app, "--resolution", o->resolution_percent,
+             "differences up to this percentage do not count")
+      .range(0.0, 100.0)
+      .show_default();
+  add_option(app, "--warm-up", o->plan.warm_ups, "launches before the first that counts")
+      .range(0, 100)
+      .show_default();
+  add_option(app, "--timeout", o->timeout, "time after which a launch is ended and counts as worst")
+      .show_default();
+  add_option(app, "--budget", o->budget, "time for everything, such as 10m");
+  add_option(app, "--runs", o->plan.most_runs, "launches for everything");
+  add_option(app, "--seed", o->plan.seed, "seed of all random choices").show_default();
+  add_option(app, "--journal", o->journal,
+             "file that keeps every launch, so that an interrupted tuning can be resumed; "
+             "default: a file in this folder, removed at the end")
+      .value_name("FILE");
+  add_option(app, "--html", o->html, "write a page with pictures").value_name("FILE");
+  add_option(app, "--settings", o->settings,
+             "write the recommendation: mca-params.conf for openmpi, else a file for a shell to "
+             "read (`. FILE`); an empty file if the defaults are as good")
+      .value_name("FILE");
   o->json.declare(app);
-  app.add_flag("--count", o->count, "only print the number of combinations");
-  app.add_flag("--discover", o->discover,
-               "list the parameters that the installed library of the target reports");
-  app.add_option("--union", o->unions,
-                 "results (--json); the values of their best groups make a new file of parameters")
-      ->type_name("FILES");
-  app.add_option("--intersection", o->intersections,
-                 "as --union, with the values common to all results")
-      ->type_name("FILES")
-      ->excludes("--union");
-  app.add_option("-o,--output", o->output, "output of --discover, --union and --intersection")
-      ->type_name("FILE");
+  add_flag(app, "--count", o->count, "only print the number of combinations");
+  add_flag(app, "--discover", o->discover,
+           "list the parameters that the installed library of the target reports");
+  add_option(app, "--union", o->unions,
+             "results (--json); the values of their best groups make a new file of parameters")
+      .value_name("FILES");
+  add_option(app, "--intersection", o->intersections,
+             "as --union, with the values common to all results")
+      .value_name("FILES")
+      .excludes("--union");
+  add_option(app, "-o,--output", o->output, "output of --discover, --union and --intersection")
+      .value_name("FILE");
   return [o] { return run(*o); };
 }
 

@@ -7,6 +7,8 @@
 #include "railpass/base/names.hpp"
 #include "railpass/base/units.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -18,21 +20,21 @@
 namespace railpass::internal::cli {
 
 void declare_ranks(CLI::App& app, placed_ranks& ranks, int most) {
-  app.add_option("-p,--ranks", ranks.num_ranks, "number of ranks")
-      ->type_name("RANKS")
-      ->required()
-      ->check(CLI::Range(1, most));
-  app.add_option("--ranks-per-node", ranks.ranks_per_node, "ranks on each node")
-      ->type_name("RANKS")
-      ->check(CLI::Range(1, most))
-      ->capture_default_str();
-  app.add_option(
-         "--ranks-per-cache", ranks.ranks_per_cache,
-         "ranks under each last-level cache, if all ranks are on one node; 0: all ranks share a "
-         "cache")
-      ->type_name("RANKS")
-      ->check(CLI::Range(0, most))
-      ->capture_default_str();
+  add_option(app, "-p,--ranks", ranks.num_ranks, "number of ranks")
+      .value_name("RANKS")
+      .required()
+      .range(1, most);
+  add_option(app, "--ranks-per-node", ranks.ranks_per_node, "ranks on each node")
+      .value_name("RANKS")
+      .range(1, most)
+      .show_default();
+  add_option(
+      app, "--ranks-per-cache", ranks.ranks_per_cache,
+      "ranks under each last-level cache, if all ranks are on one node; 0: all ranks share a "
+      "cache")
+      .value_name("RANKS")
+      .range(0, most)
+      .show_default();
 }
 
 std::string meant_option(const CLI::App& verb) {
@@ -137,13 +139,12 @@ std::string wrapped(const std::string& text, std::size_t indent) {
 }
 
 void json_output::declare(CLI::App& app) {
-  auto* const json = app.add_option("--json", file_,
-                                    "write the results as JSON to this file; - is standard output")
-                         ->type_name("FILE");
-  app.add_flag("--csv", tables.csv,
-               "print the tables alone, as CSV: times in s, sizes in bytes, shares from 0 to 1")
-      ->excludes(json);
-  app.add_flag("--wide", tables.wide, "let tables be wider than 80 columns on a terminal");
+  add_option(app, "--json", file_, "write the results as JSON to this file; - is standard output")
+      .value_name("FILE");
+  add_flag(app, "--csv", tables.csv,
+           "print the tables alone, as CSV: times in s, sizes in bytes, shares from 0 to 1")
+      .excludes("--json");
+  add_flag(app, "--wide", tables.wide, "let tables be wider than 80 columns on a terminal");
 }
 
 void json_output::check() const {

@@ -5,10 +5,10 @@
 #pragma once
 
 #include "lib/cli/arguments.hpp"
+#include "lib/cli/options.hpp"
 #include "lib/report/table.hpp"
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <functional>
 #include <optional>

@@ -4,6 +4,8 @@
 #include "lib/cli/verb.hpp"
 #include "lib/report/table.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <iostream>
 #include <iterator>
@@ -119,15 +121,15 @@ const verb verify_verb{
     "The exit status is 1 if any algorithm is wrong.\n",
     [](CLI::App& app) -> std::function<int()> {
       const auto o = std::make_shared<options>();
-      app.add_option("--collective", o->collective_name, "the collective")
-          ->type_name("NAME")
-          ->required();
+      add_option(app, "--collective", o->collective_name, "the collective")
+          .value_name("NAME")
+          .required();
       declare_ranks(app, *o, 4096);
-      app.add_option("--algorithm", o->name, "only names that contain TEXT")->type_name("TEXT");
-      app.add_flag("--all", o->all, "list every variant, not only every algorithm");
-      app.add_option("--root", o->root, "root of the collective")
-          ->type_name("RANK")
-          ->capture_default_str();
+      add_option(app, "--algorithm", o->name, "only names that contain TEXT").value_name("TEXT");
+      add_flag(app, "--all", o->all, "list every variant, not only every algorithm");
+      add_option(app, "--root", o->root, "root of the collective")
+          .value_name("RANK")
+          .show_default();
       o->json.declare(app);
       return [o] { return run(*o); };
     }};

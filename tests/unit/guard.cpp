@@ -5,6 +5,8 @@
 #include "railpass/select/policy/guard.hpp"
 
 #include "railpass/select/policies.hpp"
+#include "railpass/select/policies/knowledge_gradient.hpp"
+#include "railpass/select/policy/random.hpp"
 #include "support/catch.hpp"
 
 #include <functional>

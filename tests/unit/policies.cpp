@@ -5,6 +5,8 @@
 #include "railpass/select/policies.hpp"
 
 #include "railpass/select/lockstep/lockstep.hpp"
+#include "railpass/select/policies/knowledge_gradient.hpp"
+#include "railpass/select/policy/random.hpp"
 #include "support/catch.hpp"
 #include "support/simulated_arms.hpp"
 

@@ -5,33 +5,28 @@
 
 #include "railpass/base/error.hpp"
 #include "railpass/base/names.hpp"
-#include "railpass/select/policies.def"
 #include "railpass/select/policy/policy.hpp"
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
+// Compiling all policies takes many seconds: railpass itself does so once, in
+// lib/tuner/policies.cpp. Other programs need nothing but headers.
+#ifdef RAILPASS_COMPILED_REGISTRY
 namespace railpass::select {
+extern const std::span<const policy_description> policies;
+}
+#else
+#include "railpass/select/all_policies.hpp"
+namespace railpass::select {
+inline constexpr std::span<const policy_description> policies = listed_policies;
+}
+#endif
 
-struct policy_description {
-  std::string_view name;
-  std::string_view text;
-  bool is_native_only;  ///< no arm but native needs a prior
-  std::unique_ptr<policy> (*make)(policy_input input);
-};
-
-#define RAILPASS_LIST_POLICY(name, text)                                         \
-  policy_description{#name, text, std::is_same_v<name##_policy, native_policy>,  \
-                     [](policy_input input) -> std::unique_ptr<policy> {         \
-                       return std::make_unique<name##_policy>(std::move(input)); \
-                     }},
-inline constexpr policy_description policies[] = {
-#include "railpass/select/policies.def"
-};
-#undef RAILPASS_LIST_POLICY
+namespace railpass::select {
 
 /// Returns the policy of this name.
 /// @throws error, which lists the known policies, if there is none

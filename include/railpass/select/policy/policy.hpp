@@ -9,9 +9,11 @@
 #include "railpass/base/error.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace railpass::select {
@@ -114,6 +116,14 @@ struct policy_input {
   bool says_worth = false;          ///< measure the gain of tuning, for a report at the end
   double pass_exponent = 4;         ///< parameter g of policy `pass`
   std::optional<int> fixed_arm{};   ///< policy `fixed`: the number of the pinned arm
+};
+
+/// A policy as lists of policies have it.
+struct policy_description {
+  std::string_view name;
+  std::string_view text;
+  bool is_native_only;  ///< no arm but native needs a prior
+  std::unique_ptr<policy> (*make)(policy_input input);
 };
 
 }  // namespace railpass::select

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Declares the options of verbs. CLI11 reads them. Its header takes seconds to compile, so only
+// files that print help, or that read what was declared, include it.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace railpass::internal::cli {
+
+/// An option or argument that was declared. Each function adds a property and returns the option.
+class declared_option {
+ public:
+  explicit declared_option(CLI::Option& one) : one_(&one) {}
+  /// The name of the value in the help: FILE, TIME, ...
+  declared_option& value_name(const std::string& name);
+  /// Shows the present value as the default in the help.
+  declared_option& show_default();
+  declared_option& show_default(const std::string& text);
+  declared_option& required();
+  declared_option& range(int least, int most);
+  declared_option& range(double least, double most);
+  declared_option& one_of(std::initializer_list<std::string> words);
+  declared_option& needs(const std::string& other);
+  declared_option& excludes(const std::string& other);
+  /// Values may be separated by this character, too.
+  declared_option& separated_by(char separator);
+
+ private:
+  CLI::Option* one_;
+};
+
+/// Declares an option ("-n,--ranks") or an argument ("files"). The value must live until the verb
+/// runs.
+declared_option add_option(CLI::App& app, const std::string& names, std::string& value,
+                           const std::string& help);
+declared_option add_option(CLI::App& app, const std::string& names, int& value,
+                           const std::string& help);
+declared_option add_option(CLI::App& app, const std::string& names, std::optional<int>& value,
+                           const std::string& help);
+declared_option add_option(CLI::App& app, const std::string& names, std::uint64_t& value,
+                           const std::string& help);
+declared_option add_option(CLI::App& app, const std::string& names, double& value,
+                           const std::string& help);
+declared_option add_option(CLI::App& app, const std::string& names, std::vector<int>& value,
+                           const std::string& help);
+declared_option add_option(CLI::App& app, const std::string& names, std::vector<std::string>& value,
+                           const std::string& help);
+/// Declares an option without a value.
+declared_option add_flag(CLI::App& app, const std::string& names, bool& value,
+                         const std::string& help);
+
+}  // namespace railpass::internal::cli
