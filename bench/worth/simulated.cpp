@@ -264,7 +264,7 @@ class tuner {
   double length_, error_s_;
   clocks ahead_s_{}, off_s_{};  // of the clocks, and of what is known of that
   std::vector<lockstep> ranks_;
-  test::merge_mail mail_{num_ranks};
+  test::merge_mail mail_;
   plan_message first_plan_{};
   std::array<timed_call, num_ranks> timed_{};
   clocks began_{};

@@ -221,14 +221,14 @@ int railpass_region_free(railpass_region* region) {
 
 // ---- halo exchange
 
-int railpass_halo_create(MPI_Comm comm, int dimensions, const int* grid, const int* periodic,
+int railpass_halo_create(MPI_Comm comm, int dimensions, const int* grid, const int* wraps,
                          int num_fields, void* const* fields, const int64_t* interior,
                          const int64_t* width, MPI_Datatype type, int corners,
                          railpass_halo* halo) {
   if (halo) *halo = nullptr;
   return code_of([&] {
     require_dimensions(dimensions, "railpass_halo_create: expected 1 to 64 dimensions");
-    require(grid && periodic && interior && width && halo,
+    require(grid && wraps && interior && width && halo,
             "railpass_halo_create: expected a grid, what is periodic, interior, width and a place "
             "for the exchange");
     require(num_fields >= 1 && fields, "railpass_halo_create: expected num_fields fields");
@@ -236,7 +236,7 @@ int railpass_halo_create(MPI_Comm comm, int dimensions, const int* grid, const i
     const auto n = std::size_t(dimensions);
     mpi::halo_arguments all{.comm = comm};
     all.grid.extents.assign(grid, grid + n);
-    for (std::size_t k = 0; k < n; ++k) all.grid.periodic.push_back(periodic[k] != 0);
+    for (std::size_t k = 0; k < n; ++k) all.grid.periodic.push_back(wraps[k] != 0);
     all.widths.assign(width, width + n);
     for (int f = 0; f < num_fields; ++f)
       all.fields.push_back(layout_of(fields[f], {interior, n}, {width, n}, type));
@@ -244,10 +244,10 @@ int railpass_halo_create(MPI_Comm comm, int dimensions, const int* grid, const i
     *halo = new railpass_halo_s{mpi::halo(std::move(all))};
   });
 }
-int railpass_halo_create_f(MPI_Fint comm, int dimensions, const int* grid, const int* periodic,
+int railpass_halo_create_f(MPI_Fint comm, int dimensions, const int* grid, const int* wraps,
                            int num_fields, void* const* fields, const int64_t* interior,
                            const int64_t* width, MPI_Fint type, int corners, railpass_halo* halo) {
-  return railpass_halo_create(MPI_Comm_f2c(comm), dimensions, grid, periodic, num_fields, fields,
+  return railpass_halo_create(MPI_Comm_f2c(comm), dimensions, grid, wraps, num_fields, fields,
                               interior, width, MPI_Type_f2c(type), corners, halo);
 }
 
@@ -279,16 +279,16 @@ int railpass_halo_free(railpass_halo* halo) {
   });
 }
 
-int railpass_suggest_grid(MPI_Comm comm, int dimensions, const int64_t* global, const int* periodic,
+int railpass_suggest_grid(MPI_Comm comm, int dimensions, const int64_t* global, const int* wraps,
                           int64_t width, int64_t element_bytes, int corners, int* grid) {
   return code_of([&] {
     require_dimensions(dimensions, "railpass_suggest_grid: expected 1 to 64 dimensions");
     require(
-        global && periodic && grid,
+        global && wraps && grid,
         "railpass_suggest_grid: expected what is global and periodic, and a place for the grid");
     const auto n = std::size_t(dimensions);
     std::vector<bool> sides;
-    for (std::size_t k = 0; k < n; ++k) sides.push_back(periodic[k] != 0);
+    for (std::size_t k = 0; k < n; ++k) sides.push_back(wraps[k] != 0);
     std::ranges::copy(
         mpi::suggest_grid(
             comm, {global, n}, sides,
@@ -296,9 +296,8 @@ int railpass_suggest_grid(MPI_Comm comm, int dimensions, const int64_t* global, 
         grid);
   });
 }
-int railpass_suggest_grid_f(MPI_Fint comm, int dimensions, const int64_t* global,
-                            const int* periodic, int64_t width, int64_t element_bytes, int corners,
-                            int* grid) {
-  return railpass_suggest_grid(MPI_Comm_f2c(comm), dimensions, global, periodic, width,
-                               element_bytes, corners, grid);
+int railpass_suggest_grid_f(MPI_Fint comm, int dimensions, const int64_t* global, const int* wraps,
+                            int64_t width, int64_t element_bytes, int corners, int* grid) {
+  return railpass_suggest_grid(MPI_Comm_f2c(comm), dimensions, global, wraps, width, element_bytes,
+                               corners, grid);
 }

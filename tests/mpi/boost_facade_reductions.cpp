@@ -180,8 +180,8 @@ TEMPLATE_TEST_CASE("reduce_scatter and reduce_scatter_block", "", int, railpass:
 TEST_CASE("operations of MPI, of Boost.MPI, of the standard library, and with state") {
   const boost::mpi::communicator comm = railpass::tuned_world();
   const int p = comm.size(), rank = comm.rank();
-  const int modulus = 97;
-  const auto times = [modulus](int a, int b) { return a * b % modulus; };
+  constexpr int modulus = 97;
+  const auto times = [](int a, int b) { return a * b % modulus; };
   int product = 1, before = 1;
   for (int k = 0; k < p; ++k) {
     if (k == rank) before = product;

@@ -18,8 +18,6 @@ namespace railpass::test {
 
 class merge_mail {
  public:
-  explicit merge_mail(int num_ranks) : num_ranks_(num_ranks) {}
-
   /// Makes the steps that are due on a rank. False if it has to wait for another one first.
   bool make_steps(int rank, select::lockstep& ls,
                   const std::function<void(select::merge_outcome)>& consumed) {
@@ -114,7 +112,6 @@ class merge_mail {
     busiest_ = std::max(busiest_, ++mine.count);
   }
 
-  int num_ranks_;
   std::map<std::tuple<std::int64_t, int, int>, words> mail_;
   std::int64_t steps_ = 0;
   std::size_t longest_ = 0;

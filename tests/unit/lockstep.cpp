@@ -63,7 +63,7 @@ class ranks {
  public:
   ranks(int num_ranks, const lockstep_settings& settings, std::string policy, std::uint64_t seed,
         const merge_costs& costs = {}, double passed_s = 0)
-      : policy_(std::move(policy)), random_(seed), charged_s_(costs.spread_s), mail_(num_ranks) {
+      : policy_(std::move(policy)), random_(seed), charged_s_(costs.spread_s) {
     for (int r = 0; r < num_ranks; ++r) steps_.emplace_back(settings, r, num_ranks);
     steps_[0].expect(costs, passed_s);
   }
@@ -340,7 +340,7 @@ TEST_CASE("a rank that missed a call is noticed in the next merge") {
   // The program alternates between two sizes.
   const std::array keys{key_of(collective::all_reduce, 12), key_of(collective::all_reduce, 14)};
   std::array<lockstep, 2> steps{lockstep({}, 0, 2), lockstep({}, 1, 2)};
-  merge_mail mail(2);
+  merge_mail mail;
   std::array<int, 2> calls{}, adopted{}, noticed{};
   int posted_at = 0;
   std::array<bool, 2> in_call{};

@@ -115,7 +115,7 @@ class ranks {
   random_stream random_;
   std::size_t corrupted_, wrong_word_;
   std::vector<member> members_;
-  test::merge_mail mail_{int(num_ranks)};
+  test::merge_mail mail_;
   std::map<int, plan_message> first_plans_;
   std::vector<int> arms_;  // by call
   std::map<int, std::size_t> mismatches_;

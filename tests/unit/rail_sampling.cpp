@@ -274,10 +274,8 @@ namespace {
 link_samples samples_of(double latency_s, double asking_s, const std::vector<double>& rates,
                         double joint, double copy_s_per_byte = 2e-10) {
   link_samples s;
-  double sum = 0;
   const std::vector<double> small = powers_of_two(64, 65536), large = powers_of_two(4096, 1 << 22);
   for (std::size_t r = 0; r < rates.size(); ++r) {
-    sum += rates[r];
     s.joint.push_back({{int(r)}, rates[r]});
     const auto at = [&, r](double more_s, double s_per_byte) {
       return [=, &rates](double b) { return latency_s + more_s + b / rates[r] + b * s_per_byte; };

@@ -72,7 +72,7 @@ struct context {
 class machine_of_arms {
  public:
   machine_of_arms(const context& c, std::map<std::string, double> seconds, double others_s)
-      : context_(c), others_s_(others_s) {
+      : others_s_(others_s) {
     for (const auto& [name, s] : seconds) seconds_[c.number_of(name)] = s;
   }
   double seconds(int arm) const {
@@ -100,7 +100,6 @@ class machine_of_arms {
   }
 
  private:
-  const context& context_;
   std::map<int, double> seconds_;
   double others_s_;
   select::random_stream random_{7};

@@ -227,7 +227,7 @@ seen_by_leader after_calls(collective op, double error_s) {
   const std::array ahead_s{0.0, error_s > 0 ? 1000.0 : 0.0};
   std::array steps{lockstep({}, 0, 2), lockstep({}, 1, 2)};
   for (lockstep& one : steps) one.share_clock();
-  test::merge_mail mail(2);
+  test::merge_mail mail;
   std::array now_s{up_s, up_s};
   for (int i = 0; i < 200; ++i) {
     for (std::size_t r = 0; r < steps.size(); ++r) {

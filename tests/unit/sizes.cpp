@@ -44,8 +44,7 @@ std::vector<arm_prior> priors_for(double bytes) {
 /// A communicator whose ranks are all here and make calls of an all_to_allv.
 class ranks {
  public:
-  ranks(int num_ranks, double ask_s, double min_bytes = 0)
-      : ask_s_(ask_s), min_bytes_(min_bytes), mail_(num_ranks) {
+  ranks(int num_ranks, double ask_s, double min_bytes = 0) : ask_s_(ask_s), min_bytes_(min_bytes) {
     for (int r = 0; r < num_ranks; ++r) steps_.emplace_back(lockstep_settings{}, r, num_ranks);
     steps_[0].expect({.spread_s = 4e-6, .at_once_s = 20e-6, .ask_s = ask_s});
   }

@@ -265,7 +265,7 @@ TEST_CASE("a merge brings what all ranks measured, and the leader keeps both apa
   CAPTURE(name_of(op), gives_core);
   const context_key key{.op = op, .size_class = 4};
   std::array steps{lockstep({}, 0, 3), lockstep({}, 1, 3), lockstep({}, 2, 3)};
-  test::merge_mail mail(3);
+  test::merge_mail mail;
   double now_s = 1000;
   for (int i = 0; i < 300; ++i) {
     for (lockstep& ls : steps) ls.begin_call();
@@ -338,7 +338,7 @@ TEST_CASE("where ranks share cores an arm does not seem faster by letting the ot
   constexpr std::array arm_s{5 * call_s, 7 * call_s}, apart{0.45, 0.78};
   const context_key key{.op = collective::all_reduce, .size_class = 4};
   std::array steps{lockstep({}, 0, 2), lockstep({}, 1, 2)};
-  test::merge_mail mail(2);
+  test::merge_mail mail;
   random_stream random(seed);
   double now_s = 0;
   for (int i = 0; i < 2000; ++i) {
@@ -384,7 +384,7 @@ TEST_CASE("an arm that is tried after a slower one is not taken to be quicker th
   const context_key key{.op = collective::all_reduce, .size_class = 4};
   std::array steps{lockstep({}, 0, 2), lockstep({}, 1, 2)};
   std::array ended_s{0.0, 0.0};
-  test::merge_mail mail(2);
+  test::merge_mail mail;
   double now_s = 0;
   for (int i = 0; i < 200; ++i) {
     for (lockstep& ls : steps) ls.begin_call();
