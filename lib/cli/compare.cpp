@@ -33,7 +33,7 @@ struct options {
   json_output json;
 };
 
-// Of a launcher's command, the program is the first word that is linked with an MPI library.
+// The program in a launcher's command is the first word that is linked with an MPI library.
 mpi_family family_of_command(const std::vector<std::string>& command, launcher_kind kind) {
   for (const std::string& word : command)
     if (const mpi_family found = family_of_program(word); found != mpi_family::unknown)
@@ -145,7 +145,7 @@ void run_pairs(std::array<way, 2>& ways, int repetitions, progress_bar& progress
   for (int r = 0; r <= repetitions; ++r) {
     const double pair_began_s = steady_clock_s();
     if (r > 1 && pair_began_s - began_s + pair_s > budget_s) break;
-    // Who comes first changes, and the first pair only warms caches up.
+    // The order within pairs alternates. The first pair only warms caches up.
     for (std::size_t i = 0; i < 2; ++i) {
       way& w = ways[(i + std::size_t(r)) % 2];
       progress.show(double(2 * r + int(i)) / (2 * repetitions + 2), w.name);

@@ -3,6 +3,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdint>
+#include <optional>
+#include <vector>
+
 namespace railpass::internal::cli {
 
 declared_option& declared_option::value_name(const std::string& name) {
@@ -46,34 +50,22 @@ declared_option& declared_option::separated_by(char separator) {
   return *this;
 }
 
-declared_option add_option(CLI::App& app, const std::string& names, std::string& value,
+template <class Value>
+declared_option add_option(CLI::App& app, const std::string& names, Value& value,
                            const std::string& help) {
   return declared_option(*app.add_option(names, value, help));
 }
-declared_option add_option(CLI::App& app, const std::string& names, int& value,
-                           const std::string& help) {
-  return declared_option(*app.add_option(names, value, help));
-}
-declared_option add_option(CLI::App& app, const std::string& names, std::optional<int>& value,
-                           const std::string& help) {
-  return declared_option(*app.add_option(names, value, help));
-}
-declared_option add_option(CLI::App& app, const std::string& names, std::uint64_t& value,
-                           const std::string& help) {
-  return declared_option(*app.add_option(names, value, help));
-}
-declared_option add_option(CLI::App& app, const std::string& names, double& value,
-                           const std::string& help) {
-  return declared_option(*app.add_option(names, value, help));
-}
-declared_option add_option(CLI::App& app, const std::string& names, std::vector<int>& value,
-                           const std::string& help) {
-  return declared_option(*app.add_option(names, value, help));
-}
-declared_option add_option(CLI::App& app, const std::string& names, std::vector<std::string>& value,
-                           const std::string& help) {
-  return declared_option(*app.add_option(names, value, help));
-}
+#define RAILPASS_OPTION_TYPE(type) \
+  template declared_option add_option(CLI::App&, const std::string&, type&, const std::string&);
+RAILPASS_OPTION_TYPE(std::string)
+RAILPASS_OPTION_TYPE(int)
+RAILPASS_OPTION_TYPE(std::optional<int>)
+RAILPASS_OPTION_TYPE(std::uint64_t)
+RAILPASS_OPTION_TYPE(double)
+RAILPASS_OPTION_TYPE(std::vector<int>)
+RAILPASS_OPTION_TYPE(std::vector<std::string>)
+#undef RAILPASS_OPTION_TYPE
+
 declared_option add_flag(CLI::App& app, const std::string& names, bool& value,
                          const std::string& help) {
   return declared_option(*app.add_flag(names, value, help));

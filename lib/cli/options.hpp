@@ -4,11 +4,8 @@
 // files that print help, or that read what was declared, include it.
 #pragma once
 
-#include <cstdint>
 #include <initializer_list>
-#include <optional>
 #include <string>
-#include <vector>
 
 namespace CLI {
 class App;
@@ -40,20 +37,9 @@ class declared_option {
 };
 
 /// Declares an option ("-n,--ranks") or an argument ("files"). The value must live until the verb
-/// runs.
-declared_option add_option(CLI::App& app, const std::string& names, std::string& value,
-                           const std::string& help);
-declared_option add_option(CLI::App& app, const std::string& names, int& value,
-                           const std::string& help);
-declared_option add_option(CLI::App& app, const std::string& names, std::optional<int>& value,
-                           const std::string& help);
-declared_option add_option(CLI::App& app, const std::string& names, std::uint64_t& value,
-                           const std::string& help);
-declared_option add_option(CLI::App& app, const std::string& names, double& value,
-                           const std::string& help);
-declared_option add_option(CLI::App& app, const std::string& names, std::vector<int>& value,
-                           const std::string& help);
-declared_option add_option(CLI::App& app, const std::string& names, std::vector<std::string>& value,
+/// runs. options.cpp lists the types.
+template <class Value>
+declared_option add_option(CLI::App& app, const std::string& names, Value& value,
                            const std::string& help);
 /// Declares an option without a value.
 declared_option add_flag(CLI::App& app, const std::string& names, bool& value,

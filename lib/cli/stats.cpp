@@ -82,7 +82,7 @@ std::vector<const select::context_statistics*> contexts_to_show(const select::st
   return contexts;
 }
 
-// What is said of contexts that are not shown; empty if all are.
+// A sentence about the contexts that are left out; empty if all contexts are shown.
 std::string others_than(std::span<const select::context_statistics* const> shown,
                         const select::statistics_dump& dump) {
   if (shown.size() == dump.contexts.size()) return "";

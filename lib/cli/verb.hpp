@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What every verb of the railpass program shares: its description, how results are written (--json,
-// --csv, --wide), the progress bar.
+// Shared parts of the verbs: descriptions, output of results (--json, --csv, --wide), the progress
+// bar.
 #pragma once
 
 #include "lib/cli/arguments.hpp"
@@ -39,8 +39,8 @@ struct placed_ranks {
   int ranks_per_cache = 0;  ///< of one node; 0: they share one
 };
 
-/// -p, --ranks-per-node and --ranks-per-cache, for at most so many ranks. They must live until the
-/// verb runs.
+/// Declares -p, --ranks-per-node and --ranks-per-cache. `ranks` must live until the verb runs.
+/// @param most largest number of ranks
 void declare_ranks(CLI::App& app, placed_ranks& ranks, int most);
 
 /// "; did you mean '--ranks'?" if the first word that the verb does not know is like an option.
@@ -80,7 +80,7 @@ class json_output {
 /// Writes a file a verb was asked for, atomically; "-" is standard output. Throws error.
 void write_output(const std::string& path, const std::string& text);
 
-/// A progress bar on standard error, or on that of the launcher: shown only if that is a terminal.
+/// A progress bar on standard error of this process or of its launcher, if it is a terminal.
 /// For one rank of a job.
 class progress_bar {
  public:
@@ -94,7 +94,7 @@ class progress_bar {
 
  private:
   std::string title_;
-  std::string terminal_;  // empty: nobody looks
+  std::string terminal_;  // empty: there is none
   double last_s_ = 0;
 };
 

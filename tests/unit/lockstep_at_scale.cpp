@@ -39,7 +39,7 @@ class ranks {
     members_[0].steps.expect({.spread_s = 1e-6});
   }
 
-  /// Lets ranks go on in random order until all have made all calls. False: nobody can.
+  /// Lets ranks proceed in random order until all calls are made. False if no rank can proceed.
   bool run() {
     std::vector<std::size_t> left(num_ranks);
     for (std::size_t r = 0; r < num_ranks; ++r) left[r] = r;

@@ -29,7 +29,7 @@ inline constexpr std::span<const policy_description> policies = listed_policies;
 namespace railpass::select {
 
 /// Returns the policy of this name.
-/// @throws error, which lists the known policies, if there is none
+/// @throws error with a list of the known policies, if there is no such policy
 inline const policy_description& require_policy(std::string_view name) {
   for (const policy_description& p : policies)
     if (p.name == name) return p;

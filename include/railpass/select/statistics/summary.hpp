@@ -27,8 +27,8 @@ struct estimate {
 /// first version; negative: lost. The estimate comes from pairs of an arm's calls with native's. An
 /// arm with too few of them is compared with the mean of native's samples, which saw the machine at
 /// other times: its error is so large that it decides no verdict alone, and the errors of several
-/// such arms add up. Empty if more than half of the calls are of such arms, or if native was not
-/// timed where needed.
+/// such arms add up. Empty if such arms have more than half of the calls and more than 32, or
+/// if native was not timed where needed.
 inline std::optional<estimate> saved_s(const context_statistics& context) {
   constexpr std::int64_t few_calls = 32;
   const auto native = std::ranges::find(context.arms, context.baseline, &arm_statistics::arm);
