@@ -59,13 +59,13 @@ class ProgramTest(unittest.TestCase):
         """Runs one process and checks its exit status."""
         result = self.start([PROGRAM, *map(str, arguments)], **options)
         self.assertEqual(result.returncode, status,
-                         f"{arguments}\n{result.stdout}\n{result.stderr}")
+                         f"{arguments}\n{result.stderr}\n{result.stdout}")
         return result
 
     def run_ranks(self, ranks, *arguments, status=0, **options):
         result = self.start([MPIEXEC, "-n", str(ranks), PROGRAM, *map(str, arguments)], **options)
         self.assertEqual(result.returncode, status,
-                         f"{ranks} ranks: {arguments}\n{result.stdout}\n{result.stderr}")
+                         f"{ranks} ranks: {arguments}\n{result.stderr}\n{result.stdout}")
         return result
 
     def json_of(self, *arguments, **options):
