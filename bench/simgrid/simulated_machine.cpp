@@ -136,7 +136,7 @@ ordered_json merge(const measure::job& j, bool at_once) {
     throw error("no communicator for merges could be made");
   const auto lane = std::make_shared<base_lane>();
   all.take(*place.of, 0);
-  lane->become(std::move(place), 0);
+  lane->become(std::move(place), 0, 0);
   messages.connect(lane);
   const std::int64_t others = at_once ? 1 : 0;  // the first one is spread
   double total_s = 0, mine_s = 0;

@@ -24,6 +24,7 @@
 // MPI_REQUEST_NULL there.
 inline MPI_Request *railpass_vain_begin = nullptr, *railpass_vain_end = nullptr,
                    *railpass_ended = nullptr;
+inline MPI_Status railpass_status_of_ended;
 
 inline int railpass_test_some(int count, MPI_Request* requests, int* found, int* indices,
                               MPI_Status* statuses) {
@@ -33,6 +34,7 @@ inline int railpass_test_some(int count, MPI_Request* requests, int* found, int*
     if (railpass_ended < requests || railpass_ended >= end) return MPI_SUCCESS;
     *found = 1;
     *indices = int(railpass_ended - requests);
+    *statuses = railpass_status_of_ended;
     *railpass_ended = MPI_REQUEST_NULL;
     railpass_vain_begin = railpass_vain_end = railpass_ended = nullptr;
     return MPI_SUCCESS;
@@ -55,7 +57,7 @@ inline int railpass_give_way() {
   if (railpass_ended || railpass_vain_begin == railpass_vain_end) return 0;
   int index = MPI_UNDEFINED;
   PMPI_Waitany(int(railpass_vain_end - railpass_vain_begin), railpass_vain_begin, &index,
-               MPI_STATUS_IGNORE);
+               &railpass_status_of_ended);
   if (index == MPI_UNDEFINED) return 0;
   railpass_ended = railpass_vain_begin + index;
   static char not_null;
@@ -91,7 +93,16 @@ inline int railpass_test_all_slowly(int count, MPI_Request* requests, int* done,
   return code;
 }
 
+// SMPI lacks MPI's.
+inline int railpass_elements(const MPI_Status* status, MPI_Datatype type, MPI_Count* elements) {
+  int count = 0;
+  const int code = PMPI_Get_count(const_cast<MPI_Status*>(status), type, &count);
+  *elements = count;
+  return code;
+}
+
 #define PMPI_Testsome railpass_test_some
+#define PMPI_Get_elements_x railpass_elements
 #define PMPI_Test railpass_test
 #define PMPI_Iprobe railpass_nothing_found
 #define MPI_Test railpass_test_slowly
