@@ -5,8 +5,10 @@ planted gain, in turns.
 
     ninja -C BUILD worth_planted
     python3 bench/worth/planted.py BUILD [--gains 10,5,0,-3,-10] [--launches 20] [--calls 3000]
+    python3 bench/worth/planted.py BUILD --gains 0 --launches 50 --calls 1000 --programs all
 
-Counted is the summary's verdict on the whole run.
+Counted is the summary's verdict on the whole run. Programs (planted.cpp) end each call in a collective
+of the MPI library to which ranks come at different times.
 """
 
 import argparse
@@ -18,6 +20,8 @@ import subprocess
 import sys
 
 VERDICTS = ("faster", "slower", "cannot tell")
+PROGRAMS = [f"{collective}/{late}" for collective in ("all_reduce", "broadcast", "gather", "all_to_all")
+            for late in ("random", "one_late", "by_turns")]
 
 
 def main():
@@ -27,6 +31,7 @@ def main():
     options.add_argument("--launches", type=int, default=20)
     options.add_argument("--calls", type=int, default=3000)
     options.add_argument("--microseconds", type=int, default=200, help="of a call of the usual version")
+    options.add_argument("--programs", default="", help="in one list, or all; default: no collective")
     options.add_argument("--ranks", type=int, default=2)
     options.add_argument("--mpiexec", default="mpiexec --bind-to core",
                          help="more ranks than cores need an MPI that yields when it is idle")
@@ -41,9 +46,10 @@ def main():
     environment = {k: v for k, v in os.environ.items() if not k.startswith("RAILPASS")}
     environment.update(RAILPASS_SUMMARY="1", RAILPASS_KNOWLEDGE="off")
 
-    def verdict(gain):
+    def verdict(kind, gain, seed):
         done = subprocess.run([*shlex.split(o.mpiexec), "-n", str(o.ranks), program, str(gain),
-                               str(o.calls), str(o.microseconds)], env=environment,
+                               str(o.calls), str(o.microseconds), *filter(None, [kind])],
+                              env={**environment, "SEED": str(seed), "RAILPASS_SEED": str(seed)},
                               capture_output=True, text=True, timeout=600,
                               stdin=subprocess.DEVNULL, check=False)
         if done.returncode != 0:
@@ -53,18 +59,19 @@ def main():
             sys.exit(f"no verdict in: {done.stderr}")
         return said[1]
 
-    counts = {g: dict.fromkeys(VERDICTS, 0) for g in gains}
+    cells = [(p, g) for p in (PROGRAMS if o.programs == "all" else o.programs.split(",")) for g in gains]
+    counts = {c: dict.fromkeys(VERDICTS, 0) for c in cells}
     for i in range(o.launches):
-        for k in range(len(gains)):  # who comes first changes
-            gain = gains[(i + k) % len(gains)]
-            counts[gain][verdict(gain)] += 1
+        for k in range(len(cells)):  # who comes first changes
+            cell = cells[(i + k) % len(cells)]
+            counts[cell][verdict(*cell, seed=i + 1)] += 1
 
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, load "
           f"{os.getloadavg()[0]:.2f}, {o.ranks} ranks, {o.calls} calls of {o.microseconds} us, "
           f"{o.launches} launches each")
-    print("  planted  " + "  ".join(VERDICTS))
-    for g in gains:
-        print(f"  {g:+6.0f} %  " + "  ".join(f"{counts[g][v]:{len(v)}d}" for v in VERDICTS))
+    print("  program               planted  " + "  ".join(VERDICTS))
+    for (p, g), found in counts.items():
+        print(f"  {p or '-':20}  {g:+6.0f} %  " + "  ".join(f"{found[v]:{len(v)}d}" for v in VERDICTS))
 
 
 if __name__ == "__main__":
