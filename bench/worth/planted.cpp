@@ -58,12 +58,12 @@ void communicate(std::string_view collective, int num_ranks) {
 }
 
 struct lateness {
-  std::string_view how;
+  std::string_view how;  // empty: none is late
   int rank = 0, num_ranks = 1;
   std::mt19937 random;
 
   double calls(long round) {
-    if (how == "none") return 0;
+    if (how.empty() || how == "none") return 0;
     if (how == "random") return std::uniform_real_distribution<>(0, 10)(random);
     if (how == "one_late") return rank == num_ranks - 1 ? 5 : 0;
     if (how == "by_turns") return rank == round % num_ranks ? 5 : 0;
@@ -80,9 +80,8 @@ int main(int argc, char** argv) {
   const double call_us = argc > 3 ? std::atof(argv[3]) : 200;
   const std::string_view program = argc > 4 ? argv[4] : "";
   const std::string_view collective = program.substr(0, program.find('/'));
-  lateness late{.how = program.empty()
-                           ? "none"
-                           : program.substr(std::min(program.size(), collective.size() + 1))};
+  lateness late;
+  late.how = program.substr(std::min(program.size(), collective.size() + 1));
   MPI_Comm_rank(MPI_COMM_WORLD, &late.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &late.num_ranks);
   const char* const seed = std::getenv("SEED");
