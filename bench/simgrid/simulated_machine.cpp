@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What bench/regret runs under smpirun. Times are simulated seconds; JSON goes to the file OUT.
+// The program that bench/regret runs under smpirun. Times are simulated seconds; JSON goes to the
+// file OUT.
 //
 //     simulated_machine samples OUT
 //         what `railpass sample` measures of the links
@@ -57,8 +58,8 @@ using nlohmann::ordered_json;
 using namespace railpass;
 using namespace railpass::internal;
 
-/// What begins later than was agreed would count as slow. Any other exception than an `error` ends
-/// all ranks.
+/// A late beginning would count as a slow call, so it throws. Exceptions other than `error` end all
+/// ranks.
 void sleep_until(double moment_s) {
   const double left_s = moment_s - MPI_Wtime();
   if (left_s <= 0) throw std::logic_error("the moment agreed on has passed");
@@ -158,7 +159,7 @@ ordered_json merge(const measure::job& j, bool at_once) {
   return {{"adds_s", total_s}, {"charged_s", largest(mine_s)}};
 }
 
-/// What the first plan of a context adds to its first call.
+/// The time that a context's first plan adds to its first call.
 double first_plan_s() {
   select::plan_message message{};
   return timed(
@@ -166,8 +167,8 @@ double first_plan_s() {
 }
 
 /// Merges that no context asks for are ever further apart, a step in each of 2 h calls: from call 2
-/// on, then from three times as many calls on as there were until the end of the last one. After
-/// two of them there is none for more calls than are timed.
+/// on, then each time after three times as many calls as had passed when the last merge ended.
+/// After two such merges, the next merge comes after all timed calls.
 void pass_first_merges(const measure::job& j, const tuned_world& world) {
   const int calls = 7 + 8 * select::tree_place{j.rank, j.num_ranks}.height();
   measure::workload w(j, collective::broadcast, 8, 0);

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A program with a planted gain: a set of versions, the last of which has so many percent less work
-// to do than the others. mpirun -n 2 worth_planted PERCENT [CALLS [MICROSECONDS [PROGRAM]]]
-// Without PROGRAM there are two versions, and no rank waits for another. A program such as
-// all_reduce/random has six, each of which ends in that collective of the MPI library; before each
-// call ranks compute for 0 to 10 times a call's time (random), the last one for 5 times (one_late),
-// the ranks by turns for 5 times (by_turns), or none does (none). Ranks draw from the seed in SEED.
-// bench/worth/planted.py runs it many times and counts what the summary says.
+// A program with a planted gain: a function set whose last version has PERCENT less work than its
+// other versions.
+//
+//     mpirun -n 2 worth_planted PERCENT [CALLS [MICROSECONDS [PROGRAM]]]
+//
+// Without PROGRAM, the set has two versions without communication. PROGRAM is COLLECTIVE/LATENESS,
+// for example all_reduce/random: the set has six versions, and each version ends with that
+// collective of the MPI library. LATENESS is the computing before a call, in lengths of a call:
+// random: 0 to 10 on each rank; one_late: 5 on the last rank; by_turns: 5 on one rank, in turns;
+// none. The environment variable SEED is the seed of random lateness. bench/worth/planted.py
+// launches the program many times and counts the summary's verdicts.
 #include "railpass/base/clock.hpp"
 #include "railpass/function_set.hpp"
 

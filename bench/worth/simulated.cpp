@@ -75,7 +75,8 @@ operation all_wait(std::function<double(int arm, int round)> taken_us) {
 operation all_wait(arm_times taken_us) {
   return all_wait([=](int arm, int) { return taken_us[std::size_t(arm)]; });
 }
-/// The root, rank 0, leaves after its part, and the last leaf has the data so long after it came.
+/// The root, rank 0, leaves after `root_us`. The last leaf has the data `leaf_us` after the root
+/// came.
 operation broadcast(arm_times root_us, arm_times leaf_us) {
   return {collective::broadcast, [=](int arm, int, clocks& now, double noise) {
             const double came = now[0], unit = us * noise;
@@ -86,7 +87,7 @@ operation broadcast(arm_times root_us, arm_times leaf_us) {
             now[0] = came + root_us[std::size_t(arm)] * unit;
           }};
 }
-/// The leaves leave after their part, the root so long after the last one came.
+/// The leaves leave after `leaf_us`. The root leaves `root_us` after the last rank came.
 operation reduce(arm_times root_us, arm_times leaf_us) {
   return {collective::reduce, [=](int arm, int, clocks& now, double noise) {
             const double unit = us * noise;
@@ -354,7 +355,7 @@ operation by_delays(collective op, arms_us arms, int root = 0) {
 delays_us alike(double all) {
   return [=](int, int) { return all; };
 }
-/// Rank 0 has all after `up`, and the others have the result after `down`.
+/// Data go from other ranks to rank 0 in `up`, and from rank 0 to other ranks in `down`.
 delays_us by_rank_0(double up, double down) {
   return [=](int from, int to) { return 5 + (from == 0 ? 0 : up) + (to == 0 ? 0 : down); };
 }
@@ -466,7 +467,7 @@ std::vector<family> families() {
   return all;
 }
 
-/// What ranks compute before each round, in lengths of a call.
+/// Computing of ranks before each round, in lengths of a call.
 constexpr std::array lateness_in_calls{0.0, 1.0, 10.0};
 
 std::vector<std::function<double(int, int, random_stream&)>> latenesses(double calls) {

@@ -18,7 +18,7 @@ namespace railpass::test {
 
 class merge_mail {
  public:
-  /// Makes the steps that are due on a rank. False if it has to wait for another one first.
+  /// Makes the due steps of a rank. False if the rank has to wait for another rank's message.
   bool make_steps(int rank, select::lockstep& ls,
                   const std::function<void(select::merge_outcome)>& consumed) {
     for (; ls.due() != select::merge_step::none; ++steps_)

@@ -25,8 +25,7 @@ context_key key_of_call(int call) {
 
 class ranks {
  public:
-  /// `corrupted` gets another `word` than the others in the message with the first plan of context
-  /// 1.
+  /// Rank `corrupted` receives a wrong `word` in the message with the first plan of context 1.
   ranks(int calls, std::uint64_t seed, std::size_t corrupted = num_ranks, std::size_t word = 0)
       : calls_(calls),
         random_(seed),

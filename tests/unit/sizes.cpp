@@ -49,7 +49,7 @@ class ranks {
     steps_[0].expect({.spread_s = 4e-6, .at_once_s = 20e-6, .ask_s = ask_s});
   }
 
-  /// One call, in which one rank sends and receives so much and the others less. Returns the arm.
+  /// One call: one rank sends and receives `bytes`, the other ranks less. Returns the arm.
   int call(double bytes) {
     for (lockstep& ls : steps_)
       if (ls.begin_call()) ls.begin_steps(now_s_);
