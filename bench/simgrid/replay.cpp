@@ -183,8 +183,10 @@ recollection of_the_same(const cell& c, knowledge::experience known) {
 
 std::vector<select::arm_prior> recalled(const cell& c, const recollection& r) {
   std::vector<select::arm_prior> priors = c.priors;
-  knowledge::correct_by_experience(priors, arms_of(c.key.op), r.known, r.predicted_there,
-                                   r.octaves);
+  const std::vector<arm> arms = arms_of(c.key.op);
+  knowledge::correct_by_experience(
+      priors, [&](int number) { return name_of(arms[std::size_t(number)]); }, r.known,
+      r.predicted_there, r.octaves);
   return priors;
 }
 

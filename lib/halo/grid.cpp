@@ -42,12 +42,10 @@ std::optional<measured_exchange> recalled(process& p, const grid_query& q, const
   const std::vector<std::int64_t> lengths = message_lengths(q, grid, internal::halo::most_lengths);
   for (const bool in_two_parts : {false, true}) {
     const knowledge::set_kind kind{.shape = {in_two_parts, q.corners}, .features = lengths};
-    const std::vector<knowledge::neighbour> near =
-        p.recall_near({.collective = name,
-                       .operation = kind.text(),
-                       .num_ranks = int(q.host_of_rank.size()),
-                       .ranks_per_node = ranks_per_host},
-                      {});
+    const knowledge::problem of{.collective = name,
+                                .num_ranks = int(q.host_of_rank.size()),
+                                .ranks_per_node = ranks_per_host};
+    const std::vector<knowledge::neighbour> near = p.recall_near({of, kind, {}});
     std::vector<std::string> versions;
     for (const knowledge::neighbour& n : near)
       for (const knowledge::arm_experience& a : n.known.arms)

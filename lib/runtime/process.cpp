@@ -93,6 +93,11 @@ std::string owed_over(open_transport& rails) {
          std::to_string(rails.num_ranks()) + ", whose send has ended,";
 }
 
+// Everything learnt on a communicator whose rank 0 is this process.
+void add_statistics(const communicator_state& of, select::statistics_dump& dump) {
+  of.for_each_tuning([&](const tuned_contexts& t) { t.add_statistics(dump); });
+}
+
 }  // namespace
 
 constinit std::atomic<process*> process::running_{nullptr};
@@ -267,7 +272,7 @@ knowledge::run_record process::learnt() {
     dump = freed_;
     for (const communicator_state* const state : communicators_)
       if (world_rank_ == 0 || tells(world_rank_, world_size_, state->num_ranks()))
-        state->add_statistics(dump);
+        add_statistics(*state, dump);
   }
   dump.written_at = files::utc_now();
   knowledge::run_record run = worth_keeping(dump);
@@ -414,7 +419,7 @@ void process::remove(communicator_state& state) {
   if (std::erase(communicators_, &state) == 0) return;
   try {
     select::statistics_dump gone;
-    state.add_statistics(gone);
+    add_statistics(state, gone);
     remember(gone);
     select::add_freed(freed_, std::move(gone));
   } catch (const std::bad_alloc&) {  // an incomplete dump is better than a failed free
@@ -434,7 +439,8 @@ std::optional<knowledge::experience> process::recall(const knowledge::problem& o
   constexpr std::size_t enough = 8;
   select::statistics_dump living;
   for (const communicator_state* const state : communicators_)
-    if (living.contexts.size() < enough) state->add_contexts_like(of, living);
+    if (living.contexts.size() < enough && state->num_ranks() == of.num_ranks)
+      state->for_each_tuning([&](const tuned_contexts& t) { t.add_contexts_like(of, living); });
   living.written_at = files::utc_now();
   const std::vector<knowledge::experience> here = worth_keeping(living).contexts;
   const knowledge::experience *const earlier = knowledge::closest(known_, of),
@@ -446,17 +452,17 @@ std::optional<knowledge::experience> process::recall(const knowledge::problem& o
                                                                                     : *earlier;
 }
 
-std::vector<knowledge::neighbour> process::recall_near(const knowledge::problem& of,
-                                                       const feature_distance& by) {
+std::vector<knowledge::neighbour> process::recall_near(const knowledge::near_search& wanted) {
   const own_float_environment own;
   const std::lock_guard lock(mutex_);
   std::vector<knowledge::neighbour> near;
-  for (communicator_state* const state : communicators_) state->sets().add_near(of, by, near);
+  for (const communicator_state* const state : communicators_)
+    state->for_each_tuning([&](const tuned_contexts& t) { t.add_near(wanted, near); });
   const std::string now = files::utc_now();
   for (const knowledge::experience& e : known_)
-    if (const auto away = knowledge::near(e.of, of, by))
-      near.push_back({.distance = *away,
-                      .octaves = knowledge::octaves_larger(e.of, of),
+    if (const auto away = knowledge::near(e.of, wanted))
+      near.push_back({.distance = away->distance,
+                      .octaves = away->octaves,
                       .days_ago = knowledge::days_between(e.last_at, now).value_or(0),
                       .known = e});
   std::ranges::stable_sort(near, {}, &knowledge::neighbour::distance);
@@ -480,7 +486,7 @@ select::statistics_dump process::statistics() {
   const own_float_environment own;
   const std::lock_guard lock(mutex_);
   select::statistics_dump dump = freed_;
-  for (const communicator_state* const state : communicators_) state->add_statistics(dump);
+  for (const communicator_state* const state : communicators_) add_statistics(*state, dump);
   for (const auto& rails : rails_)
     std::ranges::move(statistics_of(rails->transport), std::back_inserter(dump.rails));
   dump.machine_id = files::this_machine(num_hosts_, mpi_library_);

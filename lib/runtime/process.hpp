@@ -71,8 +71,7 @@ class process {
   /// Knowledge about problems of a function set with near features, the nearest first; see
   /// knowledge::near(). Live communicators of this run count whatever the setting. Throws
   /// std::bad_alloc.
-  std::vector<knowledge::neighbour> recall_near(const knowledge::problem& of,
-                                                const feature_distance& by);
+  std::vector<knowledge::neighbour> recall_near(const knowledge::near_search& wanted);
   /// Sends the knowledge that rank 0 of MPI_COMM_WORLD has read, and the resulting stakes, to all
   /// ranks. Collective over MPI_COMM_WORLD, before any call, if all ranks run railpass.
   void share_knowledge();

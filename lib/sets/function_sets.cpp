@@ -114,23 +114,6 @@ void function_sets::drop() {
   drop_all(regions);
 }
 
-void function_sets::add_statistics(select::statistics_dump& dump) const {
-  for (const auto& one : sets) one->decider().add_statistics(dump);
-  for (const auto& one : regions) one->decider().add_statistics(dump);
-}
-
-void function_sets::add_contexts_like(const knowledge::problem& of,
-                                      select::statistics_dump& dump) const {
-  for (const auto& one : sets) one->decider().add_contexts_like(of, dump);
-  for (const auto& one : regions) one->decider().add_contexts_like(of, dump);
-}
-
-void function_sets::add_near(const knowledge::problem& of, const feature_distance& by,
-                             std::vector<knowledge::neighbour>& found) const {
-  for (const auto& one : sets) one->decider().add_near(of, by, found);
-  for (const auto& one : regions) one->decider().add_near(of, by, found);
-}
-
 // ---- requests
 
 request_state::request_state(std::string name, MPI_Comm comm, std::vector<std::string> attributes,

@@ -165,12 +165,16 @@ struct function_sets {
   void leave();
   /// After leave(): no set or region is used any more.
   void drop();
-  void add_statistics(select::statistics_dump& dump) const;
-  /// Adds contexts that are informative for this problem.
-  void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
-  /// Adds what was learnt for near features; see knowledge::near().
-  void add_near(const knowledge::problem& of, const feature_distance& by,
-                std::vector<knowledge::neighbour>& found) const;
+  /// Calls `visit` with the contexts of each set and region that is tuned.
+  template <class Visit>
+  void for_each_tuning(const Visit& visit) const {
+    const auto visit_all = [&](const auto& all) {
+      for (const auto& one : all)
+        if (one->decider().tunes()) visit(one->decider().joint());
+    };
+    visit_all(sets);
+    visit_all(regions);
+  }
 };
 
 /// The state of a communicator that can have sets and regions. Otherwise throws error whose message

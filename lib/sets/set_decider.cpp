@@ -2,21 +2,13 @@
 #include "lib/sets/set_decider.hpp"
 
 #include "lib/call/inside.hpp"
-#include "lib/files/files.hpp"
 #include "lib/runtime/process.hpp"
 #include "lib/runtime/text_hash.hpp"
-#include "lib/tuner/arm_statistics.hpp"
 #include "railpass/base/float_environment.hpp"
-#include "railpass/knowledge/joined.hpp"
-#include "railpass/knowledge/near.hpp"
-#include "railpass/knowledge/recall.hpp"
-#include "railpass/knowledge/recalling.hpp"
 #include "railpass/select/belief/attributes.hpp"
-#include "railpass/select/belief/prior.hpp"
-#include "railpass/select/lockstep/merge_costs.hpp"
-#include "railpass/select/policies.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <new>
 #include <utility>
@@ -41,6 +33,14 @@ std::vector<std::vector<double>> numbers_of(const set_definition& set) {
     }
   }
   return result;
+}
+
+// Of the versions that the calls can take. Their times are unknown.
+std::vector<select::arm_prior> priors_of(const set_context& c) {
+  std::vector<select::arm_prior> priors = select::arms_of_versions(numbers_of(*c.of));
+  for (std::size_t v = 0; v < c.lags.size(); ++v) priors[v].lag = c.lags[v];
+  std::erase_if(priors, [&](const select::arm_prior& a) { return !c.can_take(a.arm); });
+  return priors;
 }
 
 }  // namespace
@@ -74,7 +74,9 @@ void set_decider::begin(MPI_Comm comm) {
 }
 
 void set_decider::make_part() {
-  joint_ = std::make_unique<joint_lockstep>(settings_, process_, rank_, num_ranks_, subject_);
+  joint_ = std::make_unique<tuned_contexts>(
+      settings_, process_, rank_, num_ranks_, subject_, communicator_,
+      tuned_contexts::complaint{subject_ + ": ", "; the first version is used"});
 }
 
 std::optional<beginning::refusal> set_decider::take_place(beginning& by) {
@@ -85,23 +87,13 @@ std::optional<beginning::refusal> set_decider::take_place(beginning& by) {
 }
 
 void set_decider::know_machine() {
-  if (joint_->rank() != 0) return;
-  const own_float_environment own;
-  if (joint_->num_ranks() == 1) {
-    joint_->steps().expect({.spread_s = 0, .at_once_s = 0});
-    return;
-  }
-  select::merge_costs expected;
+  host_counts hosts;
   try {
-    const base_lane& lane = joint_->lane();
-    hosts_ = count_hosts(*lane.of().hosts, lane.ranks(), joint_->num_ranks());
-    process_.note_hosts(hosts_.num_hosts);
-    const profile* const known = process_.read_profile(settings_.profile, hosts_.num_hosts, "");
-    expected = select::expected_merge_costs(known ? known->machine : select::generic_machine(),
-                                            joint_->num_ranks(), hosts_.ranks_per_host);
-  } catch (const std::bad_alloc&) {  // no costs are expected then
+    if (rank_ == 0 && num_ranks_ > 1)
+      hosts = count_hosts(*joint_->lane().of().hosts, joint_->lane().ranks(), num_ranks_);
+  } catch (const std::bad_alloc&) {  // the counts stay 1
   }
-  joint_->steps().expect(expected, 0, &process_.account());
+  joint_->know_machine(hosts, "", 0);
 }
 
 // ---- calls
@@ -126,7 +118,7 @@ void set_decider::begin_call() {
 
 // A hash of the context's definition, so that ranks that differ notice.
 std::uint32_t set_decider::number_of(const set_context& c) const {
-  return select::mix(0, text_hash().add(c.of->name).add(kind_of(c)).add(c.policy).value());
+  return select::mix(0, text_hash().add(c.of->name).add(kind_of(c).text()).add(c.policy).value());
 }
 
 void set_decider::prepare(const set_context& wanted) {
@@ -157,8 +149,10 @@ int set_decider::context_of(const set_context& wanted) {
   }
   const inside here;
   // A failure means that a rank has left.
-  joint_->begin_context(first.context,
-                        joint_->rank() == 0 ? first_plan(first.context) : select::plan_message{});
+  const auto start = [&] { return start_of(contexts_.back()); };
+  joint_->begin_context(first.context, joint_->rank() == 0
+                                           ? joint_->first_plan(first.context, std::ref(start))
+                                           : select::plan_message{});
   check();
   return first.context;
 }
@@ -216,158 +210,25 @@ void set_decider::leave() {
   if (joint_) joint_->leave();
 }
 
-// ---- beliefs of rank 0
+// ---- contexts as rank 0 sees them
 
-knowledge::problem set_decider::problem_of(const set_context& c) const {
-  return {.collective = c.of->name,
-          .operation = kind_of(c),
-          .num_ranks = joint_->num_ranks(),
-          .ranks_per_node = hosts_.ranks_per_host,
-          .kind = knowledge::kind_of(communicator_),
-          .rails = "",
-          .bytes = 0};
-}
-
-std::unique_ptr<select::policy> set_decider::make_policy(int context) const {
-  const set_context& c = contexts_[std::size_t(context)];
-  select::policy_input plain{.priors = select::arms_of_versions(numbers_of(*c.of)),
-                             .seed = std::uint64_t(settings_.seed) + std::uint64_t(context),
-                             .all_wait = joint_->num_ranks() == 1,
-                             .says_worth = settings_.summary || !settings_.stats.empty(),
-                             .pass_exponent = settings_.pass_exponent};
-  const std::string name = policy_of(c);
-  for (std::size_t v = 0; v < c.lags.size(); ++v) plain.priors[v].lag = c.lags[v];
-  std::erase_if(plain.priors, [&](const select::arm_prior& a) { return !c.can_take(a.arm); });
-  const auto version = [&](int arm) -> const std::string& {
-    return c.of->versions[std::size_t(arm)].name;
-  };
-  if (c.pinned >= 0) {
-    plain.fixed_arm = c.pinned;
-    return select::make_policy(name, std::move(plain));
-  }
-  select::policy_input input = plain;
-  const auto known = process_.recall(problem_of(c));  // the guard is not held
-  if (known)
-    knowledge::remember_times(
-        input.priors, *known, version,
-        knowledge::days_between(known->last_at, files::utc_now()).value_or(0));
-  if (!c.features.empty())
-    knowledge::predict_from_near(input.priors, process_.recall_near(problem_of(c), c.distance),
-                                 version);
-  if (input.priors == plain.priors) return select::make_policy(name, std::move(input));
-  return std::make_unique<knowledge::recalling_policy>(
-      select::make_policy(name, std::move(input)),
-      [name, plain] { return select::make_policy(name, plain); });
-}
-
-select::plan_message set_decider::first_plan(int context) {
-  const own_float_environment own;
-  // The other ranks wait for a plan, so this function must return a plan.
-  std::unique_ptr<select::policy> chosen;
-  try {
-    chosen = make_policy(context);
-    const auto lock = joint_->guard();
-    return joint_->steps().lead(context, std::move(chosen));
-  } catch (const error& problem) {
-    process_.record(subject_ + ": " + problem.what() + "; the first version is used");
-  } catch (const std::bad_alloc&) {
-    process_.record(subject_ + ": no memory for a policy; the first version is used");
-  }
-  const auto lock = joint_->guard();
-  return joint_->steps().lead(context, nullptr);
-}
-
-// ---- statistics and knowledge
-
-void set_decider::add_statistics(select::statistics_dump& dump) const {
-  if (!joint_ || joint_->rank() != 0) return;
-  const own_float_environment own;
-  const auto lock = joint_->guard();
-  dump.merges += joint_->steps().merges();
-  dump.merge_cost_s += joint_->steps().merges_cost_s();
-  for (int i = 0; i < int(contexts_.size()); ++i)
-    if (joint_->steps().policy_of(i)) dump.contexts.push_back(statistics_of(i));
-}
-
-void set_decider::add_contexts_like(const knowledge::problem& of,
-                                    select::statistics_dump& dump) const {
-  const auto kind = kind_here(of);
-  if (!kind) return;
-  const own_float_environment own;
-  const auto lock = joint_->guard();
-  for (int i = 0; i < int(contexts_.size()); ++i) {
-    const set_context& c = contexts_[std::size_t(i)];
-    if (joint_->steps().policy_of(i) && c.of->name == of.collective && c.shape == kind->shape &&
-        c.features == kind->features)
-      dump.contexts.push_back(statistics_of(i));
-  }
-}
-
-// Adds near contexts only, because all contexts would take longer than a call.
-void set_decider::add_near(const knowledge::problem& of, const feature_distance& by,
-                           std::vector<knowledge::neighbour>& found) const {
-  const auto kind = kind_here(of);
-  if (!kind) return;
-  const own_float_environment own;
-  const auto lock = joint_->guard();
-  std::vector<std::pair<double, int>> near;
-  for (int i = 0; i < int(contexts_.size()); ++i) {
-    const set_context& c = contexts_[std::size_t(i)];
-    if (!joint_->steps().policy_of(i) || c.of->name != of.collective || c.shape != kind->shape)
-      continue;
-    if (const auto away = knowledge::distance(c.features, kind->features, by))
-      near.emplace_back(*away, i);
-  }
-  std::ranges::sort(near);
-  near.resize(std::min(near.size(), knowledge::most_near));
-  for (const auto& [away, i] : near) {
-    const set_context& c = contexts_[std::size_t(i)];
-    found.push_back(
-        {.distance = away, .octaves = knowledge::octaves_larger(c.features, kind->features)});
-    for (const select::arm_record& r : joint_->steps().records(i)) {
-      select::arm_statistics a;
-      add_samples(r, a);
-      if (!a.quantiles) continue;
-      found.back().known.arms.push_back({.arm = c.of->versions[std::size_t(r.arm)].name,
-                                         .calls = r.calls,
-                                         .samples = a.samples,
-                                         .mean_s = *a.mean_s,
-                                         .spread = *a.spread,
-                                         .low_s = a.quantiles->low_s,
-                                         .median_s = a.quantiles->median_s,
-                                         .high_s = a.quantiles->high_s});
-    }
-  }
-}
-
-// The kind of a problem, if calls here could have this kind.
-std::optional<knowledge::set_kind> set_decider::kind_here(const knowledge::problem& of) const {
-  if (!joint_ || joint_->rank() != 0 || of.num_ranks != joint_->num_ranks() ||
-      of.ranks_per_node != hosts_.ranks_per_host)
-    return std::nullopt;
-  auto kind = knowledge::set_kind::of(of.operation);
-  if (kind && kind->region != region_) kind.reset();
-  return kind;
-}
-
-// For a context that has a policy. The caller holds the guard.
-select::context_statistics set_decider::statistics_of(int i) const {
-  const set_context& c = contexts_[std::size_t(i)];
-  select::context_statistics told{.communicator = communicator_,
-                                  .collective = c.of->name,
-                                  .num_ranks = joint_->num_ranks(),
-                                  .ranks_per_node = hosts_.ranks_per_host,
-                                  .operation = kind_of(c),
-                                  .policy = policy_of(c)};
-  told.baseline = c.of->versions.front().name;
-  add_arms(
-      joint_->steps(), i, [&](int arm) { return c.of->versions[std::size_t(arm)].name; }, told);
-  // Policies call the baseline native.
-  constexpr std::string_view native = "native";
-  for (std::size_t at = 0; (at = told.reason.find(native, at)) != std::string::npos;
-       at += told.baseline.size())
-    told.reason.replace(at, native.size(), told.baseline);
-  return told;
+context_start set_decider::start_of(const set_context& c) const {
+  const knowledge::set_kind kind = kind_of(c);
+  const set_definition& set = *c.of;
+  const std::string policy = c.pinned >= 0       ? "fixed"
+                             : !c.policy.empty() ? c.policy
+                                                 : settings_.policy;
+  context_start start{
+      .calls = {.of = {.collective = set.name, .operation = kind.text()},
+                .kind = kind,
+                .policy = policy,
+                .baseline = set.versions.front().name,
+                .name_of = [&set](int v) { return set.versions[std::size_t(v)].name; }},
+      .policy = policy,
+      .priors = [&c](double) { return priors_of(c); },
+      .distance = c.distance};
+  if (c.pinned >= 0) start.fixed_arm = c.pinned;
+  return start;
 }
 
 }  // namespace railpass::internal

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Chooses the versions for calls of function sets on a communicator: for one set, or for all sets
-// of a region. Lockstep, messages and policies are shared with collectives.
+// of a region. tuned_contexts.hpp does this for the contexts; here is what tells them apart.
 #pragma once
 
-#include "lib/group/hosts.hpp"
 #include "lib/tuner/beginning.hpp"
-#include "lib/tuner/joint_lockstep.hpp"
+#include "lib/tuner/tuned_contexts.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/detail/set_call.hpp"
-#include "railpass/knowledge/near.hpp"
 #include "railpass/knowledge/set_kind.hpp"
-#include "railpass/select/statistics/dump.hpp"
 
 #include <mpi.h>
 
@@ -83,7 +80,8 @@ class set_decider {
   /// Whether the set is tuned: not if railpass is switched off, or the ranks have no lane.
   bool tunes() const { return joint_ != nullptr; }
   /// Only if tunes().
-  joint_lockstep& joint() { return *joint_; }
+  tuned_contexts& joint() { return *joint_; }
+  const tuned_contexts& joint() const { return *joint_; }
   /// Whether calls of pinned versions are timed; the same on all ranks.
   bool times_pinned() const { return times_pinned_; }
 
@@ -112,31 +110,14 @@ class set_decider {
   /// See joint_lockstep.
   void leave();
   bool has_failed() const { return joint_ && joint_->has_failed(); }
-  void add_statistics(select::statistics_dump& dump) const;
-  /// Adds contexts that are informative for this problem.
-  void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
-  /// Adds what was learnt for near features, or for the nearest features if there are many: see
-  /// knowledge::near().
-  void add_near(const knowledge::problem& of, const feature_distance& by,
-                std::vector<knowledge::neighbour>& found) const;
   const std::string& communicator() const { return communicator_; }
 
  private:
-  std::optional<knowledge::set_kind> kind_here(const knowledge::problem& of) const;
-  select::context_statistics statistics_of(int context) const;
   void know_machine();
-  select::plan_message first_plan(int context);
-  std::unique_ptr<select::policy> make_policy(int context) const;
-  knowledge::problem problem_of(const set_context& c) const;
+  context_start start_of(const set_context& c) const;
   std::uint32_t number_of(const set_context& c) const;
   /// Distinguishes contexts of a set in dumps and knowledge.
-  std::string kind_of(const set_context& c) const {
-    return knowledge::set_kind{c.shape, c.features, region_}.text();
-  }
-  const std::string& policy_of(const set_context& c) const {
-    static const std::string fixed = "fixed";
-    return c.pinned >= 0 ? fixed : c.policy.empty() ? settings_.policy : c.policy;
-  }
+  knowledge::set_kind kind_of(const set_context& c) const { return {c.shape, c.features, region_}; }
   int nearest_context(const set_context& wanted) const;
   void check() const;
 
@@ -144,8 +125,7 @@ class set_decider {
   settings settings_;
   std::string subject_, region_, communicator_;
   int rank_ = 0, num_ranks_ = 1;
-  host_counts hosts_;  // rank 0 only
-  std::unique_ptr<joint_lockstep> joint_;
+  std::unique_ptr<tuned_contexts> joint_;
   bool times_pinned_ = false;
   std::vector<set_context> contexts_;  // in the lockstep's order
   std::vector<select::context_id> ids_;

@@ -215,16 +215,4 @@ std::string communicator_state::last_arm() const {
   return native_ || beginning_.has_calls() ? "native" : "";
 }
 
-void communicator_state::add_contexts_like(const knowledge::problem& of,
-                                           select::statistics_dump& dump) const {
-  if (num_ranks_ != of.num_ranks) return;
-  if (session_) session_->add_contexts_like(of, dump);
-  sets_.add_contexts_like(of, dump);
-}
-
-void communicator_state::add_statistics(select::statistics_dump& dump) const {
-  if (session_) session_->add_statistics(dump);
-  sets_.add_statistics(dump);
-}
-
 }  // namespace railpass::internal

@@ -78,9 +78,13 @@ class communicator_state {
   void leave();
   /// After leave().
   void drop_session();
-  void add_statistics(select::statistics_dump& dump) const;
-  /// For a leader: adds contexts that are informative for this problem.
-  void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
+  /// Calls `visit` with the contexts of the collectives, and of each set and region. The caller
+  /// holds the statistics of the process.
+  template <class Visit>
+  void for_each_tuning(const Visit& visit) const {
+    if (session_) visit(session_->contexts());
+    sets_.for_each_tuning(visit);
+  }
 
  private:
   communicator_state(MPI_Comm comm, process& owner);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The lockstep of a communicator's ranks with its MPI parts: a lane for messages of merges and
-// first plans, and messages about failures. Collectives and function sets decide by this class. The
-// rules are in railpass/select/lockstep.
+// first plans, and messages about failures. The rules are in railpass/select/lockstep.
 #pragma once
 
 #include "lib/call/call.hpp"
@@ -168,6 +167,10 @@ class joint_lockstep {
   /// How the calls differ, if failure() is `unlike` and this rank found the difference otherwise
   /// than by what another rank handed over.
   const std::string& why_unlike() const { return why_unlike_; }
+
+ protected:
+  process& owner() const { return process_; }
+  const settings& values() const { return settings_; }
 
  private:
   struct mpi_of_schedules {

@@ -2,7 +2,7 @@
 #include "lib/tuner/own_time.hpp"
 
 #include "lib/runtime/process.hpp"
-#include "lib/tuner/session.hpp"
+#include "lib/tuner/tuned_contexts.hpp"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ namespace {
 
 struct weighed_arm {
   double seconds = 0;
-  session* of = nullptr;  // null: none ran in this call
+  tuned_contexts* of = nullptr;  // null: none ran in this call
 };
 thread_local weighed_arm weighed;
 
@@ -30,7 +30,7 @@ void weighing::begin() {
   reading_s_ = began_s_ - first_s;
 }
 
-void weighing::arm_took(double seconds, session& one) { weighed = {seconds, &one}; }
+void weighing::arm_took(double seconds, tuned_contexts& one) { weighed = {seconds, &one}; }
 
 void weighing::end() {
   const double ended_s = clock_();

@@ -19,7 +19,7 @@
 
 namespace railpass::internal {
 
-class session;
+class tuned_contexts;
 
 /// Overheads of one communicator. A thread that lost its core during a call adds an outlier.
 class own_time {
@@ -62,7 +62,7 @@ class weighing {
   /// Whether this thread's present call is measured.
   static bool now() { return of_thread.weighs_this_call; }
   /// The arm of this call took `seconds`. `one` receives the overhead of the call.
-  static void arm_took(double seconds, session& one);
+  static void arm_took(double seconds, tuned_contexts& one);
   /// Discards the measurement, because this call does more than a converged call.
   static void give_up() { of_thread.weighs_this_call = false; }
 

@@ -91,7 +91,7 @@ void session::give_up_single_copies() {
 }
 
 void session::say_copies_refused() {
-  process_.warn("communicator '" + name_ +
+  process_.warn("communicator '" + joint_.communicator() +
                 "': the kernel no longer lets a rank copy from or to another rank's memory, as a "
                 "process has given up privileges or is not dumpable; the ranks copy through shared "
                 "memory instead");
@@ -263,16 +263,11 @@ int session::run_watched(const call& c, const arm& a, const select::timed_call& 
 // likely to be timed as well.
 void session::watch_own_time(const select::timed_call& chosen, double seconds) {
   if (!chosen.timed) {
-    if (weighing::now()) weighing::arm_took(seconds, *this);
+    if (weighing::now()) weighing::arm_took(seconds, joint_);
     return;
   }
   if (call_number_ > last_timed_call_ + 1) weighing::ask();
   last_timed_call_ = call_number_;
-}
-
-void session::add_own_time(double seconds) {
-  const std::unique_lock lock = joint_.guard();
-  own_time_.add(seconds);
 }
 
 // Reports a failure of this rank's part as MPI reports a failure of its collective.
@@ -471,7 +466,7 @@ bool session::keep_rails_on() {
 }
 
 void session::record_failure_of_rails() {
-  process_.record("the rails of communicator '" + name_ +
+  process_.record("the rails of communicator '" + joint_.communicator() +
                   "' have failed, its collectives are the MPI library's from now on: " +
                   over_rails_->rail.failure());
 }
@@ -485,7 +480,6 @@ std::uint8_t session::policy_index(std::string_view name) {
     select::require_policy(name);
     if (policies_.size() > std::numeric_limits<std::uint8_t>::max())
       throw error("too many policies are named in calls");
-    const std::unique_lock lock = joint_.guard();
     policies_.emplace_back(name);
     return std::uint8_t(policies_.size() - 1);
   } catch (const error& problem) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The tuned state of one communicator: which arm a call takes, how the call runs, and what is
-// learnt. Running calls is in session.cpp; the rest is in session_beginning.cpp, session_priors.cpp
-// and session_reports.cpp. How ranks agree on arms is in joint_lockstep.hpp.
+// The tuned collectives of one communicator: how a call runs by its arm. Running calls is in
+// session.cpp; the rest is in session_beginning.cpp, session_priors.cpp and session_reports.cpp.
+// Which arm a call takes, and what is learnt, is in tuned_contexts.hpp.
 #pragma once
 
 #include "collectives/registry.hpp"
@@ -17,16 +17,11 @@
 #include "lib/group/hosts.hpp"
 #include "lib/group/memory_slot.hpp"
 #include "lib/tuner/arm_table.hpp"
-#include "lib/tuner/joint_lockstep.hpp"
-#include "lib/tuner/own_time.hpp"
 #include "lib/tuner/recent_calls.hpp"
-#include "models/profile.hpp"
-#include "railpass/knowledge/experience.hpp"
+#include "lib/tuner/tuned_contexts.hpp"
 #include "railpass/options.hpp"
 #include "railpass/schedule/nodes.hpp"
-#include "railpass/select/statistics/dump.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -90,18 +85,11 @@ class session final : slot_tenant {
   /// From now on schedules run over rails instead of MPI's messages.
   void run_over(std::shared_ptr<lane> messages);
 
-  /// The overhead of a call that was measured.
-  void add_own_time(double seconds);
-
-  /// Adds what rank 0 has learnt; nothing on other ranks. With MPI_THREAD_MULTIPLE any thread may
-  /// call this, also while another thread is inside a call.
-  void add_statistics(select::statistics_dump& dump) const;
-  /// Like add_statistics(), only for contexts that are informative for the problem.
-  void add_contexts_like(const knowledge::problem& of, select::statistics_dump& dump) const;
+  const tuned_contexts& contexts() const { return joint_; }
 
  private:
   // Makes everything that can fail on one rank alone.
-  session(const settings& values, process& owner, int rank, int num_ranks, std::string name);
+  session(const settings& values, process& owner, int rank, int num_ranks, const std::string& name);
 
   struct rails_of_schedules {
     transport_rail rail;
@@ -139,7 +127,6 @@ class session final : slot_tenant {
   void give_up_slot() override;
   // If the settings name rails, schedules run over these rails. Collective over `user`.
   void open_rails(MPI_Comm user, bool all_name_rails, bool none_names_rails);
-  void know_machine(double passed_s);
   static bool asks_for_arm(const call_options& options) {
     return !options.arm.empty() || options.segment_bytes >= 0;
   }
@@ -200,39 +187,15 @@ class session final : slot_tenant {
   int raise(const call& c, own_error e) { return raise(c, internal::code_of(e)); }
   call_place place() const;
   std::uint8_t policy_index(std::string_view name);
+  // On rank 0.
   select::plan_message first_plan(const select::context_key& key, int context, const call& c,
                                   std::int64_t bytes);
-  std::unique_ptr<select::policy> policy_for(const select::context_key& key, int context,
-                                             const call& c, std::int64_t bytes) const;
-  std::unique_ptr<select::policy> policy_of_all_sizes(const select::context_key& key,
-                                                      select::policy_input plain,
-                                                      std::unique_ptr<select::policy> first,
-                                                      std::int64_t bytes) const;
-  // Whether the context may stay native while the process' account allows no more tuning.
-  bool may_wait(const select::context_key& key) const;
-  bool is_undecided(int context) const {
-    return std::ranges::find(undecided_, context) != undecided_.end();
-  }
   // After a call of a context that has waited: makes its policy once the account allows tuning.
   void decide_at_last(int context, const call& c, std::int64_t bytes);
-  select::plan_message lead(int context, std::int64_t bytes,
-                            std::unique_ptr<select::policy> chosen);
-  std::unique_ptr<select::policy> policy_of_pinned(const arm& pinned, const call& c,
-                                                   select::policy_input input) const;
-  std::vector<select::arm_prior> priors(const select::context_key& key, const call& c,
-                                        double bytes) const;
-  int nearest_context(const select::context_key& key) const;
-  // The networks that schedules use; empty: MPI's messages.
-  std::string rails() const;
-  std::unique_ptr<select::policy> policy_with_knowledge(const select::context_key& key,
-                                                        const call& c, std::int64_t bytes,
-                                                        const select::policy_input& plain,
-                                                        double octaves_away) const;
-  // The size of the context's calls: the mean if merges have reported it, else the first call's
-  // size.
-  std::int64_t bytes_of(int context) const;
-  select::context_statistics statistics_of(int context) const;
-  knowledge::problem problem_of(const select::context_key& key, std::int64_t bytes) const;
+  context_start start_of(const select::context_key& key, const call& c, std::int64_t bytes) const;
+  // Whether the context may stay native while the process' account allows no more tuning.
+  bool may_wait(const select::context_key& key) const;
+  std::vector<select::arm_prior> priors(const call& c, double bytes) const;
   bool eligible_here(const algorithm& a, const call& c) const;
   // Other ranks may wait for data that this rank still has to send over rails; false: rails failed.
   bool keep_rails_on();
@@ -256,31 +219,23 @@ class session final : slot_tenant {
   arm_table arms_;
   recent_calls recent_;
   bool times_pinned_ = false;  // times calls of pinned arms now and then; equal on all ranks
-  // Its guard also protects other members that add_statistics reads: policies_, first_bytes_,
-  // own_time_.
-  joint_lockstep joint_;
+  tuned_contexts joint_;
   int rank_ = 0, num_ranks_ = 1;
   node_order nodes_;
   node_order caches_;                                            // of one node
   std::shared_ptr<placement> room_for_nodes_, room_for_caches_;  // until nodes and caches are known
-  std::string name_;
   std::uint32_t pins_run_ = 0;  // a bit for each collective whose arm of the setting `use` has run
   std::string reason_;          // of the last failure, if more is known than its code
-  machine_model machine_;       // rank 0 only, like the next member
-  const profile* profile_ = nullptr;                // none: machine_ holds generic constants
-  std::unique_ptr<rails_of_schedules> over_rails_;  // none: over MPI's messages
-  cell_regions room_for_regions_;                   // needed by the next member
-  std::optional<memory_of_schedules> in_memory_;    // if all ranks share memory
+  std::unique_ptr<rails_of_schedules> over_rails_;                  // none: over MPI's messages
+  cell_regions room_for_regions_;                                   // needed by the next member
+  std::optional<memory_of_schedules> in_memory_;                    // if all ranks share memory
   std::int64_t calls_without_memory_ = first_calls_without_memory;  // until the next request
   bool one_thread_ = false, was_evicted_ = false;                   // on all ranks
   schedule_cache schedules_;
   std::vector<std::string> policies_;  // 0: the setting's; other policies were named by calls
   call_buffers buffers_;
   host_copies host_copies_;
-  own_time own_time_;  // rank 0 only, like the next member
-  std::int64_t last_timed_call_ = 0;
-  std::vector<std::int64_t> first_bytes_;  // rank 0: of the first call of each context
-  std::vector<int> undecided_;             // rank 0: contexts without their policy
+  std::int64_t last_timed_call_ = 0;  // rank 0 only
 };
 
 }  // namespace railpass::internal

@@ -9,7 +9,6 @@
 #include "lib/tuner/session.hpp"
 #include "railpass/base/float_environment.hpp"
 #include "railpass/base/settings.hpp"
-#include "railpass/select/belief/prior.hpp"
 #include "railpass/select/policies.hpp"
 
 #include <functional>
@@ -46,7 +45,10 @@ session::outcome session::create(MPI_Comm user, const settings& values, process&
   made->begin_in_memory(b.slot());
   made->open_rails(user, b.agreed.all(agreement::names_rails),
                    b.agreed.all(agreement::names_no_rails));
-  made->know_machine(passed_s);
+  const node_facts& nodes = made->nodes_.facts();
+  std::string_view rails;
+  if (made->over_rails_) rails = made->over_rails_->rail.names();
+  made->joint_.know_machine({nodes.num_nodes, nodes.most_ranks}, rails, passed_s);
   return {std::move(made)};
 }
 
@@ -61,27 +63,27 @@ void session::open_rails(MPI_Comm user, bool all_name_rails, bool none_names_rai
     }
   } catch (const error& problem) {  // on all ranks
     over_rails_.reset();
-    process_.record("collectives of communicator '" + name_ +
+    process_.record("collectives of communicator '" + joint_.communicator() +
                     "' use the MPI library's messages: " + problem.what());
   }
 }
 
-session::session(const settings& values, process& owner, int rank, int num_ranks, std::string name)
+session::session(const settings& values, process& owner, int rank, int num_ranks,
+                 const std::string& name)
     : process_(owner),
       settings_(values),
       arms_(values, owner),
-      joint_(values, owner, rank, num_ranks, "communicator '" + name + "'"),
+      joint_(values, owner, rank, num_ranks, "communicator '" + name + "'", name,
+             {.after = "; calls of this kind and size go to the MPI library"}),
       rank_(rank),
       num_ranks_(num_ranks),
       room_for_nodes_(std::make_shared<placement>(num_ranks)),
       room_for_caches_(std::make_shared<placement>(num_ranks)),
-      name_(std::move(name)),
       policies_{values.policy} {
   select::require_policy(values.policy);
   if (values.gpu != "stage" && values.gpu != "native")
     throw error("RAILPASS_GPU='" + values.gpu + "': expected stage or native");
   room_for_regions_.reserve(std::size_t(num_ranks));
-  if (rank == 0) machine_ = select::generic_machine();
   joint_.accompany([this] { return !over_rails_ || keep_rails_on(); });
 }
 

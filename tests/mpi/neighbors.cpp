@@ -386,7 +386,7 @@ TEST_CASE("versions take turns, and all ranks take the same one") {
   if (comm.size() < 2 || comm.rank() > 0) return;
   for (const neighbor_function f : functions) {
     select::statistics_dump told;
-    set_of(comm, f)->decider().add_statistics(told);
+    set_of(comm, f)->decider().joint().add_statistics(told);
     REQUIRE(told.contexts.size() == 1);
     const auto& context = told.contexts.front();
     CHECK(context.collective == name_of(f));

@@ -46,12 +46,20 @@ experience known_of(const problem& of, const std::map<int, double>& seconds,
   return e;
 }
 
+std::optional<double> distance_to(const problem& known, const problem& wanted,
+                                  const feature_distance& by = {}) {
+  const set_kind kind = *set_kind::of(wanted.operation);
+  const auto away = near(known, {wanted, kind, by});
+  return away ? std::optional(away->distance) : std::nullopt;
+}
+
 /// As a process recalls the knowledge.
 std::vector<neighbour> recalled(const std::vector<experience>& all, const problem& of) {
   std::vector<neighbour> found;
+  const set_kind kind = *set_kind::of(of.operation);
   for (const experience& e : all)
-    if (const auto away = near(e.of, of, {}))
-      found.push_back({.distance = *away, .octaves = octaves_larger(e.of, of), .known = e});
+    if (const auto away = near(e.of, {of, kind, {}}))
+      found.push_back({.distance = away->distance, .octaves = away->octaves, .known = e});
   std::ranges::stable_sort(found, {}, &neighbour::distance);
   found.resize(std::min(found.size(), most_near));
   return found;
@@ -90,13 +98,13 @@ TEST_CASE("a kind of a set's contexts is the same after it was text") {
 
 TEST_CASE("problems are near by their features, all else must be equal") {
   const problem of = halo_of({1024, 4096});
-  CHECK(*near(of, of, {}) == 0);
-  CHECK(*near(halo_of({4096, 4096}), of, {}) == Approx(2));
-  CHECK(*near(halo_of({2048, 2048}), of, {}) == Approx(std::sqrt(2)));
-  CHECK_FALSE(near(halo_of({1024 * 8, 4096 * 8}), of, {}));
-  CHECK_FALSE(near(halo_of({1024}), of, {}));
-  CHECK_FALSE(near(halo_of({}), halo_of({}), {}));
-  CHECK(*near(halo_of({0, 4096}), halo_of({1, 4096}), {}) == 0);
+  CHECK(*distance_to(of, of) == 0);
+  CHECK(*distance_to(halo_of({4096, 4096}), of) == Approx(2));
+  CHECK(*distance_to(halo_of({2048, 2048}), of) == Approx(std::sqrt(2)));
+  CHECK_FALSE(distance_to(halo_of({1024 * 8, 4096 * 8}), of));
+  CHECK_FALSE(distance_to(halo_of({1024}), of));
+  CHECK_FALSE(distance_to(halo_of({}), halo_of({})));
+  CHECK(*distance_to(halo_of({0, 4096}), halo_of({1, 4096})) == 0);
   problem other = of;
   SECTION("ranks") { other.num_ranks = 16; }
   SECTION("ranks per node") { other.ranks_per_node = 2; }
@@ -105,18 +113,19 @@ TEST_CASE("problems are near by their features, all else must be equal") {
   SECTION("shape") { other.operation = "set+shape=2+features=1024x4096"; }
   SECTION("region") { other.operation += "+region=solve"; }
   SECTION("no set") { other.operation = "none"; }
-  CHECK_FALSE(near(other, of, {}));
+  CHECK_FALSE(distance_to(other, of));
 }
 
 TEST_CASE("a distance of the user's counts, unless it is none") {
   const problem a = halo_of({10}), b = halo_of({12});
   using sizes = std::span<const std::int64_t>;
-  CHECK(*near(a, b, [](sizes known, sizes wanted) { return double(wanted[0] - known[0]) / 4; }) ==
-        0.5);
-  CHECK_FALSE(near(a, b, [](sizes, sizes) { return -1.0; }));
-  CHECK_FALSE(near(a, b, [](sizes, sizes) { return std::nan(""); }));
-  CHECK_FALSE(near(a, b, [](sizes, sizes) { return 3.01; }));
-  CHECK_FALSE(near(a, b, [](sizes, sizes) -> double { throw std::runtime_error("mine"); }));
+  CHECK(*distance_to(a, b, [](sizes known, sizes wanted) {
+    return double(wanted[0] - known[0]) / 4;
+  }) == 0.5);
+  CHECK_FALSE(distance_to(a, b, [](sizes, sizes) { return -1.0; }));
+  CHECK_FALSE(distance_to(a, b, [](sizes, sizes) { return std::nan(""); }));
+  CHECK_FALSE(distance_to(a, b, [](sizes, sizes) { return 3.01; }));
+  CHECK_FALSE(distance_to(a, b, [](sizes, sizes) -> double { throw std::runtime_error("mine"); }));
 }
 
 TEST_CASE("what is known of a near problem is the prior, with a doubt that grows with distance") {

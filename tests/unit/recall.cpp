@@ -63,7 +63,8 @@ struct context {
   }
   std::vector<select::arm_prior> with(const experience& known, double octaves = 0) const {
     std::vector<select::arm_prior> priors = plain;
-    correct_by_experience(priors, arms, known, plain, octaves);
+    correct_by_experience(
+        priors, [this](int arm) { return name_of(arms[std::size_t(arm)]); }, known, plain, octaves);
     return priors;
   }
 };

@@ -171,15 +171,15 @@ named_arms from_near(const std::vector<knowledge::instance>& known) {
   named_arms named(known.size());
   for (std::size_t i = 0; i < known.size(); ++i) {
     const std::vector<knowledge::instance> others = knowledge::without(known, i);
-    const auto of = [](const knowledge::instance& one) {
-      std::vector<std::int64_t> features(one.coordinates.begin(), one.coordinates.end());
-      return knowledge::problem{.operation = knowledge::set_kind{.features = features}.text()};
+    const auto kind_of = [](const knowledge::instance& one) {
+      return knowledge::set_kind{.features = {one.coordinates.begin(), one.coordinates.end()}};
     };
-    const knowledge::problem wanted = of(known[i]);
+    const knowledge::problem of;
+    const knowledge::set_kind wanted = kind_of(known[i]);
     std::vector<knowledge::neighbour> near;
     for (const knowledge::instance& other : others) {
-      knowledge::experience e{.of = of(other)};
-      const auto away = knowledge::near(e.of, wanted, {});
+      knowledge::experience e;
+      const auto away = knowledge::near(of, kind_of(other), {of, wanted, {}});
       if (!away) continue;
       constexpr std::int64_t samples = 16;
       for (std::size_t a = 0; a < other.arms.size(); ++a)
@@ -188,9 +188,7 @@ named_arms from_near(const std::vector<knowledge::instance>& known) {
                             .samples = samples,
                             .spread = t->error * std::sqrt(double(samples)),
                             .median_s = t->seconds});
-      near.push_back({.distance = *away,
-                      .octaves = knowledge::octaves_larger(e.of, wanted),
-                      .known = std::move(e)});
+      near.push_back({.distance = away->distance, .octaves = away->octaves, .known = std::move(e)});
     }
     std::ranges::stable_sort(near, {}, &knowledge::neighbour::distance);
     near.resize(std::min(near.size(), knowledge::most_near));

@@ -50,26 +50,6 @@ inline std::optional<double> distance(std::span<const std::int64_t> known,
   return away;
 }
 
-/// The distance of two problems that are equal except for their features; empty otherwise.
-inline std::optional<double> near(const problem& known, const problem& wanted,
-                                  const feature_distance& by) {
-  if (known.collective != wanted.collective || known.rails != wanted.rails ||
-      known.num_ranks != wanted.num_ranks || known.ranks_per_node != wanted.ranks_per_node)
-    return std::nullopt;
-  const auto there = set_kind::of(known.operation), here = set_kind::of(wanted.operation);
-  if (!there || !here || there->shape != here->shape || there->region != here->region)
-    return std::nullopt;
-  return distance(there->features, here->features, by);
-}
-
-/// A near problem.
-struct neighbour {
-  double distance = 0;
-  double octaves = 0;  ///< by which the sum of the new problem's features is larger
-  double days_ago = 0;
-  experience known{};
-};
-
 /// By how many octaves the sum of `wanted` is larger than the sum of `than`.
 inline double octaves_larger(std::span<const std::int64_t> than,
                              std::span<const std::int64_t> wanted) {
@@ -80,11 +60,46 @@ inline double octaves_larger(std::span<const std::int64_t> than,
   };
   return size(wanted) - size(than);
 }
-/// As above, for the features of two problems.
-inline double octaves_larger(const problem& than, const problem& wanted) {
-  const auto there = set_kind::of(than.operation), here = set_kind::of(wanted.operation);
-  return there && here ? octaves_larger(there->features, here->features) : 0;
+
+/// A search for problems of a function set that are near to one.
+struct near_search {
+  const problem& of;     ///< its operation and bytes do not count
+  const set_kind& kind;  ///< in place of the operation
+  const feature_distance& by;
+};
+
+struct nearness {
+  double distance = 0;
+  double octaves = 0;  ///< by which the sum of the wanted features is larger
+};
+
+/// How near two problems are that are equal except for their features; empty otherwise.
+/// @param its the kind of the known problem
+inline std::optional<nearness> near(const problem& known, const set_kind& its,
+                                    const near_search& wanted) {
+  const problem& of = wanted.of;
+  if (known.collective != of.collective || known.rails != of.rails ||
+      known.num_ranks != of.num_ranks || known.ranks_per_node != of.ranks_per_node ||
+      its.shape != wanted.kind.shape || its.region != wanted.kind.region)
+    return std::nullopt;
+  const auto away = distance(its.features, wanted.kind.features, wanted.by);
+  if (!away) return std::nullopt;
+  return nearness{*away, octaves_larger(its.features, wanted.kind.features)};
 }
+/// As above, for a known problem from a file.
+inline std::optional<nearness> near(const problem& known, const near_search& wanted) {
+  if (known.collective != wanted.of.collective) return std::nullopt;
+  const auto its = set_kind::of(known.operation);
+  return its ? near(known, *its, wanted) : std::nullopt;
+}
+
+/// A near problem.
+struct neighbour {
+  double distance = 0;
+  double octaves = 0;  ///< by which the sum of the new problem's features is larger
+  double days_ago = 0;
+  experience known{};
+};
 
 namespace detail {
 

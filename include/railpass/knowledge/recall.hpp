@@ -5,7 +5,6 @@
 // problems.
 #pragma once
 
-#include "collectives/registry.hpp"
 #include "railpass/knowledge/experience.hpp"
 #include "railpass/select/belief/neighbours.hpp"
 
@@ -73,30 +72,23 @@ void remember_times(std::span<select::arm_prior> priors, const experience& known
 
 /// Corrects the priors of arms with the knowledge of a similar problem. Native, which no model
 /// predicts, gets its known time if the problem is the same.
-/// @param arms the arms, in the order of the priors' numbers
+/// @param name_of returns an arm's name for its number
 /// @param known knowledge of a problem `octaves` away, `days_ago` days old
 /// @param predicted_there predictions for that problem; equal to the priors if it is the same
 ///   problem
-inline void correct_by_experience(std::span<select::arm_prior> priors, std::span<const arm> arms,
-                                  const experience& known,
-                                  std::span<const select::arm_prior> predicted_there,
-                                  double octaves, double days_ago = 0) {
-  std::vector<const arm_experience*> of_arm(arms.size(), nullptr);
-  for (std::size_t i = 0; i < arms.size(); ++i) {
-    const std::string name = name_of(arms[i]);
-    const auto found = std::ranges::find(known.arms, name, &arm_experience::arm);
-    if (found != known.arms.end()) of_arm[i] = &*found;
-  }
+template <class NameOf>
+void correct_by_experience(std::span<select::arm_prior> priors, const NameOf& name_of,
+                           const experience& known,
+                           std::span<const select::arm_prior> predicted_there, double octaves,
+                           double days_ago = 0) {
   select::correct_by_neighbour(
       priors,
-      [&](int number) -> std::optional<select::arm_posterior> {
-        const arm_experience* const a = of_arm[std::size_t(number)];
-        return a ? std::optional(told_by(*a, days_ago)) : std::nullopt;
+      [&](int arm) -> std::optional<select::arm_posterior> {
+        const auto a = std::ranges::find(known.arms, name_of(arm), &arm_experience::arm);
+        return a == known.arms.end() ? std::nullopt : std::optional(told_by(*a, days_ago));
       },
       predicted_there, octaves);
-  if (octaves < 1)
-    remember_times(
-        priors, known, [&](int number) { return name_of(arms[std::size_t(number)]); }, days_ago);
+  if (octaves < 1) remember_times(priors, known, name_of, days_ago);
 }
 
 }  // namespace railpass::knowledge
