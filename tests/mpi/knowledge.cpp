@@ -18,6 +18,7 @@
 #include <string>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 using namespace railpass;
@@ -151,4 +152,23 @@ TEST_CASE("a set knows what near features took on a communicator that is gone") 
   CHECK_FALSE(is_told(1000));
   CHECK(is_told(1100) == (rank == 0));
   CHECK_FALSE(is_told(1 << 20));
+}
+
+TEST_CASE("a set with the policy native runs its first version alone, also against knowledge") {
+  stopped_clock clock;
+  int others = 0;
+  const auto play = [&](const std::string& policy, double first_s) {
+    const communicator world = communicator::duplicate_of_world();
+    function_set<void()> set("kept_first", world, {}, {.policy = policy});
+    set.add("first", [&] { clock.pass(first_s); });
+    set.add("second", [&] {
+      ++others;
+      clock.pass(1e-3);
+    });
+    for (int call = 0; call < 60; ++call) set();
+  };
+  play("knowledge_gradient", 2e-3);
+  CHECK(std::exchange(others, 0) > 0);
+  play("native", 20e-3);
+  CHECK(others == 0);
 }
