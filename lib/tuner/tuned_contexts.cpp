@@ -127,6 +127,7 @@ std::unique_ptr<select::policy> tuned_contexts::policy_of(const context_start& s
                                                           int context) const {
   const tuned_context& c = s.calls;
   select::policy_input plain{.priors = s.priors(double(c.of.bytes)),
+                             .baseline = c.baseline,
                              .seed = std::uint64_t(values().seed) + std::uint64_t(context),
                              .all_wait = steps().id(context).waits == select::waiting::for_all,
                              .says_worth = values().summary || !values().stats.empty(),
@@ -326,12 +327,6 @@ select::context_statistics tuned_contexts::statistics_of(int i) const {
   add_arms(steps(), i, c.name_of, told);
   if (steps().asks_size(i))
     told.reason = "calls now ask all ranks for their size and have a context for each size class";
-  // Policies call the baseline native.
-  constexpr std::string_view native = "native";
-  if (c.kind)
-    for (std::size_t at = 0; (at = told.reason.find(native, at)) != std::string::npos;
-         at += told.baseline.size())
-      told.reason.replace(at, native.size(), told.baseline);
   return told;
 }
 

@@ -351,6 +351,7 @@ TEST_CASE("statistics speak of sets as of collectives") {
     CHECK(c.baseline == "t8u1");
     CHECK(c.arms.size() == 6);
     CHECK(c.reason.find("native") == std::string::npos);
+    CHECK(c.reason.find("t8u1") != std::string::npos);
     CHECK(c.arms[0].mean_s.value() ==
           Approx(1e-3 * 1.2 * (1 + 0.01 * (world.size() - 1))).epsilon(0.01));
   }

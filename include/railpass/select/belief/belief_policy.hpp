@@ -89,7 +89,8 @@ class belief_policy : public policy {
   static constexpr std::size_t max_active = 24;  // besides native
 
   explicit belief_policy(policy_input input)
-      : priors_(detail::distinct(detail::placed(std::move(input.priors)))),
+      : baseline_(std::move(input.baseline)),
+        priors_(detail::distinct(detail::placed(std::move(input.priors)))),
         active_(detail::ranked_arms(priors_)),
         outsiders_(cut_off(active_)),
         random_(input.seed),
@@ -136,20 +137,20 @@ class belief_policy : public policy {
     if (active_.size() == 1) return "no other arm is eligible";
     if (incumbent_ == native_) {
       std::snprintf(text, sizeof text,
-                    "native at %s stays until another arm is faster with %.0f %% confidence; the "
-                    "best other arm is estimated at %s (%.0f %% sure to be faster)",
+                    " at %s stays until another arm is faster with %.0f %% confidence; the best "
+                    "other arm is estimated at %s (%.0f %% sure to be faster)",
                     seconds(native_).c_str(), percent(confident), seconds(best_rival).c_str(),
                     percent(belief_.lead(best_rival, native_)));
-    } else {
-      // Only pairs show the gain (pairs.hpp).
-      const auto doubt = [&](int a) { return std::exp(std::sqrt(belief_.variance(a))); };
-      const auto samples = [&](int a) { return static_cast<long long>(belief_.samples(a)); };
-      std::snprintf(text, sizeof text,
-                    "estimated at %s (x/%.2f) after %lld samples, native at %s (x/%.2f) after %lld",
-                    seconds(incumbent_).c_str(), doubt(incumbent_), samples(incumbent_),
-                    seconds(native_).c_str(), doubt(native_), samples(native_));
+      return baseline_ + text;
     }
-    return text;
+    // Only pairs show the gain (pairs.hpp).
+    const auto estimate = [&](int a) {
+      std::snprintf(text, sizeof text, " at %s (x/%.2f) after %lld", seconds(a).c_str(),
+                    std::exp(std::sqrt(belief_.variance(a))),
+                    static_cast<long long>(belief_.samples(a)));
+      return std::string(text);
+    };
+    return "estimated" + estimate(incumbent_) + " samples, " + baseline_ + estimate(native_);
   }
 
  protected:
@@ -407,6 +408,7 @@ class belief_policy : public policy {
     return result;
   }
 
+  std::string baseline_;
   std::vector<arm_prior> priors_;
   std::vector<int> active_;
   std::vector<outsider> outsiders_;

@@ -47,8 +47,11 @@ class guarded_policy : public policy {
   /// @param says_worth compares the arm in use with native so often that its pairs show its gain at
   ///   any time
   explicit guarded_policy(std::unique_ptr<policy> proposing, bool says_worth = false,
-                          bool all_wait = false)
-      : proposing_(std::move(proposing)), says_worth_(says_worth), all_wait_(all_wait) {
+                          bool all_wait = false, std::string baseline = "native")
+      : proposing_(std::move(proposing)),
+        says_worth_(says_worth),
+        all_wait_(all_wait),
+        baseline_(std::move(baseline)) {
     const auto all = proposing_->arms();
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (!all[i].native) continue;
@@ -82,16 +85,15 @@ class guarded_policy : public policy {
       char text[160];
       const auto percent = [](double of_logarithm) { return 100 * std::expm1(of_logarithm); };
       const double reach = 2 * deviation(*a);
-      std::snprintf(text, sizeof text,
-                    "faster than native in %.0f of %.0f pairs, by %.0f %% (%.0f .. %.0f)", a->wins,
+      std::snprintf(text, sizeof text, " in %.0f of %.0f pairs, by %.0f %% (%.0f .. %.0f)", a->wins,
                     a->pairs, percent(lead(*a)), percent(lead(*a) - reach),
                     percent(lead(*a) + reach));
-      return text;
+      return "faster than " + baseline_ + text;
     }
     // The proposing policy's reason argues for an arm that is not in use.
     if (in_use_ != proposed_)
-      return "stays until the arm with the shorter estimated time has won enough pairs against "
-             "native";
+      return "stays until the arm with the shorter estimated time has won enough pairs against " +
+             baseline_;
     return proposing_->reason();
   }
 
@@ -234,6 +236,7 @@ class guarded_policy : public policy {
 
   std::unique_ptr<policy> proposing_;
   bool says_worth_, all_wait_;
+  std::string baseline_;
   bool shares_cores_ = false;  // recently
   std::vector<known_arm> known_;
   std::vector<double> probability_;             // by place in arms()

@@ -111,6 +111,7 @@ class policy {
 /// The input from which all policies are created; each policy uses a part of it.
 struct policy_input {
   std::vector<arm_prior> priors{};  ///< the eligible arms; exactly one is `native`
+  std::string baseline = "native";  ///< the name of the native arm in reasons
   std::uint64_t seed = 1;           ///< equal seeds, equal plans
   bool all_wait = false;            ///< all ranks wait for all others: a slow call delays all
   bool says_worth = false;          ///< measure the gain of tuning, for a report at the end
