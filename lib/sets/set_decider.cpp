@@ -2,7 +2,6 @@
 #include "lib/sets/set_decider.hpp"
 
 #include "lib/call/inside.hpp"
-#include "lib/runtime/process.hpp"
 #include "lib/runtime/text_hash.hpp"
 #include "railpass/base/float_environment.hpp"
 #include "railpass/select/belief/attributes.hpp"
@@ -35,7 +34,7 @@ std::vector<std::vector<double>> numbers_of(const set_definition& set) {
   return result;
 }
 
-// Of the versions that the calls can take. Their times are unknown.
+// Priors of the versions that the calls can take, without times.
 std::vector<select::arm_prior> priors_of(const set_context& c) {
   std::vector<select::arm_prior> priors = select::arms_of_versions(numbers_of(*c.of));
   for (std::size_t v = 0; v < c.lags.size(); ++v) priors[v].lag = c.lags[v];

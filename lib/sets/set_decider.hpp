@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Chooses the versions for calls of function sets on a communicator: for one set, or for all sets
-// of a region. tuned_contexts.hpp does this for the contexts; here is what tells them apart.
+// of a region. This file tells the contexts of calls apart; tuned_contexts.hpp decides for each.
 #pragma once
 
 #include "lib/tuner/beginning.hpp"

@@ -8,8 +8,8 @@
 #include "railpass/select/belief/prior.hpp"
 #include "railpass/select/policies.hpp"
 
+#include <algorithm>
 #include <functional>
-#include <utility>
 
 namespace railpass::internal {
 
@@ -69,7 +69,7 @@ context_start session::start_of(const select::context_key& key, const call& c,
   } else if (select::require_policy(start.policy).is_native_only) {
     know_one({.arm = select::native_arm, .native = true});
   } else {
-    // Calls of any size do not change which arms are eligible.
+    // A copy, as later merges ask about calls of any size. Nothing reads the buffers of the copy.
     start.priors = [this, c](double of_bytes) { return priors(c, of_bytes); };
   }
   return start;

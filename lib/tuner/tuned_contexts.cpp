@@ -49,7 +49,7 @@ tuned_contexts::tuned_contexts(const settings& values, process& owner, int rank,
       without_policy_(std::move(without_policy)) {
   // Never destroyed, because programs make calls in atexit handlers.
   static const machine_model& generic = *new machine_model(select::generic_machine());
-  generic_ = &generic;
+  machine_ = &generic;
 }
 
 void tuned_contexts::know_machine(const host_counts& hosts, std::string_view rails,
@@ -57,15 +57,16 @@ void tuned_contexts::know_machine(const host_counts& hosts, std::string_view rai
   if (rank() != 0) return;
   if (num_ranks() == 1) return steps().expect({.spread_s = 0, .at_once_s = 0});
   const own_float_environment own;
-  hosts_ = hosts;
+  ranks_per_node_ = hosts.ranks_per_host;
   owner().note_hosts(hosts.num_hosts);
   try {
     rails_ = rails_mark(rails);
     profile_ = owner().read_profile(values().profile, hosts.num_hosts, rails_);
+    if (profile_) machine_ = &profile_->machine;
   } catch (const std::bad_alloc&) {  // the machine stays unknown
   }
-  steps().expect(select::expected_merge_costs(machine(), num_ranks(), hosts.ranks_per_host),
-                 passed_s, &owner().account());
+  steps().expect(select::expected_merge_costs(machine(), num_ranks(), ranks_per_node_), passed_s,
+                 &owner().account());
 }
 
 // ---- first plans
@@ -82,7 +83,7 @@ context_start tuned_contexts::described(const describing& describe) const {
   context_start s = describe();
   knowledge::problem& of = s.calls.of;
   of.num_ranks = num_ranks();
-  of.ranks_per_node = hosts_.ranks_per_host;
+  of.ranks_per_node = ranks_per_node_;
   of.kind = knowledge::kind_of(communicator_);
   of.rails = rails_;
   return s;
@@ -136,13 +137,14 @@ std::unique_ptr<select::policy> tuned_contexts::policy_of(const context_start& s
   if (s.fixed_arm || select::require_policy(s.policy).is_native_only)
     return select::make_policy(s.policy, std::move(plain));
   double octaves_away = std::numeric_limits<double>::infinity();
-  if (const auto other = nearest_context(c)) {
-    octaves_away = other->octaves;
-    const auto there = s.priors(double(contexts_[std::size_t(other->context)].of.bytes));
+  if (const int other = nearest_context(c); other >= 0) {
+    const led_context& nearest = contexts_[std::size_t(other)];
+    octaves_away = std::abs(*nearest.octave - *c.octave);
+    const auto there = s.priors(double(nearest.of.bytes));
     const std::unique_lock lock = guard();
-    const select::policy& its = *steps().policy_of(other->context);
     select::correct_by_neighbour(
-        plain.priors, [&](int arm) { return its.posterior(arm); }, there, octaves_away);
+        plain.priors, [&](int arm) { return steps().policy_of(other)->posterior(arm); }, there,
+        octaves_away);
   }
   std::vector<select::arm_prior> known = recalled(s, plain.priors, octaves_away);
   std::unique_ptr<select::policy> chosen;
@@ -159,23 +161,22 @@ std::unique_ptr<select::policy> tuned_contexts::policy_of(const context_start& s
                           : std::move(chosen);
 }
 
-// The context of another size with the most similar arms, if it has learnt enough.
-std::optional<tuned_contexts::distant_context> tuned_contexts::nearest_context(
-    const tuned_context& c) const {
+// The context of another size with the most similar arms; -1 if no context has learnt enough.
+int tuned_contexts::nearest_context(const tuned_context& c) const {
   constexpr std::int64_t enough_calls = 30;
-  if (!c.octave) return std::nullopt;
-  distant_context nearest{.octaves = select::most_octaves + 1};
-  for (int i = 0; i < int(contexts_.size()); ++i) {
+  int nearest = -1, least = select::most_octaves + 1;
+  for (int i = 0; c.octave && i < int(contexts_.size()); ++i) {
     const led_context& other = contexts_[std::size_t(i)];
-    if (!other.octave) continue;
-    const int octaves = std::abs(*other.octave - *c.octave);
-    if (octaves == 0 || octaves >= nearest.octaves || other.of.collective != c.of.collective ||
-        other.of.operation != c.of.operation || other.policy != c.policy ||
-        steps().calls(i) < enough_calls || !steps().policy_of(i) || other.waits)
+    if (!other.octave || other.of.collective != c.of.collective ||
+        other.of.operation != c.of.operation || other.policy != c.policy || other.waits)
       continue;
-    nearest = {i, octaves};
+    const int octaves = std::abs(*other.octave - *c.octave);
+    if (octaves == 0 || octaves >= least || steps().calls(i) < enough_calls ||
+        !steps().policy_of(i))
+      continue;
+    nearest = i;
+    least = octaves;
   }
-  if (nearest.octaves > select::most_octaves) return std::nullopt;
   return nearest;
 }
 

@@ -66,10 +66,9 @@ class tuned_contexts final : public joint_lockstep {
   void know_machine(const host_counts& hosts, std::string_view rails, double passed_s);
   const std::string& communicator() const { return communicator_; }
   /// On rank 0.
-  const machine_model& machine() const { return profile_ ? profile_->machine : *generic_; }
+  const machine_model& machine() const { return *machine_; }
   /// Null: unknown; machine() then has generic constants.
   const profile* known_profile() const { return profile_; }
-  int ranks_per_node() const { return hosts_.ranks_per_host; }
 
   // ---- plans, on rank 0
 
@@ -104,14 +103,10 @@ class tuned_contexts final : public joint_lockstep {
   struct led_context : tuned_context {
     bool waits = false;
   };
-  struct distant_context {
-    int context = 0;
-    int octaves = 0;
-  };
 
   context_start described(const describing& describe) const;
   std::unique_ptr<select::policy> policy_of(const context_start& s, int context) const;
-  std::optional<distant_context> nearest_context(const tuned_context& c) const;
+  int nearest_context(const tuned_context& c) const;
   std::vector<select::arm_prior> recalled(const context_start& s,
                                           const std::vector<select::arm_prior>& plain,
                                           double octaves_away) const;
@@ -125,9 +120,9 @@ class tuned_contexts final : public joint_lockstep {
 
   std::string communicator_;
   complaint without_policy_;
-  host_counts hosts_;
+  int ranks_per_node_ = 1;
   std::string rails_;
-  const machine_model* generic_ = nullptr;
+  const machine_model* machine_;
   const profile* profile_ = nullptr;
   // The guard protects these members.
   std::vector<led_context> contexts_;  // by number, if they have a policy

@@ -44,7 +44,7 @@ std::vector<arm_prior> some_arms(int count, double log_seconds) {
 }
 
 /// A leader that represents the ranks of one communicator, with equal measurements. Contexts start
-/// as in a session (lib/tuner/session_priors.cpp).
+/// as in lib/tuner/tuned_contexts.cpp.
 class communicator {
  public:
   communicator(account& of_process, std::uint64_t seed)
