@@ -26,6 +26,7 @@
 
 #include "models/machine.hpp"
 #include "railpass/base/error.hpp"
+#include "railpass/base/hash.hpp"
 #include "railpass/schedule/schedule.hpp"
 
 #include <bit>
@@ -350,7 +351,7 @@ class simulator {
   std::int32_t channel_of(std::int32_t sender, std::int32_t receiver) {
     const std::int64_t pair = std::int64_t{sender} * p_ + receiver;
     const std::size_t mask = channels_.size() - 1;
-    std::size_t i = (std::uint64_t(pair) * 0x9e3779b97f4a7c15u >> 32) & mask;
+    std::size_t i = (scattered(std::uint64_t(pair)) >> 32) & mask;
     for (std::size_t tries = 0; tries <= mask; ++tries, i = (i + 1) & mask) {
       channel& c = channels_[i];
       if (c.pair == pair) return std::int32_t(i);

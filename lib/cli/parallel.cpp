@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/cli/parallel.hpp"
 
+#include "lib/base/launchers.hpp"
 #include "lib/cli/arguments.hpp"
 
 #include <mpi.h>
@@ -15,11 +16,6 @@
 #include <time.h>
 
 namespace railpass::internal::cli {
-
-namespace {
-constexpr const char* rank_variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                          "SLURM_PROCID"};
-}
 
 bool under_launcher() {
   return std::any_of(std::begin(rank_variables), std::end(rank_variables),

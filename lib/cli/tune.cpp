@@ -8,6 +8,7 @@
 #include "lib/tune/results.hpp"
 #include "lib/tune/searches.hpp"
 #include "lib/tune/target.hpp"
+#include "railpass/base/hash.hpp"
 #include "railpass/base/units.hpp"
 
 #include <nlohmann/json.hpp>
@@ -128,11 +129,9 @@ std::string identity_of(const options& o, const tune::space& where) {
 
 // The name that the same tuning finds again.
 std::string journal_name(const std::string& identity) {
-  std::uint64_t hash = 14695981039346656037u;  // FNV-1a
-  for (const char c : identity) hash = (hash ^ std::uint8_t(c)) * 1099511628211u;
   char name[64];
   std::snprintf(name, sizeof name, "railpass-tune-%016llx.journal",
-                static_cast<unsigned long long>(hash));
+                static_cast<unsigned long long>(fnv1a(identity)));
   return name;
 }
 

@@ -3,6 +3,7 @@
 
 #include "collectives/algorithm.hpp"
 #include "railpass/base/error.hpp"
+#include "railpass/base/hash.hpp"
 
 #include <memory>
 #include <vector>
@@ -26,7 +27,7 @@ class schedule_cache {
   /// the next call; copy the pointer to keep the schedule for longer.
   const std::shared_ptr<const schedule>& find_or_build(const algorithm& a, const parameters& values,
                                                        const shape& s) {
-    const std::uint64_t hash = hash_of(a, values, s);
+    const std::uint32_t hash = hash_of(a, values, s);
     ++now_;
     for (std::size_t i = 0; i < hashes_.size(); ++i) {
       if (hashes_[i] != hash) continue;
@@ -68,22 +69,17 @@ class schedule_cache {
     std::shared_ptr<const schedule> built;
   };
 
-  static std::uint64_t hash_of(const algorithm& a, const parameters& values, const shape& s) {
-    std::uint64_t h = reinterpret_cast<std::uintptr_t>(&a);
-    const auto mix = [&](std::uint64_t x) {
-      h = (h ^ x) * 0x9e3779b97f4a7c15u;
-      h ^= h >> 29;
-    };
-    for (const std::int64_t v : values) mix(static_cast<std::uint64_t>(v));
-    mix(std::uint64_t(std::uint32_t(s.rank)) << 32 | std::uint32_t(s.num_ranks));
-    mix(std::uint64_t(std::uint32_t(s.result_rank)) << 1 | (s.commutative ? 1 : 0));
-    mix(s.nodes.hash());
-    return h;
+  static std::uint32_t hash_of(const algorithm& a, const parameters& values, const shape& s) {
+    std::uint32_t h = mix(0, reinterpret_cast<std::uintptr_t>(&a));
+    for (const std::int64_t v : values) h = mix(h, static_cast<std::uint64_t>(v));
+    h = mix(h, std::uint64_t(std::uint32_t(s.rank)) << 32 | std::uint32_t(s.num_ranks));
+    h = mix(h, std::uint64_t(std::uint32_t(s.result_rank)) << 1 | (s.commutative ? 1 : 0));
+    return mix(h, s.nodes.hash());
   }
 
   std::size_t capacity_;
   std::uint64_t now_ = 0;
-  std::vector<std::uint64_t> hashes_;  // apart from the entries: a search touches few cache lines
+  std::vector<std::uint32_t> hashes_;  // apart from the entries: a search touches few cache lines
   std::vector<entry> entries_;
 };
 

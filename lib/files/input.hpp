@@ -4,7 +4,7 @@
 // other code in lib/ opens a file for reading.
 #pragma once
 
-#include "lib/files/descriptor.hpp"
+#include "lib/base/descriptor.hpp"
 #include "railpass/base/error.hpp"
 
 #include <cstdint>

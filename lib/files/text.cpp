@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Whole files out.
-#include "lib/files/descriptor.hpp"
+#include "lib/base/descriptor.hpp"
 #include "lib/files/files.hpp"
 #include "railpass/base/error.hpp"
 

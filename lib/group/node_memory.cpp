@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/group/node_memory.hpp"
 
+#include "lib/base/descriptor.hpp"
 #include "lib/exec/single_copy.hpp"
 
 #include <algorithm>
@@ -38,24 +39,6 @@ static_assert(sizeof(head) <= head_bytes);
 constexpr std::int64_t part_bytes(int num_slots) {
   return head_bytes + num_slots * cell_region::bytes;
 }
-
-class descriptor {
- public:
-  descriptor() = default;
-  explicit descriptor(int fd) : fd_(fd) {}
-  ~descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  descriptor& operator=(descriptor other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_ = -1;
-};
 
 // A name that is in no file system, and only in this network namespace.
 struct socket_name {
@@ -121,7 +104,7 @@ struct node_memory::making::part {
   socket_name name;
   int fullest = 0;  // ranks on any host
   std::int64_t most_bytes;
-  descriptor socket, memory;
+  file_descriptor socket, memory;
   bool failed = false;
   std::string problem;
 
@@ -158,7 +141,7 @@ struct node_memory::making::part {
     if (!is_mine(socket.get())) fail("the first rank of the host", EPERM);
   }
   void make_memory() {
-    memory = descriptor(::memfd_create("railpass", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    memory = file_descriptor(::memfd_create("railpass", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (memory.get() < 0) return fail("memfd_create", errno);
     if (exceeds_file_size()) return fail("ulimit -f", EFBIG);
     if (::ftruncate(memory.get(), off_t(made->bytes_)) != 0) return fail("ftruncate", errno);
@@ -172,9 +155,9 @@ struct node_memory::making::part {
   // All ranks have connected, and perhaps strangers. A peer that is not served sees its connection
   // end.
   void hand_out() {
-    const descriptor listening = std::exchange(socket, descriptor());
+    const file_descriptor listening = std::exchange(socket, file_descriptor());
     for (int served = 1; served < made->num_local_;) {
-      const descriptor peer(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      const file_descriptor peer(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (peer.get() < 0) return fail("accept", errno);
       if (!is_mine(peer.get())) continue;
       if (!send_descriptor(peer.get(), memory.get())) return fail("sending memory", errno);
@@ -186,7 +169,7 @@ struct node_memory::making::part {
     pollfd waits{.fd = socket.get(), .events = POLLIN, .revents = 0};
     while (::poll(&waits, 1, -1) < 0 && errno == EINTR) {
     }
-    memory = descriptor(receive_descriptor(socket.get()));
+    memory = file_descriptor(receive_descriptor(socket.get()));
     if (memory.get() < 0) fail("receiving memory", errno);
   }
   void map() {
@@ -236,7 +219,7 @@ struct node_memory::making::part {
   head& head_of(int local) { return *std::launder(reinterpret_cast<head*>(place_of(local))); }
 
   void open_socket(int flags) {
-    socket = descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
+    socket = file_descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
   }
 };
 

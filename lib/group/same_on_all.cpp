@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/group/same_on_all.hpp"
 
-#include "lib/runtime/text_hash.hpp"
 #include "railpass/base/error.hpp"
+#include "railpass/base/hash.hpp"
 
 #include <array>
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/group/shared_clock.hpp"
 
-#include "lib/runtime/text_hash.hpp"
 #include "railpass/base/clock.hpp"
 #include "railpass/base/float_environment.hpp"
+#include "railpass/base/hash.hpp"
 #include "railpass/select/lockstep/merge_tree.hpp"
 
 #include <algorithm>

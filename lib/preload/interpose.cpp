@@ -5,6 +5,7 @@
 // calls with which MPI and communicators start and end. It is linked with no MPI library, and may
 // be loaded into any process. It loads librailpass at the first of these calls, once the MPI
 // library is known to fit. Calls that cannot or shall not be tuned pass through.
+#include "lib/base/launchers.hpp"
 #include "lib/preload/engine.hpp"
 #include "lib/preload/mpi_of_build.hpp"
 
@@ -29,7 +30,7 @@ struct answers {
 // Written by one process of a job, because the user believes that the program is tuned. There is no
 // log yet: settings belong to librailpass.
 void tell(const std::string& sentence) {
-  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+  for (const char* const variable : rank_variables)
     if (const char* const rank = std::getenv(variable); rank && std::atoi(rank) != 0) return;
   const std::string line = "railpass: " + sentence + "\n";
   [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());

@@ -2,6 +2,7 @@
 #include "lib/rails/board.hpp"
 
 #include "railpass/base/error.hpp"
+#include "railpass/base/hash.hpp"
 #include "railpass/transport/split.hpp"
 
 #include <algorithm>
@@ -47,13 +48,9 @@ struct place {
 };
 static_assert(sizeof(place) == 192);
 
-// FNV-1a over the words before the checksum.
+// Of the bytes before the checksum.
 std::uint64_t checksum_of(const place& p) {
-  std::uint64_t words[sizeof(place) / 8];
-  std::memcpy(words, &p, sizeof p);
-  std::uint64_t sum = 14695981039346656037u;
-  for (std::size_t i = 0; i + 1 < std::size(words); ++i) sum = (sum ^ words[i]) * 1099511628211u;
-  return sum;
+  return fnv1a({reinterpret_cast<const char*>(&p), offsetof(place, checksum)});
 }
 static_assert(offsetof(place, checksum) + 8 == sizeof(place));
 

@@ -14,7 +14,7 @@ constexpr std::size_t part_bytes = std::size_t{64} << 10;
 std::string trace_file::open(const std::string& path) {
   const std::lock_guard lock(mutex_);
   path_ = path;
-  file_ = files::file_descriptor(files::uninterrupted(
+  file_ = file_descriptor(uninterrupted(
       [&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644); }));
   if (!file_.is_open()) return give_up();
   is_open_.store(true, std::memory_order_relaxed);
@@ -38,7 +38,7 @@ std::string trace_file::close() {
 }
 
 std::string trace_file::write() {
-  const bool written = files::write_all(file_.get(), waiting_);
+  const bool written = write_all(file_.get(), waiting_);
   waiting_.clear();
   return written ? std::string() : give_up();
 }

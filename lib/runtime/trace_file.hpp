@@ -4,7 +4,7 @@
 // is reported once and ends the trace.
 #pragma once
 
-#include "lib/files/descriptor.hpp"
+#include "lib/base/descriptor.hpp"
 
 #include <atomic>
 #include <mutex>
@@ -32,7 +32,7 @@ class trace_file {
 
   std::atomic<bool> is_open_ = false;
   std::mutex mutex_;
-  files::file_descriptor file_;
+  file_descriptor file_;
   std::string path_, waiting_;
 };
 

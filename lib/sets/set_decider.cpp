@@ -2,8 +2,8 @@
 #include "lib/sets/set_decider.hpp"
 
 #include "lib/call/inside.hpp"
-#include "lib/runtime/text_hash.hpp"
 #include "railpass/base/float_environment.hpp"
+#include "railpass/base/hash.hpp"
 #include "railpass/select/belief/attributes.hpp"
 
 #include <algorithm>
@@ -117,7 +117,7 @@ void set_decider::begin_call() {
 
 // A hash of the context's definition, so that ranks that differ notice.
 std::uint32_t set_decider::number_of(const set_context& c) const {
-  return select::mix(0, text_hash().add(c.of->name).add(kind_of(c).text()).add(c.policy).value());
+  return mix(0, text_hash().add(c.of->name).add(kind_of(c).text()).add(c.policy).value());
 }
 
 void set_decider::prepare(const set_context& wanted) {

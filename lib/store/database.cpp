@@ -2,6 +2,7 @@
 #include "lib/store/database.hpp"
 
 #include "lib/store/untrusted.hpp"
+#include "railpass/base/hash.hpp"
 
 #include <algorithm>
 #include <array>
@@ -20,11 +21,7 @@ constexpr std::array<schema_entry, 4> schema{
      {"context_problem", "CREATE INDEX context_problem ON context(problem)"},
      {"run", "CREATE TABLE run(place INTEGER PRIMARY KEY, record BLOB NOT NULL)"}}};
 
-std::int64_t number_of(const knowledge::problem& p) {
-  std::uint64_t hash = 14695981039346656037u;  // FNV-1a
-  for (const char c : key_of(p)) hash = (hash ^ std::uint8_t(c)) * 1099511628211u;
-  return std::int64_t(hash);
-}
+std::int64_t number_of(const knowledge::problem& p) { return std::int64_t(fnv1a(key_of(p))); }
 
 std::string head_record(sqlite3* file, const char* what, const std::string& name) {
   statement row(file, "SELECT record FROM head WHERE what = ?", name);

@@ -58,10 +58,10 @@ void check_first_page(std::string_view page, const std::string& name, std::size_
     fail_as_foreign(name);
 }
 
-std::string first_page_of(const files::file_descriptor& file) {
+std::string first_page_of(const file_descriptor& file) {
   std::array<char, first_page_bytes> page;
   const ::ssize_t n =
-      files::uninterrupted([&] { return ::pread(file.get(), page.data(), page.size(), 0); });
+      uninterrupted([&] { return ::pread(file.get(), page.data(), page.size(), 0); });
   return {page.data(), std::size_t(std::max<::ssize_t>(n, 0))};
 }
 
@@ -147,7 +147,7 @@ std::shared_ptr<sqlite3> untrusted_file(const std::filesystem::path& path,
                                         std::span<const schema_entry> schema) {
   const std::string name = path.string();
   std::error_code gone;
-  const files::file_descriptor file = files::open_input(name);
+  const file_descriptor file = files::open_input(name);
   check_first_page(first_page_of(file), name, schema.size());
   return restricted(opened(address_of(path), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, name),
                     std::filesystem::file_size(path, gone), name, schema);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/tune/command.hpp"
 
-#include "lib/files/descriptor.hpp"
+#include "lib/base/descriptor.hpp"
 #include "railpass/base/clock.hpp"
 
 #include <algorithm>
@@ -56,10 +56,10 @@ struct pipe_ends {
   pipe_ends() {
     std::array<int, 2> ends{-1, -1};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail("no pipe for the command");
-    reader = files::file_descriptor(ends[0]);
-    writer = files::file_descriptor(ends[1]);
+    reader = file_descriptor(ends[0]);
+    writer = file_descriptor(ends[1]);
   }
-  files::file_descriptor reader, writer;
+  file_descriptor reader, writer;
 };
 
 // The output of a pipe, as far as it is kept.
@@ -209,7 +209,7 @@ guard_report guard(const program& what, int alive) {
     ::execve(what.arguments[0], what.arguments.data(), what.environment.data());
     ::_exit(127);
   }
-  const files::file_descriptor handle(int(::syscall(SYS_pidfd_open, child, 0)));
+  const file_descriptor handle(int(::syscall(SYS_pidfd_open, child, 0)));
   ::rusage usage{};
   for (bool wanted = true; wanted && !report.ended;) {
     std::array<::pollfd, 2> watched{{{alive, POLLIN, 0}, {handle.get(), POLLIN, 0}}};
@@ -288,7 +288,7 @@ command_result run_command(const command_request& request, const volatile std::s
     output.read();
     errors.read();
     if (watched[2].revents != 0) {  // the guard has ended, or was killed
-      reported = files::uninterrupted([&] {
+      reported = uninterrupted([&] {
                    return ::read(reports.reader.get(), &report, sizeof report);
                  }) == sizeof report;
       guarded = false;
@@ -298,7 +298,7 @@ command_result run_command(const command_request& request, const volatile std::s
       if (timed_out || stopped) alive.writer.close();
     }
   }
-  files::uninterrupted([&] { return ::waitpid(child, nullptr, 0); });
+  uninterrupted([&] { return ::waitpid(child, nullptr, 0); });
   output.read();
   errors.read();
   if (stopped) throw interrupted("interrupted");

@@ -53,7 +53,7 @@ journal_entry read_entry(const files::json_reader& j, std::size_t goals) {
 
 journal::journal(std::string path, const std::string& identity, std::size_t goals)
     : path_(std::move(path)) {
-  file_ = files::file_descriptor(files::uninterrupted([&] {
+  file_ = file_descriptor(uninterrupted([&] {
     return ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
   }));
   struct ::stat status {};
@@ -61,7 +61,7 @@ journal::journal(std::string path, const std::string& identity, std::size_t goal
     fail(path_, "the journal cannot be opened (--journal names another place)");
   const error no_journal(path_ + ": not a journal of railpass tune");
   if (!S_ISREG(status.st_mode)) throw no_journal;
-  if (files::uninterrupted([&] { return ::flock(file_.get(), LOCK_EX | LOCK_NB); }) != 0) {
+  if (uninterrupted([&] { return ::flock(file_.get(), LOCK_EX | LOCK_NB); }) != 0) {
     if (errno == EWOULDBLOCK) throw error(path_ + ": another railpass tune is using this journal");
     fail(path_, "the journal cannot be locked");
   }
@@ -97,14 +97,14 @@ journal::journal(std::string path, const std::string& identity, std::size_t goal
   // Truncates an incomplete entry, but never a file that another program wrote.
   if (number == 0 && !header.starts_with(text)) throw no_journal;
   if (text.size() > begin &&
-      files::uninterrupted([&] { return ::ftruncate(file_.get(), ::off_t(begin)); }) != 0)
+      uninterrupted([&] { return ::ftruncate(file_.get(), ::off_t(begin)); }) != 0)
     fail(path_, "the journal cannot be repaired");
   if (number == 0) append(header);
 }
 
 void journal::append(const std::string& line) {
-  if (!files::write_all(file_.get(), line + '\n') ||
-      files::uninterrupted([&] { return ::fdatasync(file_.get()); }) != 0)
+  if (!write_all(file_.get(), line + '\n') ||
+      uninterrupted([&] { return ::fdatasync(file_.get()); }) != 0)
     fail(path_, "the journal cannot be written");
 }
 

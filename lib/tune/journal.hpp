@@ -5,7 +5,7 @@
 // happens. A last line that is cut short is dropped.
 #pragma once
 
-#include "lib/files/descriptor.hpp"
+#include "lib/base/descriptor.hpp"
 #include "lib/tune/measurements.hpp"
 
 #include <cstdint>
@@ -46,7 +46,7 @@ class journal {
   void append(const std::string& line);
 
   std::string path_;
-  files::file_descriptor file_;
+  file_descriptor file_;
   std::vector<journal_entry> earlier_;
   std::uint64_t earlier_runs_ = 0;
 };

@@ -5,7 +5,7 @@
 #include "lib/group/shared_clock.hpp"
 #include "lib/runtime/hang_watch.hpp"
 #include "lib/runtime/process.hpp"
-#include "lib/runtime/text_hash.hpp"
+#include "railpass/base/hash.hpp"
 #include "railpass/base/settings.hpp"
 
 #include <algorithm>

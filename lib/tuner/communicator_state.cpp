@@ -5,6 +5,7 @@
 #include "lib/exec/scratch.hpp"
 #include "railpass/base/error.hpp"
 #include "railpass/base/float_environment.hpp"
+#include "railpass/base/hash.hpp"
 
 #include <array>
 #include <atomic>
@@ -36,8 +37,7 @@ std::atomic<std::uint64_t> frees{1};
     memory{};
 
 remembered& place_of(MPI_Comm comm) {
-  const std::uint64_t value = std::hash<MPI_Comm>{}(comm);
-  return memory[value * 0x9e3779b97f4a7c15u >> (64 - remembered_bits)];
+  return memory[scattered(std::hash<MPI_Comm>{}(comm)) >> (64 - remembered_bits)];
 }
 
 // Per thread, because the freeing thread runs the delete callbacks. For other threads, the same

@@ -7,6 +7,7 @@
 #include "lib/buffers/call_buffers.hpp"
 #include "lib/call/call.hpp"
 #include "lib/call/judgement.hpp"
+#include "railpass/base/hash.hpp"
 #include "railpass/schedule/schedule.hpp"
 #include "railpass/select/lockstep/context.hpp"
 
@@ -78,7 +79,7 @@ class recent_calls {
     std::uint64_t n = std::uint64_t(c.receive.count + c.send.count) * 31 + std::uint64_t(c.op);
     n = (n + asked) * 31 + std::uint64_t(c.root);
     if (is_somewhere(c.send) && is_somewhere(c.receive)) n += 31 * distance(c.send, c.receive);
-    return n * 0x9e3779b97f4a7c15u;
+    return scattered(n);
   }
   place& place_of(std::uint64_t mark) { return places_[mark >> 60]; }
   static bool has_tables(const call& c) {

@@ -5,8 +5,8 @@
 #include "lib/call/inside.hpp"
 #include "lib/call/judgement.hpp"
 #include "lib/runtime/process.hpp"
-#include "lib/runtime/text_hash.hpp"
 #include "railpass/base/float_environment.hpp"
+#include "railpass/base/hash.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/select/policies.hpp"
 

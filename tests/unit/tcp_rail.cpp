@@ -58,7 +58,7 @@ class recorder final : public transport::packet_sink {
 
 struct ends {
   tcp::rail rail;
-  tcp::descriptor other;
+  file_descriptor other;
 
   static ends make() {
     int pair[2];
@@ -66,7 +66,7 @@ struct ends {
     tcp::connected_rail connected;
     connected.sockets.emplace_back();
     connected.sockets.emplace_back(pair[0]);
-    return {tcp::rail(0, std::move(connected)), tcp::descriptor(pair[1])};
+    return {tcp::rail(0, std::move(connected)), file_descriptor(pair[1])};
   }
 };
 
@@ -116,7 +116,7 @@ TEST_CASE("packets come whole and in order, however their bytes are cut") {
     REQUIRE(sink.came.size() == whole);
     for (std::size_t k = 0; k < whole; ++k) REQUIRE(sink.came[k] == sent[k]);
     if (round % 2 == 0) {
-      e.other = tcp::descriptor();
+      e.other = file_descriptor();
       while (e.rail.poll(sink)) {
       }
       CHECK(sink.problem == "the other rank has closed the connection");

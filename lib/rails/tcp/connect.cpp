@@ -35,15 +35,6 @@ namespace asio = boost::asio;
 using socket = asio::ip::tcp::socket;
 using acceptor = asio::ip::tcp::acceptor;
 
-descriptor& descriptor::operator=(descriptor&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
-descriptor::~descriptor() {
-  if (fd_ >= 0) close(fd_);
-}
-
 namespace {
 
 using std::chrono::steady_clock;
@@ -77,8 +68,8 @@ void bind_to_device(int fd, const std::string& device) {
 
 // Programs that this process executes would inherit sockets that Asio opens. Throws
 // boost::system::system_error.
-descriptor new_socket() {
-  descriptor made(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+file_descriptor new_socket() {
+  file_descriptor made(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (made.get() < 0)
     throw boost::system::system_error(errno, boost::system::system_category(),
                                       "no socket from the system");
@@ -198,7 +189,7 @@ class meeting {
       for (int peer = 0; peer < num_ranks_; ++peer)
         if (auto& s = sockets_[place(r, peer)]) {
           s->non_blocking(true);
-          rails[r].sockets[std::size_t(peer)] = descriptor(s->release());
+          rails[r].sockets[std::size_t(peer)] = file_descriptor(s->release());
         }
     }
     return rails;
@@ -213,7 +204,7 @@ class meeting {
   }
 
   std::uint32_t listen_at(std::size_t rail, const std::string& device) {
-    descriptor fd = new_socket();
+    file_descriptor fd = new_socket();
     if (!device.empty()) bind_to_device(fd.get(), device);
     bind_to_address(fd.get(), locals_[rail].address);
     if (::listen(fd.get(), SOMAXCONN) != 0) fail("cannot listen for connections");
@@ -355,7 +346,7 @@ class meeting {
       bool connected = false;
       greeting_ptr g;
       try {
-        descriptor fd = new_socket();
+        file_descriptor fd = new_socket();
         const bool is_near = locals_[rail].loopback || is_on_this_host(rail, peer);
         if (!is_near) bind_to_device(fd.get(), device_of(locals_[rail]));
         bind_to_address(fd.get(), locals_[rail].address);

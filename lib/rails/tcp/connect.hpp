@@ -3,36 +3,20 @@
 // Connections between all ranks, one per rail and pair.
 #pragma once
 
+#include "lib/base/descriptor.hpp"
 #include "lib/rails/tcp/interfaces.hpp"
 
 #include <mpi.h>
 
 #include <string>
-#include <utility>  // which Asio 1.74's awaitable.hpp needs, too
 #include <vector>
 
 namespace railpass::internal::tcp {
 
-/// A socket that is closed with its owner; -1: none.
-class descriptor {
- public:
-  descriptor() = default;
-  explicit descriptor(int fd) : fd_(fd) {}
-  descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  descriptor& operator=(descriptor&& other) noexcept;
-  descriptor(const descriptor&) = delete;
-  ~descriptor();
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_ = -1;
-};
-
 /// The connections of one rail: nonblocking sockets by rank, none to this rank itself.
 struct connected_rail {
   interface local;
-  std::vector<descriptor> sockets;
+  std::vector<file_descriptor> sockets;
 };
 
 /// Connects all ranks of `comm` over every rail. `rails`: names for find_interface, the same number

@@ -309,7 +309,7 @@ void rail::connection::end() {
   queue.clear();
   queued_bytes = 0;
   current.reset();
-  socket = tcp::descriptor();
+  socket = file_descriptor();
 }
 
 }  // namespace railpass::internal::tcp

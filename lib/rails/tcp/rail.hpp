@@ -41,7 +41,7 @@ class rail final : public transport::packet_rail {
   };
 
   struct connection {
-    tcp::descriptor socket;
+    file_descriptor socket;
     bool open = true;
     bool wants_room = false;  // epoll reports when the socket can be written to
     std::deque<waiting> queue;
@@ -69,7 +69,7 @@ class rail final : public transport::packet_rail {
   int index_;
   std::string name_, marks_;
   clock_function clock_;
-  tcp::descriptor epoll_;
+  file_descriptor epoll_;
   std::vector<connection> connections_;  // by rank
   std::vector<std::byte> ahead_;         // data read beyond the expected payload
   double polled_s_, polled_before_s_;

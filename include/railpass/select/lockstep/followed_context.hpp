@@ -4,6 +4,7 @@
 // is integers only, so that all ranks choose alike without a message. Times are in leader.hpp.
 #pragma once
 
+#include "railpass/base/hash.hpp"
 #include "railpass/select/lockstep/context.hpp"
 #include "railpass/select/lockstep/merge_words.hpp"
 #include "railpass/select/policy/policy.hpp"
@@ -23,14 +24,6 @@ inline constexpr int native_arm = 0;
 /// Native without timing, permanently. Allocates no memory.
 inline epoch_plan native_plan() {
   return {.incumbent = native_arm, .explore = {}, .length = longest_epoch, .timed_stride = 0};
-}
-
-/// A hash for values that must be equal on all ranks, also used for pseudo-random choices.
-constexpr std::uint32_t mix(std::uint32_t hash, std::uint64_t value) {
-  std::uint64_t h = (hash ^ value) * 0x9e3779b97f4a7c15u;
-  h ^= h >> 29;
-  h *= 0xbf58476d1ce4e5b9u;
-  return static_cast<std::uint32_t>(h >> 32);
 }
 
 struct followed_context {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace railpass::internal::files {
+namespace railpass::internal {
 
 /// The call again as long as a signal interrupts it. Not for close(), which always closes.
 template <class Call>
@@ -32,8 +32,10 @@ class file_descriptor {
 
   int get() const { return value_; }
   bool is_open() const { return value_ >= 0; }
+  /// Gives the ownership to the caller.
+  int release() { return std::exchange(value_, -1); }
   /// Returns whether all data was written, as far as the system reports this here.
-  bool close() { return value_ < 0 || ::close(std::exchange(value_, -1)) == 0 || errno == EINTR; }
+  bool close() { return value_ < 0 || ::close(release()) == 0 || errno == EINTR; }
 
  private:
   int value_ = -1;
@@ -50,4 +52,4 @@ inline bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
-}  // namespace railpass::internal::files
+}  // namespace railpass::internal
