@@ -91,16 +91,11 @@ void tuned_set::define(std::vector<set_definition::version> versions) {
       set_definition{name_, attributes_, std::move(versions)});
 }
 
-void tuned_set::leave() {
-  left_ = true;
-  decider_.leave();
-}
-
 // ---- of a communicator
 
 void function_sets::leave() {
-  for (const auto& one : sets) one->leave();
-  for (const auto& one : regions) one->leave();
+  for (const auto& one : sets) one->decider().leave();
+  for (const auto& one : regions) one->decider().leave();
 }
 
 void function_sets::drop() {
@@ -222,7 +217,8 @@ void request_state::define() {
   std::vector<std::string> lines;
   for (const set_definition::version& v : versions_)
     lines.push_back("version " + shown(v, attributes()));
-  if (!set_->has_left()) require_same(comm_, set_named(set_->name()), lines, problem_of_versions());
+  if (!set_->decider().has_ended())
+    require_same(comm_, set_named(set_->name()), lines, problem_of_versions());
   set_->define(versions_);
   versions_.clear();
   context_.of = set_->definition();
@@ -256,7 +252,7 @@ void request_state::begin(set_call& c) {
   set_decider& own = set_->decider();
   const bool is_pinned = context_.pinned >= 0;
   c.version_ = is_pinned ? context_.pinned : select::native_arm;
-  if (!set_->has_left() && own.tunes()) {
+  if (own.tunes()) {
     c.is_told_ = true;
     if (is_pinned && !own.times_pinned()) {
       own.begin_call();
@@ -302,13 +298,13 @@ void request_state::end(const set_call& c, bool threw) {
 }
 
 void request_state::fail() {
-  if (set_->has_left()) return;
+  if (set_->decider().has_ended()) return;
   set_->decider().joint().fail();
   if (decided_.get() != &set_->decider() && met_teaches_) met_->decider().joint().fail();
 }
 
 void request_state::leave_others() {
-  if (set_->has_left()) return;
+  if (set_->decider().has_ended()) return;
   set_->decider().leave_others();
   if (decided_.get() != &set_->decider() && met_teaches_) met_->decider().leave_others();
 }
@@ -334,7 +330,7 @@ void request_state::note_unverified() {
 
 void request_state::settle_results(std::size_t version, const std::string& problem) {
   const inside here;
-  if (set_->has_left()) return;
+  if (set_->decider().has_ended()) return;
   require_same(comm_, "RAILPASS_VERIFY: " + set_named(set_->name()), {},
                problem.empty()
                    ? ""

@@ -39,9 +39,6 @@ class tuned_set {
 
   set_decider& decider() { return decider_; }
   const set_decider& decider() const { return decider_; }
-  /// The communicator or MPI has ended: other ranks can no longer be informed.
-  bool has_left() const { return left_; }
-  void leave();
 
  private:
   process& process_;
@@ -52,7 +49,6 @@ class tuned_set {
   std::shared_ptr<const set_definition> definition_;
   int pinned_ = -1;
   set_decider decider_;
-  bool left_ = false;
 };
 
 /// Implementation of set_request.
@@ -136,7 +132,6 @@ class region_state {
 
   set_decider& decider() { return decider_; }
   const set_decider& decider() const { return decider_; }
-  void leave();
 
  private:
   // Entries per turn: work left by one entry shows in the time of the next entry.
@@ -148,7 +143,6 @@ class region_state {
   MPI_Comm comm_;
   std::string name_;
   set_decider decider_;
-  bool left_ = false;
   int depth_ = 0;  // of nested entries: only the outermost entry counts
   std::int64_t entries_ = 0;
   double started_s_ = 0;
@@ -170,7 +164,7 @@ struct function_sets {
   void for_each_tuning(const Visit& visit) const {
     const auto visit_all = [&](const auto& all) {
       for (const auto& one : all)
-        if (one->decider().tunes()) visit(one->decider().joint());
+        if (const tuned_contexts* const contexts = one->decider().contexts()) visit(*contexts);
     };
     visit_all(sets);
     visit_all(regions);

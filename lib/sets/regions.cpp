@@ -20,11 +20,12 @@ region_state::region_state(MPI_Comm comm, const settings& values, process& owner
 
 bool region_state::has_ranks_of(MPI_Comm comm) const {
   int result = MPI_UNEQUAL;
-  return !left_ && PMPI_Comm_compare(comm_, comm, &result) == MPI_SUCCESS && result != MPI_UNEQUAL;
+  return !decider_.has_ended() && PMPI_Comm_compare(comm_, comm, &result) == MPI_SUCCESS &&
+         result != MPI_UNEQUAL;
 }
 
 void region_state::enter() {
-  if (depth_ == 0 && !left_ && decider_.tunes()) {
+  if (depth_ == 0 && decider_.tunes()) {
     decider_.begin_call();
     if (entries_ % turn_entries == 0) give_turn();
     ++entries_;
@@ -36,7 +37,7 @@ void region_state::enter() {
 
 void region_state::exit(bool counts) {
   if (--depth_ > 0 || !choice_) return;
-  if (counts && !left_) decider_.record(*choice_, started_s_, process_.clock()());
+  if (counts && decider_.tunes()) decider_.record(*choice_, started_s_, process_.clock()());
   choice_.reset();
 }
 
@@ -58,11 +59,6 @@ int region_state::choose(int context) {
   if (context != turn_) return decider_.incumbent(context);
   if (!choice_) choice_ = decider_.next_call(context);
   return choice_->call.arm;
-}
-
-void region_state::leave() {
-  left_ = true;
-  decider_.leave();
 }
 
 }  // namespace railpass::internal

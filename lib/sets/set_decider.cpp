@@ -59,6 +59,7 @@ void set_decider::begin(MPI_Comm comm) {
   if (num_ranks_ == 1) {
     if (settings_.enable) make_part();
     if (joint_) know_machine();
+    take(joint_ ? select::turn::agreement : select::turn::refusal);
     times_pinned_ = settings_.summary || !settings_.stats.empty();
     return;
   }
@@ -66,7 +67,10 @@ void set_decider::begin(MPI_Comm comm) {
   by.make_part(true, true, [this] { make_part(); });
   auto refused = by.agree();
   if (!refused) refused = take_place(by);
-  if (refused) joint_.reset();
+  if (refused) {
+    joint_.reset();
+    take(select::turn::refusal);
+  }
   if (refused && refused->error_code != MPI_SUCCESS)
     throw error(subject_ + ": the ranks have different settings, or MPI fails (error " +
                 std::to_string(refused->error_code) + ")");
@@ -81,7 +85,10 @@ void set_decider::make_part() {
 std::optional<beginning::refusal> set_decider::take_place(beginning& by) {
   times_pinned_ = by.agreed.all(agreement::says_worth);
   const auto refused = by.take_place(*joint_);
-  if (!refused) know_machine();
+  if (!refused) {
+    know_machine();
+    take(select::turn::agreement);
+  }
   return refused;
 }
 
@@ -206,6 +213,7 @@ void set_decider::leave_others() {
 }
 
 void set_decider::leave() {
+  take(select::turn::end);
   if (joint_) joint_->leave();
 }
 

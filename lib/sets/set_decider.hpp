@@ -77,11 +77,15 @@ class set_decider {
   void make_part();
   std::optional<beginning::refusal> take_place(beginning& by);
 
-  /// Whether the set is tuned: not if railpass is switched off, or the ranks have no lane.
-  bool tunes() const { return joint_ != nullptr; }
-  /// Only if tunes().
+  /// Whether the set is tuned: not if railpass is switched off, the ranks have no lane, or the
+  /// communicator or MPI has ended.
+  bool tunes() const { return standing_ == select::standing::tuned; }
+  /// Whether the communicator or MPI has ended: other ranks can no longer be informed.
+  bool has_ended() const { return standing_ == select::standing::ended; }
+  /// Only of a set that is tuned or was tuned.
   tuned_contexts& joint() { return *joint_; }
-  const tuned_contexts& joint() const { return *joint_; }
+  /// Null for a set that was never tuned.
+  const tuned_contexts* contexts() const { return joint_.get(); }
   /// Whether calls of pinned versions are timed; the same on all ranks.
   bool times_pinned() const { return times_pinned_; }
 
@@ -120,11 +124,13 @@ class set_decider {
   knowledge::set_kind kind_of(const set_context& c) const { return {c.shape, c.features, region_}; }
   int nearest_context(const set_context& wanted) const;
   void check() const;
+  void take(select::turn what) { standing_ = select::after(standing_, what); }
 
   process& process_;
   settings settings_;
   std::string subject_, region_, communicator_;
   int rank_ = 0, num_ranks_ = 1;
+  select::standing standing_ = select::standing::undecided;
   std::unique_ptr<tuned_contexts> joint_;
   bool times_pinned_ = false;
   std::vector<set_context> contexts_;  // in the lockstep's order

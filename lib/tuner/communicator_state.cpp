@@ -59,7 +59,7 @@ communicator_state::communicator_state(MPI_Comm comm, process& owner)
   PMPI_Comm_test_inter(comm, &is_inter);
   PMPI_Comm_rank(comm, &rank_);
   PMPI_Comm_size(comm, &num_ranks_);
-  native_ = is_inter || num_ranks_ < 2;
+  if (is_inter || num_ranks_ < 2) take(select::turn::refusal);
 }
 
 bool communicator_state::is_particular() const {
@@ -134,7 +134,7 @@ bool communicator_state::freeing::now(MPI_Comm comm) {
 }
 
 void communicator_state::leave() {
-  native_ = true;
+  take(select::turn::end);
   if (session_) session_->leave();
   sets_.leave();
 }
@@ -157,18 +157,17 @@ void communicator_state::leave_others() {
 
 int communicator_state::agree(MPI_Comm comm, bool pays, bool asked_for, double passed_s,
                               std::optional<told_call> inside) {
-  if (native_ || agreed_) return MPI_SUCCESS;
+  if (standing_ != select::standing::undecided) return MPI_SUCCESS;
   const double began_s = steady_clock_s();
   session::outcome outcome =
       session::create(comm, settings_, process_, pays, asked_for, passed_s, inside);
   if (outcome.postponed) return MPI_SUCCESS;
-  agreed_ = true;
   {
     const std::unique_lock lock = process_.hold_statistics();
     session_ = std::move(outcome.made);
   }
-  native_ = session_ == nullptr;
-  if (!native_ && rank_ == 0) process_.account().spend_on_set_up(steady_clock_s() - began_s);
+  take(session_ ? select::turn::agreement : select::turn::refusal);
+  if (session_ && rank_ == 0) process_.account().spend_on_set_up(steady_clock_s() - began_s);
   if (outcome.error_code != MPI_SUCCESS) call_error_handler(comm, outcome.error_code);
   return outcome.error_code;
 }
@@ -186,7 +185,7 @@ bool communicator_state::begins_at_once(const call& c) {
 }
 
 [[gnu::hot]] int communicator_state::run(const call& c, const call_options& options) {
-  if (!native_ && !agreed_) {
+  if (standing_ == select::standing::undecided) {
     const bool asks = internal::is_particular(options), now = begins_at_once(c);
     if (beginning_.count(c.message_bytes, asks, process_.clock()) || now) {
       const double now_s = process_.clock()();
@@ -198,12 +197,11 @@ bool communicator_state::begins_at_once(const call& c) {
         return failure;
     }
   }
-  if (!session_ || native_) return run_native(c);
-  return session_->run(c, options);
+  return standing_ == select::standing::tuned ? session_->run(c, options) : run_native(c);
 }
 
 void communicator_state::configure(std::string_view setting, std::string_view value) {
-  if (agreed_)
+  if (standing_ == select::standing::tuned)
     throw error("setting '" + std::string(setting) +
                 "' comes too late: the communicator is tuned already");
   const own_float_environment own;
@@ -211,8 +209,9 @@ void communicator_state::configure(std::string_view setting, std::string_view va
 }
 
 std::string communicator_state::last_arm() const {
-  if (session_ && !native_ && session_->last_arm()) return name_of(*session_->last_arm());
-  return native_ || beginning_.has_calls() ? "native" : "";
+  if (standing_ == select::standing::tuned && session_->last_arm())
+    return name_of(*session_->last_arm());
+  return native() || beginning_.has_calls() ? "native" : "";
 }
 
 }  // namespace railpass::internal

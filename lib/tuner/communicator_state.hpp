@@ -6,6 +6,7 @@
 #include "lib/sets/neighbor_set.hpp"
 #include "lib/tuner/session.hpp"
 #include "railpass/select/lockstep/beginning.hpp"
+#include "railpass/select/lockstep/standing.hpp"
 
 #include <array>
 #include <memory>
@@ -52,7 +53,7 @@ class communicator_state {
   int run(const neighbor_call& c) { return neighbor_sets_[std::size_t(c.op)].run(c, *this); }
 
   /// Whether all calls go to the MPI library permanently.
-  bool native() const { return native_; }
+  bool native() const { return select::is_native(standing_); }
   int rank() const { return rank_; }
   int num_ranks() const { return num_ranks_; }
 
@@ -100,12 +101,14 @@ class communicator_state {
   int agree(MPI_Comm comm, bool pays, bool asked_for, double passed_s,
             std::optional<told_call> inside);
 
+  void take(select::turn what) { standing_ = select::after(standing_, what); }
+
   process& process_;
-  bool native_ = false;
+  // As the communicator; the ranks' standing while it is tuned is in the session's lockstep.
+  select::standing standing_ = select::standing::undecided;
   int rank_ = 0;
   int num_ranks_ = 1;
   select::beginning beginning_;
-  bool agreed_ = false;
   bool began_at_once_ = false;
   std::unique_ptr<session> session_;
   settings settings_;

@@ -62,7 +62,7 @@ int joint_lockstep::begin_context(int context, select::plan_message message) {
   plan_ = message;
   if (merges_)
     if (const int failure = hand_down(plan_, "the first plan")) {
-      if (gone_ || failure_ != own_error::unlike) leave_others();
+      if (is_gone() || failure_ != own_error::unlike) leave_others();
       return failure;
     }
   const std::unique_lock lock = guard();
@@ -188,7 +188,7 @@ void joint_lockstep::leave() {
   bool mismatch = false;
   merges_->leave(steps_, is_shared_ ? &mutex_ : nullptr, mismatch);
   note_merge(MPI_SUCCESS, mismatch);
-  if (failed_) {
+  if (failure_) {
     words_.state().leave(steps_.calls());
     words_.tell();
   }
@@ -208,7 +208,7 @@ void joint_lockstep::note_merge(int code, bool mismatch) {
     process_.record("a message of " + subject_ + " about its tuning has failed: " + text);
     leave_others();
   }
-  if (!mismatch || failed_) return;
+  if (!mismatch || failure_) return;
   if (steps_.device_found())
     process_.record(subject_ + " is not tuned any more: " + std::string(told_of_device_memory));
   else
@@ -228,7 +228,7 @@ int joint_lockstep::wait_for(MPI_Request& request, MPI_Status& status, std::stri
     if (++tests % tests_per_look == 0) {
       keep_on();
       // A merge informs all ranks that tuning has ended, for unlike calls and for other reasons.
-      if (told ? is_lost() : gone_) return code_of(failure_);
+      if (told ? is_lost() : is_gone()) return code_of(failure());
     }
     if (told && tests % tests_per_clock == 0) {
       const double now_s = process_.clock()();
@@ -244,9 +244,9 @@ int joint_lockstep::wait_for(MPI_Request& request, MPI_Status& status, std::stri
 // Many ranks may see the same failure. A rank that has already heard of the failure does not inform
 // all other ranks again.
 void joint_lockstep::fail(own_error why) {
-  if (failed_) return;
+  if (failure_) return;
   if (lane_) hear();
-  if (failed_) return;
+  if (failure_) return;
   note_failure(why);
   if (lane_)
     lane_->tell_all(why == own_error::unlike ? base_lane::trouble::unlike
@@ -254,9 +254,14 @@ void joint_lockstep::fail(own_error why) {
   words_.tell();
 }
 
+void joint_lockstep::take(select::turn what) {
+  const std::unique_lock lock = guard();
+  steps_.take(what);
+}
+
 void joint_lockstep::note_failure(own_error why) {
-  failed_ = stops_ = true;
   failure_ = why;
+  take(select::turn::failure);
   words_.begin(why == own_error::unlike ? base_lane::trouble::unlike : base_lane::trouble::failed,
                steps_.calls());
   if (lane_) lane_->lose();
@@ -264,7 +269,9 @@ void joint_lockstep::note_failure(own_error why) {
 
 void joint_lockstep::leave_others() {
   fail();
-  if (!std::exchange(gone_, true) && lane_) lane_->tell_all(base_lane::trouble::gone);
+  if (is_gone()) return;
+  take(select::turn::departure);
+  if (lane_) lane_->tell_all(base_lane::trouble::gone);
 }
 
 void joint_lockstep::hear() {
@@ -274,20 +281,20 @@ void joint_lockstep::hear() {
   const base_lane::trouble what = std::max(heard.worst, of_tree);
   if (what == base_lane::trouble::none) return;
   const bool unlike = heard.unlike || of_tree == base_lane::trouble::unlike;
-  if (!failed_) {
+  if (!failure_) {
     note_failure(unlike ? own_error::unlike : own_error::rank_failed);
     if (!unlike)
       process_.record(
           "another rank has failed in a call of " + subject_ +
           ": calls fail until all ranks know of the failure, and are not tuned after that");
   }
-  gone_ = gone_ || what == base_lane::trouble::gone;
+  if (what == base_lane::trouble::gone) take(select::turn::departure);
 }
 
 void joint_lockstep::keep_on() {
-  if (companion_ && !failed_ && !companion_()) fail();
+  if (companion_ && !failure_ && !companion_()) fail();
   if (lane_) hear();
-  if (failed_) words_.tell();
+  if (failure_) words_.tell();
 }
 
 // This time determines how long this rank waits for other ranks, but not what this rank may do.
@@ -297,7 +304,7 @@ void joint_lockstep::stop() {
   select::fallback& state = words_.state();
   const double began_s = steady_clock_s();
   double since_s = began_s;
-  while (!gone_) {
+  while (!is_gone()) {
     keep_on();
     if (state.may_enter(next) && words_.tell()) break;
     sched_yield();
@@ -309,14 +316,11 @@ void joint_lockstep::stop() {
     state.lose_patience();
     since_s = now_s;
   }
-  if (gone_ || !state.is_native(next)) return;
-  stops_ = false;
-  const std::unique_lock lock = guard();
-  steps_.stay_native();
+  if (!is_gone() && state.is_native(next)) take(select::turn::fallback);
 }
 
 void joint_lockstep::hear(std::int32_t from, const told_call& theirs) {
-  if (failed_) return;
+  if (failure_) return;
   try {
     const std::string how = told_.difference(from, theirs);
     if (!how.empty()) differ(how + ", on rank " + std::to_string(rank_));
@@ -325,7 +329,7 @@ void joint_lockstep::hear(std::int32_t from, const told_call& theirs) {
 }
 
 void joint_lockstep::differ(std::string how) {
-  if (failed_) return;
+  if (failure_) return;
   why_unlike_ = std::move(how);
   fail(own_error::unlike);
 }

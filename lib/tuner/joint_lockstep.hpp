@@ -75,7 +75,7 @@ class joint_lockstep {
   /// Counts the call. Returns whether steps of a merge are due, which merge_steps() makes. After a
   /// failure, waits until the ranks know in which call they are native.
   [[gnu::hot]] bool begin_call() {
-    if (stops_) [[unlikely]]
+    if (steps_.standing() == select::standing::stopping) [[unlikely]]
       stop();
     return guarded([this] { return steps_.begin_call(); });
   }
@@ -127,13 +127,13 @@ class joint_lockstep {
   /// This rank does not know the call of the other ranks, or makes no further calls with them.
   /// Informs the other ranks; all calls fail from now on.
   void leave_others();
-  bool has_failed() const { return failed_; }
-  bool is_gone() const { return gone_; }
+  bool has_failed() const { return failure_.has_value(); }
+  bool is_gone() const { return steps_.standing() == select::standing::apart; }
   /// The error of calls on this rank after a failure.
-  own_error failure() const { return failure_; }
+  own_error failure() const { return failure_.value_or(own_error::rank_failed); }
   /// Whether this rank can make no further call with the other ranks.
   bool is_lost() const {
-    return gone_ || (failure_ == own_error::unlike && !steps_.native_for_good());
+    return is_gone() || (failure_ == own_error::unlike && !steps_.native_for_good());
   }
   /// Call while this rank waits: receives messages about failures, and the companion goes on.
   void keep_on();
@@ -191,6 +191,7 @@ class joint_lockstep {
   [[gnu::noinline]] void note_next(collective op);
   void note_merge(int code, bool mismatch);
   void hear();
+  void take(select::turn what);
   void note_failure(own_error why);
   [[gnu::noinline, gnu::cold]] void stop();
   // `told`: the peer that is informed of this wait; null: the peer is unknown.
@@ -199,11 +200,8 @@ class joint_lockstep {
   void hear(std::int32_t from, const told_call& theirs);
 
   // Members that every call reads come first, on few cache lines.
-  bool failed_ = false;  // calls that need all ranks fail
-  bool gone_ = false;    // all calls fail: a rank makes no more calls
-  bool stops_ = false;   // after a failure, before each call until all are native
-  own_error failure_ = own_error::rank_failed;
-  bool is_shared_ = false;  // another thread may ask for statistics
+  std::optional<own_error> failure_;  // the first: calls that need all ranks fail since
+  bool is_shared_ = false;            // another thread may ask for statistics
   select::lockstep steps_;
   mutable std::mutex mutex_;
   process& process_;

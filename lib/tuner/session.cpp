@@ -186,12 +186,11 @@ int session::run_by(const arm& a, const call& c, recent_call& known) {
 }
 
 void session::prepare(recent_call& known, const call& c, const arm& a) {
-  const bool native = a.base->is_native() || !eligible_here(*a.base, c);
   known.chosen = &a;
-  known.runs = native ? &arms_[c.op].arms[select::native_arm] : &a;
+  known.runs = &arm_for(c, a);
   known.plan = nullptr;
-  known.is_ready = native;
-  if (native) return;
+  known.is_ready = known.runs->base->is_native();
+  if (known.is_ready) return;
   const node_order* const order = order_for(c, *a.base);
   try {
     known.plan = schedules_.find_or_build(*a.base, a.values, shape_of(c, *a.base, order));
@@ -299,12 +298,15 @@ bool session::eligible_here(const algorithm& a, const call& c) const {
          fits(a.scratch, c, num_ranks_, settings_.scratch_limit);
 }
 
+const arm& session::arm_for(const call& c, const arm& a) const {
+  return a.base->is_native() || eligible_here(*a.base, c) ? a
+                                                          : arms_[c.op].arms[select::native_arm];
+}
+
 [[gnu::hot]] int session::run_arm(const call& c, const arm& a) {
-  // All ranks know this, so all ranks fall back.
-  const bool native = a.base->is_native() || !eligible_here(*a.base, c);
-  const arm& runs = native ? arms_[c.op].arms[select::native_arm] : a;
+  const arm& runs = arm_for(c, a);
   last_arm_ = &runs;
-  if (native) return leave_to_mpi(c);
+  if (runs.base->is_native()) return leave_to_mpi(c);
   if (&a == arms_[c.op].pinned) pins_run_ |= 1u << unsigned(c.op);
   if (!has_device_driver()) return run_on_host(c, runs);
   if (const int failure = code_of([&] { return host_copies_.prepare(c, place()); }))

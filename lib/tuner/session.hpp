@@ -197,6 +197,9 @@ class session final : slot_tenant {
   bool may_wait(const select::context_key& key) const;
   std::vector<select::arm_prior> priors(const call& c, double bytes) const;
   bool eligible_here(const algorithm& a, const call& c) const;
+  // The arm that runs a call for which `a` was chosen: `a`, or native if the call is not eligible
+  // for `a`. Equal on all ranks.
+  const arm& arm_for(const call& c, const arm& a) const;
   // Other ranks may wait for data that this rank still has to send over rails; false: rails failed.
   bool keep_rails_on();
   void record_failure_of_rails();

@@ -62,7 +62,7 @@ context_start session::start_of(const select::context_key& key, const call& c,
   };
   if (how.pinned) {
     // Only timed. An arm that cannot run is replaced by native in each call, and here, too.
-    const bool native = how.pinned->base->is_native() || !eligible_here(*how.pinned->base, c);
+    const bool native = arm_for(c, *how.pinned).base->is_native();
     start.policy = "fixed";
     start.fixed_arm = native ? select::native_arm : pinned_arm;
     know_one({.arm = *start.fixed_arm, .native = native});

@@ -61,6 +61,7 @@
 #include "railpass/select/lockstep/merge_steps.hpp"
 #include "railpass/select/lockstep/merge_words.hpp"
 #include "railpass/select/lockstep/skew.hpp"
+#include "railpass/select/lockstep/standing.hpp"
 #include "railpass/select/policy/policy.hpp"
 
 #include <algorithm>
@@ -214,12 +215,14 @@ class lockstep {
   void begin_steps(double now_s) { steps_began_s_ = now_s; }
   void end_steps(double now_s) { charged_s_ += now_s - steps_began_s_; }
 
-  bool native_for_good() const { return native_for_good_; }
-  /// Makes all calls native from now on: on all ranks between the same two calls.
-  void stay_native() {
-    native_for_good_ = true;
-    steps_.stop();
+  /// From `tuned` on. A refusal comes from a synchronisation, other turns from the caller: a
+  /// fallback on all ranks between the same two calls.
+  select::standing standing() const { return standing_; }
+  void take(turn what) {
+    standing_ = after(standing_, what);
+    if (what == turn::fallback) steps_.stop();
   }
+  bool native_for_good() const { return standing_ == select::standing::native; }
 
   /// The kernel refuses single copies to this rank. From the next synchronisation on,
   /// copies_refused() is true on all ranks.
@@ -235,7 +238,7 @@ class lockstep {
   /// Whether the calls of a context of all sizes start by asking all ranks for their size. Such
   /// calls belong to the context of that size.
   bool asks_size(const context_id& of_all_sizes) {
-    if (native_for_good_) return false;
+    if (native_for_good()) return false;
     const int c = find(of_all_sizes);
     return c >= 0 && contexts_[std::size_t(c)].asks_size;
   }
@@ -243,7 +246,7 @@ class lockstep {
   /// Chooses the arm of a call. A converged call costs a few nanoseconds; only the first call of a
   /// context allocates memory.
   timed_call next_call(const context_id& id) {
-    if (native_for_good_) return {};
+    if (native_for_good()) return {};
     const int c = find(id);
     if (c < 0) return {};
     followed_context& s = contexts_[std::size_t(c)];
@@ -419,7 +422,7 @@ class lockstep {
   // State that every call reads, on few cache lines.
   std::vector<followed_context> contexts_;
   bool any_waits_for_all_ = false;
-  bool native_for_good_ = false;
+  select::standing standing_ = select::standing::tuned;
   bool shares_clock_ = false;
   int awaited_slot_ = -1;  // in the queue: a sample that ends with this rank's next call
   // The most recent contexts, because most loops of programs have few.
@@ -587,7 +590,7 @@ inline void lockstep::answer() {
 inline merge_outcome lockstep::consume() {
   ++merges_;
   if (!reply_.agreed()) {
-    native_for_good_ = true;
+    take(turn::refusal);
     steps_.consumed_last();
     return merge_outcome::mismatch;
   }
