@@ -58,7 +58,7 @@ void json_reader::fail(const std::string& what) const {
   throw error(*name_ + (way.starts_with('.') ? ": " + way.substr(1) : way) + ": " + what);
 }
 
-void json_reader::expect_fields(std::initializer_list<std::string_view> known) const {
+void json_reader::expect_fields(const std::vector<std::string_view>& known) const {
   if (!value_->is_object()) fail("expected an object, found " + shown());
   for (const auto& [key, ignored] : value_->items())
     if (std::find(known.begin(), known.end(), key) == known.end())
@@ -105,22 +105,15 @@ double json_reader::positive() const {
   return x;
 }
 
-std::optional<double> json_reader::optional_number(std::string_view key) const {
-  return has(key) ? std::optional(number(key)) : std::nullopt;
-}
-
-std::int64_t json_reader::integer(std::string_view key, std::int64_t low, std::int64_t high) const {
-  const json_reader f = field(key);
-  const bool in_range = f.value_->is_number_unsigned()
-                            ? f.value_->get<std::uint64_t>() <= std::uint64_t(high) &&
-                                  std::int64_t(f.value_->get<std::uint64_t>()) >= low
-                            : f.value_->is_number_integer() &&
-                                  f.value_->get<std::int64_t>() >= low &&
-                                  f.value_->get<std::int64_t>() <= high;
+std::int64_t json_reader::integer(std::int64_t low, std::int64_t high) const {
+  const bool in_range =
+      value_->is_number_integer() &&
+      (!value_->is_number_unsigned() || value_->get<std::uint64_t>() <= std::uint64_t(high)) &&
+      value_->get<std::int64_t>() >= low && value_->get<std::int64_t>() <= high;
   if (!in_range)
-    f.fail("expected an integer from " + std::to_string(low) + " to " + std::to_string(high) +
-           ", found " + f.shown());
-  return f.value_->get<std::int64_t>();
+    fail("expected an integer from " + std::to_string(low) + " to " + std::to_string(high) +
+         ", found " + shown());
+  return value_->get<std::int64_t>();
 }
 
 const std::string& json_reader::text() const {
@@ -134,15 +127,14 @@ std::string json_reader::name(std::string_view key) const {
   return word;
 }
 
-bool json_reader::boolean(std::string_view key) const {
-  const json_reader f = field(key);
-  if (!f.value_->is_boolean()) f.fail("expected true or false, found " + f.shown());
-  return f.value_->get<bool>();
+bool json_reader::boolean() const {
+  if (!value_->is_boolean()) fail("expected true or false, found " + shown());
+  return value_->get<bool>();
 }
 
 std::vector<std::string> json_reader::words(std::string_view key) const {
   std::vector<std::string> result;
-  for (const json_reader& item : list(key)) result.push_back(item.as_word());
+  for (const json_reader& item : list(key)) result.push_back(item.word());
   return result;
 }
 
@@ -153,16 +145,7 @@ std::vector<std::int64_t> json_reader::integers(std::string_view key, std::int64
 
 std::vector<std::int64_t> json_reader::integers(std::int64_t low, std::int64_t high) const {
   std::vector<std::int64_t> result;
-  for (const json_reader& item : items()) {
-    const bool is_one = item.value_->is_number_integer() &&
-                        (!item.value_->is_number_unsigned() ||
-                         item.value_->get<std::uint64_t>() <= std::uint64_t(high));
-    if (!is_one || item.value_->get<std::int64_t>() < low ||
-        item.value_->get<std::int64_t>() > high)
-      item.fail("expected an integer from " + std::to_string(low) + " to " + std::to_string(high) +
-                ", found " + item.shown());
-    result.push_back(item.value_->get<std::int64_t>());
-  }
+  for (const json_reader& item : items()) result.push_back(item.integer(low, high));
   return result;
 }
 
@@ -182,11 +165,10 @@ std::vector<double> json_reader::positives(std::string_view key) const {
   return result;
 }
 
-std::map<std::string, std::string> json_reader::texts(std::string_view key) const {
-  const json_reader object = field(key);
-  if (!object.value_->is_object()) object.fail("expected an object, found " + object.shown());
+std::map<std::string, std::string> json_reader::texts() const {
+  if (!value_->is_object()) fail("expected an object, found " + shown());
   std::map<std::string, std::string> result;
-  for (const auto& [k, ignored] : object.value_->items()) result[k] = object.text(k);
+  for (const auto& [k, ignored] : value_->items()) result[k] = text(k);
   return result;
 }
 
@@ -202,7 +184,7 @@ bool json_reader::find_way(const nlohmann::json& from, std::string& way) const {
   return false;
 }
 
-std::string json_reader::as_word() const {
+std::string json_reader::word() const {
   if (value_->is_string()) return value_->get<std::string>();
   if (value_->is_number_integer()) return value_->dump();
   fail("expected a text or an integer, found " + shown());

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
-#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -35,7 +34,7 @@ class json_reader {
   [[noreturn]] void fail(const std::string& what) const;
 
   /// The value must be an object and may have these fields only.
-  void expect_fields(std::initializer_list<std::string_view> known) const;
+  void expect_fields(const std::vector<std::string_view>& known) const;
 
   bool has(std::string_view key) const;
   json_reader field(std::string_view key) const;
@@ -45,22 +44,29 @@ class json_reader {
 
   /// This value.
   double finite() const;
-  double finite(std::string_view key) const { return field(key).finite(); }
   /// Finite and >= 0.
   double number() const;
   double number(std::string_view key) const { return field(key).number(); }
   double positive() const;
+  double finite(std::string_view key) const { return field(key).finite(); }
   double positive(std::string_view key) const { return field(key).positive(); }
-  std::optional<double> optional_number(std::string_view key) const;
+  std::optional<double> optional_number(std::string_view key) const {
+    return has(key) ? std::optional(number(key)) : std::nullopt;
+  }
+  std::int64_t integer(std::int64_t low, std::int64_t high) const;
   std::int64_t integer(std::string_view key, std::int64_t low = 0,
-                       std::int64_t high = largest_integer) const;
+                       std::int64_t high = largest_integer) const {
+    return field(key).integer(low, high);
+  }
   /// This value.
   const std::string& text() const;
   std::string text(std::string_view key) const { return field(key).text(); }
   std::string name(std::string_view key) const;
-  bool boolean(std::string_view key) const;
-  /// A text, or the text of an integer.
-  std::string word(std::string_view key) const { return field(key).as_word(); }
+  bool boolean() const;
+  bool boolean(std::string_view key) const { return field(key).boolean(); }
+  /// This value, a text or the text of an integer.
+  std::string word() const;
+  std::string word(std::string_view key) const { return field(key).word(); }
   std::vector<std::string> words(std::string_view key) const;
   std::vector<std::int64_t> integers(std::string_view key, std::int64_t low,
                                      std::int64_t high) const;
@@ -72,8 +78,11 @@ class json_reader {
   std::string shown() const;
 
   std::vector<double> positives(std::string_view key) const;
-  /// Every field of an object of texts.
-  std::map<std::string, std::string> texts(std::string_view key) const;
+  /// Every field of this value, an object of texts.
+  std::map<std::string, std::string> texts() const;
+  std::map<std::string, std::string> texts(std::string_view key) const {
+    return field(key).texts();
+  }
 
  private:
   json_reader(const nlohmann::json& value, const nlohmann::json& document, const std::string& name)
@@ -81,7 +90,6 @@ class json_reader {
 
   // Only when something is wrong, as most files are read without.
   bool find_way(const nlohmann::json& from, std::string& way) const;
-  std::string as_word() const;
   const nlohmann::json *value_, *document_;
   const std::string* name_;
 };

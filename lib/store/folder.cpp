@@ -2,7 +2,7 @@
 #include "lib/store/folder.hpp"
 
 #include "lib/files/files.hpp"
-#include "lib/files/knowledge_parts.hpp"
+#include "lib/files/knowledge_fields.hpp"
 #include "lib/store/record.hpp"
 
 #include <algorithm>

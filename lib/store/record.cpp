@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/store/record.hpp"
 
-#include "lib/files/knowledge_parts.hpp"
+#include "lib/files/knowledge_fields.hpp"
 #include "lib/store/store.hpp"
 
 #include <array>
 #include <charconv>
 #include <openssl/evp.h>
+
+namespace railpass::internal::files {
+
+void visit(auto& v, is<store::database_head> auto& h) {
+  v(machine_id, h.machine);
+  v("num_contexts", h.num_contexts);
+  v("num_runs", h.num_runs);
+  v("recent", h.recent, list<run_id>{});
+}
+
+}  // namespace railpass::internal::files
 
 namespace railpass::internal::store {
 
@@ -15,38 +26,33 @@ namespace {
 using files::json;
 using files::json_reader;
 using plain_json = nlohmann::json;
-using names = std::initializer_list<const char*>;
 
 constexpr std::string_view mark = "railpass knowledge ";
 constexpr int version = 1;
 constexpr std::size_t digest_digits = 16;
 
-constexpr names arm_fields = {"arm",   "calls",    "samples", "mean_s", "spread",
-                              "low_s", "median_s", "high_s",  "prior",  "pairs"};
-constexpr names prior_fields = {"mean_s", "spread"};
-constexpr names pairs_fields = {"pairs", "wins", "gain", "deviation"};
-constexpr names context_fields = {"collective", "operation", "num_ranks", "ranks_per_node",
-                                  "kind",       "rails",     "bytes",     "runs",
-                                  "first_at",   "last_at",   "arms"};
-
-// The values alone, in the order of the fields; what is missing at the end is not written.
-json as_list(const json& object, names fields) {
+// Replaces an object by its values, in the order of the fields; what is missing at the end is not
+// written.
+template <class T>
+void pack(json& object) {
   json list = json::array();
-  for (const char* const field : fields) {
+  for (const std::string_view field : files::names_of<T>()) {
     const auto it = object.find(field);
     if (it == object.end())
       list.push_back(nullptr);
     else if (it->is_number_float())
       list.push_back(double(float(it->get<double>())));
     else
-      list.push_back(*it);
+      list.push_back(std::move(*it));
   }
   while (!list.empty() && list.back().is_null()) list.erase(list.size() - 1);
-  return list;
+  object = std::move(list);
 }
 
 // The inverse, as far as the list is one.
-plain_json as_object(plain_json list, names fields, const std::string& name) {
+template <class T>
+void unpack(plain_json& list, const std::string& name) {
+  const std::vector<std::string_view>& fields = files::names_of<T>();
   if (!list.is_array() || list.size() > fields.size())
     json_reader(list, name)
         .fail("expected a list of at most " + std::to_string(fields.size()) + " values, found " +
@@ -57,30 +63,35 @@ plain_json as_object(plain_json list, names fields, const std::string& name) {
     if (!value.is_null()) object.emplace(*field, std::move(value));
     ++field;
   }
-  return object;
+  list = std::move(object);
 }
 
-json context_list(const knowledge::experience& e) {
-  json context = files::experience_json(e);
+void pack_context(json& context) {
   for (json& arm : context["arms"]) {
-    if (arm.contains("prior")) arm["prior"] = as_list(arm["prior"], prior_fields);
-    if (arm.contains("pairs")) arm["pairs"] = as_list(arm["pairs"], pairs_fields);
-    arm = as_list(arm, arm_fields);
+    if (arm.contains("prior")) pack<select::belief_record>(arm["prior"]);
+    if (arm.contains("pairs")) pack<select::pair_record>(arm["pairs"]);
+    pack<knowledge::arm_experience>(arm);
   }
-  return as_list(context, context_fields);
+  pack<knowledge::experience>(context);
+}
+json packed_context(const knowledge::experience& e) {
+  json context = files::object<knowledge::experience>{}.write(e);
+  pack_context(context);
+  return context;
 }
 
-knowledge::experience context_of(plain_json list, const std::string& name) {
-  plain_json context = as_object(std::move(list), context_fields, name);
-  if (context.contains("arms") && context["arms"].is_array())
-    for (plain_json& arm : context["arms"]) {
-      arm = as_object(std::move(arm), arm_fields, name);
-      if (arm.contains("prior"))
-        arm["prior"] = as_object(std::move(arm["prior"]), prior_fields, name);
-      if (arm.contains("pairs"))
-        arm["pairs"] = as_object(std::move(arm["pairs"]), pairs_fields, name);
-    }
-  return files::read_experience({context, name});
+void unpack_context(plain_json& context, const std::string& name) {
+  unpack<knowledge::experience>(context, name);
+  if (!context.contains("arms") || !context["arms"].is_array()) return;
+  for (plain_json& arm : context["arms"]) {
+    unpack<knowledge::arm_experience>(arm, name);
+    if (arm.contains("prior")) unpack<select::belief_record>(arm["prior"], name);
+    if (arm.contains("pairs")) unpack<select::pair_record>(arm["pairs"], name);
+  }
+}
+void unpack_contexts(plain_json& contexts, const std::string& name) {
+  if (contexts.is_array())
+    for (plain_json& context : contexts) unpack_context(context, name);
 }
 
 std::string bytes_of(const json& j) {
@@ -119,6 +130,11 @@ plain_json parse_cbor(std::string_view bytes, const std::string& name) {
     } catch (const plain_json::exception&) {
     }
   throw error(name + ": expected CBOR as railpass writes it");
+}
+
+template <class T>
+T read(const plain_json& document, const std::string& name) {
+  return files::object<T>{}.read({document, name});
 }
 
 }  // namespace
@@ -161,66 +177,46 @@ std::string_view unsealed(std::string_view text, const std::string& name) {
   return record;
 }
 
-std::string packed(const knowledge::experience& e) { return bytes_of(context_list(e)); }
+std::string packed(const knowledge::experience& e) { return bytes_of(packed_context(e)); }
 
 knowledge::experience unpacked_experience(std::string_view record, const std::string& name) {
-  return context_of(parse_cbor(record, name), name);
+  plain_json context = parse_cbor(record, name);
+  unpack_context(context, name);
+  return read<knowledge::experience>(context, name);
 }
 
 std::string packed(const knowledge::stored_run& r) {
-  json contexts = json::array();
-  for (const knowledge::experience& e : r.run.contexts) contexts.push_back(context_list(e));
-  return bytes_of({{"ids", r.ids},
-                   {"machine_id", files::fingerprint_json(r.run.machine)},
-                   {"was", files::conditions_json(r.run.was)},
-                   {"ended_at", r.run.ended_at},
-                   {"contexts", std::move(contexts)}});
+  json run = files::object<knowledge::stored_run>{}.write(r);
+  for (json& context : run["contexts"]) pack_context(context);
+  return bytes_of(run);
 }
 
 knowledge::stored_run unpacked_run(std::string_view record, const std::string& name) {
-  plain_json document = parse_cbor(record, name);
-  const json_reader top(document, name);
-  top.expect_fields({"ids", "machine_id", "was", "ended_at", "contexts"});
-  knowledge::stored_run r{.ids = files::read_run_ids(top.field("ids")),
-                          .run = {.machine = files::read_fingerprint(top.field("machine_id")),
-                                  .was = files::read_conditions(top.field("was")),
-                                  .ended_at = files::detail::point_in_time(top, "ended_at")}};
-  if (r.ids.empty()) top.field("ids").fail("expected at least one name");
-  top.list("contexts");
-  for (plain_json& context : document["contexts"])
-    r.run.contexts.push_back(context_of(std::move(context), name));
-  return r;
+  plain_json run = parse_cbor(record, name);
+  if (run.is_object() && run.contains("contexts")) unpack_contexts(run["contexts"], name);
+  return read<knowledge::stored_run>(run, name);
 }
 
 std::string packed(const database_head& h) {
-  return bytes_of({{"machine_id", files::fingerprint_json(h.machine)},
-                   {"num_contexts", h.num_contexts},
-                   {"num_runs", h.num_runs},
-                   {"recent", h.recent}});
+  return bytes_of(files::object<database_head>{}.write(h));
 }
 
 database_head unpacked_head(std::string_view record, const std::string& name) {
-  const plain_json document = parse_cbor(record, name);
-  const json_reader top(document, name);
-  top.expect_fields({"machine_id", "num_contexts", "num_runs", "recent"});
-  return {.machine = files::read_fingerprint(top.field("machine_id")),
-          .num_contexts = top.integer("num_contexts"),
-          .num_runs = top.integer("num_runs"),
-          .recent = files::read_run_ids(top.field("recent"))};
+  return read<database_head>(parse_cbor(record, name), name);
 }
 
 std::string packed(const std::vector<std::string>& ids) { return bytes_of(json(ids)); }
 
 std::vector<std::string> unpacked_ids(std::string_view record, const std::string& name) {
   const plain_json document = parse_cbor(record, name);
-  return files::read_run_ids(json_reader(document, name));
+  return files::list<files::run_id>{}.read({document, name});
 }
 
 std::string encode(std::span<const knowledge::experience> contexts, std::size_t most_bytes) {
   json list = json::array();
   std::size_t size = 9;  // what a list begins with, at most
   for (const knowledge::experience& e : contexts) {
-    json context = context_list(e);
+    json context = packed_context(e);
     size += bytes_of(context).size();
     if (size > most_bytes) break;
     list.push_back(std::move(context));
@@ -231,10 +227,8 @@ std::string encode(std::span<const knowledge::experience> contexts, std::size_t 
 std::vector<knowledge::experience> decode(std::string_view bytes) {
   const std::string name = "contexts of other runs";
   plain_json document = parse_cbor(bytes, name);
-  if (!document.is_array()) json_reader(document, name).fail("expected a list");
-  std::vector<knowledge::experience> contexts;
-  for (plain_json& context : document) contexts.push_back(context_of(std::move(context), name));
-  return contexts;
+  unpack_contexts(document, name);
+  return files::kind_of<std::vector<knowledge::experience>>{}.read({document, name});
 }
 
 }  // namespace railpass::internal::store

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The fields of statistics dumps.
+#pragma once
+
+#include "lib/files/machine_fields.hpp"
+#include "railpass/select/statistics/dump.hpp"
+
+namespace railpass::internal::files {
+
+inline void visit(auto& v, is<select::belief_record> auto& b) {
+  v("mean_s", b.mean_s);
+  v({"spread", "of the logarithm"}, b.spread);
+}
+
+inline void visit(auto& v, is<select::time_quantiles> auto& q) {
+  v({"low_s", "a tenth of the samples was below"}, q.low_s);
+  v("median_s", q.median_s);
+  v({"high_s", "nine tenths were below"}, q.high_s);
+}
+inline void check(const json_reader& r, const select::time_quantiles& q) {
+  if (q.median_s < q.low_s) r.field("median_s").fail("expected at least low_s");
+  if (q.high_s < q.median_s) r.field("high_s").fail("expected at least median_s");
+}
+
+inline constexpr field compared("pairs",
+                                "calls of the arm and of native between the same two merges");
+inline void visit(auto& v, is<select::pair_record> auto& p) {
+  v("pairs", p.pairs, whole{.low = 1});
+  v("wins", p.wins);
+  v({"gain", "logarithm of native's time over the arm's"}, p.gain, finite{});
+  v("deviation", p.deviation);
+}
+inline void check(const json_reader& r, const select::pair_record& p) {
+  if (p.wins > p.pairs) r.field("wins").fail("expected at most pairs");
+}
+
+inline void visit(auto& v, is<select::arm_statistics> auto& a) {
+  v("arm", a.arm, nonempty);
+  v("calls", a.calls);
+  v({"samples", "calls that were timed"}, a.samples);
+  v("time_s", a.time_s);
+  v("mean_s", a.mean_s);
+  v("spread", a.spread);
+  v("quantiles", a.quantiles);
+  v("prior", a.prior);
+  v("posterior", a.posterior);
+  v({"probability", "of the next call"}, a.probability, share{});
+  v("exploration_cost_s", a.exploration_cost_s, finite{});
+  v(compared, a.pairs);
+}
+
+inline void visit(auto& v, is<select::context_statistics> auto& c) {
+  v("communicator", c.communicator);
+  v({"collective", "or a function set's"}, c.collective, nonempty);
+  v("num_ranks", c.num_ranks, one_or_more);
+  v("ranks_per_node", c.ranks_per_node, one_or_more);
+  v("from_bytes", c.from_bytes);
+  v("to_bytes", c.to_bytes);
+  v("first_bytes", c.first_bytes);
+  v("operation", c.operation);
+  v("policy", c.policy);
+  v("current_arm", c.current_arm);
+  v({"reason", "why that one is in use"}, c.reason);
+  v("calls", c.calls);
+  v("time_s", c.time_s);
+  v("exploration_cost_s", c.exploration_cost_s, finite{});
+  visit_if(!c.rails.empty(), v, "rails", c.rails);
+  visit_if(c.baseline != "native", v, {"baseline", "native, or a function set's first version"},
+           c.baseline, nonempty);
+  v({"mean_bytes",
+     "gatherv, scatterv, all_to_allv, all_to_allw: mean size of the timed calls; from_bytes and "
+     "to_bytes are the least and the largest one"},
+    c.mean_bytes);
+  v({"skew_s", "how far apart ranks came, median"}, c.skew_s);
+  v("skew_p90_s", c.skew_p90_s);
+  v({"core_given_share", "calls in which a core was given to somebody else"}, c.core_given_share);
+  v({"cost_share",
+     "timed calls measured by what they cost the program, on a clock that all ranks share"},
+    c.cost_share);
+  v(later("overlapped_share"), c.overlapped_share, share{});
+  v({"own_s", "what railpass takes of a call"}, c.own_s);
+  v("arms", c.arms);
+}
+inline void check(const json_reader& r, const select::context_statistics& c) {
+  if (c.to_bytes < c.from_bytes) r.field("to_bytes").fail("expected at least from_bytes");
+}
+
+inline void visit(auto& v, is<select::rail_statistics> auto& s) {
+  v("rails", s.rails);
+  v("rail", s.rail);
+  v("sent_bytes", s.sent_bytes);
+  v("share", s.share);
+  v("bytes_per_s", s.bytes_per_s);
+  v("changes", s.changes);
+  v("prediction_error", s.prediction_error);
+  v("backlog_s", s.backlog_s);
+}
+
+template <>
+inline constexpr document_format format_for<select::statistics_dump>{
+    "railpass statistics", 1, "What a program's collectives learnt (RAILPASS_STATS)"};
+
+inline void visit(auto& v, is<select::statistics_dump> auto& d) {
+  v(machine_id, d.machine_id);
+  v({"written_at", utc_example}, d.written_at);
+  v("merges", d.merges);
+  v("merge_cost_s", d.merge_cost_s);
+  v("contexts", d.contexts);
+  v(later("rails"), d.rails);
+}
+
+}  // namespace railpass::internal::files
