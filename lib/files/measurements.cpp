@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Extracts everything that a fit can use from every kind of file.
+#include "lib/files/bench_fields.hpp"
 #include "lib/files/files.hpp"
-#include "lib/files/json_reader.hpp"
+#include "lib/files/samples_fields.hpp"
+#include "lib/files/statistics_fields.hpp"
 #include "railpass/base/statistics.hpp"
 
 #include <algorithm>
@@ -104,9 +106,9 @@ measurements read_measurements(const std::string& path, const import_facts& fact
                 "OSU micro-benchmarks or IMB-MPI1");
   }
   const std::string format = json_document(text, path).format();
-  if (format == "railpass samples") return parse_samples(text, path).measured;
-  if (format == "railpass bench") return {.collectives = times_of(parse_bench(text, path))};
-  if (format == "railpass statistics")
+  if (format == format_for<sample_set>.name) return parse_samples(text, path).measured;
+  if (format == format_for<bench_results>.name) return {.collectives = times_of(parse_bench(text, path))};
+  if (format == format_for<select::statistics_dump>.name)
     return {.collectives = times_of(parse_statistics(text, path))};
   throw error(path + ": a file of format '" + format +
               "' holds no measurements; expected railpass samples, bench or statistics");

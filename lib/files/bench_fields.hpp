@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The fields of bench results.
+#pragma once
+
+#include "lib/files/machine_fields.hpp"
+#include "models/samples.hpp"
+
+namespace railpass::internal::files {
+
+inline void visit(auto& v, is<bench_result> auto& r) {
+  v("collective", r.collective, nonempty);
+  v("bytes", r.bytes);
+  v({"arm", "or native, tuned"}, r.arm, nonempty);
+  v("median_s", r.median_s, positive{});
+  v({"p90_s", "nine tenths of the runs were quicker"}, r.p90_s, positive{});
+  v("runs", r.runs, whole{.low = 1});
+  v(or_null("ratio_to_native", "of medians"), r.ratio_to_native);
+  v({"ratio_low", "95 % interval"}, r.ratio_low);
+  v("ratio_high", r.ratio_high);
+  v("ratio_to_best", r.ratio_to_best);
+  v("best_low", r.best_low);
+  v("best_high", r.best_high);
+  v("spread_s", r.spread_s);
+  visit_if(!r.launch_medians_s.empty(), v,
+           {"launch_medians_s", "of a bench over several launches, by launch"}, r.launch_medians_s,
+           list<positive>{.may_be_empty = false});
+  visit_if(!r.launch_ratios.empty(), v, {"launch_ratios", "to native, by launch"}, r.launch_ratios,
+           list<positive>{.may_be_empty = false});
+}
+
+inline void visit(auto& v, is<learning_result> auto& l) {
+  v("collective", l.collective, nonempty);
+  v("bytes", l.bytes);
+  v("first_call", l.first_call, whole{.low = 1});
+  v("calls", l.calls, whole{.low = 1});
+  v({"total_s", "of a tuned communicator's calls"}, l.total_s, positive{});
+  v("native_total_s", l.native_total_s, positive{});
+  v("ratio_to_native", l.ratio_to_native, positive{});
+  v("native_low", l.native_low, positive{});
+  v("native_high", l.native_high, positive{});
+  v("best_arm", l.best_arm, nonempty);
+  v("best_total_s", l.best_total_s, positive{});
+  v("ratio_to_best", l.ratio_to_best, positive{});
+  v("worst_call_s", l.worst_call_s, positive{});
+  v("best_median_s", l.best_median_s, positive{});
+  v("best_worst_call_s", l.best_worst_call_s, positive{});
+}
+
+template <>
+inline constexpr document_format format_for<bench_results>{"railpass bench", 1,
+                                                           "What railpass bench measured"};
+
+inline void visit(auto& v, is<bench_results> auto& b) {
+  v.group("environment", [&](auto& e) {
+    e(machine_id, b.machine_id);
+    e({"measured_at", utc_example}, b.measured_at);
+    e("num_ranks", b.num_ranks, one_or_more);
+    e("ranks_per_node", b.ranks_per_node, one_or_more);
+    e({"notes", "what else there is to say, by collective/bytes/what"}, b.notes);
+    visit_if(b.ranks_per_cache > 0, e,
+             {"ranks_per_cache", "where ranks of one node used several caches, and some the same"},
+             b.ranks_per_cache, one_or_more);
+  });
+  v("results", b.results);
+  v({"learning", "first calls of a fresh communicator (--learning)"}, b.learning);
+}
+
+}  // namespace railpass::internal::files
