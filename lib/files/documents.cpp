@@ -4,10 +4,30 @@
 #include "lib/files/bench_fields.hpp"
 #include "lib/files/files.hpp"
 #include "lib/files/knowledge_fields.hpp"
+#include "lib/files/profile_fields.hpp"
+#include "lib/files/rails_fields.hpp"
 #include "lib/files/samples_fields.hpp"
 #include "lib/files/statistics_fields.hpp"
 
 namespace railpass::internal::files {
+
+std::string to_json(const profile& p) { return document_of(p); }
+profile parse_profile(std::string_view text, const std::string& name) {
+  const json_document document(text, name);
+  constexpr document_format format = format_for<profile>;
+  if (document.expect(format.name, format.version).integer("version", 1) < format.version)
+    throw error(name + ": the version of this profile is no longer supported: expected version " +
+                std::to_string(format.version) +
+                "; run `railpass fit` again on the original samples and bench results");
+  return read_document<profile>(document);
+}
+profile read_profile(const std::string& path) { return parse_profile(read_text(path), path); }
+profile read_profile(const std::string& path, const fingerprint& here) {
+  profile p = read_profile(path);
+  if (const std::string why = mismatch(p.machine_id, here); !why.empty())
+    throw error(path + ": this profile is for another machine: " + why);
+  return p;
+}
 
 std::string to_json(const sample_set& s) { return document_of(s); }
 sample_set parse_samples(std::string_view text, const std::string& name) {
@@ -27,6 +47,14 @@ select::statistics_dump parse_statistics(std::string_view text, const std::strin
 }
 select::statistics_dump read_statistics(const std::string& path) {
   return parse_statistics(read_text(path), path);
+}
+
+std::string to_json(const transport::rails_measurement& m) { return document_of(m); }
+transport::rails_measurement parse_rails(std::string_view text, const std::string& name) {
+  return parse_document<transport::rails_measurement>(text, name);
+}
+transport::rails_measurement read_rails(const std::string& path) {
+  return parse_rails(read_text(path), path);
 }
 
 std::string to_json(const knowledge::collection& c) { return document_of(c); }

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,11 +47,6 @@ class json_reader {
   double number() const;
   double number(std::string_view key) const { return field(key).number(); }
   double positive() const;
-  double finite(std::string_view key) const { return field(key).finite(); }
-  double positive(std::string_view key) const { return field(key).positive(); }
-  std::optional<double> optional_number(std::string_view key) const {
-    return has(key) ? std::optional(number(key)) : std::nullopt;
-  }
   std::int64_t integer(std::int64_t low, std::int64_t high) const;
   std::int64_t integer(std::string_view key, std::int64_t low = 0,
                        std::int64_t high = largest_integer) const {
@@ -80,9 +74,6 @@ class json_reader {
   std::vector<double> positives(std::string_view key) const;
   /// Every field of this value, an object of texts.
   std::map<std::string, std::string> texts() const;
-  std::map<std::string, std::string> texts(std::string_view key) const {
-    return field(key).texts();
-  }
 
  private:
   json_reader(const nlohmann::json& value, const nlohmann::json& document, const std::string& name)

@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <optional>
 #include <string>
 
 namespace railpass::internal::files {
@@ -17,9 +16,5 @@ using json = nlohmann::ordered_json;
 /// characters.
 /// @throws error if a number is not finite
 std::string document_text(const json& j);
-
-inline void put_optional(json& j, const char* key, const std::optional<double>& x) {
-  if (x) j[key] = *x;
-}
 
 }  // namespace railpass::internal::files
