@@ -21,6 +21,8 @@
 namespace railpass::internal::cli {
 namespace {
 
+using belief = select::belief_record;
+
 struct options {
   std::string file;
   bool markdown = false;
@@ -28,8 +30,8 @@ struct options {
   json_output json;
 };
 
-std::string show(const select::belief_record& belief) {
-  return format_seconds(belief.mean_s) + " x/" + fixed(std::exp(belief.spread), 2);
+std::string show(const belief& b) {
+  return format_seconds(b.mean_s) + " x/" + fixed(std::exp(b.spread), 2);
 }
 
 // How many times as fast as native, with its 95 % interval.
@@ -102,88 +104,69 @@ std::string title_of(const select::context_statistics& c) {
   return title;
 }
 
-std::vector<std::string> titles(bool machine) {
-  return machine ? std::vector<std::string>{"communicator",
-                                            "collective",
-                                            "num_ranks",
-                                            "ranks_per_node",
-                                            "from_bytes",
-                                            "to_bytes",
-                                            "operation",
-                                            "policy",
-                                            "arm",
-                                            "calls",
-                                            "samples",
-                                            "time_s",
-                                            "mean_s",
-                                            "spread",
-                                            "prior_mean_s",
-                                            "prior_spread",
-                                            "posterior_mean_s",
-                                            "posterior_spread",
-                                            "probability",
-                                            "exploration_cost_s",
-                                            "pairs",
-                                            "won_pairs",
-                                            "speedup",
-                                            "speedup_spread",
-                                            "skew_s",
-                                            "skew_p90_s",
-                                            "core_given_share",
-                                            "cost_share",
-                                            "overlapped_share",
-                                            "own_s",
-                                            "current"}
-                 : std::vector<std::string>{"arm",          "calls", "time",      "mean",
-                                            "spread",       "prior", "posterior", "next",
-                                            "explored for", "won",   "speedup"};
+template <class T>
+std::string number(const T& value) {
+  return nlohmann::json(value).dump();
+}
+template <class T>
+std::string number(const std::optional<T>& value) {
+  return value ? number(*value) : "";
+}
+template <class T, class Member>
+std::string number(const std::optional<T>& of, Member T::*member) {
+  return of ? number((*of).*member) : "";
 }
 
-std::string number(double value) { return nlohmann::json(value).dump(); }
-std::string number(const std::optional<double>& value) { return value ? number(*value) : ""; }
+// A column for programs: numbers in full.
+struct column {
+  const char* title;
+  std::string (*cell)(const select::context_statistics&, const select::arm_statistics&);
+};
+constexpr column columns[] = {
+    {"communicator", [](auto& c, auto&) { return c.communicator; }},
+    {"collective", [](auto& c, auto&) { return c.collective; }},
+    {"num_ranks", [](auto& c, auto&) { return number(c.num_ranks); }},
+    {"ranks_per_node", [](auto& c, auto&) { return number(c.ranks_per_node); }},
+    {"from_bytes", [](auto& c, auto&) { return number(c.from_bytes); }},
+    {"to_bytes", [](auto& c, auto&) { return number(c.to_bytes); }},
+    {"operation", [](auto& c, auto&) { return c.operation; }},
+    {"policy", [](auto& c, auto&) { return c.policy; }},
+    {"arm", [](auto&, auto& a) { return a.arm; }},
+    {"calls", [](auto&, auto& a) { return number(a.calls); }},
+    {"samples", [](auto&, auto& a) { return number(a.samples); }},
+    {"time_s", [](auto&, auto& a) { return number(a.time_s); }},
+    {"mean_s", [](auto&, auto& a) { return number(a.mean_s); }},
+    {"spread", [](auto&, auto& a) { return number(a.spread); }},
+    {"prior_mean_s", [](auto&, auto& a) { return number(a.prior, &belief::mean_s); }},
+    {"prior_spread", [](auto&, auto& a) { return number(a.prior, &belief::spread); }},
+    {"posterior_mean_s", [](auto&, auto& a) { return number(a.posterior, &belief::mean_s); }},
+    {"posterior_spread", [](auto&, auto& a) { return number(a.posterior, &belief::spread); }},
+    {"probability", [](auto&, auto& a) { return number(a.probability); }},
+    {"exploration_cost_s", [](auto&, auto& a) { return number(a.exploration_cost_s); }},
+    {"pairs", [](auto&, auto& a) { return number(a.pairs, &select::pair_record::pairs); }},
+    {"won_pairs", [](auto&, auto& a) { return number(a.pairs, &select::pair_record::wins); }},
+    {"speedup",
+     [](auto&, auto& a) { return a.pairs ? number(std::exp(a.pairs->gain)) : std::string(); }},
+    {"speedup_spread",
+     [](auto&, auto& a) { return number(a.pairs, &select::pair_record::deviation); }},
+    {"skew_s", [](auto& c, auto&) { return number(c.skew_s); }},
+    {"skew_p90_s", [](auto& c, auto&) { return number(c.skew_p90_s); }},
+    {"core_given_share", [](auto& c, auto&) { return number(c.core_given_share); }},
+    {"cost_share", [](auto& c, auto&) { return number(c.cost_share); }},
+    {"overlapped_share", [](auto& c, auto&) { return number(c.overlapped_share); }},
+    {"own_s", [](auto& c, auto&) { return number(c.own_s); }},
+    {"current", [](auto& c, auto& a) { return std::string(a.arm == c.current_arm ? "1" : "0"); }}};
 
-// One line per context and arm, numbers in full.
+// One line per context and arm.
 report::table all_numbers(const select::statistics_dump& dump) {
-  report::table lines(titles(true));
+  std::vector<std::string> titles;
+  for (const column& of : columns) titles.emplace_back(of.title);
+  report::table lines(titles);
   for (const select::context_statistics& c : dump.contexts)
     for (const select::arm_statistics& a : c.arms) {
-      const auto mean_of = [](const std::optional<select::belief_record>& b) {
-        return b ? number(b->mean_s) : std::string();
-      };
-      const auto spread_of = [](const std::optional<select::belief_record>& b) {
-        return b ? number(b->spread) : std::string();
-      };
-      lines.add({c.communicator,
-                 c.collective,
-                 std::to_string(c.num_ranks),
-                 std::to_string(c.ranks_per_node),
-                 std::to_string(c.from_bytes),
-                 std::to_string(c.to_bytes),
-                 c.operation,
-                 c.policy,
-                 a.arm,
-                 std::to_string(a.calls),
-                 std::to_string(a.samples),
-                 number(a.time_s),
-                 number(a.mean_s),
-                 number(a.spread),
-                 mean_of(a.prior),
-                 spread_of(a.prior),
-                 mean_of(a.posterior),
-                 spread_of(a.posterior),
-                 number(a.probability),
-                 number(a.exploration_cost_s),
-                 a.pairs ? std::to_string(a.pairs->pairs) : "",
-                 a.pairs ? std::to_string(a.pairs->wins) : "",
-                 a.pairs ? number(std::exp(a.pairs->gain)) : "",
-                 a.pairs ? number(a.pairs->deviation) : "",
-                 number(c.skew_s),
-                 number(c.skew_p90_s),
-                 number(c.core_given_share),
-                 number(c.cost_share),
-                 number(c.overlapped_share),
-                 number(c.own_s),
-                 a.arm == c.current_arm ? "1" : "0"});
+      std::vector<std::string> row;
+      for (const column& of : columns) row.push_back(of.cell(c, a));
+      lines.add(row);
     }
   return lines;
 }
@@ -195,7 +178,8 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
   const auto contexts = contexts_to_show(dump, o.all);
   for (const select::context_statistics* const context : contexts) {
     const select::context_statistics& c = *context;
-    report::table lines(titles(false));
+    report::table lines({"arm", "calls", "time", "mean", "spread", "prior", "posterior", "next",
+                         "explored for", "won", "speedup"});
     const auto shown = arms_to_show(c, o.all);
     for (const select::arm_statistics* a : shown) {
       const std::vector<std::string> row{
