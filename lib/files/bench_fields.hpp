@@ -11,22 +11,22 @@ namespace railpass::internal::files {
 inline void visit(auto& v, is<bench_result> auto& r) {
   v("collective", r.collective, nonempty);
   v("bytes", r.bytes);
-  v({"arm", "or native, tuned"}, r.arm, nonempty);
+  v({"arm", "an arm's name, native or tuned"}, r.arm, nonempty);
   v("median_s", r.median_s, positive{});
-  v({"p90_s", "nine tenths of the runs were quicker"}, r.p90_s, positive{});
+  v({"p90_s", "90 % quantile of the runs"}, r.p90_s, positive{});
   v("runs", r.runs, whole{.low = 1});
-  v(or_null("ratio_to_native", "of medians"), r.ratio_to_native);
-  v({"ratio_low", "95 % interval"}, r.ratio_low);
+  v(or_null("ratio_to_native", "ratio of medians"), r.ratio_to_native);
+  v({"ratio_low", "95 % interval of ratio_to_native"}, r.ratio_low);
   v("ratio_high", r.ratio_high);
   v("ratio_to_best", r.ratio_to_best);
   v("best_low", r.best_low);
   v("best_high", r.best_high);
   v("spread_s", r.spread_s);
   visit_if(!r.launch_medians_s.empty(), v,
-           {"launch_medians_s", "of a bench over several launches, by launch"}, r.launch_medians_s,
-           list<positive>{.may_be_empty = false});
-  visit_if(!r.launch_ratios.empty(), v, {"launch_ratios", "to native, by launch"}, r.launch_ratios,
-           list<positive>{.may_be_empty = false});
+           {"launch_medians_s", "median of each launch, if there were several launches"},
+           r.launch_medians_s, list<positive>{.may_be_empty = false});
+  visit_if(!r.launch_ratios.empty(), v, {"launch_ratios", "ratio to native of each launch"},
+           r.launch_ratios, list<positive>{.may_be_empty = false});
 }
 
 inline void visit(auto& v, is<learning_result> auto& l) {
@@ -34,7 +34,7 @@ inline void visit(auto& v, is<learning_result> auto& l) {
   v("bytes", l.bytes);
   v("first_call", l.first_call, whole{.low = 1});
   v("calls", l.calls, whole{.low = 1});
-  v({"total_s", "of a tuned communicator's calls"}, l.total_s, positive{});
+  v({"total_s", "sum over the calls of a tuned communicator"}, l.total_s, positive{});
   v("native_total_s", l.native_total_s, positive{});
   v("ratio_to_native", l.ratio_to_native, positive{});
   v("native_low", l.native_low, positive{});
@@ -49,7 +49,7 @@ inline void visit(auto& v, is<learning_result> auto& l) {
 
 template <>
 inline constexpr document_format format_for<bench_results>{"railpass bench", 1,
-                                                           "What railpass bench measured"};
+                                                           "Results of railpass bench"};
 
 inline void visit(auto& v, is<bench_results> auto& b) {
   v.group("environment", [&](auto& e) {
@@ -57,13 +57,14 @@ inline void visit(auto& v, is<bench_results> auto& b) {
     e({"measured_at", utc_example}, b.measured_at);
     e("num_ranks", b.num_ranks, one_or_more);
     e("ranks_per_node", b.ranks_per_node, one_or_more);
-    e({"notes", "what else there is to say, by collective/bytes/what"}, b.notes);
-    visit_if(b.ranks_per_cache > 0, e,
-             {"ranks_per_cache", "where ranks of one node used several caches, and some the same"},
-             b.ranks_per_cache, one_or_more);
+    e({"notes", "remarks by collective/bytes/subject"}, b.notes);
+    visit_if(
+        b.ranks_per_cache > 0, e,
+        {"ranks_per_cache", "ranks that share a cache, if the ranks of a node used several caches"},
+        b.ranks_per_cache, one_or_more);
   });
   v("results", b.results);
-  v({"learning", "first calls of a fresh communicator (--learning)"}, b.learning);
+  v({"learning", "first calls of a new communicator (--learning)"}, b.learning);
 }
 
 }  // namespace railpass::internal::files

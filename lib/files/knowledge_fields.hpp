@@ -102,9 +102,9 @@ inline void visit(auto& v, is<knowledge::arm_experience> auto& a) {
   v("samples", a.samples, whole{.low = 1});
   v("mean_s", a.mean_s, call_time{});
   v("spread", a.spread, log_spread{});
-  v({"low_s", "a tenth of the samples was below"}, a.low_s, call_time{});
+  v({"low_s", "10 % quantile"}, a.low_s, call_time{});
   v("median_s", a.median_s, call_time{});
-  v({"high_s", "nine tenths were below"}, a.high_s, call_time{});
+  v({"high_s", "90 % quantile"}, a.high_s, call_time{});
   v("prior", a.prior, known_belief{});
   v(compared, a.pairs, known_pairs{});
 }
@@ -118,7 +118,8 @@ inline void visit(auto& v, is<knowledge::experience> auto& e) {
   v("operation", e.of.operation, short_name);
   v("num_ranks", e.of.num_ranks, one_or_more);
   v("ranks_per_node", e.of.ranks_per_node, one_or_more);
-  v({"kind", "whether the communicator was that of all ranks"}, e.of.kind, short_name);
+  v({"kind", "world: the communicator of all ranks; part: any other communicator"}, e.of.kind,
+    short_name);
   v("rails", e.of.rails, short_text);
   v("bytes", e.of.bytes);
   v("runs", e.runs, whole{.low = 1});
@@ -134,12 +135,12 @@ inline void check(const json_reader& r, const knowledge::experience& e) {
 
 inline void visit(auto& v, is<knowledge::conditions> auto& c) {
   v("railpass_version", c.railpass_version, short_text);
-  v({"governor", "of the CPU's frequency"}, c.governor, short_text);
+  v({"governor", "governor of the first core's frequency"}, c.governor, short_text);
   v("load", c.load);
 }
 
 inline void visit(auto& v, is<knowledge::stored_run> auto& r) {
-  v({"ids", "by which a run is recognised"}, r.ids, list<run_id>{.may_be_empty = false});
+  v({"ids", "names that identify the run"}, r.ids, list<run_id>{.may_be_empty = false});
   v(machine_id, r.run.machine);
   v("was", r.run.was);
   v("ended_at", r.run.ended_at, utc{});
@@ -148,7 +149,7 @@ inline void visit(auto& v, is<knowledge::stored_run> auto& r) {
 
 template <>
 inline constexpr document_format format_for<knowledge::collection>{
-    "railpass knowledge", 1, "What runs learnt (railpass knowledge export)"};
+    "railpass knowledge", 1, "Knowledge of earlier runs (railpass knowledge export)"};
 
 inline void visit(auto& v, is<knowledge::collection> auto& c) {
   v("written_at", c.written_at, utc{});

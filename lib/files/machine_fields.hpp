@@ -8,14 +8,14 @@
 
 namespace railpass::internal::files {
 
-inline constexpr field machine_id("machine_id", "marks by which a machine is recognised");
+inline constexpr field machine_id("machine_id", "properties that identify the machine");
 
 inline void visit(auto& v, is<fingerprint> auto& m) {
   v("num_hosts", m.num_hosts, one_or_more);
   v("cores_per_host", m.cores_per_host, whole{.high = largest_count});
   v("cpu_model", m.cpu_model);
   v({"mpi_library", "the first line of MPI_Get_library_version"}, m.mpi_library);
-  visit_if(!m.rails.empty(), v, {"rails", "what RAILPASS_RAILS said"}, m.rails);
+  visit_if(!m.rails.empty(), v, {"rails", "networks used for messages (RAILPASS_RAILS)"}, m.rails);
 }
 
 inline void visit(auto& v, is<collective_time> auto& t) {

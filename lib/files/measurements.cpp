@@ -107,7 +107,8 @@ measurements read_measurements(const std::string& path, const import_facts& fact
   }
   const std::string format = json_document(text, path).format();
   if (format == format_for<sample_set>.name) return parse_samples(text, path).measured;
-  if (format == format_for<bench_results>.name) return {.collectives = times_of(parse_bench(text, path))};
+  if (format == format_for<bench_results>.name)
+    return {.collectives = times_of(parse_bench(text, path))};
   if (format == format_for<select::statistics_dump>.name)
     return {.collectives = times_of(parse_statistics(text, path))};
   throw error(path + ": a file of format '" + format +

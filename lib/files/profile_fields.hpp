@@ -65,7 +65,8 @@ inline void visit(auto& v, is<link_model> auto& l) {
     l.eager_limit_bytes = std::numeric_limits<double>::infinity();
   visit_if(std::isfinite(l.eager_limit_bytes), v, or_null("eager_limit_bytes", "null: none"),
            l.eager_limit_bytes);
-  v({"residual_spread", "of the logarithm of measured over modelled times"}, l.residual_spread);
+  v({"residual_spread", "standard deviation of ln(measured time / modelled time)"},
+    l.residual_spread);
   v({"pieces", "LogGP by message size"}, l.pieces, list<object<link_piece>>{.may_be_empty = false});
   v(later("exchange"), l.exchange.pieces);
   v(later("shift"), l.shift.pieces);
@@ -80,11 +81,11 @@ inline void visit(auto& v, is<local_model> auto& m) {
 
 inline void visit(auto& v, is<shared_memory_model> auto& m) {
   if constexpr (std::remove_cvref_t<decltype(v)>::reads) m.measured = true;
-  v({"seen_s", "until a rank sees what another one has shown"}, m.seen_s);
+  v({"seen_s", "delay until a rank sees data that another rank has published"}, m.seen_s);
   v("copy", m.copy);
   v("single_copy", m.single_copy);
   visit_if(m.near_seen_s > 0, v,
-           {"near_seen_s", "the same of two ranks under one cache, where ranks used several"},
+           {"near_seen_s", "seen_s of two ranks that share a cache, if a node has several caches"},
            m.near_seen_s);
 }
 
@@ -94,10 +95,9 @@ inline void visit(auto& v, is<machine_model> auto& m) {
   v("copy", m.copy);
   v("reduce", m.reduce);
   v("rails_per_node", m.rails_per_node, whole{.low = 1, .high = 1024});
-  visit_if(
-      m.shared.measured, v,
-      {"shared_memory", "what ranks of a node take to hand something over, where it was measured"},
-      m.shared);
+  visit_if(m.shared.measured, v,
+           {"shared_memory", "times of transfers between the ranks of a node, if measured"},
+           m.shared);
 }
 
 /// Numbers in a text. A profile has thousands of points, and a program waits while they are read. A
@@ -148,23 +148,22 @@ struct point_line {
 inline void visit(auto& v, is<algorithm_correction> auto& c) {
   v("collective", c.collective, nonempty);
   v("algorithm", c.algorithm, nonempty);
-  v({"factor", "of the algorithm's closed form"}, c.factor, positive{});
+  v({"factor", "measured time / time by the algorithm's closed form"}, c.factor, positive{});
   v("points", c.points, list<point_line>{});
 }
 
 template <>
 inline constexpr document_format format_for<profile>{"railpass profile", 5,
-                                                     "What railpass fit found of a machine"};
+                                                     "Model of a machine (railpass fit)"};
 
 inline void visit(auto& v, is<profile> auto& p) {
   v(machine_id, p.machine_id);
   v({"sampled_at", utc_example}, p.sampled_at);
   v("machine", p.machine);
   v("corrections", p.corrections);
-  v({"measured", "the MPI library's own"}, p.measured);
+  v({"measured", "times of the MPI library's own collectives"}, p.measured);
   v({"core_share",
-     "the least share of a core that a rank got while it was sampled; below 0.9 times are too "
-     "long"},
+     "smallest share of a core that a rank got during sampling; below 0.9 times are too long"},
     p.core_share);
 }
 

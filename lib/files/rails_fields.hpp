@@ -69,7 +69,7 @@ inline void visit(auto& v, is<transport::measured_link> auto& l) {
   v("memory_copy", l.samples.memory_copy);
   v("rails", l.samples.rails,
     list<object<transport::rail_samples>>{.may_be_empty = false, .most = transport::most_rails});
-  v({"joint", "sets of rails together"}, l.samples.joint);
+  v({"joint", "bandwidth of sets of rails that send at the same time"}, l.samples.joint);
   v("together", l.samples.together);
 }
 inline void check(const json_reader& r, const transport::measured_link& l) {
@@ -79,7 +79,7 @@ inline void check(const json_reader& r, const transport::measured_link& l) {
 
 template <>
 inline constexpr document_format format_for<transport::rails_measurement>{
-    "railpass rails", 1, "What was measured of rails (RAILPASS_RAILS_PROFILE)"};
+    "railpass rails", 1, "Measurements of rails (RAILPASS_RAILS_PROFILE)"};
 
 inline void visit(auto& v, is<transport::rails_measurement> auto& m) {
   v("railpass_version", m.railpass_version);

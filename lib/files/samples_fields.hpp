@@ -27,21 +27,21 @@ struct link_name {
 inline void visit(auto& v, is<link_sample> auto& l) {
   v("link", l.link, link_name{});
   v("bytes", l.bytes);
-  v({"one_way_s", "a message from one rank to the other"}, l.one_way_s, positive{});
+  v({"one_way_s", "time of a message between two ranks"}, l.one_way_s, positive{});
   v("spread_s", l.spread_s);
-  v({"rendezvous_s", "the same where the receiver is asked first"}, l.rendezvous_s);
-  v({"send_overhead_s", "on the sender's core"}, l.send_overhead_s);
-  v({"receive_overhead_s", "on the receiver's core"}, l.receive_overhead_s);
-  v({"exchange_s", "both send and receive at once"}, l.exchange_s);
-  v({"shift_s", "all ranks send to the next one"}, l.shift_s);
-  v({"flow_s", "the same with many messages under way, a message"}, l.flow_s);
-  v({"crowd_s", "every rank to many, a message"}, l.crowd_s);
+  v({"rendezvous_s", "one_way_s of a message in synchronous mode"}, l.rendezvous_s);
+  v({"send_overhead_s", "CPU time of the sender"}, l.send_overhead_s);
+  v({"receive_overhead_s", "CPU time of the receiver"}, l.receive_overhead_s);
+  v({"exchange_s", "time of a message in both directions at once"}, l.exchange_s);
+  v({"shift_s", "time of a message of all ranks to the next rank"}, l.shift_s);
+  v({"flow_s", "time per message of shift_s with many messages in flight"}, l.flow_s);
+  v({"crowd_s", "time per message of all ranks to many ranks"}, l.crowd_s);
 }
 
 inline void visit(auto& v, is<stream_sample> auto& s) {
   v("link", s.link, link_name{});
   v("bytes", s.bytes);
-  v({"busy_s", "a message of a stream keeps the link busy"}, s.busy_s, positive{});
+  v({"busy_s", "time per message of a stream"}, s.busy_s, positive{});
 }
 
 inline void visit(auto& v, is<local_sample> auto& s) {
@@ -51,7 +51,7 @@ inline void visit(auto& v, is<local_sample> auto& s) {
 
 template <>
 inline constexpr document_format format_for<sample_set>{"railpass samples", 1,
-                                                        "What railpass sample measured"};
+                                                        "Results of railpass sample"};
 
 inline void visit(auto& v, is<sample_set> auto& s) {
   auto& m = s.measured;
@@ -62,27 +62,32 @@ inline void visit(auto& v, is<sample_set> auto& s) {
   v({"sampled_at", utc_example}, s.sampled_at);
   v("links", m.links);
   v("streams", m.streams);
-  v.group({"eager_limits_bytes", "up to which messages do not ask the receiver"}, [&](auto& e) {
-    for (const link_class link : link_name::classes) {
-      std::optional<std::int64_t> limit;
-      if (const auto known = m.eager_limits_bytes.find(link); known != m.eager_limits_bytes.end())
-        limit = known->second;
-      e(link_name::of(link), limit);
-      if constexpr (std::remove_cvref_t<decltype(e)>::reads)
-        if (limit) m.eager_limits_bytes[link] = *limit;
-    }
-  });
+  v.group({"eager_limits_bytes", "largest message that leaves before its receiver is ready"},
+          [&](auto& e) {
+            for (const link_class link : link_name::classes) {
+              std::optional<std::int64_t> limit;
+              if (const auto known = m.eager_limits_bytes.find(link);
+                  known != m.eager_limits_bytes.end())
+                limit = known->second;
+              e(link_name::of(link), limit);
+              if constexpr (std::remove_cvref_t<decltype(e)>::reads)
+                if (limit) m.eager_limits_bytes[link] = *limit;
+            }
+          });
   v("copies", m.copies);
   v("reductions", m.reductions);
-  v({"collectives", "the MPI library's own"}, m.collectives);
+  v({"collectives", "times of the MPI library's own collectives"}, m.collectives);
   v({"core_share",
-     "the least share of a core that a rank got while it measured; below 0.9 times are too long"},
+     "smallest share of a core that a rank got during sampling; below 0.9 times are too long"},
     m.core_share);
-  if_any({"handovers", "from one rank of a node to the next through a cell, all at once"},
+  if_any({"handovers",
+          "from each rank of a node to the next rank through shared memory, all ranks at once"},
          m.handovers);
-  if_any({"near_handovers", "the same among the ranks under each cache, where they use several"},
+  if_any({"near_handovers",
+          "handovers among the ranks that share a cache, if a node has several caches"},
          m.near_handovers);
-  if_any({"single_copies", "from one rank of a node to the next by the kernel, all at once"},
+  if_any({"single_copies",
+          "from each rank of a node to the next rank by the kernel, all ranks at once"},
          m.single_copies);
 }
 

@@ -10,25 +10,25 @@ namespace railpass::internal::files {
 
 inline void visit(auto& v, is<select::belief_record> auto& b) {
   v("mean_s", b.mean_s);
-  v({"spread", "of the logarithm"}, b.spread);
+  v({"spread", "standard deviation of ln(seconds)"}, b.spread);
 }
 
 inline void visit(auto& v, is<select::time_quantiles> auto& q) {
-  v({"low_s", "a tenth of the samples was below"}, q.low_s);
+  v({"low_s", "10 % quantile"}, q.low_s);
   v("median_s", q.median_s);
-  v({"high_s", "nine tenths were below"}, q.high_s);
+  v({"high_s", "90 % quantile"}, q.high_s);
 }
 inline void check(const json_reader& r, const select::time_quantiles& q) {
   if (q.median_s < q.low_s) r.field("median_s").fail("expected at least low_s");
   if (q.high_s < q.median_s) r.field("high_s").fail("expected at least median_s");
 }
 
-inline constexpr field compared("pairs",
-                                "calls of the arm and of native between the same two merges");
+inline constexpr field compared(
+    "pairs", "comparisons with native: calls of both between the same two syncs of statistics");
 inline void visit(auto& v, is<select::pair_record> auto& p) {
   v("pairs", p.pairs, whole{.low = 1});
   v("wins", p.wins);
-  v({"gain", "logarithm of native's time over the arm's"}, p.gain, finite{});
+  v({"gain", "ln(native's time / the arm's time)"}, p.gain, finite{});
   v("deviation", p.deviation);
 }
 inline void check(const json_reader& r, const select::pair_record& p) {
@@ -38,21 +38,21 @@ inline void check(const json_reader& r, const select::pair_record& p) {
 inline void visit(auto& v, is<select::arm_statistics> auto& a) {
   v("arm", a.arm, nonempty);
   v("calls", a.calls);
-  v({"samples", "calls that were timed"}, a.samples);
+  v({"samples", "timed calls"}, a.samples);
   v("time_s", a.time_s);
   v("mean_s", a.mean_s);
   v("spread", a.spread);
   v("quantiles", a.quantiles);
   v("prior", a.prior);
   v("posterior", a.posterior);
-  v({"probability", "of the next call"}, a.probability, share{});
+  v({"probability", "probability that the next call takes the arm"}, a.probability, share{});
   v("exploration_cost_s", a.exploration_cost_s, finite{});
   v(compared, a.pairs);
 }
 
 inline void visit(auto& v, is<select::context_statistics> auto& c) {
   v("communicator", c.communicator);
-  v({"collective", "or a function set's"}, c.collective, nonempty);
+  v({"collective", "name of the collective or of the function set"}, c.collective, nonempty);
   v("num_ranks", c.num_ranks, one_or_more);
   v("ranks_per_node", c.ranks_per_node, one_or_more);
   v("from_bytes", c.from_bytes);
@@ -61,25 +61,30 @@ inline void visit(auto& v, is<select::context_statistics> auto& c) {
   v("operation", c.operation);
   v("policy", c.policy);
   v("current_arm", c.current_arm);
-  v({"reason", "why that one is in use"}, c.reason);
+  v({"reason", "why current_arm is in use"}, c.reason);
   v("calls", c.calls);
   v("time_s", c.time_s);
   v("exploration_cost_s", c.exploration_cost_s, finite{});
   visit_if(!c.rails.empty(), v, "rails", c.rails);
-  visit_if(c.baseline != "native", v, {"baseline", "native, or a function set's first version"},
-           c.baseline, nonempty);
+  visit_if(
+      c.baseline != "native", v,
+      {"baseline",
+       "the arm to which other arms are compared: native, or the first version of a function set"},
+      c.baseline, nonempty);
   v({"mean_bytes",
-     "gatherv, scatterv, all_to_allv, all_to_allw: mean size of the timed calls; from_bytes and "
-     "to_bytes are the least and the largest one"},
+     "mean size of the timed calls of gatherv, scatterv, all_to_allv or all_to_allw; from_bytes "
+     "and "
+     "to_bytes are the smallest and the largest size"},
     c.mean_bytes);
-  v({"skew_s", "how far apart ranks came, median"}, c.skew_s);
+  v({"skew_s", "arrival imbalance of the ranks, median"}, c.skew_s);
   v("skew_p90_s", c.skew_p90_s);
-  v({"core_given_share", "calls in which a core was given to somebody else"}, c.core_given_share);
+  v({"core_given_share", "share of timed calls in which a rank lost its core to another process"},
+    c.core_given_share);
   v({"cost_share",
-     "timed calls measured by what they cost the program, on a clock that all ranks share"},
+     "share of timed calls whose time is their cost to the program, by a clock of all ranks"},
     c.cost_share);
   v(later("overlapped_share"), c.overlapped_share, share{});
-  v({"own_s", "what railpass takes of a call"}, c.own_s);
+  v({"own_s", "median overhead of railpass in a call"}, c.own_s);
   v("arms", c.arms);
 }
 inline void check(const json_reader& r, const select::context_statistics& c) {
@@ -99,7 +104,7 @@ inline void visit(auto& v, is<select::rail_statistics> auto& s) {
 
 template <>
 inline constexpr document_format format_for<select::statistics_dump>{
-    "railpass statistics", 1, "What a program's collectives learnt (RAILPASS_STATS)"};
+    "railpass statistics", 1, "Statistics of a program's collectives (RAILPASS_STATS)"};
 
 inline void visit(auto& v, is<select::statistics_dump> auto& d) {
   v(machine_id, d.machine_id);
