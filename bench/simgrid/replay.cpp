@@ -39,6 +39,7 @@
 // different arm twice as fast as the best was; the calls until the played arms, and the arm in use,
 // are within 2 % of the new best, per seed, or null after 3000 calls.
 #include "lib/files/files.hpp"
+#include "lib/tuner/arm_statistics.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/knowledge/joined.hpp"
 #include "railpass/knowledge/recall.hpp"
@@ -245,16 +246,8 @@ class player {
     const std::vector<arm> all = arms_of(cell_.key.op);
     for (const select::arm_record& r : steps_.records(0)) {
       if (r.some_s.empty()) continue;
-      const double n = double(r.samples), mean_log = r.sum_log / n;
       result.arms.push_back(
-          {.arm = name_of(all[std::size_t(r.arm)]),
-           .calls = r.calls,
-           .samples = r.samples,
-           .mean_s = r.sum_s / n,
-           .spread = std::sqrt(std::max(0.0, r.sum_log_squared / n - mean_log * mean_log)),
-           .low_s = r.some_s.quantile(0.1),
-           .median_s = r.some_s.quantile(0.5),
-           .high_s = r.some_s.quantile(0.9)});
+          {.arm = name_of(all[std::size_t(r.arm)]), .calls = r.calls, .times = times_of(r)});
     }
     return result;
   }

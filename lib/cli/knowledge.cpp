@@ -142,9 +142,9 @@ std::optional<standing> standing_of(const knowledge::experience& e,
   if (a.pairs) return standing{&a, a.pairs->gain, a.pairs->deviation};
   const auto native = std::ranges::find(e.arms, "native", &knowledge::arm_experience::arm);
   if (native == e.arms.end()) return std::nullopt;
-  return standing{&a, std::log(native->mean_s / a.mean_s),
-                  std::hypot(a.spread / std::sqrt(double(a.samples)),
-                             native->spread / std::sqrt(double(native->samples)))};
+  return standing{&a, std::log(native->times.mean_s / a.times.mean_s),
+                  std::hypot(a.times.spread / std::sqrt(double(a.times.samples)),
+                             native->times.spread / std::sqrt(double(native->times.samples)))};
 }
 
 // The arm with the largest certain gain, or the smallest mean if native was never timed.
@@ -159,7 +159,8 @@ standing best_of(const knowledge::experience& e) {
   const bool has_native =
       std::ranges::find(e.arms, "native", &knowledge::arm_experience::arm) != e.arms.end();
   if (best && (has_native || best->arm->pairs)) return *best;
-  return {&*std::ranges::min_element(e.arms, {}, &knowledge::arm_experience::mean_s), 0, {}};
+  const auto mean_of = [](const knowledge::arm_experience& a) { return a.times.mean_s; };
+  return {&*std::ranges::min_element(e.arms, {}, mean_of), 0, {}};
 }
 
 std::string speedup_text(const standing& s) {
@@ -272,8 +273,8 @@ int show(const options& o) {
           const standing best = best_of(*e);
           lines.add({std::to_string(e->of.num_ranks), std::to_string(e->of.ranks_per_node),
                      e->of.kind, format_bytes(e->of.bytes), best.arm->arm,
-                     format_seconds(best.arm->median_s), speedup_text(best),
-                     std::to_string(best.arm->samples), std::to_string(e->runs),
+                     format_seconds(best.arm->times.quantiles.median_s), speedup_text(best),
+                     std::to_string(best.arm->times.samples), std::to_string(e->runs),
                      e->last_at.substr(0, 10)});
           ordered_json line{{"place", place.string()},
                             {"machine_id", machine_json(m.machine)},
@@ -284,8 +285,8 @@ int show(const options& o) {
                             {"kind", e->of.kind},
                             {"bytes", e->of.bytes},
                             {"best_arm", best.arm->arm},
-                            {"median_s", best.arm->median_s},
-                            {"samples", best.arm->samples},
+                            {"median_s", best.arm->times.quantiles.median_s},
+                            {"samples", best.arm->times.samples},
                             {"runs", e->runs},
                             {"last_at", e->last_at}};
           if (best.deviation) {

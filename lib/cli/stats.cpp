@@ -22,6 +22,7 @@ namespace railpass::internal::cli {
 namespace {
 
 using belief = select::belief_record;
+using times = select::sampled_times;
 
 struct options {
   std::string file;
@@ -117,6 +118,10 @@ std::string number(const std::optional<T>& of, Member T::*member) {
   return of ? number((*of).*member) : "";
 }
 
+std::optional<times> known(const select::arm_statistics& a) {
+  return a.times.mean_s > 0 ? std::optional(a.times) : std::nullopt;
+}
+
 // A column for programs: numbers in full.
 struct column {
   const char* title;
@@ -133,10 +138,10 @@ constexpr column columns[] = {
     {"policy", [](auto& c, auto&) { return c.policy; }},
     {"arm", [](auto&, auto& a) { return a.arm; }},
     {"calls", [](auto&, auto& a) { return number(a.calls); }},
-    {"samples", [](auto&, auto& a) { return number(a.samples); }},
+    {"samples", [](auto&, auto& a) { return number(a.times.samples); }},
     {"time_s", [](auto&, auto& a) { return number(a.time_s); }},
-    {"mean_s", [](auto&, auto& a) { return number(a.mean_s); }},
-    {"spread", [](auto&, auto& a) { return number(a.spread); }},
+    {"mean_s", [](auto&, auto& a) { return number(known(a), &times::mean_s); }},
+    {"spread", [](auto&, auto& a) { return number(known(a), &times::spread); }},
     {"prior_mean_s", [](auto&, auto& a) { return number(a.prior, &belief::mean_s); }},
     {"prior_spread", [](auto&, auto& a) { return number(a.prior, &belief::spread); }},
     {"posterior_mean_s", [](auto&, auto& a) { return number(a.posterior, &belief::mean_s); }},
@@ -186,8 +191,8 @@ std::string as_tables(const select::statistics_dump& dump, const options& o) {
           (a->arm == c.current_arm ? "* " : "  ") + a->arm,
           std::to_string(a->calls),
           format_seconds(a->time_s),
-          a->mean_s ? format_seconds(*a->mean_s) : "-",
-          a->spread ? percent(*a->spread) : "-",
+          known(*a) ? format_seconds(a->times.mean_s) : "-",
+          known(*a) ? percent(a->times.spread) : "-",
           a->prior ? show(*a->prior) : "-",
           a->posterior ? show(*a->posterior) : "-",
           percent(a->probability),

@@ -99,17 +99,18 @@ struct known_pairs : object<select::pair_record> {
 inline void visit(auto& v, is<knowledge::arm_experience> auto& a) {
   v("arm", a.arm, short_name);
   v("calls", a.calls);
-  v("samples", a.samples, whole{.low = 1});
-  v("mean_s", a.mean_s, call_time{});
-  v("spread", a.spread, log_spread{});
-  v({"low_s", "10 % quantile"}, a.low_s, call_time{});
-  v("median_s", a.median_s, call_time{});
-  v({"high_s", "90 % quantile"}, a.high_s, call_time{});
+  v("samples", a.times.samples, whole{.low = 1});
+  v("mean_s", a.times.mean_s, call_time{});
+  v("spread", a.times.spread, log_spread{});
+  v({"low_s", "10 % quantile"}, a.times.quantiles.low_s, call_time{});
+  v("median_s", a.times.quantiles.median_s, call_time{});
+  v({"high_s", "90 % quantile"}, a.times.quantiles.high_s, call_time{});
   v("prior", a.prior, known_belief{});
   v(compared, a.pairs, known_pairs{});
 }
 inline void check(const json_reader& r, const knowledge::arm_experience& a) {
-  if (a.low_s > a.median_s || a.median_s > a.high_s)
+  const select::time_quantiles& q = a.times.quantiles;
+  if (q.low_s > q.median_s || q.median_s > q.high_s)
     r.field("median_s").fail("expected a time between low_s and high_s");
 }
 

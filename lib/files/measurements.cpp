@@ -47,20 +47,20 @@ std::vector<collective_time> times_of(const select::statistics_dump& dump) {
   std::vector<double> spreads;
   for (const select::context_statistics& c : dump.contexts)
     for (const select::arm_statistics& a : c.arms)
-      if (a.spread && a.samples >= several_runs) spreads.push_back(*a.spread);
+      if (a.times.mean_s > 0 && a.times.samples >= several_runs) spreads.push_back(a.times.spread);
   const double usual = usual_spread(spreads);
   std::vector<collective_time> result;
   for (const select::context_statistics& c : dump.contexts)
     for (const select::arm_statistics& a : c.arms)
-      if (a.mean_s && *a.mean_s > 0)
+      if (a.times.mean_s > 0)
         result.push_back({.collective = c.collective,
                           .arm = a.arm,
                           .num_ranks = c.num_ranks,
                           .ranks_per_node = c.ranks_per_node,
                           .bytes = c.first_bytes > 0 ? c.first_bytes : c.from_bytes,
-                          .median_s = *a.mean_s,
-                          .runs = a.samples,
-                          .run_spread = std::max(usual, a.spread.value_or(0))});
+                          .median_s = a.times.mean_s,
+                          .runs = a.times.samples,
+                          .run_spread = std::max(usual, a.times.spread)});
   return result;
 }
 
@@ -70,7 +70,7 @@ measurements measurements_of(std::span<const knowledge::experience> contexts) {
   std::vector<double> spreads;
   for (const knowledge::experience& e : contexts)
     for (const knowledge::arm_experience& a : e.arms)
-      if (a.samples >= several_runs) spreads.push_back(a.spread);
+      if (a.times.samples >= several_runs) spreads.push_back(a.times.spread);
   const double usual = usual_spread(spreads);
   measurements result;
   for (const knowledge::experience& e : contexts)
@@ -80,9 +80,9 @@ measurements measurements_of(std::span<const knowledge::experience> contexts) {
                                     .num_ranks = e.of.num_ranks,
                                     .ranks_per_node = e.of.ranks_per_node,
                                     .bytes = e.of.bytes,
-                                    .median_s = a.median_s,
-                                    .runs = a.samples,
-                                    .run_spread = std::max(usual, a.spread)});
+                                    .median_s = a.times.quantiles.median_s,
+                                    .runs = a.times.samples,
+                                    .run_spread = std::max(usual, a.times.spread)});
   return result;
 }
 

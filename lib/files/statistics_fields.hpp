@@ -38,11 +38,11 @@ inline void check(const json_reader& r, const select::pair_record& p) {
 inline void visit(auto& v, is<select::arm_statistics> auto& a) {
   v("arm", a.arm, nonempty);
   v("calls", a.calls);
-  v({"samples", "timed calls"}, a.samples);
+  v({"samples", "timed calls"}, a.times.samples);
   v("time_s", a.time_s);
-  v("mean_s", a.mean_s);
-  v("spread", a.spread);
-  v("quantiles", a.quantiles);
+  visit_if(a.times.mean_s > 0, v, "mean_s", a.times.mean_s);
+  visit_if(a.times.mean_s > 0, v, "spread", a.times.spread);
+  visit_if(a.times.quantiles.high_s > 0, v, "quantiles", a.times.quantiles);
   v("prior", a.prior);
   v("posterior", a.posterior);
   v({"probability", "probability that the next call takes the arm"}, a.probability, share{});

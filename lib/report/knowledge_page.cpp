@@ -37,8 +37,10 @@ const arm_experience* find(const experience& of, std::string_view arm) {
   return found == of.arms.end() ? nullptr : &*found;
 }
 
+double median_of(const arm_experience& a) { return a.times.quantiles.median_s; }
+
 const arm_experience* best_of(const experience& of) {
-  const auto best = std::ranges::min_element(of.arms, {}, &arm_experience::median_s);
+  const auto best = std::ranges::min_element(of.arms, {}, median_of);
   return best == of.arms.end() ? nullptr : &*best;
 }
 
@@ -165,8 +167,9 @@ class contents {
         for (const std::size_t c : g.contexts) {
           const arm_experience* a = find(known_[c], arm);
           if (!a || double(known_[c].of.bytes) != i.coordinates.front()) continue;
-          p.low = p.low ? std::min(*p.low, a->low_s) : a->low_s;
-          p.high = p.high ? std::max(*p.high, a->high_s) : a->high_s;
+          const select::time_quantiles& q = a->times.quantiles;
+          p.low = p.low ? std::min(*p.low, q.low_s) : q.low_s;
+          p.high = p.high ? std::max(*p.high, q.high_s) : q.high_s;
         }
         s.points.push_back(p);
       }
@@ -206,8 +209,8 @@ class contents {
         const arm_experience *best = best_of(*at.what), *native = find(*at.what, "native");
         if (native)
           s.points.push_back({.x = double(at.run),
-                              .y = best->median_s / native->median_s,
-                              .hint = best->arm + ", " + format_seconds(best->median_s)});
+                              .y = median_of(*best) / median_of(*native),
+                              .hint = best->arm + ", " + format_seconds(median_of(*best))});
         if (before && before->arm != best->arm) {
           ++changed;
           if (++rows <= most_rows)
@@ -237,8 +240,8 @@ class contents {
     for (const experience& e : known_)
       for (const arm_experience& a : e.arms)
         if (a.prior && a.prior->mean_s > 0) {
-          const double off = std::log(a.mean_s / a.prior->mean_s),
-                       measured = a.spread / std::sqrt(double(a.samples));
+          const double off = std::log(a.times.mean_s / a.prior->mean_s),
+                       measured = a.times.spread / std::sqrt(double(a.times.samples));
           all.push_back({&e, &a, off, std::abs(off) > 2 * std::hypot(a.prior->spread, measured)});
         }
     if (all.empty()) return;
@@ -260,11 +263,11 @@ class contents {
       const error& e = all[i];
       both.series[e.wrong ? 0 : 1].points.push_back(
           {.x = e.arm->prior->mean_s,
-           .y = e.arm->mean_s,
+           .y = e.arm->times.mean_s,
            .hint = e.arm->arm + ", " + name_of(e.of->of)});
       if (e.wrong && i < most_rows)
         lines.add({name_of(e.of->of), e.arm->arm, format_seconds(e.arm->prior->mean_s),
-                   format_seconds(e.arm->mean_s), fixed(std::exp(e.log_ratio), 2)});
+                   format_seconds(e.arm->times.mean_s), fixed(std::exp(e.log_ratio), 2)});
     }
     page_.add(both);
     if (!lines.empty()) page_.add(lines);

@@ -189,14 +189,14 @@ class contents {
               .y = {.title = "time of a call", .unit = "s", .logarithmic = true}};
     for (const context_statistics* c : contexts) {
       const auto arm = std::ranges::find(c->arms, c->current_arm, &arm_statistics::arm);
-      if (arm == c->arms.end() || !arm->mean_s || *arm->mean_s <= 0) continue;
+      if (arm == c->arms.end() || arm->times.mean_s == 0) continue;
       chart_point point{
           .x = std::max(1.0, c->mean_bytes.value_or(double(c->from_bytes))),
-          .y = *arm->mean_s,
+          .y = arm->times.mean_s,
           .hint = c->collective + ", " + std::to_string(c->num_ranks) + " ranks, " + arm->arm};
-      if (arm->quantiles && arm->quantiles->low_s > 0) {
-        point.low = arm->quantiles->low_s;
-        point.high = arm->quantiles->high_s;
+      if (arm->times.quantiles.low_s > 0) {
+        point.low = arm->times.quantiles.low_s;
+        point.high = arm->times.quantiles.high_s;
       }
       series_of(map, algorithm_of(c->current_arm), mark::points).points.push_back(point);
     }

@@ -67,7 +67,7 @@ knowledge::run_record worth_keeping(const select::statistics_dump& learnt) {
     double time_s = 0;
     for (const knowledge::arm_experience& a : e.arms) {
       calls += a.calls;
-      time_s += double(a.calls) * a.mean_s;
+      time_s += double(a.calls) * a.times.mean_s;
     }
     return !is_worth_keeping(calls, time_s);
   });

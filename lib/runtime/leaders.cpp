@@ -26,7 +26,7 @@ std::string message_of(knowledge::experience e) {
     std::string bytes = store::encode(std::span(&e, 1), most_bytes);
     if (bytes != nothing) return bytes;
     e.arms.erase(std::ranges::min_element(e.arms, {}, [](const knowledge::arm_experience& a) {
-      return std::pair(a.arm == "native", a.samples);
+      return std::pair(a.arm == "native", a.times.samples);
     }));
   }
   return {};

@@ -464,7 +464,7 @@ known read(const places& from, const fingerprint& here, std::size_t most_context
   all.insert(all.end(), from.others.begin(), from.others.end());
   const auto samples_of = [](const experience& e) {
     std::int64_t samples = 0;
-    for (const knowledge::arm_experience& a : e.arms) samples += a.samples;
+    for (const knowledge::arm_experience& a : e.arms) samples += a.times.samples;
     return samples;
   };
   for (const fs::path& place : all) {

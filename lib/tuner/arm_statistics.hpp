@@ -14,18 +14,19 @@
 
 namespace railpass::internal {
 
-/// Mean and spread of the samples.
-inline void add_samples(const select::arm_record& r, select::arm_statistics& result) {
-  result.samples = r.samples;
-  result.exploration_cost_s = r.exploration_cost_s;
-  if (r.samples == 0) return;
-  if (!r.some_s.empty())
-    result.quantiles = select::time_quantiles{.low_s = r.some_s.quantile(0.1),
-                                              .median_s = r.some_s.quantile(0.5),
-                                              .high_s = r.some_s.quantile(0.9)};
+/// Zeros without samples.
+inline select::sampled_times times_of(const select::arm_record& r) {
+  if (r.samples == 0) return {};
   const double n = double(r.samples), mean_log = r.sum_log / n;
-  result.mean_s = r.sum_s / n;
-  result.spread = std::sqrt(std::max(0.0, r.sum_log_squared / n - mean_log * mean_log));
+  select::sampled_times times{
+      .samples = r.samples,
+      .mean_s = r.sum_s / n,
+      .spread = std::sqrt(std::max(0.0, r.sum_log_squared / n - mean_log * mean_log))};
+  if (!r.some_s.empty())
+    times.quantiles = {.low_s = r.some_s.quantile(0.1),
+                       .median_s = r.some_s.quantile(0.5),
+                       .high_s = r.some_s.quantile(0.9)};
+  return times;
 }
 
 /// For a context with a policy: adds the times of its arms, and why an arm is in use. `name_of`
@@ -55,7 +56,8 @@ void add_arms(const select::lockstep& steps, int context, const NameOf& name_of,
     for (const select::arm_record& r : records)
       if (r.arm == prior.arm) {
         a.calls = r.calls;
-        add_samples(r, a);
+        a.times = times_of(r);
+        a.exploration_cost_s = r.exploration_cost_s;
         a.pairs = r.meetings.record(of_context);
         rest = r.calls - r.timed_calls;
         latest_s = r.latest_s;

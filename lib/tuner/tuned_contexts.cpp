@@ -282,17 +282,9 @@ void tuned_contexts::add_near(const knowledge::near_search& wanted,
   for (const auto& [away, i] : near) {
     found.push_back({.distance = away.distance, .octaves = away.octaves});
     for (const select::arm_record& r : steps().records(i)) {
-      select::arm_statistics a;
-      add_samples(r, a);
-      if (!a.quantiles) continue;
-      found.back().known.arms.push_back({.arm = contexts_[std::size_t(i)].name_of(r.arm),
-                                         .calls = r.calls,
-                                         .samples = a.samples,
-                                         .mean_s = *a.mean_s,
-                                         .spread = *a.spread,
-                                         .low_s = a.quantiles->low_s,
-                                         .median_s = a.quantiles->median_s,
-                                         .high_s = a.quantiles->high_s});
+      if (r.some_s.empty()) continue;
+      found.back().known.arms.push_back(
+          {.arm = contexts_[std::size_t(i)].name_of(r.arm), .calls = r.calls, .times = times_of(r)});
     }
   }
 }

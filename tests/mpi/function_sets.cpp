@@ -328,7 +328,7 @@ TEST_CASE("where a summary is asked for, calls of a pinned version are timed, an
   CHECK(context->current_arm == "t32u4");
   for (const select::arm_statistics& a : context->arms) {
     CHECK(a.calls == (a.arm == "t32u4" ? 200 : 0));
-    CHECK((a.samples > 0) == (a.arm == "t32u4"));
+    CHECK((a.times.samples > 0) == (a.arm == "t32u4"));
   }
 }
 
@@ -352,7 +352,7 @@ TEST_CASE("statistics speak of sets as of collectives") {
     CHECK(c.arms.size() == 6);
     CHECK(c.reason.find("native") == std::string::npos);
     CHECK(c.reason.find("t8u1") != std::string::npos);
-    CHECK(c.arms[0].mean_s.value() ==
+    CHECK(c.arms[0].times.mean_s ==
           Approx(1e-3 * 1.2 * (1 + 0.01 * (world.size() - 1))).epsilon(0.01));
   }
   const std::vector<std::string> expected{"set+shape=8x4", "set+shape=8x4+region=solve"};

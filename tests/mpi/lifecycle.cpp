@@ -68,7 +68,7 @@ TEST_CASE("what a merge under way brings is not lost when the communicator is fr
       std::int64_t sum = 0;
       for (const auto& context : process::get()->statistics().contexts)
         if (context.communicator == name)
-          for (const auto& arm : context.arms) sum += arm.samples;
+          for (const auto& arm : context.arms) sum += arm.times.samples;
       return sum;
     };
     std::int64_t before = 0;
@@ -304,8 +304,8 @@ TEST_CASE("where a dump is asked for, calls of a pinned arm are timed, and that 
   REQUIRE(context->arms.size() == 1);
   CHECK(context->arms[0].arm == arm);
   CHECK(context->arms[0].calls == 200);
-  CHECK(context->arms[0].samples > 0);
-  CHECK(context->arms[0].samples < 100);
+  CHECK(context->arms[0].times.samples > 0);
+  CHECK(context->arms[0].times.samples < 100);
 }
 
 TEST_CASE("arms that need more scratch memory than the limit give way to the MPI library's own") {

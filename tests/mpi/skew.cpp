@@ -45,7 +45,7 @@ std::optional<select::context_statistics> context_after(const std::string& name,
 double least_mean_s(const select::context_statistics& context) {
   double least_s = INFINITY;
   for (const select::arm_statistics& a : context.arms)
-    if (a.samples >= 3) least_s = std::min(least_s, *a.mean_s);
+    if (a.times.samples >= 3) least_s = std::min(least_s, a.times.mean_s);
   return least_s;
 }
 

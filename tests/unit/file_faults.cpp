@@ -180,19 +180,18 @@ namespace {
 
 knowledge::run_record run_of(std::int64_t bytes) {
   const std::string at = "2026-01-31T12:00:00Z";
-  return {.machine = {.num_hosts = 2, .cores_per_host = 4, .cpu_model = "A", .mpi_library = "B"},
-          .was = {},
-          .ended_at = at,
-          .contexts = {{.of = {.collective = "broadcast", .bytes = bytes},
-                        .arms = {{.arm = "native",
-                                  .calls = 2,
-                                  .samples = 2,
-                                  .mean_s = 1,
-                                  .low_s = 1,
-                                  .median_s = 1,
-                                  .high_s = 1}},
-                        .first_at = at,
-                        .last_at = at}}};
+  return {
+      .machine = {.num_hosts = 2, .cores_per_host = 4, .cpu_model = "A", .mpi_library = "B"},
+      .was = {},
+      .ended_at = at,
+      .contexts = {{.of = {.collective = "broadcast", .bytes = bytes},
+                    .arms = {{.arm = "native",
+                              .calls = 2,
+                              .times = {.samples = 2,
+                                        .mean_s = 1,
+                                        .quantiles = {.low_s = 1, .median_s = 1, .high_s = 1}}}},
+                    .first_at = at,
+                    .last_at = at}}};
 }
 
 store::known known_in(const std::filesystem::path& own) {

@@ -56,12 +56,10 @@ fs::path database_in(const fs::path& store) {
       .of = {.collective = "broadcast", .num_ranks = 8, .ranks_per_node = 8, .bytes = 8},
       .arms = {{.arm = "native",
                 .calls = 8,
-                .samples = 8,
-                .mean_s = 1,
-                .spread = 0.25,
-                .low_s = 1,
-                .median_s = 1,
-                .high_s = 1}},
+                .times = {.samples = 8,
+                          .mean_s = 1,
+                          .spread = 0.25,
+                          .quantiles = {.low_s = 1, .median_s = 1, .high_s = 1}}}},
       .first_at = at,
       .last_at = at};
   store::add(store, {.machine = machine, .ended_at = at, .contexts = {e}});

@@ -262,13 +262,13 @@ TEST_CASE("measurements are read from files of any kind, told apart by their con
                     .ranks_per_node = 1,
                     .from_bytes = 64,
                     .to_bytes = 127,
-                    .arms = {{.arm = "ring", .mean_s = 3e-6}, {.arm = "never run"}}}};
+                    .arms = {{.arm = "ring", .times = {.mean_s = 3e-6}}, {.arm = "never run"}}}};
   const auto from_dump = read(files::to_json(dump));
   REQUIRE(from_dump.collectives.size() == 1);
   CHECK(from_dump.collectives[0].bytes == 64);
   CHECK(from_dump.collectives[0].median_s == 3e-6);
-  dump.contexts[0].arms[0].samples = 16;
-  dump.contexts[0].arms[0].spread = 0.25;
+  dump.contexts[0].arms[0].times.samples = 16;
+  dump.contexts[0].arms[0].times.spread = 0.25;
   CHECK(read(files::to_json(dump)).collectives[0].runs == 16);
   CHECK(read(files::to_json(dump)).collectives[0].run_spread == Approx(0.25));
 

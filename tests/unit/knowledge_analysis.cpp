@@ -372,12 +372,10 @@ arm_experience ran(std::string arm, double median_s, std::int64_t samples = 100,
                    double spread = 0.1) {
   return {.arm = std::move(arm),
           .calls = samples,
-          .samples = samples,
-          .mean_s = median_s,
-          .spread = spread,
-          .low_s = median_s,
-          .median_s = median_s,
-          .high_s = median_s};
+          .times = {.samples = samples,
+                    .mean_s = median_s,
+                    .spread = spread,
+                    .quantiles = {.low_s = median_s, .median_s = median_s, .high_s = median_s}}};
 }
 
 experience broadcast(std::int64_t bytes, std::vector<arm_experience> arms) {

@@ -15,12 +15,11 @@ namespace {
 arm_experience ran(std::string arm, double median_s) {
   return {.arm = std::move(arm),
           .calls = 50,
-          .samples = 40,
-          .mean_s = 1.1 * median_s,
-          .spread = 0.1,
-          .low_s = 0.8 * median_s,
-          .median_s = median_s,
-          .high_s = 1.5 * median_s};
+          .times = {.samples = 40,
+                    .mean_s = 1.1 * median_s,
+                    .spread = 0.1,
+                    .quantiles = {
+                        .low_s = 0.8 * median_s, .median_s = median_s, .high_s = 1.5 * median_s}}};
 }
 
 experience context(std::int64_t bytes, std::vector<arm_experience> arms, int num_ranks = 16) {
@@ -101,7 +100,7 @@ TEST_CASE("one size alone predicts nothing, and sizes of other shapes do not cou
   const auto groups = report::analyse_knowledge(known);
   REQUIRE(groups.size() == 2);
   for (const auto& g : groups) CHECK(g.predictors.empty());
-  known.front().arms.front().median_s = 0;
+  known.front().arms.front().times.quantiles.median_s = 0;
   CHECK_THROWS_AS(report::analyse_knowledge(known), error);
 }
 

@@ -35,14 +35,13 @@ experience known_of(const problem& of, const std::map<int, double>& seconds,
                     std::int64_t samples = 100) {
   experience e{.of = of};
   for (const auto& [arm, s] : seconds)
-    e.arms.push_back({.arm = version(arm),
-                      .calls = samples,
-                      .samples = samples,
-                      .mean_s = s,
-                      .spread = 0.05,
-                      .low_s = 0.9 * s,
-                      .median_s = s,
-                      .high_s = 1.1 * s});
+    e.arms.push_back(
+        {.arm = version(arm),
+         .calls = samples,
+         .times = {.samples = samples,
+                   .mean_s = s,
+                   .spread = 0.05,
+                   .quantiles = {.low_s = 0.9 * s, .median_s = s, .high_s = 1.1 * s}}});
   return e;
 }
 
@@ -231,11 +230,10 @@ class changing_mesh {
     for (const select::arm_record& r : steps.records(0)) {
       if (r.samples == 0) continue;
       const double s = std::exp(r.sum_log / double(r.samples));
-      learnt.arms.push_back({.arm = version(r.arm),
-                             .samples = r.samples,
-                             .mean_s = s,
-                             .spread = 0.03,
-                             .median_s = s});
+      learnt.arms.push_back(
+          {.arm = version(r.arm),
+           .times = {
+               .samples = r.samples, .mean_s = s, .spread = 0.03, .quantiles = {.median_s = s}}});
     }
     known_.push_back(std::move(learnt));
     return lost;

@@ -156,18 +156,16 @@ select::statistics_dump example_statistics() {
                                .arms = {}};
   c.arms = {{.arm = "native",
              .calls = 40,
-             .samples = 20,
+             .times = {.samples = 20, .mean_s = 5e-3, .spread = 0.1},
              .time_s = 0.2,
-             .mean_s = 5e-3,
-             .spread = 0.1,
              .probability = 0.25},
             {.arm = "binomial",
              .calls = 60,
-             .samples = 30,
+             .times = {.samples = 30,
+                       .mean_s = 2e-3,
+                       .spread = 0.05,
+                       .quantiles = {1.8e-3, 1.9e-3, 2.4e-3}},
              .time_s = 0.1,
-             .mean_s = 2e-3,
-             .spread = 0.05,
-             .quantiles = select::time_quantiles{1.8e-3, 1.9e-3, 2.4e-3},
              .prior = select::belief_record{1e-3, 0.3},
              .posterior = select::belief_record{2e-3, 0.02},
              .probability = 0.75,
@@ -175,10 +173,8 @@ select::statistics_dump example_statistics() {
              .pairs = select::pair_record{.pairs = 15, .wins = 14, .gain = 0.3, .deviation = 0.02}},
             {.arm = "linear",
              .calls = 1,
-             .samples = 1,
+             .times = {.samples = 1, .mean_s = 3e-3, .spread = 0},
              .time_s = 3e-3,
-             .mean_s = 3e-3,
-             .spread = 0,
              .pairs = select::pair_record{.pairs = 1, .wins = 0, .gain = -0.2}}};
   d.contexts = {c};
   c.rails = "eth0,eth1";
@@ -278,8 +274,8 @@ TEST_CASE("what is written is read back equal, to the last bit but of what predi
   const auto d = files::parse_statistics(files::to_json(example_statistics()), "f");
   CHECK(d.contexts[0].arms[1].posterior->mean_s == 2e-3);
   CHECK_FALSE(d.contexts[0].arms[0].prior);
-  CHECK_FALSE(d.contexts[0].arms[0].quantiles);
-  CHECK(d.contexts[0].arms[1].quantiles == select::time_quantiles{1.8e-3, 1.9e-3, 2.4e-3});
+  CHECK(d.contexts[0].arms[0].times.quantiles == select::time_quantiles{});
+  CHECK(d.contexts[0].arms[1].times.quantiles == select::time_quantiles{1.8e-3, 1.9e-3, 2.4e-3});
   CHECK(d.contexts[0].skew_p90_s == 4e-3);
   CHECK(d.contexts[0].core_given_share == 0.75);
   CHECK(d.contexts[0].cost_share == 0.5);

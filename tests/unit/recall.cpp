@@ -25,14 +25,13 @@ const problem of_broadcasts{.collective = "broadcast", .num_ranks = 16, .bytes =
 experience known_of(const std::map<std::string, double>& seconds, std::int64_t samples = 100) {
   experience e{.of = of_broadcasts};
   for (const auto& [arm, s] : seconds)
-    e.arms.push_back({.arm = arm,
-                      .calls = samples,
-                      .samples = samples,
-                      .mean_s = s,
-                      .spread = 0.1,
-                      .low_s = 0.9 * s,
-                      .median_s = s,
-                      .high_s = 1.1 * s});
+    e.arms.push_back(
+        {.arm = arm,
+         .calls = samples,
+         .times = {.samples = samples,
+                   .mean_s = s,
+                   .spread = 0.1,
+                   .quantiles = {.low_s = 0.9 * s, .median_s = s, .high_s = 1.1 * s}}});
   return e;
 }
 

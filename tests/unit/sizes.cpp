@@ -283,13 +283,14 @@ TEST_CASE("where asking costs much, the arm is taken with which all calls take t
 }
 
 TEST_CASE("statistics name the sizes seen, and knowledge has nothing of mixed ones") {
-  context_statistics c{.collective = "gatherv",
-                       .num_ranks = 8,
-                       .from_bytes = 10000,
-                       .to_bytes = 12800,
-                       .mean_bytes = 12288,
-                       .calls = 5,
-                       .arms = {{.arm = "native", .calls = 5, .samples = 5, .mean_s = 1e-3}}};
+  context_statistics c{
+      .collective = "gatherv",
+      .num_ranks = 8,
+      .from_bytes = 10000,
+      .to_bytes = 12800,
+      .mean_bytes = 12288,
+      .calls = 5,
+      .arms = {{.arm = "native", .calls = 5, .times = {.samples = 5, .mean_s = 1e-3}}}};
   CHECK(name_of(c) == "gatherv of about 12KiB on 8 ranks");
   CHECK_FALSE(mixes_sizes(c));
   CHECK(knowledge::record_of({.contexts = {c}}).contexts.size() == 1);

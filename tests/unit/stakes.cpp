@@ -15,7 +15,9 @@ using namespace railpass::knowledge;
 namespace {
 
 arm_experience taking(const std::string& arm, double seconds, std::int64_t calls) {
-  return {.arm = arm, .calls = calls, .samples = calls, .mean_s = seconds, .median_s = seconds};
+  return {.arm = arm,
+          .calls = calls,
+          .times = {.samples = calls, .mean_s = seconds, .quantiles = {.median_s = seconds}}};
 }
 
 experience of(const std::string& collective, std::int64_t bytes, double native_s, double best_s,

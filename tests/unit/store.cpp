@@ -35,14 +35,13 @@ const fingerprint machine{.num_hosts = 4,
 
 // Times are powers of two (or multiples), which single precision represents exactly.
 knowledge::arm_experience arm(const std::string& name, std::int64_t samples, double mean_s) {
-  return {.arm = name,
-          .calls = 2 * samples,
-          .samples = samples,
-          .mean_s = mean_s,
-          .spread = 0.25,
-          .low_s = mean_s * 0.5,
-          .median_s = mean_s,
-          .high_s = mean_s * 2};
+  return {
+      .arm = name,
+      .calls = 2 * samples,
+      .times = {.samples = samples,
+                .mean_s = mean_s,
+                .spread = 0.25,
+                .quantiles = {.low_s = mean_s * 0.5, .median_s = mean_s, .high_s = mean_s * 2}}};
 }
 
 knowledge::experience context(std::int64_t bytes, std::int64_t samples = 8,
@@ -120,7 +119,7 @@ void check_numbered(const fs::path& own, int num_runs) {
   const auto contexts = read(own);
   REQUIRE(contexts.size() == std::size_t(num_runs) + 1);
   CHECK(contexts[0].runs == num_runs);
-  CHECK(contexts[0].arms[0].samples == 8 * num_runs);
+  CHECK(contexts[0].arms[0].times.samples == 8 * num_runs);
   for (int n = 0; n < num_runs; ++n) {
     CHECK(contexts[std::size_t(n) + 1].of.bytes == 1000 + n);
     CHECK(contexts[std::size_t(n) + 1].runs == 1);
@@ -202,7 +201,7 @@ TEST_CASE("at most so many contexts are read, the most useful ones, also beside 
   REQUIRE(best.size() == 1);
   CHECK(best[0].of.bytes == 1);
   CHECK(best[0].runs == 2);
-  CHECK(best[0].arms[0].samples == 1001);
+  CHECK(best[0].arms[0].times.samples == 1001);
 }
 
 TEST_CASE("what several places know comes from the one with the most samples") {
@@ -213,7 +212,7 @@ TEST_CASE("what several places know comes from the one with the most samples") {
   REQUIRE(found.contexts.size() == 3);
   for (const knowledge::experience& e : found.contexts) {
     CHECK(e.runs == 1);
-    CHECK(e.arms[0].samples == (e.of.bytes == 2 ? 100 : 50));
+    CHECK(e.arms[0].times.samples == (e.of.bytes == 2 ? 100 : 50));
   }
 }
 
@@ -249,10 +248,10 @@ TEST_CASE("older runs do not drown newer ones, and few samples do not outweigh m
     known = joined(known, slow);
     CHECK(known.runs == n + 1);
   }
-  CHECK(known.arms[0].samples == 1001200);
+  CHECK(known.arms[0].times.samples == 1001200);
   CHECK(known.arms[0].calls == 2 * 1001200);
-  CHECK(known.arms[0].mean_s > 0.9 * std::exp2(-8));
-  CHECK(known.arms[0].median_s > 0.9 * std::exp2(-8));
+  CHECK(known.arms[0].times.mean_s > 0.9 * std::exp2(-8));
+  CHECK(known.arms[0].times.quantiles.median_s > 0.9 * std::exp2(-8));
   CHECK(known.arms[0].pairs->gain < -0.8);
   CHECK(known.arms[0].pairs->pairs == 1001200);
   CHECK(known.first_at == old.first_at);
@@ -260,7 +259,7 @@ TEST_CASE("older runs do not drown newer ones, and few samples do not outweigh m
   // One sample against a million makes hardly a difference.
   knowledge::experience one = context(8, 1, "2026-03-01T00:00:00Z");
   one.arms = {arm("native", 1, std::exp2(-8))};
-  CHECK(joined(old, one).arms[0].mean_s < 1.1 * old.arms[0].mean_s);
+  CHECK(joined(old, one).arms[0].times.mean_s < 1.1 * old.arms[0].times.mean_s);
   // The order does not matter.
   CHECK(joined(old, one) == joined(one, old));
   // The joint spread consists of the single spreads and the distance of the means.
@@ -269,8 +268,9 @@ TEST_CASE("older runs do not drown newer ones, and few samples do not outweigh m
   b.arms = {arm("native", 10, 2), arm("ring", 3, 1)};
   const knowledge::experience both = joined(a, b);
   REQUIRE(both.arms.size() == 2);
-  CHECK(both.arms[0].mean_s == Approx(1.5));
-  CHECK(both.arms[0].spread == Approx(std::sqrt(0.25 * 0.25 + 0.25 * std::log(2) * std::log(2))));
+  CHECK(both.arms[0].times.mean_s == Approx(1.5));
+  CHECK(both.arms[0].times.spread ==
+        Approx(std::sqrt(0.25 * 0.25 + 0.25 * std::log(2) * std::log(2))));
   CHECK(both.arms[1] == b.arms[1]);
 }
 
@@ -462,7 +462,7 @@ TEST_CASE(
     for (const knowledge::experience& e :
          store::read({.own = folder.path(), .others = {}}, machine, all_contexts).contexts)
       if (e.of.bytes == 1) {
-        CHECK(e.arms[0].samples == 8 * e.runs);
+        CHECK(e.arms[0].times.samples == 8 * e.runs);
         CHECK(e.runs <= runs);
         CHECK(e.runs >= std::min<std::int64_t>(before, 64));
         before = std::max(before, e.runs);
@@ -696,11 +696,11 @@ TEST_CASE("what is no time, no number or no name is not added") {
   };
   refused([](auto& r) { r.ended_at = "yesterday"; });
   refused([](auto& r) { r.ended_at = "2026-02-30T00:00:00Z"; });
-  refused([](auto& r) { r.contexts[0].arms[0].mean_s = 0; });
-  refused([](auto& r) { r.contexts[0].arms[0].samples = 0; });
-  refused([](auto& r) { r.contexts[0].arms[0].low_s = 1; });
+  refused([](auto& r) { r.contexts[0].arms[0].times.mean_s = 0; });
+  refused([](auto& r) { r.contexts[0].arms[0].times.samples = 0; });
+  refused([](auto& r) { r.contexts[0].arms[0].times.quantiles.low_s = 1; });
   refused([](auto& r) { r.contexts[0].arms[1].arm = "native"; });
-  refused([](auto& r) { r.contexts[0].arms[0].spread = std::nan(""); });
+  refused([](auto& r) { r.contexts[0].arms[0].times.spread = std::nan(""); });
   refused([](auto& r) { r.contexts[0].of.collective = ""; });
   refused([](auto& r) { r.contexts[0].of.rails = std::string(1000, 'x'); });
 }
@@ -714,7 +714,7 @@ TEST_CASE("a run that goes on is read as it is so far, and counts once when it h
   auto contexts = read(folder.path());
   REQUIRE(contexts.size() == 2);
   CHECK(contexts[0].runs == 2);
-  CHECK(contexts[1].arms[0].samples == 24);
+  CHECK(contexts[1].arms[0].times.samples == 24);
 
   // compact() leaves the file of a running process in place, and readers do not mistake it for a
   // finished run.
@@ -733,7 +733,7 @@ TEST_CASE("a run that goes on is read as it is so far, and counts once when it h
     contexts = read(folder.path());
     REQUIRE(contexts.size() == 3);
     CHECK(contexts[0].runs == 2);
-    CHECK(contexts[1].arms[0].samples == 32);
+    CHECK(contexts[1].arms[0].times.samples == 32);
     store::compact(folder.path());
   }
 }
@@ -766,10 +766,10 @@ TEST_CASE("a run that could not remove what it had kept counts once") {
   going.end(run({context(8, 16)}));
   replace(left[0], before);
   CHECK(read(folder.path())[0].runs == 1);
-  CHECK(read(folder.path())[0].arms[0].samples == 16);
+  CHECK(read(folder.path())[0].arms[0].times.samples == 16);
   store::compact(folder.path());
   CHECK(files_in(folder.path(), ".running").empty());
-  CHECK(read(folder.path())[0].arms[0].samples == 16);
+  CHECK(read(folder.path())[0].arms[0].times.samples == 16);
 }
 
 TEST_CASE("what a run had kept counts as its own even where its end cannot be written") {
@@ -785,7 +785,7 @@ TEST_CASE("what a run had kept counts as its own even where its end cannot be wr
   CHECK(files_in(folder.path(), ".run").size() == 1);
   store::compact(folder.path());  // which leaves runs in progress alone
   CHECK(store::contents(folder.path()).machines.at(0).runs.size() == 1);
-  CHECK(read(folder.path()).at(0).arms[0].samples == 8);
+  CHECK(read(folder.path()).at(0).arms[0].times.samples == 8);
 }
 
 TEST_CASE("files of runs are brought together before they are too many to be read") {

@@ -185,9 +185,9 @@ named_arms from_near(const std::vector<knowledge::instance>& known) {
       for (std::size_t a = 0; a < other.arms.size(); ++a)
         if (const auto& t = other.arms[a])
           e.arms.push_back({.arm = std::to_string(a),
-                            .samples = samples,
-                            .spread = t->error * std::sqrt(double(samples)),
-                            .median_s = t->seconds});
+                            .times = {.samples = samples,
+                                      .spread = t->error * std::sqrt(double(samples)),
+                                      .quantiles = {.median_s = t->seconds}}});
       near.push_back({.distance = away->distance, .octaves = away->octaves, .known = std::move(e)});
     }
     std::ranges::stable_sort(near, {}, &knowledge::neighbour::distance);

@@ -23,12 +23,14 @@ inline std::optional<select::pair_record> known_worth(const experience& of, std:
   const auto its = find(arm), native = find("native");
   if (arm == "native" || its == of.arms.end()) return std::nullopt;
   if (its->pairs && its->pairs->deviation) return its->pairs;
-  if (native == of.arms.end() || its->samples < 2 || native->samples < 2) return std::nullopt;
+  if (native == of.arms.end() || its->times.samples < 2 || native->times.samples < 2)
+    return std::nullopt;
   const auto variance = [](const arm_experience& a) {
-    return a.spread * a.spread / double(a.samples);
+    return a.times.spread * a.times.spread / double(a.times.samples);
   };
-  return select::pair_record{.gain = std::log(native->median_s / its->median_s),
-                             .deviation = std::sqrt(variance(*its) + variance(*native))};
+  return select::pair_record{
+      .gain = std::log(native->times.quantiles.median_s / its->times.quantiles.median_s),
+      .deviation = std::sqrt(variance(*its) + variance(*native))};
 }
 
 /// Whether an arm's ratio to native has clearly changed, by more than a factor of 1 + p_max. A

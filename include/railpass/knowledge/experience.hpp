@@ -33,16 +33,11 @@ inline std::string kind_of(const std::string& communicator) {
   return communicator == "MPI_COMM_WORLD" ? "world" : "part";
 }
 
-/// The times of one arm, in seconds of whole calls, up to the last rank.
+/// The knowledge of one arm.
 struct arm_experience {
-  std::string arm{};         ///< as name_of() writes it: "binomial+segment_bytes=8192", "native"
-  std::int64_t calls = 0;    ///< timed or not
-  std::int64_t samples = 0;  ///< timed calls, at least 1
-  double mean_s = 0;         ///< of the samples
-  double spread = 0;         ///< standard deviation of ln(seconds) of the samples
-  double low_s = 0;          ///< 10 % quantile of the samples
-  double median_s = 0;       ///< of the samples
-  double high_s = 0;         ///< 90 % quantile of the samples
+  std::string arm{};       ///< as name_of() writes it: "binomial+segment_bytes=8192", "native"
+  std::int64_t calls = 0;  ///< timed or not
+  select::sampled_times times{};                 ///< all known, of at least one sample
   std::optional<select::belief_record> prior{};  ///< the prediction of that run
   std::optional<select::pair_record> pairs{};    ///< against native, by calls at the same time
   friend bool operator==(const arm_experience&, const arm_experience&) = default;

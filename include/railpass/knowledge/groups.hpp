@@ -31,8 +31,8 @@ struct group {
 /// Few calls do not determine their spread, so the spread is at least the usual one.
 inline timing timing_of(const arm_experience& a) {
   constexpr double usual_spread = 0.1, of_median = 1.25;
-  const double spread = std::max(a.spread, usual_spread);
-  return {a.median_s, of_median * spread / std::sqrt(double(a.samples))};
+  const double spread = std::max(a.times.spread, usual_spread);
+  return {a.times.quantiles.median_s, of_median * spread / std::sqrt(double(a.times.samples))};
 }
 
 /// Joins the times of one arm in two runs, weighted by their precision.

@@ -18,11 +18,12 @@ namespace railpass::knowledge {
 namespace detail {
 
 /// Quantiles from mean and spread, for normally distributed logarithms.
-inline void set_quantiles(arm_experience& a) {
+inline select::time_quantiles quantiles_of(double mean_s, double spread) {
   constexpr double of_a_tenth = 1.2816;
-  a.median_s = a.mean_s * std::exp(-a.spread * a.spread / 2);
-  a.low_s = a.median_s * std::exp(-of_a_tenth * a.spread);
-  a.high_s = a.median_s * std::exp(of_a_tenth * a.spread);
+  const double median_s = mean_s * std::exp(-spread * spread / 2);
+  return {.low_s = median_s * std::exp(-of_a_tenth * spread),
+          .median_s = median_s,
+          .high_s = median_s * std::exp(of_a_tenth * spread)};
 }
 
 }  // namespace detail
@@ -41,21 +42,12 @@ inline run_record record_of(const select::statistics_dump& dump) {
                  .first_at = dump.written_at,
                  .last_at = dump.written_at};
     for (const select::arm_statistics& a : c.arms) {
-      if (a.samples == 0 || !a.mean_s || *a.mean_s <= 0) continue;
-      arm_experience arm{.arm = a.arm,
-                         .calls = a.calls,
-                         .samples = a.samples,
-                         .mean_s = *a.mean_s,
-                         .spread = a.spread.value_or(0),
-                         .prior = a.prior,
-                         .pairs = a.pairs};
-      detail::set_quantiles(arm);
-      if (a.quantiles) {
-        arm.low_s = a.quantiles->low_s;
-        arm.median_s = a.quantiles->median_s;
-        arm.high_s = a.quantiles->high_s;
-      }
-      e.arms.push_back(std::move(arm));
+      if (a.times.samples == 0 || a.times.mean_s == 0) continue;
+      e.arms.push_back(
+          {.arm = a.arm, .calls = a.calls, .times = a.times, .prior = a.prior, .pairs = a.pairs});
+      select::sampled_times& times = e.arms.back().times;
+      if (times.quantiles.median_s == 0)
+        times.quantiles = detail::quantiles_of(times.mean_s, times.spread);
     }
     if (!e.arms.empty()) run.contexts.push_back(std::move(e));
   }
@@ -81,16 +73,16 @@ inline run_record record_of(const bench_results& bench) {
     if (e == run.contexts.end())
       e = run.contexts.insert(
           e, {.of = of, .first_at = bench.measured_at, .last_at = bench.measured_at});
-    arm_experience arm{.arm = r.arm,
-                       .calls = r.runs,
-                       .samples = r.runs,
-                       .mean_s = r.median_s,
-                       .spread = r.spread_s.value_or(0) / r.median_s};
-    detail::set_quantiles(arm);
-    arm.median_s = r.median_s;
-    arm.high_s = std::max(r.p90_s, r.median_s);
-    if (std::ranges::find(e->arms, arm.arm, &arm_experience::arm) == e->arms.end())
-      e->arms.push_back(std::move(arm));
+    if (std::ranges::find(e->arms, r.arm, &arm_experience::arm) != e->arms.end()) continue;
+    const double spread = r.spread_s.value_or(0) / r.median_s;
+    select::time_quantiles quantiles = detail::quantiles_of(r.median_s, spread);
+    quantiles.median_s = r.median_s;
+    quantiles.high_s = std::max(r.p90_s, r.median_s);
+    e->arms.push_back(
+        {.arm = r.arm,
+         .calls = r.runs,
+         .times = {
+             .samples = r.runs, .mean_s = r.median_s, .spread = spread, .quantiles = quantiles}});
   }
   return run;
 }

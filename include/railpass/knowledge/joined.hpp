@@ -46,24 +46,29 @@ inline select::pair_record joined_pairs(const select::pair_record& older,
   return both;
 }
 
-inline arm_experience joined_arms(const arm_experience& older, const arm_experience& newer) {
+inline select::sampled_times joined_times(const select::sampled_times& older,
+                                          const select::sampled_times& newer) {
   const double of_older = double(weight_of_older(older.samples, newer.samples)),
                of_newer = double(newer.samples), all = of_older + of_newer;
   const auto between = [&](double a, double b) { return (of_older * a + of_newer * b) / all; };
   // The joint spread includes the distance of the means.
   const double apart = std::log(newer.mean_s / older.mean_s);
-  arm_experience both{
-      .arm = newer.arm,
-      .calls = sum_of(older.calls, newer.calls),
-      .samples = sum_of(older.samples, newer.samples),
-      .mean_s = between(older.mean_s, newer.mean_s),
-      .spread = std::sqrt(between(older.spread * older.spread, newer.spread * newer.spread) +
-                          of_older * of_newer / (all * all) * apart * apart),
-      .low_s = between(older.low_s, newer.low_s),
-      .median_s = between(older.median_s, newer.median_s),
-      .high_s = between(older.high_s, newer.high_s),
-      .prior = newer.prior ? newer.prior : older.prior,
-      .pairs = newer.pairs ? newer.pairs : older.pairs};
+  const select::time_quantiles &old = older.quantiles, &late = newer.quantiles;
+  return {.samples = sum_of(older.samples, newer.samples),
+          .mean_s = between(older.mean_s, newer.mean_s),
+          .spread = std::sqrt(between(older.spread * older.spread, newer.spread * newer.spread) +
+                              of_older * of_newer / (all * all) * apart * apart),
+          .quantiles = {.low_s = between(old.low_s, late.low_s),
+                        .median_s = between(old.median_s, late.median_s),
+                        .high_s = between(old.high_s, late.high_s)}};
+}
+
+inline arm_experience joined_arms(const arm_experience& older, const arm_experience& newer) {
+  arm_experience both{.arm = newer.arm,
+                      .calls = sum_of(older.calls, newer.calls),
+                      .times = joined_times(older.times, newer.times),
+                      .prior = newer.prior ? newer.prior : older.prior,
+                      .pairs = newer.pairs ? newer.pairs : older.pairs};
   if (older.pairs && newer.pairs) both.pairs = joined_pairs(*older.pairs, *newer.pairs);
   return both;
 }
@@ -116,7 +121,7 @@ inline std::optional<double> days_between(const std::string& earlier, const std:
 /// 30 days that it is older than `newest_at`.
 inline double worth_s(const experience& e, const std::string& newest_at) {
   double time_s = 0;
-  for (const arm_experience& a : e.arms) time_s += double(a.calls) * a.mean_s;
+  for (const arm_experience& a : e.arms) time_s += double(a.calls) * a.times.mean_s;
   const double days = days_between(e.last_at, newest_at).value_or(365);
   return time_s * std::exp2(-days / detail::half_worth_days);
 }

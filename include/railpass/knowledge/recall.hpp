@@ -18,7 +18,8 @@ namespace railpass::knowledge {
 
 /// The estimated time of an arm from its times in earlier runs, `days_ago` days old. The spread
 /// covers differences between runs and the uncertainty from the number of samples.
-inline select::arm_posterior told_by(const arm_experience& a, double days_ago = 0) {
+inline select::arm_posterior told_by(const arm_experience& arm, double days_ago = 0) {
+  const select::sampled_times& a = arm.times;
   // Runs on one machine differ by this (in the logarithm), however well their calls agree. The
   // variance grows by as much each month (updates, other neighbours, ageing parts).
   constexpr double from_run_to_run = 0.03, of_one_sample = 0.25, month_days = 30;
@@ -27,7 +28,7 @@ inline select::arm_posterior told_by(const arm_experience& a, double days_ago = 
                variance =
                    from_run_to_run * from_run_to_run * (1 + days_ago / month_days) + left_open;
   // Among many arms with few samples, the fastest one was probably lucky.
-  return {.mean_s = a.median_s * std::exp(variance / 2 + std::sqrt(left_open)),
+  return {.mean_s = a.quantiles.median_s * std::exp(variance / 2 + std::sqrt(left_open)),
           .spread = std::sqrt(variance)};
 }
 

@@ -29,17 +29,23 @@ struct time_quantiles {
   friend bool operator==(const time_quantiles&, const time_quantiles&) = default;
 };
 
+/// The times of an arm's timed calls, in seconds of whole calls, up to the last rank.
+struct sampled_times {
+  std::int64_t samples = 0;    ///< timed calls in synchronisations
+  double mean_s = 0;           ///< 0: unknown
+  double spread = 0;           ///< standard deviation of ln(seconds)
+  time_quantiles quantiles{};  ///< of a selection of the samples; 0: unknown
+  friend bool operator==(const sampled_times&, const sampled_times&) = default;
+};
+
 struct arm_statistics {
   std::string arm{};
   std::int64_t calls = 0;
-  std::int64_t samples = 0;                   ///< timed calls in synchronisations
-  double time_s = 0;                          ///< each call counts the mean of the next samples
-  std::optional<double> mean_s{};             ///< of the samples
-  std::optional<double> spread{};             ///< standard deviation of ln(seconds) of the samples
-  std::optional<time_quantiles> quantiles{};  ///< of a selection of the samples
-  std::optional<belief_record> prior{};       ///< empty: no prediction
-  std::optional<belief_record> posterior{};   ///< empty: neither predicted nor measured
-  double probability = 0;                     ///< of being chosen by the next calls
+  sampled_times times{};
+  double time_s = 0;                         ///< each call counts the mean of the next samples
+  std::optional<belief_record> prior{};      ///< empty: no prediction
+  std::optional<belief_record> posterior{};  ///< empty: neither predicted nor measured
+  double probability = 0;                    ///< of being chosen by the next calls
   double exploration_cost_s = 0;       ///< time lost against the incumbent by trials; < 0: won
   std::optional<pair_record> pairs{};  ///< against native; empty: never compared
 };

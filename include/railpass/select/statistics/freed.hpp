@@ -25,16 +25,15 @@ inline bool is_same_context(const context_statistics& a, const context_statistic
 }
 
 inline void add_arm(arm_statistics& to, const arm_statistics& one) {
-  const double before = double(to.samples), more = double(one.samples), all = before + more;
-  if (one.mean_s && one.spread) {
-    const double old_mean_s = to.mean_s.value_or(*one.mean_s),
-                 old_spread = to.spread.value_or(*one.spread);
-    to.mean_s = (before * old_mean_s + more * *one.mean_s) / all;
-    to.spread =
-        std::sqrt((before * old_spread * old_spread + more * *one.spread * *one.spread) / all);
+  const double before = double(to.times.samples), more = double(one.times.samples),
+               all = before + more;
+  if (one.times.samples > 0) {
+    const auto squared = [](const arm_statistics& a) { return a.times.spread * a.times.spread; };
+    to.times.mean_s = (before * to.times.mean_s + more * one.times.mean_s) / all;
+    to.times.spread = std::sqrt((before * squared(to) + more * squared(one)) / all);
   }
   to.calls += one.calls;
-  to.samples += one.samples;
+  to.times.samples += one.times.samples;
   to.time_s += one.time_s;
   to.exploration_cost_s += one.exploration_cost_s;
   if (one.pairs) to.pairs = to.pairs ? joined(*to.pairs, *one.pairs) : *one.pairs;

@@ -41,10 +41,10 @@ inline std::optional<estimate> saved_s(const context_statistics& context) {
       const double ratio = std::exp(a.pairs->gain);
       saved += a.time_s * (ratio - 1);
       variance += std::pow(a.time_s * ratio * *a.pairs->deviation, 2);
-    } else if (!native->mean_s) {
+    } else if (native->times.mean_s == 0) {
       return std::nullopt;
     } else {
-      const double of_arm = double(a.calls) * *native->mean_s - a.time_s;
+      const double of_arm = double(a.calls) * native->times.mean_s - a.time_s;
       saved += of_arm;
       unpaired_error += std::max(std::abs(of_arm), a.time_s / 2);
       unpaired += a.calls;
