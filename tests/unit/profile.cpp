@@ -191,6 +191,10 @@ struct format_case {
 };
 std::vector<format_case> all_formats() {
   using namespace files;
+  // What an earlier railpass wrote.
+  const auto kept = [](const std::string& kind) {
+    return read_text(RAILPASS_FUZZ_CORPUS "/" + kind + "/example.json");
+  };
   return {
       {"profile", to_json(example_profile()),
        [](std::string_view t) { return to_json(parse_profile(t, "f")); }},
@@ -200,6 +204,14 @@ std::vector<format_case> all_formats() {
        [](std::string_view t) { return to_json(parse_bench(t, "f")); }},
       {"statistics", to_json(example_statistics()),
        [](std::string_view t) { return to_json(parse_statistics(t, "f")); }},
+      {"kept profile", kept("profile"),
+       [](std::string_view t) { return to_json(parse_profile(t, "f")); }},
+      {"kept samples", kept("samples"),
+       [](std::string_view t) { return to_json(parse_samples(t, "f")); }},
+      {"kept rails", kept("rails"),
+       [](std::string_view t) { return to_json(parse_rails(t, "f")); }},
+      {"kept knowledge", kept("knowledge"),
+       [](std::string_view t) { return to_json(parse_knowledge(t, "f")); }},
   };
 }
 
