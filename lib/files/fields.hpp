@@ -238,13 +238,16 @@ class field_writer {
   json& to_;
 };
 
+template <class V>
+inline constexpr bool is_reading = std::remove_cvref_t<V>::reads;
+
 /// Writes the field on a condition. A reader leaves the member alone if the field is missing.
 template <class V, class M, class Kind = kind_of<M>>
 inline void visit_if(bool is_there, V& v, const field& f, M& member, const Kind& kind = {}) {
   std::optional<std::remove_const_t<M>> there;
-  if (!V::reads && is_there) there = member;
+  if (!is_reading<V> && is_there) there = member;
   v(f, there, kind);
-  if constexpr (V::reads)
+  if constexpr (is_reading<V>)
     if (there) member = std::move(*there);
 }
 

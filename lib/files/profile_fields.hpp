@@ -61,7 +61,7 @@ inline void check_next(const json_reader& r, const link_piece& p,
 
 inline void visit(auto& v, is<link_model> auto& l) {
   // Infinite for a link that never waits for the receiver.
-  if constexpr (std::remove_cvref_t<decltype(v)>::reads)
+  if constexpr (is_reading<decltype(v)>)
     l.eager_limit_bytes = std::numeric_limits<double>::infinity();
   visit_if(std::isfinite(l.eager_limit_bytes), v, or_null("eager_limit_bytes", "null: none"),
            l.eager_limit_bytes);
@@ -80,7 +80,7 @@ inline void visit(auto& v, is<local_model> auto& m) {
 }
 
 inline void visit(auto& v, is<shared_memory_model> auto& m) {
-  if constexpr (std::remove_cvref_t<decltype(v)>::reads) m.measured = true;
+  if constexpr (is_reading<decltype(v)>) m.measured = true;
   v({"seen_s", "delay until a rank sees data that another rank has published"}, m.seen_s);
   v("copy", m.copy);
   v("single_copy", m.single_copy);

@@ -70,7 +70,7 @@ inline void visit(auto& v, is<sample_set> auto& s) {
                   known != m.eager_limits_bytes.end())
                 limit = known->second;
               e(link_name::of(link), limit);
-              if constexpr (std::remove_cvref_t<decltype(e)>::reads)
+              if constexpr (is_reading<decltype(v)>)
                 if (limit) m.eager_limits_bytes[link] = *limit;
             }
           });
