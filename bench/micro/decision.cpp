@@ -52,13 +52,15 @@ BENCHMARK(settled_call)->Arg(1)->Arg(8);
 void learn_and_plan(benchmark::State& state, const char* name) {
   const std::vector<arm_prior> priors = priors_of(collective::broadcast, 64);
   const auto policy = make_policy(name, {.priors = priors});
+  arm_book book;
   std::int64_t calls = 0;
   epoch_plan plan = policy->plan({.calls = 0, .merge_cost_s = 1e-5});
   for (auto _ : state) {
     std::vector<observation> merged(13, {plan.incumbent, 1e-3});
     for (std::size_t i = 0; i < 3 && i < plan.explore.size(); ++i)
       merged.push_back({plan.explore[i].arm, 1.1e-3});
-    policy->learn(merged, calls += 16);
+    book.add(merged, calls += 16);
+    policy->learn(book);
     plan = policy->plan({.calls = calls, .merge_cost_s = 1e-5});
     benchmark::DoNotOptimize(plan);
   }

@@ -92,6 +92,7 @@ void learn(const machine_model& machine, int num_ranks, std::int64_t bytes) {
               format_bytes(bytes).c_str(), num_ranks, format_seconds(true_s[0]).c_str(),
               name_of(arms[std::size_t(best)]).c_str(), format_seconds(best_s).c_str());
   const auto policy = select::make_policy("knowledge_gradient", std::move(input));
+  select::arm_book book;
   std::int64_t calls = 0, shown = 1;
   double lost_s = 0;
   while (calls < 1000) {
@@ -112,7 +113,8 @@ void learn(const machine_model& machine, int num_ranks, std::int64_t bytes) {
         shown = shown < 10 ? shown + 1 : shown < 100 ? shown + 10 : shown + 100;
       }
     }
-    policy->learn(measured, calls);
+    book.add(measured, calls);
+    policy->learn(book);
   }
   std::printf("why: %s\n", policy->reason().c_str());
 }

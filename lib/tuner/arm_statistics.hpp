@@ -16,12 +16,10 @@ namespace railpass::internal {
 
 /// Zeros without samples.
 inline select::sampled_times times_of(const select::arm_record& r) {
-  if (r.samples == 0) return {};
-  const double n = double(r.samples), mean_log = r.sum_log / n;
-  select::sampled_times times{
-      .samples = r.samples,
-      .mean_s = r.sum_s / n,
-      .spread = std::sqrt(std::max(0.0, r.sum_log_squared / n - mean_log * mean_log))};
+  if (r.sums.samples == 0) return {};
+  select::sampled_times times{.samples = r.sums.samples,
+                              .mean_s = r.sums.mean_s(),
+                              .spread = std::sqrt(r.sums.variance())};
   if (!r.some_s.empty())
     times.quantiles = {.low_s = r.some_s.quantile(0.1),
                        .median_s = r.some_s.quantile(0.5),

@@ -50,9 +50,9 @@ class witness final : public select::policy {
   witness(std::unique_ptr<select::policy> inner, std::size_t arms, bool& believed_ok)
       : inner_(std::move(inner)), last_(arms), believed_ok_(believed_ok) {}
 
-  void learn(std::span<const select::observation> merged, std::int64_t calls) override {
-    inner_->learn(merged, calls);
-    for (const select::observation& o : merged) {
+  void learn(const select::arm_book& book) override {
+    inner_->learn(book);
+    for (const select::observation& o : book.merged()) {
       std::deque<double>& last = last_[std::size_t(o.arm)];
       last.push_back(o.seconds);
       if (last.size() > bounds::believed_samples) last.pop_front();

@@ -29,21 +29,33 @@ std::vector<observation> samples(int arm, double seconds, int count, double nois
   return result;
 }
 
+/// A belief, and the book from which it learns.
+class taught : public belief {
+ public:
+  explicit taught(const std::vector<arm_prior>& arms) : belief(arms) {}
+  void learn(std::span<const observation> merged, std::int64_t calls, int incumbent) {
+    book_.add(merged, calls);
+    belief::learn(book_, incumbent);
+  }
+
+ private:
+  arm_book book_;
+};
+
 }  // namespace
 
 TEST_CASE("the covariances of a belief stay symmetric and positive") {
   const std::uint64_t seed = GENERATE(range(1U, 9U));
   CAPTURE(seed);
   random_stream r(seed);
-  belief b(priors());
+  taught b(priors());
   std::int64_t calls = 0;
   for (int epoch = 0; epoch < 200; ++epoch) {
     std::vector<observation> merged;
     for (int i = r.below(6); i >= 0; --i)
       merged.push_back({r.below(b.size()), 1e-3 * std::exp(2 * r.normal())});
-    const std::int64_t before = calls;
     calls += 1 + r.below(50);
-    b.learn(merged, calls, before, r.below(b.size()));
+    b.learn(merged, calls, r.below(b.size()));
     for (int i = 0; i < b.size(); ++i) {
       REQUIRE(std::isfinite(b.mean(i)));
       REQUIRE(b.variance(i) > 0);
@@ -71,8 +83,8 @@ TEST_CASE("a covariance after an observation is the conditional one") {
 
 TEST_CASE("an arm that takes another one's place is believed by its prior alone") {
   random_stream r(7);
-  belief b(priors());
-  for (int e = 0; e < 5; ++e) b.learn(samples(2, 4e-3, 8, 0.1, r), 8 * (e + 1), 8 * e, 1);
+  taught b(priors());
+  for (int e = 0; e < 5; ++e) b.learn(samples(2, 4e-3, 8, 0.1, r), 8 * (e + 1), 1);
   const belief before = b;
   b.replace(2, {.arm = 9, .log_seconds = std::log(0.7e-3), .spread = 0.3, .family = 5});
   CHECK(b.mean(2) == Approx(std::log(0.7e-3)));
@@ -84,16 +96,15 @@ TEST_CASE("an arm that takes another one's place is believed by its prior alone"
                                             : i == j         ? 0.09
                                                              : 0.0));
   // Samples of the new arm teach nothing about the algorithm of the arm that it replaced.
-  b.learn(samples(2, 0.5e-3, 8, 0.1, r), 56, 48, 1);
+  b.learn(samples(9, 0.5e-3, 8, 0.1, r), 56, 1);
   CHECK(b.mean(2) == Approx(std::log(0.5e-3)).margin(0.1));
   CHECK(b.mean(1) == Approx(before.mean(1)).margin(0.05));
 }
 
 TEST_CASE("samples move the mean to what was measured") {
   random_stream r(1);
-  belief b(priors());
-  for (int epoch = 1; epoch <= 20; ++epoch)
-    b.learn(samples(1, 3e-3, 8, 0.1, r), 8 * epoch, 8 * (epoch - 1), 1);
+  taught b(priors());
+  for (int epoch = 1; epoch <= 20; ++epoch) b.learn(samples(1, 3e-3, 8, 0.1, r), 8 * epoch, 1);
   REQUIRE(b.mean(1) == Approx(std::log(3e-3)).margin(0.05));
   REQUIRE(std::sqrt(b.variance(1)) < 0.05);
   REQUIRE(b.samples(1) == 160);
@@ -102,11 +113,11 @@ TEST_CASE("samples move the mean to what was measured") {
 
 TEST_CASE("what is learnt of one arm holds for its algorithm") {
   random_stream r(2);
-  belief b(priors());
+  taught b(priors());
   const belief before = b;
   // The other algorithm is as predicted, so the slowness is not common to all arms.
-  b.learn(samples(4, std::exp(before.mean(4)), 8, 0.05, r), 8, 0, 4);
-  b.learn(samples(1, std::exp(before.mean(1)) * 1.6, 8, 0.05, r), 16, 8, 4);
+  b.learn(samples(4, std::exp(before.mean(4)), 8, 0.05, r), 8, 4);
+  b.learn(samples(1, std::exp(before.mean(1)) * 1.6, 8, 0.05, r), 16, 4);
   const auto moved = [&](int a) { return b.mean(a) - before.mean(a); };
   REQUIRE(moved(1) > 0.3);
   REQUIRE(moved(2) > 0.1);
@@ -118,10 +129,10 @@ TEST_CASE("what predictions from similar measurements are off by is each arm's o
   // A sample moves its neighbour more than arms of the other algorithm.
   const auto follows = [](double spread) {
     random_stream r(2);
-    belief b(priors(spread));
+    taught b(priors(spread));
     const belief before = b;
-    b.learn(samples(4, std::exp(before.mean(4)), 8, 0.05, r), 8, 0, 4);
-    b.learn(samples(1, std::exp(before.mean(1)) * 1.2, 8, 0.05, r), 16, 8, 4);
+    b.learn(samples(4, std::exp(before.mean(4)), 8, 0.05, r), 8, 4);
+    b.learn(samples(1, std::exp(before.mean(1)) * 1.2, 8, 0.05, r), 16, 4);
     return (b.mean(2) - before.mean(2)) - (b.mean(5) - before.mean(5));
   };
   REQUIRE(follows(0.35) > 0.05);
@@ -130,9 +141,9 @@ TEST_CASE("what predictions from similar measurements are off by is each arm's o
 
 TEST_CASE("a machine that is slower altogether changes no order") {
   random_stream r(3);
-  belief b(priors());
+  taught b(priors());
   const int before = b.cheapest();
-  for (const int a : {1, 4}) b.learn(samples(a, 2.5 * std::exp(b.mean(a)), 4, 0.05, r), 8, 4, 1);
+  for (const int a : {1, 4}) b.learn(samples(a, 2.5 * std::exp(b.mean(a)), 4, 0.05, r), 8, 1);
   REQUIRE(b.cheapest() == before);
 }
 
@@ -140,35 +151,34 @@ TEST_CASE(
     "predictions that are far too slow all together are corrected, one that is alone is not") {
   random_stream r(3);
   // Arms 1 and 4 are of different algorithms.
-  belief all(priors()), alone(priors());
+  taught all(priors()), alone(priors());
   const belief before = all;
-  for (const int a : {1, 4})
-    all.learn(samples(a, std::exp(before.mean(a)) / 20, 4, 0.05, r), 8, 4, 1);
+  for (const int a : {1, 4}) all.learn(samples(a, std::exp(before.mean(a)) / 20, 4, 0.05, r), 8, 1);
   CHECK(all.mean(5) == Approx(before.mean(5) - std::log(20)).margin(0.6));
   CHECK(!all.is_level_open());
-  alone.learn(samples(1, std::exp(before.mean(1)), 4, 0.05, r), 8, 4, 1);
-  alone.learn(samples(4, std::exp(before.mean(4)) / 20, 4, 0.05, r), 12, 8, 1);
+  alone.learn(samples(1, std::exp(before.mean(1)), 4, 0.05, r), 8, 1);
+  alone.learn(samples(4, std::exp(before.mean(4)) / 20, 4, 0.05, r), 12, 1);
   CHECK(alone.mean(2) > before.mean(2) - 0.7);
 }
 
 TEST_CASE("one outlier among good samples is ignored") {
   random_stream r(4);
-  belief b(priors());
+  taught b(priors());
   auto merged = samples(1, 1e-3, 6, 0.05, r);
   merged.push_back({1, 40e-3});
-  b.learn(merged, 7, 0, 1);
+  b.learn(merged, 7, 1);
   REQUIRE(b.mean(1) == Approx(std::log(1e-3)).margin(0.1));
 }
 
 TEST_CASE("a bad first sample of an arm is not believed, the second is") {
   random_stream r(5);
-  belief b(priors());
-  for (int e = 0; e < 5; ++e) b.learn(samples(1, 1e-3, 8, 0.05, r), 8 * (e + 1), 8 * e, 1);
+  taught b(priors());
+  for (int e = 0; e < 5; ++e) b.learn(samples(1, 1e-3, 8, 0.05, r), 8 * (e + 1), 1);
   const double before = b.mean(4);
-  b.learn(std::vector<observation>{{4, 8e-3}}, 41, 40, 1);
+  b.learn(std::vector<observation>{{4, 8e-3}}, 41, 1);
   REQUIRE(b.mean(4) < before + 0.1);
-  b.learn(std::vector<observation>{{4, 8e-3}}, 42, 41, 1);
-  b.learn(std::vector<observation>{{4, 8e-3}}, 43, 42, 1);
+  b.learn(std::vector<observation>{{4, 8e-3}}, 42, 1);
+  b.learn(std::vector<observation>{{4, 8e-3}}, 43, 1);
   REQUIRE(b.mean(4) > before + 1);
 }
 
@@ -176,11 +186,11 @@ TEST_CASE("a change of the incumbent is noticed within a few epochs, noise is no
   const std::uint64_t seed = GENERATE(range(1U, 11U));
   CAPTURE(seed);
   random_stream r(seed);
-  belief b(priors());
+  taught b(priors());
   std::int64_t calls = 0;
   int alarms = 0;
   const auto epoch = [&](double seconds) {
-    b.learn(samples(1, seconds, 12, 0.1, r), calls + 100, calls, 1);
+    b.learn(samples(1, seconds, 12, 0.1, r), calls + 100, 1);
     calls += 100;
     return b.changed();
   };
@@ -195,10 +205,10 @@ TEST_CASE("some slow calls are no change") {
   const std::uint64_t seed = GENERATE(range(1U, 6U));
   CAPTURE(seed);
   random_stream r(seed);
-  belief b(priors());
+  taught b(priors());
   std::int64_t calls = 0;
   const auto learn = [&](const std::vector<observation>& merged) {
-    b.learn(merged, calls + 100, calls, 1);
+    b.learn(merged, calls + 100, 1);
     calls += 100;
   };
   for (int e = 0; e < 20; ++e) learn(samples(1, 1e-3, 16, 0.1, r));
@@ -212,13 +222,13 @@ TEST_CASE("an arm that is nothing like its prediction stays condemned, and its a
   const std::uint64_t seed = GENERATE(range(1U, 6U));
   CAPTURE(seed);
   random_stream r(seed);
-  belief b(priors(0.1));
+  taught b(priors(0.1));
   // The second arm of the first algorithm takes 30 times as long; all other arms match their
   // prediction.
   const auto true_s = [](int arm) { return 1e-3 * (1 + 0.1 * arm) * (arm == 2 ? 30 : 1); };
   std::int64_t calls = 0;
   const auto play = [&](int arm, int count) {
-    b.learn(samples(arm, true_s(arm), count, 0.1, r), calls + count, calls, arm);
+    b.learn(samples(arm, true_s(arm), count, 0.1, r), calls + count, arm);
     calls += count;
   };
   play(2, 4);
@@ -232,10 +242,10 @@ TEST_CASE("an arm that is nothing like its prediction stays condemned, and its a
 
 TEST_CASE("an arm that became faster is believed after one sample") {
   random_stream r(3);
-  belief b(priors());
+  taught b(priors());
   std::int64_t calls = 0;
   const auto play = [&](int arm, double seconds, int count) {
-    b.learn(samples(arm, seconds, count, 0.05, r), calls + count, calls, 1);
+    b.learn(samples(arm, seconds, count, 0.05, r), calls + count, 1);
     calls += count;
   };
   for (int epoch = 0; epoch < 20; ++epoch) {
@@ -247,20 +257,20 @@ TEST_CASE("an arm that became faster is believed after one sample") {
 }
 
 TEST_CASE("first calls that open connections do not condemn an arm") {
-  belief b(priors(0.6));
-  b.learn(std::vector<observation>{{1, 312e-6}, {2, 9e-6}}, 2, 0, 0);
-  b.learn(std::vector<observation>{{0, 190e-6}, {0, 30e-6}, {0, 1.2e-6}}, 5, 2, 0);
+  taught b(priors(0.6));
+  b.learn(std::vector<observation>{{1, 312e-6}, {2, 9e-6}}, 2, 0);
+  b.learn(std::vector<observation>{{0, 190e-6}, {0, 30e-6}, {0, 1.2e-6}}, 5, 0);
   CHECK(b.mean(0) < std::log(2e-6));
 }
 
 TEST_CASE("a change is noticed in whatever arm was played most") {
   random_stream r(5);
-  belief b(priors());
+  taught b(priors());
   std::int64_t calls = 0;
   bool noticed = false;
   for (int epoch = 0; epoch < 12; ++epoch) {
     // Plans already use arm 3, but the synchronised samples are of arm 1.
-    b.learn(samples(1, epoch < 10 ? 1e-3 : 3e-3, 12, 0.05, r), calls + 12, calls, 3);
+    b.learn(samples(1, epoch < 10 ? 1e-3 : 3e-3, 12, 0.05, r), calls + 12, 3);
     calls += 12;
     if (epoch < 10) REQUIRE_FALSE(b.changed());
     noticed = noticed || b.changed();
@@ -270,12 +280,12 @@ TEST_CASE("a change is noticed in whatever arm was played most") {
 
 TEST_CASE("slow calls of an algorithm are the machine's until others were played as well") {
   random_stream r(8);
-  belief b(priors());
+  taught b(priors());
   const auto play = [&](int arm, int count, int epoch) {
     std::vector<observation> merged = samples(arm, 1e-3, count, 0.05, r);
     for (observation& o : merged)
       if (r.uniform() < 0.05) o.seconds *= 50;
-    b.learn(merged, count * (epoch + 1), count * epoch, arm);
+    b.learn(merged, count * (epoch + 1), arm);
   };
   for (int epoch = 0; epoch < 40; ++epoch) {
     play(1, 16, epoch);
@@ -291,13 +301,13 @@ TEST_CASE("slow calls of an algorithm are the machine's until others were played
 
 TEST_CASE("an algorithm with frequent slow calls is charged for them") {
   random_stream r(6);
-  belief b(priors());
+  taught b(priors());
   for (int e = 0; e < 40; ++e) {
     auto merged = samples(1, 1e-3, 15, 0.05, r);
     merged.push_back({1, 0.1});  // one in 16 takes a hundred times as long
     const auto other = samples(4, 1.5e-3, 16, 0.05, r);
     merged.insert(merged.end(), other.begin(), other.end());
-    b.learn(merged, 32 * (e + 1), 32 * e, 1);
+    b.learn(merged, 32 * (e + 1), 1);
   }
   REQUIRE(b.mean(1) < b.mean(4));
   REQUIRE(b.expected(1) > b.expected(4));

@@ -25,7 +25,7 @@ class stubborn final : public policy {
       priors_.push_back({.arm = a, .log_seconds = std::log(1e-5), .spread = 0.6, .native = a == 0});
     priors_[0].measured_only = true;
   }
-  void learn(std::span<const observation>, std::int64_t) override {}
+  void learn(const arm_book&) override {}
   epoch_plan plan(const planning_input&) override {
     return {.incumbent = proposed_, .explore = std::exchange(tries_, {}), .length = 16};
   }
@@ -44,8 +44,9 @@ class stubborn final : public policy {
 using world_function = std::function<double(int arm, std::int64_t call)>;
 
 /// Makes calls as a policy's plans say, all of them timed; returns which arms they took.
-std::vector<int> make_calls(policy& p, std::int64_t count, const world_function& takes_s,
-                            bool shares_cores = false, int* compared = nullptr) {
+std::vector<int> make_calls(policy& p, arm_book& book, std::int64_t count,
+                            const world_function& takes_s, bool shares_cores = false,
+                            int* compared = nullptr) {
   std::vector<int> arms;
   epoch_plan now = p.plan({.calls = 0, .merge_cost_s = 1e-6, .shares_cores = shares_cores});
   while (std::ssize(arms) < count) {
@@ -61,10 +62,18 @@ std::vector<int> make_calls(policy& p, std::int64_t count, const world_function&
     }
     const auto ran = [&](int arm) { return std::ranges::count(seen, arm, &observation::arm) > 0; };
     if (compared && now.incumbent != 0 && ran(now.incumbent) && ran(0)) ++*compared;
-    p.learn(seen, std::ssize(arms));
+    book.add(seen, std::ssize(arms));
+    p.learn(book);
     now = p.plan({.calls = std::ssize(arms), .merge_cost_s = 1e-6, .shares_cores = shares_cores});
   }
   return arms;
+}
+
+/// The same for a policy that is not asked any more.
+std::vector<int> make_calls(policy& p, std::int64_t count, const world_function& takes_s,
+                            bool shares_cores = false, int* compared = nullptr) {
+  arm_book book;
+  return make_calls(p, book, count, takes_s, shares_cores, compared);
 }
 
 std::int64_t calls_of(const std::vector<int>& arms, int arm, std::size_t from = 0) {
@@ -198,18 +207,25 @@ TEST_CASE("untried arms are tried as long as first calls have cost little") {
   for (int i = 0; i < 30; ++i) tries.push_back({.position = i, .arm = i + 1});
   const auto tried = [&](double seconds) {
     guarded_policy p(std::make_unique<stubborn>(31, 0, tries));
-    make_calls(p, 2, [&](int arm, std::int64_t) { return arm == 0 ? 1e-5 : seconds; });
+    arm_book book;
+    make_calls(p, book, 2, [&](int arm, std::int64_t) { return arm == 0 ? 1e-5 : seconds; });
     return p.plan({.calls = 2}).explore.size();
   };
   CHECK(tried(1e-5) == 0);  // all were tried in the first epoch, or left out
   guarded_policy careful(std::make_unique<stubborn>(31, 0, tries));
-  careful.learn(std::vector<observation>{{0, 1e-5}}, 1);
+  arm_book of_careful;
+  of_careful.add(std::vector<observation>{{0, 1e-5}}, 1);
+  careful.learn(of_careful);
   CHECK(careful.plan({.calls = 1}).explore.size() == 8);
   guarded_policy burnt(std::make_unique<stubborn>(31, 0, tries));
-  burnt.learn(std::vector<observation>{{0, 1e-5}, {1, 100e-5}}, 2);
+  arm_book of_burnt;
+  of_burnt.add(std::vector<observation>{{0, 1e-5}, {1, 100e-5}}, 2);
+  burnt.learn(of_burnt);
   CHECK(burnt.plan({.calls = 2}).explore.empty());
   guarded_policy lucky(std::make_unique<stubborn>(31, 0, tries));
-  lucky.learn(std::vector<observation>{{0, 1e-5}, {1, 1e-5}, {2, 1e-5}}, 3);
+  arm_book of_lucky;
+  of_lucky.add(std::vector<observation>{{0, 1e-5}, {1, 1e-5}, {2, 1e-5}}, 3);
+  lucky.learn(of_lucky);
   CHECK(lucky.plan({.calls = 3}).explore.size() == 26);
 }
 
@@ -240,9 +256,10 @@ void check_beliefs(const policy& p, double most_s) {
 TEST_CASE("when all arms but native become a hundred times slower native is in use again") {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     knowledge_gradient_policy p(cold(seed));
+    arm_book book;
     random_stream r(77 * seed);
     double most_s = 0;
-    const auto arms = make_calls(p, 1400, [&](int arm, std::int64_t call) {
+    const auto arms = make_calls(p, book, 1400, [&](int arm, std::int64_t call) {
       double s = 65e-6 * std::exp(0.05 * r.normal());
       if (call >= 400 && arm != 0) s *= 100 * std::exp(0.3 * r.normal());
       most_s = std::max(most_s, s);
@@ -258,9 +275,10 @@ TEST_CASE("when all arms but native become a hundred times slower native is in u
 TEST_CASE("after a while in which all is a thousand times slower a good arm is in use again") {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     knowledge_gradient_policy p(cold(seed));
+    arm_book book;
     random_stream r(77 * seed);
     double most_s = 0;
-    const auto arms = make_calls(p, 2000, [&](int arm, std::int64_t call) {
+    const auto arms = make_calls(p, book, 2000, [&](int arm, std::int64_t call) {
       double s = 65e-6 * std::exp(0.05 * r.normal());
       if (call >= 400 && call < 430) s *= 1000 * std::exp(0.3 * r.normal());
       if (arm != 0 && arm != 5) s *= 1.5;

@@ -37,9 +37,9 @@ class forgetful : public policy {
  public:
   forgetful(int questions, std::vector<arm_prior> priors)
       : left_(questions), base_(make_policy("round_robin", {.priors = std::move(priors)})) {}
-  void learn(std::span<const observation> merged, std::int64_t calls) override {
+  void learn(const arm_book& book) override {
     count();
-    base_->learn(merged, calls);
+    base_->learn(book);
   }
   epoch_plan plan(const planning_input& now) override {
     count();
@@ -195,8 +195,8 @@ TEST_CASE("all ranks take the same arm in every call") {
   for (int c = 0; c < leader.num_contexts(); ++c)
     for (const arm_record& r : leader.records(c)) {
       counted += r.calls;
-      REQUIRE(r.samples <= r.calls);
-      REQUIRE(r.samples >= 0);
+      REQUIRE(r.sums.samples <= r.calls);
+      REQUIRE(r.sums.samples >= 0);
       calls_of_arm[r.arm] -= int(r.calls);
     }
   REQUIRE(counted == 3000);
@@ -216,8 +216,8 @@ TEST_CASE("the time of a call is that of its slowest rank") {
     }
     const auto records = steps[0].records(0);
     REQUIRE(records.size() == 1);
-    REQUIRE(records[0].samples > 0);
-    REQUIRE(records[0].sum_s / double(records[0].samples) == Approx(4e-3).epsilon(1e-4));
+    REQUIRE(records[0].sums.samples > 0);
+    REQUIRE(records[0].sums.mean_s() == Approx(4e-3).epsilon(1e-4));
   }
 }
 
@@ -280,9 +280,9 @@ TEST_CASE("a call that was not recorded is no sample") {
   }
   const auto records = steps[0].records(0);
   REQUIRE(recorded < timed);
-  REQUIRE(records[0].samples > 0);
-  REQUIRE(records[0].samples <= recorded);
-  REQUIRE(records[0].sum_s / double(records[0].samples) >= 1e-3);
+  REQUIRE(records[0].sums.samples > 0);
+  REQUIRE(records[0].sums.samples <= recorded);
+  REQUIRE(records[0].sums.mean_s() >= 1e-3);
 }
 
 TEST_CASE("without a policy a context is native and untimed for good") {
@@ -709,7 +709,7 @@ TEST_CASE("a list with a period starts again, one without runs once") {
   struct scripted final : policy {
     epoch_plan next;
     std::vector<arm_prior> priors = some_arms(4);
-    void learn(std::span<const observation>, std::int64_t) override {}
+    void learn(const arm_book&) override {}
     epoch_plan plan(const planning_input&) override { return next; }
     std::span<const arm_prior> arms() const override { return priors; }
     std::vector<double> probabilities() const override { return {1, 0, 0, 0}; }
@@ -740,8 +740,8 @@ TEST_CASE("a merge's samples of the incumbent are of all calls since the last on
   struct listener final : policy {
     std::vector<std::vector<observation>>* heard = nullptr;
     std::vector<arm_prior> priors = some_arms(4);
-    void learn(std::span<const observation> merged, std::int64_t) override {
-      heard->emplace_back(merged.begin(), merged.end());
+    void learn(const arm_book& book) override {
+      heard->emplace_back(book.merged().begin(), book.merged().end());
     }
     epoch_plan plan(const planning_input&) override {
       return {.incumbent = 1, .length = 500, .timed_stride = 1};
@@ -791,7 +791,8 @@ TEST_CASE("a settled incumbent is timed about once per stride, not exactly") {
   const context_key key = key_of(collective::broadcast, 3);
   const timed_call first = ls.next_call(key);
   auto chosen = make_policy("native", {.priors = some_arms(3)});
-  chosen->learn({}, 0);
+  const arm_book nothing;
+  chosen->learn(nothing);
   ls.adopt(first.context, ls.lead(first.context, std::move(chosen)));
   std::set<int> distances;
   int last = 0, timed = 0;

@@ -228,12 +228,13 @@ class changing_mesh {
     }
     experience learnt{.of = of};
     for (const select::arm_record& r : steps.records(0)) {
-      if (r.samples == 0) continue;
-      const double s = std::exp(r.sum_log / double(r.samples));
-      learnt.arms.push_back(
-          {.arm = version(r.arm),
-           .times = {
-               .samples = r.samples, .mean_s = s, .spread = 0.03, .quantiles = {.median_s = s}}});
+      if (r.sums.samples == 0) continue;
+      const double s = std::exp(r.sums.mean_log());
+      learnt.arms.push_back({.arm = version(r.arm),
+                             .times = {.samples = r.sums.samples,
+                                       .mean_s = s,
+                                       .spread = 0.03,
+                                       .quantiles = {.median_s = s}}});
     }
     known_.push_back(std::move(learnt));
     return lost;

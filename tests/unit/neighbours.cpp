@@ -13,15 +13,22 @@ using namespace railpass::test;
 
 namespace {
 
+/// A policy and what it has learnt from.
+struct taught_policy {
+  std::unique_ptr<arm_book> book = std::make_unique<arm_book>();
+  std::unique_ptr<policy> its{};
+};
+
 /// A policy's estimates after `samples` calls of each of `arms`.
-std::unique_ptr<policy> taught(const std::vector<arm_prior>& priors,
-                               const std::map<int, double>& seconds, int samples) {
-  auto p = make_policy("knowledge_gradient", {.priors = priors});
+taught_policy taught(const std::vector<arm_prior>& priors, const std::map<int, double>& seconds,
+                     int samples) {
+  taught_policy p{.its = make_policy("knowledge_gradient", {.priors = priors})};
   for (int i = 0; i < samples; ++i) {
-    (void)p->plan({.calls = 10 * i, .merge_cost_s = 1e-6});
+    (void)p.its->plan({.calls = 10 * i, .merge_cost_s = 1e-6});
     std::vector<observation> merged;
     for (const auto& [arm, s] : seconds) merged.push_back({arm, s});
-    p->learn(merged, 10 * (i + 1));
+    p.book->add(merged, 10 * (i + 1));
+    p.its->learn(*p.book);
   }
   return p;
 }
@@ -48,7 +55,7 @@ TEST_CASE("errors of the model at one size are expected at the next one") {
   const auto learnt = taught(there, seconds, 12);
   auto here = some_priors(-7);
   const auto before = here;
-  correct_by_neighbour(here, of(*learnt), there, 1);
+  correct_by_neighbour(here, of(*learnt.its), there, 1);
   CHECK(here[3].log_seconds - before[3].log_seconds == Approx(0.7 * std::log(0.5)).margin(0.1));
   for (const std::size_t a : {1U, 2U, 4U})
     CHECK(here[a].log_seconds == Approx(before[a].log_seconds).margin(0.1));
@@ -56,7 +63,7 @@ TEST_CASE("errors of the model at one size are expected at the next one") {
   CHECK(here[0].measured_only);
 
   auto far = before;
-  correct_by_neighbour(far, of(*learnt), there, most_octaves);
+  correct_by_neighbour(far, of(*learnt.its), there, most_octaves);
   for (std::size_t a = 1; a <= 4; ++a) {
     CHECK(far[a].spread >= here[a].spread);
     CHECK(far[a].spread <= before[a].spread);
@@ -72,7 +79,7 @@ TEST_CASE("a machine that is slower altogether changes no order, of untried arms
   auto here = some_priors(-7);
   here.push_back({.arm = 5, .log_seconds = -6.8, .family = 5});
   const auto before = here;
-  correct_by_neighbour(here, of(*learnt), there, 1);
+  correct_by_neighbour(here, of(*learnt.its), there, 1);
   for (std::size_t a = 1; a < here.size(); ++a) {
     CAPTURE(a);
     CHECK(here[a].log_seconds - before[a].log_seconds == Approx(std::log(3)).margin(0.25));

@@ -46,7 +46,8 @@ class game {
         const int arm = explores ? p.explore[next++].arm : p.incumbent;
         merged.push_back({arm, seconds_(arm, trials_[arm]++)});
       }
-      policy_->learn(merged, calls_);
+      book_.add(merged, calls_);
+      policy_->learn(book_);
     }
   }
   int trials(int arm) { return trials_[arm]; }
@@ -55,6 +56,7 @@ class game {
   std::int64_t made() const { return calls_; }
 
  private:
+  arm_book book_;
   std::unique_ptr<policy> policy_;
   times seconds_;
   std::map<int, int> trials_;

@@ -279,12 +279,14 @@ TEST_CASE("native is not left for what its first calls took, where calls are sho
       {.priors = {{.arm = 0, .native = true, .measured_only = true},
                   {.arm = 1, .log_seconds = std::log(1e-6), .spread = 0.6, .family = 1},
                   {.arm = 2, .log_seconds = std::log(1e-6), .spread = 0.6, .family = 2}}});
+  arm_book book;
   std::int64_t calls = 0;
   const auto incumbent_after = [&](double native_s, int samples) {
     std::vector<observation> seen(std::size_t(samples), observation{native_arm, native_s});
     seen.push_back({1, 0.55e-6});
     seen.push_back({2, 0.6e-6});
-    p.learn(seen, calls += 4);
+    book.add(seen, calls += 4);
+    p.learn(book);
     return p.plan({.calls = calls, .merge_cost_s = 3e-6}).incumbent;
   };
   // Cold, next to synchronisations: a hundred times native's usual time.
@@ -321,8 +323,9 @@ TEST_CASE(
 
   // Native's first call contradicts its earlier measurement, which proves nothing yet.
   knowledge_gradient_policy p = playing(0.2, true);
-  const std::vector<observation> cold{{native_arm, 400e-6}};
-  p.learn(cold, 4);
+  arm_book book;
+  book.add(std::vector<observation>{{native_arm, 400e-6}}, 4);
+  p.learn(book);
   CHECK(p.plan({.calls = 4, .merge_cost_s = 3e-6}).incumbent == native_arm);
 }
 
@@ -591,6 +594,7 @@ TEST_CASE("probabilities are there from the start, are probabilities, and match 
     for (int n = 0; n < 5; ++n) {
       const simulated_context c = make_context({}, r);
       auto p = d.make({.priors = c.priors, .seed = r.next()});
+      arm_book book;
       std::int64_t calls = 0;
       for (int epoch = 0; epoch < 30; ++epoch) {
         const epoch_plan plan = p->plan({.calls = calls, .merge_cost_s = c.merge_cost_s});
@@ -616,7 +620,8 @@ TEST_CASE("probabilities are there from the start, are probabilities, and match 
           merged.push_back({e.arm, c.true_s[c.position_of(e.arm)]});
         }
         calls += plan.length;
-        p->learn(merged, calls);
+        book.add(merged, calls);
+        p->learn(book);
         REQUIRE(!p->reason().empty());
         REQUIRE(p->posterior(plan.incumbent)->mean_s > 0);
       }
@@ -633,6 +638,7 @@ TEST_CASE("arms that take the same do not fill the calls of an epoch with explor
     CAPTURE(seed);
     random_stream r(seed);
     auto p = make_policy("knowledge_gradient", {.priors = priors, .seed = seed});
+    arm_book book;
     const auto measure = [&](int arm) {
       return observation{arm, 1e-3 * std::exp(0.1 * r.normal())};
     };
@@ -647,7 +653,8 @@ TEST_CASE("arms that take the same do not fill the calls of an epoch with explor
       for (const exploration& e : plan.explore) merged.push_back(measure(e.arm));
       for (int i = int(merged.size()); i < std::min(16, plan.length); ++i)
         merged.push_back(measure(plan.incumbent));
-      p->learn(merged, calls);
+      book.add(merged, calls);
+      p->learn(book);
     }
   }
 }

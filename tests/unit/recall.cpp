@@ -94,7 +94,8 @@ class machine_of_arms {
         ++count[arm];
         merged.push_back({.arm = arm, .seconds = s});
       }
-      p.learn(merged, made);
+      book_.add(merged, made);
+      p.learn(book_);
     }
     return total_s;
   }
@@ -103,6 +104,7 @@ class machine_of_arms {
   std::map<int, double> seconds_;
   double others_s_;
   select::random_stream random_{7};
+  select::arm_book book_;
 };
 
 std::unique_ptr<select::policy> recalling(const context& c, const experience& known) {

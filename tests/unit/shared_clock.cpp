@@ -269,8 +269,8 @@ seen_by_leader after_calls(collective op, double error_s) {
   }
   const std::vector<arm_record> records = steps[0].records(0);
   REQUIRE(records.size() == 1);
-  REQUIRE(records[0].samples > 5);
-  return {steps[0].cost_share(0), records[0].sum_s / double(records[0].samples)};
+  REQUIRE(records[0].sums.samples > 5);
+  return {steps[0].cost_share(0), records[0].sums.mean_s()};
 }
 
 }  // namespace

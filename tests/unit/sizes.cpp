@@ -203,10 +203,12 @@ TEST_CASE("parts may have other arms") {
   };
   sized_policy all(make_policy("knowledge_gradient", {.priors = priors_for(small)}), small, 0,
                    fewer);
+  arm_book book;
   for (int calls = 0; calls < 30; ++calls) {
     const observation seen[] = {{.arm = 0, .seconds = 1e-3, .bytes = small},
                                 {.arm = 2, .seconds = 2e-3, .bytes = large}};
-    all.learn(seen, calls);
+    book.add(seen, calls);
+    all.learn(book);
     all.plan({.calls = calls});
     CHECK(all.probabilities().size() == all.arms().size());
   }

@@ -294,16 +294,16 @@ TEST_CASE("a merge brings what all ranks measured, and the leader keeps both apa
   }
   const auto records = steps[0].records(0);
   REQUIRE(records.size() == 1);
-  REQUIRE(records[0].samples > 10);
+  REQUIRE(records[0].sums.samples > 10);
   const std::span<const double> skews = steps[0].skews_s(0);
   REQUIRE(skews.size() > 5);
   CHECK(median(skews) == Approx(late_s).epsilon(1e-3));
   // The first calls have no end to count from; on shared cores a few pass before lateness is usual.
-  const double waited_s = records[0].sum_s - double(records[0].samples) * call_s;
+  const double waited_s = records[0].sums.sum_s - double(records[0].sums.samples) * call_s;
   if (op == collective::broadcast)
-    CHECK(waited_s == Approx(double(records[0].samples) * late_s).epsilon(1e-3));
+    CHECK(waited_s == Approx(double(records[0].sums.samples) * late_s).epsilon(1e-3));
   else if (gives_core)
-    CHECK((waited_s > 3.9 * late_s && waited_s < double(records[0].samples) * late_s / 2));
+    CHECK((waited_s > 3.9 * late_s && waited_s < double(records[0].sums.samples) * late_s / 2));
   else
     CHECK(waited_s < 3.1 * late_s);
 }
@@ -372,9 +372,8 @@ TEST_CASE("where ranks share cores an arm does not seem faster by letting the ot
     now_s = ended_s + 10 * call_s;
   }
   for (const arm_record& record : steps[0].records(0)) {
-    REQUIRE(record.samples > 20);
-    CHECK(record.sum_s / double(record.samples) ==
-          Approx(arm_s[std::size_t(record.arm)]).epsilon(0.12));
+    REQUIRE(record.sums.samples > 20);
+    CHECK(record.sums.mean_s() == Approx(arm_s[std::size_t(record.arm)]).epsilon(0.12));
   }
 }
 
@@ -410,9 +409,8 @@ TEST_CASE("an arm that is tried after a slower one is not taken to be quicker th
     now_s = std::max(ended_s[0], ended_s[1]) + 1e-4;  // the program waits for all
   }
   for (const arm_record& record : steps[0].records(0)) {
-    CAPTURE(record.arm, record.samples);
-    REQUIRE(record.samples > 0);
-    CHECK(record.sum_s / double(record.samples) ==
-          Approx(arm_s[std::size_t(record.arm)]).epsilon(1e-3));
+    CAPTURE(record.arm, record.sums.samples);
+    REQUIRE(record.sums.samples > 0);
+    CHECK(record.sums.mean_s() == Approx(arm_s[std::size_t(record.arm)]).epsilon(1e-3));
   }
 }

@@ -34,17 +34,18 @@ class recalling_policy final : public select::policy {
       : playing_(std::move(believing)), afresh_(std::move(afresh)) {
     for (const select::arm_prior& p : playing_->arms()) {
       if (p.native) native_ = p.arm;
-      if (p.remembered) known_.push_back({p.arm, p.log_seconds, p.spread});
+      if (p.remembered) known_.push_back({.prior = p});
     }
   }
 
-  void learn(std::span<const select::observation> merged, std::int64_t calls) override {
-    if (afresh_ && calls <= last_look) compare(merged);
+  void learn(const select::arm_book& book) override {
+    for (known_arm& a : known_) a.times = book.find(a.prior.arm);
+    if (afresh_ && book.calls() <= last_look) compare();
     if (is_contradicted_) {
       playing_ = std::exchange(afresh_, nullptr)();
       is_contradicted_ = false;
     }
-    playing_->learn(merged, calls);
+    playing_->learn(book);
   }
 
   select::epoch_plan plan(const select::planning_input& now) override {
@@ -69,42 +70,38 @@ class recalling_policy final : public select::policy {
   // Single calls differ by at least least_noise (in the logarithm). A smaller difference from
   // earlier runs than as_before, or than the calls' own noise explains, is no change.
   static constexpr double least_noise = 0.2, as_before = 0.3, deviations = 3;
-  static constexpr std::size_t enough = 2, most = 15;  // calls of an arm
-  static constexpr int soon = 8;                       // calls until the decision
-  static constexpr std::int64_t last_look = 1000;      // call: by then what was measured counts
+  static constexpr std::int64_t enough = 2;        // calls of an arm
+  static constexpr int soon = 8;                   // calls until the decision
+  static constexpr std::int64_t last_look = 1000;  // call: by then what was measured counts
 
+  /// An arm that earlier runs know.
   struct known_arm {
-    int arm = 0;
-    double log_seconds = 0, spread = 0;  // in earlier runs
-    std::vector<double> logs{};          // of its latest calls
-    std::size_t next = 0;
+    select::arm_prior prior{};
+    const select::arm_times* times = nullptr;  // in this run; null: not seen
 
-    void add(double seconds) {
-      if (logs.size() < most)
-        logs.push_back(std::log(seconds));
-      else
-        logs[next++ % most] = std::log(seconds);
+    std::int64_t samples() const { return times ? times->sums.samples : 0; }
+    bool is_seen() const { return samples() >= enough; }
+    std::vector<double> logs() const {
+      std::vector<double> result;
+      for (const double seconds : times->latest_s()) result.push_back(std::log(seconds));
+      return result;
     }
-    bool is_seen() const { return logs.size() >= enough; }
     /// By how much the calls take longer than before, and the variance of the difference.
-    double longer() const { return median(logs) - log_seconds; }
+    double longer() const { return median(logs()) - prior.log_seconds; }
     double variance(double noise) const {
-      return spread * spread + noise * noise / double(logs.size());
+      return prior.spread * prior.spread + noise * noise / double(times->latest_s().size());
     }
   };
 
-  known_arm* find(int arm) {
-    const auto found = std::ranges::find(known_, arm, &known_arm::arm);
-    return found == known_.end() ? nullptr : &*found;
-  }
   /// Standard deviation of single calls, over all arms.
   double noise() const {
     double squares = 0, freedom = 0;
     for (const known_arm& a : known_) {
       if (!a.is_seen()) continue;
-      const double middle = median(a.logs);
-      for (const double y : a.logs) squares += (y - middle) * (y - middle);
-      freedom += double(a.logs.size()) - 1;
+      const std::vector<double> logs = a.logs();
+      const double middle = median(logs);
+      for (const double y : logs) squares += (y - middle) * (y - middle);
+      freedom += double(logs.size()) - 1;
     }
     return freedom > 0 ? std::max(least_noise, std::sqrt(squares / freedom)) : least_noise;
   }
@@ -112,15 +109,12 @@ class recalling_policy final : public select::policy {
     return std::abs(by) > std::max(as_before, deviations * std::sqrt(variance));
   }
 
-  void compare(std::span<const select::observation> merged) {
-    for (const select::observation& o : merged)
-      if (known_arm* const a = find(o.arm); a && o.seconds > 0 && std::isfinite(o.seconds))
-        a->add(o.seconds);
+  void compare() {
     const double noise_now = noise();
     suspect_.reset();
     for (const known_arm& a : known_) {
-      if (a.logs.empty()) continue;
-      if (differs(a.longer(), a.variance(noise_now))) suspect_ = a.arm;
+      if (!a.times) continue;
+      if (differs(a.longer(), a.variance(noise_now))) suspect_ = a.prior.arm;
       for (const known_arm& b : known_)
         if (a.is_seen() && b.is_seen() &&
             differs(a.longer() - b.longer(), a.variance(noise_now) + b.variance(noise_now)))
@@ -133,15 +127,16 @@ class recalling_policy final : public select::policy {
   void ask(select::epoch_plan& p) const {
     std::vector<select::exploration> calls;
     const auto call = [&](const known_arm& a) {
-      for (std::size_t n = a.logs.size(); n < enough; ++n)
-        calls.push_back({int(calls.size()), a.arm});
+      for (std::int64_t n = a.samples(); n < enough; ++n)
+        calls.push_back({int(calls.size()), a.prior.arm});
     };
     const known_arm* beside = nullptr;
     for (const known_arm& a : known_) {
-      if (a.arm == *suspect_) {
+      if (a.prior.arm == *suspect_) {
         call(a);
-      } else if (a.arm == native_ ||
-                 (*suspect_ == native_ && (!beside || a.log_seconds < beside->log_seconds))) {
+      } else if (a.prior.arm == native_ ||
+                 (*suspect_ == native_ &&
+                  (!beside || a.prior.log_seconds < beside->prior.log_seconds))) {
         beside = &a;
       }
     }

@@ -91,8 +91,6 @@ class belief {
   std::optional<double> bad_first(int a) const { return arms_[std::size_t(a)].bad_first; }
   /// Whether all predictions proved far too slow by an amount that is still uncertain.
   bool is_level_open() const { return level_spread_ > open_spread; }
-  /// Call at which the arm was last seen.
-  std::int64_t last_seen(int a) const { return arms_[std::size_t(a)].last_seen; }
   /// Standard deviation of the arms' own errors before any sample.
   double prior_spread() const { return prior_spread_; }
   /// Whether the last epoch showed a change of the incumbent.
@@ -115,13 +113,9 @@ class belief {
     return (cost(b) - cost(a)) / spread;
   }
 
-  /// Learns from one epoch between synchronisations.
-  /// @param merged samples; observation::arm is an index here
-  /// @param calls of the context so far
-  /// @param calls_before at the end of the epoch before
+  /// Learns from the latest synchronisation.
   /// @param incumbent the arm in use
-  void learn(std::span<const observation> merged, std::int64_t calls, std::int64_t calls_before,
-             int incumbent);
+  void learn(const arm_book& book, int incumbent);
 
   /// Replaces arm `a` by another arm, of which only a prediction is known.
   void replace(int a, const arm_prior& by);
@@ -147,16 +141,14 @@ class belief {
   static constexpr double drift_variance = 0.005 * 0.005;
 
   struct arm_state {
+    int number = 0;  // arm_prior::arm
     int family = 0;
     bool native = false;
     double own_spread = 0;
     double predicted = 0;  // ln(seconds)
     std::int64_t samples = 0;
-    std::int64_t last_seen = 0;
     std::optional<double> bad_first{};
-    bool doubted = false;            // the last sample looked like an outlier
-    std::array<double, 5> latest{};  // ln(seconds) of the last samples, in a ring
-    std::size_t num_latest = 0;      // number of samples ever stored there
+    bool doubted = false;  // the last sample looked like an outlier
   };
   struct family_tail {
     double calls = 0, outliers = 0, excess = 0;
@@ -166,6 +158,7 @@ class belief {
     int arm = 0;
     int kept = 0;
     double mean = 0;
+    double most = 0;  // of all samples
     double squares = 0;
     int outliers = 0;
     double excess = 0;
@@ -191,13 +184,13 @@ class belief {
   static double normal_density(double x, double variance) {
     return std::exp(-0.5 * x * x / variance) / std::sqrt(2 * std::numbers::pi * variance);
   }
-  std::vector<summary> summarise(std::span<const observation> merged) const;
+  std::vector<summary> summarise(const arm_book& book) const;
   int index_of_family(int number);
   void spread_out(double common, double own);
   void watch(const summary& s);
   void begin_anew(const summary& seen);
   void apply(const summary& s);
-  void keep_to_samples();
+  void keep_to_samples(const arm_book& book);
   void take_level(std::span<const summary> epoch);
   bool weigh_levels(std::span<const summary> epoch);
   void correct_level();
@@ -224,8 +217,10 @@ inline belief::belief(std::span<const arm_prior> arms) : cov_(int(arms.size())) 
   double best = 0, squares = 0;
   int predicted = 0;
   for (const arm_prior& p : arms) {
-    arms_.push_back(
-        {.family = index_of_family(p.family), .native = p.native, .own_spread = p.spread});
+    arms_.push_back({.number = p.arm,
+                     .family = index_of_family(p.family),
+                     .native = p.native,
+                     .own_spread = p.spread});
     if (p.measured_only) continue;
     best = predicted == 0 ? p.log_seconds : std::min(best, p.log_seconds);
     ++predicted;
@@ -270,7 +265,8 @@ inline int belief::index_of_family(int number) {
 }
 
 inline void belief::replace(int a, const arm_prior& by) {
-  arms_[std::size_t(a)] = {.family = index_of_family(by.family),
+  arms_[std::size_t(a)] = {.number = by.arm,
+                           .family = index_of_family(by.family),
                            .native = by.native,
                            .own_spread = by.spread,
                            .predicted = by.log_seconds};
@@ -300,21 +296,19 @@ inline double belief::tail(int a) const {
   return std::max(0.0, std::log((1 + own) / (1 + usual)));
 }
 
-inline std::vector<belief::summary> belief::summarise(std::span<const observation> merged) const {
-  std::vector<std::vector<double>> logs(arms_.size());
-  for (const observation& o : merged)
-    if (o.seconds > 0 && std::isfinite(o.seconds))
-      logs[std::size_t(o.arm)].push_back(std::log(o.seconds));
+inline std::vector<belief::summary> belief::summarise(const arm_book& book) const {
   const double limit = noise_limit();
   std::vector<summary> result;
   for (int a = 0; a < size(); ++a) {
-    auto& values = logs[std::size_t(a)];
-    if (values.empty()) continue;
+    const arm_times* const times = book.find_latest(arms_[std::size_t(a)].number);
+    if (!times) continue;
+    std::vector<double> values;
+    for (const double seconds : times->all_s) values.push_back(std::log(seconds));
     std::sort(values.begin(), values.end());
     // The first calls of an arm may open connections, and no call is faster than the arm's time.
     const double middle =
         arms_[std::size_t(a)].samples == 0 ? values.front() : values[(values.size() - 1) / 2];
-    summary s{.arm = a};
+    summary s{.arm = a, .most = values.back()};
     for (const double y : values)
       if (std::abs(y - middle) <= limit) {
         s.mean += y;
@@ -391,14 +385,14 @@ inline void belief::apply(const summary& s) {
 
 /// Limits an arm's mean to near its last samples, or, with few samples, to near all samples and
 /// predictions seen so far. Samples of other arms cannot move the mean further.
-inline void belief::keep_to_samples() {
+inline void belief::keep_to_samples(const arm_book& book) {
   constexpr double twice = std::numbers::ln2;
   for (int i = 0; i < size(); ++i) {
     const arm_state& a = arms_[std::size_t(i)];
     double least = -std::numeric_limits<double>::infinity(), most = std::max(most_, a.predicted);
-    if (a.num_latest >= a.latest.size()) {
-      const auto [quickest, slowest] = std::ranges::minmax(a.latest);
-      least = quickest, most = slowest;
+    if (const arm_times* const times = book.find(a.number); times && times->has_few()) {
+      const auto [quickest_s, slowest_s] = std::ranges::minmax(times->latest_few_s());
+      least = std::log(quickest_s), most = std::log(slowest_s);
     }
     // The limit is for the expected cost, which tail and variance increase.
     const double beyond = tail(i) + cov_(i, i) / 2;
@@ -460,22 +454,15 @@ inline void belief::correct_level() {
   level_spread_ = std::sqrt(v);
 }
 
-inline void belief::learn(std::span<const observation> merged, std::int64_t calls,
-                          std::int64_t calls_before, int incumbent) {
-  const std::int64_t elapsed = std::max<std::int64_t>(0, calls - calls_before);
-  std::vector<summary> epoch = summarise(merged);
+inline void belief::learn(const arm_book& book, int incumbent) {
+  const std::int64_t elapsed = std::max<std::int64_t>(0, book.calls() - book.calls_before());
+  const std::vector<summary> epoch = summarise(book);
   changed_ = false;
   slowed_.reset();
   if (epoch.empty()) return;
   if (!std::exchange(knows_level_, true)) take_level(epoch);
   if (has_predictions_ && weigh_levels(epoch)) correct_level();
-  for (const observation& o : merged) {
-    if (!(o.seconds > 0) || !std::isfinite(o.seconds)) continue;
-    arm_state& a = arms_[std::size_t(o.arm)];
-    const double log_s = std::log(o.seconds);
-    a.latest[a.num_latest++ % a.latest.size()] = log_s;
-    most_ = std::max(most_, log_s);
-  }
+  for (const summary& s : epoch) most_ = std::max(most_, s.most);
   ++epochs_;
 
   double squares = 0, freedom = 0;
@@ -491,9 +478,7 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
   };
   if (freedom > 0) refine_noise(squares, freedom);
   for (const summary& s : epoch) {
-    arm_state& a = arms_[std::size_t(s.arm)];
-    a.last_seen = calls;
-    family_tail& t = tails_[std::size_t(a.family)];
+    family_tail& t = tails_[std::size_t(arms_[std::size_t(s.arm)].family)];
     t.calls += s.total();
     t.outliers += s.outliers;
     t.excess += s.excess;
@@ -551,7 +536,7 @@ inline void belief::learn(std::span<const observation> merged, std::int64_t call
     }
   }
 
-  keep_to_samples();
+  keep_to_samples(book);
 }
 
 }  // namespace railpass::select

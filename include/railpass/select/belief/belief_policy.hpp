@@ -102,17 +102,14 @@ class belief_policy : public policy {
     incumbent_ = native_;
   }
 
-  void learn(std::span<const observation> merged, std::int64_t calls) override {
-    for (const observation& o : merged)
-      if (index_of(o.arm) < 0 && o.seconds > 0 && std::isfinite(o.seconds)) consider(o, calls);
-    std::vector<observation> known;
-    for (const observation& o : merged)
-      if (const int a = index_of(o.arm); a >= 0) known.push_back({a, o.seconds});
-    belief_.learn(known, calls, learnt_at_, incumbent_);
-    learnt_at_ = calls;
+  void learn(const arm_book& book) override {
+    book_ = &book;
+    for (const observation& o : book.merged())
+      if (index_of(o.arm) < 0) consider(o);
+    belief_.learn(book, incumbent_);
     if (belief_.changed()) {
       change_epoch_ = epoch_ + 1;
-      spent_ = std::min(spent_, budget_share() * double(calls));
+      spent_ = std::min(spent_, budget_share() * double(book.calls()));
     }
   }
 
@@ -159,7 +156,6 @@ class belief_policy : public policy {
     int place = 0;           ///< in arms()
     double log_seconds = 0;  ///< from its latest samples; before the first one, the prediction
     bool measured = false;
-    std::int64_t last_seen = 0;
   };
 
   /// Native is replaced by an arm that is cheaper by this many standard deviations.
@@ -173,6 +169,11 @@ class belief_policy : public policy {
 
   const belief& beliefs() const { return belief_; }
   std::span<const outsider> outsiders() const { return outsiders_; }
+  /// Call at which an arm was last seen, by place in arms(); 0: never.
+  std::int64_t last_seen(int place) const {
+    const arm_times* const times = book_ ? book_->find(priors_[std::size_t(place)].arm) : nullptr;
+    return times ? times->last_seen : 0;
+  }
   /// ln of the expected time of an outsider's call if predictions are off by `error`.
   double expected(const outsider& o, double error) const {
     return o.measured ? o.log_seconds : priors_[std::size_t(o.place)].log_seconds + error;
@@ -258,7 +259,7 @@ class belief_policy : public policy {
     double tried = 0;
     for (int a = 0; a < num_active(); ++a) {
       const arm_prior& p = active_prior(a);
-      if (!p.native && belief_.last_seen(a) > 0) ++tried;
+      if (!p.native && last_seen(place_of(a)) > 0) ++tried;
     }
     return first_risk / (1 + tried / 5);
   }
@@ -373,7 +374,7 @@ class belief_policy : public policy {
 
   /// Considers a measured outsider. An outsider faster than the incumbent replaces the slowest
   /// active arm.
-  void consider(const observation& o, std::int64_t calls) {
+  void consider(const observation& o) {
     const auto one = std::find_if(outsiders_.begin(), outsiders_.end(), [&](const outsider& x) {
       return priors_[std::size_t(x.place)].arm == o.arm;
     });
@@ -382,7 +383,6 @@ class belief_policy : public policy {
     const double before = expected(*one, prediction_error());
     one->log_seconds = std::min(std::log(o.seconds), before + doubling);
     one->measured = true;
-    one->last_seen = calls;
     if (one->log_seconds >= belief_.mean(incumbent_)) return;
     int slowest = -1;
     for (int a = 0; a < num_active(); ++a)
@@ -395,8 +395,7 @@ class belief_policy : public policy {
     mine.spread = belief_.prior_spread();
     *one = {.place = std::exchange(active_[std::size_t(slowest)], one->place),
             .log_seconds = belief_.mean(slowest),
-            .measured = belief_.samples(slowest) > 0,
-            .last_seen = belief_.last_seen(slowest)};
+            .measured = belief_.samples(slowest) > 0};
     belief_.replace(slowest, mine);
   }
   static constexpr double doubling = 0.7;  // of the logarithm
@@ -417,8 +416,8 @@ class belief_policy : public policy {
   int native_ = 0;
   int incumbent_ = 0;
   int epoch_ = -1, change_epoch_ = 0;  // plans made; the first plan after a change
-  std::int64_t learnt_at_ = 0;
-  double spent_ = 0;  // exploration, in calls of the incumbent
+  const arm_book* book_ = nullptr;     // null: nothing is learnt yet
+  double spent_ = 0;                   // exploration, in calls of the incumbent
 };
 
 }  // namespace railpass::select

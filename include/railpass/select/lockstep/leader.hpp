@@ -34,10 +34,7 @@ namespace railpass::select {
 struct arm_record {
   int arm = 0;
   std::int64_t calls = 0;
-  std::int64_t samples = 0;       ///< timed calls that were merged
-  double sum_s = 0;               ///< sum of the samples
-  double sum_log = 0;             ///< sum of ln(seconds)
-  double sum_log_squared = 0;     ///< sum of ln(seconds)^2
+  sample_sums sums{};             ///< over timed calls that were merged
   double exploration_cost_s = 0;  ///< exploring calls: time beyond the incumbent's mean
   thinned_times some_s{};         ///< a selection of the samples
   all_meetings meetings{};        ///< comparisons with native, while the arm was in use
@@ -86,7 +83,7 @@ class leader {
   epoch_plan begin(int context, std::unique_ptr<policy> chosen, std::int64_t calls,
                    double merge_cost_s);
 
-  /// Changes the context's policy. The new policy learns the former estimate of native.
+  /// Changes the context's policy. The new policy learns from the latest synchronisation.
   /// @throws std::bad_alloc without any change
   void change_policy(int context, std::unique_ptr<policy> chosen, std::int64_t calls,
                      double merge_cost_s);
@@ -169,6 +166,7 @@ class leader {
   };
 
   struct led_context {
+    std::unique_ptr<arm_book> book;  // where `chosen` finds it
     std::unique_ptr<policy> chosen;
     std::optional<epoch_plan> outbox;
     int length = 0;                    // of the last plan
@@ -229,26 +227,21 @@ class leader {
     /// Records the time of calls since the last synchronisation with samples of their arm, and the
     /// comparison of the arm in use with native. Comparisons of other arms are left out: they
     /// select the arm in use, so they would flatter it.
-    void note_times(int in_use, std::span<const observation> merged) {
-      const auto merged_s = [&](int arm, bool after_itself) {
-        std::vector<double> times_s;
-        for (const observation& o : merged)
-          if (o.arm == arm && (o.after_itself || !after_itself)) times_s.push_back(o.seconds);
-        return times_s;
-      };
-      for (arm_record& r : records) {
-        const std::vector<double> times_s = merged_s(r.arm, false);
-        if (times_s.empty()) continue;
-        r.latest_s = mean(times_s);
+    void note_times(int in_use) {
+      for (const arm_times& seen : book->latest()) {
+        arm_record& r = record_of(seen.arm);
+        r.sums = seen.sums;
+        for (const double seconds : seen.all_s) r.some_s.add(seconds);
+        r.latest_s = mean(seen.all_s);
         r.time_s += double(r.calls - r.timed_calls) * r.latest_s;
         r.timed_calls = r.calls;
       }
       if (in_use == native_arm) return;
-      const std::vector<double> own_s = merged_s(in_use, true),
-                                native_s = merged_s(native_arm, true);
-      if (own_s.empty() || native_s.empty()) return;
+      const arm_times* const own = book->find_latest(in_use);
+      const arm_times* const native = book->find_latest(native_arm);
+      if (!own || !native || own->after_itself_s.empty() || native->after_itself_s.empty()) return;
       arm_record& r = record_of(in_use);
-      r.meetings.add(own_s, native_s, r.calls);
+      r.meetings.add(own->after_itself_s, native->after_itself_s, r.calls);
     }
     arm_record& record_of(int arm) {
       for (arm_record& r : records)
@@ -319,6 +312,7 @@ inline epoch_plan leader::begin(int context, std::unique_ptr<policy> chosen, std
   led_context& led = led_[std::size_t(context)];
   epoch_plan p = native_plan();
   if (chosen) {
+    led.book = std::make_unique<arm_book>();
     p = chosen->plan({.calls = 0, .merge_cost_s = merge_cost_s, .pending = {}});
     p.asks_size = false;
     led.name_arms(p);
@@ -333,11 +327,7 @@ inline epoch_plan leader::begin(int context, std::unique_ptr<policy> chosen, std
 inline void leader::change_policy(int context, std::unique_ptr<policy> chosen, std::int64_t calls,
                                   double merge_cost_s) {
   led_context& led = led_[std::size_t(context)];
-  const auto native_s = led.chosen ? led.believed_s(native_arm) : std::nullopt;
-  if (native_s) {
-    const observation before{.arm = native_arm, .seconds = *native_s};
-    chosen->learn({&before, 1}, calls);
-  }
+  chosen->learn(*led.book);
   epoch_plan p = chosen->plan({.calls = calls, .merge_cost_s = merge_cost_s, .pending = {}});
   p.asks_size = false;
   led.name_arms(p);
@@ -386,10 +376,10 @@ inline void leader::learn(std::span<const timed_sample> samples, const merge_rep
   for (std::size_t c = 0; c < led_.size(); ++c) {
     if (!led_[c].has_learnt) continue;
     led_[c].ask([&](policy& p) {
-      const std::vector<observation> merged = merged_of(c);
       account_calls(int(c), contexts[c]);
-      led_[c].note_times(contexts[c].incumbent, merged);
-      p.learn(merged, contexts[c].calls);
+      led_[c].book->add(merged_of(c), contexts[c].calls);
+      led_[c].note_times(contexts[c].incumbent);
+      p.learn(*led_[c].book);
     });
   }
 }
@@ -414,10 +404,9 @@ inline void leader::learn_call(led_context& led, const followed_context& s, cons
   led.lateness.learn(times, before_s);
   const bool skew_is_lateness = !sharing_.is_usual() || led.lateness.is_most();
   const bool by_cost = shows_cost(led, s, one, times);
-  const double seconds = by_cost ? times.on_shared_clock->cost_s()
-                                 : duration_s(s.id.waits, times, skew_is_lateness,
-                                              led.lateness.finishing_s(before_s)),
-               log_s = std::log(seconds);
+  const double seconds =
+      by_cost ? times.on_shared_clock->cost_s()
+              : duration_s(s.id.waits, times, skew_is_lateness, led.lateness.finishing_s(before_s));
   ++led.samples;
   if (by_cost) ++led.samples_by_cost;
   const bool skew_counts = !skew_is_lateness || s.id.waits != waiting::for_all;
@@ -436,15 +425,9 @@ inline void leader::learn_call(led_context& led, const followed_context& s, cons
                       .seconds = seconds,
                       .after_itself = one.arm == one.arm_before || s.id.waits == waiting::for_all,
                       .bytes = size ? size->bytes : -1}});
-  arm_record& record = led.record_of(one.arm);
-  ++record.samples;
-  record.sum_s += seconds;
-  record.some_s.add(seconds);
-  record.sum_log += log_s;
-  record.sum_log_squared += log_s * log_s;
   if (one.explored)
     if (const auto incumbent_s = led.believed_s(s.incumbent)) {
-      record.exploration_cost_s += seconds - *incumbent_s;
+      led.record_of(one.arm).exploration_cost_s += seconds - *incumbent_s;
       if (account_)
         account_->spend_on_trials(std::min(seconds, slowest_trial * *incumbent_s) - *incumbent_s);
     }

@@ -33,12 +33,12 @@ class knowledge_gradient final : public belief_policy {
     probability_[std::size_t(place_of(incumbent()))] = 1;
   }
 
-  void learn(std::span<const observation> merged, std::int64_t calls) override {
-    belief_policy::learn(merged, calls);
+  void learn(const arm_book& book) override {
+    belief_policy::learn(book);
     if (const auto slowed = beliefs().slowed()) {
       const int place = place_of(*slowed);
       std::erase_if(slowed_, [&](const slowed_arm& s) { return s.place == place; });
-      slowed_.push_back({place, calls});
+      slowed_.push_back({place, book.calls()});
     }
   }
 
@@ -243,11 +243,11 @@ class knowledge_gradient final : public belief_policy {
       int place = 0;
     };
     std::vector<look> looks;
-    const auto consider = [&](int place, double log_seconds, double spread, bool tried,
-                              std::int64_t last_seen) {
+    const auto consider = [&](int place, double log_seconds, double spread, bool tried) {
       const double excess = log_seconds - b.cost(incumbent()), price = std::exp(excess) - 1;
       if (price >= most_credit) return;
-      const std::int64_t age = now.calls - std::max(last_seen, looked_at_[std::size_t(place)]);
+      const std::int64_t age =
+          now.calls - std::max(last_seen(place), looked_at_[std::size_t(place)]);
       const double hoped = std::max(0.0, std::exp(excess - spread / 2) - 1);
       double periods = std::max({std::sqrt(hoped + 0.1), hoped, tried ? 0 : untried_periods});
       if (!tried && arms()[std::size_t(place)].measured_only) periods = unpredicted_periods;
@@ -261,11 +261,10 @@ class knowledge_gradient final : public belief_policy {
       const double cost =
           was_cold(a) ? std::min(b.cost(a), active_prior(a).log_seconds + error) : b.cost(a);
       consider(place_of(a), cost, std::sqrt(b.covariances().of_difference(a, incumbent())),
-               is_proven(a), b.last_seen(a));
+               is_proven(a));
     }
     for (const outsider& o : outsiders())
-      consider(o.place, expected(o, error), o.measured ? 0 : b.prior_spread(), o.measured,
-               o.last_seen);
+      consider(o.place, expected(o, error), o.measured ? 0 : b.prior_spread(), o.measured);
     std::sort(looks.begin(), looks.end(),
               [](const look& x, const look& y) { return x.due > y.due; });
     for (const look& l : looks) {
@@ -318,7 +317,7 @@ class knowledge_gradient final : public belief_policy {
   }
   /// Whether the arm's only sample is among the first calls of all, when everything was cold.
   bool was_cold(int a) const {
-    return a != native() && beliefs().samples(a) == 1 && beliefs().last_seen(a) <= cold_calls;
+    return a != native() && beliefs().samples(a) == 1 && last_seen(place_of(a)) <= cold_calls;
   }
   /// The largest share of time, which decreases as the periods grow.
   static double maintenance_share(std::int64_t calls) {

@@ -29,7 +29,6 @@
 #include "railpass/select/policy/policy.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -61,7 +60,7 @@ class guarded_policy : public policy {
     }
   }
 
-  void learn(std::span<const observation> merged, std::int64_t calls) override;
+  void learn(const arm_book& book) override;
   epoch_plan plan(const planning_input& now) override;
 
   std::span<const arm_prior> arms() const override { return proposing_->arms(); }
@@ -71,9 +70,9 @@ class guarded_policy : public policy {
   /// of other arms suggest.
   std::optional<arm_posterior> posterior(int arm) const override {
     std::optional<arm_posterior> result = proposing_->posterior(arm);
-    const known_arm* const a = find(place_of(arm));
-    if (!a || a->samples < a->latest.size()) return result;
-    const auto [least, most] = std::ranges::minmax(a->latest);
+    const arm_times* const a = times_of(place_of(arm));
+    if (!a || !a->has_few()) return result;
+    const auto [least, most] = std::ranges::minmax(a->latest_few_s());
     if (!result) result = arm_posterior{most, 1};
     result->mean_s = std::clamp(result->mean_s, least / 2, 2 * most);
     return result;
@@ -102,9 +101,6 @@ class guarded_policy : public policy {
   static constexpr double first_budget = 40, budget_share = 0.03;
   // The cost of a first call before any was measured, in native calls; has the weight of one call.
   static constexpr double first_call_risk = 5;
-  // A call slower than the median by this factor is left out of the sums, because it can happen to
-  // any arm; tail() counts such calls.
-  static constexpr double slow_call = 2;
   static constexpr double remembered_pairs = 64;
   // Predictions with less spread come from times of this machine.
   static constexpr double trusted_spread = 0.45;
@@ -129,37 +125,15 @@ class guarded_policy : public policy {
   static constexpr int pairs_in_turn = 4;
   static constexpr std::size_t most_meetings = 8;  // per plan
 
-  static double level_of(std::vector<double> times_s) {
-    const auto middle = times_s.begin() + std::ptrdiff_t((times_s.size() - 1) / 2);
-    std::nth_element(times_s.begin(), middle, times_s.end());
-    return *middle;
-  }
-
   /// An arm that has run.
   struct known_arm {
-    int place = 0;  // in arms()
-    std::size_t samples = 0;
-    std::array<double, 5> latest{};  // seconds, in a ring
-    double level_s = 0;              // in the latest merge
-    double ratio = 0;                // level_s over native's level
-    // Sums over the arm's pairs, in units of the median of all calls of their synchronisation.
+    int place = 0;     // in arms()
+    double ratio = 0;  // its level over native's
+    // Sums over the arm's pairs, in units of the median of all calls of their synchronisation. A
+    // slow call is left out, because it can happen to any arm; tail() counts such calls.
     double pairs = 0, wins = 0, own = 0, native = 0;
-    // The number of calls and of slow calls, and the time of slow calls beyond slow_call, in units
-    // of the usual time.
-    double calls = 0, slow = 0, excess = 0;
     bool doubted = false;  // must be compared with native before it is in use again
     bool lost = false;     // must win by more than the uncertainty
-
-    double usual_s() const {  // once there is a sample
-      return level_of({latest.begin(), latest.begin() + std::min(samples, latest.size())});
-    }
-  };
-
-  /// Calls of an arm since the last synchronisation.
-  struct seen_arm {
-    int place = 0;  // in arms()
-    std::vector<double> all_s{}, after_itself_s{};
-    double level_s() const { return level_of(after_itself_s.empty() ? all_s : after_itself_s); }
   };
 
   int place_of(int arm) const {
@@ -167,6 +141,10 @@ class guarded_policy : public policy {
     for (std::size_t i = 0; i < all.size(); ++i)
       if (all[i].arm == arm) return int(i);
     return -1;
+  }
+  /// Null if the arm has not run.
+  const arm_times* times_of(int place) const {
+    return book_ && place >= 0 ? book_->find(number_of(place)) : nullptr;
   }
   int number_of(int place) const { return arms()[std::size_t(place)].arm; }
   const known_arm* find(int place) const {
@@ -191,12 +169,12 @@ class guarded_policy : public policy {
 
   /// Whether the arm in use takes as long as in an earlier run.
   bool is_as_before() const {
-    const known_arm* const a = find(in_use_);
+    const arm_times* const a = times_of(in_use_);
     const arm_prior& p = arms()[std::size_t(in_use_)];
     return p.remembered && a && std::abs(std::log(a->level_s) - p.log_seconds) <= as_before;
   }
   void remember(known_arm& a, double level_s) const;
-  void note(known_arm& a, std::span<const double> times_s);
+  void note_cost(const arm_times& a, int place);
   void meet(known_arm& a, std::span<const double> own_s, std::span<const double> native_s);
   void note_noise(std::span<const double> times_s);
 
@@ -206,15 +184,7 @@ class guarded_policy : public policy {
     return std::log(a.native / a.own) - std::log1p(tail(a)) +
            (native ? std::log1p(tail(*native)) : 0);
   }
-  /// The share that slow calls add to the arm's mean time; 0 unless the arm clearly has more slow
-  /// calls than all other arms.
-  double tail(const known_arm& a) const {
-    if (a.slow < 2) return 0;
-    const double others = all_calls_ - a.calls + 10, slow = all_slow_ - a.slow + 0.5;
-    const double share = all_slow_ / all_calls_;
-    const double spread = std::sqrt(share * (1 - share) * (1 / a.calls + 1 / others));
-    return a.slow / a.calls - slow / others > 2 * spread ? a.excess / a.calls : 0;
-  }
+  double tail(const known_arm& a) const { return book_->tail(number_of(a.place)); }
   /// The standard deviation of lead().
   double deviation(const known_arm& a) const {
     return std::sqrt(2 * noise_squares_ / noise_samples_ / a.pairs);
@@ -235,6 +205,7 @@ class guarded_policy : public policy {
   void publish(const epoch_plan& p);
 
   std::unique_ptr<policy> proposing_;
+  const arm_book* book_ = nullptr;  // null: nothing is learnt yet
   bool says_worth_, all_wait_;
   std::string baseline_;
   bool shares_cores_ = false;  // recently
@@ -249,7 +220,6 @@ class guarded_policy : public policy {
   std::int64_t learnt_at_ = 0;                  // call
   double passed_s_ = 0;                         // time of all calls if they had been native's
   double spent_s_ = 0;
-  double all_calls_ = 0, all_slow_ = 0;
   double lost_in_first_calls_ = 0, first_calls_ = 0;
   // Squared deviations of single calls' logarithms; starts from a guess.
   double noise_squares_ = 5 * 0.25 * 0.25, noise_samples_ = 5;
@@ -257,56 +227,46 @@ class guarded_policy : public policy {
 
 // ---- learning
 
-inline void guarded_policy::learn(std::span<const observation> merged, std::int64_t calls) {
-  std::vector<seen_arm> seen;
-  const auto find_seen = [&](int place) {
-    const auto found = std::ranges::find(seen, place, &seen_arm::place);
-    return found == seen.end() ? nullptr : &*found;
-  };
-  for (const observation& o : merged) {
-    const int place = place_of(o.arm);
-    if (place < 0 || !(o.seconds > 0) || !std::isfinite(o.seconds)) continue;
-    if (!find_seen(place)) seen.push_back({.place = place});
-    seen_arm& one = *find_seen(place);
-    one.all_s.push_back(o.seconds);
-    if (o.after_itself) one.after_itself_s.push_back(o.seconds);
-  }
-
+inline void guarded_policy::learn(const arm_book& book) {
+  book_ = &book;
   // Without calls of native, the calls of the arm in use show the state of the machine.
   std::vector<double> native_s;  // for comparisons
   const known_arm* const used = find(in_use_);
-  const seen_arm* const native = find_seen(native_);
+  const arm_times* const native = book.find_latest(number_of(native_));
+  const arm_times* const of_used = book.find_latest(number_of(in_use_));
   if (native) {
     native_s = native->after_itself_s;
-    native_s_ = native_now_s_ = native->level_s();
+    native_s_ = native_now_s_ = native->level_s;
     quiet_s_ = quiet_s_ > 0 ? std::min(quiet_s_, native_s_) : native_s_;
-    met_at_ = in_use_ == native_ ? calls : learnt_at_;
-    if (in_use_ != native_ && find_seen(in_use_)) ++comparisons_;
-  } else if (const auto* const of_used = find_seen(in_use_); of_used && used && used->ratio > 0) {
+    met_at_ = in_use_ == native_ ? book.calls() : learnt_at_;
+    if (in_use_ != native_ && of_used) ++comparisons_;
+  } else if (of_used && used && used->ratio > 0) {
     for (const double t : of_used->after_itself_s) native_s.push_back(t / used->ratio);
-    native_now_s_ = of_used->level_s() / used->ratio;
+    native_now_s_ = of_used->level_s / used->ratio;
   }
-  passed_s_ += double(calls - learnt_at_) * native_now_s_;
-  learnt_at_ = calls;
+  passed_s_ += double(book.calls() - learnt_at_) * native_now_s_;
+  learnt_at_ = book.calls();
 
-  for (const seen_arm& one : seen) {
-    known_arm& a = at(one.place);
-    note(a, one.all_s);
-    const double level_s = one.level_s();
-    const bool in_use = one.place == in_use_;
-    if (a.level_s == 0) remember(a, level_s);
-    if (one.place != native_) {
+  for (const arm_times& one : book.latest()) {
+    const int place = place_of(one.arm);
+    if (place < 0) continue;
+    note_cost(one, place);
+    known_arm& a = at(place);
+    const bool in_use = place == in_use_;
+    if (one.level_before_s == 0) remember(a, one.level_s);
+    if (place != native_) {
       if (native || !in_use) {
         if (!native_s.empty() && !one.after_itself_s.empty()) meet(a, one.after_itself_s, native_s);
-      } else if (one.all_s.size() >= 2 && level_s > native_s_ && level_s > slower * a.level_s) {
+      } else if (one.all_s.size() >= 2 && one.level_s > native_s_ &&
+                 one.level_s > slower * one.level_before_s) {
         a.pairs = a.wins = a.own = a.native = 0;
         a.doubted = true;
       }
     }
-    a.level_s = level_s;
-    if (native_now_s_ > 0 && (native || !in_use || a.ratio == 0)) a.ratio = level_s / native_now_s_;
+    if (native_now_s_ > 0 && (native || !in_use || a.ratio == 0))
+      a.ratio = one.level_s / native_now_s_;
   }
-  proposing_->learn(merged, calls);
+  proposing_->learn(book);
 }
 
 /// An arm that takes as long as in an earlier run keeps that run's comparison with native.
@@ -321,27 +281,17 @@ inline void guarded_policy::remember(known_arm& a, double level_s) const {
   a.wins = a.native > a.own ? a.pairs : 0;
 }
 
-inline void guarded_policy::note(known_arm& a, std::span<const double> times_s) {
-  // Many calls define their own usual time, because the latest calls before may all have been slow.
-  const double here_s =
-      times_s.size() < a.latest.size() ? 0 : level_of({times_s.begin(), times_s.end()});
-  for (const double t : times_s) {
-    const double hidden_s = a.place != native_ ? hidden() * native_now_s_ : 0;
+/// Notes what the calls lose against native.
+inline void guarded_policy::note_cost(const arm_times& a, int place) {
+  bool is_first = place != native_ && !find(place);
+  for (const double t : a.all_s) {
+    const double hidden_s = place != native_ ? hidden() * native_now_s_ : 0;
     const double lost_s = native_now_s_ > 0 ? std::max(0.0, t + hidden_s - native_now_s_) : 0;
-    if (a.samples == 0 && a.place != native_) {
+    if (std::exchange(is_first, false)) {
       ++first_calls_;
       if (lost_s > 0) lost_in_first_calls_ += lost_s / native_now_s_;
     }
-    if (a.samples >= 3) {
-      const double usual_s = here_s > 0 ? here_s : a.usual_s();
-      ++a.calls, ++all_calls_;
-      if (t > slow_call * usual_s) {
-        ++a.slow, ++all_slow_;
-        a.excess += t / usual_s - slow_call;
-      }
-    }
-    a.latest[a.samples++ % a.latest.size()] = t;
-    if (a.place != in_use_) spent_s_ += lost_s;
+    if (place != in_use_) spent_s_ += lost_s;
   }
 }
 
@@ -352,8 +302,8 @@ inline void guarded_policy::meet(known_arm& a, std::span<const double> own_s,
   const double middle_s = level_of(all);
   const std::size_t n = std::min(own_s.size(), native_s.size());
   a.pairs += double(n);
-  a.own += double(n) * mean_of(own_s, slow_call * middle_s) / middle_s;
-  a.native += double(n) * mean_of(native_s, slow_call * middle_s) / middle_s;
+  a.own += double(n) * mean_of(own_s, slow_sums::factor * middle_s) / middle_s;
+  a.native += double(n) * mean_of(native_s, slow_sums::factor * middle_s) / middle_s;
   for (std::size_t i = 0; i < n; ++i) a.wins += own_s[i] < native_s[i] ? 1 : 0;
   if (a.pairs > remembered_pairs)
     for (double* const sum : {&a.pairs, &a.wins, &a.own, &a.native}) *sum /= 2;
@@ -454,8 +404,8 @@ inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& no
     const int calls = all_wait_ && a && a->pairs > 0 && lead(*a) > 3 * deviation(*a) ? 1 : 2;
     double most = 64 * from;  // calls to the next comparison
     if (says_worth_) {
-      const known_arm* const native = find(native_);
-      const double more = a && native ? native->usual_s() / a->usual_s() - 1 : 0;
+      const arm_times *const own = times_of(in_use_), *const native = times_of(native_);
+      const double more = own && native ? native->usual_s() / own->usual_s() - 1 : 0;
       const bool tells_little = comparisons_ < first_comparisons;
       most = std::max(worth_every, more / (tells_little ? first_worth_share : worth_share));
       p.length = std::min(p.length, int(std::min((tells_little ? 1 : most_meetings) * most, 1e9)));

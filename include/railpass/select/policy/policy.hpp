@@ -7,6 +7,7 @@
 #pragma once
 
 #include "railpass/base/error.hpp"
+#include "railpass/select/policy/arm_book.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -36,16 +37,6 @@ struct arm_prior {
   bool remembered = false;
   std::vector<double> attributes{};  ///< of a function set's version; empty for collectives
   friend bool operator==(const arm_prior&, const arm_prior&) = default;
-};
-
-/// One timed call, combined over the ranks.
-struct observation {
-  int arm = 0;
-  double seconds = 0;
-  /// The call before ran the same arm. After another arm, the time may hold a part of that arm's
-  /// call where ranks need not wait for all.
-  bool after_itself = true;
-  double bytes = -1;  ///< size of the call, if only synchronisations report it; negative: unknown
 };
 
 /// A call of the next epoch that runs another arm than the incumbent. `position` counts the
@@ -93,9 +84,9 @@ class policy {
  public:
   virtual ~policy() = default;
 
-  /// Learns from observations.
-  /// @param calls of the context so far
-  virtual void learn(std::span<const observation> merged, std::int64_t calls) = 0;
+  /// Learns from the latest synchronisation of the context's book. The policy reads the book until
+  /// it learns again or ends.
+  virtual void learn(const arm_book& book) = 0;
   virtual epoch_plan plan(const planning_input& now) = 0;
 
   /// The arms of the context as given, without ineligible arms.

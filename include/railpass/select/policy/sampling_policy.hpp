@@ -22,8 +22,8 @@ class sampling_policy : public policy {
         random_(input.seed),
         probability_(tally_.arms().size(), 1.0 / double(tally_.arms().size())) {}
 
-  void learn(std::span<const observation> merged, std::int64_t) override {
-    tally_.add(merged);
+  void learn(const arm_book& book) override {
+    tally_.read(book);
     ++epoch_;
     update();
   }

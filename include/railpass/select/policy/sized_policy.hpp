@@ -37,6 +37,7 @@ class sized_policy final : public policy {
     double weight = 0;  // recent calls
     double due = 0;     // number of plans for other parts in the meantime
     std::vector<observation> merged{};
+    std::unique_ptr<arm_book> book = std::make_unique<arm_book>();  // of calls of about this size
   };
   /// Creates a part's policy for calls of `bytes`; `nearest` has learnt from other sizes.
   using maker = std::function<std::unique_ptr<policy>(double bytes, const part& nearest)>;
@@ -52,15 +53,17 @@ class sized_policy final : public policy {
     parts_.front().incumbent = incumbent_ = native_;
   }
 
-  void learn(std::span<const observation> merged, std::int64_t calls) override {
-    for (const observation& o : merged) {
+  void learn(const arm_book& book) override {
+    for (const observation& o : book.merged()) {
       for (part& p : parts_) p.weight *= kept;
       part& mine = o.bytes < 0 ? parts_.front() : part_of(o.bytes);
       mine.merged.push_back(o);
       if (o.bytes >= 0) ++mine.weight;
     }
     for (part& p : parts_) {
-      if (!p.merged.empty()) p.its->learn(p.merged, calls);
+      if (p.merged.empty()) continue;
+      p.book->add(p.merged, book.calls());
+      p.its->learn(*p.book);
       p.merged.clear();
     }
   }

@@ -14,34 +14,25 @@
 
 namespace railpass::select {
 
-/// Plain sums per arm, for policies without a belief.
+/// Means and posteriors from a book's sums and the predictions, for policies without a belief.
 class tally {
  public:
   explicit tally(std::vector<arm_prior> priors)
-      : priors_(std::move(priors)), sums_(priors_.size()) {
+      : priors_(std::move(priors)), times_(priors_.size()) {
     if (priors_.empty()) throw error("policy: expected at least one arm");
   }
 
-  void add(std::span<const observation> merged) {
-    for (const observation& o : merged)
-      for (std::size_t a = 0; a < priors_.size(); ++a)
-        if (priors_[a].arm == o.arm) {
-          sums& s = sums_[a];
-          const double log_s = std::log(o.seconds);
-          ++s.samples;
-          s.seconds += o.seconds;
-          s.logs += log_s;
-          s.squares += log_s * log_s;
-        }
+  /// The tally uses the book until it reads again.
+  void read(const arm_book& book) {
+    for (std::size_t a = 0; a < priors_.size(); ++a) times_[a] = book.find(priors_[a].arm);
   }
 
   std::span<const arm_prior> arms() const { return priors_; }
-  int samples(std::size_t a) const { return sums_[a].samples; }
+  int samples(std::size_t a) const { return int(sums(a).samples); }
 
   /// Mean of the samples alone; infinite if there are none.
   double sample_mean(std::size_t a) const {
-    return sums_[a].samples > 0 ? sums_[a].seconds / sums_[a].samples
-                                : std::numeric_limits<double>::infinity();
+    return samples(a) > 0 ? sums(a).mean_s() : std::numeric_limits<double>::infinity();
   }
 
   /// Means in which the prediction counts as one sample, after all predictions were scaled by the
@@ -50,8 +41,8 @@ class tally {
   std::vector<double> means() const {
     std::vector<double> ratios;
     for (std::size_t a = 0; a < priors_.size(); ++a)
-      if (sums_[a].samples > 0 && !priors_[a].measured_only)
-        ratios.push_back(sums_[a].logs / sums_[a].samples - priors_[a].log_seconds);
+      if (samples(a) > 0 && !priors_[a].measured_only)
+        ratios.push_back(sums(a).mean_log() - priors_[a].log_seconds);
     double offset = 0;
     if (!ratios.empty()) {
       const auto middle = ratios.begin() + std::ptrdiff_t(ratios.size() / 2);
@@ -65,7 +56,7 @@ class tally {
         continue;
       }
       const double predicted = std::exp(priors_[a].log_seconds + offset);
-      result[a] = (predicted + sums_[a].seconds) / (1 + sums_[a].samples);
+      result[a] = (predicted + sums(a).sum_s) / (1 + samples(a));
     }
     const double best = *std::min_element(result.begin(), result.end());
     for (double& m : result)
@@ -77,23 +68,18 @@ class tally {
     const std::vector<double> all = means();
     for (std::size_t a = 0; a < priors_.size(); ++a) {
       if (priors_[a].arm != arm) continue;
-      const sums& s = sums_[a];
-      if (s.samples == 0 && priors_[a].measured_only) return std::nullopt;
-      if (s.samples < 2) return arm_posterior{all[a], priors_[a].spread};
-      const double mean_log = s.logs / s.samples;
-      const double variance = std::max(0.0, s.squares / s.samples - mean_log * mean_log);
-      return arm_posterior{all[a], std::sqrt(variance / (s.samples - 1))};
+      if (samples(a) == 0 && priors_[a].measured_only) return std::nullopt;
+      if (samples(a) < 2) return arm_posterior{all[a], priors_[a].spread};
+      return arm_posterior{all[a], std::sqrt(sums(a).variance() / (samples(a) - 1))};
     }
     return std::nullopt;
   }
 
  private:
-  struct sums {
-    int samples = 0;
-    double seconds = 0, logs = 0, squares = 0;
-  };
+  sample_sums sums(std::size_t a) const { return times_[a] ? times_[a]->sums : sample_sums{}; }
+
   std::vector<arm_prior> priors_;
-  std::vector<sums> sums_;
+  std::vector<const arm_times*> times_;  // by place in priors_; null: no sample
 };
 
 /// Base of policies that always run one arm. Some calls are timed, for statistics.
@@ -101,7 +87,7 @@ class constant_policy : public policy {
  public:
   constant_policy(std::vector<arm_prior> priors, int arm) : tally_(std::move(priors)), arm_(arm) {}
 
-  void learn(std::span<const observation> merged, std::int64_t) override { tally_.add(merged); }
+  void learn(const arm_book& book) override { tally_.read(book); }
   epoch_plan plan(const planning_input& now) override {
     return {.incumbent = arm_,
             .length = int(std::clamp<std::int64_t>(now.calls, 64, 1 << 30)),

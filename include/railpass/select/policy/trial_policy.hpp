@@ -27,9 +27,9 @@ class trial_policy : public policy {
       if (tally_.arms()[a].native) incumbent_ = a;
   }
 
-  void learn(std::span<const observation> merged, std::int64_t) override {
-    tally_.add(merged);
-    for (const observation& o : merged)
+  void learn(const arm_book& book) override {
+    tally_.read(book);
+    for (const observation& o : book.merged())
       for (std::size_t a = 0; a < samples_.size(); ++a)
         if (tally_.arms()[a].arm == o.arm) samples_[a].push_back(o.seconds);
   }
