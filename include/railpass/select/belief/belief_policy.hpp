@@ -160,8 +160,6 @@ class belief_policy : public policy {
 
   /// Native is replaced by an arm that is cheaper by this many standard deviations.
   static constexpr double confident = 0.7;
-  /// Predictions with less spread are trusted without measurements.
-  static constexpr double trusted_spread = 0.45;
   /// Predictions off by more than this (in the logarithm: 2.2 times) are wrong.
   static constexpr double misfit = 0.8;
   /// Cost of an arm's first call beyond its prediction, until some arms were tried.

@@ -102,8 +102,6 @@ class guarded_policy : public policy {
   // The cost of a first call before any was measured, in native calls; has the weight of one call.
   static constexpr double first_call_risk = 5;
   static constexpr double remembered_pairs = 64;
-  // Predictions with less spread come from times of this machine.
-  static constexpr double trusted_spread = 0.45;
   // Within this factor (in the logarithm), an arm's time is unchanged since an earlier run.
   static constexpr double as_before = 0.4;
   static constexpr double remembered_as = 4;  // pairs
