@@ -278,7 +278,7 @@ TEST_CASE("a change is noticed in whatever arm was played most") {
   CHECK(noticed);
 }
 
-TEST_CASE("slow calls of an algorithm are the machine's until others were played as well") {
+TEST_CASE("slow calls of an arm are the machine's until others were played as well") {
   random_stream r(8);
   taught b(priors());
   const auto play = [&](int arm, int count, int epoch) {
@@ -299,7 +299,7 @@ TEST_CASE("slow calls of an algorithm are the machine's until others were played
   }
 }
 
-TEST_CASE("an algorithm with frequent slow calls is charged for them") {
+TEST_CASE("an arm with frequent slow calls is charged for them") {
   random_stream r(6);
   taught b(priors());
   for (int e = 0; e < 40; ++e) {

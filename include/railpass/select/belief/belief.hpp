@@ -81,8 +81,8 @@ class belief {
   double mean(int a) const { return mean_[std::size_t(a)]; }
   const covariance& covariances() const { return cov_; }
   double variance(int a) const { return cov_(a, a); }
-  /// ln of the cost of a call: the mean of its logarithm and what its algorithm's tail adds.
-  double cost(int a) const { return mean(a) + tail(a); }
+  /// ln of the cost of a call: the mean of its logarithm and what slow calls add.
+  double cost(int a) const { return mean(a) + arms_[std::size_t(a)].tail; }
   /// Variance of ln(seconds) from call to call.
   double noise_variance() const { return noise_variance_; }
   /// Samples applied so far.
@@ -147,11 +147,9 @@ class belief {
     double own_spread = 0;
     double predicted = 0;  // ln(seconds)
     std::int64_t samples = 0;
+    double tail = 0;  // what slow calls add to the logarithm of its cost
     std::optional<double> bad_first{};
     bool doubted = false;  // the last sample looked like an outlier
-  };
-  struct family_tail {
-    double calls = 0, outliers = 0, excess = 0;
   };
   // Samples of one arm in one epoch; times are logarithms.
   struct summary {
@@ -160,18 +158,10 @@ class belief {
     double mean = 0;
     double most = 0;  // of all samples
     double squares = 0;
-    int outliers = 0;
-    double excess = 0;
+    int outliers = 0;  // slower than those
     int total() const { return kept + outliers; }
   };
 
-  double tail(int a) const;
-  /// Number of calls in tails_.
-  double remembered_calls() const {
-    double calls = 0;
-    for (const family_tail& t : tails_) calls += t.calls;
-    return calls;
-  }
   /// The correlation of errors within an algorithm, from 0 to 1. Predictions interpolated from
   /// times of the algorithm at similar sizes already contain the common part: on nine simulated
   /// machines their errors were almost independent, even for the next segment size.
@@ -185,7 +175,6 @@ class belief {
     return std::exp(-0.5 * x * x / variance) / std::sqrt(2 * std::numbers::pi * variance);
   }
   std::vector<summary> summarise(const arm_book& book) const;
-  int index_of_family(int number);
   void spread_out(double common, double own);
   void watch(const summary& s);
   void begin_anew(const summary& seen);
@@ -196,8 +185,6 @@ class belief {
   void correct_level();
 
   std::vector<arm_state> arms_;
-  std::vector<int> families_;  // their numbers in the priors
-  std::vector<family_tail> tails_;
   std::vector<double> mean_;
   covariance cov_;
   double most_ = -std::numeric_limits<double>::infinity();  // of all samples
@@ -217,10 +204,8 @@ inline belief::belief(std::span<const arm_prior> arms) : cov_(int(arms.size())) 
   double best = 0, squares = 0;
   int predicted = 0;
   for (const arm_prior& p : arms) {
-    arms_.push_back({.number = p.arm,
-                     .family = index_of_family(p.family),
-                     .native = p.native,
-                     .own_spread = p.spread});
+    arms_.push_back(
+        {.number = p.arm, .family = p.family, .native = p.native, .own_spread = p.spread});
     if (p.measured_only) continue;
     best = predicted == 0 ? p.log_seconds : std::min(best, p.log_seconds);
     ++predicted;
@@ -254,46 +239,15 @@ inline belief::belief(std::span<const arm_prior> arms) : cov_(int(arms.size())) 
   }
 }
 
-inline int belief::index_of_family(int number) {
-  const auto known = std::find(families_.begin(), families_.end(), number);
-  const auto index = int(known - families_.begin());
-  if (known == families_.end()) {
-    families_.push_back(number);
-    tails_.emplace_back();
-  }
-  return index;
-}
-
 inline void belief::replace(int a, const arm_prior& by) {
   arms_[std::size_t(a)] = {.number = by.arm,
-                           .family = index_of_family(by.family),
+                           .family = by.family,
                            .native = by.native,
                            .own_spread = by.spread,
                            .predicted = by.log_seconds};
   mean_[std::size_t(a)] = by.log_seconds;
   for (int j = 0; j < size(); ++j) cov_(a, j) = cov_(j, a) = 0;
   cov_(a, a) = by.spread * by.spread;
-}
-
-/// The amount that rare slow calls of an arm's algorithm add to the logarithm of its cost. The
-/// amount is 0 unless the algorithm clearly has more slow calls than the other algorithms. Until
-/// these have run, too, slow calls are attributed to the machine.
-inline double belief::tail(int a) const {
-  const family_tail& mine = tails_[std::size_t(arms_[std::size_t(a)].family)];
-  if (mine.outliers < 4) return 0;
-  double calls = 20, outliers = 0.4, excess = 20 * 0.35;  // pseudo-calls
-  for (const family_tail& t : tails_)
-    if (&t != &mine) {
-      calls += t.calls;
-      outliers += t.outliers;
-      excess += t.excess;
-    }
-  const double share = (mine.outliers + outliers) / (mine.calls + calls);
-  const double spread = std::sqrt(share * (1 - share) * (1 / mine.calls + 1 / calls));
-  if (mine.outliers / mine.calls - outliers / calls <= 4 * spread) return 0;
-  const double usual = excess / calls;
-  const double own = (mine.excess + 20 * usual) / (mine.calls + 20);
-  return std::max(0.0, std::log((1 + own) / (1 + usual)));
 }
 
 inline std::vector<belief::summary> belief::summarise(const arm_book& book) const {
@@ -320,7 +274,6 @@ inline std::vector<belief::summary> belief::summarise(const arm_book& book) cons
         s.squares += (y - s.mean) * (y - s.mean);
       } else if (y > middle) {
         ++s.outliers;
-        s.excess += std::exp(y - s.mean) - 1;
       }
     }
     result.push_back(s);
@@ -395,7 +348,7 @@ inline void belief::keep_to_samples(const arm_book& book) {
       least = std::log(quickest_s), most = std::log(slowest_s);
     }
     // The limit is for the expected cost, which tail and variance increase.
-    const double beyond = tail(i) + cov_(i, i) / 2;
+    const double beyond = a.tail + cov_(i, i) / 2;
     double& mean = mean_[std::size_t(i)];
     mean = std::max(std::min(mean, most + twice - beyond), least - twice);
   }
@@ -477,14 +430,7 @@ inline void belief::learn(const arm_book& book, int incumbent) {
     noise_weight_ = std::min(200.0, noise_weight_ + weight);
   };
   if (freedom > 0) refine_noise(squares, freedom);
-  for (const summary& s : epoch) {
-    family_tail& t = tails_[std::size_t(arms_[std::size_t(s.arm)].family)];
-    t.calls += s.total();
-    t.outliers += s.outliers;
-    t.excess += s.excess;
-  }
-  if (remembered_calls() > 4000)
-    for (family_tail& t : tails_) t = {t.calls / 2, t.outliers / 2, t.excess / 2};
+  for (arm_state& a : arms_) a.tail = std::log1p(book.tail(a.number));
 
   // Applies the common offset first: arms in order of their distance from the typical residual.
   std::vector<std::pair<double, int>> residuals;

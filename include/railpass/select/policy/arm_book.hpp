@@ -149,18 +149,21 @@ class arm_book {
   }
 
   /// The share that slow calls add to the arm's mean time; 0 unless the arm clearly has more slow
-  /// calls than all other arms.
+  /// calls than all other arms. Until these have run, too, slow calls are attributed to the
+  /// machine.
   double tail(int arm) const {
+    constexpr double least_slow = 3, deviations = 3;
     slow_sums mine, all;
     for (const arm_times& a : arms_) {
       if (a.arm == arm) mine = a.slow;
       all.add(a.slow);
     }
-    if (mine.slow < 2) return 0;
+    if (mine.slow < least_slow) return 0;
     const double others = all.calls - mine.calls + 10, slow = all.slow - mine.slow + 0.5;
     const double share = all.slow / all.calls;
     const double spread = std::sqrt(share * (1 - share) * (1 / mine.calls + 1 / others));
-    return mine.slow / mine.calls - slow / others > 2 * spread ? mine.excess / mine.calls : 0;
+    const double more = mine.slow / mine.calls - slow / others;
+    return more > deviations * spread ? mine.excess / mine.calls : 0;
   }
 
  private:
