@@ -67,9 +67,9 @@ class recalling_policy final : public select::policy {
   }
 
  private:
-  // Single calls differ by at least least_noise (in the logarithm). A smaller difference from
-  // earlier runs than as_before, or than the calls' own noise explains, is no change.
-  static constexpr double least_noise = 0.2, as_before = 0.3, deviations = 3;
+  // Single calls differ by at least least_noise (in the logarithm). A difference from earlier runs
+  // that the calls' own noise explains is no change.
+  static constexpr double least_noise = 0.2, deviations = 3;
   static constexpr std::int64_t enough = 2;        // calls of an arm
   static constexpr int soon = 8;                   // calls until the decision
   static constexpr std::int64_t last_look = 1000;  // call: by then what was measured counts
@@ -106,7 +106,7 @@ class recalling_policy final : public select::policy {
     return freedom > 0 ? std::max(least_noise, std::sqrt(squares / freedom)) : least_noise;
   }
   static bool differs(double by, double variance) {
-    return std::abs(by) > std::max(as_before, deviations * std::sqrt(variance));
+    return std::abs(by) > std::max(select::as_before, deviations * std::sqrt(variance));
   }
 
   void compare() {

@@ -167,9 +167,13 @@ class belief_policy : public policy {
 
   const belief& beliefs() const { return belief_; }
   std::span<const outsider> outsiders() const { return outsiders_; }
+  /// An arm's times in this run, by place in arms(); null: no sample.
+  const arm_times* times_of(int place) const {
+    return book_ ? book_->find(priors_[std::size_t(place)].arm) : nullptr;
+  }
   /// Call at which an arm was last seen, by place in arms(); 0: never.
   std::int64_t last_seen(int place) const {
-    const arm_times* const times = book_ ? book_->find(priors_[std::size_t(place)].arm) : nullptr;
+    const arm_times* const times = times_of(place);
     return times ? times->last_seen : 0;
   }
   /// ln of the expected time of an outsider's call if predictions are off by `error`.
@@ -305,10 +309,8 @@ class belief_policy : public policy {
   }
 
   /// Whether the arm in use takes as long as in an earlier run of the context.
-  bool is_as_before() const {
-    const arm_prior& p = active_prior(incumbent_);
-    return p.remembered && belief_.samples(incumbent_) > 0 &&
-           std::abs(belief_.mean(incumbent_) - p.log_seconds) <= misfit / 2;
+  bool is_incumbent_as_before() const {
+    return is_as_before(active_prior(incumbent_), times_of(place_of(incumbent_)));
   }
 
   /// Calls of an epoch while much is unknown, and the most calls of an epoch. The limit grows with
@@ -321,8 +323,9 @@ class belief_policy : public policy {
     if (incumbent_ != native_ && belief_.samples(incumbent_) == 0) return 3;
     const double kappa = now.merge_cost_s / std::exp(belief_.expected(incumbent_));
     // Arms as fast as in earlier runs are checked more rarely.
-    const double usual = is_as_before() ? std::max(2 * kappa / merge_share, shortest_as_before)
-                                        : std::max(kappa / merge_share, shortest_usual);
+    const double usual = is_incumbent_as_before()
+                             ? std::max(2 * kappa / merge_share, shortest_as_before)
+                             : std::max(kappa / merge_share, shortest_usual);
     return std::min(std::max(usual, double(now.calls) / 100),
                     usual * std::pow(2.0, std::min(30, epochs_since_change())));
   }

@@ -55,7 +55,7 @@ class knowledge_gradient final : public belief_policy {
       return first;
     }
     double length = longest_length(now);
-    if (!is_as_before()) length = std::min(early_length(), length);
+    if (!is_incumbent_as_before()) length = std::min(early_length(), length);
     std::vector<int> explore = worth_exploring(now, length);
     if (try_native && std::ranges::find(explore, place_of(native())) == explore.end())
       explore.push_back(place_of(native()));

@@ -102,8 +102,6 @@ class guarded_policy : public policy {
   // The cost of a first call before any was measured, in native calls; has the weight of one call.
   static constexpr double first_call_risk = 5;
   static constexpr double remembered_pairs = 64;
-  // Within this factor (in the logarithm), an arm's time is unchanged since an earlier run.
-  static constexpr double as_before = 0.4;
   static constexpr double remembered_as = 4;  // pairs
   // The cost of an arm's call beyond its time where ranks share cores, in native's times.
   static constexpr double hidden_on_shared_cores = 0.25;
@@ -165,13 +163,7 @@ class guarded_policy : public policy {
     return kept > 0 ? sum / kept : most_s;
   }
 
-  /// Whether the arm in use takes as long as in an earlier run.
-  bool is_as_before() const {
-    const arm_times* const a = times_of(in_use_);
-    const arm_prior& p = arms()[std::size_t(in_use_)];
-    return p.remembered && a && std::abs(std::log(a->level_s) - p.log_seconds) <= as_before;
-  }
-  void remember(known_arm& a, double level_s) const;
+  void remember(known_arm& a, const arm_times& now) const;
   void note_cost(const arm_times& a, int place);
   void meet(known_arm& a, std::span<const double> own_s, std::span<const double> native_s);
   void note_noise(std::span<const double> times_s);
@@ -251,7 +243,7 @@ inline void guarded_policy::learn(const arm_book& book) {
     note_cost(one, place);
     known_arm& a = at(place);
     const bool in_use = place == in_use_;
-    if (one.level_before_s == 0) remember(a, one.level_s);
+    if (one.level_before_s == 0) remember(a, one);
     if (place != native_) {
       if (native || !in_use) {
         if (!native_s.empty() && !one.after_itself_s.empty()) meet(a, one.after_itself_s, native_s);
@@ -268,11 +260,9 @@ inline void guarded_policy::learn(const arm_book& book) {
 }
 
 /// An arm that takes as long as in an earlier run keeps that run's comparison with native.
-inline void guarded_policy::remember(known_arm& a, double level_s) const {
+inline void guarded_policy::remember(known_arm& a, const arm_times& now) const {
   const arm_prior &own = arms()[std::size_t(a.place)], &native = arms()[std::size_t(native_)];
-  if (a.place == native_ || !own.remembered || !native.remembered ||
-      std::abs(std::log(level_s) - own.log_seconds) > as_before)
-    return;
+  if (a.place == native_ || !native.remembered || !is_as_before(own, &now)) return;
   a.pairs = remembered_as;
   a.own = remembered_as;
   a.native = remembered_as * std::exp(native.log_seconds - own.log_seconds);
@@ -396,8 +386,8 @@ inline void guarded_policy::add_meetings(epoch_plan& p, const planning_input& no
   if (in_use_ != native_) {
     // Several plans ahead, because an expensive synchronisation may be late.
     const known_arm* const a = find(in_use_);
-    const double from =
-        double(std::max(met_at_, is_as_before() ? 4 * first_meeting : first_meeting));
+    const bool was_met = is_as_before(arms()[std::size_t(in_use_)], times_of(in_use_));
+    const double from = double(std::max(met_at_, was_met ? 4 * first_meeting : first_meeting));
     // A call may hold the rest of the call before it, so the second call counts.
     const int calls = all_wait_ && a && a->pairs > 0 && lead(*a) > 3 * deviation(*a) ? 1 : 2;
     double most = 64 * from;  // calls to the next comparison

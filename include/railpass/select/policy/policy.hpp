@@ -9,6 +9,7 @@
 #include "railpass/base/error.hpp"
 #include "railpass/select/policy/arm_book.hpp"
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -42,6 +43,15 @@ struct arm_prior {
 /// Predictions with less spread come from times of this machine, and are trusted without
 /// measurements.
 inline constexpr double trusted_spread = 0.45;
+/// Within this factor (in the logarithm), an arm's time is unchanged since an earlier run.
+inline constexpr double as_before = 0.4;
+
+/// Whether an arm takes as long as in an earlier run, by its latest samples.
+/// @param now its times in this run; null: no sample
+inline bool is_as_before(const arm_prior& earlier, const arm_times* now) {
+  return earlier.remembered && now &&
+         std::abs(std::log(now->usual_s()) - earlier.log_seconds) <= as_before;
+}
 
 /// A call of the next epoch that runs another arm than the incumbent. `position` counts the
 /// context's calls from the one at which the plan becomes active.
