@@ -5,10 +5,12 @@ of the library and of the program in one file: no two of them give one name to d
     headers.py SOURCE_DIR FOLDER facade|no-facade -- COMPILER FLAGS...
 
 Programs reach the headers of algorithms through the registry alone, so the headers of one collective
-share a file. FOLDER is for these files: with ccache before the COMPILER those that nothing has changed
+share a file. A header that a source file of the project includes first compiles on its own if that source
+file compiles. FOLDER is for these files: with ccache before the COMPILER those that nothing has changed
 for cost next to nothing.
 """
 
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -27,8 +29,19 @@ def needs_boost(header):
                             "array_view.hpp", "cartesian.hpp", "halo_exchange.hpp")
 
 
+def name_of(header):
+    return str(header.relative_to(ROOT)).removeprefix("include/")
+
+
+def included_first():
+    """Names of the headers that come first in a source file."""
+    sources = [p for folder in ("collectives", "lib", "tests/unit") for p in (ROOT / folder).rglob("*.cpp")]
+    found = (re.search(r'^#include [<"](.+?)[>"]', p.read_text(), re.MULTILINE) for p in sources)
+    return {include[1] for include in found if include}
+
+
 def compile_alone(headers):
-    names = [str(header.relative_to(ROOT)).removeprefix("include/") for header in headers]
+    names = [name_of(header) for header in headers]
     source = FOLDER / ("all" if len(names) > 100 else names[0].replace("/", "_")).removesuffix(".hpp")
     source = source.with_suffix(".cpp")
     source.write_text("".join(f'#include "{name}"\n' for name in names))
@@ -45,8 +58,9 @@ def compiled_together():
     algorithms = [p for p in headers if p.parent.parent == ROOT / "collectives"]
     for _, of_a_collective in groupby(algorithms, lambda p: p.parent):
         yield list(of_a_collective)
+    proven = included_first()
     for header in headers:
-        if header not in algorithms:
+        if header not in algorithms and name_of(header) not in proven:
             yield [header]
     # Some headers of lib are lists that one other file includes.
     yield headers + [p for p in sorted((ROOT / "lib").rglob("*.hpp")) if "#pragma once" in p.read_text()]
