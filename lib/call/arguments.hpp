@@ -5,7 +5,7 @@
 #pragma once
 
 #include "lib/call/call.hpp"
-#include "lib/sets/neighbor_call.hpp"
+#include "lib/call/neighbor_call.hpp"
 
 namespace railpass::internal::arguments_of {
 

@@ -5,8 +5,8 @@
 // it communicates.
 #pragma once
 
-#include "lib/sets/neighbor_call.hpp"
-#include "lib/sets/neighbors.hpp"
+#include "lib/call/neighbor_call.hpp"
+#include "lib/call/neighbors.hpp"
 
 namespace railpass::internal {
 

@@ -11,12 +11,12 @@
 #include "lib/exec/execution.hpp"
 #include "lib/group/hosts.hpp"
 #include "lib/group/known_placements.hpp"
-#include "lib/group/memory_slot.hpp"
 #include "lib/group/node_memory.hpp"
 #include "lib/group/place_book.hpp"
 #include "lib/group/shared_clock.hpp"
 #include "lib/rails/mpi/place.hpp"
 #include "lib/rails/mpi/rank_map.hpp"
+#include "lib/tuner/memory_slot.hpp"
 
 #include <mpi.h>
 

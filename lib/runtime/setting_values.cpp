@@ -2,8 +2,8 @@
 #include "lib/runtime/setting_values.hpp"
 
 #include "collectives/registry.hpp"
+#include "lib/call/neighbor_call.hpp"
 #include "lib/files/files.hpp"
-#include "lib/sets/neighbor_call.hpp"
 #include "railpass/base/names.hpp"
 #include "railpass/select/policies.hpp"
 

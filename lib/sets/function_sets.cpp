@@ -3,9 +3,9 @@
 
 #include "collectives/collective.hpp"
 #include "lib/call/inside.hpp"
+#include "lib/call/neighbor_call.hpp"
 #include "lib/group/same_on_all.hpp"
 #include "lib/runtime/process.hpp"
-#include "lib/sets/neighbor_call.hpp"
 #include "lib/tuner/arm_table.hpp"
 #include "lib/tuner/communicator_state.hpp"
 #include "railpass/base/float_environment.hpp"

@@ -2,7 +2,6 @@
 #include "lib/sets/neighbor_set.hpp"
 
 #include "lib/buffers/call_buffers.hpp"
-#include "lib/buffers/verify.hpp"
 #include "lib/call/inside.hpp"
 #include "lib/call/judgement.hpp"
 #include "lib/call/own_errors.hpp"
@@ -10,6 +9,7 @@
 #include "lib/sets/neighbor_versions.hpp"
 #include "lib/tuner/arm_table.hpp"
 #include "lib/tuner/communicator_state.hpp"
+#include "lib/tuner/verify.hpp"
 
 #include <algorithm>
 #include <array>

@@ -5,8 +5,8 @@
 // All calls on the communicator are one context, because only some ranks know counts and datatypes.
 #pragma once
 
-#include "lib/sets/neighbor_call.hpp"
-#include "lib/sets/neighbors.hpp"
+#include "lib/call/neighbor_call.hpp"
+#include "lib/call/neighbors.hpp"
 #include "railpass/select/lockstep/beginning.hpp"
 
 #include <memory>

@@ -15,7 +15,7 @@
 // datatype may be freed and its handle reused, so equal arguments cannot be recognised.
 #pragma once
 
-#include "lib/sets/neighbors.hpp"
+#include "lib/call/neighbors.hpp"
 #include "lib/tuner/joint_lockstep.hpp"
 #include "railpass/base/settings.hpp"
 

@@ -2,9 +2,9 @@
 #include "lib/tuner/arm_table.hpp"
 
 #include "lib/call/judgement.hpp"
+#include "lib/call/neighbor_call.hpp"
 #include "lib/runtime/process.hpp"
 #include "lib/runtime/setting_values.hpp"
-#include "lib/sets/neighbor_call.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/select/lockstep/followed_context.hpp"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/tuner/session.hpp"
 
-#include "lib/buffers/verify.hpp"
 #include "lib/call/inside.hpp"
 #include "lib/call/judgement.hpp"
 #include "lib/runtime/process.hpp"
+#include "lib/tuner/verify.hpp"
 #include "railpass/base/float_environment.hpp"
 #include "railpass/base/hash.hpp"
 #include "railpass/base/settings.hpp"

@@ -19,7 +19,7 @@ COMPILER = sys.argv[split + 1:]
 # Who is above the layers: what users include may use only base, the command line everything.
 DEPENDS["api"] = {"base"}
 DEPENDS["facade"] = {"api"}
-DEPENDS["session"].add("api")
+DEPENDS["calls"].add("api")
 DEPENDS["halo"].add("api")
 DEPENDS["c"].add("api")
 DEPENDS["preload"].add("api")
@@ -38,14 +38,15 @@ PLACES = [("include/railpass/mpi.hpp", "api"), ("include/railpass/options.hpp", 
           ("include/railpass/fit/", "fit"), ("include/railpass/transport/", "transport"),
           ("include/railpass/", "facade"),
           ("models/", "models"), ("collectives/", "collectives"), ("lib/cli/", "cli"), ("lib/measure/", "measure"),
-          *((f"lib/{room}/", "session") for room in ("call", "buffers", "group", "tuner", "sets", "runtime")),
+          *((f"lib/{room}/", "calls") for room in ("call", "buffers", "group")),
+          *((f"lib/{room}/", "session") for room in ("tuner", "sets", "runtime")),
           ("lib/rails/communicator/", "session"), ("lib/halo/", "halo"), ("lib/c/", "c"), ("lib/preload/", "preload"),
           ("lib/exec/", "exec"), ("lib/rails/", "rails"), ("lib/files/", "files"), ("lib/report/", "report"), ("lib/tune/", "tune")]
 
 # Which layers may include what is not ours.
 OUTSIDE = {"Eigen/": {"fit", "tune"}, "nlohmann/": {"files", "report", "tune", "cli"}, "CLI/": {"cli"}, "boost/": {"facade", "rails"},
            "sqlite3.h": {"store"}, "re2/": {"tune"},
-           "mpi.h": {"api", "rails", "exec", "session", "halo", "c", "measure", "preload", "cli"}}
+           "mpi.h": {"api", "rails", "exec", "calls", "session", "halo", "c", "measure", "preload", "cli"}}
 
 USERS_HEADERS = [str(p.relative_to(ROOT)) for p in sorted((ROOT / "include/railpass").glob("*.hpp"))
                  if p.name not in ("options.hpp", "version.hpp")]  # part of mpi.hpp; macros alone

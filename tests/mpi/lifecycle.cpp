@@ -3,9 +3,9 @@
 // What happens around the calls: communicators that come and go, ranks that disagree, wrong
 // arguments, calls that have nothing to tune.
 #include "collectives/registry.hpp"
-#include "lib/buffers/verify.hpp"
 #include "lib/files/files.hpp"
 #include "lib/runtime/process.hpp"
+#include "lib/tuner/verify.hpp"
 #include "railpass/mpi.hpp"
 #include "railpass/select/belief/prior.hpp"
 #include "support/catch.hpp"

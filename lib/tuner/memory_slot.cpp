@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/group/memory_slot.hpp"
+#include "lib/tuner/memory_slot.hpp"
 
 #include "lib/tuner/joint_lockstep.hpp"
 

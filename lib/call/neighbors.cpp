@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/sets/neighbors.hpp"
+#include "lib/call/neighbors.hpp"
 
 #include "lib/call/arguments.hpp"
 #include "lib/exec/binding.hpp"

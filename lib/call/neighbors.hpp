@@ -4,7 +4,7 @@
 // edge of a neighbour ends in which edge here.
 #pragma once
 
-#include "lib/sets/neighbor_call.hpp"
+#include "lib/call/neighbor_call.hpp"
 
 #include <mpi.h>
 

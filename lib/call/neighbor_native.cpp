@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/call/inside.hpp"
-#include "lib/sets/neighbor_call.hpp"
+#include "lib/call/neighbor_call.hpp"
 
 namespace railpass::internal {
 

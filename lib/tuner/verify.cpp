@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/buffers/verify.hpp"
+#include "lib/tuner/verify.hpp"
 
 #include "lib/buffers/datatype.hpp"
 #include "lib/buffers/sum_rounding.hpp"
