@@ -84,10 +84,10 @@ struct arm_times {
   sample_sums sums{};
   slow_sums slow{};
 
-  // Of the latest synchronisation that has samples of the arm:
+  // From the latest synchronisation that has samples of the arm:
   std::vector<double> all_s{}, after_itself_s{};
   double level_s = 0;                 ///< of the calls after itself, if there are any
-  double level_before_s = 0;          ///< in the synchronisation before; 0: there is none
+  double level_before_s = 0;          ///< the level in the synchronisation before; 0 without one
   std::int64_t last_seen = 0;         ///< calls of the context so far
   std::array<double, many> ring_s{};  ///< the latest samples
 
