@@ -14,9 +14,9 @@
 #include "lib/group/node_memory.hpp"
 #include "lib/group/place_book.hpp"
 #include "lib/group/shared_clock.hpp"
+#include "lib/group/slot_tenants.hpp"
 #include "lib/rails/mpi/place.hpp"
 #include "lib/rails/mpi/rank_map.hpp"
-#include "lib/tuner/memory_slot.hpp"
 
 #include <mpi.h>
 

@@ -17,9 +17,8 @@ namespace railpass::internal {
 /// Zeros without samples.
 inline select::sampled_times times_of(const select::arm_record& r) {
   if (r.sums.samples == 0) return {};
-  select::sampled_times times{.samples = r.sums.samples,
-                              .mean_s = r.sums.mean_s(),
-                              .spread = std::sqrt(r.sums.variance())};
+  select::sampled_times times{
+      .samples = r.sums.samples, .mean_s = r.sums.mean_s(), .spread = std::sqrt(r.sums.variance())};
   if (!r.some_s.empty())
     times.quantiles = {.low_s = r.some_s.quantile(0.1),
                        .median_s = r.some_s.quantile(0.5),

@@ -5,42 +5,14 @@
 #pragma once
 
 #include "lib/group/node_memory.hpp"
-#include "lib/group/place_book.hpp"
+#include "lib/group/slot_tenants.hpp"
 
-#include <array>
 #include <cstdint>
-#include <vector>
 
 namespace railpass::internal {
 
 class base_lane;
 class joint_lockstep;
-
-/// The owner of a slot on this rank.
-class slot_tenant {
- public:
-  /// Number of its calls; equal on all its ranks once they are in the same call.
-  virtual std::uint64_t calls() const = 0;
-  /// False after a failure: then it is unknown what other ranks still read.
-  virtual bool may_give_up_slot() const = 0;
-  /// Called while no rank is in a call of the tenant. Destroys the tenant's memory_slot; does not
-  /// throw.
-  virtual void give_up_slot() = 0;
-
- protected:
-  slot_tenant() = default;
-  ~slot_tenant() = default;
-};
-
-/// The tenants of a base, by slot.
-struct slot_tenants {
-  struct entry {
-    slot_tenant* who = nullptr;
-    const base_lane* lane = nullptr;
-    std::uint64_t calls_when_asked = ~std::uint64_t{0};  // at the last request for a slot
-  };
-  std::array<entry, place_book::most_slots> of_slot;
-};
 
 /// A slot that has been taken, and this rank's use of its memory. The tenant may have to give up
 /// the slot only if no rank has MPI_THREAD_MULTIPLE.

@@ -283,8 +283,9 @@ void tuned_contexts::add_near(const knowledge::near_search& wanted,
     found.push_back({.distance = away.distance, .octaves = away.octaves});
     for (const select::arm_record& r : steps().records(i)) {
       if (r.some_s.empty()) continue;
-      found.back().known.arms.push_back(
-          {.arm = contexts_[std::size_t(i)].name_of(r.arm), .calls = r.calls, .times = times_of(r)});
+      found.back().known.arms.push_back({.arm = contexts_[std::size_t(i)].name_of(r.arm),
+                                         .calls = r.calls,
+                                         .times = times_of(r)});
     }
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // How a rank stands with the other ranks of a communicator, a function set or a region, from its
-// first call to its end. One table has all changes; docs/explanation/agreement.md draws it.
+// first call to its end. One table has all changes; docs/explanation/design.md draws it.
 #pragma once
 
 #include <cstddef>
