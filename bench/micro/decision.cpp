@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What choosing costs: a settled call, learning and planning on rank 0, and a new context's prior.
+// The cost of choosing: a settled call, learning and planning on rank 0, and a new context's prior.
 #include "railpass/select/belief/prior.hpp"
 #include "railpass/select/lockstep/lockstep.hpp"
 #include "railpass/select/policies.hpp"

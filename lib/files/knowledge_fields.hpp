@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The fields of knowledge, in files that people read and in those of the store, which keeps the
-// values of a context without their names: new fields of contexts and arms come last.
+// The fields of knowledge in JSON files and in the store. The store keeps the values of a context
+// without names, so new fields of contexts and arms come last.
 #pragma once
 
 #include "lib/files/statistics_fields.hpp"

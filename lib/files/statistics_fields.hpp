@@ -73,8 +73,7 @@ inline void visit(auto& v, is<select::context_statistics> auto& c) {
       c.baseline, nonempty);
   v({"mean_bytes",
      "mean size of the timed calls of gatherv, scatterv, all_to_allv or all_to_allw; from_bytes "
-     "and "
-     "to_bytes are the smallest and the largest size"},
+     "and to_bytes are the smallest and the largest size"},
     c.mean_bytes);
   v({"skew_s", "arrival imbalance of the ranks, median"}, c.skew_s);
   v("skew_p90_s", c.skew_p90_s);

@@ -48,7 +48,7 @@ struct place {
 };
 static_assert(sizeof(place) == 192);
 
-// Of the bytes before the checksum.
+// The hash of all bytes before the checksum.
 std::uint64_t checksum_of(const place& p) {
   return fnv1a({reinterpret_cast<const char*>(&p), offsetof(place, checksum)});
 }

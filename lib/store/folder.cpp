@@ -203,8 +203,8 @@ std::optional<lease> lease::take(const fs::path& folder) {
   files::write_text((folder / name).string(), std::to_string(now_s() + lease_s) + owner_of_leases(),
                     files::durability::in_time);
   lease mine(folder / name);
-  // Of two processes at the same time, at least one sees the other's lease, because both write
-  // first.
+  // Both of two processes write a lease before they look, so at least one finds the other's
+  // lease.
   if (others_have_it()) return std::nullopt;
   return mine;
 }

@@ -75,7 +75,7 @@ TEST_CASE("ranks of one host measure what a call costs the program by the clock 
   for (const auto& context : process::get()->statistics().contexts) {
     if (context.communicator != "shares a clock") continue;
     REQUIRE(context.core_given_share);
-    if (*context.core_given_share > 0.1) continue;  // where cores are shared the clock tells little
+    if (*context.core_given_share > 0.1) continue;  // ranks share cores: few times are costs
     REQUIRE(context.cost_share);
     CHECK((*context.cost_share > 0 && *context.cost_share <= 1));
   }

@@ -13,7 +13,7 @@ enum class standing : std::uint8_t {
   undecided,  ///< the ranks have not agreed whether they tune; calls are native
   tuned,      ///< the ranks choose arms together
   stopping,   ///< after a failure, until the ranks agree from which call on they are native
-  apart,      ///< this rank or another rank makes no further call with the others: calls fail
+  apart,      ///< some rank makes no further call with the other ranks: calls fail
   native,     ///< calls are native from the same call on all ranks, for good
   ended       ///< it has ended on this rank; calls are native
 };
@@ -23,7 +23,7 @@ enum class turn : std::uint8_t {
   refusal,    ///< a rank cannot or need not tune, or the ranks' calls or devices forbid tuning
   failure,    ///< this rank's part of a call has failed, or another rank has told of its failure
   fallback,   ///< after a failure, the ranks have agreed from which call on they are native
-  departure,  ///< this rank makes no further call with the others, or another rank has said so
+  departure,  ///< some rank makes no further call with the other ranks
   end         ///< the communicator or MPI ends
 };
 
