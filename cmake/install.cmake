@@ -4,7 +4,7 @@
 include(CMakePackageConfigHelpers)
 
 get_property(railpass_header_layers GLOBAL PROPERTY RAILPASS_HEADER_LAYERS)
-list(REMOVE_ITEM railpass_header_layers railpass_knowledge railpass_transport)  # the library's own
+list(REMOVE_ITEM railpass_header_layers railpass_knowledge)  # the library's own
 set(railpass_targets railpass ${railpass_header_layers})
 if(RAILPASS_WITH_BOOST_MPI)
   list(APPEND railpass_targets railpass_boost_mpi)

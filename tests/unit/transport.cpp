@@ -4,6 +4,7 @@
 // times, and peers that break the protocol. Real rails are in tests/rails.
 #include "railpass/transport/transport.hpp"
 
+#include "railpass/transport/credit.hpp"
 #include "railpass/transport/strategies.hpp"
 #include "support/catch.hpp"
 #include "support/seed.hpp"

@@ -63,11 +63,9 @@ class mailbox {
   const std::deque<message_ptr>& posted() const { return posted_; }
   std::deque<envelope_ptr> take_all_unexpected() { return std::exchange(unexpected_, {}); }
 
-  /// Whether nothing waits here and all started sends have left.
-  bool is_idle() const { return posted_.empty() && unexpected_.empty() && unsent == 0; }
+  bool is_idle() const { return posted_.empty() && unexpected_.empty(); }
 
   bool dropping = false;     ///< no receives come any more
-  std::int64_t unsent = 0;   ///< messages to other ranks that were started and have not left
   std::int64_t arrived = 0;  ///< messages from other ranks that have arrived, received or not
 
  private:
