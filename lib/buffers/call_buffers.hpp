@@ -3,8 +3,8 @@
 // Converts the arguments of a call to the executor's input, and results back.
 #pragma once
 
-#include "lib/buffers/datatype.hpp"
 #include "lib/call/call.hpp"
+#include "lib/call/datatype.hpp"
 #include "lib/exec/binding.hpp"
 #include "railpass/schedule/nodes.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/buffers/datatype.hpp"
 #include "lib/c/calls.hpp"
+#include "lib/call/datatype.hpp"
 #include "railpass/cartesian.hpp"
 #include "railpass/detail/set_call.hpp"
 #include "railpass/halo_exchange.hpp"

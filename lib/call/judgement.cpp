@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/call/judgement.hpp"
 
-#include "lib/buffers/datatype.hpp"
+#include "lib/call/datatype.hpp"
 #include "lib/exec/binding.hpp"
 
 #include <algorithm>

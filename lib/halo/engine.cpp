@@ -2,9 +2,9 @@
 #include "lib/halo/engine.hpp"
 
 #include "lib/call/inside.hpp"
+#include "lib/communicator/communicator_state.hpp"
 #include "lib/group/same_on_all.hpp"
 #include "lib/sets/function_sets.hpp"
-#include "lib/tuner/communicator_state.hpp"
 #include "railpass/base/error.hpp"
 
 #include <exception>

@@ -3,10 +3,10 @@
 
 #include "lib/call/arguments.hpp"
 #include "lib/call/inside.hpp"
+#include "lib/communicator/communicator_state.hpp"
 #include "lib/group/base.hpp"
 #include "lib/runtime/hang_watch.hpp"
 #include "lib/runtime/process.hpp"
-#include "lib/tuner/communicator_state.hpp"
 
 #include <array>
 #include <cstdio>

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/runtime/process.hpp"
 
-#include "lib/buffers/datatype.hpp"
+#include "collectives/registry.hpp"
+#include "lib/call/datatype.hpp"
+#include "lib/communicator/communicator_state.hpp"
 #include "lib/files/call_trace.hpp"
 #include "lib/files/files.hpp"
 #include "lib/group/base.hpp"
 #include "lib/rails/communicator/communicator_rails.hpp"
-#include "lib/rails/communicator/shared_rails.hpp"
 #include "lib/runtime/hang_watch.hpp"
 #include "lib/runtime/log.hpp"
 #include "lib/runtime/setting_values.hpp"
-#include "lib/tuner/arm_table.hpp"
-#include "lib/tuner/communicator_state.hpp"
+#include "lib/runtime/shared_rails.hpp"
 #include "railpass/base/float_environment.hpp"
 #include "railpass/knowledge/joined.hpp"
 #include "railpass/select/statistics/freed.hpp"
@@ -99,6 +99,13 @@ void add_statistics(const communicator_state& of, select::statistics_dump& dump)
 }
 
 }  // namespace
+
+std::string name_of_communicator(MPI_Comm comm) {
+  char name[MPI_MAX_OBJECT_NAME + 1] = "";
+  int length = 0;
+  PMPI_Comm_get_name(comm, name, &length);
+  return {name, std::size_t(length)};
+}
 
 constinit std::atomic<process*> process::running_{nullptr};
 

@@ -32,6 +32,9 @@ namespace railpass::internal {
 class communicator_state;
 struct shared_rails;
 
+/// The name that MPI has for the communicator.
+std::string name_of_communicator(MPI_Comm comm);
+
 class process {
  public:
   /// The only object of the process, made at the first call after MPI_Init and never destroyed.

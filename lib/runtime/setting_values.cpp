@@ -60,6 +60,34 @@ std::vector<std::string_view> words_of(std::string_view list) {
   return result;
 }
 
+bool is_named(std::string_view collectives, std::string_view name) {
+  return collectives == "all" ||
+         std::ranges::any_of(words_of(collectives), [&](std::string_view word) {
+           const auto op = find_collective(word);
+           return op ? name == name_of(*op) : is_same_name(word, name);
+         });
+}
+
+std::string pinned_version(std::string_view use, std::string_view set) {
+  std::string version;
+  for (const std::string_view word : words_of(use))
+    if (const std::size_t colon = word.find(':'); colon != std::string_view::npos) {
+      const std::string_view name = word.substr(0, colon);
+      if (name == set || (is_neighbor_function(set) && is_same_name(name, set)))
+        version = word.substr(colon + 1);
+    }
+  return version;
+}
+
+std::vector<std::string> names_of_sets(std::string_view use) {
+  std::vector<std::string> names;
+  for (const std::string_view word : words_of(use)) {
+    const std::string_view name = word.substr(0, word.find(':'));
+    if (!find_collective(name) && !is_neighbor_function(name)) names.emplace_back(name);
+  }
+  return names;
+}
+
 std::string meant_collective(std::string_view name) {
   std::vector<std::string_view> known(neighbor_function_names.begin(),
                                       neighbor_function_names.end());

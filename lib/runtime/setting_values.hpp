@@ -12,6 +12,14 @@ namespace railpass::internal {
 /// The words of a list with commas; empty words are left out.
 std::vector<std::string_view> words_of(std::string_view list);
 
+/// Whether the setting `collectives` contains `name`.
+bool is_named(std::string_view collectives, std::string_view name);
+
+/// The version that the setting `use` names for a function set; empty: no version.
+std::string pinned_version(std::string_view use, std::string_view set);
+/// The names before the colons of the setting `use` that name no collective.
+std::vector<std::string> names_of_sets(std::string_view use);
+
 /// "; did you mean 'broadcast'?", or empty if no collective has a name like this one.
 std::string meant_collective(std::string_view name);
 

@@ -5,10 +5,10 @@
 #include "lib/call/inside.hpp"
 #include "lib/call/judgement.hpp"
 #include "lib/call/own_errors.hpp"
+#include "lib/communicator/communicator_state.hpp"
 #include "lib/runtime/process.hpp"
+#include "lib/runtime/setting_values.hpp"
 #include "lib/sets/neighbor_versions.hpp"
-#include "lib/tuner/arm_table.hpp"
-#include "lib/tuner/communicator_state.hpp"
 #include "lib/tuner/verify.hpp"
 
 #include <algorithm>

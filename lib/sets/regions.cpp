@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/call/inside.hpp"
+#include "lib/communicator/communicator_state.hpp"
 #include "lib/group/same_on_all.hpp"
 #include "lib/runtime/process.hpp"
 #include "lib/sets/function_sets.hpp"
-#include "lib/tuner/communicator_state.hpp"
 #include "railpass/region.hpp"
 
 #include <algorithm>

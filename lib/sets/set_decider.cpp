@@ -2,6 +2,7 @@
 #include "lib/sets/set_decider.hpp"
 
 #include "lib/call/inside.hpp"
+#include "lib/runtime/process.hpp"
 #include "railpass/base/float_environment.hpp"
 #include "railpass/base/hash.hpp"
 #include "railpass/select/belief/attributes.hpp"

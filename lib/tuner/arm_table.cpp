@@ -2,7 +2,6 @@
 #include "lib/tuner/arm_table.hpp"
 
 #include "lib/call/judgement.hpp"
-#include "lib/call/neighbor_call.hpp"
 #include "lib/runtime/process.hpp"
 #include "lib/runtime/setting_values.hpp"
 #include "railpass/base/settings.hpp"
@@ -39,34 +38,6 @@ const arm& reproducible_arm(const call& c) {
   };
   const auto found = std::ranges::find_if(arms, keeps_order);
   return found == arms.end() ? arms.front() : *found;
-}
-
-bool is_named(std::string_view collectives, std::string_view name) {
-  return collectives == "all" ||
-         std::ranges::any_of(words_of(collectives), [&](std::string_view word) {
-           const auto op = find_collective(word);
-           return op ? name == name_of(*op) : is_same_name(word, name);
-         });
-}
-
-std::string pinned_version(std::string_view use, std::string_view set) {
-  std::string version;
-  for (const std::string_view word : words_of(use))
-    if (const std::size_t colon = word.find(':'); colon != std::string_view::npos) {
-      const std::string_view name = word.substr(0, colon);
-      if (name == set || (is_neighbor_function(set) && is_same_name(name, set)))
-        version = word.substr(colon + 1);
-    }
-  return version;
-}
-
-std::vector<std::string> names_of_sets(std::string_view use) {
-  std::vector<std::string> names;
-  for (const std::string_view word : words_of(use)) {
-    const std::string_view name = word.substr(0, word.find(':'));
-    if (!find_collective(name) && !is_neighbor_function(name)) names.emplace_back(name);
-  }
-  return names;
 }
 
 arm_table::arm_table(const settings& values, process& owner) : process_(owner) {

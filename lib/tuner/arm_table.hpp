@@ -33,14 +33,6 @@ const std::array<std::vector<arm>, num_collectives>& known_arms();
 /// in every run. By default, the first arm that keeps rank order.
 const arm& reproducible_arm(const call& c);
 
-/// Whether the setting `collectives` contains `name`.
-bool is_named(std::string_view collectives, std::string_view name);
-
-/// The version that the setting `use` names for a function set; empty: no version.
-std::string pinned_version(std::string_view use, std::string_view set);
-/// The names before the colons of the setting `use` that name no collective.
-std::vector<std::string> names_of_sets(std::string_view use);
-
 class arm_table {
  public:
   // How calls of one collective are handled.

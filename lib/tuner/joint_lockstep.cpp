@@ -15,13 +15,6 @@
 
 namespace railpass::internal {
 
-std::string name_of_communicator(MPI_Comm comm) {
-  char name[MPI_MAX_OBJECT_NAME + 1] = "";
-  int length = 0;
-  PMPI_Comm_get_name(comm, name, &length);
-  return {name, std::size_t(length)};
-}
-
 joint_lockstep::joint_lockstep(const settings& values, process& owner, int rank, int num_ranks,
                                std::string subject)
     : steps_({.max_contexts = int(std::min<std::int64_t>(values.contexts, 1 << 16))}, rank,

@@ -31,8 +31,6 @@ namespace railpass::internal {
 
 class process;
 
-std::string name_of_communicator(MPI_Comm comm);
-
 class joint_lockstep {
   // Like guard(), without the cost of a lock that is not needed.
   template <class Work>

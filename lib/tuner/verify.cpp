@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lib/tuner/verify.hpp"
 
-#include "lib/buffers/datatype.hpp"
 #include "lib/buffers/sum_rounding.hpp"
+#include "lib/call/datatype.hpp"
 #include "lib/runtime/process.hpp"
 #include "railpass/base/float_environment.hpp"
 

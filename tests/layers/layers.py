@@ -39,7 +39,7 @@ PLACES = [("include/railpass/mpi.hpp", "api"), ("include/railpass/options.hpp", 
           ("include/railpass/", "facade"),
           ("models/", "models"), ("collectives/", "collectives"), ("lib/cli/", "cli"), ("lib/measure/", "measure"),
           *((f"lib/{room}/", "calls") for room in ("call", "buffers", "group")),
-          *((f"lib/{room}/", "session") for room in ("tuner", "sets", "runtime")),
+          *((f"lib/{room}/", "session") for room in ("communicator", "tuner", "sets", "runtime")),
           ("lib/rails/communicator/", "session"), ("lib/halo/", "halo"), ("lib/c/", "c"), ("lib/preload/", "preload"),
           ("lib/exec/", "exec"), ("lib/rails/", "rails"), ("lib/files/", "files"), ("lib/report/", "report"), ("lib/tune/", "tune")]
 

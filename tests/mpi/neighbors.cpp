@@ -4,8 +4,8 @@
 // periodic or not, and on random graphs with loops and multiple edges. The test compares the whole
 // receive buffer with the result of the MPI library's own call, byte for byte, and with the sent
 // data as far as the MPI standard defines the order.
+#include "lib/communicator/communicator_state.hpp"
 #include "lib/sets/neighbor_versions.hpp"
-#include "lib/tuner/communicator_state.hpp"
 #include "railpass/mpi.hpp"
 #include "support/catch.hpp"
 #include "support/communicators.hpp"

@@ -4,7 +4,6 @@
 #include "lib/rails/agreement.hpp"
 #include "lib/runtime/hang_watch.hpp"
 #include "lib/runtime/process.hpp"
-#include "lib/tuner/joint_lockstep.hpp"
 
 #include <exception>
 #include <memory>

@@ -2,6 +2,7 @@
 #include "lib/rails/communicator/rail_placement.hpp"
 
 #include "lib/rails/agreement.hpp"
+#include "lib/rails/communicator/rail_sampling.hpp"
 #include "lib/runtime/process.hpp"
 
 #include <algorithm>

@@ -4,8 +4,8 @@
 // ranks, or new rails.
 #pragma once
 
-#include "lib/rails/communicator/shared_rails.hpp"
 #include "lib/rails/lane.hpp"
+#include "lib/runtime/shared_rails.hpp"
 
 #include <memory>
 #include <string>

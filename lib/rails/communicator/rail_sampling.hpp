@@ -3,27 +3,13 @@
 // The speed of a communicator's rails: measured when the rails are opened, or known from before.
 #pragma once
 
-#include "lib/rails/open_transport.hpp"
-#include "railpass/transport/sampling.hpp"
+#include "lib/runtime/shared_rails.hpp"
 
 #include <string>
-#include <vector>
 
 namespace railpass::internal {
 
 class process;
-
-/// Knowledge about the rails between two kinds of ranks.
-struct known_link {
-  transport::measured_link measured;
-  transport::link_findings findings;
-};
-
-struct known_rails {
-  std::string source;             ///< a sentence: measured now, or the source
-  std::string measured_at;        ///< UTC
-  std::vector<known_link> links;  ///< empty: not measured; first messages give estimates
-};
 
 struct sampling_options {
   double budget_s = 0;  ///< about the time to measure each kind of link; 0: no measurement

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/tuner/communicator_state.hpp"
+#include "lib/communicator/communicator_state.hpp"
 
 #include "lib/call/inside.hpp"
 #include "lib/exec/scratch.hpp"

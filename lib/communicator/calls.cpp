@@ -3,9 +3,9 @@
 #include "lib/call/inside.hpp"
 #include "lib/call/judgement.hpp"
 #include "lib/call/own_errors.hpp"
+#include "lib/communicator/communicator_state.hpp"
 #include "lib/files/files.hpp"
 #include "lib/runtime/process.hpp"
-#include "lib/tuner/communicator_state.hpp"
 #include "lib/tuner/own_time.hpp"
 #include "railpass/mpi.hpp"
 

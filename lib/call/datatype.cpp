@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/buffers/datatype.hpp"
+#include "lib/call/datatype.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/rails/communicator/shared_rails.hpp"
+#include "lib/runtime/shared_rails.hpp"
 
 #include <utility>
 
