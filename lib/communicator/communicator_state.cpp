@@ -3,6 +3,7 @@
 
 #include "lib/call/inside.hpp"
 #include "lib/exec/scratch.hpp"
+#include "lib/runtime/setting_values.hpp"
 #include "railpass/base/error.hpp"
 #include "railpass/base/float_environment.hpp"
 #include "railpass/base/hash.hpp"
@@ -16,11 +17,7 @@ namespace railpass::internal {
 
 namespace {
 
-// Made before any call, because a lack of memory inside a call would make this rank leave the other
-// ranks. Never destroyed, because programs make calls in atexit handlers.
-const settings& defaults = *new settings;
-
-bool is_particular(const call_options& options) {
+bool are_particular(const call_options& options) {
   return !options.arm.empty() || options.segment_bytes >= 0 || !options.policy.empty();
 }
 
@@ -44,10 +41,20 @@ remembered& place_of(MPI_Comm comm) {
 // handle may already be a new communicator.
 [[gnu::tls_model("initial-exec")]] thread_local communicator_state::freeing* innermost = nullptr;
 
-communicator_state* known_state(MPI_Comm comm, const process& owner) {
+// The keyval of the attribute that holds the state.
+int state_key() {
+  static const int key = [] {
+    int made = MPI_KEYVAL_INVALID;
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, communicator_state::on_free, &made, nullptr);
+    return made;
+  }();
+  return key;
+}
+
+communicator_state* known_state(MPI_Comm comm) {
   void* known = nullptr;
   int found = 0;
-  PMPI_Comm_get_attr(comm, owner.communicator_key(), &known, &found);
+  PMPI_Comm_get_attr(comm, state_key(), &known, &found);
   return found ? static_cast<communicator_state*>(known) : nullptr;
 }
 
@@ -60,11 +67,6 @@ communicator_state::communicator_state(MPI_Comm comm, process& owner)
   PMPI_Comm_rank(comm, &rank_);
   PMPI_Comm_size(comm, &num_ranks_);
   if (is_inter || num_ranks_ < 2) take(select::turn::refusal);
-}
-
-bool communicator_state::is_particular() const {
-  return settings_.policy != defaults.policy || !settings_.use.empty() || settings_.reproducible ||
-         settings_.verify || !settings_.rails.empty();
 }
 
 [[gnu::hot]] communicator_state* communicator_state::of(MPI_Comm comm, int& code) {
@@ -84,7 +86,7 @@ communicator_state* communicator_state::find_or_make(MPI_Comm comm, process& own
   if (freeing::now(comm)) return nullptr;
   void* known = nullptr;
   int found = 0;
-  code = PMPI_Comm_get_attr(comm, owner.communicator_key(), &known, &found);
+  code = PMPI_Comm_get_attr(comm, state_key(), &known, &found);
   if (code != MPI_SUCCESS) return nullptr;
   if (found) {
     seen = {comm, static_cast<communicator_state*>(known), now};
@@ -94,8 +96,7 @@ communicator_state* communicator_state::find_or_make(MPI_Comm comm, process& own
   auto* const fresh = new communicator_state(comm, owner);
   try {
     owner.add(*fresh);
-    if (PMPI_Comm_set_attr(comm, owner.communicator_key(), fresh) != MPI_SUCCESS)
-      throw std::bad_alloc();
+    if (PMPI_Comm_set_attr(comm, state_key(), fresh) != MPI_SUCCESS) throw std::bad_alloc();
   } catch (const std::bad_alloc&) {
     owner.remove(*fresh);
     delete fresh;
@@ -111,7 +112,7 @@ int communicator_state::on_free(MPI_Comm, int, void* value, void*) {
   if (process::get()) {
     state->leave();
     state->process_.remove(*state);
-    state->drop_session();
+    state->drop();
   }
   delete state;
   return MPI_SUCCESS;
@@ -122,7 +123,7 @@ communicator_state::freeing::freeing(MPI_Comm comm) : comm_(comm), outer_(innerm
   process* const owner = process::get();
   // MPI frees none of these communicators, and reports the error.
   if (!owner || comm == MPI_COMM_NULL || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF) return;
-  if (communicator_state* const state = known_state(comm, *owner)) state->leave();
+  if (communicator_state* const state = known_state(comm)) state->leave();
 }
 
 communicator_state::freeing::~freeing() { innermost = outer_; }
@@ -139,7 +140,7 @@ void communicator_state::leave() {
   sets_.leave();
 }
 
-void communicator_state::drop_session() {
+void communicator_state::drop() {
   for (neighbor_set& one : neighbor_sets_) one.drop();
   sets_.drop();
   if (!session_) return;
@@ -149,6 +150,20 @@ void communicator_state::drop_session() {
   else
     session_.reset();
   scratch_memory::free_spare();
+}
+
+void communicator_state::add_statistics(select::statistics_dump& dump) const {
+  for_each_tuning([&](const tuned_contexts& t) { t.add_statistics(dump); });
+}
+
+void communicator_state::add_contexts_like(const knowledge::problem& of,
+                                           select::statistics_dump& dump) const {
+  for_each_tuning([&](const tuned_contexts& t) { t.add_contexts_like(of, dump); });
+}
+
+void communicator_state::add_near(const knowledge::near_search& wanted,
+                                  std::vector<knowledge::neighbour>& found) const {
+  for_each_tuning([&](const tuned_contexts& t) { t.add_near(wanted, found); });
 }
 
 void communicator_state::leave_others() {
@@ -186,10 +201,10 @@ bool communicator_state::begins_at_once(const call& c) {
 
 [[gnu::hot]] int communicator_state::run(const call& c, const call_options& options) {
   if (standing_ == select::standing::undecided) {
-    const bool asks = internal::is_particular(options), now = begins_at_once(c);
+    const bool asks = are_particular(options), now = begins_at_once(c);
     if (beginning_.count(c.message_bytes, asks, process_.clock()) || now) {
       const double now_s = process_.clock()();
-      const bool pays = asks || is_particular() || now ||
+      const bool pays = asks || is_particular(settings_) || now ||
                         (beginning_.pays(now_s) && (rank_ != 0 || process_.may_tune_more()));
       if (const int failure =
               agree(c.comm, pays, false, beginning_.passed_s(now_s),

@@ -11,12 +11,13 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace railpass::internal {
 
 /// State of railpass for a communicator of the user, kept as its attribute from the first call
 /// until the communicator is freed. Made and destroyed without communication.
-class communicator_state {
+class communicator_state final : public known_communicator {
  public:
   /// The state of a communicator, made now if necessary. Null if MPI is not running or ends, if
   /// `comm` is being freed, or if it is MPI_COMM_NULL or invalid. Only in these last two cases
@@ -50,12 +51,12 @@ class communicator_state {
   }
   int run_again(call& c, recent_call& known) { return session_->run_again(c, known); }
   /// Runs a call between neighbours, with valid or invalid arguments.
-  int run(const neighbor_call& c) { return neighbor_sets_[std::size_t(c.op)].run(c, *this); }
+  int run(const neighbor_call& c) { return neighbor_sets_[std::size_t(c.op)].run(c, sets_); }
 
   /// Whether all calls go to the MPI library permanently.
   bool native() const { return select::is_native(standing_); }
   int rank() const { return rank_; }
-  int num_ranks() const { return num_ranks_; }
+  int num_ranks() const override { return num_ranks_; }
 
   /// After a failure on this rank in a call.
   void leave_others();
@@ -68,24 +69,17 @@ class communicator_state {
   /// process.
   function_sets& sets() { return sets_; }
   const settings& values() const { return settings_; }
-  /// Whether settings name particular arms or policies, rather than the most profitable choice.
-  bool is_particular() const;
 
   void configure(std::string_view setting, std::string_view value);
   std::string last_arm() const;
 
-  /// The communicator or MPI ends: takes over what has been learnt. All later calls are native.
-  /// Local.
-  void leave();
-  /// After leave().
-  void drop_session();
-  /// Calls `visit` with the contexts of the collectives, and of each set and region. The caller
-  /// holds the statistics of the process.
-  template <class Visit>
-  void for_each_tuning(const Visit& visit) const {
-    if (session_) visit(session_->contexts());
-    sets_.for_each_tuning(visit);
-  }
+  void leave() override;
+  void drop() override;
+  void add_statistics(select::statistics_dump& dump) const override;
+  void add_contexts_like(const knowledge::problem& of,
+                         select::statistics_dump& dump) const override;
+  void add_near(const knowledge::near_search& wanted,
+                std::vector<knowledge::neighbour>& found) const override;
 
  private:
   communicator_state(MPI_Comm comm, process& owner);
@@ -93,6 +87,13 @@ class communicator_state {
   [[gnu::noinline]] static communicator_state* find_or_make(MPI_Comm comm, process& owner,
                                                             int& code);
   ~communicator_state() = default;
+
+  /// Calls `visit` with the contexts of the collectives, and of each set and region.
+  template <class Visit>
+  void for_each_tuning(const Visit& visit) const {
+    if (session_) visit(session_->contexts());
+    sets_.for_each_tuning(visit);
+  }
 
   /// Whether the stakes of this call make the session at once: on all ranks, if their calls are
   /// equal. Only once; later agreements follow the usual rules.
@@ -112,8 +113,12 @@ class communicator_state {
   bool began_at_once_ = false;
   std::unique_ptr<session> session_;
   settings settings_;
-  function_sets sets_;
+  function_sets sets_{.values = settings_, .sets = {}, .regions = {}};
   std::array<neighbor_set, neighbor_function_names.size()> neighbor_sets_;
 };
+
+/// The state of a communicator that can have sets and regions. Otherwise throws error whose message
+/// begins with `subject`.
+communicator_state& state_of(MPI_Comm comm, const std::string& subject);
 
 }  // namespace railpass::internal

@@ -3,11 +3,9 @@
 
 #include "collectives/registry.hpp"
 #include "lib/call/datatype.hpp"
-#include "lib/communicator/communicator_state.hpp"
 #include "lib/files/call_trace.hpp"
 #include "lib/files/files.hpp"
 #include "lib/group/base.hpp"
-#include "lib/rails/communicator/communicator_rails.hpp"
 #include "lib/runtime/hang_watch.hpp"
 #include "lib/runtime/log.hpp"
 #include "lib/runtime/setting_values.hpp"
@@ -93,11 +91,6 @@ std::string owed_over(open_transport& rails) {
          std::to_string(rails.num_ranks()) + ", whose send has ended,";
 }
 
-// Everything learnt on a communicator whose rank 0 is this process.
-void add_statistics(const communicator_state& of, select::statistics_dump& dump) {
-  of.for_each_tuning([&](const tuned_contexts& t) { t.add_statistics(dump); });
-}
-
 }  // namespace
 
 std::string name_of_communicator(MPI_Comm comm) {
@@ -143,10 +136,7 @@ process::process(std::vector<std::string>& problems, environment_settings read)
   problems = std::move(read.problems);
   if (values_.enable) hang_watch::begin(values_.hang_report, values_.log);
 
-  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, communicator_state::on_free, &communicator_key_,
-                          nullptr);
   create_datatype_key(&datatype_key_);
-  create_rails_key(&rails_key_);
   // MPI_Finalize deletes attributes of MPI_COMM_SELF first, while messages still travel. Attributes
   // of MPI_COMM_WORLD are deleted too late.
   int key = MPI_KEYVAL_INVALID;
@@ -180,7 +170,7 @@ void process::end() {
 
 void process::finalize() {
   // MPI allows no other thread inside a call now. Waits for other ranks are short, if any.
-  for (communicator_state* const state : communicators_) state->leave();
+  for (known_communicator* const one : communicators_) one->leave();
   leave_rails();
   if (!values_.stats.empty()) {
     const own_float_environment own;
@@ -202,7 +192,7 @@ void process::finalize() {
     look_for_idle_pins();
   }
   if (const std::string problem = trace_.close(); !problem.empty()) record(problem);
-  for (communicator_state* const state : communicators_) state->drop_session();
+  for (known_communicator* const one : communicators_) one->drop();
   bases::of_process().end();
 }
 
@@ -277,9 +267,9 @@ knowledge::run_record process::learnt() {
   {
     const std::lock_guard lock(mutex_);
     dump = freed_;
-    for (const communicator_state* const state : communicators_)
-      if (world_rank_ == 0 || tells(world_rank_, world_size_, state->num_ranks()))
-        add_statistics(*state, dump);
+    for (const known_communicator* const one : communicators_)
+      if (world_rank_ == 0 || tells(world_rank_, world_size_, one->num_ranks()))
+        one->add_statistics(dump);
   }
   dump.written_at = files::utc_now();
   knowledge::run_record run = worth_keeping(dump);
@@ -363,9 +353,9 @@ void process::trace(const std::string& line) {
   if (const std::string problem = trace_.add(line); !problem.empty()) record(problem);
 }
 
-void process::add(communicator_state& state) {
+void process::add(known_communicator& one) {
   const std::lock_guard lock(mutex_);
-  communicators_.push_back(&state);
+  communicators_.push_back(&one);
 }
 
 // Other ranks may still use the rails without this rank, whose connections stay open until the
@@ -420,13 +410,13 @@ void process::note_hosts(int num_hosts) {
   num_hosts_ = std::max(num_hosts_, num_hosts);
 }
 
-void process::remove(communicator_state& state) {
+void process::remove(known_communicator& one) {
   const own_float_environment own;
   const std::lock_guard lock(mutex_);
-  if (std::erase(communicators_, &state) == 0) return;
+  if (std::erase(communicators_, &one) == 0) return;
   try {
     select::statistics_dump gone;
-    add_statistics(state, gone);
+    one.add_statistics(gone);
     remember(gone);
     select::add_freed(freed_, std::move(gone));
   } catch (const std::bad_alloc&) {  // an incomplete dump is better than a failed free
@@ -445,9 +435,9 @@ std::optional<knowledge::experience> process::recall(const knowledge::problem& o
   // Libraries make communicators of the same shape, in some programs hundreds.
   constexpr std::size_t enough = 8;
   select::statistics_dump living;
-  for (const communicator_state* const state : communicators_)
-    if (living.contexts.size() < enough && state->num_ranks() == of.num_ranks)
-      state->for_each_tuning([&](const tuned_contexts& t) { t.add_contexts_like(of, living); });
+  for (const known_communicator* const one : communicators_)
+    if (living.contexts.size() < enough && one->num_ranks() == of.num_ranks)
+      one->add_contexts_like(of, living);
   living.written_at = files::utc_now();
   const std::vector<knowledge::experience> here = worth_keeping(living).contexts;
   const knowledge::experience *const earlier = knowledge::closest(known_, of),
@@ -463,8 +453,7 @@ std::vector<knowledge::neighbour> process::recall_near(const knowledge::near_sea
   const own_float_environment own;
   const std::lock_guard lock(mutex_);
   std::vector<knowledge::neighbour> near;
-  for (const communicator_state* const state : communicators_)
-    state->for_each_tuning([&](const tuned_contexts& t) { t.add_near(wanted, near); });
+  for (const known_communicator* const one : communicators_) one->add_near(wanted, near);
   const std::string now = files::utc_now();
   for (const knowledge::experience& e : known_)
     if (const auto away = knowledge::near(e.of, wanted))
@@ -493,7 +482,7 @@ select::statistics_dump process::statistics() {
   const own_float_environment own;
   const std::lock_guard lock(mutex_);
   select::statistics_dump dump = freed_;
-  for (const communicator_state* const state : communicators_) add_statistics(*state, dump);
+  for (const known_communicator* const one : communicators_) one->add_statistics(dump);
   for (const auto& rails : rails_)
     std::ranges::move(statistics_of(rails->transport), std::back_inserter(dump.rails));
   dump.machine_id = files::this_machine(num_hosts_, mpi_library_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// State that the communicators of one process share. State of single communicators is in
-// communicator_state.hpp.
+// State that the communicators of one process share. Layers above keep the state of single
+// communicators.
 #pragma once
 
 #include "lib/runtime/knowledge.hpp"
@@ -29,11 +29,32 @@
 
 namespace railpass::internal {
 
-class communicator_state;
 struct shared_rails;
 
 /// The name that MPI has for the communicator.
 std::string name_of_communicator(MPI_Comm comm);
+
+/// A communicator as the process knows it. What has been learnt may be asked for while other
+/// threads make calls on the communicator.
+class known_communicator {
+ public:
+  virtual int num_ranks() const = 0;
+  /// The communicator or MPI ends: all later calls are native. Local.
+  virtual void leave() = 0;
+  /// After leave(): frees what calls needed.
+  virtual void drop() = 0;
+  /// Adds everything that has been learnt.
+  virtual void add_statistics(select::statistics_dump& dump) const = 0;
+  /// Adds contexts that are informative for this problem.
+  virtual void add_contexts_like(const knowledge::problem& of,
+                                 select::statistics_dump& dump) const = 0;
+  /// Adds what was learnt for near features: see knowledge::near().
+  virtual void add_near(const knowledge::near_search& wanted,
+                        std::vector<knowledge::neighbour>& found) const = 0;
+
+ protected:
+  ~known_communicator() = default;
+};
 
 class process {
  public:
@@ -48,9 +69,7 @@ class process {
   static void end();
 
   const settings& values() const { return values_; }
-  int communicator_key() const { return communicator_key_; }
   int datatype_key() const { return datatype_key_; }
-  int rails_key() const { return rails_key_; }
   clock_function clock() const { return clock_; }
   /// For tests. Applies to later calls.
   void use_clock(clock_function other) {
@@ -114,9 +133,9 @@ class process {
   void trace(const std::string& line);
   bool tracing() const { return trace_.is_open(); }
 
-  void add(communicator_state& state);
+  void add(known_communicator& one);
   /// Keeps the communicator's results for the dump.
-  void remove(communicator_state& state);
+  void remove(known_communicator& one);
 
   /// Open rails, which end before MPI does.
   void add(const std::shared_ptr<shared_rails>& rails);
@@ -157,9 +176,7 @@ class process {
   const std::string mpi_library_;
   double began_s_ = 0;
   std::atomic<double> keep_after_s_;  // seconds since began_s_
-  int communicator_key_ = MPI_KEYVAL_INVALID;
   int datatype_key_ = MPI_KEYVAL_INVALID;
-  int rails_key_ = MPI_KEYVAL_INVALID;
   // Protects against calls on several communicators from several threads. Not held during calls of
   // MPI or of the log handler, which may call railpass.
   std::mutex mutex_;
@@ -168,7 +185,7 @@ class process {
   std::set<std::string> recorded_;
   std::set<std::string> sets_;  // names of function sets
   trace_file trace_;
-  std::vector<communicator_state*> communicators_;
+  std::vector<known_communicator*> communicators_;
   std::vector<std::shared_ptr<shared_rails>> rails_;
   std::vector<knowledge::experience> known_;
   knowledge::stakes_of_job at_stake_;

@@ -13,6 +13,10 @@ namespace railpass::internal {
 
 namespace {
 
+// Made before any call, because a lack of memory inside a call would make this rank leave the other
+// ranks. Never destroyed, because programs make calls in atexit handlers.
+const settings& defaults = *new settings;
+
 void check_policy(const settings& values) { select::require_policy(values.policy); }
 
 void check_collectives(const settings& values) {
@@ -66,6 +70,11 @@ bool is_named(std::string_view collectives, std::string_view name) {
            const auto op = find_collective(word);
            return op ? name == name_of(*op) : is_same_name(word, name);
          });
+}
+
+bool is_particular(const settings& values) {
+  return values.policy != defaults.policy || !values.use.empty() || values.reproducible ||
+         values.verify || !values.rails.empty();
 }
 
 std::string pinned_version(std::string_view use, std::string_view set) {

@@ -15,6 +15,9 @@ std::vector<std::string_view> words_of(std::string_view list);
 /// Whether the setting `collectives` contains `name`.
 bool is_named(std::string_view collectives, std::string_view name);
 
+/// Whether the settings name particular arms or policies, rather than the most profitable choice.
+bool is_particular(const settings& values);
+
 /// The version that the setting `use` names for a function set; empty: no version.
 std::string pinned_version(std::string_view use, std::string_view set);
 /// The names before the colons of the setting `use` that name no collective.

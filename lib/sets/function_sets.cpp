@@ -4,7 +4,6 @@
 #include "collectives/collective.hpp"
 #include "lib/call/inside.hpp"
 #include "lib/call/neighbor_call.hpp"
-#include "lib/communicator/communicator_state.hpp"
 #include "lib/group/same_on_all.hpp"
 #include "lib/runtime/process.hpp"
 #include "lib/runtime/setting_values.hpp"
@@ -25,8 +24,6 @@ namespace {
 // Limits of knowledge files.
 constexpr std::size_t longest_version = 200, most_sizes = 16;
 
-std::string set_named(const std::string& name) { return "function set '" + name + "'"; }
-
 std::string shown(const set_definition::version& v, const std::vector<std::string>& attributes) {
   std::string text = v.name;
   for (std::size_t x = 0; x < v.values.size(); ++x)
@@ -36,16 +33,7 @@ std::string shown(const set_definition::version& v, const std::vector<std::strin
 
 }  // namespace
 
-communicator_state& state_of(MPI_Comm comm, const std::string& subject) {
-  const std::string expected =
-      ": expected an intra-communicator, between MPI_Init and MPI_Finalize";
-  int is_inter = 1, code = MPI_SUCCESS;
-  if (!process::get() || comm == MPI_COMM_NULL) throw error(subject + expected);
-  communicator_state* const state = communicator_state::of(comm, code);
-  if (state) PMPI_Comm_test_inter(comm, &is_inter);
-  if (is_inter) throw error(subject + expected);
-  return *state;
-}
+std::string set_named(const std::string& name) { return "function set '" + name + "'"; }
 
 std::string problem_of_name(const std::string& what, const std::string& name, std::size_t longest) {
   const auto is_good = [](char c) {
@@ -111,15 +99,10 @@ void function_sets::drop() {
 
 // ---- requests
 
-request_state::request_state(std::string name, MPI_Comm comm, std::vector<std::string> attributes,
-                             const function_set_options& options)
-    : request_state(state_of(comm, set_named(name)), std::move(name), comm, std::move(attributes),
-                    options) {}
-
-request_state::request_state(communicator_state& state, std::string name, MPI_Comm comm,
+request_state::request_state(function_sets& all, std::string name, MPI_Comm comm,
                              std::vector<std::string> attributes,
                              const function_set_options& options)
-    : comm_(comm), process_(*process::get()), verifies_(state.values().verify) {
+    : comm_(comm), process_(*process::get()), verifies_(all.values.verify) {
   std::string problem = problem_of_name("function set", name);
   if (find_collective(name) || is_neighbor_function(name))
     problem = "'" + name + "' is a collective's name";
@@ -148,14 +131,13 @@ request_state::request_state(communicator_state& state, std::string name, MPI_Co
   for (const std::string& version : options.without) lines.push_back("without " + version);
   require_same(comm, set_named(name), lines, problem);
 
-  function_sets& all = state.sets();
   const auto known = std::ranges::find(all.sets, name, [](const auto& s) { return s->name(); });
   if (known != all.sets.end()) {
     if ((*known)->attributes() != attributes)
       throw error(set_named(name) + " has other attributes on this communicator already");
     set_ = *known;
   } else {
-    set_ = std::make_shared<tuned_set>(comm, state.values(), process_, name, attributes);
+    set_ = std::make_shared<tuned_set>(comm, all.values, process_, name, attributes);
     set_->decider().begin(comm);
     process_.note_set(name);
     const auto lock = process_.hold_statistics();
@@ -360,11 +342,6 @@ namespace railpass::detail {
 
 using namespace internal;
 
-set_request::set_request(std::string name, MPI_Comm comm, std::vector<std::string> attributes,
-                         const function_set_options& options) {
-  const inside here;
-  state_ = std::make_unique<request_state>(std::move(name), comm, std::move(attributes), options);
-}
 set_request::set_request(std::unique_ptr<request_state> state) : state_(std::move(state)) {}
 set_request::set_request(set_request&&) noexcept = default;
 set_request& set_request::operator=(set_request&&) noexcept = default;

@@ -19,7 +19,7 @@ namespace railpass::internal {
 
 using railpass::detail::set_call, railpass::detail::set_request;
 
-class communicator_state;
+struct function_sets;
 class region_state;
 
 class tuned_set {
@@ -54,9 +54,8 @@ class tuned_set {
 /// Implementation of set_request.
 class request_state {
  public:
-  request_state(std::string name, MPI_Comm comm, std::vector<std::string> attributes,
-                const function_set_options& options);
-  request_state(communicator_state& state, std::string name, MPI_Comm comm,
+  /// Finds or makes the set among those of `comm`. Collective; throws error on all ranks.
+  request_state(function_sets& all, std::string name, MPI_Comm comm,
                 std::vector<std::string> attributes, const function_set_options& options);
   /// For a set that is defined and has begun, and that all ranks know to be the same: compares
   /// nothing. Local.
@@ -153,9 +152,14 @@ class region_state {
 
 /// The function sets and regions of one communicator.
 struct function_sets {
+  const settings& values;  ///< of the communicator
   std::vector<std::shared_ptr<tuned_set>> sets;
   std::vector<std::shared_ptr<region_state>> regions;
 
+  /// Finds or makes a region of `comm`. Collective; throws error on all ranks, whose message begins
+  /// with `subject`.
+  std::shared_ptr<region_state> region_named(std::string name, MPI_Comm comm,
+                                             const std::string& subject);
   void leave();
   /// After leave(): no set or region is used any more.
   void drop();
@@ -171,9 +175,8 @@ struct function_sets {
   }
 };
 
-/// The state of a communicator that can have sets and regions. Otherwise throws error whose message
-/// begins with `subject`.
-communicator_state& state_of(MPI_Comm comm, const std::string& subject);
+/// A set's name in messages.
+std::string set_named(const std::string& name);
 
 /// Why the name of a set, a version, an attribute or a region is invalid; empty: valid.
 std::string problem_of_name(const std::string& what, const std::string& name,

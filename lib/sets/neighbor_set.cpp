@@ -5,9 +5,9 @@
 #include "lib/call/inside.hpp"
 #include "lib/call/judgement.hpp"
 #include "lib/call/own_errors.hpp"
-#include "lib/communicator/communicator_state.hpp"
 #include "lib/runtime/process.hpp"
 #include "lib/runtime/setting_values.hpp"
+#include "lib/sets/function_sets.hpp"
 #include "lib/sets/neighbor_versions.hpp"
 #include "lib/tuner/verify.hpp"
 
@@ -54,7 +54,7 @@ std::int64_t longest_message(const neighbor_call& c, const neighbors& around) {
 class neighbor_set::tuned {
  public:
   /// Allocates all of it, on this rank alone; throws std::bad_alloc, error.
-  tuned(const neighbor_call& first, communicator_state& state, const neighbors& around);
+  tuned(const neighbor_call& first, function_sets& all, const neighbors& around);
 
   set_decider& decider() { return set_->decider(); }
   /// Asks the MPI library how its own calls match edges, and takes a place among the sets of the
@@ -71,7 +71,7 @@ class neighbor_set::tuned {
   int raise(const neighbor_call& c, int code);
   int result_blocks_of(const neighbor_call& c, std::vector<user_block>& blocks);
 
-  communicator_state& state_;
+  function_sets& all_;  // of the communicator
   process& owner_;
   const neighbors& around_;
   std::shared_ptr<tuned_set> set_;
@@ -84,16 +84,16 @@ class neighbor_set::tuned {
 
 namespace {
 
-std::shared_ptr<tuned_set> make_set(const neighbor_call& first, communicator_state& state) {
+std::shared_ptr<tuned_set> make_set(const neighbor_call& first, const function_sets& all) {
   auto made =
-      std::make_shared<tuned_set>(first.comm, state.values(), *process::get(),
+      std::make_shared<tuned_set>(first.comm, all.values, *process::get(),
                                   std::string(name_of(first.op)), std::vector<std::string>());
   made->define(versions());
   made->decider().make_part();
   return made;
 }
 
-std::unique_ptr<request_state> make_request(const neighbor_call& first, communicator_state& state,
+std::unique_ptr<request_state> make_request(const neighbor_call& first, const function_sets& all,
                                             const std::shared_ptr<tuned_set>& set) {
   set_context calls{.of = set->definition(),
                     .shape = {0, 0, 0},
@@ -102,35 +102,35 @@ std::unique_ptr<request_state> make_request(const neighbor_call& first, communic
                     .policy = {},
                     .without = {std::string(neighbor_version_names[nonblocking])},
                     .lags = {}};
-  return std::make_unique<request_state>(set, first.comm, state.values().verify, std::move(calls));
+  return std::make_unique<request_state>(set, first.comm, all.values.verify, std::move(calls));
 }
 
 }  // namespace
 
-neighbor_set::tuned::tuned(const neighbor_call& first, communicator_state& state,
-                           const neighbors& around)
-    : state_(state),
+neighbor_set::tuned::tuned(const neighbor_call& first, function_sets& all, const neighbors& around)
+    : all_(all),
       owner_(*process::get()),
       around_(around),
-      set_(make_set(first, state)),
+      set_(make_set(first, all)),
       question_(around, first.op),
       edges_(around.sources.size()),
       edges_nonblocking_(around.sources.size()),
-      versions_(around, set_->decider().joint(), state.values(), owner_.clock()),
+      versions_(around, set_->decider().joint(), all.values, owner_.clock()),
       request_state_(nullptr),
       request_([&] {
-        auto made = make_request(first, state, set_);
+        auto made = make_request(first, all, set_);
         request_state_ = made.get();
         return made;
       }()) {
   owner_.note_set(set_->name());
   const auto lock = owner_.hold_statistics();
-  state.sets().sets.reserve(state.sets().sets.size() + 1);
+  all.sets.reserve(all.sets.size() + 1);
 }
 
 bool neighbor_set::tuned::begin(const neighbor_call& first) {
+  const joint_lockstep& joint = decider().joint();
   const bool answered = question_.ask(first.comm, false, edges_) &&
-                        versions_.connect(state_.rank(), state_.num_ranks(), edges_);
+                        versions_.connect(joint.rank(), joint.num_ranks(), edges_);
   const bool same =
       question_.ask(first.comm, true, edges_nonblocking_) && edges_ == edges_nonblocking_;
   // MPI_MAX reduces these values, so conditions are 0 where they hold.
@@ -139,7 +139,7 @@ bool neighbor_set::tuned::begin(const neighbor_call& first) {
       std::int64_t(around_.destinations.size()), longest_message(first, around_)};
   if (PMPI_Allreduce(MPI_IN_PLACE, all.data(), int(all.size()), MPI_INT64_T, MPI_MAX, first.comm) !=
           MPI_SUCCESS ||
-      all[0] != 0 || all[4] < state_.values().min_bytes)
+      all[0] != 0 || all[4] < all_.values.min_bytes)
     return false;
   all[4] = std::int64_t(std::bit_ceil(std::uint64_t(all[4])));
   set_context& calls = request_state_->calls();
@@ -156,7 +156,7 @@ bool neighbor_set::tuned::begin(const neighbor_call& first) {
       !prepared)
     return false;
   const auto lock = owner_.hold_statistics();
-  state_.sets().sets.push_back(set_);
+  all_.sets.push_back(set_);
   return true;
 }
 
@@ -166,7 +166,7 @@ int neighbor_set::tuned::run(const neighbor_call& c) {
   if (version == native || decider().joint().steps().native_for_good()) return run_native(c);
   if (version == nonblocking) return run_nonblocking(c);
   const auto by = neighbor_version(version);
-  return state_.values().verify ? run_verified(by, c) : raise(c, run_version(by, c));
+  return all_.values.verify ? run_verified(by, c) : raise(c, run_version(by, c));
 }
 
 int neighbor_set::tuned::run_version(neighbor_version by, const neighbor_call& c) {
@@ -242,7 +242,7 @@ void neighbor_set::look(MPI_Comm comm) {
   }
 }
 
-[[gnu::hot]] int neighbor_set::run(const neighbor_call& c, communicator_state& state) {
+[[gnu::hot]] int neighbor_set::run(const neighbor_call& c, function_sets& all) {
   if (phase_ == phase::unseen) look(c.comm);
   if (phase_ == phase::native || (around_ && judge(c, *around_) != judgement::ours))
     return run_native(c);
@@ -250,19 +250,19 @@ void neighbor_set::look(MPI_Comm comm) {
     const process& owner = *process::get();
     const bool at_once = owner.begins_at_first_calls();
     if (beginning_.count(0, false, owner.clock()) || at_once) {
-      const bool pays = at_once || state.is_particular() || beginning_.pays(owner.clock()());
-      if (const int failure = agree(c, state, pays)) return failure;
+      const bool pays = at_once || is_particular(all.values) || beginning_.pays(owner.clock()());
+      if (const int failure = agree(c, all, pays)) return failure;
     }
   }
   return phase_ == phase::tuned ? tuned_->run(c) : run_native(c);
 }
 
-int neighbor_set::agree(const neighbor_call& c, communicator_state& state, bool pays) {
+int neighbor_set::agree(const neighbor_call& c, function_sets& all, bool pays) {
   std::unique_ptr<tuned> made;
-  beginning by(c.comm, state.values(), *process::get(), "a neighborhood");
+  beginning by(c.comm, all.values, *process::get(), "a neighborhood");
   const auto own_part = [&] {
     if (!around_) throw std::bad_alloc();
-    made = std::make_unique<tuned>(c, state, *around_);
+    made = std::make_unique<tuned>(c, all, *around_);
   };
   by.make_part(pays, false, std::ref(own_part));
   auto refused = by.agree();
@@ -273,7 +273,7 @@ int neighbor_set::agree(const neighbor_call& c, communicator_state& state, bool 
     if (refused->error_code != MPI_SUCCESS) call_error_handler(c.comm, refused->error_code);
     return refused->error_code;
   }
-  if (!is_named(state.values().collectives, name_of(c.op)) || !made->begin(c)) return MPI_SUCCESS;
+  if (!is_named(all.values.collectives, name_of(c.op)) || !made->begin(c)) return MPI_SUCCESS;
   tuned_ = std::move(made);
   phase_ = phase::tuned;
   return MPI_SUCCESS;

@@ -13,7 +13,7 @@
 
 namespace railpass::internal {
 
-class communicator_state;
+struct function_sets;
 
 class neighbor_set {
  public:
@@ -22,9 +22,10 @@ class neighbor_set {
   neighbor_set& operator=(const neighbor_set&) = delete;
   ~neighbor_set();
 
-  /// Runs a call on the communicator of `state`, which is not native permanently. Returns an MPI
-  /// error code after the error handler has been called; throws std::bad_alloc, error.
-  int run(const neighbor_call& c, communicator_state& state);
+  /// Runs a call on the communicator that has these sets, and that is not native permanently.
+  /// Returns an MPI error code after the error handler has been called; throws std::bad_alloc,
+  /// error.
+  int run(const neighbor_call& c, function_sets& all);
   /// After a failure on this rank in a call.
   void leave_others();
   /// Call after the communicator has left.
@@ -35,7 +36,7 @@ class neighbor_set {
 
   enum class phase { unseen, counting, native, tuned };
   void look(MPI_Comm comm);
-  int agree(const neighbor_call& c, communicator_state& state, bool pays);
+  int agree(const neighbor_call& c, function_sets& all, bool pays);
 
   phase phase_ = phase::unseen;
   std::unique_ptr<neighbors> around_;  // null: no memory; the ranks will then agree on native

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/call/inside.hpp"
-#include "lib/communicator/communicator_state.hpp"
 #include "lib/group/same_on_all.hpp"
 #include "lib/runtime/process.hpp"
 #include "lib/sets/function_sets.hpp"
@@ -61,6 +59,20 @@ int region_state::choose(int context) {
   return choice_->call.arm;
 }
 
+// ---- of a communicator
+
+std::shared_ptr<region_state> function_sets::region_named(std::string name, MPI_Comm comm,
+                                                          const std::string& subject) {
+  require_same(comm, subject, {"region " + name}, problem_of_name("region", name));
+  const auto known = std::ranges::find(regions, name, [](const auto& r) { return r->name(); });
+  if (known != regions.end()) return *known;
+  process& owner = *process::get();
+  const auto made = std::make_shared<region_state>(comm, values, owner, std::move(name));
+  made->decider().begin(comm);
+  const auto lock = owner.hold_statistics();
+  return regions.emplace_back(made);
+}
+
 }  // namespace railpass::internal
 
 // ---- what users have
@@ -71,24 +83,6 @@ using namespace internal;
 
 thread_local railpass::detail::entered_region* railpass::detail::entered_region::innermost =
     nullptr;
-
-region::region(std::string name, MPI_Comm comm) {
-  const inside here;
-  const std::string subject = "region '" + name + "'";
-  communicator_state& state = state_of(comm, subject);
-  require_same(comm, subject, {"region " + name}, problem_of_name("region", name));
-  auto& all = state.sets().regions;
-  const auto known = std::ranges::find(all, name, [](const auto& r) { return r->name(); });
-  if (known != all.end()) {
-    state_ = *known;
-    return;
-  }
-  process& owner = *process::get();
-  state_ = std::make_shared<region_state>(comm, state.values(), owner, std::move(name));
-  state_->decider().begin(comm);
-  const auto lock = owner.hold_statistics();
-  all.push_back(state_);
-}
 
 region::entry::entry(const std::shared_ptr<region_state>& of)
     : exceptions_(std::uncaught_exceptions()) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Every file includes only the layers that its CMake target depends on, and no header that users
-include pulls in the algorithms, Eigen or JSON.
+"""Every file includes only the layers that its CMake target depends on, and the rooms of its layer
+that come before its own. No header that users include pulls in the algorithms, Eigen or JSON.
 
     layers.py SOURCE_DIR facade|no-facade LAYER=ALLOWED,ALLOWED... -- COMPILER FLAGS...
 """
@@ -25,6 +25,10 @@ DEPENDS["c"].add("api")
 DEPENDS["preload"].add("api")
 DEPENDS["cli"] = set(DEPENDS)
 
+# The rooms of a layer: a room includes itself and the rooms before it.
+ROOMS = {"calls": ("lib/call/", "lib/buffers/", "lib/group/"),
+         "session": ("lib/runtime/", "lib/rails/communicator/", "lib/tuner/", "lib/sets/", "lib/communicator/")}
+
 # Longest first: where the files of a layer are.
 PLACES = [("include/railpass/mpi.hpp", "api"), ("include/railpass/options.hpp", "api"),
           ("include/railpass/rails.hpp", "api"), ("include/railpass/function_set.hpp", "api"),
@@ -38,9 +42,7 @@ PLACES = [("include/railpass/mpi.hpp", "api"), ("include/railpass/options.hpp", 
           ("include/railpass/fit/", "fit"), ("include/railpass/transport/", "transport"), ("lib/transport/", "transport"),
           ("include/railpass/", "facade"),
           ("models/", "models"), ("collectives/", "collectives"), ("lib/cli/", "cli"), ("lib/measure/", "measure"),
-          *((f"lib/{room}/", "calls") for room in ("call", "buffers", "group")),
-          *((f"lib/{room}/", "session") for room in ("communicator", "tuner", "sets", "runtime")),
-          ("lib/rails/communicator/", "session"), ("lib/halo/", "halo"), ("lib/c/", "c"), ("lib/preload/", "preload"),
+          *((room, layer) for layer, rooms in ROOMS.items() for room in rooms), ("lib/halo/", "halo"), ("lib/c/", "c"), ("lib/preload/", "preload"),
           ("lib/exec/", "exec"), ("lib/rails/", "rails"), ("lib/files/", "files"), ("lib/report/", "report"), ("lib/tune/", "tune")]
 
 # Which layers may include what is not ours.
@@ -62,6 +64,10 @@ def layer_of(path):
             return layer
     problems.append(f"{path}: belongs to no layer; say which in {Path(__file__).name}")
     return None
+
+
+def room_of(path, layer):
+    return next(number for number, room in enumerate(ROOMS[layer]) if path.startswith(room))
 
 
 def below(layer):
@@ -90,6 +96,8 @@ def check_includes(path):
             target = layer_of("include/" + name if name.startswith("railpass/") else name)
             if target is not None and target not in allowed:
                 problems.append(f"{path}:{line}: layer {layer} may not include {name} ({target})")
+            if target == layer and layer in ROOMS and room_of(name, layer) > room_of(path, layer):
+                problems.append(f"{path}:{line}: room {ROOMS[layer][room_of(path, layer)]} may not include {name}")
         else:
             for prefix, layers in OUTSIDE.items():
                 if name.startswith(prefix) and layer not in layers:

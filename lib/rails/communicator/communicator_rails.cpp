@@ -58,26 +58,36 @@ int close_attribute(MPI_Comm comm, int, void* value, void*) {
   return MPI_SUCCESS;
 }
 
+// The keyval of the attribute.
+int rails_key() {
+  static const int key = [] {
+    int made = MPI_KEYVAL_INVALID;
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, close_attribute, &made, nullptr);
+    return made;
+  }();
+  return key;
+}
+
 // The attribute of `comm`, made if missing. Throws std::bad_alloc.
-communicator_rails& attribute_of(MPI_Comm comm, process& p) {
-  if (communicator_rails* const known = find_rails(comm, p)) return *known;
+communicator_rails& attribute_of(MPI_Comm comm) {
+  if (communicator_rails* const known = find_rails(comm)) return *known;
   auto made = std::make_unique<communicator_rails>();
-  if (PMPI_Comm_set_attr(comm, p.rails_key(), made.get()) != MPI_SUCCESS) throw std::bad_alloc();
+  if (PMPI_Comm_set_attr(comm, rails_key(), made.get()) != MPI_SUCCESS) throw std::bad_alloc();
   return *made.release();
 }
 
 // Nothing is kept on a communicator without rails.
-void drop_if_empty(MPI_Comm comm, process& p) {
-  const communicator_rails* const mine = find_rails(comm, p);
-  if (mine && !mine->of_user && !mine->of_collectives) PMPI_Comm_delete_attr(comm, p.rails_key());
+void drop_if_empty(MPI_Comm comm) {
+  const communicator_rails* const mine = find_rails(comm);
+  if (mine && !mine->of_user && !mine->of_collectives) PMPI_Comm_delete_attr(comm, rails_key());
 }
 
 }  // namespace
 
-communicator_rails* find_rails(MPI_Comm comm, const process& p) {
+communicator_rails* find_rails(MPI_Comm comm) {
   void* value = nullptr;
   int found = 0;
-  PMPI_Comm_get_attr(comm, p.rails_key(), &value, &found);
+  PMPI_Comm_get_attr(comm, rails_key(), &value, &found);
   return found ? static_cast<communicator_rails*>(value) : nullptr;
 }
 
@@ -89,20 +99,21 @@ process& required_process(const char* call) {
 
 communicator_rails& required_rails(const char* call, MPI_Comm comm) {
   if (comm == MPI_COMM_NULL) throw error(std::string(call) + ": the communicator is MPI_COMM_NULL");
-  communicator_rails* const found = find_rails(comm, required_process(call));
+  required_process(call);
+  communicator_rails* const found = find_rails(comm);
   if (!found || !found->of_user)
     throw error(std::string(call) +
                 ": the communicator has no rails; all its ranks call railpass::mpi::open_rails");
   return *found;
 }
 
-void give_place(MPI_Comm comm, process& p,
+void give_place(MPI_Comm comm,
                 const std::function<rail_place(const communicator_rails& mine)>& work) {
   const waiting_for_others waiting("open", comm);
   const hang_watch::wait in_mpi(waiting.rank, waiting.doing.c_str());
   try {
-    on_all(comm, [&] { attribute_of(comm, p); });
-    communicator_rails& mine = attribute_of(comm, p);
+    on_all(comm, [&] { attribute_of(comm); });
+    communicator_rails& mine = attribute_of(comm);
     if (const int code = make_private_communicator(comm, mine.comm))
       throw error("no communicator for the rails: MPI error " + std::to_string(code));
     try {
@@ -112,7 +123,7 @@ void give_place(MPI_Comm comm, process& p,
       throw;
     }
   } catch (...) {
-    drop_if_empty(comm, p);
+    drop_if_empty(comm);
     throw;
   }
 }
@@ -120,24 +131,24 @@ void give_place(MPI_Comm comm, process& p,
 void take_place(MPI_Comm comm, process& p) {
   std::exception_ptr problem;
   try {
-    close_of_user(attribute_of(comm, p), comm, p);
+    close_of_user(attribute_of(comm), comm, p);
   } catch (const std::exception&) {
     problem = std::current_exception();
   }
-  drop_if_empty(comm, p);
+  drop_if_empty(comm);
   if (problem) std::rethrow_exception(problem);
 }
 
 std::shared_ptr<lane> rails_for_collectives(MPI_Comm comm, process& p, const mpi_place& over,
                                             const std::string& rails, const std::string& strategy) {
   const double budget_s = p.values().rails_budget;
-  const communicator_rails* const known = find_rails(comm, p);  // on all ranks, or none
+  const communicator_rails* const known = find_rails(comm);  // on all ranks, or none
   const rail_tenant who{.comm = comm, .of_collectives = &over};
   rail_place found = known && known->of_user ? place_beside(known->of_user, who, p, budget_s)
                                              : place_on(who, p, rails, strategy, budget_s);
   const std::shared_ptr<lane> messages = found.messages;
   try {
-    on_all(comm, [&] { attribute_of(comm, p).of_collectives = std::exchange(found, {}); });
+    on_all(comm, [&] { attribute_of(comm).of_collectives = std::exchange(found, {}); });
   } catch (...) {
     found.leave(p);
     throw;
@@ -147,10 +158,6 @@ std::shared_ptr<lane> rails_for_collectives(MPI_Comm comm, process& p, const mpi
 
 const known_rails& known_rails_of(MPI_Comm comm) {
   return required_rails("known_rails_of", comm).of_user.rails->known;
-}
-
-int create_rails_key(int* key) {
-  return PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, close_attribute, key, nullptr);
 }
 
 }  // namespace railpass::internal

@@ -22,8 +22,8 @@ struct communicator_rails {
   rail_place of_collectives;
 };
 
-/// Null if the communicator has no rails.
-communicator_rails* find_rails(MPI_Comm comm, const process& p);
+/// Null if the communicator has no rails. MPI must be running.
+communicator_rails* find_rails(MPI_Comm comm);
 
 /// For the public call `call`, which the errors name. Throw error outside MPI_Init and
 /// MPI_Finalize, and (required_rails) if open_rails was not called.
@@ -32,7 +32,7 @@ communicator_rails& required_rails(const char* call, MPI_Comm comm);
 
 /// Gives `comm` the user's place, which `work` finds on a separate communicator. `comm` must have
 /// no such place yet. Collective; throws error on all ranks.
-void give_place(MPI_Comm comm, process& p,
+void give_place(MPI_Comm comm,
                 const std::function<rail_place(const communicator_rails& mine)>& work);
 /// Takes the user's place away, even if this throws. Collective; throws error on all ranks.
 void take_place(MPI_Comm comm, process& p);
@@ -45,8 +45,5 @@ std::shared_ptr<lane> rails_for_collectives(MPI_Comm comm, process& p, const mpi
 
 /// Knowledge about the open rails of `comm`, equal on all ranks. Throws error without rails.
 const known_rails& known_rails_of(MPI_Comm comm);
-
-/// The keyval of communicators' rails; see railpass/rails.hpp. Returns an MPI error code.
-int create_rails_key(int* key);
 
 }  // namespace railpass::internal

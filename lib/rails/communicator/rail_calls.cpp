@@ -88,7 +88,7 @@ void open_rails(MPI_Comm comm, const rails_options& options) {
   const std::string& rails = options.rails.empty() ? p.values().rails : options.rails;
   const std::string& how = options.strategy.empty() ? p.values().strategy : options.strategy;
   const double budget_s = options.budget_s < 0 ? p.values().rails_budget : options.budget_s;
-  if (const communicator_rails* const known = find_rails(comm, p)) {
+  if (const communicator_rails* const known = find_rails(comm)) {
     if (known->of_user)
       throw error("railpass::mpi::open_rails: the communicator has rails already");
     if (!options.rails.empty() && known->of_collectives &&
@@ -97,7 +97,7 @@ void open_rails(MPI_Comm comm, const rails_options& options) {
                   "': the communicator's collectives have others: " +
                   known->of_collectives.rails->transport.rails());
   }
-  give_place(comm, p, [&](const communicator_rails& mine) {
+  give_place(comm, [&](const communicator_rails& mine) {
     const rail_tenant who{.comm = mine.comm.handle};
     return mine.of_collectives ? place_beside(mine.of_collectives, who, p, budget_s)
                                : place_on(who, p, rails, how, budget_s);
@@ -180,9 +180,11 @@ std::int64_t message::bytes() const {
 }
 
 std::vector<rail_status> rails_to(int rank, MPI_Comm comm) {
-  communicator_rails* const found =
-      comm == MPI_COMM_NULL ? nullptr
-                            : find_rails(comm, required_process("railpass::mpi::rails_to"));
+  communicator_rails* found = nullptr;
+  if (comm != MPI_COMM_NULL) {
+    required_process("railpass::mpi::rails_to");
+    found = find_rails(comm);
+  }
   if (!found) throw error("railpass::mpi::rails_to: the communicator has no rails");
   const lane& to = *(found->of_user ? found->of_user : found->of_collectives).messages;
   if (rank < 0 || rank >= to.num_ranks())
