@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Decides which calls are eligible for tuning. Decisions here and in session::run depend only on
-// values that are equal on all ranks, or on mistakes that the MPI library finds on this rank before
-// it communicates.
+// Decides which calls are eligible for tuning. Decisions here and in session::goes_to_mpi depend
+// only on values that are equal on all ranks, or on mistakes that the MPI library finds on this
+// rank before it communicates.
 #pragma once
 
 #include "lib/call/neighbor_call.hpp"

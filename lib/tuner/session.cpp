@@ -97,17 +97,24 @@ void session::say_copies_refused() {
                 "memory instead");
 }
 
+// Learning and settings choose arms for all other calls; arm_for() then says whether the call is
+// eligible for the arm.
+bool session::goes_to_mpi(const call& c, const call_options& options) const {
+  if (joint_.steps().native_for_good()) return true;
+  const arm_table::handling& how = arms_[c.op];
+  if (asks_for_arm(options) || how.pinned) return false;
+  return !how.tuned || (c.has_size() && c.message_bytes < settings_.min_bytes);
+}
+
 [[gnu::hot]] int session::run(const call& c, const call_options& options) {
   if (!begin_call(c)) return raise(c, joint_.failure());
   const arm_table::handling& how = arms_[c.op];
-  if (joint_.steps().native_for_good()) return run_arm(c, how.arms[select::native_arm]);
+  if (goes_to_mpi(c, options)) return run_arm(c, how.arms[select::native_arm]);
   if (asks_for_arm(options)) {
     const arm_table::asked_arm& asked = arms_.asked_by(options, c.op);
     return run_pinned(c, asked.chosen, asked.number);
   }
   if (how.pinned) return times_pinned_ ? run_tuned(c, 0) : run_pinned(c, *how.pinned, 0);
-  if (!how.tuned || (c.has_size() && c.message_bytes < settings_.min_bytes))
-    return run_arm(c, how.arms[select::native_arm]);
   if (settings_.reproducible && c.is_reduction()) return run_arm(c, reproducible_arm(c));
   return run_tuned(c, options.policy.empty() ? std::uint8_t{0} : policy_index(options.policy));
 }

@@ -130,6 +130,9 @@ class session final : slot_tenant {
   static bool asks_for_arm(const call_options& options) {
     return !options.arm.empty() || options.segment_bytes >= 0;
   }
+  // Whether the call goes to the MPI library: after a failure, or because settings leave it out.
+  // Equal on all ranks.
+  bool goes_to_mpi(const call& c, const call_options& options) const;
   // Counts the call, and makes the merge steps that are due. False: no rank may wait for other
   // ranks.
   bool begin_call(const call& c);
