@@ -152,7 +152,7 @@ process::process(std::vector<std::string>& problems, environment_settings read)
   if (!values_.trace.empty()) {
     const std::string problem = trace_.open(values_.trace + "." + std::to_string(world_rank_));
     if (!problem.empty()) problems.push_back(problem);
-    trace(std::string(files::trace_header));
+    write_trace(std::string(files::trace_header));
   }
 }
 
@@ -349,7 +349,7 @@ void process::record(std::string_view text, bool for_user) {
   }
 }
 
-void process::trace(const std::string& line) {
+void process::write_trace(const std::string& line) {
   if (const std::string problem = trace_.add(line); !problem.empty()) record(problem);
 }
 

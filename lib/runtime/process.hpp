@@ -9,6 +9,7 @@
 #include "lib/runtime/trace_file.hpp"
 #include "models/profile.hpp"
 #include "railpass/base/clock.hpp"
+#include "railpass/base/float_environment.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/knowledge/near.hpp"
 #include "railpass/knowledge/recall.hpp"
@@ -21,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <set>
 #include <string>
 #include <string_view>
@@ -129,8 +131,16 @@ class process {
   /// A call has failed outside the MPI library. Writes one line to standard error per communicator,
   /// call and reason, because the message of MPI's error handler lacks these.
   void complain(MPI_Comm comm, std::string_view call, std::string_view reason);
-  /// One line for RAILPASS_TRACE.
-  void trace(const std::string& line);
+  /// Adds a call that was made to RAILPASS_TRACE: the line that `describe` returns. Without memory
+  /// the line is lost.
+  template <class Describe>
+  void trace(const Describe& describe) {
+    const own_float_environment own;
+    try {
+      write_trace(describe().text());
+    } catch (const std::bad_alloc&) {
+    }
+  }
   bool tracing() const { return trace_.is_open(); }
 
   void add(known_communicator& one);
@@ -157,6 +167,7 @@ class process {
   process(std::vector<std::string>& problems, environment_settings read);
   static int on_finalize(MPI_Comm, int, void*, void*);
   void record(std::string_view text, bool for_user);
+  void write_trace(const std::string& line);
   void finalize();
   void say_summary();
   void look_for_unknown_names();

@@ -2,6 +2,7 @@
 #include "lib/runtime/trace_file.hpp"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 
@@ -9,6 +10,15 @@ namespace railpass::internal {
 
 namespace {
 constexpr std::size_t part_bytes = std::size_t{64} << 10;
+}
+
+std::string trace_line::text() const {
+  char text[512];
+  std::snprintf(text, sizeof text, "%.9f,%s,%lld,%.*s,%lld,%s,%.6f,%d,%.9f", started_s,
+                communicator.c_str(), static_cast<long long>(call), int(operation.size()),
+                operation.data(), static_cast<long long>(bytes), arm.c_str(), probability,
+                timed ? 1 : 0, seconds);
+  return text;
 }
 
 std::string trace_file::open(const std::string& path) {

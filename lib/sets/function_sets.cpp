@@ -7,12 +7,10 @@
 #include "lib/group/same_on_all.hpp"
 #include "lib/runtime/process.hpp"
 #include "lib/runtime/setting_values.hpp"
-#include "railpass/base/float_environment.hpp"
 #include "railpass/select/lockstep/merge_words.hpp"
 #include "railpass/select/policies.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <exception>
 #include <new>
 #include <utility>
@@ -321,17 +319,17 @@ void request_state::settle_results(std::size_t version, const std::string& probl
 }
 
 void request_state::trace(const set_call& c, double seconds) const {
-  const own_float_environment own;
-  try {
-    char text[512];
-    std::snprintf(text, sizeof text, "%.9f,%s,%lld,%s,0,%s,%.6f,%d,%.9f", c.started_s_,
-                  set_->decider().communicator().c_str(), static_cast<long long>(calls_),
-                  set_->name().c_str(), name_of(c.version_).c_str(),
-                  decided_ ? decided_->share(decided_in_, c.version_) : 1.0, c.timed_ ? 1 : 0,
-                  seconds);
-    process_.trace(text);
-  } catch (const std::bad_alloc&) {  // the call was made: it must not fail for want of a line
-  }
+  process_.trace([&] {
+    return trace_line{.started_s = c.started_s_,
+                      .communicator = set_->decider().communicator(),
+                      .call = calls_,
+                      .operation = set_->name(),
+                      .bytes = 0,
+                      .arm = name_of(c.version_),
+                      .probability = decided_ ? decided_->share(decided_in_, c.version_) : 1,
+                      .timed = c.timed_,
+                      .seconds = seconds};
+  });
 }
 
 }  // namespace railpass::internal

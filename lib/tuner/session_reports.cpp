@@ -3,9 +3,7 @@
 // Reports of a session: lines of the trace, and where it hangs.
 #include "lib/runtime/process.hpp"
 #include "lib/tuner/session.hpp"
-#include "railpass/base/float_environment.hpp"
 
-#include <cstdio>
 #include <new>
 
 namespace railpass::internal {
@@ -27,17 +25,17 @@ void session::tell_wait(void* self, std::span<const awaited_peer> peers, double 
 
 void session::trace(const call& c, const select::timed_call& chosen, double started_s,
                     double seconds) {
-  const own_float_environment own;
-  try {
-    char text[256];
-    std::snprintf(text, sizeof text, "%.9f,%s,%lld,%s,%lld,%s,%.6f,%d,%.9f", started_s,
-                  joint_.communicator().c_str(), static_cast<long long>(call_number_),
-                  name_of(c.op).data(), static_cast<long long>(c.message_bytes),
-                  name_of(*last_arm_).c_str(), joint_.steps().share(chosen.context, chosen.arm),
-                  chosen.timed ? 1 : 0, seconds);
-    process_.trace(text);
-  } catch (const std::bad_alloc&) {  // the call was made: it must not fail for want of a line
-  }
+  process_.trace([&] {
+    return trace_line{.started_s = started_s,
+                      .communicator = joint_.communicator(),
+                      .call = call_number_,
+                      .operation = name_of(c.op),
+                      .bytes = c.message_bytes,
+                      .arm = name_of(*last_arm_),
+                      .probability = joint_.steps().share(chosen.context, chosen.arm),
+                      .timed = chosen.timed,
+                      .seconds = seconds};
+  });
 }
 
 }  // namespace railpass::internal

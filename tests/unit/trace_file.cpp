@@ -8,7 +8,20 @@
 #include <thread>
 #include <vector>
 
-using railpass::internal::trace_file;
+using railpass::internal::trace_file, railpass::internal::trace_line;
+
+TEST_CASE("a line has the columns of the header, whatever its names") {
+  CHECK(trace_line{.started_s = 1.5,
+                   .communicator = "world",
+                   .call = 7,
+                   .operation = "broadcast",
+                   .bytes = 1024,
+                   .arm = "binomial",
+                   .probability = 0.25,
+                   .timed = true,
+                   .seconds = 2e-6}
+            .text() == "1.500000000,world,7,broadcast,1024,binomial,0.250000,1,0.000002000");
+}
 
 TEST_CASE("all lines of all threads are in the file, whole") {
   const scratch_directory folder;
