@@ -3,7 +3,7 @@
 // The transport as the one rail that schedules run over.
 #pragma once
 
-#include "lib/rails/lane.hpp"
+#include "lib/rails/channel.hpp"
 #include "railpass/transport/rail.hpp"
 
 #include <exception>

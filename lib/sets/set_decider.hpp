@@ -4,7 +4,7 @@
 // of a region. This file tells the contexts of calls apart; tuned_contexts.hpp decides for each.
 #pragma once
 
-#include "lib/tuner/beginning.hpp"
+#include "lib/tuner/set_up.hpp"
 #include "lib/tuner/tuned_contexts.hpp"
 #include "railpass/base/settings.hpp"
 #include "railpass/detail/set_call.hpp"

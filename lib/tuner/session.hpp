@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The tuned collectives of one communicator: how a call runs by its arm. Running calls is in
-// session.cpp; the rest is in session_beginning.cpp, session_priors.cpp and session_reports.cpp.
+// session.cpp; the rest is in session_set_up.cpp, session_priors.cpp and session_reports.cpp.
 // Which arm a call takes, and what is learnt, is in tuned_contexts.hpp.
 #pragma once
 

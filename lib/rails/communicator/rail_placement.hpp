@@ -4,7 +4,7 @@
 // ranks, or new rails.
 #pragma once
 
-#include "lib/rails/lane.hpp"
+#include "lib/rails/channel.hpp"
 #include "lib/runtime/shared_rails.hpp"
 
 #include <memory>

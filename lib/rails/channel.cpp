@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/rails/lane.hpp"
+#include "lib/rails/channel.hpp"
 
 #include "railpass/base/error.hpp"
 

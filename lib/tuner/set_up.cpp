@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lib/tuner/beginning.hpp"
+#include "lib/tuner/set_up.hpp"
 
 #include "lib/buffers/device_memory.hpp"
 #include "lib/group/shared_clock.hpp"
