@@ -259,7 +259,7 @@ void neighbor_set::look(MPI_Comm comm) {
 
 int neighbor_set::agree(const neighbor_call& c, function_sets& all, bool pays) {
   std::unique_ptr<tuned> made;
-  beginning by(c.comm, all.values, *process::get(), "a neighborhood");
+  set_up by(c.comm, all.values, *process::get(), "a neighborhood");
   const auto own_part = [&] {
     if (!around_) throw std::bad_alloc();
     made = std::make_unique<tuned>(c, all, *around_);

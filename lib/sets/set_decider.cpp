@@ -64,7 +64,7 @@ void set_decider::begin(MPI_Comm comm) {
     times_pinned_ = settings_.summary || !settings_.stats.empty();
     return;
   }
-  beginning by(comm, settings_, process_, subject_);
+  set_up by(comm, settings_, process_, subject_);
   by.make_part(true, true, [this] { make_part(); });
   auto refused = by.agree();
   if (!refused) refused = take_place(by);
@@ -83,7 +83,7 @@ void set_decider::make_part() {
       tuned_contexts::complaint{subject_ + ": ", "; the first version is used"});
 }
 
-std::optional<beginning::refusal> set_decider::take_place(beginning& by) {
+std::optional<set_up::refusal> set_decider::take_place(set_up& by) {
   times_pinned_ = by.agreed.all(agreement::says_worth);
   const auto refused = by.take_place(*joint_);
   if (!refused) {

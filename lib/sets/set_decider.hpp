@@ -75,7 +75,7 @@ class set_decider {
   /// make_part() makes what may fail on one rank alone, and throws then. take_place() makes the
   /// rest after the agreement; collective.
   void make_part();
-  std::optional<beginning::refusal> take_place(beginning& by);
+  std::optional<set_up::refusal> take_place(set_up& by);
 
   /// Whether the set is tuned: not if railpass is switched off, the ranks have no lane, or the
   /// communicator or MPI has ended.

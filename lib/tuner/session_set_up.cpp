@@ -19,7 +19,7 @@ namespace railpass::internal {
 session::outcome session::create(MPI_Comm user, const settings& values, process& owner, bool pays,
                                  bool asked_for, double passed_s, std::optional<told_call> inside) {
   std::unique_ptr<session> made;
-  beginning b(user, values, owner, "a communicator", inside);
+  set_up b(user, values, owner, "a communicator", inside);
   const auto own_part = [&] {
     const own_float_environment own;
     int rank = 0, num_ranks = 0;

@@ -71,8 +71,7 @@ taken_places take_places(const agreement& agreed, const base_place& place, MPI_C
 
 }  // namespace
 
-void beginning::refuse(std::string_view why, std::optional<int> number,
-                       std::string_view rest) const {
+void set_up::refuse(std::string_view why, std::optional<int> number, std::string_view rest) const {
   try {
     owner_.record(subject_ + " is not tuned" + std::string(why) +
                   (number ? std::to_string(*number) : "") + std::string(rest));
@@ -80,19 +79,19 @@ void beginning::refuse(std::string_view why, std::optional<int> number,
   }
 }
 
-void beginning::offer_places() {
+void set_up::offer_places() {
   const base& of = *place_.of;
   agreed.offer(of.id, all_bases_.free_lanes(of), all_bases_.free_slots(of));
 }
 
-void beginning::name_communicator() {
+void set_up::name_communicator() {
   static std::atomic<std::uint32_t> named{0};
   int world_rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   if (rank_ == 0) agreed.set_name(std::uint64_t(world_rank) << 32 | ++named);
 }
 
-void beginning::make_part(bool pays, bool asked_for, const std::function<void()>& own_part) {
+void set_up::make_part(bool pays, bool asked_for, const std::function<void()>& own_part) {
   all_bases_.settle();
   int num_ranks = 0;
   PMPI_Comm_size(user_, &num_ranks);
@@ -136,7 +135,7 @@ void beginning::make_part(bool pays, bool asked_for, const std::function<void()>
   }
 }
 
-std::optional<beginning::refusal> beginning::agree() {
+std::optional<set_up::refusal> set_up::agree() {
   const hang_watch::wait in_mpi(rank_, waiting_.c_str());
   if (const int failure = agreed.agree(user_)) return refusal{failure};
   if (!agreed.same_settings()) {
@@ -163,7 +162,7 @@ std::optional<beginning::refusal> beginning::agree() {
   return std::nullopt;
 }
 
-std::optional<beginning::refusal> beginning::take_place(
+std::optional<set_up::refusal> set_up::take_place(
     joint_lockstep& joint, const std::function<bool(const base_place&)>& wants_memory) {
   const hang_watch::wait in_mpi(rank_, waiting_.c_str());
   if (agreed.no_base()) {

@@ -25,12 +25,12 @@ namespace railpass::internal {
 class process;
 
 /// A rank's part in the set-up. Call make_part(), agree() and take_place() in this order.
-class beginning {
+class set_up {
  public:
   /// `subject`: name in records of what is tuned over `user`. `inside`: the call in which this rank
   /// starts, if any.
-  beginning(MPI_Comm user, const settings& values, process& owner, std::string subject,
-            std::optional<told_call> inside = {})
+  set_up(MPI_Comm user, const settings& values, process& owner, std::string subject,
+         std::optional<told_call> inside = {})
       : user_(user),
         values_(values),
         owner_(owner),
